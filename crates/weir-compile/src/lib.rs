@@ -1,0 +1,1 @@
+//! From the tree to a verified graph: names, types, effects, lowering and passes.

@@ -1,0 +1,1 @@
+//! Events: composable communication, synchronous and asynchronous, for threads and tasks.

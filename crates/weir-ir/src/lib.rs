@@ -1,0 +1,1 @@
+//! The expression IR, the graph and the plan; their printers, parsers and verifiers; the reference evaluator.

@@ -1,0 +1,1 @@
+//! The standard functions: http, files, image, text.

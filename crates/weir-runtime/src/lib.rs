@@ -1,0 +1,1 @@
+//! Makes a graph under a plan live: frames, sections, engines and resources.

@@ -1,0 +1,1 @@
+//! Source text, spans, diagnostics, the parser and the formatter of Weir.

@@ -1,0 +1,1 @@
+//! The weir command, and the face that authors of host functions build on.

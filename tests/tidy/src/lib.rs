@@ -1,0 +1,1 @@
+//! The laws of the house that lints cannot say, as tests.
