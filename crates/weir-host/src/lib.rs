@@ -1,1 +1,33 @@
-//! The contract between Weir and functions written in Rust: types, values, signatures, sources.
+//! The contract between Weir and functions written in Rust: types, values, signatures, calls and sources.
+//!
+//! A *host function* is plain Rust with `#[weir::function]` on it. Its [`Signature`] tells the compiler all that it
+//! needs; its [`Code`] is what an engine runs. A *shared value* is one Rust value for all flows; a signature that takes
+//! it by `&` is a reader, by `&mut` a writer. A [`Source`] is what flows begin from.
+//!
+//! Architecture invariant: this crate knows neither programs nor schedulers. Everything else may know it.
+
+mod call;
+mod failure;
+mod library;
+mod resource;
+mod signature;
+mod source;
+mod text;
+mod types;
+mod value;
+
+/// What the attributes expand to; not for use by hand.
+pub mod macros;
+
+pub use bytes::Bytes;
+pub use call::{Argument, Call, Code, Environment, Job, Outcome, Pending, Settled};
+pub use failure::{Failure, FailureKind};
+pub use library::{Function, Library, LibraryError, Module};
+pub use resource::{Mode, ReadGuard, Resource, Shared, WriteGuard};
+pub use signature::{Effects, Parameter, Passing, Signature, StateOf, World};
+pub use source::{
+    Begun, Flows, LocalFuture, Loops, Opened, ParameterFrom, Route, RouteParameter, Source, SourceSignature, Stop,
+};
+pub use text::Text;
+pub use types::{Field, HostType, Type, TypeDefinition, TypeShape, Variant};
+pub use value::{HostValue, Unique, Value};

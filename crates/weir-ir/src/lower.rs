@@ -1,0 +1,1 @@
+//! From the expression IR to the graph.
