@@ -1,4 +1,5 @@
 //! HTTP/2 without TLS, with a client that begins with it.
+#![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod support;
 

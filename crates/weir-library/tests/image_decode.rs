@@ -1,4 +1,5 @@
 //! PPM files, good and broken, and what is read from them.
+#![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use bytes::Bytes;
 use weir_library::image::{DecodeLimits, ImageError, Ppm, decode, decode_within};

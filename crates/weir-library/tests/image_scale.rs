@@ -1,4 +1,5 @@
 //! What becomes of a picture when it is scaled and compressed.
+#![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use bytes::Bytes;
 use weir_library::image::{EncodeError, Ppm, ScaleError, scale, to_jpeg};

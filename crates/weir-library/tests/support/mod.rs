@@ -1,4 +1,5 @@
 //! A server on a thread of its own, and clients that write what no proper client would.
+#![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{Read, Write};
