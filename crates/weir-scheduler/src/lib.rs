@@ -21,9 +21,11 @@ mod inbox;
 mod level;
 mod machine;
 mod scheduler;
+mod shared;
 mod steer;
 mod worker;
 
 pub use crew::{Control, Crew};
 pub use level::{Elasticity, Settings};
-pub use scheduler::{Full, PortId, Ports, Scheduler, Snapshot, Work};
+pub use scheduler::{Full, Ports, Scheduler, Snapshot};
+pub use shared::{PortId, Work};

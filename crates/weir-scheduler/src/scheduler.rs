@@ -1,32 +1,16 @@
 //! The scheduler: ports, crews, and a thread that steers how many threads each crew has.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::crew::{Crew, Running};
 use crate::inbox::Inbox;
+use crate::shared::{Port, PortId, Shared, Work};
 use crate::steer;
 use crate::worker::Worker;
-
-/// The index of a port. Items mostly go from lower to higher ones; a port waits for room only in a higher one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PortId(pub usize);
-
-/// What is done at the ports.
-pub trait Work: Send + Sync + 'static {
-    /// What goes through them.
-    type Item: Send + 'static;
-
-    /// Works on an item at a port, and says where it goes on; `None` where it is through. Of one port, one item is worked
-    /// on at a time, in the order in which they were put in. It must not panic; it may block, and is then not counted
-    /// among its crew's threads.
-    fn run(&self, port: PortId, item: Self::Item) -> Option<(PortId, Self::Item)>;
-}
 
 /// One port: how many items may wait at it, and the crew that serves it, by its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,42 +38,6 @@ pub struct Snapshot {
     pub waiting: usize,
 }
 
-/// A port at work.
-pub(crate) struct Port<T> {
-    pub(crate) inbox: Inbox<T>,
-    pub(crate) crew: usize,
-}
-
-/// What all threads share.
-pub(crate) struct Shared<W: Work> {
-    pub(crate) work: W,
-    pub(crate) ports: Vec<Port<W::Item>>,
-    pub(crate) crews: Vec<Running>,
-    /// How many items have been put in and are not through.
-    in_flight: AtomicUsize,
-    drained: (Mutex<()>, Condvar),
-}
-
-impl<W: Work> Shared<W> {
-    pub(crate) fn hand(&self, port: usize) {
-        self.crews[self.ports[port].crew].hand(port);
-    }
-
-    /// So many items are through.
-    pub(crate) fn through(&self, count: usize) {
-        if count > 0 && self.in_flight.fetch_sub(count, Ordering::AcqRel) == count {
-            // Who waits checks under this lock, so that the last item cannot slip between its check and its wait.
-            drop(self.drained.0.lock());
-            self.drained.1.notify_all();
-        }
-    }
-
-    /// How many items wait at the ports of a crew.
-    pub(crate) fn waiting(&self, crew: usize) -> usize {
-        self.ports.iter().filter(|port| port.crew == crew).map(|port| port.inbox.len()).sum()
-    }
-}
-
 /// Ports and the threads that serve them. Dropping it ends the threads; items that are not through are dropped.
 pub struct Scheduler<W: Work> {
     shared: Arc<Shared<W>>,
@@ -111,13 +59,7 @@ impl<W: Work> Scheduler<W> {
             crews.into_iter().enumerate().map(|(index, crew)| Running::new(crew, served(index))).collect();
         assert!(ports.iter().all(|port| port.crew < crews.len()), "a port names a crew that is not there");
         let ports = ports.iter().map(|port| Port { inbox: Inbox::new(port.capacity), crew: port.crew }).collect();
-        let shared = Arc::new(Shared {
-            work,
-            ports,
-            crews,
-            in_flight: AtomicUsize::new(0),
-            drained: (Mutex::new(()), Condvar::new()),
-        });
+        let shared = Arc::new(Shared::new(work, ports, crews));
         let mut scheduler = Scheduler { shared, threads: Vec::new(), steering: None };
         scheduler.start_threads()?;
         scheduler.steering = steer::start(&scheduler.shared, period)?;
@@ -145,7 +87,7 @@ impl<W: Work> Scheduler<W> {
     /// # Errors
     /// Gives the item back where the port has no room: see [`Scheduler::poll_room`].
     pub fn submit(&self, port: PortId, item: W::Item) -> Result<(), Full<W::Item>> {
-        self.shared.in_flight.fetch_add(1, Ordering::AcqRel);
+        self.shared.begun();
         match self.shared.ports[port.0].inbox.offer(item) {
             Ok(put) => {
                 if put.hand {
@@ -174,10 +116,7 @@ impl<W: Work> Scheduler<W> {
 
     /// Holds this thread until everything that was put in is through.
     pub fn drain(&self) {
-        let mut guard = self.shared.drained.0.lock();
-        while self.shared.in_flight.load(Ordering::Acquire) > 0 {
-            self.shared.drained.1.wait(&mut guard);
-        }
+        self.shared.drain();
     }
 
     /// What the crews are doing.

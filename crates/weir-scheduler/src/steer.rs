@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::crew::{Control, Running};
 use crate::level::Elasticity;
 use crate::machine::Machine;
-use crate::scheduler::{Shared, Work};
+use crate::shared::{Shared, Work};
 
 /// The steering thread. Dropping it ends the thread.
 pub(crate) struct Steering {

@@ -8,7 +8,7 @@ use crossbeam_utils::sync::Parker;
 
 use crate::crew::{Running, Seat};
 use crate::inbox::Rest;
-use crate::scheduler::{PortId, Shared, Work};
+use crate::shared::{PortId, Shared, Work};
 
 /// How many items are worked on before a port is given back. Larger batches cost more cache than they save locking.
 const BATCH: usize = 64;
