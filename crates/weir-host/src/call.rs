@@ -63,15 +63,24 @@ pub type Pending = Pin<Box<dyn Future<Output = Settled> + Send>>;
 /// A call that holds its thread, ready to be run on one that may be held.
 pub type Job = Box<dyn FnOnce() -> Settled + Send>;
 
+/// The adaptor of a function that returns at once.
+pub type ImmediateCode = dyn Fn(&mut Call<'_>) -> Outcome + Send + Sync;
+
+/// The adaptor of a function that may wait: it takes what the call needs out of the frame.
+pub type WaitingCode = dyn Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + Send + Sync;
+
+/// The adaptor of a function that holds its thread: it takes what the call needs out of the frame.
+pub type BlockingCode = dyn Fn(&mut Call<'_>) -> Result<Job, Box<Failure>> + Send + Sync;
+
 /// The body of a host function, behind its adaptor.
 #[derive(Clone)]
 pub enum Code {
     /// Returns at once.
-    Immediate(Arc<dyn Fn(&mut Call<'_>) -> Outcome + Send + Sync>),
+    Immediate(Arc<ImmediateCode>),
     /// May wait; never holds its thread.
-    Waiting(Arc<dyn Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + Send + Sync>),
+    Waiting(Arc<WaitingCode>),
     /// Holds its thread while it works.
-    Blocking(Arc<dyn Fn(&mut Call<'_>) -> Result<Job, Box<Failure>> + Send + Sync>),
+    Blocking(Arc<BlockingCode>),
 }
 
 /// Values that the embedder gives to the functions of its libraries, one for each Rust type: the root of `files`, say.
@@ -125,6 +134,9 @@ impl<'a> Call<'a> {
     /// Fails where the value is outside the Rust type's range; the message names the parameter.
     #[inline]
     pub fn take<T: HostType>(&mut self, index: usize, parameter: &str) -> Result<T, Box<Failure>> {
+        if let Some(value) = T::copied(self.borrow(index)) {
+            return Ok(value);
+        }
         T::from_value(self.value(index)).map_err(|failure| named(parameter, failure))
     }
 
@@ -167,6 +179,8 @@ impl<'a> Call<'a> {
     }
 }
 
-fn named(parameter: &str, failure: Failure) -> Box<Failure> {
+/// The failure of one argument, with the parameter's name before its message.
+#[cold]
+pub(crate) fn named(parameter: &str, failure: Failure) -> Box<Failure> {
     Box::new(Failure::new(failure.kind, format!("argument `{parameter}`: {}", failure.message)))
 }
