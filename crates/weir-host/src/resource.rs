@@ -73,6 +73,12 @@ impl Shared {
         self.0.write()
     }
 
+    /// Whether nobody holds it now; for tests and for the trace, because it may change at once.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        !self.0.is_locked()
+    }
+
     /// A guard that an asynchronous call keeps while it waits.
     pub fn read_owned(&self) -> ReadGuard {
         RwLock::read_arc_recursive(&self.0)
