@@ -4,10 +4,13 @@
 //! shared values, so that a fused call moves only what the function takes by value.
 //!
 //! Protocol of an adaptor (what `#[weir::function]` writes), in this order, so that Rust's borrows agree:
-//! 1. take by value all that is taken by value ([`Call::take`]);
-//! 2. take out what is passed by `&mut` and is not shared ([`Call::take_unique`]);
+//! 1. take by value all that is taken by value ([`Call::take`]); scalars are copied, and stay where they are;
+//! 2. find what is passed by `&mut`: a shared value behind its lock, a single one in its slot, of several each taken out
+//!    of its slot ([`Call::take_unique`]);
 //! 3. borrow the rest ([`Call::borrow`], [`Call::shared`]);
-//! 4. call the function; put back what step 2 took ([`Call::restore`]), also when the function failed.
+//! 4. call the function; put back what step 2 took ([`Call::restore`]), also when the function failed or panicked.
+//!
+//! What is passed by `&mut` must not also be another argument taken by `&` or `&mut`; the adaptor refuses it.
 //!
 //! An asynchronous call has to own what it waits with: it takes everything in steps 1 and 2, shared values as owned
 //! guards, and gives back what step 2 took in [`Settled::restored`].

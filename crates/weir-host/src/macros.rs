@@ -11,7 +11,7 @@ mod parts;
 mod state;
 
 pub use adaptor::{
-    Home, Loan, Place, blocking, change, distinct, environment, hold, immediate, restored, waiting, with_homes,
+    Loan, Place, blocking, change, distinct, environment, hold, immediate, restored, waiting, with_home, with_homes,
 };
 pub use answer::{FailsDisplayed, FailsTyped, FailsWithError, Fallible, Tag, answer};
 pub use describe::Described;

@@ -75,6 +75,12 @@ fn send(to: &mut Connection, text: &str) {
 }
 
 #[weir::function]
+fn exchange(one: &mut Connection, by: &i64, other: &mut Connection) {
+    assert!(*by > 0, "as asked");
+    std::mem::swap(&mut one.0, &mut other.0);
+}
+
+#[weir::function]
 async fn send_later(to: &mut Connection, text: &str) -> Result<i64, Failure> {
     if text == "forever" {
         std::future::pending::<()>().await;
@@ -236,6 +242,31 @@ fn a_panic_loses_neither_what_was_taken_out_nor_a_lock() {
     assert_eq!(frame.shared[0].write().to_string(), "<Connection>");
     frame.slots[1] = value(Text::from("fine"));
     given(frame.run(&function));
+}
+
+#[test]
+fn several_arguments_can_be_changed_and_come_back_from_a_panic() {
+    let function = __weir_function_exchange();
+    let full = || value(Connection(vec!["a".into()]));
+    let mut frame = Frame::of([full(), value(1_i64), value(Connection(vec![]))]);
+    given(frame.run(&function));
+    assert_eq!(given(frame.run_with(&__weir_function_sent_later(), &[slot(2)])), Value::Int(1));
+    frame.slots[1] = value(-1_i64);
+    catch_unwind(AssertUnwindSafe(|| frame.run(&function))).unwrap_err();
+    assert_eq!(given(frame.run_with(&__weir_function_sent_later(), &[slot(2)])), Value::Int(1));
+    assert_eq!(given(frame.run_with(&__weir_function_sent_later(), &[slot(0)])), Value::Int(0));
+    frame.shared.push(Shared::new(full()));
+    frame.slots[1] = value(1_i64);
+    given(frame.run_with(&function, &[slot(0), slot(1), Argument::Shared(0)]));
+    assert_eq!(given(frame.run_with(&__weir_function_sent_later(), &[slot(0)])), Value::Int(1));
+}
+
+#[test]
+fn what_lies_on_either_side_of_a_changed_slot_can_be_read() {
+    let mut frame = Frame::of([value(1_i64), value(10_i64), value(100_i64)]);
+    let function = __weir_function_count_up();
+    assert_eq!(given(frame.run_with(&function, &[slot(1), slot(0)])), Value::Int(11));
+    assert_eq!(given(frame.run_with(&function, &[slot(1), slot(2)])), Value::Int(111));
 }
 
 #[test]

@@ -30,7 +30,7 @@ struct Parts<'f> {
     takes: TokenStream,
     /// Borrows what is taken by `&`, out of the local `place_…` of each.
     holds: TokenStream,
-    /// Borrows what is taken by `&mut`, out of the local `home_…` of each.
+    /// Borrows what is taken by `&mut`, at the local `home_…` of each, a `&mut Value`.
     changes: TokenStream,
     /// Calls the function.
     invocation: TokenStream,
@@ -54,7 +54,7 @@ impl<'f> Parts<'f> {
         }
     }
 
-    /// From the borrows to the outcome; `None` in `waits` calls at once.
+    /// From the borrows to the outcome.
     fn body(&self) -> TokenStream {
         let Parts { holds, changes, invocation, finishes, answer, .. } = self;
         let state = state(self.function);
@@ -73,12 +73,14 @@ impl<'f> Parts<'f> {
         let places: TokenStream = passed(self.function, Passing::Borrow).map(place).collect();
         let body = self.body();
         let (indices, homes) = homes(self.function);
-        let inner = if homes.is_empty() {
-            quote!(#places #body)
-        } else {
-            quote_spanned! { Span::mixed_site()=>
+        let inner = match (indices.as_slice(), homes.as_slice()) {
+            ([], _) => quote!(#places #body),
+            ([index], [home]) => quote_spanned! { Span::mixed_site()=>
+                ::weir::macros::with_home(call, #index, |call, #home| { #places #body })
+            },
+            _ => quote_spanned! { Span::mixed_site()=>
                 ::weir::macros::with_homes(call, [#(#indices),*], |call, [#(#homes),*]| { #places #body })
-            }
+            },
         };
         quote_spanned! { Span::mixed_site()=>
             ::weir::macros::immediate(|call| { #distinct #takes #lock #inner })
@@ -87,12 +89,13 @@ impl<'f> Parts<'f> {
 
     fn waiting(&self) -> TokenStream {
         let (prepare, body, settled) = (self.prepare(), self.body(), self.settled());
+        let opened: TokenStream = passed(self.function, Passing::Change).map(open).collect();
         quote_spanned! { Span::mixed_site()=>
             ::weir::macros::waiting(|call| {
                 #prepare
                 let pending: ::weir::macros::Pending = ::std::boxed::Box::pin(async move {
                     let outcome: ::core::result::Result<::weir::Outcome, ::std::boxed::Box<::weir::Failure>> =
-                        async { #body }.await;
+                        async { #opened #body }.await;
                     #settled
                 });
                 ::core::result::Result::Ok(pending)
@@ -102,6 +105,7 @@ impl<'f> Parts<'f> {
 
     fn blocking(&self) -> TokenStream {
         let (prepare, body, settled) = (self.prepare(), self.body(), self.settled());
+        let opened: TokenStream = passed(self.function, Passing::Change).map(open).collect();
         quote_spanned! { Span::mixed_site()=>
             ::weir::macros::blocking(|call| {
                 #prepare
@@ -109,7 +113,7 @@ impl<'f> Parts<'f> {
                     let outcome = (|| -> ::core::result::Result<
                         ::weir::Outcome,
                         ::std::boxed::Box<::weir::Failure>,
-                    > { #body })();
+                    > { #opened #body })();
                     #settled
                 });
                 ::core::result::Result::Ok(job)
@@ -177,6 +181,12 @@ fn loan(parameter: &Parameter) -> TokenStream {
     }
 }
 
+/// The value within a loan, to be changed.
+fn open(parameter: &Parameter) -> TokenStream {
+    let home = parameter.local("home");
+    quote_spanned!(Span::mixed_site()=> let #home = #home.value_mut()?;)
+}
+
 fn hold(parameter: &Parameter) -> TokenStream {
     let Parameter { name, ty, .. } = parameter;
     let (value, place) = (parameter.local("value"), parameter.local("place"));
@@ -189,7 +199,7 @@ fn change(parameter: &Parameter) -> TokenStream {
     let Parameter { name, ty, .. } = parameter;
     let (value, home) = (parameter.local("value"), parameter.local("home"));
     quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
-        let mut #value = ::weir::macros::change::<#ty>(#home.value_mut()?, #name)?;
+        let mut #value = ::weir::macros::change::<#ty>(#home, #name)?;
     )
 }
 

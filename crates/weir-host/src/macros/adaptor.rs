@@ -5,13 +5,12 @@
 //! dropped, also when the function panics.
 
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use crate::call::named;
 use crate::{
-    Borrowable, Call, Changing, Code, Failure, HostType, Job, Outcome, Pending, ReadGuard, Reading, Value, WriteGuard,
-    Writing,
+    Argument, Borrowable, Call, Changing, Code, Failure, HostType, Job, Outcome, Pending, ReadGuard, Reading, Shared,
+    Value, WriteGuard, Writing,
 };
 
 /// The code of a function that returns at once.
@@ -49,24 +48,20 @@ impl Deref for Place<'_> {
     }
 }
 
-/// Where an argument is changed during a call that returns at once.
-pub enum Home<'a> {
-    /// Taken out of its slot for the call.
+/// Where one of several arguments is changed during a call that returns at once.
+enum Home<'a> {
+    /// Taken out of its slot for the call, so that the slots can be read.
     Taken(Value),
     /// In a shared value.
     Shared(Writing<'a>),
 }
 
 impl Home<'_> {
-    /// The value, to be changed.
-    ///
-    /// # Errors
-    /// Never; [`Loan::value_mut`] may.
     #[inline]
-    pub fn value_mut(&mut self) -> Result<&mut Value, Box<Failure>> {
+    fn value_mut(&mut self) -> &mut Value {
         match self {
-            Home::Taken(value) => Ok(value),
-            Home::Shared(guard) => Ok(guard),
+            Home::Taken(value) => value,
+            Home::Shared(guard) => guard,
         }
     }
 }
@@ -111,8 +106,84 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Runs the body with the arguments at `indices` to be changed, and puts them back: also where the body fails or
-/// panics.
+/// Runs the body with the argument at `index` to be changed where it lies, and all others to be read.
+///
+/// # Errors
+/// Those of the body.
+#[inline]
+pub fn with_home<R>(
+    call: &mut Call<'_>,
+    index: usize,
+    body: impl FnOnce(&Others<'_>, &mut Value) -> Result<R, Box<Failure>>,
+) -> Result<R, Box<Failure>> {
+    let (constants, shared, arguments) = (call.constants, call.shared, call.arguments);
+    let others = |before, after| Others { before, after, constants, shared, arguments };
+    match arguments[index] {
+        Argument::Slot { index, .. } => {
+            let (before, rest) = call.slots.split_at_mut(index as usize);
+            let (home, after) = rest.split_first_mut().ok_or_else(no_slot)?;
+            body(&others(before, after), home)
+        }
+        Argument::Shared(index) => body(&others(call.slots, &[]), &mut shared[index as usize].write()),
+        Argument::Constant(index) => body(&others(call.slots, &[]), &mut constants[index as usize].clone()),
+    }
+}
+
+#[cold]
+fn no_slot() -> Box<Failure> {
+    Box::new(Failure::argument("lies outside the frame"))
+}
+
+/// The arguments of a call beside the one that is changed.
+pub struct Others<'a> {
+    before: &'a [Value],
+    /// The slots after the home.
+    after: &'a [Value],
+    constants: &'a [Value],
+    shared: &'a [Shared],
+    arguments: &'a [Argument],
+}
+
+impl<'a> Others<'a> {
+    /// Where the argument is read.
+    #[inline]
+    #[must_use]
+    pub fn place(&self, index: usize) -> Place<'a> {
+        match self.arguments[index] {
+            Argument::Slot { index, .. } => Place::Value(self.slot(index as usize)),
+            Argument::Constant(index) => Place::Value(&self.constants[index as usize]),
+            Argument::Shared(index) => Place::Shared(self.shared[index as usize].read()),
+        }
+    }
+
+    #[inline]
+    fn slot(&self, index: usize) -> &'a Value {
+        match index.checked_sub(self.before.len() + 1) {
+            Some(after) => &self.after[after],
+            // The home itself is no other argument: `distinct` has seen to it.
+            None => self.before.get(index).unwrap_or(&Value::Absent),
+        }
+    }
+}
+
+/// The homes of a call, which are put back as this is dropped: also where the function panics.
+struct Homes<'c, 'a, const COUNT: usize> {
+    call: &'c mut Call<'a>,
+    indices: [usize; COUNT],
+    homes: [Home<'a>; COUNT],
+}
+
+impl<const COUNT: usize> Drop for Homes<'_, '_, COUNT> {
+    fn drop(&mut self) {
+        for (index, home) in self.indices.into_iter().zip(&mut self.homes) {
+            if let Home::Taken(value) = home {
+                self.call.restore(index, value.take());
+            }
+        }
+    }
+}
+
+/// Runs the body with several arguments to be changed, and puts them back: also where the body fails or panics.
 ///
 /// # Errors
 /// Those of the body.
@@ -120,16 +191,12 @@ impl<'a> Call<'a> {
 pub fn with_homes<const COUNT: usize>(
     call: &mut Call<'_>,
     indices: [usize; COUNT],
-    body: impl FnOnce(&Call<'_>, &mut [Home<'_>; COUNT]) -> Result<Outcome, Box<Failure>>,
+    body: impl FnOnce(&Call<'_>, [&mut Value; COUNT]) -> Result<Outcome, Box<Failure>>,
 ) -> Result<Outcome, Box<Failure>> {
-    let mut homes = indices.map(|index| call.home(index));
-    let ended = catch_unwind(AssertUnwindSafe(|| body(call, &mut homes)));
-    for (index, home) in indices.into_iter().zip(homes) {
-        if let Home::Taken(value) = home {
-            call.restore(index, value);
-        }
-    }
-    ended.unwrap_or_else(|panic| resume_unwind(panic))
+    let homes = indices.map(|index| call.home(index));
+    let mut held = Homes { call, indices, homes };
+    let Homes { call, homes, .. } = &mut held;
+    body(call, homes.each_mut().map(Home::value_mut))
 }
 
 /// An argument that a call owns while it waits.
@@ -200,9 +267,9 @@ pub fn change<'a, T: HostType>(home: &'a mut Value, parameter: &str) -> Result<C
 /// Fails with both parameters' names.
 pub fn distinct(call: &Call<'_>, changed: &[(usize, &str)], read: &[(usize, &str)]) -> Result<(), Box<Failure>> {
     let lies = |index: usize| match call.arguments[index] {
-        crate::Argument::Slot { index, .. } => (0, index),
-        crate::Argument::Constant(index) => (1, index),
-        crate::Argument::Shared(index) => (2, index),
+        Argument::Slot { index, .. } => (0, index),
+        Argument::Constant(index) => (1, index),
+        Argument::Shared(index) => (2, index),
     };
     for (position, (index, name)) in changed.iter().enumerate() {
         for (other, other_name) in changed[position + 1..].iter().chain(read) {
