@@ -13,3 +13,5 @@ pub mod graph;
 pub mod lower;
 pub mod prim;
 pub mod program;
+
+pub use lower::lower;
