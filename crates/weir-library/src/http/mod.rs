@@ -1,0 +1,3 @@
+//! HTTP: the server, and what programs see of requests and answers.
+
+pub mod server;
