@@ -7,7 +7,7 @@ use tidy::{File, crates, files, root};
 
 /// The floors of the house: a crate imports only from floors below its own.
 const FLOORS: &[&[&str]] = &[
-    &["weir-trace", "weir-events", "weir-macros"],
+    &["weir-trace", "weir-events", "weir-macros", "weir-scheduler"],
     &["weir-host", "weir-syntax"],
     &["weir-ir"],
     &["weir-runtime", "weir-library", "weir-compile"],
