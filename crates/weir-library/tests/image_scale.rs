@@ -100,7 +100,7 @@ fn a_jpeg_has_its_marks_and_its_size() {
 
 #[test]
 fn better_quality_takes_more_bytes() {
-    let image = picture(64, 64, |x, y, channel| (x * 31 ^ y * 17 ^ channel * 99) as u8);
+    let image = picture(64, 64, |x, y, channel| ((x * 31) ^ (y * 17) ^ (channel * 99)) as u8);
     assert!(to_jpeg(&image, 90).unwrap().len() > to_jpeg(&image, 20).unwrap().len());
 }
 

@@ -1,3 +1,5 @@
+//! Requests that pass, requests that do not, and where.
+
 use super::{Framing, Verdict};
 
 /// Follows `text` cut into pieces of `length` bytes; where it is refused, the bytes before.
