@@ -1,0 +1,56 @@
+//! A synchronisation that nobody waits for: what `s_trans` makes of a synchronous event.
+//!
+//! Its offers are queued by the thread that starts it. When a peer commits it, or its time comes, an implicit thread
+//! takes it from there and runs its wraps; until then it holds no thread.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Wake, Waker};
+
+use super::implicit;
+use super::then::{Place, Then};
+use crate::event::{Advance, Event, Synchronisation};
+
+struct Detached<T: 'static> {
+    synchronisation: Mutex<Option<Synchronisation<T>>>,
+    then: Then<T>,
+}
+
+/// Starts a synchronisation and returns at once.
+pub(crate) fn start<T: Send + 'static>(event: &Event<T>, then: Then<T>) {
+    let shape = event.shape();
+    if shape.leaves == 0 && !shape.guarded {
+        return;
+    }
+    if then.is_nothing() && !shape.acts && event.poll().is_some() {
+        return;
+    }
+    let synchronisation = Mutex::new(Some(Synchronisation::detached(event.clone())));
+    let detached = Arc::new(Detached { synchronisation, then });
+    if let Some(advance) = detached.advance() {
+        implicit::run(move || detached.finish(advance));
+    }
+}
+
+impl<T: Send + 'static> Detached<T> {
+    fn advance(self: &Arc<Self>) -> Option<Advance<T>> {
+        let waker = Waker::from(self.clone());
+        let mut slot = self.synchronisation.lock().unwrap_or_else(PoisonError::into_inner);
+        let advance = slot.as_mut()?.advance(&mut Context::from_waker(&waker))?;
+        *slot = None;
+        Some(advance)
+    }
+
+    fn finish(&self, advance: Advance<T>) {
+        self.then.run_at(advance.conclude(), Place::Implicit);
+    }
+}
+
+impl<T: Send + 'static> Wake for Detached<T> {
+    fn wake(self: Arc<Self>) {
+        implicit::run(move || {
+            if let Some(advance) = self.advance() {
+                self.finish(advance);
+            }
+        });
+    }
+}
