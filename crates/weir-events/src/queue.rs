@@ -33,7 +33,7 @@ struct Slot<E> {
 const NONE: usize = usize::MAX;
 
 /// A queue that has become empty gives its memory back if it once held more than this many entries.
-const KEPT_PLACES_MAX: usize = 64;
+const KEPT_PLACES_MAX: usize = 256;
 
 impl<E> Queue<E> {
     pub(crate) const fn new() -> Self {

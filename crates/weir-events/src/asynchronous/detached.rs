@@ -13,6 +13,8 @@ use crate::event::{Advance, Event, Synchronisation};
 struct Detached<T: 'static> {
     synchronisation: Mutex<Option<Synchronisation<T>>>,
     then: Then<T>,
+    /// No foreign code follows the commit, so whoever commits may finish it.
+    is_plain: bool,
 }
 
 /// Starts a synchronisation and returns at once.
@@ -21,17 +23,21 @@ pub(crate) fn start<T: Send + 'static>(event: &Event<T>, then: Then<T>) {
     if shape.leaves == 0 && !shape.guarded {
         return;
     }
-    if then.is_nothing() && !shape.acts && event.poll().is_some() {
-        return;
-    }
+    let is_plain = then.is_nothing() && !shape.acts;
     let synchronisation = Mutex::new(Some(Synchronisation::detached(event.clone())));
-    let detached = Arc::new(Detached { synchronisation, then });
-    if let Some(advance) = detached.advance() {
-        implicit::run(move || detached.finish(advance));
-    }
+    Arc::new(Detached { synchronisation, then, is_plain }).turn();
 }
 
 impl<T: Send + 'static> Detached<T> {
+    fn turn(self: Arc<Self>) {
+        if let Some(advance) = self.advance() {
+            match self.is_plain {
+                true => drop(advance.conclude()),
+                false => implicit::run(move || self.finish(advance)),
+            }
+        }
+    }
+
     fn advance(self: &Arc<Self>) -> Option<Advance<T>> {
         let waker = Waker::from(self.clone());
         let mut slot = self.synchronisation.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,11 +52,15 @@ impl<T: Send + 'static> Detached<T> {
 }
 
 impl<T: Send + 'static> Wake for Detached<T> {
+    /// May be called by anybody, with locks held: foreign code waits for an implicit thread.
     fn wake(self: Arc<Self>) {
-        implicit::run(move || {
-            if let Some(advance) = self.advance() {
-                self.finish(advance);
-            }
-        });
+        match self.is_plain {
+            true => self.turn(),
+            false => implicit::run(move || {
+                if let Some(advance) = self.advance() {
+                    self.finish(advance);
+                }
+            }),
+        }
     }
 }

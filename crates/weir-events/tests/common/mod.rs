@@ -5,10 +5,10 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 /// Long enough that a test that gets there has failed.
-pub const TOO_LONG: Duration = Duration::from_secs(20);
+pub(crate) const TOO_LONG: Duration = Duration::from_secs(20);
 
 /// Gives the core away until the condition holds.
-pub fn until(condition: impl Fn() -> bool) {
+pub(crate) fn until(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(start.elapsed() < TOO_LONG, "waited too long");
@@ -17,12 +17,12 @@ pub fn until(condition: impl Fn() -> bool) {
 }
 
 /// Runs tasks on this thread alone.
-pub fn on_one_thread<T>(tasks: impl Future<Output = T>) -> T {
+pub(crate) fn on_one_thread<T>(tasks: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(tokio::task::LocalSet::new().run_until(tasks))
 }
 
 /// How many threads this process has (Linux).
-pub fn threads() -> usize {
+pub(crate) fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }
