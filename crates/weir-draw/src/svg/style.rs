@@ -15,7 +15,7 @@ svg { --paper: #fbfbf9; --card: #ffffff; --ink: #1d2430; --soft: #6a7383; --line
 @media (prefers-color-scheme: dark) {
   svg { --paper: #14171c; --card: #1f242c; --ink: #e8ebf0; --soft: #949eae; --line: #66707f; --edge: #363d49;
     --enter: #3f7ddc; --enter-ink: #ffffff; --good: #5cc693; --good-card: #17301f; --bad: #f08379; --bad-card: #3a1c1a;
-    --read: #45bcc4; --write: #eba04b; --fork: #20293a; --fork-edge: #5d79ad; --step: #eba04b; --section: .17; } } }
+    --read: #45bcc4; --write: #eba04b; --fork: #20293a; --fork-edge: #5d79ad; --step: #eba04b; --section: .17; } }
 .paper { fill: var(--paper); }
 text { fill: var(--ink); font-size: 12px; }
 .code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; }
