@@ -258,7 +258,8 @@ fn invocation(function: &HostFunction) -> TokenStream {
 
 fn answer(function: &HostFunction) -> TokenStream {
     if !function.fails() {
-        return quote_spanned!(Span::mixed_site()=> ::core::result::Result::Ok(::weir::macros::answer(returned)));
+        let span = function.returns.span().resolved_at(Span::mixed_site());
+        return quote_spanned!(span=> ::core::result::Result::Ok(::weir::macros::answer(returned)));
     }
     let returns = &function.returns;
     quote_spanned! { Span::mixed_site()=>

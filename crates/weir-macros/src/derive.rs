@@ -34,7 +34,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
 fn implementation(input: &DeriveInput) -> Result<TokenStream> {
     if !input.generics.params.is_empty() {
         let why = "a type of Weir has no generic parameters of its own: give each instance a name by a newtype";
-        return Err(Error::new(input.generics.params.span(), why));
+        return Err(Error::new_spanned(&input.generics.params, why));
     }
     let options = Options::parse(&input.attrs)?;
     let carried = Carried {
@@ -59,7 +59,7 @@ fn implementation(input: &DeriveInput) -> Result<TokenStream> {
             Fields::Unit => Ok(record::unit(&carried)),
         },
         Data::Enum(data) => enumeration::expand(&carried, data),
-        Data::Union(data) => Err(Error::new(data.union_token.span(), "a union cannot be looked into: make it opaque")),
+        Data::Union(data) => Err(Error::new_spanned(data.union_token, "a union cannot be looked into: make it opaque")),
     }
 }
 
@@ -88,7 +88,7 @@ impl Options {
 fn whole_name(name: LitStr) -> Result<LitStr> {
     match name.value().split('.').all(|part| syn::parse_str::<Ident>(part).is_ok()) {
         true => Ok(name),
-        false => Err(Error::new(name.span(), "a type's name is `Name` or `module.Name`")),
+        false => Err(Error::new_spanned(name, "a type's name is `Name` or `module.Name`")),
     }
 }
 

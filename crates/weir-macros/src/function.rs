@@ -42,7 +42,7 @@ pub(crate) fn expand(marks: TokenStream, item: TokenStream) -> TokenStream {
         (Err(error), _) => Err(error),
         (Ok(marks), Item::Fn(function)) => free_function(&marks, function),
         (Ok(marks), Item::Impl(block)) => implementation(&marks, block),
-        (Ok(_), other) => Err(Error::new(other.span(), "`#[weir::function]` is for functions and `impl` blocks")),
+        (Ok(_), other) => Err(Error::new_spanned(other, "`#[weir::function]` is for functions and `impl` blocks")),
     };
     match siblings {
         Ok(siblings) => quote!(#parsed #siblings),
@@ -105,7 +105,7 @@ fn refuse_generics(generics: &syn::Generics) -> Result<()> {
         return Ok(());
     }
     let why = "a host function has no generic parameters; `weir::Value` stands for a type `T` that calls decide";
-    Err(Error::new(generics.params.span(), why))
+    Err(Error::new_spanned(&generics.params, why))
 }
 
 /// The name of the hidden sibling of the function `ident`.
@@ -154,7 +154,10 @@ impl HostFunction {
             return Err(Error::new(span, "`pure` contradicts `&mut`: a pure function changes nothing"));
         }
         if let (Some(new), None) = (&self.marks.new, self.receiver) {
-            return Err(Error::new(new.span(), "`new` makes what is behind `self`, which this function does not take"));
+            return Err(Error::new_spanned(
+                new,
+                "`new` makes what is behind `self`, which this function does not take",
+            ));
         }
         Ok(())
     }
@@ -248,7 +251,7 @@ fn read_parameters(signature: &mut Signature) -> Result<Vec<Parameter>> {
 fn by_reference(receiver: &Receiver) -> Result<bool> {
     if receiver.reference.is_none() || receiver.colon_token.is_some() {
         let why = "the state of a call site outlives the call: take `&mut self` or `&self`";
-        return Err(Error::new(receiver.span(), why));
+        return Err(Error::new_spanned(receiver, why));
     }
     Ok(receiver.mutability.is_some())
 }
@@ -257,7 +260,7 @@ fn returns(output: &ReturnType) -> Result<Type> {
     let ReturnType::Type(_, ty) = output else { return Ok(syn::parse_quote!(())) };
     if let Type::Reference(reference) = &**ty {
         let why = "a host function gives a value of its own: clone what it would lend";
-        return Err(Error::new(reference.span(), why));
+        return Err(Error::new_spanned(reference, why));
     }
     supported(ty).map(|()| (**ty).clone())
 }

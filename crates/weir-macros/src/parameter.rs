@@ -45,11 +45,11 @@ impl Parameter {
             } else if passing.0 == Passing::Borrow {
                 passing.0 = Passing::Environment;
             } else {
-                return Err(Error::new(attribute.span(), "what the environment gives is taken by `&`"));
+                return Err(Error::new_spanned(attribute, "what the environment gives is taken by `&`"));
             }
         }
         if let (Some(default), Passing::Change | Passing::Environment) = (&default, passing.0) {
-            return Err(Error::new(default.span(), "only what is taken by value or by `&` can have a default"));
+            return Err(Error::new_spanned(default, "only what is taken by value or by `&` can have a default"));
         }
         Ok(Parameter { name, ty: passing.1, passing: passing.0, default, index })
     }
@@ -90,7 +90,7 @@ fn name(pattern: &Pat) -> Result<String> {
             Ok(name.trim_start_matches("r#").trim_start_matches('_').to_owned())
         }
         other => {
-            Err(Error::new(other.span(), "a parameter of a host function needs a name, by which calls may give it"))
+            Err(Error::new_spanned(other, "a parameter of a host function needs a name, by which calls may give it"))
         }
     }
 }
@@ -128,5 +128,5 @@ pub(crate) fn supported(ty: &Type) -> Result<()> {
         Type::Ptr(_) => "a raw pointer cannot be passed",
         _ => return Ok(()),
     };
-    Err(Error::new(ty.span(), why))
+    Err(Error::new_spanned(ty, why))
 }

@@ -93,7 +93,7 @@ impl Running {
         // Threads that are stuck are replaced, so that there are twice as many seats as threads.
         let seats = (0..crew.control.threads_max() * 2).map(|_| CachePadded::default()).collect();
         let ready = ArrayQueue::new(ports.max(1));
-        Running { crew, ready, idle: Idle::default(), seats, level: AtomicUsize::new(level) }
+        Running { crew, ready, idle: Idle::new(), seats, level: AtomicUsize::new(level) }
     }
 
     /// Hands a port to whoever comes first.

@@ -18,11 +18,16 @@
 mod crew;
 mod idle;
 mod inbox;
+#[cfg(test)]
+mod inbox_tests;
 mod level;
 mod machine;
+#[cfg(test)]
+mod model;
 mod scheduler;
 mod shared;
 mod steer;
+mod sync;
 mod worker;
 
 pub use crew::{Control, Crew};

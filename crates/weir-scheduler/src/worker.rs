@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crossbeam_utils::Backoff;
-use crossbeam_utils::sync::Parker;
 
 use crate::crew::{Running, Seat};
 use crate::inbox::Rest;
@@ -18,7 +17,6 @@ pub(crate) struct Worker<W: Work> {
     shared: Arc<Shared<W>>,
     crew: usize,
     seat: usize,
-    parker: Parker,
     batch: Vec<W::Item>,
     out: Vec<W::Item>,
     released: Vec<usize>,
@@ -27,7 +25,7 @@ pub(crate) struct Worker<W: Work> {
 impl<W: Work> Worker<W> {
     pub(crate) fn new(shared: Arc<Shared<W>>, crew: usize, seat: usize) -> Self {
         let batch = || Vec::with_capacity(BATCH);
-        Worker { shared, crew, seat, parker: Parker::new(), batch: batch(), out: batch(), released: Vec::new() }
+        Worker { shared, crew, seat, batch: batch(), out: batch(), released: Vec::new() }
     }
 
     /// Works until it is told to end.
@@ -49,7 +47,7 @@ impl<W: Work> Worker<W> {
             carried_on = if carried.is_some() { carried_on + 1 } else { 0 };
             match carried.take().or_else(|| self.look(crew)) {
                 Some(port) => carried = self.turn(&shared, seat, port),
-                None => crew.idle.sleep(self.seat, &self.parker, || {
+                None => crew.idle.sleep(self.seat, || {
                     !crew.ready.is_empty()
                         || seat.suspended.load(Ordering::Acquire)
                         || seat.ended.load(Ordering::Acquire)

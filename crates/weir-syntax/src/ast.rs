@@ -10,11 +10,13 @@ mod expr;
 mod item;
 mod pattern;
 mod types;
+mod visit;
 
 pub use expr::*;
 pub use item::*;
 pub use pattern::*;
 pub use types::*;
+pub use visit::*;
 
 use crate::Span;
 use std::fmt;

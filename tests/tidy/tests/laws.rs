@@ -10,7 +10,7 @@ const FLOORS: &[&[&str]] = &[
     &["weir-trace", "weir-events", "weir-macros", "weir-scheduler"],
     &["weir-host", "weir-syntax"],
     &["weir-ir"],
-    &["weir-runtime", "weir-library", "weir-compile"],
+    &["weir-runtime", "weir-library", "weir-compile", "weir-draw"],
     &["weir-ide", "weir-lab"],
     &["weir"],
 ];
@@ -58,7 +58,7 @@ fn compiler_and_runtime_do_not_name_each_other() {
 fn every_file_opens_with_its_caption() {
     for folder in ["crates", "benches", "examples", "tests"] {
         for file in files(&root().join(folder), ".rs") {
-            if file.path.contains("/tests/ui/") || file.path.contains("/compile_fail/") {
+            if file.path.contains("/tests/refused/") {
                 continue;
             }
             let first = file.text.lines().next().unwrap_or("");

@@ -14,6 +14,15 @@ pub(super) fn record(carried: &Carried<'_>, fields: &FieldsNamed) -> TokenStream
     let types: Vec<&Type> = fields.named.iter().map(|field| &field.ty).collect();
     let described =
         types.iter().zip(&names).map(|(ty, name)| quote_spanned!(ty.span()=> ::weir::macros::field::<#ty>(#name)));
+    let read = idents
+        .iter()
+        .zip(&types)
+        .zip(&names)
+        .map(|((ident, ty), name)| quote_spanned!(ty.span()=> #ident: parts.field::<#ty>(#name)?));
+    let written = idents
+        .iter()
+        .zip(&types)
+        .map(|(ident, ty)| quote_spanned!(ty.span()=> <#ty as ::weir::HostType>::into_value(self.#ident)?));
     let shape = quote!(::weir::TypeShape::Record(::std::vec![#(#described),*]));
     let conversions = quote! {
         fn from_value(value: ::weir::Value) -> ::core::result::Result<Self, ::weir::Failure> {
@@ -21,12 +30,12 @@ pub(super) fn record(carried: &Carried<'_>, fields: &FieldsNamed) -> TokenStream
                 return ::core::result::Result::Err(::weir::macros::mismatched::<Self>(&value));
             };
             let mut parts = ::weir::macros::Parts::new(parts);
-            ::core::result::Result::Ok(Self { #(#idents: parts.field(#names)?),* })
+            ::core::result::Result::Ok(Self { #(#read),* })
         }
 
         fn into_value(self) -> ::core::result::Result<::weir::Value, ::weir::Failure> {
             ::core::result::Result::Ok(::weir::Value::Record(::std::sync::Arc::new([
-                #(::weir::HostType::into_value(self.#idents)?),*
+                #(#written),*
             ])))
         }
     };
