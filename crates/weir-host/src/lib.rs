@@ -6,6 +6,7 @@
 //!
 //! Architecture invariant: this crate knows neither programs nor schedulers. Everything else may know it.
 
+mod batch;
 mod call;
 mod convert;
 mod failure;
@@ -20,6 +21,7 @@ mod value;
 /// What the attributes expand to; not for use by hand.
 pub mod macros;
 
+pub use batch::{Batch, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
     Argument, BlockingCode, Call, Code, Environment, ImmediateCode, Job, Outcome, Pending, Settled, WaitingCode,
@@ -35,4 +37,4 @@ pub use source::{
 pub use text::Text;
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
 pub use value::{HostValue, Unique, Value};
-pub use weir_macros::{Type, function, library};
+pub use weir_macros::{Type, batched, function, library};

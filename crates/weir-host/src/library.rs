@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use crate::call::{Code, Environment};
 use crate::source::{Source, SourceSignature};
-use crate::{Signature, Text, TypeDefinition};
+use crate::{BatchCode, Signature, Text, TypeDefinition};
 use std::sync::Arc;
 
 /// A host function: what the compiler knows of it, and what an engine runs.
@@ -16,6 +16,8 @@ pub struct Function {
     pub signature: Signature,
     /// What an engine runs.
     pub code: Code,
+    /// What an engine runs for many calls at once, where the signature has a batch.
+    pub batch: Option<Arc<BatchCode>>,
     /// The definitions of the named types that its signature mentions.
     pub types: Vec<TypeDefinition>,
 }

@@ -11,7 +11,8 @@ mod parts;
 mod state;
 
 pub use adaptor::{
-    Loan, Place, blocking, change, distinct, environment, hold, immediate, restored, waiting, with_home, with_homes,
+    Loan, Place, blocking, change, distinct, environment, environment_of, hold, immediate, restored, waiting,
+    with_home, with_homes,
 };
 pub use answer::{FailsDisplayed, FailsTyped, FailsWithError, Fallible, Tag, answer};
 pub use describe::Described;
@@ -21,5 +22,6 @@ pub use opaque::{
 pub use parts::{Parts, define, field, mismatched, variant};
 pub use state::{make_state, state_mut, state_ref};
 
+pub use crate::batch::{Calls, PendingBatch, batch};
 pub use crate::call::{Call, Code, Environment, Job, Outcome, Pending, Settled};
 pub use crate::convert::{Borrowable, Changing, HostType};

@@ -17,11 +17,11 @@ pub(crate) struct HostFunction {
     /// Its name in Rust.
     pub(crate) ident: Ident,
     /// Its name in Weir.
-    name: String,
-    doc: String,
-    visibility: Visibility,
+    pub(crate) name: String,
+    pub(crate) doc: String,
+    pub(crate) visibility: Visibility,
     /// Whether `Self::` comes before its name.
-    associated: bool,
+    pub(crate) associated: bool,
     /// Whether it takes `&self`, or by `true` `&mut self`.
     pub(crate) receiver: Option<bool>,
     pub(crate) parameters: Vec<Parameter>,
@@ -114,7 +114,7 @@ pub(crate) fn sibling_of(ident: &Ident) -> Ident {
 }
 
 impl HostFunction {
-    fn read(
+    pub(crate) fn read(
         marks: Marks,
         attributes: &[Attribute],
         visibility: &Visibility,
@@ -172,26 +172,12 @@ impl HostFunction {
         if self.associated { quote!(Self::#ident) } else { quote!(#ident) }
     }
 
-    /// Whether it returns a `Result`.
-    pub(crate) fn fails(&self) -> bool {
-        let Type::Path(path) = &self.returns else { return false };
-        path.path.segments.last().is_some_and(|last| {
-            let types = match &last.arguments {
-                PathArguments::AngleBracketed(arguments) => {
-                    arguments.args.iter().filter(|argument| matches!(argument, GenericArgument::Type(_))).count()
-                }
-                _ => 0,
-            };
-            last.ident == "Result" && types > 0
-        })
-    }
-
     fn sibling(&self) -> TokenStream {
         let HostFunction { name, doc, visibility, .. } = self;
         let sibling = sibling_of(&self.ident);
         let effects = self.marks.effects(self.waits, self.changes());
         let parameters = self.parameters.iter().map(Parameter::described);
-        let (result, state) = (self.described_result(), self.described_state());
+        let (result, state) = (described_result(&self.returns), self.described_state());
         let code = adaptor::code(self);
         quote! {
             #[doc(hidden)]
@@ -201,23 +187,6 @@ impl HostFunction {
                 use ::weir::macros::{FailsDisplayed as _, FailsTyped as _, FailsWithError as _};
                 ::weir::macros::Described::new(#name, #doc, #effects) #(#parameters)* #result #state .runs(#code)
             }
-        }
-    }
-
-    fn described_result(&self) -> TokenStream {
-        let returns = &self.returns;
-        if !self.fails() {
-            return quote_spanned!(returns.span()=> .gives::<#returns>());
-        }
-        quote_spanned! { returns.span()=>
-            .gives::<<#returns as ::weir::macros::Fallible>::Ok>()
-            .fails(
-                (&&&::weir::macros::Tag::<<#returns as ::weir::macros::Fallible>::Err>::new()).failure_type(),
-                |definitions| {
-                    (&&&::weir::macros::Tag::<<#returns as ::weir::macros::Fallible>::Err>::new())
-                        .failure_define(definitions)
-                },
-            )
         }
     }
 
@@ -234,6 +203,37 @@ impl HostFunction {
             })
         }
     }
+}
+
+/// What calls get, of a function that returns this.
+pub(crate) fn described_result(returns: &Type) -> TokenStream {
+    if !is_result(returns) {
+        return quote_spanned!(returns.span()=> .gives::<#returns>());
+    }
+    quote_spanned! { returns.span()=>
+        .gives::<<#returns as ::weir::macros::Fallible>::Ok>()
+        .fails(
+            (&&&::weir::macros::Tag::<<#returns as ::weir::macros::Fallible>::Err>::new()).failure_type(),
+            |definitions| {
+                (&&&::weir::macros::Tag::<<#returns as ::weir::macros::Fallible>::Err>::new())
+                    .failure_define(definitions)
+            },
+        )
+    }
+}
+
+/// Whether the type is written as a `Result`; an alias of another name is a value like any other.
+pub(crate) fn is_result(ty: &Type) -> bool {
+    arguments_of(ty, "Result").is_some_and(|types| !types.is_empty())
+}
+
+/// The types between the angle brackets of `name<…>`.
+pub(crate) fn arguments_of<'t>(ty: &'t Type, name: &str) -> Option<Vec<&'t Type>> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last().filter(|last| last.ident == name)?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+    let ty = |argument: &'t GenericArgument| if let GenericArgument::Type(ty) = argument { Some(ty) } else { None };
+    Some(arguments.args.iter().filter_map(ty).collect())
 }
 
 fn read_parameters(signature: &mut Signature) -> Result<Vec<Parameter>> {
