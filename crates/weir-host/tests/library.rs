@@ -101,7 +101,7 @@ fn shown(function: &Function) -> String {
         write!(text, " fresh {fresh}").unwrap();
     }
     if let Some(state) = &signature.state {
-        write!(text, " {:?} {}", state.mode, state.name.rsplit(':').next().unwrap()).unwrap();
+        write!(text, " {:?} {}", state.mode, state.name).unwrap();
     }
     text
 }

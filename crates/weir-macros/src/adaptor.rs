@@ -8,7 +8,7 @@ use quote::{quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned;
 
-use crate::function::{HostFunction, is_result};
+use crate::host::{HostFunction, is_result};
 use crate::marks::Flag;
 use crate::parameter::{Parameter, Passing};
 

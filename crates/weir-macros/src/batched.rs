@@ -7,7 +7,8 @@ use syn::spanned::Spanned;
 use syn::{Error, Ident, ItemFn, LitInt, LitStr, Result, Token, Type};
 
 use crate::adaptor;
-use crate::function::{HostFunction, arguments_of, described_result, sibling_of};
+use crate::function::described_result;
+use crate::host::{HostFunction, arguments_of, sibling_of};
 use crate::marks::Marks;
 use crate::parameter::{Parameter, Passing};
 

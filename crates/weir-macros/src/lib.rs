@@ -14,6 +14,7 @@ mod batched;
 mod derive;
 mod docs;
 mod function;
+mod host;
 mod library;
 mod marks;
 mod parameter;

@@ -7,7 +7,7 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Ident, Path, Result, Token, Visibility};
 
 use crate::docs;
-use crate::function::sibling_of;
+use crate::host::sibling_of;
 
 struct Library {
     attributes: Vec<Attribute>,

@@ -74,9 +74,11 @@ impl Described {
         self
     }
 
-    /// It has private state.
+    /// It has private state of this type.
     #[must_use]
-    pub fn keeps(mut self, name: &str, mode: Mode, make: fn() -> Value) -> Self {
+    pub fn keeps<T>(mut self, mode: Mode, make: fn() -> Value) -> Self {
+        let path = std::any::type_name::<T>();
+        let name = path.rsplit("::").next().unwrap_or(path);
         self.signature.state = Some(StateOf { name: name.into(), mode, make });
         self
     }
