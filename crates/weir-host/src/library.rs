@@ -89,10 +89,18 @@ impl Library {
     /// Adds a module.
     ///
     /// # Errors
-    /// Fails where a module of this name is there already.
+    /// Fails where a module of this name is there already, or a different type of a name that this module defines.
     pub fn add(&mut self, module: Module) -> Result<(), LibraryError> {
         if self.modules.contains_key(&module.name) {
             return Err(LibraryError(format!("two modules are named `{}`", module.name)));
+        }
+        for (name, definition) in &module.types {
+            if self.definition(name).is_some_and(|other| other != definition) {
+                return Err(LibraryError(format!(
+                    "two types are named `{name}`, and one of them is of `{}`",
+                    module.name
+                )));
+            }
         }
         self.modules.insert(module.name.clone(), module);
         Ok(())

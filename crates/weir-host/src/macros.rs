@@ -15,7 +15,7 @@ pub use adaptor::{
     with_home, with_homes,
 };
 pub use answer::{FailsDisplayed, FailsTyped, FailsWithError, Fallible, Tag, answer};
-pub use definition::{define, field, mismatched, variant};
+pub use definition::{define, field, mismatched, variant, with_function};
 pub use describe::Described;
 pub use opaque::{
     shared_from_value, shared_in_place, shared_in_place_mut, unique_from_value, unique_in_place, unique_in_place_mut,

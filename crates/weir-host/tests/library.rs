@@ -132,6 +132,47 @@ fn documentation_and_types_come_along() {
     assert_eq!(module.types["image.Ppm"].doc.as_str(), "A picture.");
 }
 
+mod other {
+    /// A picture of another kind.
+    #[derive(weir::Type)]
+    #[weir(name = "image.Ppm")]
+    pub(crate) struct Ppm {
+        pub(crate) width: i64,
+    }
+
+    #[weir::function]
+    pub(crate) fn put(ppm: Ppm) -> i64 {
+        ppm.width
+    }
+}
+
+#[derive(Default)]
+struct Inflate;
+
+#[weir::function]
+impl Inflate {
+    fn compress(&mut self) {}
+}
+
+weir::library!(pub(crate) twice: Deflate::compress, Inflate::compress);
+weir::library!(pub(crate) album: other::put);
+weir::library!(pub(crate) both: put, other::put);
+
+#[test]
+fn names_that_stand_for_two_things_are_refused() {
+    let message =
+        |made: fn() -> weir::Module| *std::panic::catch_unwind(made).err().unwrap().downcast::<String>().unwrap();
+    assert_eq!(
+        message(twice),
+        "two functions of `twice` are named `compress`: rename one by `#[weir::function(name = \"…\")]`"
+    );
+    assert_eq!(message(both), "two types of `both` are named `image.Ppm`: rename one by `#[weir(name = \"…\")]`");
+    let mut library = weir::Library::default();
+    library.add(blog()).unwrap();
+    let error = library.add(album()).unwrap_err();
+    assert_eq!(error.to_string(), "two types are named `image.Ppm`, and one of them is of `album`");
+}
+
 #[test]
 fn a_generic_function_passes_values_through() {
     let mut frame = Frame::of([Value::list(vec![Value::text("a")]), Value::none()]);

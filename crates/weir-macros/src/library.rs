@@ -53,7 +53,9 @@ impl Library {
             #[allow(unreachable_pub)]
             #[must_use]
             #visibility fn #name() -> ::weir::Module {
-                ::weir::Module::new(#text, #doc) #(.function(#functions()))*
+                let module = ::weir::Module::new(#text, #doc);
+                #(let module = ::weir::macros::with_function(module, #functions());)*
+                module
             }
         })
     }

@@ -1,6 +1,6 @@
-//! Definitions: what a derived type says of itself.
+//! Definitions: what a derived type says of itself, and how functions come together in a module.
 
-use crate::{Failure, Field, HostType, Text, Type, TypeDefinition, TypeShape, Value, Variant};
+use crate::{Failure, Field, Function, HostType, Module, Text, Type, TypeDefinition, TypeShape, Value, Variant};
 
 /// The failure of a value that is not of the type `T`.
 #[cold]
@@ -34,4 +34,26 @@ pub fn define<T: HostType>(
     }
     definitions.push(TypeDefinition { name, doc: Text::from(doc), shape: shape() });
     parts(definitions);
+}
+
+/// The module, with one function more.
+///
+/// # Panics
+/// Where two functions, or two different types, have one name: a mistake of the library's author, found at start.
+#[must_use]
+pub fn with_function(module: Module, function: Function) -> Module {
+    let (name, whose) = (&function.signature.name, &module.name);
+    assert!(
+        !module.functions.contains_key(name),
+        "two functions of `{whose}` are named `{name}`: rename one by `#[weir::function(name = \"…\")]`"
+    );
+    for definition in &function.types {
+        let other = module.types.get(&definition.name).filter(|other| *other != definition);
+        assert!(
+            other.is_none(),
+            "two types of `{whose}` are named `{}`: rename one by `#[weir(name = \"…\")]`",
+            definition.name
+        );
+    }
+    module.function(function)
 }
