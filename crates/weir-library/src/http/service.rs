@@ -130,7 +130,7 @@ fn address(port: Option<&Value>, address: Option<&Value>) -> Result<SocketAddr, 
 }
 
 fn limits(arguments: &[Value]) -> Result<Limits, Failure> {
-    /// Below this no request of a browser comes through, and hyper takes no smaller buffer.
+    /// Below this no request of a browser comes through.
     const HEADER_BYTES_LEAST: usize = 1024;
     let mut limits = Limits::default();
     for (parameter, argument) in limit_parameters().iter().zip(arguments) {
@@ -200,14 +200,7 @@ impl Handler for Answers {
 impl Answers {
     /// The answer of the flow, or of the service where there is no flow to begin.
     async fn answer(&self, request: Request<Incoming>) -> Result<Response, Response> {
-        let uri = request.uri();
-        let (route, parts) = match self.routes.find(request.method(), uri.path()) {
-            Found::Route(route, parts) => (route, parts),
-            Found::OtherMethods(allow) => return Err(Response::not_allowed(allow)),
-            Found::Options(allow) => return Err(Response::options(allow)),
-            Found::Nothing => return Err(Response::of_status(StatusCode::NOT_FOUND)),
-        };
-        let (mut inputs, body) = self.routes.inputs(route, &parts, uri.query()).map_err(|all| refusal(&all))?;
+        let Beginning { route, mut inputs, body } = self.beginning(&request)?;
         if let Some(parameter) = body {
             let read = read_body(request.into_body(), &self.limits).await;
             let body = read.map_err(|error| Response::of_status(error.status()).closing())?;
@@ -220,6 +213,29 @@ impl Answers {
         };
         Ok(response_of(result))
     }
+
+    /// Which flow the request begins, as far as its head says.
+    fn beginning(&self, request: &Request<Incoming>) -> Result<Beginning, Response> {
+        let uri = request.uri();
+        match self.routes.find(request.method(), uri.path()) {
+            Found::Route(route, parts) => {
+                let inputs = self.routes.inputs(route, &parts, uri.query());
+                let (inputs, body) = inputs.map_err(|all| refusal(&all))?;
+                Ok(Beginning { route, inputs, body })
+            }
+            Found::OtherMethods(allow) => Err(Response::not_allowed(allow)),
+            Found::Options(allow) => Err(Response::options(allow)),
+            Found::Nothing => Err(Response::of_status(StatusCode::NOT_FOUND)),
+        }
+    }
+}
+
+/// A flow to begin.
+struct Beginning {
+    route: usize,
+    inputs: Vec<Value>,
+    /// The input that is the body, which is to be read yet.
+    body: Option<usize>,
 }
 
 fn refusal(problems: &[Problem]) -> Response {
