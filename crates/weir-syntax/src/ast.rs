@@ -8,13 +8,17 @@
 
 mod expr;
 mod item;
+mod outline;
 mod pattern;
 mod types;
+mod visit;
 
 pub use expr::*;
 pub use item::*;
+pub use outline::{outline, outline_expr};
 pub use pattern::*;
 pub use types::*;
+pub use visit::*;
 
 use crate::Span;
 use std::fmt;

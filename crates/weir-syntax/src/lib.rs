@@ -8,13 +8,20 @@
 //! The crate knows no types, no IR and no I/O: a caller brings name and text, and takes values.
 
 pub mod ast;
+mod balance;
 pub mod codes;
 mod diagnostic;
+mod lexer;
+mod parser;
+mod render;
 mod source;
 mod span;
+mod token;
 
 pub use codes::Code;
 pub use diagnostic::{Diagnostic, Edit, Hint, Label, Severity};
+pub use parser::{HEIGHT_MAX, NESTING_MAX, parse};
+pub use render::{Style, place, render, render_all, render_json};
 pub use source::{LineColumn, SOURCE_BYTES_MAX, SourceFile, Sources};
 pub use span::{SourceId, Span};
 

@@ -1,0 +1,195 @@
+//! What the parser says: each kind of fault is worded in one place.
+
+use super::{Case, Parser};
+use crate::ast::Name;
+use crate::token::TokenKind;
+use crate::{Code, Diagnostic, Span};
+
+/// Words of other languages, with what they are called here.
+const FOREIGN_WORDS: &[(&str, &str)] = &[
+    ("class", "record"),
+    ("const", "let"),
+    ("def", "fn"),
+    ("func", "fn"),
+    ("function", "fn"),
+    ("import", "use"),
+    ("interface", "record"),
+    ("struct", "record"),
+    ("switch", "match"),
+    ("val", "let"),
+    ("var", "let"),
+    ("while", "loop"),
+];
+
+impl Parser<'_> {
+    /// Reports that `what` was expected where the next token stands, unless this token has had its report.
+    pub(super) fn unexpected(&mut self, what: &str) {
+        if self.reported_at.replace(self.at) == Some(self.at) || self.follows_invented_bracket() {
+            return;
+        }
+        let mut diagnostic = Diagnostic::new(Code::UnexpectedToken, format!("expected {what}, found {}", self.found()))
+            .at(self.visible_span(), format!("expected {what}"));
+        if self.at(TokenKind::DotIndex) {
+            let replacement = format!("0{}", self.token_text());
+            diagnostic = diagnostic.fix(format!("write `{replacement}`"), self.span(), replacement);
+        } else if let Some((word, ours)) = self.foreign_word() {
+            diagnostic = diagnostic.fix(format!("`{word}` is `{ours}` here"), self.span(), ours);
+        }
+        self.report(diagnostic);
+    }
+
+    /// Reports that something else than a new line follows a statement.
+    pub(super) fn missing_line_end(&mut self, statement: Span) {
+        if self.reported_at.replace(self.at) == Some(self.at) {
+            return;
+        }
+        let word = &self.text[statement.range()];
+        if let Some(ours) = foreign(word) {
+            return self.report(
+                Diagnostic::new(Code::UnexpectedToken, format!("`{word}` begins no statement"))
+                    .at(statement, "not a word of this language")
+                    .fix(format!("`{word}` is `{ours}` here"), statement, ours),
+            );
+        }
+        let found = self.found();
+        self.report(
+            Diagnostic::new(Code::MissingLineEnd, format!("expected a new line, found {found}"))
+                .at(self.visible_span(), "this begins another statement")
+                .because(statement, "the statement before it ends here")
+                .fix("separate them with `;`", statement.at_end(), ";"),
+        );
+    }
+
+    pub(super) fn foreign_word(&self) -> Option<(&str, &'static str)> {
+        let word = self.token_text();
+        (self.at(TokenKind::Word)).then(|| foreign(word).map(|ours| (word, ours))).flatten()
+    }
+
+    /// Whether the bracket before was never closed, which has been reported and explains what is missing here.
+    fn follows_invented_bracket(&self) -> bool {
+        let before = self.at.checked_sub(1).map(|at| self.tokens[at]);
+        before.is_some_and(|token| token.kind.is_closing() && token.start == token.end)
+    }
+
+    /// Whether the line ended in the middle of something: what is missing belongs to its end.
+    fn line_broke_off(&self) -> bool {
+        self.token().first_on_line && self.at > self.begun_at && !self.at(TokenKind::End)
+    }
+
+    /// What the next token is, for "found …".
+    fn found(&self) -> String {
+        let token = self.token();
+        if self.line_broke_off() && !token.kind.is_closing() {
+            return "the end of the line".to_owned();
+        }
+        match token.kind.description() {
+            Some(description) => description.to_owned(),
+            None if token.start == token.end => "the end of the line".to_owned(),
+            None => format!("`{}`", shortened(self.token_text())),
+        }
+    }
+
+    /// The next token's place; where that is on another line, the place where what is missing belongs.
+    fn visible_span(&self) -> Span {
+        if self.at(TokenKind::End) || self.line_broke_off() { self.previous_span().at_end() } else { self.span() }
+    }
+
+    pub(super) fn reserved_word(&mut self, what: &str) {
+        let word = self.token_text();
+        self.reported_at = Some(self.at);
+        self.report(
+            Diagnostic::new(Code::ReservedWord, format!("`{word}` is a reserved word and cannot be {what}"))
+                .at(self.span(), format!("expected {what}"))
+                .fix("give it another name", self.span(), format!("{word}_")),
+        );
+    }
+
+    /// Reports a name whose first letter is in the wrong case.
+    pub(super) fn check_case(&mut self, name: &Name, case: Case, what: &str) {
+        let Some(first) = name.text.chars().next() else { return };
+        let (wrong, case_name) = match case {
+            Case::Lower => (first.is_uppercase(), "lower"),
+            Case::Upper => (!first.is_uppercase(), "upper"),
+        };
+        if !wrong {
+            return;
+        }
+        let mended = match case {
+            Case::Lower => lower_case(name.as_str()),
+            Case::Upper => upper_case(name.as_str()),
+        };
+        self.report(
+            Diagnostic::new(Code::NameCase, format!("{what} begins in {case_name} case"))
+                .at(name.span, format!("`{name}` does not"))
+                .fix(format!("call it `{mended}`"), name.span, mended),
+        );
+    }
+
+    pub(super) fn record_in_head(&mut self, record: Span) {
+        self.report(
+            Diagnostic::new(Code::UnexpectedToken, "a record cannot be made here without parentheses")
+                .at(self.span(), "this brace would begin the body")
+                .because(record, "the record")
+                .hint("put the record in parentheses"),
+        );
+    }
+
+    pub(super) fn operator_after_pipe(&mut self, pipe: Span) {
+        let symbol = self.token_text();
+        self.report(
+            Diagnostic::new(Code::UnexpectedToken, format!("`{symbol}` cannot follow a pipe"))
+                .at(self.span(), "the pipe ends with a function")
+                .because(pipe, "it begins here")
+                .hint("put the pipe in parentheses, or name its value with `let`"),
+        );
+    }
+
+    pub(super) fn assignment(&mut self, target: Span) {
+        self.report(
+            Diagnostic::new(Code::Assignment, "a value cannot be assigned again")
+                .at(self.span(), "this would change a value")
+                .because(target, "values stay as they are")
+                .fix("give the new value a name of its own", target.at_start(), "let ")
+                .hint("use `fold` where it depends on the value before"),
+        );
+    }
+
+    pub(super) fn misplaced(&mut self, span: Span, what: &str, belongs: &str) {
+        self.report(
+            Diagnostic::new(Code::MisplacedClause, format!("{what} has no meaning here"))
+                .at(span, "not here")
+                .hint(format!("put it {belongs}")),
+        );
+    }
+}
+
+fn foreign(word: &str) -> Option<&'static str> {
+    FOREIGN_WORDS.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours)
+}
+
+/// A token's text for a message: at most 40 characters.
+fn shortened(text: &str) -> String {
+    const CHARACTERS_MAX: usize = 40;
+    match text.char_indices().nth(CHARACTERS_MAX) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+fn lower_case(name: &str) -> String {
+    let mut out = String::new();
+    let mut after_lower = false;
+    for (at, character) in name.chars().enumerate() {
+        if character.is_uppercase() && at > 0 && after_lower {
+            out.push('_');
+        }
+        after_lower = character.is_lowercase();
+        out.extend(character.to_lowercase());
+    }
+    out
+}
+
+fn upper_case(name: &str) -> String {
+    let words = name.split('_').filter(|word| !word.is_empty());
+    words.map(|word| word[..1].to_uppercase() + &word[1..]).collect()
+}
