@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Outcome, Pending, Settled, Value};
-use weir_ir::graph::Test;
-use weir_ir::prim::Prim;
+use weir_ir::evaluate::{failure_of, holds};
+use weir_ir::prim::{Prim, elements};
 
 use crate::frame::{Frame, panicked, record_ran};
 use crate::live::{Blocking, Env};
@@ -126,6 +126,7 @@ impl Frame {
     #[inline]
     fn prim(&mut self, step: &PrimStep, body: &Body) -> Ran {
         let computed = match step.prim {
+            prim if step.moves => self.prim_moving(prim, step, body),
             Prim::Copy => Ok(self.value(body, step.operands[0])),
             Prim::List => Ok(Value::List(self.values(body, &step.operands).collect())),
             Prim::Record => Ok(Value::Record(self.values(body, &step.operands).collect())),
@@ -155,6 +156,24 @@ impl Frame {
         }
     }
 
+    /// What can only be moved is moved out of the operands; what is left of them goes back.
+    #[cold]
+    fn prim_moving(&mut self, prim: Prim, step: &PrimStep, body: &Body) -> Result<Value, Box<Failure>> {
+        let take = |operand: &Argument| match *operand {
+            Argument::Slot { index, .. } => self.slots[index as usize].take(),
+            Argument::Constant(index) => body.constants[index as usize].clone(),
+            Argument::Shared(_) => Value::Absent,
+        };
+        let mut operands: SmallVec<[Value; 4]> = step.operands.iter().map(take).collect();
+        let computed = prim.apply_moving(&mut operands);
+        for (operand, rest) in step.operands.iter().zip(operands) {
+            if let Argument::Slot { index, .. } = operand {
+                self.slots[*index as usize] = rest;
+            }
+        }
+        computed
+    }
+
     fn values<'a>(&'a mut self, body: &'a Body, operands: &'a [Argument]) -> impl Iterator<Item = Value> + 'a {
         operands.iter().map(|operand| self.value(body, *operand))
     }
@@ -177,10 +196,25 @@ impl Frame {
             if let Argument::Slot { index, last: true } = step.subject {
                 self.slots[index as usize] = Value::Absent;
             }
+        } else if step.moves {
+            self.unpack_moving(step.subject, ports);
         } else if let Value::Variant(_, Some(payload)) = self.value(body, step.subject) {
             self.unpack(payload, ports);
         }
         Ran::Next
+    }
+
+    /// Moves those fields out of the payload that can only be moved; the rest stays for later users.
+    #[cold]
+    fn unpack_moving(&mut self, subject: Argument, ports: &[u32]) {
+        let Argument::Slot { index, .. } = subject else { return };
+        let mut rest = self.slots[index as usize].take();
+        if let Value::Variant(_, Some(payload)) = &mut rest {
+            for (port, field) in ports.iter().zip(elements(payload)) {
+                self.slots[*port as usize] = field;
+            }
+        }
+        self.slots[index as usize] = rest;
     }
 
     /// Moves the fields of a payload that nobody else holds, and clones them otherwise.
@@ -275,7 +309,7 @@ impl Frame {
                     self.settle(settled, step)
                 }
                 (Ok(job), Blocking::Elsewhere) => {
-                    let pending = elsewhere(job, held, self.scopes_held());
+                    let pending = elsewhere(job, held, self.scopes_held(), Arc::clone(&step.path));
                     self.function(pending, Vec::new(), step, context)
                 }
                 (Err(fault), _) => self.answer(Outcome::Fault(fault), step),
@@ -387,7 +421,7 @@ fn all_locks(step: &CallStep) -> Acquiring {
 }
 
 /// Runs the job on the blocking pool. It keeps the locks until it is through, even where its flow is given up.
-fn elsewhere(job: Job, held: Vec<Held>, scopes: Vec<Arc<Vec<Held>>>) -> Pending {
+fn elsewhere(job: Job, held: Vec<Held>, scopes: Vec<Arc<Vec<Held>>>, path: Arc<str>) -> Pending {
     let running = tokio::task::spawn_blocking(move || {
         let done = catch_unwind(AssertUnwindSafe(job));
         drop((held, scopes));
@@ -397,27 +431,8 @@ fn elsewhere(job: Job, held: Vec<Held>, scopes: Vec<Arc<Vec<Held>>>) -> Pending 
         let fault = |failure| Settled { outcome: Outcome::Fault(failure), restored: Vec::new() };
         match running.await {
             Ok(Ok(settled)) => settled,
-            Ok(Err(panic)) => fault(panicked(&*panic)),
+            Ok(Err(panic)) => fault(panicked(&path, &*panic)),
             Err(_) => fault(Box::new(Failure::new(FailureKind::Cancelled, "the program stops"))),
         }
     })
-}
-
-#[inline]
-fn holds(test: &Test, subject: &Value) -> bool {
-    match (test, subject) {
-        (Test::Otherwise, _) => true,
-        (Test::Tag(tag), Value::Variant(actual, _)) => tag == actual,
-        (Test::Tag(_), _) => false,
-        (Test::Value(Value::Bool(value)), Value::Bool(actual)) => value == actual,
-        (Test::Value(value), actual) => value == actual,
-    }
-}
-
-/// The failure that a flow ends with where the program ends it with this value.
-pub(crate) fn failure_of(value: Value) -> Box<Failure> {
-    match value {
-        Value::Failure(failure) => failure,
-        other => Box::new(Failure::function(other.to_string())),
-    }
 }

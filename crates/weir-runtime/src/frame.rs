@@ -21,7 +21,7 @@ use weir_trace::{Detail, What};
 use crate::action::{Ran, Stage};
 use crate::live::Env;
 use crate::lock::Held;
-use crate::step::{Body, NONE, Step};
+use crate::step::{Action, Body, NONE, Step};
 
 /// How many frames a thread keeps for later.
 const FREE_MAX: usize = 256;
@@ -147,7 +147,7 @@ impl Frame {
                 if self.seen.is_empty() {
                     self.low = self.cursor;
                 }
-                self.record_end(self.cursor, String::new(), Err(panicked(&*panic)));
+                self.record_end(self.cursor, String::new(), Err(panicked(path_of(body, self.cursor), &*panic)));
             }
             if self.waits.is_empty() && self.low >= self.limit(body) {
                 return Poll::Ready(self.finish(body));
@@ -301,7 +301,7 @@ impl Frame {
             let node = self.waits[index].node;
             let stage = std::mem::replace(&mut self.waits[index].stage, Stage::Polled);
             let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, stage, body, env, context)));
-            let ran = polled.unwrap_or_else(|panic| Ran::Ends(String::new(), Err(panicked(&*panic))));
+            let ran = polled.unwrap_or_else(|panic| Ran::Ends(String::new(), Err(panicked(path_of(body, node), &*panic))));
             if let Ran::Waits(stage) = ran {
                 self.waits[index].stage = stage;
                 index += 1;
@@ -359,10 +359,15 @@ pub(crate) fn record_ran(body: &Body, env: Env<'_>, node: usize, since_ns: u64) 
 }
 
 /// The failure of a host function that panicked.
-pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Box<Failure> {
+pub(crate) fn panicked(path: &str, panic: &(dyn Any + Send)) -> Box<Failure> {
     let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Box::new(Failure::new(
-        FailureKind::Panic,
-        format!("the function panicked: {}", said.unwrap_or("without a message")),
-    ))
+    Box::new(Failure::new(FailureKind::Panic, format!("`{path}` panicked: {}", said.unwrap_or("no message"))))
+}
+
+/// The function that a step calls, or its node's name.
+fn path_of(body: &Body, node: usize) -> &str {
+    match body.steps.get(node).map(|step| &step.action) {
+        Some(Action::Call(call)) => &call.path,
+        _ => body.names.get(node).map_or("", |name| name),
+    }
 }

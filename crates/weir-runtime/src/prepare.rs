@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
-use weir_host::{Code, Library, Mode, Resource, Text};
+use weir_host::{Code, Library, Mode, Passing, Resource, Text};
 use weir_ir::graph::{Graph, Kind, Node, Program, Source};
 use weir_ir::program::Flow;
 
 use crate::resources::Resources;
 use crate::step::{Body, Repeat};
 
+mod moves;
 mod order;
 mod shape;
 mod slots;
@@ -50,6 +51,7 @@ pub(crate) struct PreparedFlow {
 /// Prepares bodies of one program.
 pub(crate) struct Preparation<'a> {
     library: &'a Library,
+    moves: moves::Moves<'a>,
     resources: &'a mut Resources,
     /// Whether stateful calls must see the source's order.
     ordered: bool,
@@ -60,7 +62,10 @@ pub(crate) struct Preparation<'a> {
 /// What is known of a call before its step is made.
 struct Resolved {
     code: Code,
+    path: Text,
     fallible: bool,
+    /// For each parameter, whether it is taken by `&mut`.
+    changes: Vec<bool>,
     locks: Box<[(Arc<crate::lock::Lock>, Mode)]>,
     turn: Option<usize>,
     state: Option<usize>,
@@ -91,6 +96,18 @@ impl Part {
     }
 }
 
+impl Part {
+    /// Whether the node changes what its input carries.
+    fn changes(&self, input: usize) -> bool {
+        match (&self.call, &self.body) {
+            (Some(call), _) => call.changes.get(input).copied().unwrap_or(false),
+            // Inputs of a repeated body are its parameters, but for the list, which is not changed itself.
+            (_, Some(body)) => body.handed.get(input).copied().unwrap_or(false),
+            _ => false,
+        }
+    }
+}
+
 impl Resolved {
     fn waits(&self) -> bool {
         !matches!(self.code, Code::Immediate(_))
@@ -98,9 +115,10 @@ impl Resolved {
 }
 
 impl<'a> Preparation<'a> {
-    /// Prepares bodies that find their functions in `library` and their resources in `resources`.
-    pub(crate) fn new(library: &'a Library, resources: &'a mut Resources) -> Self {
-        Preparation { library, resources, ordered: false, turns: Vec::new() }
+    /// Prepares bodies of a program that find their functions in `library` and their resources in `resources`.
+    pub(crate) fn new(program: &'a Program, library: &'a Library, resources: &'a mut Resources) -> Self {
+        let moves = moves::Moves::new(&program.types, library);
+        Preparation { library, moves, resources, ordered: false, turns: Vec::new() }
     }
 
     /// Prepares a flow of an entry point.
@@ -124,9 +142,10 @@ impl<'a> Preparation<'a> {
         }
         let parts = graph.nodes.iter().map(|node| self.part(graph, node, depth)).collect::<Result<Vec<_>, _>>()?;
         let shape = shape::Shape::of(graph, &parts);
-        let order = order::Order::of(graph, &parts, repeat);
+        let order = order::Order::of(graph, &parts, repeat, &self.moves);
         let layout = slots::Layout::of(graph, &shape, &order, repeat);
-        steps::Assembly { graph, shape: &shape, order: &order, layout: &layout, resources: self.resources }.body(parts)
+        let (moves, resources) = (&self.moves, &*self.resources);
+        steps::Assembly { graph, shape: &shape, order: &order, layout: &layout, moves, resources }.body(parts)
     }
 
     fn part(&mut self, graph: &Graph, node: &Node, depth: usize) -> Result<Part, PrepareError> {
@@ -160,11 +179,19 @@ impl<'a> Preparation<'a> {
         let turn = (state.is_some() && self.ordered).then(|| self.resources.add_turn());
         self.turns.extend(turn);
         let mut locks = self.locks_of(graph, node);
-        if state.is_some() && turn.is_none() {
-            locks.push((Arc::default(), Mode::Write));
+        if let (Some(state), None) = (&found.signature.state, turn) {
+            locks.push((Arc::default(), state.mode));
         }
-        let (code, fallible) = (found.code.clone(), found.signature.failure.is_some());
-        Ok(Resolved { code, fallible, locks: locks.into(), turn, state })
+        let changes = found.signature.parameters.iter().map(|parameter| parameter.passing == Passing::Change);
+        Ok(Resolved {
+            code: found.code.clone(),
+            path: path.into(),
+            fallible: found.signature.failure.is_some(),
+            changes: changes.collect(),
+            locks: locks.into(),
+            turn,
+            state,
+        })
     }
 
     fn check_shared(&self, node: &Node, input: &Source) -> Result<(), PrepareError> {

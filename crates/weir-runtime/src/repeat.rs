@@ -4,14 +4,15 @@
 //! functions that wait: up to [`OVERLAP_MAX`] frames at a time, kept in order by *lanes* (see `prepare/order.rs`). In all
 //! other cases one frame is used again and again.
 //!
-//! What the body captures is cloned once for each frame. A value that cannot be shared is lent instead and put back
-//! afterwards; iterations that borrow one do not overlap.
+//! What the body captures is cloned once for each frame. A value that the body changes, or that can only be moved, is
+//! handed from one iteration to the next instead, and back at the end; such iterations do not overlap.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use weir_host::{Argument, Failure, FailureKind, Value};
+use weir_host::{Argument, Failure, Value};
+use weir_ir::evaluate::rounds_exceeded;
 
 use crate::frame::{Ended, Finished, Frame, Place, Scope};
 use crate::live::Env;
@@ -66,10 +67,11 @@ impl Run {
             Repeat::Fold => frame.value(body, step.inputs[1]),
             Repeat::Loop { .. } => frame.value(body, step.inputs[0]),
         };
-        let captured: Vec<Value> = step.inputs[fixed..].iter().map(|input| capture(*input, frame, body)).collect();
+        let handed = &step.body.handed[fixed..];
+        let captures = step.inputs[fixed..].iter().zip(handed);
+        let captured: Vec<Value> = captures.map(|(input, handed)| capture(*input, *handed, frame, body)).collect();
         let scopes = frame.inherited.iter().chain(frame.scopes.iter().map(|(_, scope)| scope)).cloned().collect();
-        let shareable = !captured.iter().chain(list.iter()).any(|value| matches!(value, Value::Unique(_)));
-        if step.repeat == Repeat::Map && step.body.overlaps && shareable && list.len() > 1 {
+        if step.repeat == Repeat::Map && step.body.overlaps && !handed.contains(&true) && list.len() > 1 {
             return Run::Overlap(Overlap::new(list, captured, scopes, step));
         }
         Run::Sequence(Sequence::new(list, accumulator, captured, scopes, step))
@@ -91,9 +93,10 @@ impl Run {
     /// Puts back what was lent.
     pub(crate) fn restore(&mut self, step: &RepeatStep, frame: &mut Frame) {
         let Run::Sequence(Sequence { frame: Some(inner), .. }) = self else { return };
-        let parameters = step.repeat.parameters();
-        for (input, parameter) in step.inputs[step.repeat.fixed()..].iter().zip(parameters..) {
-            if let (Argument::Slot { index, last: false }, Value::Unique(_)) = (input, &inner.slots[parameter]) {
+        for (parameter, input) in step.inputs.iter().enumerate().skip(step.repeat.fixed()) {
+            if let Argument::Slot { index, last: false } = input
+                && step.body.handed[parameter]
+            {
                 frame.slots[*index as usize] = inner.slots[parameter].take();
             }
         }
@@ -101,17 +104,12 @@ impl Run {
 }
 
 impl Repeat {
-    /// How many inputs come before what is captured.
+    /// How many inputs, and parameters of the body, come before what is captured.
     fn fixed(self) -> usize {
         match self {
             Repeat::Map | Repeat::Loop { .. } => 1,
             Repeat::Fold => 2,
         }
-    }
-
-    /// How many parameters of the body come before what is captured.
-    fn parameters(self) -> usize {
-        self.fixed()
     }
 }
 
@@ -122,11 +120,10 @@ fn frame_value(repeat: Repeat, step: &RepeatStep, frame: &mut Frame, body: &Body
     }
 }
 
-fn capture(input: Argument, frame: &mut Frame, body: &Body) -> Value {
+/// What is handed on is taken out for the time being, and put back by [`Run::restore`].
+fn capture(input: Argument, handed: bool, frame: &mut Frame, body: &Body) -> Value {
     match input {
-        Argument::Slot { index, last: false } if matches!(frame.slots[index as usize], Value::Unique(_)) => {
-            frame.slots[index as usize].take()
-        }
+        Argument::Slot { index, last: false } if handed => frame.slots[index as usize].take(),
         input => frame.value(body, input),
     }
 }
@@ -134,7 +131,7 @@ fn capture(input: Argument, frame: &mut Frame, body: &Body) -> Value {
 /// A frame for the body, with what it captures.
 fn frame_of(step: &RepeatStep, captured: impl IntoIterator<Item = Value>, scopes: &[Scope]) -> Box<Frame> {
     let mut frame = Frame::take(&step.body, true);
-    for (slot, value) in (step.repeat.parameters()..).zip(captured) {
+    for (slot, value) in (step.repeat.fixed()..).zip(captured) {
         frame.slots[slot] = value;
     }
     frame.inherited.extend_from_slice(scopes);
@@ -191,8 +188,7 @@ impl Sequence {
         if let Repeat::Loop { at_most } = repeat
             && self.index >= at_most
         {
-            let message = format!("the loop was not done after {at_most} rounds");
-            return Err(Box::new(Failure::new(FailureKind::Limit, message)));
+            return Err(rounds_exceeded(at_most));
         }
         let index = self.index as usize;
         if !matches!(repeat, Repeat::Loop { .. }) && index >= self.list.len() {

@@ -193,7 +193,7 @@ struct Ready {
 
 fn prepare(program: &Program, library: &Library, options: &Options) -> Result<(Ready, Vec<Body>), PrepareError> {
     let mut resources = Resources::of(program);
-    let mut preparation = Preparation::new(library, &mut resources);
+    let mut preparation = Preparation::new(program, library, &mut resources);
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
     let arguments = program.entries.iter().map(|entry| preparation.initial(&entry.arguments, &entry.name));

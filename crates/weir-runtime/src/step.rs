@@ -35,6 +35,9 @@ pub(crate) struct Body {
     pub lanes: Box<[u32]>,
     /// Whether iterations may overlap.
     pub overlaps: bool,
+    /// For each parameter, whether it is handed from one iteration to the next, and back: it is changed, or can only be
+    /// moved.
+    pub handed: Box<[bool]>,
 }
 
 /// A prepared node.
@@ -98,6 +101,8 @@ pub(crate) struct PrimStep {
     pub operands: Box<[Argument]>,
     /// The slots that nobody uses afterwards.
     pub dead: Box<[u32]>,
+    /// Whether what it passes on may have to be moved.
+    pub moves: bool,
     /// The slot of the output.
     pub out: u32,
 }
@@ -106,6 +111,8 @@ pub(crate) struct PrimStep {
 pub(crate) struct CallStep {
     /// The function.
     pub code: Code,
+    /// Its path, for messages.
+    pub path: Arc<str>,
     /// Its arguments.
     pub arguments: Box<[Argument]>,
     /// The slots that nobody uses afterwards and that the function only borrows.
@@ -143,6 +150,8 @@ pub(crate) struct SwitchStep {
     pub switch: u32,
     /// What it tests.
     pub subject: Argument,
+    /// Whether its payload may have to be moved.
+    pub moves: bool,
     /// Its arms: the test, and the slots of the payload.
     pub arms: Box<[(Test, Box<[u32]>)]>,
 }

@@ -17,6 +17,7 @@ use weir_host::{Mode, Resource};
 use weir_ir::graph::{Graph, Kind, Node, NodeId, Source};
 
 use super::Part;
+use super::moves::Moves;
 use crate::step::Repeat;
 
 /// The last bit, which many may share.
@@ -39,7 +40,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub(super) fn of(graph: &Graph, parts: &[Part], repeat: Option<Repeat>) -> Order {
+    pub(super) fn of(graph: &Graph, parts: &[Part], repeat: Option<Repeat>, moves: &Moves<'_>) -> Order {
         let count = graph.nodes.len();
         let overlaps = parts.iter().any(Part::overlaps);
         let mut order = Order {
@@ -53,7 +54,7 @@ impl Order {
         if overlaps && repeat == Some(Repeat::Map) {
             order.assign_lanes(graph, parts);
         }
-        order.assign_masks(graph, parts);
+        order.assign_masks(graph, parts, &earlier_users(graph, moves));
         order
     }
 
@@ -62,12 +63,12 @@ impl Order {
         earlier < later && (self.depends[earlier] | self.bits[earlier]) & !self.depends[later] == 0
     }
 
-    fn assign_masks(&mut self, graph: &Graph, parts: &[Part]) {
+    fn assign_masks(&mut self, graph: &Graph, parts: &[Part], users: &[Vec<NodeId>]) {
         let mut used = 0u32;
         for (id, node) in graph.nodes() {
             let index = id.0 as usize;
             let mut depends = 0;
-            for earlier in everything_before(graph, id) {
+            for earlier in everything_before(graph, id).iter().chain(&users[index]) {
                 depends |= self.depends[earlier.0 as usize] | self.bits[earlier.0 as usize];
             }
             if parts[index].waits(node) || self.lanes[index] | self.gates[index] != 0 {
@@ -173,6 +174,28 @@ fn everything_before(graph: &Graph, id: NodeId) -> Vec<NodeId> {
         }
         _ => direct(graph, id),
     }
+}
+
+/// For each node, the earlier users of those of its inputs that can only be moved: who borrows such a value for a while
+/// leaves an empty slot behind.
+fn earlier_users(graph: &Graph, moves: &Moves<'_>) -> Vec<Vec<NodeId>> {
+    let mut users: BTreeMap<(Option<NodeId>, u32), Vec<NodeId>> = BTreeMap::new();
+    let mut earlier = Vec::with_capacity(graph.nodes.len());
+    for (id, node) in graph.nodes() {
+        let mut before = Vec::new();
+        for source in node.inputs.iter().filter(|source| moves.input(graph, source)) {
+            let value = match source {
+                Source::Port(from, port) => (Some(*from), *port),
+                Source::Parameter(index) => (None, *index),
+                _ => continue,
+            };
+            let known = users.entry(value).or_default();
+            before.extend(known.iter().copied().filter(|user| *user != id));
+            known.push(id);
+        }
+        earlier.push(before);
+    }
+    earlier
 }
 
 fn direct(graph: &Graph, id: NodeId) -> Vec<NodeId> {

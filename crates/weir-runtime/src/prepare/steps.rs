@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weir_host::{Argument, Resource, Value};
 use weir_ir::graph::{Constraint, Graph, Kind, Node, NodeId, Source, SwitchArm};
 
+use super::moves::{Moves, changed_parameters};
 use super::order::{Order, nodes_within};
 use super::shape::{Shape, arm_of_tag};
 use super::slots::Layout;
@@ -21,12 +22,15 @@ pub(super) struct Assembly<'a> {
     pub shape: &'a Shape,
     pub order: &'a Order,
     pub layout: &'a Layout,
+    pub moves: &'a Moves<'a>,
     pub resources: &'a Resources,
 }
 
 impl Assembly<'_> {
     pub(super) fn body(&self, parts: Vec<Part>) -> Result<Body, PrepareError> {
         let waits = self.order.bits.iter().any(|bit| *bit != 0);
+        let changed = changed_parameters(self.graph, &parts);
+        let handed = changed.iter().zip(&self.graph.parameters).map(|(changed, ty)| *changed || self.moves.may(ty));
         let turns_within: Vec<Vec<usize>> = parts.iter().map(|part| part.turns.clone()).collect();
         let mut steps = Vec::with_capacity(parts.len());
         for ((id, node), part) in self.graph.nodes().zip(parts) {
@@ -42,6 +46,7 @@ impl Assembly<'_> {
             waits,
             lanes: self.order.lane_lengths.clone().into(),
             overlaps: self.order.overlaps,
+            handed: handed.collect(),
             steps: steps.into(),
         })
     }
@@ -68,7 +73,8 @@ impl Assembly<'_> {
             Kind::Prim(prim) => {
                 let operands = self.arguments(index)?;
                 let dead = slots_of_last_uses(&operands);
-                Action::Prim(PrimStep { prim: *prim, operands, dead, out: self.layout.port(id, 0) })
+                let moves = node.inputs.iter().any(|input| self.moves.input(self.graph, input));
+                Action::Prim(PrimStep { prim: *prim, operands, dead, moves, out: self.layout.port(id, 0) })
             }
             Kind::Call { .. } => {
                 let call = part.call.ok_or_else(|| error(&node.name, "its call was not resolved".into()))?;
@@ -108,6 +114,7 @@ impl Assembly<'_> {
             arguments,
             out,
             code: call.code,
+            path: call.path.as_str().into(),
             locks: call.locks,
             turn: call.turn,
             state: call.state,
@@ -131,7 +138,8 @@ impl Assembly<'_> {
             let first = node.first_port(index);
             (arm.test.clone(), (first..first + arm.payload).map(|port| self.layout.port(id, port)).collect())
         };
-        Ok(SwitchStep { switch: self.number(id), subject, arms: arms.iter().zip(0..).map(arm).collect() })
+        let moves = self.moves.input(self.graph, &node.inputs[0]);
+        Ok(SwitchStep { switch: self.number(id), subject, moves, arms: arms.iter().zip(0..).map(arm).collect() })
     }
 
     fn repeat(&self, id: NodeId, repeat: Repeat, part: Part) -> Result<Action, PrepareError> {
