@@ -11,6 +11,8 @@
 
 pub mod evaluate;
 pub mod expr;
+#[cfg(feature = "generate")]
+pub mod generate;
 pub mod graph;
 pub mod lower;
 pub mod parse;

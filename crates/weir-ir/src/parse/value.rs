@@ -63,7 +63,7 @@ fn word(cursor: &mut Cursor<'_>) -> Parsed<Value> {
         Ok(Value::Bool(false))
     } else if cursor.eat("time(") {
         bracketed(cursor, |cursor| Ok(Value::Time(signed(cursor)?)))
-    } else if cursor.eat("float(0x") {
+    } else if cursor.eat("float(") {
         bracketed(cursor, |cursor| {
             let bits = u64::from_str_radix(cursor.run(|c| c.is_ascii_hexdigit()), 16);
             Ok(Value::Float(f64::from_bits(bits.map_err(|_| cursor.error("the 64 bits of a float"))?)))

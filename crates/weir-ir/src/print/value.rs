@@ -14,7 +14,7 @@ impl Display for Constant<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Value::Text(text) => Quoted(text).fmt(f),
-            Value::Float(float) if !float.is_finite() => write!(f, "float(0x{:016x})", float.to_bits()),
+            Value::Float(float) if !float.is_finite() => write!(f, "float({:016x})", float.to_bits()),
             Value::Bytes(bytes) => {
                 f.write_str("bytes(")?;
                 bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;

@@ -175,8 +175,12 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn never(&mut self, at: Var, yields: bool, result: &Type) {
-        if yields && *result == Type::Never {
-            self.add(Rule::Types, at, "is of Never, but yields");
+        match (yields, *result == Type::Never) {
+            (true, true) => self.add(Rule::Types, at, "is of Never, but yields"),
+            (false, false) => {
+                self.add(Rule::Types, at, format!("never yields, so that it is of Never, not {}", TypeText(result)));
+            }
+            _ => {}
         }
     }
 
@@ -221,9 +225,7 @@ impl<'a> Checker<'a, '_> {
         if at_most == 0 {
             self.add(Rule::Types, at, "a loop has at least one round");
         }
-        if *result == Type::Never {
-            self.never(at, yields, result);
-        } else {
+        if yields || *result != Type::Never {
             self.types_hold(at, Operand::Typed(&state.ty).must_be("the loop", result, self.types));
         }
     }

@@ -136,9 +136,8 @@ fn field(record: Operand<'_>, index: u32, result: &Type, types: &Types<'_>) -> R
 fn payload(variant: Operand<'_>, index: u32, result: &Type, types: &Types<'_>) -> Result<(), String> {
     let at = index as usize;
     let is = match variant {
-        Operand::Constant(Value::Variant(_, Some(payload))) => {
-            payload.get(at).is_some_and(|value| types.holds(result, value))
-        }
+        // Its arm may be one that is never chosen, and a constant does not say what its other payloads would be.
+        Operand::Constant(Value::Variant(..)) => true,
         Operand::Unknown => true,
         other => other
             .ty()

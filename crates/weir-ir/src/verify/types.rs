@@ -55,6 +55,11 @@ impl<'a> Types<'a> {
         }
     }
 
+    /// Whether the named type is one whose values can only be moved.
+    pub(super) fn is_moved(&self, ty: &Type) -> bool {
+        matches!(ty, Type::Named(name) if matches!(self.shape(name), Some(TypeShape::Opaque { shareable: false })))
+    }
+
     /// Whether the constant is of the type. A type parameter that nothing has bound is any type.
     pub(super) fn holds(&self, ty: &Type, value: &Value) -> bool {
         let all = |types: &[Type], values: &[Value]| {
