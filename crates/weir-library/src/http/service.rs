@@ -8,8 +8,8 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 use weir::{
-    Begun, Failure, Flows, LocalFuture, Loops, Opened, Parameter, Passing, Route, Source, SourceSignature, Stop, Type,
-    Value,
+    Begun, Environment, Failure, Flows, LocalFuture, Loops, Opened, Parameter, Passing, Route, Source, SourceSignature,
+    Stop, Type, Value,
 };
 
 use super::input::Problem;
@@ -102,7 +102,12 @@ pub(super) fn signature() -> SourceSignature {
 }
 
 impl Source for Http {
-    fn open(&self, arguments: Vec<Value>, routes: Arc<[Route]>) -> Result<Arc<dyn Opened>, Failure> {
+    fn open(
+        &self,
+        arguments: Vec<Value>,
+        routes: Arc<[Route]>,
+        _environment: &Environment,
+    ) -> Result<Arc<dyn Opened>, Failure> {
         let address = address(arguments.first(), arguments.get(1))?;
         let limits = limits(arguments.get(2..).unwrap_or_default())?;
         let routes = Arc::new(Routes::new(routes)?);
@@ -206,7 +211,7 @@ impl Answers {
             let body = read.map_err(|error| Box::new(Response::of_status(error.status()).closing()))?;
             inputs[parameter] = self.routes.body_input(route, parameter, body).map_err(|one| refusal(&[one]))?;
         }
-        let result = match self.flows.begin(route, inputs) {
+        let result = match self.flows.begin(route, &mut inputs) {
             Begun::Done(result) => result,
             Begun::Going(flow) => flow.await,
             Begun::Full => return Err(Box::new(Response::overloaded())),
