@@ -138,10 +138,8 @@ impl Routes {
     pub(super) fn body_input(&self, route: usize, parameter: usize, body: Bytes) -> Result<Value, Problem> {
         let Route { parameters, types, .. } = &self.routes[route];
         let parameter = &parameters[parameter];
-        if body.is_empty() {
-            if let Some(missing) = left_out(parameter) {
-                return Ok(missing);
-            }
+        if let (true, Some(missing)) = (body.is_empty(), left_out(parameter)) {
+            return Ok(missing);
         }
         match &parameter.ty {
             Type::Bytes => Ok(Value::bytes(body)),
