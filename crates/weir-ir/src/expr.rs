@@ -178,4 +178,31 @@ impl Op {
         };
         arms.iter().map(|arm| &arm.body).chain(body)
     }
+
+    /// The operands, those of inner blocks left out.
+    pub fn operands(&self) -> impl Iterator<Item = &Atom> {
+        let (list, single): (&[Atom], [Option<&Atom>; 2]) = match self {
+            Op::Prim(_, operands) => (operands, [None, None]),
+            Op::Call(call) => (&call.arguments, [None, None]),
+            Op::Switch { subject, .. } => (&[], [Some(subject), None]),
+            Op::Map { list, .. } => (&[], [Some(list), None]),
+            Op::Fold { list, init, .. } => (&[], [Some(list), Some(init)]),
+            Op::Loop { init, .. } => (&[], [Some(init), None]),
+            Op::Atomic { session, .. } => (&[], [session.as_ref(), None]),
+            Op::Return(atom) | Op::Fail(atom) => (&[], [Some(atom), None]),
+        };
+        list.iter().chain(single.into_iter().flatten())
+    }
+
+    /// The variables that it binds within its blocks.
+    pub fn binders(&self) -> impl Iterator<Item = &Variable> {
+        let (arms, single): (&[Arm], [Option<&Variable>; 2]) = match self {
+            Op::Switch { arms, .. } => (arms, [None, None]),
+            Op::Map { element, .. } => (&[], [Some(element), None]),
+            Op::Fold { accumulator, element, .. } => (&[], [Some(accumulator), Some(element)]),
+            Op::Loop { state, .. } => (&[], [Some(state), None]),
+            Op::Prim(..) | Op::Call(_) | Op::Atomic { .. } | Op::Return(_) | Op::Fail(_) => (&[], [None, None]),
+        };
+        arms.iter().flat_map(|arm| &arm.payload).chain(single.into_iter().flatten())
+    }
 }

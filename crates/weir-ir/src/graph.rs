@@ -13,7 +13,7 @@
 //! an earlier end wins over a later one; nothing that is listed later begins.
 //!
 //! *Bodies.* `map`, `fold` and `loop` hold a graph of their own, run once for each element or round. An end within it ends
-//! the whole flow.
+//! the whole flow. A captured value that the body changes by `&mut` is handed from one iteration to the next, and back.
 
 use weir_host::{Mode, Resource, Text, Type, Value};
 

@@ -5,11 +5,20 @@
 //! ports, control flow turned into data, resources as explicit edges. Engines run the graph. [`evaluate`] runs the
 //! expression IR from top to bottom and is the law: every pass and every engine is tested against it.
 //!
+//! Both [`print`](mod@print) as text, [`parse`] back and [`verify`].
+//!
 //! Architecture invariant: neither syntax nor scheduling is known here, and nothing here does I/O.
 
 pub mod evaluate;
 pub mod expr;
+#[cfg(feature = "generate")]
+pub mod generate;
 pub mod graph;
 pub mod lower;
+pub mod parse;
 pub mod prim;
+pub mod print;
 pub mod program;
+pub mod verify;
+
+pub use lower::lower;

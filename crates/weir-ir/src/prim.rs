@@ -4,6 +4,10 @@ use std::sync::Arc;
 
 use weir_host::{Failure, FailureKind, Text, Value};
 
+mod moving;
+
+pub use moving::{elements, move_or_clone, moves};
+
 /// A primitive operation. Types were checked before; what cannot be known before is a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Prim {
