@@ -4,10 +4,13 @@
 //! shared values, so that a fused call moves only what the function takes by value.
 //!
 //! Protocol of an adaptor (what `#[weir::function]` writes), in this order, so that Rust's borrows agree:
-//! 1. take by value all that is taken by value ([`Call::take`]);
-//! 2. take out what is passed by `&mut` and is not shared ([`Call::take_unique`]);
+//! 1. take by value all that is taken by value ([`Call::take`]); scalars are copied, and stay where they are;
+//! 2. find what is passed by `&mut`: a shared value behind its lock, a single one in its slot, of several each taken out
+//!    of its slot ([`Call::take_unique`]);
 //! 3. borrow the rest ([`Call::borrow`], [`Call::shared`]);
-//! 4. call the function; put back what step 2 took ([`Call::restore`]), also when the function failed.
+//! 4. call the function; put back what step 2 took ([`Call::restore`]), also when the function failed or panicked.
+//!
+//! What is passed by `&mut` must not also be another argument taken by `&` or `&mut`; the adaptor refuses it.
 //!
 //! An asynchronous call has to own what it waits with: it takes everything in steps 1 and 2, shared values as owned
 //! guards, and gives back what step 2 took in [`Settled::restored`].
@@ -63,15 +66,24 @@ pub type Pending = Pin<Box<dyn Future<Output = Settled> + Send>>;
 /// A call that holds its thread, ready to be run on one that may be held.
 pub type Job = Box<dyn FnOnce() -> Settled + Send>;
 
+/// The adaptor of a function that returns at once.
+pub type ImmediateCode = dyn Fn(&mut Call<'_>) -> Outcome + Send + Sync;
+
+/// The adaptor of a function that may wait: it takes what the call needs out of the frame.
+pub type WaitingCode = dyn Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + Send + Sync;
+
+/// The adaptor of a function that holds its thread: it takes what the call needs out of the frame.
+pub type BlockingCode = dyn Fn(&mut Call<'_>) -> Result<Job, Box<Failure>> + Send + Sync;
+
 /// The body of a host function, behind its adaptor.
 #[derive(Clone)]
 pub enum Code {
     /// Returns at once.
-    Immediate(Arc<dyn Fn(&mut Call<'_>) -> Outcome + Send + Sync>),
+    Immediate(Arc<ImmediateCode>),
     /// May wait; never holds its thread.
-    Waiting(Arc<dyn Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + Send + Sync>),
+    Waiting(Arc<WaitingCode>),
     /// Holds its thread while it works.
-    Blocking(Arc<dyn Fn(&mut Call<'_>) -> Result<Job, Box<Failure>> + Send + Sync>),
+    Blocking(Arc<BlockingCode>),
 }
 
 /// Values that the embedder gives to the functions of its libraries, one for each Rust type: the root of `files`, say.
@@ -125,6 +137,9 @@ impl<'a> Call<'a> {
     /// Fails where the value is outside the Rust type's range; the message names the parameter.
     #[inline]
     pub fn take<T: HostType>(&mut self, index: usize, parameter: &str) -> Result<T, Box<Failure>> {
+        if let Some(value) = T::copied(self.borrow(index)) {
+            return Ok(value);
+        }
         T::from_value(self.value(index)).map_err(|failure| named(parameter, failure))
     }
 
@@ -167,6 +182,8 @@ impl<'a> Call<'a> {
     }
 }
 
-fn named(parameter: &str, failure: Failure) -> Box<Failure> {
+/// The failure of one argument, with the parameter's name before its message.
+#[cold]
+pub(crate) fn named(parameter: &str, failure: Failure) -> Box<Failure> {
     Box::new(Failure::new(failure.kind, format!("argument `{parameter}`: {}", failure.message)))
 }

@@ -7,6 +7,7 @@
 //! Architecture invariant: this crate knows neither programs nor schedulers. Everything else may know it.
 
 mod call;
+mod convert;
 mod failure;
 mod library;
 mod resource;
@@ -20,14 +21,18 @@ mod value;
 pub mod macros;
 
 pub use bytes::Bytes;
-pub use call::{Argument, Call, Code, Environment, Job, Outcome, Pending, Settled};
+pub use call::{
+    Argument, BlockingCode, Call, Code, Environment, ImmediateCode, Job, Outcome, Pending, Settled, WaitingCode,
+};
+pub use convert::{Borrowable, Changing, Generic, HostType, Lent, Size};
 pub use failure::{Failure, FailureKind};
 pub use library::{Function, Library, LibraryError, Module};
-pub use resource::{Mode, ReadGuard, Resource, Shared, WriteGuard};
+pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};
 pub use signature::{Effects, Parameter, Passing, Signature, StateOf, World};
 pub use source::{
     Begun, Flows, LocalFuture, Loops, Opened, ParameterFrom, Route, RouteParameter, Source, SourceSignature, Stop,
 };
 pub use text::Text;
-pub use types::{Field, HostType, Type, TypeDefinition, TypeShape, Variant};
+pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
 pub use value::{HostValue, Unique, Value};
+pub use weir_macros::{Type, function, library};

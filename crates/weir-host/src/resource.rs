@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use parking_lot::{ArcRwLockReadGuard, ArcRwLockWriteGuard, RawRwLock, RwLock};
+use parking_lot::{ArcRwLockReadGuard, ArcRwLockWriteGuard, RawRwLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::{Text, Value};
 
@@ -47,9 +47,13 @@ impl fmt::Display for Resource {
 #[derive(Clone)]
 pub struct Shared(Arc<RwLock<Value>>);
 
-/// Held while a call reads a shared value.
+/// Held while a call reads a shared value in place.
+pub type Reading<'a> = RwLockReadGuard<'a, Value>;
+/// Held while a call changes a shared value in place.
+pub type Writing<'a> = RwLockWriteGuard<'a, Value>;
+/// Held while a call that waits reads a shared value.
 pub type ReadGuard = ArcRwLockReadGuard<RawRwLock, Value>;
-/// Held while a call changes a shared value.
+/// Held while a call that waits changes a shared value.
 pub type WriteGuard = ArcRwLockWriteGuard<RawRwLock, Value>;
 
 impl Shared {
@@ -59,24 +63,28 @@ impl Shared {
         Shared(Arc::new(RwLock::new(value)))
     }
 
-    /// Reads the value in place.
-    pub fn read(&self) -> impl std::ops::Deref<Target = Value> + '_ {
-        self.0.read()
+    /// Reads the value in place. One call may read it twice, as two of its arguments.
+    pub fn read(&self) -> Reading<'_> {
+        self.0.read_recursive()
     }
 
     /// Changes the value in place.
-    pub fn write(&self) -> impl std::ops::DerefMut<Target = Value> + '_ {
+    pub fn write(&self) -> Writing<'_> {
         self.0.write()
     }
 
-    /// A guard that an asynchronous call keeps while it waits.
+    /// Whether nobody holds it now; for tests and for the trace, because it may change at once.
     #[must_use]
-    pub fn read_owned(&self) -> ReadGuard {
-        RwLock::read_arc(&self.0)
+    pub fn is_free(&self) -> bool {
+        !self.0.is_locked()
     }
 
     /// A guard that an asynchronous call keeps while it waits.
-    #[must_use]
+    pub fn read_owned(&self) -> ReadGuard {
+        RwLock::read_arc_recursive(&self.0)
+    }
+
+    /// A guard that an asynchronous call keeps while it waits.
     pub fn write_owned(&self) -> WriteGuard {
         RwLock::write_arc(&self.0)
     }

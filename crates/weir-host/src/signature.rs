@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Text, Type, Value};
+use crate::{Mode, Text, Type, Value};
 
 /// What a host function takes, gives and touches, read off its Rust signature and its marks.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Signature {
     pub failure: Option<Type>,
     /// What it touches beyond its parameters, and what may be done with its calls.
     pub effects: Effects,
-    /// The private state that it takes by `&mut self`, one instance for each call site.
+    /// The private state that it takes by `&mut self` or `&self`, one instance for each call site.
     pub state: Option<StateOf>,
 }
 
@@ -98,6 +98,8 @@ impl Default for Effects {
 pub struct StateOf {
     /// The Rust type's name, for messages.
     pub name: Text,
+    /// Whether a call changes it (`&mut self`) or only looks at it (`&self`).
+    pub mode: Mode,
     /// Makes the state of one call site.
     pub make: fn() -> Value,
 }

@@ -1,9 +1,9 @@
-//! The types of Weir, and how Rust types map to them.
+//! The types of Weir.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Failure, Text, Value};
+use crate::Text;
 
 /// The type of a value.
 ///
@@ -170,25 +170,4 @@ pub struct Variant {
     pub name: Text,
     /// Its payload.
     pub fields: Vec<Field>,
-}
-
-/// A Rust type that values of Weir can be turned into and made from. `#[derive(weir::Type)]` implements it.
-pub trait HostType: Sized + Send + 'static {
-    /// The type in Weir.
-    fn ty() -> Type;
-
-    /// Adds the definitions of the named types that this type mentions to `definitions`, each once.
-    fn define(_definitions: &mut Vec<TypeDefinition>) {}
-
-    /// The Rust value.
-    ///
-    /// # Errors
-    /// Fails where the value is of this type in Weir but outside what the Rust type can hold, such as 300 for a `u8`.
-    fn from_value(value: Value) -> Result<Self, Failure>;
-
-    /// The value in Weir.
-    ///
-    /// # Errors
-    /// Fails where Weir's type cannot hold it, such as a `u64` above 2^63 - 1.
-    fn into_value(self) -> Result<Value, Failure>;
 }

@@ -73,7 +73,7 @@ fn duration(nanos: i64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 /// The largest binary unit that leaves no rest.
 fn size(bytes: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     const UNITS: [(u64, &str); 4] = [(1 << 40, "tb"), (1 << 30, "gb"), (1 << 20, "mb"), (1 << 10, "kb")];
-    match UNITS.iter().find(|(unit, _)| bytes != 0 && bytes % unit == 0) {
+    match UNITS.iter().find(|(unit, _)| bytes != 0 && bytes.is_multiple_of(*unit)) {
         Some((unit, name)) => write!(f, "{}{name}", bytes / unit),
         None => write!(f, "{bytes}b"),
     }

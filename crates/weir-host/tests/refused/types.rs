@@ -1,0 +1,12 @@
+extern crate weir_host as weir;
+
+struct Unknown;
+
+#[weir::function]
+fn by_value(_value: Unknown) {}
+
+fn unmarked() {}
+
+weir::library!(functions: by_value, unmarked);
+
+fn main() {}

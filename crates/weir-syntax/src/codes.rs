@@ -1,0 +1,92 @@
+//! The one list of diagnostic codes, each with its page of explanation.
+//!
+//! To add a code, write its page as `codes/E0123.md` (first line `# Title`, then what is wrong, an example under
+//! "Wrong" and the mended one under "Mended") and add one row here. Ranges: E01 syntax, E02 names, E03 types,
+//! E04 patterns, E05 moves, effects and resources, E06 services and sources, W07 warnings.
+
+use crate::Severity;
+use std::fmt;
+
+macro_rules! codes {
+    ($($id:ident $name:ident,)*) => {
+        /// A rule that a program can break.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[allow(missing_docs, reason = "each code's page documents it")]
+        pub enum Code { $($name,)* }
+
+        /// Every code, in the order of the list.
+        pub const ALL: &[Code] = &[$(Code::$name,)*];
+
+        impl Code {
+            /// The code as people write it: `E0102`.
+            #[must_use]
+            pub fn id(self) -> &'static str {
+                match self { $(Self::$name => stringify!($id),)* }
+            }
+
+            /// The rule's name: `UnterminatedText`.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// The page that `weir explain` shows, as Markdown. It begins with `# ` and the title.
+            #[must_use]
+            pub fn page(self) -> &'static str {
+                match self { $(Self::$name => include_str!(concat!("codes/", stringify!($id), ".md")),)* }
+            }
+        }
+    };
+}
+
+codes! {
+    E0101 UnexpectedToken,
+    E0102 UnterminatedText,
+    E0103 UnclosedDelimiter,
+    E0104 UnmatchedDelimiter,
+    E0105 UnknownCharacter,
+    E0106 InvalidEscape,
+    E0107 InvalidNumber,
+    E0108 NestingTooDeep,
+    E0109 SourceTooLong,
+    E0110 NotUtf8,
+    E0111 InterpolationOverLines,
+    E0112 BlockTextLayout,
+    E0113 ChainedComparison,
+    E0114 PositionalAfterNamed,
+    E0115 RepeatedSession,
+    E0116 MisplacedClause,
+    E0117 MissingLineEnd,
+    E0118 NameCase,
+    E0119 InvalidRoutePath,
+    E0120 UnboundedLoop,
+    E0121 ReservedWord,
+    E0122 Assignment,
+}
+
+impl Code {
+    /// The code that people write as `id`, in either case.
+    #[must_use]
+    pub fn from_id(id: &str) -> Option<Self> {
+        ALL.iter().copied().find(|code| code.id().eq_ignore_ascii_case(id))
+    }
+
+    /// The page's first line.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        let line = self.page().lines().next().unwrap_or_default();
+        line.trim_start_matches("# ")
+    }
+
+    /// Error or warning, by the code's letter.
+    #[must_use]
+    pub fn severity(self) -> Severity {
+        if self.id().starts_with('W') { Severity::Warning } else { Severity::Error }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.id())
+    }
+}

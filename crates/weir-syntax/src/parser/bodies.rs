@@ -1,0 +1,62 @@
+//! Blocks, as bodies of items and inside of expressions.
+
+use super::{Braces, Parser};
+use crate::ast::{Block, Session, Statement};
+use crate::token::TokenKind as T;
+
+/// Which block a statement stands in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum BlockPlace {
+    /// The outermost block of a `fn`, a route, an entry point or a test.
+    Body,
+    /// Any other.
+    Inner,
+}
+
+impl Parser<'_> {
+    /// The outermost block of an item.
+    pub(super) fn body(&mut self) -> Block {
+        self.block_at(BlockPlace::Body)
+    }
+
+    /// `{ statement* }`
+    pub(super) fn block(&mut self) -> Block {
+        self.block_at(BlockPlace::Inner)
+    }
+
+    /// `{ [session = expression]? statement* }`
+    pub(super) fn entry_body(&mut self) -> (Option<Session>, Block) {
+        let mut session = None;
+        let block = self.braced_block(|parser| {
+            if parser.at_session() {
+                session = Some(parser.session());
+                parser.statement_end(parser.previous_span());
+            }
+            parser.statements(BlockPlace::Body)
+        });
+        (session, block)
+    }
+
+    fn block_at(&mut self, place: BlockPlace) -> Block {
+        self.braced_block(|parser| parser.statements(place))
+    }
+
+    fn braced_block(&mut self, statements: impl FnOnce(&mut Self) -> Vec<Statement>) -> Block {
+        let start = self.span();
+        if self.expect(T::BraceOpen, "`{`").is_none() {
+            return Block { statements: Vec::new(), span: self.previous_span().at_end() };
+        }
+        let inner = |parser: &mut Self| parser.within_mode(Braces::MakeRecords, false, statements);
+        let statements = self.nested(inner).unwrap_or_default();
+        self.leave(T::BraceClose);
+        Block { statements, span: self.since(start) }
+    }
+
+    /// Skips to the closing bracket, if anything is left before it, and takes it.
+    fn leave(&mut self, close: T) {
+        while !self.at(close) && !self.at(T::End) {
+            self.skip_token();
+        }
+        self.eat(close);
+    }
+}

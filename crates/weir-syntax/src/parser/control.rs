@@ -1,0 +1,191 @@
+//! Expressions that begin with a word of their own.
+
+use super::{Braces, Parser};
+use crate::ast::{Arm, AtomicResource, Expr, ExprKind, Replacement};
+use crate::token::TokenKind as T;
+use crate::{Code, Diagnostic, Span};
+
+impl Parser<'_> {
+    /// An expression that begins with a word of its own, or a report that there is none.
+    pub(super) fn control(&mut self) -> Expr {
+        let start = self.span();
+        let kind = match self.peek() {
+            T::BraceOpen => ExprKind::Block(self.block()),
+            T::If => self.if_kind(),
+            T::Match => self.match_kind(),
+            T::For => self.for_kind(),
+            T::Fold => self.fold_kind(),
+            T::Loop => self.loop_kind(),
+            T::Return => self.return_kind(),
+            T::Atomic => self.atomic_kind(),
+            T::Race => self.race_kind(),
+            T::Retry => self.retry_kind(),
+            T::With => self.with_kind(),
+            _ => {
+                self.unexpected("an expression");
+                return self.error_expr();
+            }
+        };
+        self.expr(start, kind)
+    }
+
+    /// `if head block [else [if … | block]]?`
+    fn if_kind(&mut self) -> ExprKind {
+        self.bump();
+        let condition = Box::new(self.head());
+        let then = self.block();
+        let belongs = self.at(T::Else) && self.nth_kind(1) != T::As;
+        let otherwise = belongs.then(|| Box::new(self.if_else()));
+        ExprKind::If { condition, then, otherwise }
+    }
+
+    /// `else [if … | block]`
+    fn if_else(&mut self) -> Expr {
+        self.bump();
+        let start = self.span();
+        let kind = match self.peek() {
+            T::If => self.nested(Self::if_kind).unwrap_or(ExprKind::Error),
+            _ => ExprKind::Block(self.block()),
+        };
+        self.expr(start, kind)
+    }
+
+    /// `match head { arm,* }`
+    fn match_kind(&mut self) -> ExprKind {
+        self.bump();
+        let value = Box::new(self.head());
+        ExprKind::Match { value, arms: self.braces_of(Self::arm) }
+    }
+
+    /// `pattern [if operators]? => expression`
+    fn arm(&mut self) -> Arm {
+        let start = self.span();
+        let pattern = self.pattern();
+        let guard = self.eat(T::If).map(|_| self.operators());
+        let body = match self.expect(T::FatArrow, "`=>`") {
+            Some(_) => self.expression(),
+            None => self.error_expr(),
+        };
+        Arm { pattern, guard, body, span: self.since(start) }
+    }
+
+    /// `for pattern in head block`
+    fn for_kind(&mut self) -> ExprKind {
+        self.bump();
+        let pattern = Box::new(self.pattern());
+        self.expect(T::In, "`in`");
+        let items = Box::new(self.head());
+        ExprKind::For { pattern, items, body: self.block() }
+    }
+
+    /// `fold pattern = head for pattern in head block`
+    fn fold_kind(&mut self) -> ExprKind {
+        self.bump();
+        let accumulator = Box::new(self.pattern());
+        self.expect(T::Equal, "`=`");
+        let initial = Box::new(self.head());
+        self.expect(T::For, "`for`");
+        let pattern = Box::new(self.pattern());
+        self.expect(T::In, "`in`");
+        let items = Box::new(self.head());
+        ExprKind::Fold { accumulator, initial, pattern, items, body: self.block() }
+    }
+
+    /// `loop pattern = head block until operators at most operators`
+    fn loop_kind(&mut self) -> ExprKind {
+        let start = self.bump();
+        let state = Box::new(self.pattern());
+        self.expect(T::Equal, "`=`");
+        let initial = Box::new(self.head());
+        let body = self.block();
+        let until = match self.eat(T::Until) {
+            Some(_) => self.operators(),
+            None => self.unbounded(start, "`until` and a condition"),
+        };
+        let at_most = match self.eat_word("at") {
+            Some(_) => {
+                self.expect_word("most");
+                self.operators()
+            }
+            None => self.unbounded(start, "`at most` and a number"),
+        };
+        ExprKind::Loop { state, initial, body, until: Box::new(until), at_most: Box::new(at_most) }
+    }
+
+    fn unbounded(&mut self, start: Span, missing: &str) -> Expr {
+        if self.reported_at.replace(self.at) != Some(self.at) {
+            let end = self.previous_span().at_end();
+            self.report(
+                Diagnostic::new(Code::UnboundedLoop, "this loop has no bound")
+                    .at(start, "")
+                    .because(end, format!("expected {missing} here"))
+                    .hint("write `loop state = first { … } until condition at most 100`"),
+            );
+        }
+        self.error_expr()
+    }
+
+    /// `return expression?`
+    fn return_kind(&mut self) -> ExprKind {
+        self.bump();
+        let alone = self.at_new_line()
+            || self.peek().is_closing()
+            || matches!(self.peek(), T::Semicolon | T::Comma | T::Else | T::End | T::FatArrow);
+        ExprKind::Return((!alone).then(|| Box::new(self.expression())))
+    }
+
+    /// `atomic [name [per session]?],+ block`
+    fn atomic_kind(&mut self) -> ExprKind {
+        self.bump();
+        let mut resources = vec![self.atomic_resource()];
+        while self.eat(T::Comma).is_some() {
+            resources.push(self.atomic_resource());
+        }
+        ExprKind::Atomic { resources, body: self.block() }
+    }
+
+    fn atomic_resource(&mut self) -> AtomicResource {
+        let start = self.span();
+        let name = self.name("a shared value or constraint");
+        let per_session = self.eat_word("per").is_some();
+        if per_session {
+            self.expect_word("session");
+        }
+        AtomicResource { name, per_session, span: self.since(start) }
+    }
+
+    /// `race { expression,* }`
+    fn race_kind(&mut self) -> ExprKind {
+        self.bump();
+        ExprKind::Race(self.braces_of(Self::expression))
+    }
+
+    /// `retry ( argument,* ) block`
+    fn retry_kind(&mut self) -> ExprKind {
+        self.bump();
+        if !self.at(T::ParenOpen) {
+            self.unexpected("`(` and how often");
+        }
+        let arguments = self.arguments();
+        ExprKind::Retry { arguments, body: self.block() }
+    }
+
+    /// `with [path = expression],+ block`
+    fn with_kind(&mut self) -> ExprKind {
+        self.bump();
+        let mut replacements = vec![self.replacement()];
+        while self.eat(T::Comma).is_some() {
+            replacements.push(self.replacement());
+        }
+        ExprKind::With { replacements, body: self.block() }
+    }
+
+    fn replacement(&mut self) -> Replacement {
+        let start = self.span();
+        let function = self.path("the function that is replaced");
+        self.expect(T::Equal, "`=`");
+        let ignored = self.line_ends_ignored;
+        let value = self.within_mode(Braces::BeginBody, ignored, Self::expression);
+        Replacement { function, value, span: self.since(start) }
+    }
+}

@@ -1,0 +1,297 @@
+//! Expressions from the outside in: `else` and `within`, the pipe, operators, and what stands behind an operand.
+
+use super::{Braces, Parser};
+use crate::ast::{Argument, BinaryOperator, Expr, ExprKind, FieldValue, Path, UnaryOperator};
+use crate::token::TokenKind as T;
+use crate::{Code, Diagnostic, Span};
+
+/// How tightly the loosest operator binds; each level of [`Parser::infix`] is one more.
+const LOOSEST: u8 = 1;
+
+impl Parser<'_> {
+    /// `limited [else [as name]? expression]*`
+    pub(super) fn expression(&mut self) -> Expr {
+        self.nested(Self::expression_here).unwrap_or_else(|| self.error_expr())
+    }
+
+    fn expression_here(&mut self) -> Expr {
+        let start = self.span();
+        let mut value = self.limited();
+        while self.eat(T::Else).is_some() {
+            let failure = self.failure_name();
+            let otherwise = Box::new(self.else_body());
+            value = self.expr(start, ExprKind::Else { value: Box::new(value), failure, otherwise });
+            value = self.limits(start, value);
+        }
+        value
+    }
+
+    /// What follows `else`: a block, or any expression.
+    pub(super) fn else_body(&mut self) -> Expr {
+        if !self.at(T::BraceOpen) {
+            return self.expression();
+        }
+        let start = self.span();
+        let block = self.block();
+        self.expr(start, ExprKind::Block(block))
+    }
+
+    /// `operators [within operators]*`
+    pub(super) fn limited(&mut self) -> Expr {
+        let start = self.span();
+        let value = self.operators();
+        self.limits(start, value)
+    }
+
+    fn limits(&mut self, start: Span, mut value: Expr) -> Expr {
+        while self.eat(T::Within).is_some() {
+            let limit = Box::new(self.binary(LOOSEST));
+            value = self.expr(start, ExprKind::Within { value: Box::new(value), limit });
+        }
+        value
+    }
+
+    /// The head of an `if`, `match` or loop: `operators`, where a brace begins the body.
+    pub(super) fn head(&mut self) -> Expr {
+        let ignored = self.line_ends_ignored;
+        let rule = |parser: &mut Self| parser.within_mode(Braces::BeginBody, ignored, Self::operators);
+        self.nested(rule).unwrap_or_else(|| self.error_expr())
+    }
+
+    /// `binary [|> step]*`
+    pub(super) fn operators(&mut self) -> Expr {
+        let start = self.span();
+        let mut value = self.binary(LOOSEST);
+        while self.eat(T::Pipe).is_some() {
+            value = self.pipe_step(start, value);
+        }
+        value
+    }
+
+    /// `path [( argument,* )]? suffix*`
+    fn pipe_step(&mut self, start: Span, value: Expr) -> Expr {
+        let path_start = self.span();
+        let first = self.name("a function");
+        let mut function = self.expr(path_start, ExprKind::Name(first));
+        while self.at(T::Dot) {
+            function = self.field(path_start, function);
+        }
+        let has_arguments = self.at(T::ParenOpen) && !self.token().first_on_line;
+        let arguments = if has_arguments { self.arguments() } else { Vec::new() };
+        let pipe = ExprKind::Pipe { value: Box::new(value), function: Box::new(function), arguments };
+        let piped = self.expr(start, pipe);
+        self.suffixes(start, piped)
+    }
+
+    /// `unary [operator unary]*`, of operators that bind at least as tightly as `level`.
+    fn binary(&mut self, level: u8) -> Expr {
+        let start = self.span();
+        let mut left = self.unary();
+        while let Some((operator, found)) = self.infix().filter(|(_, found)| *found >= level) {
+            let operator_span = self.bump();
+            let right = Box::new(self.binary(found + 1));
+            left = self.expr(start, ExprKind::Binary { operator, operator_span, left: Box::new(left), right });
+            if operator.is_comparison() {
+                self.check_chain(operator_span);
+            }
+        }
+        left
+    }
+
+    /// The operator that comes next, and how tightly it binds. A minus that begins a line begins a statement.
+    fn infix(&self) -> Option<(BinaryOperator, u8)> {
+        use BinaryOperator as B;
+        Some(match self.peek() {
+            T::OrOr => (B::Or, 1),
+            T::AndAnd => (B::And, 2),
+            T::EqualEqual => (B::Equal, 3),
+            T::NotEqual => (B::NotEqual, 3),
+            T::Less => (B::Less, 3),
+            T::LessEqual => (B::LessEqual, 3),
+            T::Greater => (B::Greater, 3),
+            T::GreaterEqual => (B::GreaterEqual, 3),
+            T::Plus => (B::Add, 4),
+            T::Minus if !self.at_new_line() => (B::Subtract, 4),
+            T::Star => (B::Multiply, 5),
+            T::Slash => (B::Divide, 5),
+            T::Percent => (B::Remainder, 5),
+            _ => return None,
+        })
+    }
+
+    fn check_chain(&mut self, first: Span) {
+        let Some((second, _)) = self.infix().filter(|(operator, _)| operator.is_comparison()) else { return };
+        let diagnostic = Diagnostic::new(Code::ChainedComparison, "comparisons cannot follow each other")
+            .at(self.span(), format!("`{}` would compare a `Bool`", second.symbol()))
+            .because(first, "the first comparison")
+            .hint("join two comparisons with `&&`");
+        self.report(diagnostic);
+    }
+
+    /// `[- | !]* operand`
+    fn unary(&mut self) -> Expr {
+        let operator = match self.peek() {
+            T::Minus if self.nth_kind(1) == T::Number && !self.number_is_quantity() => return self.operand(),
+            T::Minus => UnaryOperator::Negate,
+            T::Bang => UnaryOperator::Not,
+            _ => return self.operand(),
+        };
+        let start = self.bump();
+        let operand = self.nested(Self::unary).unwrap_or_else(|| self.error_expr());
+        self.expr(start, ExprKind::Unary { operator, operand: Box::new(operand) })
+    }
+
+    /// Whether the number behind the minus is a size or a duration, which has no sign of its own.
+    fn number_is_quantity(&self) -> bool {
+        let text = self.text_of(self.nth(1));
+        let plain = text.starts_with("0x") || !text.ends_with(|last: char| last.is_ascii_alphabetic());
+        !plain
+    }
+
+    /// `primary suffix*`
+    fn operand(&mut self) -> Expr {
+        let start = self.span();
+        let primary = self.primary();
+        self.suffixes(start, primary)
+    }
+
+    /// `[. name | . number | ? | ( argument,* ) | [ expression ] | { field,* }]*`
+    fn suffixes(&mut self, start: Span, mut value: Expr) -> Expr {
+        loop {
+            let same_line = !self.token().first_on_line;
+            value = match self.peek() {
+                T::Dot => self.field(start, value),
+                T::DotIndex => self.tuple_index(start, value),
+                T::Question if !self.at_new_line() => {
+                    self.bump();
+                    self.expr(start, ExprKind::Try(Box::new(value)))
+                }
+                T::ParenOpen if same_line => {
+                    let arguments = self.arguments();
+                    self.expr(start, ExprKind::Call { function: Box::new(value), arguments })
+                }
+                T::BracketOpen if same_line => self.index(start, value),
+                T::BraceOpen if same_line && self.braces == Braces::MakeRecords => match record_path(&value) {
+                    Some(path) => self.record_fields(start, path),
+                    None => return value,
+                },
+                _ => return value,
+            };
+        }
+    }
+
+    /// `. name`
+    fn field(&mut self, start: Span, object: Expr) -> Expr {
+        self.bump();
+        let name = self.member_name();
+        self.expr(start, ExprKind::Field { object: Box::new(object), name })
+    }
+
+    /// `. number`
+    fn tuple_index(&mut self, start: Span, object: Expr) -> Expr {
+        let index = self.token_text()[1..].parse();
+        let token = self.bump();
+        let index_span = Span { start: token.start + 1, ..token };
+        match index {
+            Ok(index) => self.expr(start, ExprKind::TupleIndex { object: Box::new(object), index, index_span }),
+            Err(_) => {
+                let fault = Diagnostic::new(Code::InvalidNumber, "no tuple has so many values").at(index_span, "");
+                self.report(fault);
+                object
+            }
+        }
+    }
+
+    /// `[ expression ]`
+    fn index(&mut self, start: Span, object: Expr) -> Expr {
+        let mut indices = self.delimited(Self::expression);
+        if indices.len() != 1 {
+            let place = self.since(start);
+            let wrong = Diagnostic::new(Code::UnexpectedToken, "an index is one expression")
+                .at(place, format!("here are {}", indices.len()))
+                .hint("use a tuple as a key: `map[(a, b)]`");
+            self.report(wrong);
+        }
+        let index = if indices.is_empty() { self.error_expr() } else { indices.swap_remove(0) };
+        self.expr(start, ExprKind::Index { object: Box::new(object), index: Box::new(index) })
+    }
+
+    /// `( [[name :]? expression],* )`
+    pub(super) fn arguments(&mut self) -> Vec<Argument> {
+        let arguments = self.delimited(Self::argument);
+        let mut named: Option<Span> = None;
+        for argument in &arguments {
+            match (&argument.name, named) {
+                (Some(_), _) => named = named.or(Some(argument.span)),
+                (None, Some(named)) => self.positional_after_named(argument.span, named),
+                (None, None) => {}
+            }
+        }
+        arguments
+    }
+
+    fn argument(&mut self) -> Argument {
+        let start = self.span();
+        let name = self.label();
+        let value = self.expression();
+        Argument { name, value, span: self.since(start) }
+    }
+
+    fn positional_after_named(&mut self, argument: Span, named: Span) {
+        self.report(
+            Diagnostic::new(Code::PositionalAfterNamed, "arguments without a name come first")
+                .at(argument, "this one has no name")
+                .because(named, "this one has")
+                .hint("move it to the front, or give it its name"),
+        );
+    }
+
+    /// `{ [.. expression | name [: expression]?],* }`
+    fn record_fields(&mut self, start: Span, path: Path) -> Expr {
+        let mut base = None;
+        let fields = self.braced(|parser| {
+            if parser.eat(T::DotDot).is_some() {
+                base = Some(Box::new(parser.expression()));
+                return None;
+            }
+            Some(parser.field_value())
+        });
+        let fields = fields.into_iter().flatten().collect();
+        self.expr(start, ExprKind::Record { path, base, fields })
+    }
+
+    fn field_value(&mut self) -> FieldValue {
+        let start = self.span();
+        let name = self.name("a field's name");
+        let shorthand = self.eat(T::Colon).is_none();
+        let value = match shorthand {
+            true => self.expr(start, ExprKind::Name(name.clone())),
+            false => self.expression(),
+        };
+        FieldValue { name, value, shorthand, span: self.since(start) }
+    }
+
+    /// A literal as an expression.
+    pub(super) fn literal_expr(&mut self) -> Expr {
+        let start = self.span();
+        match self.signed_literal() {
+            Some(literal) => self.expr(start, ExprKind::Literal(literal)),
+            None => self.expr(start, ExprKind::Error),
+        }
+    }
+}
+
+/// The names of an expression that is only names with dots, the last one in upper case: a record's.
+fn record_path(expr: &Expr) -> Option<Path> {
+    let mut names = Vec::new();
+    let mut rest = expr;
+    while let ExprKind::Field { object, name } = &rest.kind {
+        names.push(name.clone());
+        rest = object;
+    }
+    let ExprKind::Name(first) = &rest.kind else { return None };
+    names.push(first.clone());
+    names.reverse();
+    let plain = !expr.parenthesized && names.last().is_some_and(crate::ast::Name::is_upper);
+    plain.then_some(Path { names, span: expr.span })
+}

@@ -1,0 +1,238 @@
+//! Items: what stands at the top level of a file.
+
+use super::Parser;
+use crate::Span;
+use crate::ast::{
+    Constraint, Docs, Entry, Enum, FieldDeclaration, Function, Item, ItemKind, Parameter, PayloadField, Record, Shared,
+    Test, TextPart, Tree, Use, UsedModule, Variant,
+};
+use crate::token::TokenKind as T;
+use std::sync::Arc;
+
+impl Parser<'_> {
+    /// `item*`
+    pub(super) fn file(&mut self) -> Tree {
+        let docs = self.file_docs();
+        let mut items = Vec::new();
+        while !self.at(T::End) {
+            let before = self.at;
+            items.extend(self.item());
+            if self.at == before {
+                self.skip_to_item();
+            } else if !self.at(T::End) && !self.at_new_line() && self.eat(T::Semicolon).is_none() {
+                self.unexpected("a new line");
+                self.skip_to_item();
+            }
+        }
+        let span = Span::new(self.source, 0, self.text.len() as u32);
+        Tree { docs, items, span, expr_count: self.heights.len() as u32, pattern_count: self.pattern_count }
+    }
+
+    /// Skips to a line that begins an item.
+    fn skip_to_item(&mut self) {
+        self.skip_token();
+        while !self.at(T::End) && (!self.token().first_on_line || !self.at_item()) {
+            self.skip_token();
+        }
+    }
+
+    /// Whether an item begins here.
+    pub(super) fn at_item(&self) -> bool {
+        match self.peek() {
+            T::For => true,
+            T::Word => self.at_constraint() || self.at_handler() || self.at_test(),
+            _ => self.at_declaration(),
+        }
+    }
+
+    /// Whether an item begins here with a word that begins nothing else.
+    pub(super) fn at_declaration(&self) -> bool {
+        matches!(self.peek(), T::Use | T::Shared | T::Record | T::Enum | T::Fn | T::Service)
+    }
+
+    fn at_constraint(&self) -> bool {
+        self.at_word("constraint") && self.nth_kind(1) == T::Word
+    }
+
+    fn at_test(&self) -> bool {
+        self.at_word("test") && self.nth_kind(1).opens_text()
+    }
+
+    /// `docs [use | shared | constraint | record | enum | fn | service | for | on failure | test] …`
+    pub(super) fn item(&mut self) -> Option<Item> {
+        let docs = self.docs();
+        let start = self.span();
+        let kind = match self.peek() {
+            T::Use => ItemKind::Use(self.use_item()),
+            T::Shared => ItemKind::Shared(self.shared()),
+            T::Record => ItemKind::Record(self.record()),
+            T::Enum => ItemKind::Enum(self.enumeration()),
+            T::Fn => ItemKind::Function(self.function()),
+            T::Service => ItemKind::Service(self.service()),
+            T::For => ItemKind::Entry(self.entry()),
+            _ if self.at_constraint() => ItemKind::Constraint(self.constraint()),
+            _ if self.at_handler() => ItemKind::FailureHandler(self.failure_handler()),
+            _ if self.at_test() => ItemKind::Test(self.test()),
+            _ => {
+                self.release_docs(&docs);
+                self.unexpected("an item, such as `fn` or `service`");
+                return None;
+            }
+        };
+        Some(Item { docs, kind, span: self.since(start) })
+    }
+
+    /// `use [name [as name]?],*`
+    fn use_item(&mut self) -> Use {
+        self.bump();
+        let mut modules = vec![self.used_module()];
+        while self.eat(T::Comma).is_some() {
+            modules.push(self.used_module());
+        }
+        Use { modules }
+    }
+
+    fn used_module(&mut self) -> UsedModule {
+        let start = self.span();
+        let name = self.lower_name("a module's name");
+        let alias = self.eat(T::As).map(|_| self.lower_name("a module's name"));
+        UsedModule { name, alias, span: self.since(start) }
+    }
+
+    /// `shared name [: type]? = expression`
+    fn shared(&mut self) -> Shared {
+        self.bump();
+        let name = self.lower_name("a shared value's name");
+        let ty = self.eat(T::Colon).map(|_| self.ty());
+        self.expect(T::Equal, "`=`");
+        Shared { name, ty, value: self.expression() }
+    }
+
+    /// `constraint name`
+    fn constraint(&mut self) -> Constraint {
+        self.bump();
+        Constraint { name: self.lower_name("a constraint's name") }
+    }
+
+    /// `record Name { field,* }`
+    fn record(&mut self) -> Record {
+        self.bump();
+        let name = self.upper_name("a type's name");
+        Record { name, fields: self.braces_of(Self::field_declaration) }
+    }
+
+    /// `docs name : type`
+    fn field_declaration(&mut self) -> FieldDeclaration {
+        let docs = self.docs();
+        let start = self.span();
+        let name = self.lower_name("a field's name");
+        let ty = self.typed();
+        FieldDeclaration { docs, name, ty, span: self.since(start) }
+    }
+
+    /// `: type`
+    pub(super) fn typed(&mut self) -> crate::ast::Type {
+        self.expect(T::Colon, "`:` and a type");
+        self.ty()
+    }
+
+    /// `enum Name { variant,* }`
+    fn enumeration(&mut self) -> Enum {
+        self.bump();
+        let name = self.upper_name("a type's name");
+        Enum { name, variants: self.braces_of(Self::variant) }
+    }
+
+    /// `docs Name [( [[name :]? type],* )]?`
+    fn variant(&mut self) -> Variant {
+        let docs = self.docs();
+        let start = self.span();
+        let name = self.upper_name("a variant's name");
+        let has_payload = self.at(T::ParenOpen) && !self.token().first_on_line;
+        let payload = if has_payload { self.delimited(Self::payload_field) } else { Vec::new() };
+        Variant { docs, name, payload, span: self.since(start) }
+    }
+
+    fn payload_field(&mut self) -> PayloadField {
+        let start = self.span();
+        let name = self.label();
+        let ty = self.ty();
+        PayloadField { name, ty, span: self.since(start) }
+    }
+
+    /// `{ element,* }`, or a report that it is missing.
+    pub(super) fn braces_of<E>(&mut self, element: impl FnMut(&mut Self) -> E) -> Vec<E> {
+        if !self.at(T::BraceOpen) {
+            self.unexpected("`{`");
+        }
+        self.braces_if_any(element)
+    }
+
+    fn braces_if_any<E>(&mut self, element: impl FnMut(&mut Self) -> E) -> Vec<E> {
+        if self.at(T::BraceOpen) { self.braced(element) } else { Vec::new() }
+    }
+
+    /// `fn name ( parameter,* ) [-> type]? block`
+    fn function(&mut self) -> Function {
+        self.bump();
+        let name = self.lower_name("a function's name");
+        let parameters = self.parameters(Self::parameter);
+        let returns = self.eat(T::Arrow).map(|_| self.ty());
+        Function { name, parameters, returns, body: self.body() }
+    }
+
+    /// `( parameter,* )`
+    pub(super) fn parameters<E>(&mut self, parameter: impl FnMut(&mut Self) -> E) -> Vec<E> {
+        if !self.at(T::ParenOpen) {
+            self.unexpected("`(`");
+            return Vec::new();
+        }
+        self.delimited(parameter)
+    }
+
+    /// `name : type [= expression]?`
+    pub(super) fn parameter(&mut self) -> Parameter {
+        let start = self.span();
+        let name = self.lower_name("a parameter's name");
+        let ty = self.typed();
+        let default = self.eat(T::Equal).map(|_| self.expression());
+        Parameter { name, ty, default, span: self.since(start) }
+    }
+
+    /// `for pattern in head { [session = expression]? statement* }`
+    fn entry(&mut self) -> Entry {
+        self.bump();
+        let pattern = self.pattern();
+        self.expect(T::In, "`in`");
+        let source = self.head();
+        let (session, body) = self.entry_body();
+        Entry { pattern, source, session, body }
+    }
+
+    /// `test text block`
+    fn test(&mut self) -> Test {
+        self.bump();
+        let text = self.text_literal();
+        let value: String = text.parts.iter().filter_map(plain).collect();
+        if let Some(TextPart::Expr(expr)) = text.parts.iter().find(|part| plain(part).is_none()) {
+            let span = expr.span;
+            self.misplaced(span, "an interpolation", "into an `expect` of the test");
+        }
+        Test { name: Arc::from(value), name_span: text.span, body: self.body() }
+    }
+
+    /// Gives documentation back that found nothing to document: it is kept as a comment.
+    pub(super) fn release_docs(&mut self, docs: &Docs) {
+        for line in &docs.lines {
+            let at = self.comments.partition_point(|comment| comment.start < line.span.start);
+            self.comment_taken[at] = false;
+        }
+    }
+}
+
+fn plain(part: &TextPart) -> Option<&str> {
+    match part {
+        TextPart::Literal { value, .. } => Some(value),
+        TextPart::Expr(_) => None,
+    }
+}

@@ -1,0 +1,190 @@
+//! Numbers, sizes and durations.
+
+use super::Parser;
+use crate::ast::{Literal, LiteralValue};
+use crate::token::TokenKind as T;
+use crate::{Code, Diagnostic};
+use std::sync::Arc;
+
+/// The units of a size, in bytes: powers of 1024.
+const SIZE_UNITS: &[(&str, u64)] = &[("b", 1), ("kb", 1 << 10), ("mb", 1 << 20), ("gb", 1 << 30), ("tb", 1 << 40)];
+
+/// The units of a duration, in nanoseconds.
+const DURATION_UNITS: &[(&str, u64)] = &[
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60 * 1_000_000_000),
+    ("h", 3_600 * 1_000_000_000),
+    ("d", 86_400 * 1_000_000_000),
+];
+
+impl Parser<'_> {
+    /// `-? number`, `true`, `false`. Nothing where the number cannot be read, which is reported.
+    pub(super) fn signed_literal(&mut self) -> Option<Literal> {
+        let start = self.span();
+        let negative = self.eat(T::Minus).is_some();
+        let digits = self.token_text();
+        let kind = self.peek();
+        self.bump();
+        let span = self.since(start);
+        let value = match kind {
+            T::True => Ok(LiteralValue::Bool(true)),
+            T::False => Ok(LiteralValue::Bool(false)),
+            _ => number(digits, negative),
+        };
+        let raw = Arc::from(format!("{}{digits}", if negative { "-" } else { "" }));
+        match value {
+            Ok(value) => Some(Literal { value, raw, span }),
+            Err(fault) => {
+                let shown = if digits.len() > 40 { "this number" } else { digits };
+                let quoted = if digits.len() > 40 { shown.to_owned() } else { format!("`{shown}`") };
+                let mut diagnostic =
+                    Diagnostic::new(Code::InvalidNumber, format!("{quoted} cannot be read")).at(span, fault.reason());
+                if let Some(hint) = fault.hint() {
+                    diagnostic = diagnostic.hint(hint);
+                }
+                self.report(diagnostic);
+                None
+            }
+        }
+    }
+}
+
+/// Why a number cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fault {
+    TooLarge,
+    NotExact,
+    NegativeUnit,
+    UnknownUnit,
+    BadDigits,
+}
+
+impl Fault {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::TooLarge => "it does not fit into 64 bits",
+            Self::NotExact => "it is no whole number of bytes or nanoseconds",
+            Self::NegativeUnit => "sizes and durations are not negative",
+            Self::UnknownUnit => "what follows the digits is no unit",
+            Self::BadDigits => "these are no digits of its base",
+        }
+    }
+
+    fn hint(self) -> Option<&'static str> {
+        match self {
+            Self::UnknownUnit => Some("sizes end in b, kb, mb, gb, tb; durations in ns, us, ms, s, m, h, d"),
+            Self::TooLarge => Some("an `Int` is at most 9223372036854775807; a number with a fraction may be larger"),
+            _ => None,
+        }
+    }
+}
+
+/// What the digits mean.
+fn number(text: &str, negative: bool) -> Result<LiteralValue, Fault> {
+    let digits = text.replace('_', "");
+    for (prefix, base) in [("0x", 16), ("0o", 8), ("0b", 2)] {
+        // `0b` alone is zero bytes.
+        if let Some(rest) = digits.strip_prefix(prefix).filter(|rest| !rest.is_empty()) {
+            return integer(rest, base, negative);
+        }
+    }
+    let is_float = |text: &str| text.parse::<f64>().is_ok();
+    let unit_at = digits.find(|character: char| character.is_ascii_alphabetic());
+    match unit_at {
+        None if digits.contains('.') => float(&digits, negative),
+        None => integer(&digits, 10, negative),
+        Some(at) if digits[at..].starts_with(['e', 'E']) && is_float(&digits) => float(&digits, negative),
+        Some(at) => quantity(&digits[..at], &digits[at..], negative),
+    }
+}
+
+fn integer(digits: &str, base: u32, negative: bool) -> Result<LiteralValue, Fault> {
+    if !digits.chars().all(|digit| digit.is_digit(base)) {
+        return Err(Fault::BadDigits);
+    }
+    let signed = format!("{}{digits}", if negative { "-" } else { "" });
+    i64::from_str_radix(&signed, base).map(LiteralValue::Int).map_err(|_| Fault::TooLarge)
+}
+
+fn float(digits: &str, negative: bool) -> Result<LiteralValue, Fault> {
+    let value: f64 = digits.parse().map_err(|_| Fault::BadDigits)?;
+    if value.is_finite() {
+        Ok(LiteralValue::Float(if negative { -value } else { value }))
+    } else {
+        Err(Fault::TooLarge)
+    }
+}
+
+/// `digits` times what `unit` means, which must be whole: `1.5s`, `0.5kb`.
+fn quantity(digits: &str, unit: &str, negative: bool) -> Result<LiteralValue, Fault> {
+    let find = |units: &[(&str, u64)]| units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale);
+    let (scale, make): (u64, fn(u64) -> LiteralValue) = match (find(SIZE_UNITS), find(DURATION_UNITS)) {
+        (Some(scale), _) => (scale, LiteralValue::Size),
+        (_, Some(scale)) => (scale, LiteralValue::Duration),
+        _ => return Err(Fault::UnknownUnit),
+    };
+    if negative {
+        return Err(Fault::NegativeUnit);
+    }
+    scaled(digits, scale).map(make)
+}
+
+fn scaled(digits: &str, scale: u64) -> Result<u64, Fault> {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let units: u128 = format!("{whole}{fraction}").parse().map_err(|_| Fault::TooLarge)?;
+    let divisor =
+        u32::try_from(fraction.len()).ok().and_then(|places| 10u128.checked_pow(places)).ok_or(Fault::NotExact)?;
+    let product = units.checked_mul(u128::from(scale)).ok_or(Fault::TooLarge)?;
+    if product % divisor != 0 {
+        return Err(Fault::NotExact);
+    }
+    u64::try_from(product / divisor).map_err(|_| Fault::TooLarge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_mean_what_they_say() {
+        let cases = [
+            ("1_000", LiteralValue::Int(1000)),
+            ("0xff", LiteralValue::Int(255)),
+            ("0o17", LiteralValue::Int(15)),
+            ("0b101", LiteralValue::Int(5)),
+            ("9223372036854775807", LiteralValue::Int(i64::MAX)),
+            ("1.5e3", LiteralValue::Float(1500.0)),
+            ("2e-3", LiteralValue::Float(0.002)),
+            ("64mb", LiteralValue::Size(64 << 20)),
+            ("0b", LiteralValue::Size(0)),
+            ("0.5kb", LiteralValue::Size(512)),
+            ("200ms", LiteralValue::Duration(200_000_000)),
+            ("1.5s", LiteralValue::Duration(1_500_000_000)),
+            ("2m", LiteralValue::Duration(120_000_000_000)),
+        ];
+        for (text, value) in cases {
+            assert_eq!(number(text, false), Ok(value), "{text}");
+        }
+        assert_eq!(number("9223372036854775808", true), Ok(LiteralValue::Int(i64::MIN)));
+    }
+
+    #[test]
+    fn numbers_that_mean_nothing_say_why() {
+        let cases = [
+            ("9223372036854775808", Fault::TooLarge),
+            ("1e999", Fault::TooLarge),
+            ("20000000000gb", Fault::TooLarge),
+            ("0.3b", Fault::NotExact),
+            ("5megabytes", Fault::UnknownUnit),
+            ("0b12", Fault::BadDigits),
+            ("0xfg", Fault::BadDigits),
+        ];
+        for (text, fault) in cases {
+            assert_eq!(number(text, false), Err(fault), "{text}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! How the parser goes on after a fault: lists skip to their next element, blocks to their next statement, files to
+//! their next item. Each skipped token is skipped once, so recovery is linear too.
+
+use super::{Braces, Parser};
+use crate::token::TokenKind;
+
+impl Parser<'_> {
+    /// Skips one token, with all that it encloses if it is an opening bracket.
+    pub(super) fn skip_token(&mut self) {
+        let mut open = 0u32;
+        loop {
+            let kind = self.peek();
+            if kind.closing().is_some() {
+                open += 1;
+            } else if kind.is_closing() {
+                open = open.saturating_sub(1);
+            }
+            self.bump();
+            if open == 0 || kind == TokenKind::End {
+                break;
+            }
+        }
+    }
+
+    /// Skips to a comma, a semicolon, a new line, or the end of the bracket: what an operand cannot go beyond.
+    pub(super) fn skip_operand(&mut self) {
+        while !self.at_boundary() && !self.at(TokenKind::Comma) {
+            self.skip_token();
+            if self.at_new_line() {
+                break;
+            }
+        }
+    }
+
+    /// Skips to the next statement.
+    pub(super) fn skip_statement(&mut self) {
+        while !self.at_boundary() {
+            self.skip_token();
+            if self.at_new_line() {
+                break;
+            }
+        }
+    }
+
+    /// At what no statement goes beyond.
+    fn at_boundary(&self) -> bool {
+        let kind = self.peek();
+        kind.is_closing() || matches!(kind, TokenKind::Semicolon | TokenKind::End)
+    }
+
+    /// `( element,* )`, or the same in `[…]`: the next token opens it. Line ends mean nothing inside.
+    pub(super) fn delimited<T>(&mut self, element: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        self.bracketed(true, element)
+    }
+
+    /// `{ element,* }`, where a line end does for a comma. The next token opens it.
+    pub(super) fn braced<T>(&mut self, element: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        self.bracketed(false, element)
+    }
+
+    fn bracketed<T>(&mut self, line_ends_ignored: bool, element: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        let Some(close) = self.peek().closing() else { return Vec::new() };
+        self.bump();
+        let elements =
+            self.within_mode(Braces::MakeRecords, line_ends_ignored, |parser| parser.elements(close, element));
+        self.eat(close);
+        elements
+    }
+
+    /// `element,*` up to the closing bracket.
+    fn elements<T>(&mut self, close: TokenKind, mut element: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        let mut elements = Vec::new();
+        while !self.at(close) && !self.at(TokenKind::End) {
+            let before = self.at;
+            elements.push(element(self));
+            if self.eat(TokenKind::Comma).is_none() && !self.at(close) && (self.at == before || !self.at_new_line()) {
+                self.unexpected(element_end(close));
+                self.skip_element(close, before);
+            }
+        }
+        elements
+    }
+
+    fn skip_element(&mut self, close: TokenKind, before: usize) {
+        while !self.at(close) && !matches!(self.peek(), TokenKind::Comma | TokenKind::End) {
+            if self.at > before && self.at_new_line() {
+                return;
+            }
+            self.skip_token();
+        }
+        self.eat(TokenKind::Comma);
+    }
+}
+
+fn element_end(close: TokenKind) -> &'static str {
+    match close {
+        TokenKind::ParenClose => "`,` or `)`",
+        TokenKind::BracketClose => "`,` or `]`",
+        _ => "`,`, a new line or `}`",
+    }
+}

@@ -1,0 +1,224 @@
+//! Services, their routes, and handlers of failures.
+
+use super::Parser;
+use crate::ast::{
+    FailureHandler, Method, Name, Parameter, ParameterPlace, PathPart, Route, RouteParameter, RoutePath, Service,
+    ServiceMember, ServiceMemberKind, Session,
+};
+use crate::token::TokenKind as T;
+use crate::{Code, Diagnostic, Span};
+use std::sync::Arc;
+
+impl Parser<'_> {
+    /// `service name on name [( argument,* )]? { member* }`
+    pub(super) fn service(&mut self) -> Service {
+        self.bump();
+        let name = self.lower_name("a service's name");
+        self.expect_word("on");
+        let transport = self.lower_name("a module that serves, such as `http`");
+        let arguments = if self.at(T::ParenOpen) { self.arguments() } else { Vec::new() };
+        let members = self.braces_of(Self::member);
+        let members: Vec<_> = members.into_iter().flatten().collect();
+        self.check_sessions(&members);
+        Service { name, transport, arguments, members }
+    }
+
+    fn check_sessions(&mut self, members: &[ServiceMember]) {
+        let sessions: Vec<Span> = members.iter().filter_map(session_span).collect();
+        for second in sessions.iter().skip(1) {
+            self.repeated_session(sessions[0], *second);
+        }
+    }
+
+    pub(super) fn repeated_session(&mut self, first: Span, second: Span) {
+        self.report(
+            Diagnostic::new(Code::RepeatedSession, "the session is said twice")
+                .at(second, "a second time")
+                .because(first, "the first time")
+                .fix("remove one of them", second, ""),
+        );
+    }
+
+    /// `docs [session | on failure | route]`
+    fn member(&mut self) -> Option<ServiceMember> {
+        let docs = self.docs();
+        let start = self.span();
+        let kind = if self.at_session() {
+            ServiceMemberKind::Session(self.session())
+        } else if self.at_handler() {
+            ServiceMemberKind::FailureHandler(self.failure_handler())
+        } else if let Some(method) = self.method() {
+            ServiceMemberKind::Route(self.route(method))
+        } else {
+            self.release_docs(&docs);
+            self.unexpected("a route, such as `get \"/\" () { … }`");
+            self.skip_to_member();
+            return None;
+        };
+        Some(ServiceMember { docs, kind, span: self.since(start) })
+    }
+
+    fn skip_to_member(&mut self) {
+        while !self.peek().is_closing() && !self.at(T::End) {
+            self.skip_token();
+            let begins = self.at_session() || self.at_handler() || self.method().is_some();
+            if self.token().first_on_line && begins {
+                break;
+            }
+        }
+    }
+
+    pub(super) fn at_session(&self) -> bool {
+        self.at_word("session") && self.nth_kind(1) == T::Equal
+    }
+
+    /// `session = expression`
+    pub(super) fn session(&mut self) -> Session {
+        let start = self.bump();
+        self.bump();
+        let value = self.expression();
+        Session { value, span: self.since(start) }
+    }
+
+    pub(super) fn at_handler(&self) -> bool {
+        self.at_word("on") && self.nth_kind(1) == T::Word && self.text_of(self.nth(1)) == "failure"
+    }
+
+    /// `on failure of path [as name]? block`
+    pub(super) fn failure_handler(&mut self) -> FailureHandler {
+        let start = self.bump();
+        self.bump();
+        self.expect_word("of");
+        let function = self.path("a function");
+        let failure = self.failure_name();
+        let body = self.block();
+        FailureHandler { function, failure, body, span: self.since(start) }
+    }
+
+    /// `[as name]?`
+    pub(super) fn failure_name(&mut self) -> Option<Name> {
+        self.eat(T::As).map(|_| self.lower_name("a name for the failure"))
+    }
+
+    fn method(&self) -> Option<Method> {
+        let method = Method::from_word(self.token_text())?;
+        (self.at(T::Word) && self.nth_kind(1).opens_text()).then_some(method)
+    }
+
+    /// `[get | post | put | delete | patch | head] text ( [body? parameter],* ) block`
+    fn route(&mut self, method: Method) -> Route {
+        let method_span = self.bump();
+        let path = self.route_path();
+        let parameters =
+            if self.at(T::BraceOpen) { Vec::new() } else { self.parameters(|parser| parser.route_parameter(&path)) };
+        self.check_declared(&path, &parameters);
+        Route { method, method_span, path, parameters, body: self.body() }
+    }
+
+    fn route_parameter(&mut self, path: &RoutePath) -> RouteParameter {
+        let is_body = self.at_word("body") && self.nth_kind(1) == T::Word;
+        if is_body {
+            self.bump();
+        }
+        let parameter = self.parameter();
+        let in_path = path.names().any(|name| name.text == parameter.name.text);
+        let place = match (is_body, in_path) {
+            (true, _) => ParameterPlace::Body,
+            (false, true) => ParameterPlace::Path,
+            (false, false) => ParameterPlace::Query,
+        };
+        RouteParameter { place, parameter }
+    }
+
+    /// `" [characters | { name } | { name .. }]* "`
+    fn route_path(&mut self) -> RoutePath {
+        let start = self.span();
+        self.bump();
+        let mut parts = Vec::new();
+        loop {
+            match self.peek() {
+                T::TextPiece => parts.push(self.path_literal()),
+                T::InterpolationOpen => parts.extend(self.path_parameter()),
+                _ => break,
+            }
+        }
+        self.eat(T::TextClose);
+        let path = RoutePath { parts, span: self.since(start) };
+        self.check_path(&path);
+        path
+    }
+
+    fn path_literal(&mut self) -> PathPart {
+        let span = self.bump();
+        let mut value = String::new();
+        self.unescape(span, &mut value);
+        PathPart::Literal(Arc::from(value))
+    }
+
+    fn path_parameter(&mut self) -> Option<PathPart> {
+        let start = self.bump();
+        let name = self.at(T::Word).then(|| self.word());
+        let rest = self.eat(T::DotDot).is_some();
+        let whole = self.at(T::InterpolationClose);
+        while !matches!(self.peek(), T::InterpolationClose | T::End) {
+            self.skip_token();
+        }
+        self.eat(T::InterpolationClose);
+        match name.filter(|_| whole) {
+            Some(name) if rest => Some(PathPart::Rest(name)),
+            Some(name) => Some(PathPart::Parameter(name)),
+            None => {
+                let span = self.since(start);
+                self.invalid_path(span, "a path's parameter is a single name", "`{name}` or `{name..}`");
+                None
+            }
+        }
+    }
+
+    fn check_path(&mut self, path: &RoutePath) {
+        let begins = matches!(path.parts.first(), Some(PathPart::Literal(text)) if text.starts_with('/'));
+        if !begins {
+            self.invalid_path(path.span, "a path begins with `/`", "it does not");
+        }
+        let names: Vec<Name> = path.names().cloned().collect();
+        for (at, name) in names.iter().enumerate() {
+            if names[..at].iter().any(|earlier| earlier.text == name.text) {
+                self.invalid_path(name.span, "a path names a parameter once", "the second time");
+            }
+        }
+        let not_last = path.parts.iter().rev().skip(1).find_map(|part| match part {
+            PathPart::Rest(name) => Some(name.span),
+            _ => None,
+        });
+        if let Some(span) = not_last {
+            self.invalid_path(span, "`{name..}` is the last part of a path", "something follows it");
+        }
+    }
+
+    fn check_declared(&mut self, path: &RoutePath, parameters: &[RouteParameter]) {
+        let declared = |name: &Name| parameters.iter().any(|parameter| declares(&parameter.parameter, name));
+        let missing: Vec<&Name> = path.names().filter(|name| !declared(name)).collect();
+        for name in missing {
+            self.report(
+                Diagnostic::new(Code::InvalidRoutePath, format!("the path's parameter `{name}` is not declared"))
+                    .at(name.span, "it is named here")
+                    .hint(format!("declare it behind the path: `({name}: Text)`")),
+            );
+        }
+    }
+
+    fn invalid_path(&mut self, span: Span, message: &str, label: &str) {
+        self.report(Diagnostic::new(Code::InvalidRoutePath, message).at(span, label));
+    }
+}
+
+fn declares(parameter: &Parameter, name: &Name) -> bool {
+    parameter.name.text == name.text
+}
+
+fn session_span(member: &ServiceMember) -> Option<Span> {
+    match &member.kind {
+        ServiceMemberKind::Session(session) => Some(session.span),
+        _ => None,
+    }
+}

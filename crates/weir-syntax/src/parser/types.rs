@@ -1,0 +1,54 @@
+//! Types.
+
+use super::Parser;
+use crate::ast::{Type, TypeKind};
+use crate::token::TokenKind as T;
+
+impl Parser<'_> {
+    /// `path [( type,* )]?`, `( type,* )`, `fn( type,* ) [-> type]?`
+    pub(super) fn ty(&mut self) -> Type {
+        let start = self.span();
+        let kind = self.nested(Self::type_kind).unwrap_or(TypeKind::Error);
+        Type { kind, span: self.since(start) }
+    }
+
+    fn type_kind(&mut self) -> TypeKind {
+        match self.peek() {
+            T::Word => self.named_type(),
+            T::ParenOpen => self.tuple_type(),
+            T::Fn => self.function_type(),
+            _ => {
+                self.unexpected("a type");
+                TypeKind::Error
+            }
+        }
+    }
+
+    /// `path [( type,* )]?`
+    fn named_type(&mut self) -> TypeKind {
+        let path = self.path("a type");
+        let has_arguments = self.at(T::ParenOpen) && !self.token().first_on_line;
+        let arguments = if has_arguments { self.delimited(Self::ty) } else { Vec::new() };
+        TypeKind::Named { path, arguments }
+    }
+
+    /// `( type,* )`; parentheses around one type mean nothing.
+    fn tuple_type(&mut self) -> TypeKind {
+        let mut types = self.delimited(Self::ty);
+        match types.len() {
+            1 => types.remove(0).kind,
+            _ => TypeKind::Tuple(types),
+        }
+    }
+
+    /// `fn( type,* ) [-> type]?`
+    fn function_type(&mut self) -> TypeKind {
+        self.bump();
+        if !self.at(T::ParenOpen) {
+            self.unexpected("`(`");
+        }
+        let parameters = self.delimited(Self::ty);
+        let returns = self.eat(T::Arrow).map(|_| Box::new(self.ty()));
+        TypeKind::Function { parameters, returns }
+    }
+}

@@ -1,0 +1,182 @@
+//! Source files in memory: their text, and where its lines begin.
+//!
+//! Nothing here reads a disk: the caller brings name and bytes. A file that is too long or not UTF-8 becomes an empty
+//! file and a diagnostic, so that everything behind it can go on.
+
+use crate::{Code, Diagnostic, SourceId, Span};
+
+/// The longest source text, in bytes. Spans hold 32 bits; a program of this size has half a million lines.
+pub const SOURCE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// A place as people count: both numbers begin at 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct LineColumn {
+    /// The line.
+    pub line: u32,
+    /// The column, in Unicode scalar values.
+    pub column: u32,
+}
+
+/// One file's name and text.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    name: String,
+    text: String,
+    line_starts: Vec<u32>,
+}
+
+impl SourceFile {
+    /// A file of this name and text. A text over [`SOURCE_BYTES_MAX`] must come through [`Sources::add_bytes`].
+    ///
+    /// # Panics
+    /// If the text is longer than a span can address.
+    #[must_use]
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        let text = text.into();
+        assert!(u32::try_from(text.len()).is_ok(), "a source file is longer than a span can address");
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let line_starts = std::iter::once(0).chain(newlines.map(|(at, _)| at as u32 + 1)).collect();
+        Self { name: name.into(), text, line_starts }
+    }
+
+    /// The name that diagnostics show: a path, as the caller wrote it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text in `span`; empty where the span is not of this text.
+    #[must_use]
+    pub fn slice(&self, span: Span) -> &str {
+        self.text.get(span.range()).unwrap_or_default()
+    }
+
+    /// The number of lines; an empty text has one.
+    #[must_use]
+    pub fn line_count(&self) -> u32 {
+        self.line_starts.len() as u32
+    }
+
+    /// The line, counted from 0, that holds the byte at `offset`.
+    #[must_use]
+    pub fn line_index(&self, offset: u32) -> u32 {
+        self.line_starts.partition_point(|start| *start <= offset) as u32 - 1
+    }
+
+    /// The offset of the first byte of line `index`, counted from 0, or of the text's end behind the last line.
+    #[must_use]
+    pub fn line_start(&self, index: u32) -> u32 {
+        self.line_starts.get(index as usize).copied().unwrap_or(self.text.len() as u32)
+    }
+
+    /// The text of line `index`, counted from 0, without its line end.
+    #[must_use]
+    pub fn line_text(&self, index: u32) -> &str {
+        let line = &self.text[self.line_start(index) as usize..self.line_start(index + 1) as usize];
+        line.trim_end_matches(['\n', '\r'])
+    }
+
+    /// The place of the byte at `offset`, as people count.
+    #[must_use]
+    pub fn line_column(&self, offset: u32) -> LineColumn {
+        let offset = offset.min(self.text.len() as u32);
+        let index = self.line_index(offset);
+        let before = self.text.get(self.line_start(index) as usize..offset as usize).unwrap_or_default();
+        LineColumn { line: index + 1, column: before.chars().count() as u32 + 1 }
+    }
+}
+
+/// All files of one program, so that a [`Span`] finds its text.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    files: Vec<SourceFile>,
+}
+
+impl Sources {
+    /// No files yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes a file in, and gives its number.
+    pub fn add(&mut self, file: SourceFile) -> SourceId {
+        self.files.push(file);
+        SourceId(self.files.len() as u32 - 1)
+    }
+
+    /// Takes in a file as it lies on disk.
+    ///
+    /// # Errors
+    /// Returns a diagnostic, beside the number of an empty file of this name, for a text that is over
+    /// [`SOURCE_BYTES_MAX`] or not UTF-8.
+    pub fn add_bytes(&mut self, name: impl Into<String>, bytes: Vec<u8>) -> (SourceId, Option<Diagnostic>) {
+        let name = name.into();
+        match text_from_bytes(bytes) {
+            Ok(text) => (self.add(SourceFile::new(name, text)), None),
+            Err(refusal) => {
+                let id = self.add(SourceFile::new(name, ""));
+                (id, Some(refusal.diagnostic(id)))
+            }
+        }
+    }
+
+    /// The file of this number.
+    ///
+    /// # Panics
+    /// If the number is not one that [`Sources::add`] gave.
+    #[must_use]
+    pub fn file(&self, id: SourceId) -> &SourceFile {
+        &self.files[id.0 as usize]
+    }
+
+    /// The file of this number, if there is one.
+    #[must_use]
+    pub fn get(&self, id: SourceId) -> Option<&SourceFile> {
+        self.files.get(id.0 as usize)
+    }
+
+    /// All files with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (SourceId, &SourceFile)> {
+        self.files.iter().enumerate().map(|(at, file)| (SourceId(at as u32), file))
+    }
+}
+
+/// Why bytes are not a source text.
+enum Refusal {
+    TooLong { length: usize },
+    NotUtf8 { offset: usize, byte: u8, line: usize },
+}
+
+fn text_from_bytes(bytes: Vec<u8>) -> Result<String, Refusal> {
+    if bytes.len() > SOURCE_BYTES_MAX {
+        return Err(Refusal::TooLong { length: bytes.len() });
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        let bytes = error.as_bytes();
+        let line = bytes[..offset].iter().filter(|byte| **byte == b'\n').count() + 1;
+        Refusal::NotUtf8 { offset, byte: bytes[offset], line }
+    })
+}
+
+impl Refusal {
+    fn diagnostic(&self, source: SourceId) -> Diagnostic {
+        let place = Span::new(source, 0, 0);
+        match self {
+            Self::TooLong { length } => Diagnostic::new(Code::SourceTooLong, "this file is too long")
+                .at(place, format!("it has {length} bytes"))
+                .note(format!("a source file has at most {SOURCE_BYTES_MAX} bytes"))
+                .hint("move parts of it into files of their own and `use` them"),
+            Self::NotUtf8 { offset, byte, line } => Diagnostic::new(Code::NotUtf8, "this file is not UTF-8 text")
+                .at(place, format!("byte {offset} (0x{byte:02x}, in line {line}) begins no character"))
+                .hint("save the file as UTF-8"),
+        }
+    }
+}
