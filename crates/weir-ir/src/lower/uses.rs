@@ -26,8 +26,8 @@ pub(crate) fn call_uses(signature: &Signature, call: &Call) -> Vec<Use> {
         World::Reads => touch(Resource::World(signature.module.clone()), Mode::Read),
         World::Writes => touch(Resource::World(signature.module.clone()), Mode::Write),
     }
-    if signature.state.is_some() {
-        touch(Resource::State(call.site.clone()), Mode::Write);
+    if let Some(state) = &signature.state {
+        touch(Resource::State(call.site.clone()), state.mode);
     }
     uses.into_iter().map(|(resource, mode)| Use { resource, mode, held: false }).collect()
 }
