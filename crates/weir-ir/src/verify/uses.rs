@@ -14,9 +14,9 @@ pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: Node
     let expected: Vec<Use> = match &node.kind {
         Kind::Call { function } => {
             let Some(function) = checker.library.function(function) else { return };
-            let stateful = function.signature.state.is_some();
+            let state = function.signature.state.as_ref().map(|state| state.mode);
             let mut uses = call_uses(&function.signature, node);
-            uses.extend(own_state(checker, node, stateful));
+            uses.extend(own_state(checker, node, state));
             with_held(uses, &inside)
         }
         _ => node.body().map_or(Vec::new(), body_uses),
@@ -48,16 +48,16 @@ fn call_uses(signature: &weir_host::Signature, node: &Node) -> BTreeMap<Resource
 }
 
 /// The private state that the node names, which no other node may name.
-fn own_state<'a>(checker: &mut Checker<'a, '_>, node: &'a Node, stateful: bool) -> Option<(Resource, Mode)> {
+fn own_state<'a>(checker: &mut Checker<'a, '_>, node: &'a Node, state: Option<Mode>) -> Option<(Resource, Mode)> {
     let named = node.uses.iter().find(|usage| matches!(usage.resource, Resource::State(_)));
-    if stateful && named.is_none() {
+    if state.is_some() && named.is_none() {
         checker.add(Rule::Uses, node, "calls a stateful function, but names no state");
     }
-    let usage = named.filter(|_| stateful)?;
+    let (usage, mode) = named.zip(state)?;
     if !checker.states.insert(&usage.resource) {
         checker.add(Rule::Once, node, format!("another node has the {}", usage.resource));
     }
-    Some((usage.resource.clone(), Mode::Write))
+    Some((usage.resource.clone(), mode))
 }
 
 fn with_held(uses: BTreeMap<Resource, Mode>, held: &Held) -> Vec<Use> {
