@@ -1,4 +1,4 @@
-//! Blocks.
+//! Reads the blocks of the expression IR.
 
 use weir_host::{Mode, Resource};
 

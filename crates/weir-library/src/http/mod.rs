@@ -10,4 +10,11 @@ mod routes;
 pub mod server;
 mod service;
 
+use std::sync::Arc;
+
 pub use response::{Response, ResponseError, bad_request, html, not_found, ok, redirect, status, text, with_header};
+
+/// The module `http`: its functions, and the source of services.
+pub(crate) fn http() -> weir::Module {
+    response::http().source(service::signature(), Arc::new(service::Http))
+}

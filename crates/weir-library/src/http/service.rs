@@ -130,7 +130,7 @@ fn address(port: Option<&Value>, address: Option<&Value>) -> Result<SocketAddr, 
 }
 
 fn limits(arguments: &[Value]) -> Result<Limits, Failure> {
-    /// Below this no request of a browser comes through, and hyper takes no smaller buffer.
+    /// Below this no request of a browser comes through.
     const HEADER_BYTES_LEAST: usize = 1024;
     let mut limits = Limits::default();
     for (parameter, argument) in limit_parameters().iter().zip(arguments) {
@@ -192,39 +192,55 @@ struct Answers {
 impl Handler for Answers {
     async fn handle(&self, request: Request<Incoming>) -> hyper::Response<Bytes> {
         let to_head = request.method() == Method::HEAD;
-        let response = self.answer(request).await.unwrap_or_else(|refusal| refusal);
+        let response = self.answer(request).await.unwrap_or_else(|refusal| *refusal);
         response.into_hyper(to_head)
     }
 }
 
 impl Answers {
     /// The answer of the flow, or of the service where there is no flow to begin.
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response, Response> {
-        let uri = request.uri();
-        let (route, parts) = match self.routes.find(request.method(), uri.path()) {
-            Found::Route(route, parts) => (route, parts),
-            Found::OtherMethods(allow) => return Err(Response::not_allowed(allow)),
-            Found::Options(allow) => return Err(Response::options(allow)),
-            Found::Nothing => return Err(Response::of_status(StatusCode::NOT_FOUND)),
-        };
-        let (mut inputs, body) = self.routes.inputs(route, &parts, uri.query()).map_err(|all| refusal(&all))?;
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response, Box<Response>> {
+        let Beginning { route, mut inputs, body } = self.beginning(&request)?;
         if let Some(parameter) = body {
             let read = read_body(request.into_body(), &self.limits).await;
-            let body = read.map_err(|error| Response::of_status(error.status()).closing())?;
+            let body = read.map_err(|error| Box::new(Response::of_status(error.status()).closing()))?;
             inputs[parameter] = self.routes.body_input(route, parameter, body).map_err(|one| refusal(&[one]))?;
         }
         let result = match self.flows.begin(route, inputs) {
             Begun::Done(result) => result,
             Begun::Going(flow) => flow.await,
-            Begun::Full => return Err(Response::overloaded()),
+            Begun::Full => return Err(Box::new(Response::overloaded())),
         };
         Ok(response_of(result))
     }
+
+    /// Which flow the request begins, as far as its head says.
+    fn beginning(&self, request: &Request<Incoming>) -> Result<Beginning, Box<Response>> {
+        let uri = request.uri();
+        match self.routes.find(request.method(), uri.path()) {
+            Found::Route(route, parts) => {
+                let inputs = self.routes.inputs(route, &parts, uri.query());
+                let (inputs, body) = inputs.map_err(|all| refusal(&all))?;
+                Ok(Beginning { route, inputs, body })
+            }
+            Found::OtherMethods(allow) => Err(Box::new(Response::not_allowed(allow))),
+            Found::Options(allow) => Err(Box::new(Response::options(allow))),
+            Found::Nothing => Err(Box::new(Response::of_status(StatusCode::NOT_FOUND))),
+        }
+    }
 }
 
-fn refusal(problems: &[Problem]) -> Response {
+/// A flow to begin.
+struct Beginning {
+    route: usize,
+    inputs: Vec<Value>,
+    /// The input that is the body, which is to be read yet.
+    body: Option<usize>,
+}
+
+fn refusal(problems: &[Problem]) -> Box<Response> {
     let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
-    Response::plain(StatusCode::BAD_REQUEST, lines.join("\n"))
+    Box::new(Response::plain(StatusCode::BAD_REQUEST, lines.join("\n")))
 }
 
 /// A flow that failed has been logged by the runtime; its reason is nobody's outside.
