@@ -1,6 +1,6 @@
 //! What the reference evaluator makes of programs.
 
-use weir_host::{Code, Effects, Failure, Function, Module, Outcome, Signature, StateOf, Type, Value, World};
+use weir_host::{Code, Effects, Failure, Function, Module, Outcome, Signature, Type, Value, World};
 use weir_ir::evaluate::Evaluator;
 use weir_ir::generate::Recording;
 use weir_ir::{parse, verify};
@@ -42,9 +42,11 @@ fn faulty() -> Module {
             result: Type::Int,
             failure: None,
             effects: Effects { world: World::Pure, ..Effects::default() },
-            state: None::<StateOf>,
+            state: None,
+            batch: None,
         },
         code: Code::Immediate(std::sync::Arc::new(move |_| code())),
+        batch: None,
         types: Vec::new(),
     };
     Module::new("faulty", "")
