@@ -298,7 +298,7 @@ fn slow_add(recording: &Recording) -> Code {
 /// Functions with private state: each call site has a counter of its own.
 fn steps(recording: &Recording) -> Module {
     let stateful = |mut function: Function| {
-        function.signature.state = Some(StateOf { name: "Steps".into(), make: || new_counter(0) });
+        function.signature.state = Some(StateOf { name: "Steps".into(), mode: weir_host::Mode::Write, make: || new_counter(0) });
         function
     };
     let next = recording.clone();
