@@ -22,12 +22,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_host::{Library, Mode, Passing, Resource, Text, Type, Value};
 
 use crate::expr::{self, Arm, Atom, Block, Constraint, Let, Op, Var, Variable};
-use crate::graph::{Control, Graph, Kind, Node, NodeId, Source, SwitchArm, Use};
+use crate::graph::{Control, Graph, Kind, Node, NodeId, Source, SwitchArm};
 use crate::moved::Definitions;
 use crate::prim::Prim;
 use crate::program::{Entry, Flow, Origin, Program, SharedValue};
 use crate::{graph, lower::order::Order};
-use uses::{call_uses, changed_variables, free_variables, needs};
+use uses::{body_uses, call_uses, changed_variables, free_variables, needs};
 
 /// The program with graphs in the place of its blocks.
 ///
@@ -397,24 +397,4 @@ fn variable(atom: &Atom) -> Option<Var> {
         Atom::Var(var) => Some(*var),
         _ => None,
     }
-}
-
-/// All that a body touches, each resource once in its strongest mode; held where all that touch it hold it.
-fn body_uses(body: &Graph) -> Vec<Use> {
-    let mut uses: BTreeMap<Resource, Use> = BTreeMap::new();
-    let acquired = body.nodes.iter().filter_map(|node| match &node.kind {
-        Kind::Acquire { constraints } => Some(constraints.iter().map(|constraint| Use {
-            resource: constraint.resource.clone(),
-            mode: constraint.mode,
-            held: false,
-        })),
-        _ => None,
-    });
-    let all = body.nodes.iter().flat_map(|node| node.uses.iter().cloned()).chain(acquired.flatten());
-    for usage in all {
-        let entry = uses.entry(usage.resource.clone()).or_insert_with(|| usage.clone());
-        entry.mode = entry.mode.max(usage.mode);
-        entry.held &= usage.held;
-    }
-    uses.into_values().collect()
 }

@@ -102,8 +102,9 @@ fn function(name: &str, world: World, failure: Option<Type>, code: Code) -> Func
         failure,
         effects,
         state: None,
+        batch: None,
     };
-    Function { signature, code, types: Vec::new() }
+    Function { signature, code, batch: None, types: Vec::new() }
 }
 
 fn immediate(code: impl Fn(&mut Call<'_>) -> Outcome + Send + Sync + 'static) -> Code {

@@ -7,6 +7,7 @@ use weir_host::{Mode, Passing, Resource, World};
 use super::Rule;
 use super::graphs::{Checker, Held, View};
 use crate::graph::{Graph, Kind, Node, NodeId, Source, Use};
+use crate::print::{Commas, UseText};
 
 /// Checks the uses of one node.
 pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: NodeId, node: &'a Node, held: &Held) {
@@ -22,8 +23,13 @@ pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: Node
         _ => node.body().map_or(Vec::new(), body_uses),
     };
     if node.uses != expected {
-        checker.add(Rule::Uses, node, format!("uses {expected:?}, but says {:?}", node.uses));
+        let what = format!("uses {}, but says {}", uses_text(&expected), uses_text(&node.uses));
+        checker.add(Rule::Uses, node, what);
     }
+}
+
+fn uses_text(uses: &[Use]) -> String {
+    if uses.is_empty() { "nothing".into() } else { Commas(uses.iter().map(UseText)).to_string() }
 }
 
 /// What the signature, the shared arguments and the marks say.
