@@ -14,9 +14,18 @@ use weir_events::{Channel, Event, Signal, a_send, after, choose_biased, s_trans}
 /// Opens the nth file.
 type Open = dyn Fn(usize) -> io::Result<Box<dyn Write + Send>> + Send + Sync;
 
+/// What the log is sent.
+#[derive(Clone)]
+enum Record {
+    Line(String),
+    /// Answered when everything before it is on its way to the disk.
+    Flush(Channel<()>),
+}
+
 /// A log that runs in a thread of its own.
 struct Log {
-    records: Channel<String>,
+    records: Channel<Record>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test looks whether the new file is in use"))]
     file: Arc<Mutex<File>>,
     writer: JoinHandle<io::Result<()>>,
     stop: Signal,
@@ -32,13 +41,19 @@ impl Log {
     /// Starts a log that rolls whenever `rolls` takes effect.
     fn start(open: Arc<Open>, rolls: Event<()>) -> io::Result<Self> {
         let file = Arc::new(Mutex::new(File { number: 0, out: open(0)? }));
-        let (records, stop) = (Channel::<String>::rendezvous(), Signal::new());
+        let (records, stop) = (Channel::rendezvous(), Signal::new());
         roll_again(file.clone(), open, rolls);
         let next = choose_biased([records.receive().wrap(Result::ok), stop.fired().wrap(|()| None)]);
         let out = file.clone();
         let writer = std::thread::spawn(move || {
             while let Some(record) = next.sync() {
-                writeln!(lock(&out).out, "{record}")?;
+                match record {
+                    Record::Line(line) => writeln!(lock(&out).out, "{line}")?,
+                    Record::Flush(done) => {
+                        lock(&out).out.flush()?;
+                        done.send_and_go(());
+                    }
+                }
             }
             lock(&out).out.flush()
         });
@@ -46,16 +61,19 @@ impl Log {
     }
 
     /// Writes a record without waiting for it.
-    fn write(&self, record: &str) {
-        self.records.send_and_go(record.to_owned());
+    fn write(&self, line: &str) {
+        self.records.send_and_go(Record::Line(line.to_owned()));
     }
 
     /// Writes the last record; yields what to do when everything is cleaned up.
-    fn fail(&self, record: &str, exit: impl Fn() + Send + Sync + 'static) -> Event<()> {
-        let file = self.file.clone();
-        a_send(&self.records, record.to_owned())
+    fn fail(&self, line: &str, exit: impl Fn() + Send + Sync + 'static) -> Event<()> {
+        let records = self.records.clone();
+        a_send(&self.records, Record::Line(line.to_owned()))
             .callback(move |_| {
-                let _ = lock(&file).out.flush();
+                // The log has received the record; now let it finish writing.
+                let flushed = Channel::rendezvous();
+                records.send_and_go(Record::Flush(flushed.clone()));
+                let _ = flushed.receive().sync();
                 exit();
             })
             .a_sync()
@@ -166,13 +184,13 @@ mod tests {
     fn a_fatal_record_is_written_before_the_exit_and_in_its_place() {
         let (files, exits) = (Files::default(), Channel::rendezvous());
         let log = Log::start(files.open(), weir_events::never()).unwrap();
-        let exiting = exits.clone();
+        let (exiting, disk) = (exits.clone(), files.clone());
         log.write("fine");
-        let exit = log.fail("fatal", move || exiting.send_and_go(()));
+        let exit = log.fail("fatal", move || exiting.send_and_go(disk.texts().concat()));
         log.write("clean up");
         assert_eq!(exits.receive().poll(), None, "nobody exits before it is asked to");
         exit.sync();
-        assert_eq!(exits.receive().poll(), Some(Ok(())));
+        assert_eq!(exits.receive().poll(), Some(Ok("fine\nfatal\nclean up\n".to_owned())));
         log.close().unwrap();
         assert_eq!(files.texts(), ["fine\nfatal\nclean up\n"]);
     }
