@@ -89,6 +89,11 @@ impl Frame {
                 self.scopes.retain(|(node, _)| node != acquire);
                 Ran::Next
             }
+            // Where an earlier end still waits, this one stands behind it and loses.
+            Action::Never => {
+                let failure = Failure::new(FailureKind::Program, "this is never reached");
+                Ran::Ends(String::new(), Err(Box::new(failure)))
+            }
             Action::Return(answer) => Ran::Ends(String::new(), Ok(self.value(body, *answer))),
             Action::Fail(failure) => {
                 let failure = failure_of(self.value(body, *failure));

@@ -69,6 +69,9 @@ impl Assembly<'_> {
 
     fn action(&self, id: NodeId, node: &Node, part: Part, turns: &[Vec<usize>]) -> Result<Action, PrepareError> {
         let index = id.0 as usize;
+        if !matches!(node.kind, Kind::Select { .. }) && node.inputs.contains(&Source::Never) {
+            return Ok(Action::Never);
+        }
         Ok(match &node.kind {
             Kind::Prim(prim) => {
                 let operands = self.arguments(index)?;
