@@ -298,13 +298,8 @@ fn slow_add(recording: &Recording) -> Code {
 
 /// Functions with private state: each call site has a counter of its own.
 fn steps(recording: &Recording) -> Module {
-<<<<<<< HEAD
     let stateful = |mut function: Function, mode| {
         function.signature.state = Some(StateOf { name: "Steps".into(), mode, make: || new_counter(0) });
-=======
-    let stateful = |mut function: Function| {
-        function.signature.state = Some(StateOf { name: "Steps".into(), mode: weir_host::Mode::Write, make: || new_counter(0) });
->>>>>>> runtime
         function
     };
     let peek = immediate(|call| {

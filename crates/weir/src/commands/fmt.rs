@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use weir_syntax::Parsed;
-
 use crate::Exit;
 use crate::arguments::{ErrorFormat, FmtArguments};
 use crate::project::{Project, is_standard_input};
@@ -34,7 +32,7 @@ fn format_file(path: &Path, only_check: bool, terminal: &mut Terminal) -> Exit {
         // What cannot be read as a program stays as it is.
         return project.report(ErrorFormat::Human, terminal);
     }
-    let formatted = formatted(&parsed, &text);
+    let formatted = weir_syntax::format(&text, &parsed).unwrap_or_else(|| text.clone());
     match (only_check, is_standard_input(path)) {
         (true, _) if formatted == text => Exit::Success,
         (true, _) => {
@@ -45,10 +43,6 @@ fn format_file(path: &Path, only_check: bool, terminal: &mut Terminal) -> Exit {
         (false, false) if formatted == text => Exit::Success,
         (false, false) => write(path, &formatted, terminal),
     }
-}
-
-fn formatted(parsed: &Parsed, text: &str) -> String {
-    { let _ = parsed; text.to_owned() }
 }
 
 fn write(path: &Path, text: &str, terminal: &mut Terminal) -> Exit {
