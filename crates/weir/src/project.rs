@@ -68,7 +68,10 @@ impl Project {
                 weir_syntax::render_all(&self.sources, &self.diagnostics, terminal.messages().style())
             }
             ErrorFormat::Json => {
-                let lines = self.diagnostics.iter().map(|diagnostic| weir_syntax::render_json(&self.sources, diagnostic) + "\n");
+                let lines = self
+                    .diagnostics
+                    .iter()
+                    .map(|diagnostic| weir_syntax::render_json(&self.sources, diagnostic) + "\n");
                 lines.collect()
             }
         };
@@ -101,7 +104,8 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error, terminal: &mut Termina
         }
         io::ErrorKind::IsADirectory => {
             let programs = programs_in(path);
-            let hints: Vec<String> = programs.first().map(|first| format!("did you mean `{first}`?")).into_iter().collect();
+            let hints: Vec<String> =
+                programs.first().map(|first| format!("did you mean `{first}`?")).into_iter().collect();
             let hints: Vec<&str> = hints.iter().map(String::as_str).collect();
             terminal.fail(Exit::Surroundings, &format!("`{name}` is a folder, not a program"), &hints)
         }
@@ -114,10 +118,10 @@ fn programs_in(folder: &Path) -> Vec<String> {
     /// More would not help.
     const SHOWN_MAX: usize = 4;
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ending| ending == "weir"));
-    let mut names: Vec<String> = paths
-        .map(|path| path.strip_prefix("./").unwrap_or(&path).display().to_string())
-        .collect();
+    let paths =
+        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ending| ending == "weir"));
+    let mut names: Vec<String> =
+        paths.map(|path| path.strip_prefix("./").unwrap_or(&path).display().to_string()).collect();
     names.sort();
     names.truncate(SHOWN_MAX);
     names

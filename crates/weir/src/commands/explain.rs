@@ -2,9 +2,9 @@
 
 use weir_syntax::Code;
 
+use crate::Exit;
 use crate::arguments::ExplainArguments;
 use crate::terminal::{Paint, Terminal};
-use crate::Exit;
 
 /// Shows a page.
 pub(crate) fn explain(arguments: &ExplainArguments, terminal: &mut Terminal) -> Exit {

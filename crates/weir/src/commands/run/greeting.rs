@@ -34,7 +34,10 @@ fn routes(entry: &Entry<Graph>, paint: Paint) -> String {
         let route = flow.route.as_ref()?;
         let padded = format!("{:method$}", route.method);
         let path = format!("{:pattern$}", route.pattern);
-        Some(format!("    {} {path}  {}", paint.green(&padded), paint.faint(&parameters(flow))).trim_end().to_owned() + "\n")
+        Some(
+            format!("    {} {path}  {}", paint.green(&padded), paint.faint(&parameters(flow))).trim_end().to_owned()
+                + "\n",
+        )
     });
     lines.collect()
 }

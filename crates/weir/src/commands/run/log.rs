@@ -34,7 +34,9 @@ impl Log {
         write(&self.reader.take(), self.paint);
         match self.reader.lost() {
             0 => {}
-            lost => say(&format!("{lost} earlier events were lost, because they came faster than they could be written\n")),
+            lost => {
+                say(&format!("{lost} earlier events were lost, because they came faster than they could be written\n"))
+            }
         }
     }
 }
@@ -49,7 +51,9 @@ fn write(events: &[Event], paint: Paint) {
 /// One event as a line; nothing for what the greeting said already.
 fn line(what: &What, paint: Paint) -> Option<String> {
     let words = match what {
-        What::FlowFailed { path, kind, message, .. } => format!("{} in {path} ({kind}): {message}", paint.red("failure")),
+        What::FlowFailed { path, kind, message, .. } => {
+            format!("{} in {path} ({kind}): {message}", paint.red("failure"))
+        }
         What::SourceEnded { failure: Some(failure), .. } => format!("{}: {failure}", paint.red("a source has failed")),
         What::Refused { .. } => format!("{}: as many flows wait as may", paint.red("refused")),
         What::Stopping => "stopping; what has begun is finished first".to_owned(),

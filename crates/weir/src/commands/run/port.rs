@@ -14,7 +14,8 @@ const PORT: &str = "port";
 pub(super) fn replace(program: &mut Program, library: &Library, port: u16) -> Result<(), String> {
     let mut listening: Vec<(usize, usize)> = Vec::new();
     for (index, entry) in program.entries.iter().enumerate() {
-        let source = entry.source.rsplit_once('.').and_then(|(module, name)| library.modules.get(module)?.sources.get(name));
+        let source =
+            entry.source.rsplit_once('.').and_then(|(module, name)| library.modules.get(module)?.sources.get(name));
         let parameters = source.map(|(signature, _)| signature.parameters.as_slice()).unwrap_or_default();
         listening.extend(parameters.iter().position(|parameter| &*parameter.name == PORT).map(|place| (index, place)));
     }
