@@ -104,6 +104,17 @@ const GRAPHS: &[(Rule, &str)] = &[
     (Rule::Cover, "%0 a = switch(p2)\n  tag 0\nyield p0"),
     (Rule::Payload, "%0 a: Text = switch(p2)\n  tag 1 payload 1\n  otherwise\nyield p0"),
     (Rule::Constraints, "%0 a = acquire (read shared misses, read shared hits) ()\n%1 b = release %0 ()\nyield p0"),
+    (
+        Rule::Constraints,
+        "%0 a = acquire (write shared misses) ()\n%1 b = acquire (write shared hits) () after %0 within %0\n\
+         %2 c = release %1 () after %1 within %0\n%3 d = release %0 () after %2\nyield p0",
+    ),
+    (
+        Rule::Constraints,
+        "%0 a = acquire (read shared hits) ()\n\
+         %1 b: Int = call count.add(shared hits, p0) after %0 uses write shared hits within %0\n\
+         %2 c = release %0 () after %1\nyield p0",
+    ),
     (Rule::Edges, "%0 a: Int = copy(%1.0)\n%1 b: Int = copy(p0)\nyield p0"),
     (Rule::Edges, "%0 a: Int = copy(p0) after %1\n%1 b: Int = copy(p0)\nyield p0"),
     (Rule::Edges, "%0 a: Int = copy(p0) if %1 arm 0\n%1 b = switch(p2)\n  otherwise\nyield p0"),

@@ -74,6 +74,7 @@ fn resources(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) 
             accesses.entry(key).or_default().push((id, mode));
         }
     }
+    accesses.retain(|_, nodes| nodes.iter().any(|(_, mode)| *mode == Mode::Write));
     for (key, nodes) in accesses {
         for (index, (second, mode)) in nodes.iter().enumerate() {
             let conflicting = nodes[..index].iter().filter(|(first, other)| {

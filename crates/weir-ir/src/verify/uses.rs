@@ -22,10 +22,24 @@ pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: Node
         }
         _ => node.body().map_or(Vec::new(), body_uses),
     };
+    if let Some((wanted, held)) = out_of_order(node, &inside) {
+        checker.add(Rule::Constraints, node, format!("takes {wanted} within a step that holds {held}"));
+    }
     if node.uses != expected {
         let what = format!("uses {}, but says {}", uses_text(&expected), uses_text(&node.uses));
         checker.add(Rule::Uses, node, what);
     }
+}
+
+/// A resource that is taken although a step around holds it weaker, or one that comes after it in the canonical order:
+/// two flows could wait for each other (Flux §3.1.1).
+fn out_of_order<'a>(node: &Node, held: &'a Held) -> Option<(Resource, &'a Resource)> {
+    let used = node.uses.iter().filter(|usage| !usage.held).map(|usage| (usage.resource.clone(), usage.mode));
+    // What a body takes is checked where it is taken.
+    let used = used.filter(|_| node.body().is_none());
+    let mut taken = used.chain(constraints(node));
+    let (last, _) = held.last_key_value()?;
+    taken.find_map(|(resource, _)| (resource <= *last).then_some((resource, last)))
 }
 
 fn uses_text(uses: &[Use]) -> String {
