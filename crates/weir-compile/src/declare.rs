@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use weir_host::{Field, Library, Text, Type, TypeDefinition, TypeShape, Variant};
 use weir_syntax::ast::{self, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
@@ -15,6 +15,8 @@ use crate::types::Ty;
 pub(crate) struct Declarations {
     /// The modules that are used, by what the file calls them.
     pub(crate) modules: IndexMap<Arc<str>, UsedModule>,
+    /// The modules that are used and that there are not: said once.
+    pub(crate) unknown_modules: IndexSet<Arc<str>>,
     pub(crate) types: IndexMap<Text, DeclaredType>,
     /// The enums that have a variant of this name.
     pub(crate) variants: IndexMap<Text, Vec<Text>>,
@@ -91,6 +93,7 @@ impl Declarer<'_> {
         if used.name.is_missing() {
             return;
         }
+        let called = used.alias.as_ref().unwrap_or(&used.name);
         let Some(module) = self.library.modules.get(used.name.as_str()) else {
             let mut diagnostic = Diagnostic::new(Code::UnknownModule, format!("there is no module `{}`", used.name))
                 .at(used.name.span, "not found in the library");
@@ -99,9 +102,9 @@ impl Declarer<'_> {
                 diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), used.name.span, near);
             }
             self.diagnostics.push(diagnostic);
+            self.declarations.unknown_modules.insert(called.text.clone());
             return;
         };
-        let called = used.alias.as_ref().unwrap_or(&used.name);
         if self.take(called) {
             let entry = UsedModule { module: module.name.clone(), span: used.span, used: false };
             self.declarations.modules.insert(called.text.clone(), entry);
@@ -394,9 +397,7 @@ impl Writer<'_> {
 
     fn qualified(&mut self, path: &ast::Path, module: &Name) -> Option<(Ty, usize)> {
         let Some(used) = self.declarations.modules.get_mut(&module.text) else {
-            let known = self.declarations.modules.keys().map(|name| &**name);
-            let diagnostic = unknown_module(module, self.library, known);
-            self.diagnostics.push(diagnostic);
+            self.diagnostics.extend(self.declarations.unknown_module(module, self.library));
             return None;
         };
         used.used = true;
@@ -439,28 +440,31 @@ fn assemble(name: Ty, mut parts: Vec<Ty>) -> Ty {
     }
 }
 
-/// A word before a dot that is no module of this file.
-pub(crate) fn unknown_module<'m>(name: &Name, library: &'m Library, used: impl Iterator<Item = &'m str>) -> Diagnostic {
-    if library.modules.contains_key(name.as_str()) {
-        return Diagnostic::new(Code::ModuleNotUsed, format!("the module `{name}` is not used in this file"))
-            .at(name.span, "a module of the library")
-            .fix(
-                format!("add `use {name}` at the top of the file"),
-                Span { start: 0, end: 0, ..name.span },
-                format!("use {name}\n"),
-            );
-    }
-    let diagnostic = Diagnostic::new(Code::UnknownModule, format!("there is no module `{name}`"))
-        .at(name.span, "not found in the library");
-    match nearest(name.as_str(), used.chain(library.modules.keys().map(Text::as_str))) {
-        Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
-        None => diagnostic,
-    }
-}
-
 impl Declarations {
     /// The definition of a named type of the program or the library.
     pub(crate) fn definition<'d>(&'d self, library: &'d Library, name: &str) -> Option<&'d TypeDefinition> {
         self.types.get(name).map(|declared| &declared.definition).or_else(|| library.definition(name))
+    }
+
+    /// What to say of a word before a dot that is no module of this file; `None` where it is said already.
+    pub(crate) fn unknown_module(&self, name: &Name, library: &Library) -> Option<Diagnostic> {
+        if self.unknown_modules.contains(&name.text) || name.is_missing() {
+            return None;
+        }
+        if library.modules.contains_key(name.as_str()) {
+            let top = Span { start: 0, end: 0, ..name.span };
+            let diagnostic =
+                Diagnostic::new(Code::ModuleNotUsed, format!("the module `{name}` is not used in this file"))
+                    .at(name.span, "a module of the library")
+                    .fix(format!("add `use {name}` at the top of the file"), top, format!("use {name}\n"));
+            return Some(diagnostic);
+        }
+        let diagnostic = Diagnostic::new(Code::UnknownModule, format!("there is no module `{name}`"))
+            .at(name.span, "not found in the library");
+        let known = self.modules.keys().map(|name| &**name).chain(library.modules.keys().map(Text::as_str));
+        Some(match nearest(name.as_str(), known) {
+            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
+            None => diagnostic,
+        })
     }
 }

@@ -73,7 +73,16 @@ pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked 
 #[must_use]
 pub fn compile(source: SourceId, file: &SourceFile, library: &Library) -> Compiled {
     let checked = check(source, file, library);
-    Compiled { expr: checked.expr, graph: None, diagnostics: checked.diagnostics }
+    let graph = checked.expr.as_ref().map(|program| to_graph(program, library));
+    Compiled { expr: checked.expr, graph, diagnostics: checked.diagnostics }
+}
+
+/// The program as graphs. Both are verified where assertions are on: what the verifier finds is a bug of ours.
+fn to_graph(program: &expr::Program, library: &Library) -> graph::Program {
+    debug_assert_eq!(weir_ir::verify::expr(program, library), [], "the lowering of the tree is right");
+    let graph = weir_ir::lower(program, library);
+    debug_assert_eq!(weir_ir::verify::graph(&graph, library), [], "the lowering to graphs is right");
+    graph
 }
 
 fn has_errors(diagnostics: &[Diagnostic]) -> bool {

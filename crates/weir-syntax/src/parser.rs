@@ -24,6 +24,8 @@ mod statements;
 mod texts;
 mod types;
 
+pub(crate) use texts::escape;
+
 use crate::ast::{Comment, DocLine, Docs, Expr, ExprId, ExprKind, Name, Path, Pattern, PatternId, PatternKind, Tree};
 use crate::ast::{Visitor, walk_expr};
 use crate::balance::balance;

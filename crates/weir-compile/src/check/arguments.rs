@@ -161,8 +161,8 @@ impl<'a> Checker<'a> {
             diagnostic = diagnostic.because(place, "declared here, without a default");
         }
         let diagnostic = match &first.name {
-            Some(name) => diagnostic.hint(format!("add `{name}: …`, a `{ty}`")),
-            None => diagnostic.hint(format!("add a `{ty}`")),
+            Some(name) => diagnostic.hint(format!("add `{name}: …` of the type `{ty}`")),
+            None => diagnostic.hint(format!("add a value of the type `{ty}`")),
         };
         self.report(diagnostic);
     }

@@ -183,9 +183,7 @@ impl<'a> Checker<'a> {
     /// The signature of `module.name`; reports what is not there.
     pub(super) fn host_function(&mut self, module: &Name, name: &Name) -> Option<&'a Signature> {
         let Some(whole) = self.module(module) else {
-            let used = self.declarations.modules.keys().map(|name| &**name);
-            let diagnostic = crate::declare::unknown_module(module, self.library, used);
-            self.report(diagnostic);
+            self.diagnostics.extend(self.declarations.unknown_module(module, self.library));
             return None;
         };
         let found = self.library.modules.get(&whole)?;

@@ -57,9 +57,7 @@ impl<'a> Checker<'a> {
             return None;
         }
         let Some(module) = self.module(name) else {
-            let used = self.declarations.modules.keys().map(|name| &**name);
-            let diagnostic = crate::declare::unknown_module(name, self.library, used);
-            self.report(diagnostic);
+            self.diagnostics.extend(self.declarations.unknown_module(name, self.library));
             return None;
         };
         let found = self.library.modules.get(&module)?.sources.get(&module);
@@ -122,7 +120,6 @@ impl<'a> Checker<'a> {
             None => Expected::plain(Ty::Error),
         };
         self.begin_body(Leaves::Flow(answer.clone()));
-        self.path_parameters(route);
         let mut info = RouteInfo { locals: Vec::new(), defaults: Vec::new() };
         let mut seen: IndexMap<Arc<str>, Span> = IndexMap::new();
         let mut body = None;
@@ -165,21 +162,6 @@ impl<'a> Checker<'a> {
                 .because(first, "first declared here")
                 .hint("give one of them another name");
             self.report(diagnostic);
-        }
-    }
-
-    fn path_parameters(&mut self, route: &Route) {
-        for name in route.path.names() {
-            let declared = route.parameters.iter().any(|p| p.parameter.name.text == name.text);
-            if !declared && !name.is_missing() {
-                let diagnostic = Diagnostic::new(
-                    Code::RouteParameter,
-                    format!("the path's `{{{name}}}` is no parameter of the route"),
-                )
-                .at(name.span, "has no type")
-                .hint(format!("declare it behind the path: `({name}: Text)`"));
-                self.report(diagnostic);
-            }
         }
     }
 
@@ -285,9 +267,7 @@ impl<'a> Checker<'a> {
             [module, name] => match self.module(module) {
                 Some(module) => Some((module, name.as_str())),
                 None => {
-                    let used = self.declarations.modules.keys().map(|name| &**name);
-                    let diagnostic = crate::declare::unknown_module(module, self.library, used);
-                    self.report(diagnostic);
+                    self.diagnostics.extend(self.declarations.unknown_module(module, self.library));
                     return None;
                 }
             },

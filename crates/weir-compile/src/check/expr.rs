@@ -350,11 +350,13 @@ impl<'a> Checker<'a> {
         if missing.is_empty() {
             return;
         }
-        let plural = if missing.len() == 1 { "field" } else { "fields" };
-        let diagnostic =
-            Diagnostic::new(Code::RecordFields, format!("the {plural} {} of `{path}` is not given", listed(&missing)))
-                .at(span, "not all fields have a value")
-                .hint(format!("add `{}: …`", missing[0]));
+        let (fields, are) = if missing.len() == 1 { ("field", "is") } else { ("fields", "are") };
+        let diagnostic = Diagnostic::new(
+            Code::RecordFields,
+            format!("the {fields} {} of `{path}` {are} not given", listed(&missing)),
+        )
+        .at(span, "not all fields have a value")
+        .hint(format!("add `{}: …`", missing[0]));
         self.report(diagnostic);
     }
 

@@ -198,6 +198,7 @@ impl Checker<'_> {
 
     pub(super) fn unknown_name(&mut self, name: &Name) {
         if self.names_module(name) {
+            self.module(name);
             let diagnostic = Diagnostic::new(Code::NotAValue, format!("`{name}` is a module and no value"))
                 .at(name.span, "expected a value")
                 .hint(format!("name something in it: `{name}.…`"));

@@ -1,6 +1,8 @@
 //! A source that a test feeds by hand, and programs that are started with it.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its own part")]
 
+pub mod gates;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
