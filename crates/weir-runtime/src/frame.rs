@@ -90,6 +90,7 @@ pub(crate) struct Place<'a> {
 }
 
 thread_local! {
+    #[expect(clippy::vec_box, reason = "frames are handed out boxed, and moving the box is one word")]
     static FREE: RefCell<Vec<Box<Frame>>> = const { RefCell::new(Vec::new()) };
 }
 
