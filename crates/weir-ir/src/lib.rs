@@ -1,1 +1,26 @@
-//! The expression IR, the graph and the plan; their printers, parsers and verifiers; the reference evaluator.
+//! The two intermediate representations of a program, and the evaluator that says what a program means.
+//!
+//! The *expression IR* ([`expr`]) is a λ-calculus in A-normal form (Ohua thesis, chapter 4, where it is called EDD); the
+//! compiler's rewrites of expressions live on it. [`lower()`] turns it into the *graph* ([`graph`]): nodes with typed
+//! ports, control flow turned into data, resources as explicit edges. Engines run the graph. [`evaluate`] runs the
+//! expression IR from top to bottom and is the law: every pass and every engine is tested against it, on the random
+//! programs of the feature `generate`.
+//!
+//! Both representations [`print`](mod@print) as text, [`parse`] back and [`verify`].
+//!
+//! Architecture invariant: neither syntax nor scheduling is known here, and nothing here does I/O.
+
+pub mod evaluate;
+pub mod expr;
+#[cfg(feature = "generate")]
+pub mod generate;
+pub mod graph;
+pub mod lower;
+mod moved;
+pub mod parse;
+pub mod prim;
+pub mod print;
+pub mod program;
+pub mod verify;
+
+pub use lower::lower;

@@ -1,1 +1,29 @@
 //! Makes a graph under a plan live: frames, sections, engines and resources.
+//!
+//! [`start`] prepares a program ([`PrepareError`] where it and the library do not belong together), opens its sources and
+//! gives its flows to an [engine](ENGINES). One execution of an entry point's body is a *flow*; it lives in a *frame*, a
+//! pooled object with a slot for each value that is alive. Flows meet in *resources* only, under constraints that suspend
+//! them and never hold a thread.
+//!
+//! Architecture invariant: no syntax, no terminal, no protocol is known here; the trace is the only way out; and all that
+//! the runtime itself wants of the outside (clock, threads, randomness) goes through [`Machine`].
+
+mod action;
+mod crowd;
+mod engine;
+mod flow;
+mod frame;
+mod live;
+mod lock;
+mod machine;
+mod prepare;
+mod repeat;
+mod resources;
+mod start;
+mod step;
+mod turn;
+
+pub use engine::{ENGINES, EngineRow, engine};
+pub use machine::{Machine, Real, Scripted};
+pub use prepare::PrepareError;
+pub use start::{Options, Running, StartError, Stopper, start};

@@ -1,1 +1,53 @@
-//! The laws of the house that lints cannot say, as tests.
+//! Reads the source of the workspace as text, for the laws in `tests/`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A source file of a crate.
+pub struct File {
+    /// Its path from the root of the workspace.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// The root of the workspace.
+#[must_use]
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .expect("the tests lie two folders below the root")
+}
+
+/// The files with this ending below a folder, in the order of their paths.
+#[must_use]
+pub fn files(folder: &Path, ending: &str) -> Vec<File> {
+    let mut found = Vec::new();
+    collect(folder, ending, &mut found);
+    found.sort_by(|a: &File, b: &File| a.path.cmp(&b.path));
+    found
+}
+
+fn collect(folder: &Path, ending: &str, found: &mut Vec<File>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() && !["target", ".git", "node_modules", ".device"].contains(&name.as_str()) {
+            collect(&path, ending, found);
+        } else if name.ends_with(ending) {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let path = path.strip_prefix(root()).unwrap_or(&path).to_string_lossy().into_owned();
+            found.push(File { path, text });
+        }
+    }
+}
+
+/// The names of the crates in `crates/`.
+#[must_use]
+pub fn crates() -> Vec<String> {
+    let entries = fs::read_dir(root().join("crates")).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}

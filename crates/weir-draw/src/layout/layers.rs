@@ -1,0 +1,103 @@
+//! Ranks by longest path, and long edges cut into bends.
+
+use super::Sketch;
+
+/// Boxes and bends in ranks. Boxes have the first indices, bends the rest.
+#[derive(Debug, Default)]
+pub(crate) struct Layers {
+    /// For each rank, what lies in it, from the left.
+    pub(crate) ranks: Vec<Vec<usize>>,
+    /// The rank of each box and bend.
+    pub(crate) rank_of: Vec<usize>,
+    /// For each edge its bends, from above.
+    pub(crate) bends: Vec<Vec<usize>>,
+    /// For each box and bend its neighbours in the rank above.
+    pub(crate) above: Vec<Vec<usize>>,
+    /// For each box and bend its neighbours in the rank below.
+    pub(crate) below: Vec<Vec<usize>>,
+    /// How many of the indices are boxes.
+    pub(crate) boxes: usize,
+}
+
+impl Layers {
+    /// The place of each box and bend in its rank.
+    pub(crate) fn positions(&self) -> Vec<usize> {
+        let mut positions = vec![0; self.rank_of.len()];
+        for rank in &self.ranks {
+            rank.iter().enumerate().for_each(|(position, &index)| positions[index] = position);
+        }
+        positions
+    }
+
+    fn add(&mut self, rank: usize) -> usize {
+        let index = self.rank_of.len();
+        self.rank_of.push(rank);
+        self.above.push(Vec::new());
+        self.below.push(Vec::new());
+        index
+    }
+
+    fn join(&mut self, upper: usize, lower: usize) {
+        self.below[upper].push(lower);
+        self.above[lower].push(upper);
+    }
+}
+
+/// Ranks every box below all that point to it, and cuts the edges that pass ranks.
+pub(crate) fn layers(sketch: &Sketch) -> Layers {
+    let mut layers = Layers { boxes: sketch.boxes.len(), ..Layers::default() };
+    for rank in ranks(sketch) {
+        layers.add(rank);
+    }
+    for &(from, to) in &sketch.edges {
+        let mut bends = Vec::new();
+        let mut upper = from;
+        for rank in layers.rank_of[from] + 1..layers.rank_of[to] {
+            let bend = layers.add(rank);
+            layers.join(upper, bend);
+            bends.push(bend);
+            upper = bend;
+        }
+        layers.join(upper, to);
+        layers.bends.push(bends);
+    }
+    layers.ranks = depth_first(&layers);
+    layers
+}
+
+/// The longest path to each box; then boxes without anything above move down to what is below them.
+fn ranks(sketch: &Sketch) -> Vec<usize> {
+    let mut ranks = vec![0; sketch.boxes.len()];
+    let mut edges = sketch.edges.clone();
+    edges.sort_unstable();
+    // Every edge points to a later box, so that sorted edges are in topological order.
+    for &(from, to) in &edges {
+        ranks[to] = ranks[to].max(ranks[from] + 1);
+    }
+    for index in 0..ranks.len() {
+        let is_root = edges.iter().all(|edge| edge.1 != index);
+        let below = edges.iter().filter(|edge| edge.0 == index).map(|edge| ranks[edge.1]).min();
+        if let (true, Some(below)) = (is_root, below) {
+            ranks[index] = below - 1;
+        }
+    }
+    ranks
+}
+
+/// A first order: what hangs together lies together, in the order of the edges.
+fn depth_first(layers: &Layers) -> Vec<Vec<usize>> {
+    let rank_count = layers.rank_of.iter().max().map_or(0, |last| last + 1);
+    let mut ranks = vec![Vec::new(); rank_count];
+    let mut seen = vec![false; layers.rank_of.len()];
+    let roots = (0..layers.rank_of.len()).filter(|&index| layers.above[index].is_empty());
+    for root in roots {
+        let mut waiting = vec![root];
+        while let Some(index) = waiting.pop() {
+            if !std::mem::replace(&mut seen[index], true) {
+                ranks[layers.rank_of[index]].push(index);
+                waiting.extend(layers.below[index].iter().rev());
+            }
+        }
+    }
+    ranks
+}

@@ -1,0 +1,219 @@
+//! What things are called in a picture: the arms of a switch, and values as short expressions.
+
+use weir_host::{Resource, Type, TypeShape, Value};
+use weir_ir::graph::{Graph, Kind, Node, Program, Source, Test};
+use weir_ir::prim::Prim;
+
+/// Descriptions are cut here, in characters, so that a picture stays readable.
+const LENGTH_MAX: usize = 34;
+/// How many primitives deep a description looks.
+const DEPTH_MAX: usize = 4;
+
+/// A graph, and what its parameters are called.
+pub(crate) struct Scope<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) graph: &'a Graph,
+    pub(crate) parameters: Vec<String>,
+}
+
+impl<'a> Scope<'a> {
+    /// The scope of the body of `node`, which stands in this scope.
+    pub(crate) fn body(&self, node: &'a Node, body: &'a Graph) -> Scope<'a> {
+        let own: &[&str] = match node.kind {
+            Kind::Fold { .. } => &["so far", "each"],
+            Kind::Loop { .. } => &["state"],
+            _ => &["each"],
+        };
+        // The first inputs are the list or the initial value; what is captured comes after them.
+        let captured = node.inputs.iter().skip(own.len()).map(|input| self.describe(input));
+        let parameters = own.iter().map(|name| (*name).to_owned()).chain(captured).collect();
+        Scope { program: self.program, graph: body, parameters }
+    }
+
+    /// A value as a short expression: `scale < 1`, `"{name}/{scale}"`.
+    pub(crate) fn describe(&self, source: &Source) -> String {
+        shorten(&self.expression(source, 0))
+    }
+
+    /// A call with its arguments, for a hint: `image.to_jpeg(image.scale, 85)`.
+    pub(crate) fn call(&self, function: &str, inputs: &[Source]) -> String {
+        let arguments: Vec<String> = inputs.iter().map(|input| self.describe(input)).collect();
+        format!("{function}({})", arguments.join(", "))
+    }
+
+    /// The name of a switch's arm: `Some`, `err`, `true`, `otherwise`.
+    pub(crate) fn arm(&self, switch: &Node, arm: u32) -> String {
+        let Kind::Switch { arms } = &switch.kind else { return String::new() };
+        let subject = switch.inputs.first().and_then(|subject| self.ty(subject));
+        match arms.get(arm as usize).map(|arm| &arm.test) {
+            Some(Test::Tag(tag)) => self.variant(subject.as_ref(), *tag),
+            Some(Test::Value(value)) => constant(value),
+            Some(Test::Otherwise) if arms.len() == 2 && subject == Some(Type::Bool) => opposite(&arms[0].test),
+            Some(Test::Otherwise) | None => "otherwise".into(),
+        }
+    }
+
+    /// The type of a value, where the graph says it.
+    pub(crate) fn ty(&self, source: &Source) -> Option<Type> {
+        match source {
+            Source::Port(node, port) => self.graph.node(*node).outputs.get(*port as usize).cloned(),
+            Source::Parameter(index) => self.graph.parameters.get(*index as usize).cloned(),
+            Source::Constant(index) => match self.graph.constants.get(*index as usize)? {
+                Value::Bool(_) => Some(Type::Bool),
+                _ => None,
+            },
+            Source::Shared(_) | Source::Never => None,
+        }
+    }
+
+    fn variant(&self, subject: Option<&Type>, tag: u32) -> String {
+        let builtin: [&str; 2] = match subject {
+            Some(Type::Option(_)) => ["None", "Some"],
+            Some(Type::Result(_)) => ["ok", "err"],
+            _ => ["", ""],
+        };
+        let builtin = builtin.get(tag as usize).filter(|name| !name.is_empty()).map(|name| (*name).to_owned());
+        builtin.or_else(|| self.defined_variant(subject?, tag)).unwrap_or_else(|| format!("#{tag}"))
+    }
+
+    fn defined_variant(&self, subject: &Type, tag: u32) -> Option<String> {
+        let Type::Named(name) = subject else { return None };
+        let definition = self.program.types.iter().find(|definition| definition.name == *name)?;
+        match &definition.shape {
+            TypeShape::Enum(variants) => Some(variants.get(tag as usize)?.name.to_string()),
+            _ => None,
+        }
+    }
+
+    fn expression(&self, source: &Source, depth: usize) -> String {
+        match source {
+            _ if depth > DEPTH_MAX => "…".into(),
+            Source::Port(node, _) => self.output(self.graph.node(*node), depth),
+            Source::Parameter(index) => self.parameters.get(*index as usize).cloned().unwrap_or_default(),
+            Source::Constant(index) => self.graph.constants.get(*index as usize).map(constant).unwrap_or_default(),
+            Source::Shared(name) => name.to_string(),
+            Source::Never => "never".into(),
+        }
+    }
+
+    fn output(&self, node: &Node, depth: usize) -> String {
+        match &node.kind {
+            Kind::Prim(prim) => self.prim(*prim, &node.inputs, depth),
+            Kind::Call { function } => function.to_string(),
+            Kind::Switch { .. } => {
+                node.inputs.first().map(|subject| self.expression(subject, depth)).unwrap_or_default()
+            }
+            Kind::Select { switch } => self.choice(self.graph.node(*switch), node, depth),
+            Kind::Map { .. } => "for …".into(),
+            Kind::Fold { .. } => "fold …".into(),
+            Kind::Loop { .. } => "loop …".into(),
+            Kind::Acquire { .. } | Kind::Release { .. } | Kind::Return | Kind::Fail => String::new(),
+        }
+    }
+
+    fn prim(&self, prim: Prim, inputs: &[Source], depth: usize) -> String {
+        let operand =
+            |index: usize| inputs.get(index).map(|input| self.expression(input, depth + 1)).unwrap_or_default();
+        match (prim, infix(prim)) {
+            (_, Some(sign)) => format!("{} {sign} {}", operand(0), operand(1)),
+            (Prim::Copy, _) => inputs.first().map(|input| self.expression(input, depth)).unwrap_or_default(),
+            (Prim::Not, _) => format!("!{}", operand(0)),
+            (Prim::Negate, _) => format!("-{}", operand(0)),
+            (Prim::Interpolate, _) => self.interpolation(inputs, depth),
+            (Prim::Index, _) => format!("{}[{}]", operand(0), operand(1)),
+            (Prim::Field(_) | Prim::Payload(_) | Prim::WithField(_), _) => operand(0),
+            (Prim::Length, _) => format!("length of {}", operand(0)),
+            (Prim::List, _) => format!("[{}]", if inputs.is_empty() { "" } else { "…" }),
+            _ => format!("{}(…)", prim.name()),
+        }
+    }
+
+    fn interpolation(&self, inputs: &[Source], depth: usize) -> String {
+        let parts = inputs.iter().map(|input| match input {
+            Source::Constant(index) => match self.graph.constants.get(*index as usize) {
+                Some(Value::Text(text)) => text.to_string(),
+                other => other.map(constant).unwrap_or_default(),
+            },
+            other => format!("{{{}}}", self.expression(other, depth + 1)),
+        });
+        format!("\"{}\"", parts.collect::<String>())
+    }
+
+    /// `a || b` and `a && b` are switches whose one arm is constant.
+    fn choice(&self, switch: &Node, select: &Node, depth: usize) -> String {
+        let mut live = select.inputs.iter().filter(|input| **input != Source::Never);
+        if let (Some(only), None) = (live.next(), live.next()) {
+            return self.expression(only, depth);
+        }
+        let (Kind::Switch { arms }, [first, second]) = (&switch.kind, select.inputs.as_slice()) else {
+            return "…".into();
+        };
+        let Some(Test::Value(Value::Bool(tested))) = arms.first().map(|arm| &arm.test) else { return "…".into() };
+        let (when_true, when_false) = if *tested { (first, second) } else { (second, first) };
+        let subject = switch.inputs.first().map(|subject| self.expression(subject, depth + 1)).unwrap_or_default();
+        match (self.truth(when_true), self.truth(when_false)) {
+            (Some(true), Some(false)) => subject,
+            (Some(false), Some(true)) => format!("!{subject}"),
+            (Some(true), None) => format!("{subject} || {}", self.expression(when_false, depth + 1)),
+            (None, Some(false)) => format!("{subject} && {}", self.expression(when_true, depth + 1)),
+            _ => "…".into(),
+        }
+    }
+
+    fn truth(&self, source: &Source) -> Option<bool> {
+        match source {
+            Source::Constant(index) => match self.graph.constants.get(*index as usize)? {
+                Value::Bool(value) => Some(*value),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// What a resource is called beside its shape.
+pub(crate) fn resource(resource: &Resource) -> &str {
+    match resource {
+        Resource::Shared(name) | Resource::Constraint(name) | Resource::World(name) | Resource::State(name) => name,
+    }
+}
+
+/// A text in at most [`LENGTH_MAX`] characters, on one line.
+pub(crate) fn shorten(text: &str) -> String {
+    let line = text.chars().map(|character| if character.is_control() { ' ' } else { character });
+    if text.chars().count() <= LENGTH_MAX {
+        return line.collect();
+    }
+    line.take(LENGTH_MAX - 1).chain(['…']).collect()
+}
+
+fn constant(value: &Value) -> String {
+    match value {
+        Value::Text(text) => format!("{text:?}"),
+        other => other.to_string(),
+    }
+}
+
+fn opposite(test: &Test) -> String {
+    match test {
+        Test::Value(Value::Bool(value)) => (!value).to_string(),
+        _ => "otherwise".into(),
+    }
+}
+
+fn infix(prim: Prim) -> Option<&'static str> {
+    Some(match prim {
+        Prim::Add => "+",
+        Prim::Subtract => "-",
+        Prim::Multiply => "*",
+        Prim::Divide => "/",
+        Prim::Remainder => "%",
+        Prim::Equal => "==",
+        Prim::NotEqual => "!=",
+        Prim::Less => "<",
+        Prim::LessOrEqual => "<=",
+        Prim::Greater => ">",
+        Prim::GreaterOrEqual => ">=",
+        _ => return None,
+    })
+}

@@ -1,0 +1,162 @@
+//! The outline: a graph as indented text, in the order of the program.
+
+use std::fmt::Write as _;
+
+use weir_host::{Mode, Type};
+use weir_ir::graph::{Control, Graph, Kind, Node, NodeId, Source};
+use weir_ir::program::{Entry, Flow};
+
+use crate::Drawing;
+use crate::contract::Contraction;
+use crate::names::Scope;
+
+/// Indentation stops here, so that deep nesting stays on the screen.
+const INDENT_MAX: usize = 40;
+/// The column of the notes on resources.
+const NOTE_COLUMN: usize = 60;
+
+/// The program as an outline.
+#[must_use]
+pub fn outline(drawing: &Drawing<'_>) -> String {
+    let mut outline = Outline { drawing, text: String::new() };
+    for shared in &drawing.program.shared {
+        outline.say(0, &format!("shared {}: {}", shared.name, shared.ty), "");
+    }
+    for entry in &drawing.program.entries {
+        outline.entry(entry);
+    }
+    outline.text
+}
+
+struct Outline<'a> {
+    drawing: &'a Drawing<'a>,
+    text: String,
+}
+
+impl Outline<'_> {
+    fn entry(&mut self, entry: &Entry<Graph>) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        let order = if entry.ordered { "in order" } else { "" };
+        self.say(0, &format!("{} from {}", entry.name, entry.source), order);
+        for flow in &entry.flows {
+            self.flow(flow);
+        }
+    }
+
+    fn flow(&mut self, flow: &Flow<Graph>) {
+        let parameters: Vec<String> =
+            flow.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect();
+        let result = if flow.result == Type::Unit { String::new() } else { format!(" -> {}", flow.result) };
+        self.say(1, &format!("{} ({}){result}", flow.name, parameters.join(", ")), "");
+        let scope = Scope {
+            program: self.drawing.program,
+            graph: &flow.body,
+            parameters: flow.parameters.iter().map(|parameter| parameter.name.to_string()).collect(),
+        };
+        self.graph(&scope, 2);
+    }
+
+    fn graph(&mut self, scope: &Scope<'_>, depth: usize) {
+        let contraction = Contraction::new(scope, self.drawing.detail);
+        let mut open: Option<Control> = None;
+        for (id, node) in scope.graph.nodes() {
+            let shown = contraction.is_seen(id) && !matches!(node.kind, Kind::Release { .. });
+            if shown {
+                let level = depth + self.arms(scope, &contraction, node, open, depth) + steps(scope.graph, node);
+                self.node(scope, &contraction, id, level);
+                open = node.control;
+            }
+        }
+        if scope.graph.result != Source::Never {
+            self.say(depth, &format!("=> {}", scope.describe(&scope.graph.result)), "");
+        }
+    }
+
+    /// Says the arms that begin with this node; gives how deep it stands in arms.
+    fn arms(
+        &mut self,
+        scope: &Scope<'_>,
+        contraction: &Contraction<'_>,
+        node: &Node,
+        before: Option<Control>,
+        depth: usize,
+    ) -> usize {
+        let seen = |control: &Control| contraction.is_seen(control.switch);
+        let opened: Vec<Control> = chain(scope.graph, before).into_iter().filter(seen).collect();
+        let wanted: Vec<Control> = chain(scope.graph, node.control).into_iter().filter(seen).collect();
+        let common = opened.iter().zip(&wanted).take_while(|(one, other)| one == other).count();
+        for (level, control) in wanted.iter().enumerate().skip(common) {
+            let switch = scope.graph.node(control.switch);
+            let indent = depth + 2 * level + 1 + steps(scope.graph, switch);
+            self.say(indent, &format!("{}:", scope.arm(switch, control.arm)), "");
+        }
+        2 * wanted.len()
+    }
+
+    fn node(&mut self, scope: &Scope<'_>, contraction: &Contraction<'_>, id: NodeId, depth: usize) {
+        let node = scope.graph.node(id);
+        let note = note(self.drawing, node);
+        let question = if contraction.fallible.contains(&id) { "?" } else { "" };
+        let input = |index: usize| node.inputs.get(index).map(|input| scope.describe(input)).unwrap_or_default();
+        match &node.kind {
+            Kind::Call { function } => {
+                self.say(depth, &format!("{}{question}", scope.call(function, &node.inputs)), &note)
+            }
+            Kind::Prim(prim) => self.say(depth, &scope.call(prim.name(), &node.inputs), &note),
+            Kind::Switch { .. } => self.say(depth, &format!("match {}", input(0)), ""),
+            Kind::Select { .. } => self.say(depth, &scope.call("select", &node.inputs), ""),
+            Kind::Map { .. } => self.say(depth, &format!("for each in {}", input(0)), &note),
+            Kind::Fold { .. } => self.say(depth, &format!("fold {} from {}", input(0), input(1)), &note),
+            Kind::Loop { at_most, .. } => self.say(depth, &format!("loop {} at most {at_most}", input(0)), &note),
+            Kind::Acquire { constraints } => {
+                let held = constraints.iter().map(|held| format!("{} ({})", held.resource, mode(held.mode)));
+                self.say(depth, &format!("atomic {}", held.collect::<Vec<_>>().join(", ")), "");
+            }
+            Kind::Release { .. } => {}
+            Kind::Return => self.say(depth, &format!("return {}", input(0)), ""),
+            Kind::Fail => self.say(depth, &format!("fail {}", input(0)), ""),
+        }
+        if let Some(body) = node.body() {
+            self.graph(&scope.body(node, body), depth + 1);
+        }
+    }
+
+    fn say(&mut self, depth: usize, words: &str, note: &str) {
+        let line = format!("{:1$}{words}", "", 2 * depth.min(INDENT_MAX));
+        let _ = match note {
+            "" => writeln!(self.text, "{line}"),
+            note => writeln!(self.text, "{line:NOTE_COLUMN$}  {note}"),
+        };
+    }
+}
+
+/// The arms that hold a place, outermost first.
+fn chain(graph: &Graph, control: Option<Control>) -> Vec<Control> {
+    let mut chain: Vec<Control> =
+        std::iter::successors(control, |control| graph.node(control.switch).control).collect();
+    chain.reverse();
+    chain
+}
+
+/// How many atomic steps hold a node.
+fn steps(graph: &Graph, node: &Node) -> usize {
+    std::iter::successors(node.within, |&step| graph.node(step).within).count()
+}
+
+fn note(drawing: &Drawing<'_>, node: &Node) -> String {
+    let waits = match &node.kind {
+        Kind::Call { function } if drawing.leaves_thread(function) => Some("waits".to_owned()),
+        _ => None,
+    };
+    let uses = node.uses.iter().map(|usage| format!("{} {}", mode(usage.mode), usage.resource));
+    uses.chain(waits).collect::<Vec<_>>().join(", ")
+}
+
+fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Read => "reads",
+        Mode::Write => "writes",
+    }
+}

@@ -1,0 +1,154 @@
+//! The SVG: one panel for each flow, light or dark as the reader's system is, without fonts or scripts from outside.
+//!
+//! [`picture`] finds a place for everything in a flow, [`shapes`] draws marks, [`lines`] edges and the *lifelines* of
+//! resources: a resource stands at the right of its flow, and calls that read or write it are joined to the line below it.
+
+mod lines;
+mod picture;
+mod shapes;
+mod style;
+
+use std::fmt::{self, Write as _};
+
+use weir_ir::graph::Graph;
+use weir_ir::program::{Entry, Flow};
+
+use crate::Drawing;
+use crate::diagram::Diagram;
+use picture::Picture;
+
+/// More marks in one flow than this are not laid out: nobody could read them, and the time grows with their square.
+const MARKS_MAX: usize = 3000;
+/// The space around everything.
+const MARGIN: f64 = 28.0;
+/// The space above a panel, for its heading.
+const HEADING: f64 = 40.0;
+/// The space between panels.
+const GAP: f64 = 30.0;
+
+/// A flow that has too many nodes to be drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooLarge {
+    /// The flow.
+    pub flow: String,
+    /// How many marks it would have.
+    pub marks: usize,
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the flow `{}` has {} nodes, and a picture has room for {MARKS_MAX}", self.flow, self.marks)
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+/// The program as an SVG document.
+///
+/// # Errors
+/// Fails where a flow has too many nodes for a picture.
+pub fn svg(drawing: &Drawing<'_>) -> Result<String, TooLarge> {
+    let mut panels = Vec::new();
+    for entry in &drawing.program.entries {
+        for flow in &entry.flows {
+            panels.push(panel(drawing, entry, flow)?);
+        }
+    }
+    Ok(document(&panels))
+}
+
+/// A flow, drawn from its upper left.
+struct Panel {
+    heading: String,
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+fn panel(drawing: &Drawing<'_>, entry: &Entry<Graph>, flow: &Flow<Graph>) -> Result<Panel, TooLarge> {
+    let diagram = Diagram::of(drawing, flow);
+    if diagram.marks.len() > MARKS_MAX {
+        return Err(TooLarge { flow: flow.name.to_string(), marks: diagram.marks.len() });
+    }
+    let picture = Picture::of(&diagram);
+    let lifelines = lines::lifelines(&diagram, &picture);
+    let mut body = String::new();
+    lines::sections(&mut body, &diagram, &picture);
+    shapes::frames(&mut body, &diagram, &picture);
+    lines::edges(&mut body, &diagram, &picture);
+    lines::draw_lifelines(&mut body, &lifelines);
+    shapes::marks(&mut body, &diagram, &picture);
+    lines::labels(&mut body, &diagram, &picture);
+    let right = lifelines.iter().map(|lifeline| lifeline.right()).fold(picture.size.width, f64::max);
+    let bottom = lifelines.iter().map(|lifeline| lifeline.bottom).fold(picture.size.height, f64::max);
+    Ok(Panel { heading: heading(entry, flow), width: right, height: bottom, body })
+}
+
+fn heading(entry: &Entry<Graph>, flow: &Flow<Graph>) -> String {
+    let source = entry
+        .source
+        .split_once('.')
+        .map_or(&*entry.source, |(module, name)| if module == name { module } else { &*entry.source });
+    match flow.route {
+        Some(_) => format!("service {} on {source}", entry.name),
+        None => format!("for each of {source}"),
+    }
+}
+
+fn document(panels: &[Panel]) -> String {
+    let width =
+        panels.iter().map(|panel| panel.width.max(measure(&panel.heading))).fold(120.0, f64::max) + 2.0 * MARGIN;
+    let heights = panels.iter().map(|panel| panel.height + HEADING);
+    let gaps = GAP * (panels.len().saturating_sub(1)) as f64;
+    let height = heights.sum::<f64>() + gaps + 2.0 * MARGIN;
+    let mut text = String::new();
+    line(
+        &mut text,
+        format_args!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" role="img" font-family="{}">"#,
+            style::SANS
+        ),
+    );
+    text.push_str(style::STYLE);
+    line(&mut text, format_args!(r#"<rect class="paper" width="100%" height="100%" rx="14"/>"#));
+    let mut y = MARGIN;
+    for panel in panels {
+        line(
+            &mut text,
+            format_args!(r#"<text class="heading" x="{MARGIN}" y="{:.1}">{}</text>"#, y + 13.0, escape(&panel.heading)),
+        );
+        let x = (width - panel.width) / 2.0;
+        line(&mut text, format_args!(r#"<g transform="translate({x:.1} {:.1})">"#, y + HEADING));
+        text.push_str(&panel.body);
+        text.push_str("</g>\n");
+        y += panel.height + HEADING + GAP;
+    }
+    text.push_str("</svg>\n");
+    text
+}
+
+/// The width of a heading.
+fn measure(heading: &str) -> f64 {
+    heading.chars().count() as f64 * 7.4
+}
+
+/// Adds a line. Writing to a string does not fail.
+fn line(text: &mut String, arguments: fmt::Arguments<'_>) {
+    let _ = writeln!(text, "{arguments}");
+}
+
+/// A text as XML, without the characters that XML has no way to say.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            control if control.is_control() || matches!(control, '\u{FFFE}' | '\u{FFFF}') => escaped.push(' '),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,283 @@
+//! Edges, the tint behind sections, and the lifelines of resources.
+
+use std::fmt::Write as _;
+
+use weir_host::{Mode, Resource};
+
+use super::picture::{Picture, Rect, is_frame};
+use super::{escape, line};
+use crate::diagram::{Diagram, MarkId, Says};
+use crate::layout::Point;
+use crate::names;
+
+/// The space between the flow and its first resource.
+const LIFE_GAP: f64 = 46.0;
+/// The height of a resource's shape.
+const STORE_HEIGHT: f64 = 38.0;
+/// How many tints tell sections apart.
+const TINTS: u32 = 3;
+/// How far from a box a line passes it.
+const CLEARANCE: f64 = 7.0;
+
+/// Tints what runs without leaving its thread, where there is more than one such section.
+pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &Picture) {
+    let last = diagram.marks.iter().map(|mark| mark.section).max().unwrap_or(0);
+    if last == 0 {
+        return;
+    }
+    for section in 0..=last {
+        let _ = write!(text, r#"<g class="section tint{}">"#, section % TINTS);
+        let inside = |mark: MarkId| diagram.marks[mark].section == section && !is_frame(diagram.marks[mark].look);
+        for (_, rect) in picture.rects.iter().enumerate().filter(|(mark, _)| inside(*mark)) {
+            line(
+                text,
+                format_args!(
+                    r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="18"/>"#,
+                    rect.x - 13.0,
+                    rect.y - 13.0,
+                    rect.width + 26.0,
+                    rect.height + 26.0
+                ),
+            );
+        }
+        for (edge, way) in diagram.edges.iter().zip(&picture.ways) {
+            if inside(edge.from) && inside(edge.to) {
+                line(text, format_args!(r#"<path d="{}"/>"#, curve(way)));
+            }
+        }
+        text.push_str("</g>\n");
+    }
+}
+
+/// Draws the edges with their heads.
+pub(super) fn edges(text: &mut String, diagram: &Diagram, picture: &Picture) {
+    for (edge, way) in diagram.edges.iter().zip(&picture.ways) {
+        let class = if edge.says == Says::Order { "edge order" } else { "edge" };
+        line(text, format_args!(r#"<path class="{class}" d="{}"/>"#, curve(way)));
+        if let Some(end) = way.last() {
+            line(text, format_args!(r#"<path class="head" d="M{:.1} {:.1}l-4 -8q4 2 8 0z"/>"#, end.x, end.y));
+        }
+    }
+}
+
+/// Draws what the edges say, above everything.
+pub(super) fn labels(text: &mut String, diagram: &Diagram, picture: &Picture) {
+    for (edge, way) in diagram.edges.iter().zip(&picture.ways) {
+        let (Says::Choice(label), [start, next, after, ..]) = (&edge.says, way.as_slice()) else { continue };
+        let (anchor, side) = if after.x < next.x - 6.0 { ("end", -7.0) } else { ("start", 7.0) };
+        let y = next.y.max(start.y) + 15.0;
+        let x = next.x + (after.x - next.x) * 0.08 + side;
+        line(
+            text,
+            format_args!(
+                r#"<text class="label" x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{}</text>"#,
+                escape(label)
+            ),
+        );
+    }
+}
+
+/// A way as a path: straight within ranks, curved between them.
+fn curve(way: &[Point]) -> String {
+    let Some(start) = way.first() else { return String::new() };
+    let mut path = format!("M{:.1} {:.1}", start.x, start.y);
+    for pair in way.windows(2) {
+        let (from, to) = (pair[0], pair[1]);
+        if (from.x - to.x).abs() < 0.5 {
+            if (from.y - to.y).abs() > 0.05 {
+                path.push_str(&format!("L{:.1} {:.1}", to.x, to.y));
+            }
+        } else {
+            let middle = (from.y + to.y) / 2.0;
+            path.push_str(&format!("C{:.1} {middle:.1} {:.1} {middle:.1} {:.1} {:.1}", from.x, to.x, to.x, to.y));
+        }
+    }
+    path
+}
+
+/// A resource beside its flow, and the calls that touch it.
+pub(super) struct Lifeline<'a> {
+    resource: &'a Resource,
+    store: Rect,
+    touches: Vec<Touch>,
+    /// Where its line ends.
+    pub(super) bottom: f64,
+}
+
+struct Touch {
+    mode: Mode,
+    way: Vec<Point>,
+}
+
+impl Lifeline<'_> {
+    pub(super) fn right(&self) -> f64 {
+        self.store.right()
+    }
+}
+
+/// Places the lifelines of all resources that calls touch, in the order of their first touch. The private state of a call
+/// site is nobody else's, and stands nowhere.
+pub(super) fn lifelines<'a>(diagram: &'a Diagram, picture: &Picture) -> Vec<Lifeline<'a>> {
+    let mut resources: Vec<&Resource> = Vec::new();
+    for (resource, _) in diagram.marks.iter().flat_map(|mark| &mark.uses) {
+        if !resources.contains(&resource) && !matches!(resource, Resource::State(_)) {
+            resources.push(resource);
+        }
+    }
+    let mut left = picture.size.width + LIFE_GAP;
+    let mut lifelines = Vec::new();
+    for resource in resources {
+        let width = (names::resource(resource).chars().count() as f64 * 7.85).max(40.0) + 26.0;
+        let store = Rect { x: left, y: 4.0, width, height: STORE_HEIGHT };
+        lifelines.push(lifeline(diagram, picture, resource, store));
+        left = store.right() + 22.0;
+    }
+    lifelines
+}
+
+fn lifeline<'a>(diagram: &Diagram, picture: &Picture, resource: &'a Resource, store: Rect) -> Lifeline<'a> {
+    let x = store.middle().x;
+    let mut touches = Vec::new();
+    for (mark, drawn) in diagram.marks.iter().enumerate() {
+        if let Some(index) = drawn.uses.iter().position(|(used, _)| used == resource) {
+            let way = way_out(diagram, picture, mark, x, index);
+            touches.push(Touch { mode: drawn.uses[index].1, way });
+        }
+    }
+    let bottom = touches.iter().filter_map(|touch| touch.way.last()).map(|end| end.y).fold(store.bottom(), f64::max);
+    Lifeline { resource, store, touches, bottom: bottom + 12.0 }
+}
+
+/// From the right border of a mark to `x`: straight on where nothing is in the way, else between the ranks.
+fn way_out(diagram: &Diagram, picture: &Picture, mark: MarkId, x: f64, index: usize) -> Vec<Point> {
+    let rect = picture.rects[mark];
+    let offset = index as f64 * 7.0;
+    let holders: Vec<MarkId> = std::iter::successors(Some(mark), |&mark| diagram.marks[mark].parent).collect();
+    let free = |y: f64| {
+        picture.rects.iter().enumerate().all(|(other, obstacle)| {
+            holders.contains(&other)
+                || obstacle.right() < rect.right()
+                || y < obstacle.y - CLEARANCE / 2.0
+                || y > obstacle.bottom() + CLEARANCE / 2.0
+        })
+    };
+    let straight = rect.middle().y + offset;
+    if free(straight) {
+        return vec![Point { x: rect.right(), y: straight }, Point { x, y: straight }];
+    }
+    let bands = picture.rects.iter().flat_map(|rect| [rect.bottom() + CLEARANCE + offset, rect.y - CLEARANCE - offset]);
+    let y = bands
+        .filter(|&y| free(y))
+        .min_by(|a, b| (a - straight).abs().total_cmp(&(b - straight).abs()))
+        .unwrap_or(rect.bottom() + CLEARANCE);
+    let turn = rect.right() + 9.0 + offset;
+    vec![Point { x: rect.right(), y: straight }, Point { x: turn, y: straight }, Point { x: turn, y }, Point { x, y }]
+}
+
+/// Draws the lifelines.
+pub(super) fn draw_lifelines(text: &mut String, lifelines: &[Lifeline<'_>]) {
+    for lifeline in lifelines {
+        let x = lifeline.store.middle().x;
+        line(
+            text,
+            format_args!(r#"<path class="life" d="M{x:.1} {:.1}V{:.1}"/>"#, lifeline.store.bottom(), lifeline.bottom),
+        );
+        store(text, lifeline);
+    }
+    for touch in lifelines.iter().flat_map(|lifeline| &lifeline.touches) {
+        draw_touch(text, touch);
+    }
+}
+
+fn draw_touch(text: &mut String, touch: &Touch) {
+    let class = if touch.mode == Mode::Read { "read" } else { "write" };
+    let (Some(start), Some(end)) = (touch.way.first(), touch.way.last()) else { return };
+    line(text, format_args!(r#"<path class="{class}" d="{}"/>"#, cornered(&touch.way)));
+    line(text, format_args!(r#"<circle class="{class}-head" cx="{:.1}" cy="{:.1}" r="3"/>"#, end.x, end.y));
+    let (head, direction) = if touch.mode == Mode::Read { (start, 1.0) } else { (end, -1.0) };
+    let tip = head.x + if touch.mode == Mode::Read { 0.0 } else { -2.0 };
+    line(
+        text,
+        format_args!(
+            r#"<path class="{class}-head" d="M{tip:.1} {:.1}l{:.1} -4q{:.1} 4 0 8z"/>"#,
+            head.y,
+            8.0 * direction,
+            -2.0 * direction
+        ),
+    );
+}
+
+/// A way with rounded corners.
+fn cornered(way: &[Point]) -> String {
+    let mut path = format!("M{:.1} {:.1}", way[0].x, way[0].y);
+    for three in way.windows(3) {
+        let (before, corner, after) = (three[0], three[1], three[2]);
+        let near = towards(corner, before);
+        let far = towards(corner, after);
+        path.push_str(&format!(
+            "L{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}",
+            near.x, near.y, corner.x, corner.y, far.x, far.y
+        ));
+    }
+    let end = way[way.len() - 1];
+    path.push_str(&format!("L{:.1} {:.1}", end.x, end.y));
+    path
+}
+
+/// A little way from `from` to `to`, which lie on a horizontal or vertical line.
+fn towards(from: Point, to: Point) -> Point {
+    let reach = |distance: f64| distance.clamp(-6.0, 6.0);
+    Point { x: from.x + reach(to.x - from.x), y: from.y + reach(to.y - from.y) }
+}
+
+fn store(text: &mut String, lifeline: &Lifeline<'_>) {
+    let rect = lifeline.store;
+    let (kind, hint) = match lifeline.resource {
+        Resource::Shared(_) => ("shared", "one value for all flows"),
+        Resource::Constraint(_) => ("constraint", "stands for something outside the program"),
+        Resource::World(_) => ("world", "the library's part of the outside world"),
+        Resource::State(_) => ("state", "private to its call site"),
+    };
+    text.push_str("<g>");
+    line(text, format_args!("<title>{hint}</title>"));
+    match lifeline.resource {
+        Resource::Shared(_) => cylinder(text, &rect),
+        _ => line(
+            text,
+            format_args!(
+                r#"<rect class="store" x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="5" stroke-dasharray="4 3"/>"#,
+                rect.x, rect.y, rect.width, rect.height
+            ),
+        ),
+    }
+    let x = rect.middle().x;
+    line(
+        text,
+        format_args!(r#"<text class="over" x="{x:.1}" y="{:.1}" text-anchor="middle">{kind}</text>"#, rect.y + 16.0),
+    );
+    let name = escape(&names::shorten(names::resource(lifeline.resource)));
+    line(
+        text,
+        format_args!(
+            r#"<text class="title code" x="{x:.1}" y="{:.1}" text-anchor="middle">{name}</text>"#,
+            rect.y + 31.0
+        ),
+    );
+    text.push_str("</g>\n");
+}
+
+fn cylinder(text: &mut String, rect: &Rect) {
+    let (x, y, width) = (rect.x, rect.y, rect.width);
+    let height = rect.height - 6.0;
+    let half = width / 2.0;
+    line(
+        text,
+        format_args!(
+            r#"<path class="store" d="M{x:.1} {y:.1}a{half:.1} 5 0 0 1 {width:.1} 0v{height:.1}a{half:.1} 5 0 0 1 -{width:.1} 0z"/>"#
+        ),
+    );
+    line(
+        text,
+        format_args!(r#"<path class="store" fill-opacity="0" d="M{x:.1} {y:.1}a{half:.1} 5 0 0 0 {width:.1} 0"/>"#),
+    );
+}

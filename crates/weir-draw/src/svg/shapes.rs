@@ -1,0 +1,196 @@
+//! How marks look.
+
+use super::picture::{Picture, Rect, is_frame};
+use super::{escape, line, style};
+use crate::diagram::{Diagram, Look, Mark};
+use crate::layout::Size;
+
+/// The width of a letter of code at 13 pixels, the widest of the usual monospaced faces.
+const CODE: f64 = 7.85;
+/// The width of a letter of code at the smaller sizes.
+const CODE_SMALL: f64 = 6.9;
+/// The mean width of a letter in small words.
+const WORDS_SMALL: f64 = 6.1;
+
+/// The size of a mark; of a frame, what its title needs.
+pub(super) fn size(mark: &Mark) -> Size {
+    let title = mark.title.chars().count() as f64;
+    let over = mark.over.chars().count() as f64 * WORDS_SMALL;
+    let (width, height) = match mark.look {
+        Look::Entry if mark.parent.is_some() => (title * CODE_SMALL + 26.0, 24.0),
+        Look::Entry => ((title * CODE).max(over) + 44.0, if mark.over.is_empty() { 36.0 } else { 48.0 }),
+        Look::Call => ((title * CODE).max(over) + 34.0, if mark.over.is_empty() { 36.0 } else { 46.0 }),
+        Look::Prim => (title * CODE_SMALL + 20.0, 24.0),
+        Look::Fork if mark.title.is_empty() => (26.0, 26.0),
+        Look::Fork => (title * CODE_SMALL + 40.0, 32.0),
+        Look::Answer if mark.title.is_empty() => (12.0, 12.0),
+        Look::Answer | Look::Failure => (title * 7.2 + 26.0, 26.0),
+        Look::Repeat | Look::Step => (title * CODE_SMALL + 36.0, 40.0),
+    };
+    Size { width: width.ceil(), height }
+}
+
+/// Draws the frames around what is inside marks.
+pub(super) fn frames(text: &mut String, diagram: &Diagram, picture: &Picture) {
+    let frames = diagram.marks.iter().zip(&picture.rects).filter(|(mark, _)| is_frame(mark.look));
+    for (mark, rect) in frames {
+        let step = if mark.look == Look::Step { " step" } else { "" };
+        let label = if mark.look == Look::Step { " step-text" } else { "" };
+        boxed(text, &format!("frame{step}"), rect, 12.0);
+        line(
+            text,
+            format_args!(
+                r#"<text class="frame-text{label} code" x="{:.1}" y="{:.1}">{}</text>"#,
+                rect.x + 14.0,
+                rect.y + 20.0,
+                escape(&mark.title)
+            ),
+        );
+    }
+}
+
+/// Draws all marks that are not frames.
+pub(super) fn marks(text: &mut String, diagram: &Diagram, picture: &Picture) {
+    let hues = hues(diagram);
+    let marks = diagram.marks.iter().zip(&picture.rects).filter(|(mark, _)| !is_frame(mark.look));
+    for (mark, rect) in marks {
+        text.push_str("<g>");
+        if !mark.hint.is_empty() {
+            line(text, format_args!("<title>{}</title>", escape(&mark.hint)));
+        }
+        shape(text, mark, rect, &hues);
+        text.push_str("</g>\n");
+    }
+}
+
+fn shape(text: &mut String, mark: &Mark, rect: &Rect, hues: &[&str]) {
+    match mark.look {
+        Look::Entry if mark.parent.is_some() => labelled(text, mark, rect, ("begin", "prim-text code", 12.0)),
+        Look::Entry => entry(text, mark, rect),
+        Look::Call => call(text, mark, rect, hues),
+        Look::Prim => labelled(text, mark, rect, ("prim", "prim-text code", 6.0)),
+        Look::Fork => fork(text, mark, rect),
+        Look::Answer => labelled(text, mark, rect, ("answer", "answer-text", 13.0)),
+        Look::Failure => labelled(text, mark, rect, ("failure", "failure-text", 13.0)),
+        Look::Repeat | Look::Step => {}
+    }
+}
+
+fn labelled(text: &mut String, mark: &Mark, rect: &Rect, (class, letters, radius): (&str, &str, f64)) {
+    boxed(text, class, rect, radius);
+    if !mark.title.is_empty() {
+        centred(text, letters, rect, rect.middle().y + 4.0, &mark.title);
+    }
+}
+
+fn entry(text: &mut String, mark: &Mark, rect: &Rect) {
+    boxed(text, "enter", rect, rect.height / 2.0);
+    if mark.over.is_empty() {
+        centred(text, "title code enter-text", rect, rect.middle().y + 4.5, &mark.title);
+    } else {
+        centred(text, "title code enter-text", rect, rect.y + 21.0, &mark.title);
+        centred(text, "enter-over", rect, rect.y + 37.0, &mark.over);
+    }
+}
+
+fn call(text: &mut String, mark: &Mark, rect: &Rect, hues: &[&str]) {
+    boxed(text, "card", rect, 8.0);
+    let hue =
+        hues.iter().position(|module| *module == mark.over).map_or(0, |index| style::HUES[index % style::HUES.len()]);
+    line(
+        text,
+        format_args!(
+            r#"<rect x="{:.1}" y="{:.1}" width="4" height="{:.1}" rx="2" fill="hsl({hue} 58% 52%)"/>"#,
+            rect.x + 6.0,
+            rect.y + 8.0,
+            rect.height - 16.0
+        ),
+    );
+    let x = rect.x + 18.0;
+    if mark.over.is_empty() {
+        line(
+            text,
+            format_args!(
+                r#"<text class="title code" x="{x:.1}" y="{:.1}">{}</text>"#,
+                rect.middle().y + 4.5,
+                escape(&mark.title)
+            ),
+        );
+    } else {
+        line(
+            text,
+            format_args!(r#"<text class="over" x="{x:.1}" y="{:.1}">{}</text>"#, rect.y + 17.0, escape(&mark.over)),
+        );
+        line(
+            text,
+            format_args!(
+                r#"<text class="title code" x="{x:.1}" y="{:.1}">{}</text>"#,
+                rect.y + 34.0,
+                escape(&mark.title)
+            ),
+        );
+    }
+    if mark.fallible {
+        fallible(text, rect);
+    }
+}
+
+/// The sign that a failure of this call ends the flow.
+fn fallible(text: &mut String, rect: &Rect) {
+    let (x, y) = (rect.right() - 2.0, rect.y + 3.0);
+    line(text, format_args!(r#"<circle class="failure" cx="{x:.1}" cy="{y:.1}" r="7.5"/>"#));
+    line(
+        text,
+        format_args!(r#"<text class="failure-text" x="{x:.1}" y="{:.1}" text-anchor="middle">?</text>"#, y + 4.0),
+    );
+}
+
+fn fork(text: &mut String, mark: &Mark, rect: &Rect) {
+    let slope = if mark.title.is_empty() { rect.width / 2.0 } else { 12.0 };
+    let (middle, right, bottom) = (rect.middle().y, rect.right(), rect.bottom());
+    line(
+        text,
+        format_args!(
+            r#"<path class="fork" d="M{:.1} {middle:.1}L{:.1} {:.1}H{:.1}L{right:.1} {middle:.1}L{:.1} {bottom:.1}H{:.1}Z"/>"#,
+            rect.x,
+            rect.x + slope,
+            rect.y,
+            right - slope,
+            right - slope,
+            rect.x + slope,
+        ),
+    );
+    if !mark.title.is_empty() {
+        centred(text, "code", rect, middle + 4.0, &mark.title);
+    }
+}
+
+fn boxed(text: &mut String, class: &str, rect: &Rect, radius: f64) {
+    let radius = radius.min(rect.height / 2.0);
+    line(
+        text,
+        format_args!(
+            r#"<rect class="{class}" x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" rx="{radius:.1}"/>"#,
+            rect.x, rect.y, rect.width, rect.height
+        ),
+    );
+}
+
+fn centred(text: &mut String, class: &str, rect: &Rect, y: f64, words: &str) {
+    let x = rect.middle().x;
+    line(
+        text,
+        format_args!(r#"<text class="{class}" x="{x:.1}" y="{y:.1}" text-anchor="middle">{}</text>"#, escape(words)),
+    );
+}
+
+/// The modules of the calls, in the order in which they first appear.
+fn hues(diagram: &Diagram) -> Vec<&str> {
+    let mut modules: Vec<&str> = Vec::new();
+    for mark in diagram.marks.iter().filter(|mark| mark.look == Look::Call) {
+        if !modules.contains(&&*mark.over) {
+            modules.push(&mark.over);
+        }
+    }
+    modules
+}

@@ -1,0 +1,66 @@
+//! A synchronisation that nobody waits for: what `s_trans` makes of a synchronous event.
+//!
+//! Its offers are queued by the thread that starts it. When a peer commits it, or its time comes, an implicit thread
+//! takes it from there and runs its wraps; until then it holds no thread.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Wake, Waker};
+
+use super::implicit;
+use super::then::{Place, Then};
+use crate::event::{Advance, Event, Synchronisation};
+
+struct Detached<T: 'static> {
+    synchronisation: Mutex<Option<Synchronisation<T>>>,
+    then: Then<T>,
+    /// No foreign code follows the commit, so whoever commits may finish it.
+    is_plain: bool,
+}
+
+/// Starts a synchronisation and returns at once.
+pub(crate) fn start<T: Send + 'static>(event: &Event<T>, then: Then<T>) {
+    let shape = event.shape();
+    if shape.leaves == 0 && !shape.guarded {
+        return;
+    }
+    let is_plain = then.is_nothing() && !shape.acts;
+    let synchronisation = Mutex::new(Some(Synchronisation::detached(event.clone())));
+    Arc::new(Detached { synchronisation, then, is_plain }).turn();
+}
+
+impl<T: Send + 'static> Detached<T> {
+    fn turn(self: Arc<Self>) {
+        if let Some(advance) = self.advance() {
+            match self.is_plain {
+                true => drop(advance.conclude()),
+                false => implicit::run(move || self.finish(advance)),
+            }
+        }
+    }
+
+    fn advance(self: &Arc<Self>) -> Option<Advance<T>> {
+        let waker = Waker::from(self.clone());
+        let mut slot = self.synchronisation.lock().unwrap_or_else(PoisonError::into_inner);
+        let advance = slot.as_mut()?.advance(&mut Context::from_waker(&waker))?;
+        *slot = None;
+        Some(advance)
+    }
+
+    fn finish(&self, advance: Advance<T>) {
+        self.then.run_at(advance.conclude(), Place::Implicit);
+    }
+}
+
+impl<T: Send + 'static> Wake for Detached<T> {
+    /// May be called by anybody, with locks held: foreign code waits for an implicit thread.
+    fn wake(self: Arc<Self>) {
+        match self.is_plain {
+            true => self.turn(),
+            false => implicit::run(move || {
+                if let Some(advance) = self.advance() {
+                    self.finish(advance);
+                }
+            }),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Asynchronous events: communication that somebody starts and somebody else completes, and that still composes
+//! (the paper's §4).
+
+mod detached;
+mod implicit;
+mod node;
+mod then;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::channel::{Channel, Closed, Parcel};
+use crate::event::{Event, always, guard, never};
+use node::{AsyncNode, Choice, Choose};
+
+pub(crate) use implicit::run as run_implicitly;
+pub use implicit::{ACTION_THREADS_MAX, action_panics, action_threads};
+pub(crate) use then::{Place, Then};
+
+/// An asynchronous communication: starting it yields an `A` at once, its consumption yields a `B` later (the paper's
+/// `('a, 'b) AEvent`).
+///
+/// [`a_sync`](AsyncEvent::a_sync) places the communication on its channel whether anybody is there or not, and returns
+/// what the *post-creation* actions ([`s_wrap`](AsyncEvent::s_wrap)) make of it, in the caller. When a peer has
+/// consumed it, the *post-consumption* actions ([`a_wrap`](AsyncEvent::a_wrap)) run in an implicit thread.
+///
+/// What one thread starts on one channel is consumed in the order in which it was started.
+///
+/// Like an [`Event`] it is a value, and starting it twice is two independent communications. What was started cannot
+/// be taken back: for that, make it a branch of a choice with [`a_trans`](AsyncEvent::a_trans).
+///
+/// An action that panics is reported by the panic hook and counted ([`action_panics`](crate::action_panics)); nothing
+/// else is touched by it.
+#[must_use = "an asynchronous event does nothing until it is synchronised"]
+pub struct AsyncEvent<A, B> {
+    pub(crate) node: Arc<dyn AsyncNode<A, B>>,
+}
+
+impl<A, B> Clone for AsyncEvent<A, B> {
+    fn clone(&self) -> Self {
+        AsyncEvent { node: self.node.clone() }
+    }
+}
+
+impl<A, B> fmt::Debug for AsyncEvent<A, B> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("AsyncEvent").finish_non_exhaustive()
+    }
+}
+
+impl<A, B> AsyncEvent<A, B> {
+    pub(crate) fn of(node: impl AsyncNode<A, B> + 'static) -> Self {
+        AsyncEvent { node: Arc::new(node) }
+    }
+}
+
+impl<A: 'static, B: 'static> AsyncEvent<A, B> {
+    pub(crate) fn forced(self) -> Self {
+        self.node.force().unwrap_or(self)
+    }
+
+    /// Starts the communication and returns without waiting for anybody (`aSync`); only [`s_choose`] waits.
+    ///
+    /// # Panics
+    /// If a guard or a post-creation action does. A communication that was placed by then stays.
+    pub fn a_sync(&self) -> A {
+        self.clone().forced().node.start(Then::nothing())
+    }
+
+    /// The same with `action` applied to what starting it yields: a post-creation action, run by the thread that
+    /// starts it, after the communication was placed (`sWrap`).
+    pub fn s_wrap<C: 'static>(&self, action: impl Fn(A) -> C + Send + Sync + 'static) -> AsyncEvent<C, B> {
+        AsyncEvent::of(node::CreationWrap { inner: self.clone(), action: Arc::new(action) })
+    }
+
+    /// The same with `action` applied to what its consumption yields: a post-consumption action, run by an implicit
+    /// thread after the communication was consumed (`aWrap`). It may wait.
+    pub fn a_wrap<C: 'static>(&self, action: impl Fn(B) -> C + Send + Sync + 'static) -> AsyncEvent<A, C>
+    where
+        B: Send,
+    {
+        AsyncEvent::of(node::ConsumptionWrap { inner: self.clone(), action: Arc::new(action) })
+    }
+
+    /// The synchronous event that takes effect when this communication is consumed (`aTrans`).
+    ///
+    /// In a choice it is taken only if it can be consumed. If another branch is taken, nothing of it stays on its
+    /// channel and none of its actions runs; if it is taken, the post-creation actions run in the thread that
+    /// synchronises and the post-consumption actions in the implicit thread.
+    pub fn a_trans(&self) -> Event<A> {
+        let event = self.clone();
+        guard(move || event.clone().forced().node.transform(Then::nothing()))
+    }
+
+    /// Starts this communication and yields an event that takes effect when it has been consumed, and then runs
+    /// `action` in the thread that synchronises (`callbackEvt`).
+    ///
+    /// Each start has its own event, to be synchronised once. Never synchronising it holds nothing up. Where the value
+    /// is passed on it is cloned, because further post-consumption actions get it too.
+    pub fn callback<C: 'static>(&self, action: impl Fn(B) -> C + Send + Sync + 'static) -> AsyncEvent<Event<C>, B>
+    where
+        B: Clone + Send,
+    {
+        let event = self.clone();
+        let action = Arc::new(action);
+        a_guard(move || {
+            let local = Channel::<B>::rendezvous();
+            let action = action.clone();
+            let consumed = local.receive().wrap(move |value| action(value.expect("nobody closes a local channel")));
+            let tap = Arc::new(move |value: &B| local.core.deposit_send(value.clone(), Then::nothing()));
+            AsyncEvent::of(node::Tap { inner: event.clone(), tap }).s_wrap(move |_| consumed.clone())
+        })
+    }
+}
+
+/// Sends `value` asynchronously; each start sends a clone (`aSendEvt`). Yields nothing at once, and when the value has
+/// been received `Ok`, or `Closed` if the channel was.
+pub fn a_send<T: Clone + Send + Sync + 'static>(channel: &Channel<T>, value: T) -> AsyncEvent<(), Result<(), Closed>> {
+    AsyncEvent::of(node::SendClone { channel: channel.clone(), value })
+}
+
+/// Sends what is in the parcel asynchronously; started with an empty parcel it does nothing.
+pub fn a_send_parcel<T: Send + 'static>(
+    channel: &Channel<T>,
+    parcel: &Parcel<T>,
+) -> AsyncEvent<(), Result<(), Closed>> {
+    AsyncEvent::of(node::SendParcel { channel: channel.clone(), parcel: parcel.clone() })
+}
+
+/// Receives asynchronously (`aRecvEvt`): takes its place on the channel when it is started; what it receives goes to
+/// its post-consumption actions. Several started one after the other receive in that order.
+pub fn a_receive<T: Send + 'static>(channel: &Channel<T>) -> AsyncEvent<(), Result<T, Closed>> {
+    AsyncEvent::of(node::Receive { channel: channel.clone() })
+}
+
+/// An asynchronous event that is consumed at once (`aAlwaysEvt`).
+pub fn a_always<T: Clone + Send + Sync + 'static>(value: T) -> AsyncEvent<(), T> {
+    s_trans(&always(value))
+}
+
+/// An asynchronous event that is never consumed (`aNever`).
+pub fn a_never<T: Send + 'static>() -> AsyncEvent<(), T> {
+    s_trans(&never())
+}
+
+/// An asynchronous event made anew each time it is started (`aGuard`).
+pub fn a_guard<A: 'static, B: 'static>(
+    make: impl Fn() -> AsyncEvent<A, B> + Send + Sync + 'static,
+) -> AsyncEvent<A, B> {
+    AsyncEvent::of(node::Guard(make))
+}
+
+/// Starts one of the branches and returns at once (`aChoose`): one that can be consumed now if there is one, else any.
+///
+/// The paper asks both for equal chances of all branches and for `choose[aTrans a, aTrans b]` ≡ `aChoose[a, b]`, though
+/// `aTrans` takes only what can be consumed (§4.1); this is how that is settled here. A synchronous event inside
+/// ([`s_trans`]) is tried first and, if it is then picked, synchronised anew: its guards run for each.
+///
+/// # Panics
+/// When it is started without branches.
+pub fn a_choose<A: 'static, B: 'static>(branches: impl IntoIterator<Item = AsyncEvent<A, B>>) -> AsyncEvent<A, B> {
+    AsyncEvent::of(Choose { branches: branches.into_iter().collect(), choice: Choice::AtOnce })
+}
+
+/// Waits until one of the branches has been consumed, and then runs that one's actions (`sChoose`).
+///
+/// Starting it blocks the thread; a task awaits its [`a_trans`](AsyncEvent::a_trans) instead.
+pub fn s_choose<A: 'static, B: 'static>(branches: impl IntoIterator<Item = AsyncEvent<A, B>>) -> AsyncEvent<A, B> {
+    AsyncEvent::of(Choose { branches: branches.into_iter().collect(), choice: Choice::WhenConsumed })
+}
+
+/// The asynchronous event that synchronises `event` in the background (`sTrans`): its offers are placed when it is
+/// started, its wraps run in the implicit thread.
+///
+/// It waits until something takes effect, however long; close its channels to end it.
+pub fn s_trans<B: Send + 'static>(event: &Event<B>) -> AsyncEvent<(), B> {
+    AsyncEvent::of(node::FromSynchronous(event.clone()))
+}
+
+impl<T: Send + 'static> Channel<T> {
+    /// See [`a_send`]: sends this very value at once, whether anybody receives or not.
+    ///
+    /// Costs no allocation beyond the value's place in the channel, and no thread.
+    pub fn send_and_go(&self, value: T) {
+        self.core.deposit_send(value, Then::nothing());
+    }
+}

@@ -1,0 +1,146 @@
+//! Sending and receiving without making an event first, for code that has nothing to choose.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::core::{Received, Sent};
+use super::offer::Offer;
+use super::{Channel, Closed};
+use crate::party::{Party, pool};
+
+/// The channel is closed; here is the value that was not sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SendError<T>(pub T);
+
+/// Why a value was not sent at once; here it is back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum TrySendError<T> {
+    /// Nobody takes it now, and the buffer is full.
+    Full(T),
+    /// The channel is closed.
+    Closed(T),
+}
+
+/// Why nothing was received at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryReceiveError {
+    /// Nothing is there now.
+    Empty,
+    /// Nothing is there, and nothing will come.
+    Closed,
+}
+
+impl<T: Send + 'static> Channel<T> {
+    /// Sends if a receiver waits or the buffer has room.
+    pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
+        let mut value = Some(value);
+        let sent = self.core.send(&mut value);
+        match value {
+            None => Ok(()),
+            Some(value) if sent == Sent::Closed => Err(TrySendError::Closed(value)),
+            Some(value) => Err(TrySendError::Full(value)),
+        }
+    }
+
+    /// Receives if a value is there.
+    pub fn try_receive(&self) -> Result<T, TryReceiveError> {
+        match self.core.receive() {
+            Received::Done(value) => Ok(value),
+            Received::Closed => Err(TryReceiveError::Closed),
+            Received::Empty | Received::Taken => Err(TryReceiveError::Empty),
+        }
+    }
+
+    /// Sends, blocking the thread until a receiver or the buffer has the value (`send`).
+    pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
+        let mut value = Some(value);
+        let sent = self.core.send(&mut value);
+        match value {
+            None => Ok(()),
+            Some(value) if sent == Sent::Closed => Err(SendError(value)),
+            Some(value) => self.wait_to_send(value),
+        }
+    }
+
+    fn wait_to_send(&self, value: T) -> Result<(), SendError<T>> {
+        let party = pool::take();
+        let offer = Arc::new(Offer::to_send(&self.core, &party, 0, value));
+        self.core.place_send(&offer);
+        await_outcome(&party);
+        let refused = offer.take();
+        drop(offer);
+        pool::put_back(party);
+        refused.map_or(Ok(()), |value| Err(SendError(value)))
+    }
+
+    /// Receives, blocking the thread until a value comes (`recv`).
+    pub fn blocking_receive(&self) -> Result<T, Closed> {
+        match self.core.receive() {
+            Received::Done(value) => Ok(value),
+            Received::Closed => Err(Closed),
+            Received::Empty | Received::Taken => self.wait_to_receive(),
+        }
+    }
+
+    fn wait_to_receive(&self) -> Result<T, Closed> {
+        let party = pool::take();
+        let offer = Arc::new(Offer::to_receive(&self.core, &party, 0));
+        self.core.place_receive(&offer);
+        await_outcome(&party);
+        let value = offer.take();
+        drop(offer);
+        pool::put_back(party);
+        value.ok_or(Closed)
+    }
+}
+
+fn await_outcome(party: &Party) {
+    while party.outcome().is_none() {
+        party.wait(None);
+    }
+}
+
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SendError(..)")
+    }
+}
+
+impl<T> fmt::Display for SendError<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Closed.fmt(formatter)
+    }
+}
+
+impl<T> std::error::Error for SendError<T> {}
+
+impl<T> fmt::Debug for TrySendError<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            TrySendError::Full(_) => "Full(..)",
+            TrySendError::Closed(_) => "Closed(..)",
+        })
+    }
+}
+
+impl<T> fmt::Display for TrySendError<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TrySendError::Full(_) => formatter.write_str("nobody receives and the buffer is full"),
+            TrySendError::Closed(_) => Closed.fmt(formatter),
+        }
+    }
+}
+
+impl<T> std::error::Error for TrySendError<T> {}
+
+impl fmt::Display for TryReceiveError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TryReceiveError::Empty => formatter.write_str("nothing is there to receive"),
+            TryReceiveError::Closed => Closed.fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for TryReceiveError {}

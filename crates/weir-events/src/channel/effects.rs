@@ -1,0 +1,61 @@
+//! What is left to do after a match, once the channel's lock is free: tell owners, run actions.
+//!
+//! Wakers and actions are foreign code; none of it may run under a lock.
+
+use std::sync::Arc;
+
+use super::Closed;
+use crate::asynchronous::Then;
+use crate::mutants::{Mutant, is_active};
+use crate::party::Party;
+
+/// The consequences of one match: at most one action, and at most the two owners whom a receive from a buffer that
+/// was overfull can serve at once.
+pub(crate) struct Effects<T> {
+    woken: Option<Arc<Party>>,
+    more_woken: Vec<Arc<Party>>,
+    discharged: Discharge<T>,
+}
+
+/// A deposit that was consumed, with its action.
+pub(crate) enum Discharge<T> {
+    /// None was, or it has no action.
+    Nothing,
+    /// An asynchronous send.
+    Sent(Then<Result<(), Closed>>),
+    /// An asynchronous receive, and what it received.
+    Received(Then<Result<T, Closed>>, Result<T, Closed>),
+}
+
+impl<T> Default for Effects<T> {
+    fn default() -> Self {
+        Effects { woken: None, more_woken: Vec::new(), discharged: Discharge::Nothing }
+    }
+}
+
+impl<T: 'static> Effects<T> {
+    pub(crate) fn wake(&mut self, party: Arc<Party>) {
+        if is_active(Mutant::ForgetToWake) {
+            return;
+        }
+        match self.woken {
+            None => self.woken = Some(party),
+            Some(_) => self.more_woken.push(party),
+        }
+    }
+
+    pub(crate) fn discharge(&mut self, discharge: Discharge<T>) {
+        self.discharged = discharge;
+    }
+
+    pub(crate) fn run(self) {
+        for party in self.woken.into_iter().chain(self.more_woken) {
+            party.wake();
+        }
+        match self.discharged {
+            Discharge::Nothing => {}
+            Discharge::Sent(then) => then.run(Ok(())),
+            Discharge::Received(then, received) => then.run(received),
+        }
+    }
+}

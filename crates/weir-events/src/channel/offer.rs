@@ -1,0 +1,178 @@
+//! A waiting offer to send or to receive, and the value that travels through it.
+//!
+//! Who may touch the slot: the owner before it queues the offer and after the party is resolved; in between only the
+//! peer that commits the party, which holds the slot's lock from before its commit until the value is exchanged. So an
+//! owner that sees `COMMITTED` and takes the lock sees the exchange.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::core::Core;
+use crate::event::node::Stake;
+use crate::mutants::{Mutant, is_active};
+use crate::party::{Party, Seeker, Verdict};
+use crate::primitives::Mutex;
+use crate::queue::Ticket;
+
+/// One leaf's offer on one channel.
+pub(crate) struct Offer<T> {
+    party: Arc<Party>,
+    leaf: usize,
+    side: Side,
+    channel: Arc<Core<T>>,
+    /// Where the value to send lies, if not in the slot. Its lock takes the slot's place.
+    parcel: Option<Arc<Mutex<Option<T>>>>,
+    slot: Mutex<Slot<T>>,
+}
+
+/// What an offer wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Send,
+    Receive,
+}
+
+struct Slot<T> {
+    /// To send: the value until it is taken, unless it lies in a parcel. To receive: the value once it has come;
+    /// none after the commit: the channel was closed.
+    value: Option<T>,
+    ticket: Option<Ticket>,
+    /// A send that the closed channel refused.
+    is_refused: bool,
+}
+
+impl<T: Send + 'static> Offer<T> {
+    pub(crate) fn to_receive(channel: &Arc<Core<T>>, party: &Arc<Party>, leaf: usize) -> Self {
+        Offer::new(channel, party, leaf, Side::Receive, None)
+    }
+
+    pub(crate) fn to_send(channel: &Arc<Core<T>>, party: &Arc<Party>, leaf: usize, value: T) -> Self {
+        let offer = Offer::new(channel, party, leaf, Side::Send, None);
+        offer.slot.lock().value = Some(value);
+        offer
+    }
+
+    /// Sends what is in the parcel when a peer comes; the value stays there until then.
+    pub(crate) fn to_send_parcel(
+        channel: &Arc<Core<T>>,
+        party: &Arc<Party>,
+        leaf: usize,
+        parcel: &Arc<Mutex<Option<T>>>,
+    ) -> Self {
+        Offer::new(channel, party, leaf, Side::Send, Some(parcel.clone()))
+    }
+
+    fn new(
+        channel: &Arc<Core<T>>,
+        party: &Arc<Party>,
+        leaf: usize,
+        side: Side,
+        parcel: Option<Arc<Mutex<Option<T>>>>,
+    ) -> Self {
+        let slot = Mutex::new(Slot { value: None, ticket: None, is_refused: false });
+        Offer { party: party.clone(), leaf, side, channel: channel.clone(), parcel, slot }
+    }
+
+    pub(crate) fn party(&self) -> &Arc<Party> {
+        &self.party
+    }
+
+    pub(crate) fn leaf(&self) -> usize {
+        self.leaf
+    }
+
+    pub(crate) fn set_ticket(&self, ticket: Ticket) {
+        self.slot.lock().ticket = Some(ticket);
+    }
+
+    /// The value: of a sender that was not served, of a receiver that was.
+    pub(crate) fn take(&self) -> Option<T> {
+        self.slot.lock().value.take()
+    }
+
+    /// Owner: puts the value of a match that it found itself.
+    pub(crate) fn put(&self, value: T) {
+        self.slot.lock().value = Some(value);
+    }
+
+    /// Works on the value of a sender, wherever it lies, with its lock held.
+    pub(crate) fn with_value<R>(&self, work: impl FnOnce(&mut Option<T>) -> R) -> R {
+        match &self.parcel {
+            Some(parcel) => work(&mut parcel.lock()),
+            None => work(&mut self.slot.lock().value),
+        }
+    }
+
+    /// Peer: commits this receiver and hands it the value, which stays where it is if that fails.
+    pub(crate) fn deliver(&self, value: &mut Option<T>, seeker: Seeker<'_>) -> Verdict {
+        let mut slot = self.slot.lock();
+        let verdict = seeker.seize(&self.party, self.leaf);
+        if verdict == Verdict::Committed {
+            slot.value = value.take();
+        }
+        verdict
+    }
+
+    /// Peer: commits this sender and takes its value.
+    pub(crate) fn collect(&self, seeker: Seeker<'_>) -> Result<T, Verdict> {
+        self.with_value(|value| {
+            if value.is_none() {
+                // A parcel that was emptied meanwhile: the offer is honest again if it is filled.
+                return Err(Verdict::Own);
+            }
+            let early = if is_active(Mutant::TakeValueBeforeCommit) { value.take() } else { None };
+            match seeker.seize(&self.party, self.leaf) {
+                Verdict::Committed => Ok(early.or_else(|| value.take()).expect("the value was there under the lock")),
+                verdict => Err(verdict),
+            }
+        })
+    }
+
+    /// The channel's closing: commits whoever waits.
+    pub(crate) fn refuse(&self) -> Verdict {
+        let mut slot = self.slot.lock();
+        let verdict = Seeker::Private.seize(&self.party, self.leaf);
+        slot.is_refused = verdict == Verdict::Committed;
+        verdict
+    }
+
+    pub(crate) fn set_refused(&self) {
+        self.slot.lock().is_refused = true;
+    }
+
+    /// Owner, after the commit of a sender: whether the channel was closed.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.slot.lock().is_refused
+    }
+
+    /// Owner: takes the offer out of its queue, if it is still there.
+    fn leave_queue(&self) {
+        let ticket = self.slot.lock().ticket.take();
+        if let Some(ticket) = ticket {
+            self.channel.remove(self.side, ticket);
+        }
+    }
+}
+
+impl<T: Send + 'static> Stake for Offer<T> {
+    fn withdraw(&self) {
+        self.leave_queue();
+    }
+
+    fn retract(&self) -> bool {
+        if self.side == Side::Send {
+            return self.was_refused();
+        }
+        let value = self.take();
+        if let Some(value) = value
+            && !is_active(Mutant::DropWithoutReturn)
+        {
+            self.channel.put_back(value);
+        }
+        true
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}

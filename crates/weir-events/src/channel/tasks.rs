@@ -1,0 +1,124 @@
+//! Sending and receiving by tasks without making an event first.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::core::{Core, Received, Sent};
+use super::offer::Offer;
+use super::{Channel, Closed, SendError};
+use crate::event::node::Stake;
+use crate::party::Party;
+
+impl<T: Send + 'static> Channel<T> {
+    /// A future that sends `value`; the same as awaiting [`send_once`](Channel::send_once), but cheaper.
+    ///
+    /// Cancellation safe in that nothing is lost on the way: dropped before the value was received or buffered, it
+    /// drops the value with it. To keep the value, choose with [`send_parcel`](Channel::send_parcel).
+    pub fn send_async(&self, value: T) -> Sending<'_, T> {
+        Sending { channel: &self.core, value: Some(value), offer: None }
+    }
+
+    /// A future that receives; the same as awaiting [`receive`](Channel::receive), but cheaper.
+    ///
+    /// Cancellation safe: dropped before it is ready it takes nothing; a value that had come meanwhile goes back to the
+    /// front of the channel.
+    pub fn receive_async(&self) -> Receiving<'_, T> {
+        Receiving { channel: &self.core, offer: None }
+    }
+}
+
+/// See [`Channel::send_async`].
+#[must_use = "a future does nothing until it is polled"]
+pub struct Sending<'a, T: Send + 'static> {
+    channel: &'a Arc<Core<T>>,
+    value: Option<T>,
+    offer: Option<Arc<Offer<T>>>,
+}
+
+/// See [`Channel::receive_async`].
+#[must_use = "a future does nothing until it is polled"]
+pub struct Receiving<'a, T: Send + 'static> {
+    channel: &'a Arc<Core<T>>,
+    offer: Option<Arc<Offer<T>>>,
+}
+
+/// Neither holds a reference into itself.
+impl<T: Send + 'static> Unpin for Sending<'_, T> {}
+impl<T: Send + 'static> Unpin for Receiving<'_, T> {}
+
+impl<T: Send + 'static> Future for Sending<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if this.offer.is_none() {
+            let sent = this.channel.send(&mut this.value);
+            match this.value.take() {
+                None => return Poll::Ready(Ok(())),
+                Some(value) if sent == Sent::Closed => return Poll::Ready(Err(SendError(value))),
+                Some(value) => {
+                    let party = Arc::new(Party::of_task(context.waker()));
+                    let offer = Arc::new(Offer::to_send(this.channel, &party, 0, value));
+                    this.channel.place_send(&offer);
+                    this.offer = Some(offer);
+                }
+            }
+        }
+        poll_offer(&mut this.offer, context).map(|offer| offer.take().map_or(Ok(()), |value| Err(SendError(value))))
+    }
+}
+
+impl<T: Send + 'static> Future for Receiving<'_, T> {
+    type Output = Result<T, Closed>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        if this.offer.is_none() {
+            match this.channel.receive() {
+                Received::Done(value) => return Poll::Ready(Ok(value)),
+                Received::Closed => return Poll::Ready(Err(Closed)),
+                Received::Empty | Received::Taken => {
+                    let party = Arc::new(Party::of_task(context.waker()));
+                    let offer = Arc::new(Offer::to_receive(this.channel, &party, 0));
+                    this.channel.place_receive(&offer);
+                    this.offer = Some(offer);
+                }
+            }
+        }
+        poll_offer(&mut this.offer, context).map(|offer| offer.take().ok_or(Closed))
+    }
+}
+
+/// The offer, once it has taken effect.
+fn poll_offer<T: Send + 'static>(slot: &mut Option<Arc<Offer<T>>>, context: &Context<'_>) -> Poll<Arc<Offer<T>>> {
+    let offer = slot.as_ref().expect("a future is not polled after it was ready");
+    offer.party().listen(context.waker());
+    match offer.party().outcome() {
+        None => Poll::Pending,
+        Some(_) => Poll::Ready(slot.take().expect("it was just there")),
+    }
+}
+
+fn give_up<T: Send + 'static>(offer: Option<Arc<Offer<T>>>) {
+    if let Some(offer) = offer {
+        if offer.party().abandon() {
+            offer.withdraw();
+        } else {
+            offer.retract();
+        }
+    }
+}
+
+impl<T: Send + 'static> Drop for Sending<'_, T> {
+    fn drop(&mut self) {
+        give_up(self.offer.take());
+    }
+}
+
+impl<T: Send + 'static> Drop for Receiving<'_, T> {
+    fn drop(&mut self) {
+        give_up(self.offer.take());
+    }
+}

@@ -1,0 +1,51 @@
+//! The base events that need no peer: `always` and `never`.
+
+use std::sync::Arc;
+
+use super::node::{Node, Shape, Stake};
+use super::placing::Placing;
+use super::settlement::Settlement;
+
+/// `always(value)`.
+pub(crate) struct Always<T>(pub(crate) T);
+
+impl<T: Clone + Send + Sync> Node<T> for Always<T> {
+    fn shape(&self) -> Shape {
+        Shape::LEAF
+    }
+
+    fn attempt(&self, _: usize, settlement: &mut Settlement) -> Option<T> {
+        settlement.settle();
+        Some(self.0.clone())
+    }
+
+    fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
+        placing.party.commit_alone(placing.leaf);
+        None
+    }
+
+    fn redeem(&self, _: usize, _: Option<Arc<dyn Stake>>) -> T {
+        self.0.clone()
+    }
+}
+
+/// `never()`: no leaf at all.
+pub(crate) struct Never;
+
+impl<T> Node<T> for Never {
+    fn shape(&self) -> Shape {
+        Shape { leaves: 0, ..Shape::LEAF }
+    }
+
+    fn attempt(&self, _: usize, _: &mut Settlement) -> Option<T> {
+        None
+    }
+
+    fn place(&self, _: usize, _: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
+        None
+    }
+
+    fn redeem(&self, _: usize, _: Option<Arc<dyn Stake>>) -> T {
+        unreachable!("an event without leaves never takes effect")
+    }
+}

@@ -1,0 +1,124 @@
+//! First-class events: values that describe a communication, to be combined before anybody synchronises on them.
+
+mod base;
+mod choose;
+mod forcing;
+pub(crate) mod node;
+mod order;
+pub(crate) mod placing;
+mod postponed;
+mod session;
+pub(crate) mod settlement;
+mod synchronise;
+mod wrap;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::asynchronous::Then;
+use choose::{Choose, Preference};
+use node::{Node, Shape};
+use postponed::Postponed;
+
+pub use forcing::GUARD_DEPTH_MAX;
+pub(crate) use order::below as random_below;
+pub use order::seed_choices;
+pub(crate) use synchronise::Advance;
+pub use synchronise::Synchronisation;
+
+/// A communication that may take effect once per synchronisation, and then yields a `T` (the paper's `'a Event`, §2).
+///
+/// An event is a value: it can be stored, cloned (cheaply), wrapped and chosen from, by people who do not know what is
+/// inside. Nothing happens before it is synchronised, by a thread with [`sync`](Event::sync),
+/// [`sync_timeout`](Event::sync_timeout) or [`poll`](Event::poll), or by a task with `.await`. Synchronising twice is
+/// two independent synchronisations.
+///
+/// An event that loses a choice, runs out of time or is dropped leaves nothing behind and loses no value.
+#[must_use = "an event does nothing until it is synchronised"]
+pub struct Event<T> {
+    pub(crate) node: Arc<dyn Node<T>>,
+}
+
+impl<T> Clone for Event<T> {
+    fn clone(&self) -> Self {
+        Event { node: self.node.clone() }
+    }
+}
+
+impl<T> fmt::Debug for Event<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Event").field("shape", &self.node.shape()).finish()
+    }
+}
+
+impl<T> Event<T> {
+    pub(crate) fn of(node: impl Node<T> + 'static) -> Self {
+        Event { node: Arc::new(node) }
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        self.node.shape()
+    }
+}
+
+impl<T: 'static> Event<T> {
+    /// The same event with `action` applied to its value, in the thread or task that synchronises (`wrap`).
+    ///
+    /// The action runs after the commit, when all other branches have been withdrawn and their nacks have fired. If it
+    /// panics the commit stands.
+    pub fn wrap<B: 'static>(&self, action: impl Fn(T) -> B + Send + Sync + 'static) -> Event<B> {
+        Event::of(wrap::Wrap::new(self.clone(), action))
+    }
+
+    /// This event or the other, whichever can take effect; a fair choice (`choose` of two).
+    pub fn or(&self, other: &Event<T>) -> Event<T> {
+        choose([self.clone(), other.clone()])
+    }
+}
+
+impl<T: Send + 'static> Event<T> {
+    /// Takes effect when this event does; its wraps and `then` run in an implicit thread.
+    pub(crate) fn postponed(&self, then: Then<T>) -> Event<()> {
+        Event::of(Postponed { inner: self.clone(), then })
+    }
+}
+
+/// An event that takes effect at once (`alwaysEvt`).
+pub fn always<T: Clone + Send + Sync + 'static>(value: T) -> Event<T> {
+    Event::of(base::Always(value))
+}
+
+/// An event that never takes effect (`never`).
+pub fn never<T: 'static>() -> Event<T> {
+    Event::of(base::Never)
+}
+
+/// An event made anew by `make` for each synchronisation, before anything is tried (`guard`).
+///
+/// If `make` panics the synchronisation is given up: nacks made before fire, nothing stays queued.
+pub fn guard<T: 'static>(make: impl Fn() -> Event<T> + Send + Sync + 'static) -> Event<T> {
+    Event::of(forcing::Guard(make))
+}
+
+/// Like [`guard`], with an event that tells when this one is not wanted any more (`withNack`, Reppy 1999, §4.2.5).
+///
+/// The nack takes effect, from then on and for everybody, when and only when the synchronisation chose a branch
+/// outside of this event or was given up: by a time limit, a drop, or a panic in a guard.
+pub fn with_nack<T: 'static>(make: impl Fn(Event<()>) -> Event<T> + Send + Sync + 'static) -> Event<T> {
+    Event::of(forcing::WithNack(make))
+}
+
+/// Exactly one of the branches takes effect (`choose`).
+///
+/// Of branches that can take effect at once each has the same chance; a choice inside a choice counts as its branches.
+/// Without branches it is [`never`].
+pub fn choose<T: 'static>(branches: impl IntoIterator<Item = Event<T>>) -> Event<T> {
+    Event::of(Choose::new(branches.into_iter().collect(), Preference::Fair))
+}
+
+/// Exactly one of the branches takes effect; of those that can at once, the one named first.
+///
+/// Only a choice between branches that are ready is biased: if all have to wait, the first to become ready is taken.
+pub fn choose_biased<T: 'static>(branches: impl IntoIterator<Item = Event<T>>) -> Event<T> {
+    Event::of(Choose::new(branches.into_iter().collect(), Preference::First))
+}

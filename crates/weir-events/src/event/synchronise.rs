@@ -1,0 +1,174 @@
+//! Synchronising an event: a thread waits, a task awaits.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::Event;
+use super::session::{Session, attempt_unguarded};
+use crate::party::{Party, pool};
+use crate::time::alarm::{self, Alarm};
+
+impl<T: 'static> Event<T> {
+    /// Waits, blocking the thread, until the event takes effect (the paper's `sync`, §2).
+    ///
+    /// # Panics
+    /// If a guard or a wrap of the event panics; see the crate's documentation for what is undone then.
+    pub fn sync(&self) -> T {
+        match synchronise(self, None) {
+            Some(value) => value,
+            None => unreachable!("a wait without a deadline ends with a value"),
+        }
+    }
+
+    /// Like [`Event::sync`], for at most `limit`.
+    ///
+    /// `None` means that nothing took effect: it is as if the event had never been synchronised. A match that races
+    /// with the limit is never lost, it is returned even if the limit has passed meanwhile.
+    pub fn sync_timeout(&self, limit: Duration) -> Option<T> {
+        match Instant::now().checked_add(limit) {
+            Some(deadline) => synchronise(self, Some(deadline)),
+            None => Some(self.sync()),
+        }
+    }
+
+    /// Takes effect now or not at all. Guards run, and nacks fire if nothing took effect.
+    pub fn poll(&self) -> Option<T> {
+        Session::begin(self).attempt()
+    }
+
+    /// A future of one synchronisation of this event, independent of all others; `event.await` makes one too.
+    ///
+    /// Cancellation safe: dropping it before it is ready withdraws every offer and fires every nack. If a peer had
+    /// committed but the future was not polled again, a value that was received goes back to the front of its channel;
+    /// a value that was sent has been sent.
+    pub fn synchronise(&self) -> Synchronisation<T> {
+        Synchronisation { progress: Progress::New(self.clone(), Beginning::Attempt) }
+    }
+}
+
+fn synchronise<T: 'static>(event: &Event<T>, deadline: Option<Instant>) -> Option<T> {
+    let value = attempt_unguarded(event);
+    if value.is_some() {
+        return value;
+    }
+    let mut session = Session::begin(event);
+    if event.shape().guarded {
+        let value = session.attempt();
+        if value.is_some() {
+            return value;
+        }
+    }
+    session.publish(pool::take());
+    while !session.is_committed() {
+        if deadline.is_some_and(|deadline| deadline <= Instant::now()) && session.give_up() {
+            return None;
+        }
+        session.wait(deadline);
+    }
+    Some(session.conclude())
+}
+
+impl<T: 'static> IntoFuture for Event<T> {
+    type Output = T;
+    type IntoFuture = Synchronisation<T>;
+
+    fn into_future(self) -> Synchronisation<T> {
+        Synchronisation { progress: Progress::New(self, Beginning::Attempt) }
+    }
+}
+
+impl<T: 'static> IntoFuture for &Event<T> {
+    type Output = T;
+    type IntoFuture = Synchronisation<T>;
+
+    fn into_future(self) -> Synchronisation<T> {
+        self.synchronise()
+    }
+}
+
+/// One synchronisation by a task, on any executor; see [`Event::synchronise`].
+#[must_use = "a synchronisation begins when it is first polled"]
+pub struct Synchronisation<T: 'static> {
+    progress: Progress<T>,
+}
+
+enum Progress<T: 'static> {
+    New(Event<T>, Beginning),
+    Waiting(Session<T>, Option<Alarm>),
+    Over,
+}
+
+/// How a synchronisation begins.
+enum Beginning {
+    /// Tries everything first, which is cheap, and runs the wraps at once where that succeeds.
+    Attempt,
+    /// Places all offers first, so that whatever takes effect, the wraps run only when it is concluded.
+    Publish,
+}
+
+/// A synchronisation holds no reference into itself.
+impl<T> Unpin for Synchronisation<T> {}
+
+impl<T: 'static> Future for Synchronisation<T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        match self.get_mut().advance(context) {
+            None => Poll::Pending,
+            Some(advance) => Poll::Ready(advance.conclude()),
+        }
+    }
+}
+
+/// A synchronisation of which something took effect.
+pub(crate) enum Advance<T: 'static> {
+    /// At once: wraps have run.
+    Value(T),
+    /// After placing offers: wraps run when it is concluded.
+    Committed(Session<T>),
+}
+
+impl<T: 'static> Advance<T> {
+    /// The value, with all wraps run.
+    pub(crate) fn conclude(self) -> T {
+        match self {
+            Advance::Value(value) => value,
+            Advance::Committed(session) => session.conclude(),
+        }
+    }
+}
+
+impl<T: 'static> Synchronisation<T> {
+    /// One whose wraps never run inside [`Synchronisation::advance`].
+    pub(crate) fn detached(event: Event<T>) -> Self {
+        Synchronisation { progress: Progress::New(event, Beginning::Publish) }
+    }
+
+    /// One poll, up to the commit.
+    pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Option<Advance<T>> {
+        let (mut session, alarm) = match std::mem::replace(&mut self.progress, Progress::Over) {
+            Progress::Waiting(session, alarm) => (session, alarm),
+            Progress::Over => panic!("a synchronisation was polled after it was over"),
+            Progress::New(event, beginning) => {
+                let mut session = Session::begin(&event);
+                if matches!(beginning, Beginning::Attempt)
+                    && let Some(value) = session.attempt()
+                {
+                    return Some(Advance::Value(value));
+                }
+                session.publish(Arc::new(Party::of_task(context.waker())));
+                let alarm = session.alarm().map(|(instant, party, leaf)| alarm::set(instant, party, leaf));
+                (session, alarm)
+            }
+        };
+        session.listen(context.waker());
+        if session.is_committed() {
+            return Some(Advance::Committed(session));
+        }
+        self.progress = Progress::Waiting(session, alarm);
+        None
+    }
+}

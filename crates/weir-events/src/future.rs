@@ -1,0 +1,139 @@
+//! A future as a branch of a choice.
+//!
+//! Words: the *watchers* are the synchronisations that wait for the future; a *fan* wakes them all, whoever polled it
+//! last. (The other way round needs nothing: an event is awaited, so it can be a branch of `tokio::select!`, where it
+//! loses nothing when it loses.)
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use crate::event::Event;
+use crate::event::guard;
+use crate::event::node::{Node, Shape, Stake};
+use crate::event::placing::Placing;
+use crate::event::settlement::Settlement;
+use crate::primitives::Mutex;
+
+/// An event that takes effect, once, when the future is ready; after that it never does again.
+///
+/// The future is polled only while the event is being synchronised, by whoever synchronises. If it loses a choice it
+/// stays as far as it is, and so does its result if it was ready at the same moment: the next synchronisation goes on
+/// from there. It is dropped with the event. For a new future each time, see [`from_future_with`].
+pub fn from_future<F>(future: F) -> Event<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let state = State::Running(Box::pin(future));
+    Event::of(FutureLeaf { state: Mutex::new(state), fan: Arc::new(Fan { watchers: Mutex::new(Vec::new()) }) })
+}
+
+/// An event that runs a new future for each synchronisation, and drops it when the choice is lost.
+pub fn from_future_with<F>(make: impl Fn() -> F + Send + Sync + 'static) -> Event<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    guard(move || from_future(make()))
+}
+
+struct FutureLeaf<T> {
+    state: Mutex<State<T>>,
+    fan: Arc<Fan>,
+}
+
+enum State<T> {
+    Running(Pin<Box<dyn Future<Output = T> + Send>>),
+    Ready(T),
+    Over,
+}
+
+struct Fan {
+    watchers: Mutex<Vec<Waker>>,
+}
+
+impl Wake for Fan {
+    fn wake(self: Arc<Self>) {
+        let watchers = std::mem::take(&mut *self.watchers.lock());
+        watchers.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Fan {
+    fn watch(&self, waker: Waker) {
+        let mut watchers = self.watchers.lock();
+        if !watchers.iter().any(|known| known.will_wake(&waker)) {
+            watchers.push(waker);
+        }
+    }
+}
+
+impl<T: Send + 'static> FutureLeaf<T> {
+    /// Polls the future; whether its result is there.
+    fn advance(&self) -> bool {
+        // The future is foreign code, so it must not run under a lock that others wait for.
+        let state = std::mem::replace(&mut *self.state.lock(), State::Over);
+        let State::Running(mut future) = state else {
+            let is_ready = matches!(state, State::Ready(_));
+            self.keep(state);
+            return is_ready;
+        };
+        let waker = Waker::from(self.fan.clone());
+        let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+        let is_ready = polled.is_ready();
+        self.keep(match polled {
+            Poll::Ready(value) => State::Ready(value),
+            Poll::Pending => State::Running(future),
+        });
+        is_ready
+    }
+
+    fn keep(&self, state: State<T>) {
+        if !matches!(state, State::Over) {
+            *self.state.lock() = state;
+        }
+    }
+
+    fn take(&self) -> Option<T> {
+        let mut state = self.state.lock();
+        match std::mem::replace(&mut *state, State::Over) {
+            State::Ready(value) => Some(value),
+            other => {
+                *state = other;
+                None
+            }
+        }
+    }
+}
+
+impl<T: Send + 'static> Node<T> for FutureLeaf<T> {
+    fn shape(&self) -> Shape {
+        Shape { acts: true, ..Shape::LEAF }
+    }
+
+    fn attempt(&self, _: usize, settlement: &mut Settlement) -> Option<T> {
+        self.advance();
+        let value = self.take()?;
+        settlement.settle();
+        Some(value)
+    }
+
+    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
+        placing.look_again();
+        self.look(leaf, placing);
+        None
+    }
+
+    fn redeem(&self, _: usize, _: Option<Arc<dyn Stake>>) -> T {
+        self.take().expect("the leaf was committed because the result was there")
+    }
+
+    fn look(&self, _: usize, placing: &mut Placing<'_>) {
+        self.fan.watch(Waker::from(placing.party.clone()));
+        if self.advance() {
+            placing.party.commit_alone(placing.leaf);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A first-come queue from which any entry can be removed in constant time by its ticket.
+//!
+//! Words: an *entry* waits at a *place* (an index into a slab); its *ticket* is the place together with a stamp that
+//! no other entry of this queue ever gets, so a ticket that was already served is recognised.
+//!
+//! Waiting offers are queued here: most leave at the front, those that lost their choice leave from anywhere.
+
+/// Where an entry waits, and which entry it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    place: usize,
+    stamp: u64,
+}
+
+/// The entries in order of arrival: a doubly linked list inside a slab.
+pub(crate) struct Queue<E> {
+    slots: Vec<Slot<E>>,
+    head: usize,
+    tail: usize,
+    free: usize,
+    len: usize,
+    stamps: u64,
+}
+
+struct Slot<E> {
+    entry: Option<E>,
+    stamp: u64,
+    previous: usize,
+    next: usize,
+}
+
+/// No place.
+const NONE: usize = usize::MAX;
+
+/// A queue that has become empty gives its memory back if it once held more than this many entries.
+const KEPT_PLACES_MAX: usize = 256;
+
+impl<E> Queue<E> {
+    pub(crate) const fn new() -> Self {
+        Queue { slots: Vec::new(), head: NONE, tail: NONE, free: NONE, len: 0, stamps: 0 }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Appends an entry.
+    pub(crate) fn push(&mut self, entry: E) -> Ticket {
+        self.stamps += 1;
+        let slot = Slot { entry: Some(entry), stamp: self.stamps, previous: self.tail, next: NONE };
+        let place = self.store(slot);
+        match self.tail {
+            NONE => self.head = place,
+            tail => self.slots[tail].next = place,
+        }
+        self.tail = place;
+        self.len += 1;
+        Ticket { place, stamp: self.stamps }
+    }
+
+    fn store(&mut self, slot: Slot<E>) -> usize {
+        if self.free == NONE {
+            self.slots.push(slot);
+            return self.slots.len() - 1;
+        }
+        let place = self.free;
+        self.free = self.slots[place].next;
+        self.slots[place] = slot;
+        place
+    }
+
+    /// The first entry's ticket.
+    pub(crate) fn first(&self) -> Option<Ticket> {
+        self.ticket(self.head)
+    }
+
+    /// The ticket behind this one, which must still be queued.
+    pub(crate) fn after(&self, ticket: Ticket) -> Option<Ticket> {
+        self.ticket(self.slots[ticket.place].next)
+    }
+
+    fn ticket(&self, place: usize) -> Option<Ticket> {
+        self.slots.get(place).map(|slot| Ticket { place, stamp: slot.stamp })
+    }
+
+    /// The entry of a ticket, if it is still queued.
+    pub(crate) fn get(&self, ticket: Ticket) -> Option<&E> {
+        self.slots.get(ticket.place).filter(|slot| slot.stamp == ticket.stamp)?.entry.as_ref()
+    }
+
+    /// Takes the entry of a ticket out, if it is still queued.
+    pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<E> {
+        let slot = self.slots.get_mut(ticket.place).filter(|slot| slot.stamp == ticket.stamp)?;
+        let entry = slot.entry.take()?;
+        let (previous, next) = (slot.previous, slot.next);
+        slot.next = self.free;
+        self.free = ticket.place;
+        self.unlink(previous, next);
+        Some(entry)
+    }
+
+    fn unlink(&mut self, previous: usize, next: usize) {
+        match previous {
+            NONE => self.head = next,
+            place => self.slots[place].next = next,
+        }
+        match next {
+            NONE => self.tail = previous,
+            place => self.slots[place].previous = previous,
+        }
+        self.len -= 1;
+        if self.len == 0 && self.slots.len() > KEPT_PLACES_MAX {
+            self.slots = Vec::new();
+            self.free = NONE;
+        }
+    }
+
+    /// Takes the first entry out.
+    pub(crate) fn pop(&mut self) -> Option<E> {
+        self.remove(self.first()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_leave_in_order_of_arrival() {
+        let mut queue = Queue::new();
+        for n in 0..5 {
+            queue.push(n);
+        }
+        assert_eq!(std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn an_entry_leaves_from_the_middle_and_only_once() {
+        let mut queue = Queue::new();
+        let tickets: Vec<_> = (0..5).map(|n| queue.push(n)).collect();
+        assert_eq!(queue.remove(tickets[2]), Some(2));
+        assert_eq!(queue.remove(tickets[2]), None);
+        assert_eq!(std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>(), [0, 1, 3, 4]);
+    }
+
+    #[test]
+    fn a_ticket_of_a_place_that_was_given_to_another_is_recognised() {
+        let mut queue = Queue::new();
+        let old = queue.push('a');
+        queue.pop();
+        let new = queue.push('b');
+        assert_eq!((queue.remove(old), queue.get(new)), (None, Some(&'b')));
+    }
+
+    #[test]
+    fn memory_of_a_long_queue_is_given_back() {
+        let mut queue = Queue::new();
+        let tickets: Vec<_> = (0..1000).map(|n| queue.push(n)).collect();
+        for ticket in tickets.into_iter().rev() {
+            queue.remove(ticket);
+        }
+        assert!(queue.is_empty() && queue.slots.capacity() == 0);
+    }
+}

@@ -1,0 +1,28 @@
+//! What the tests share: waiting without sleeping, and tasks on one thread.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+/// Long enough that a test that gets there has failed.
+pub(crate) const TOO_LONG: Duration = Duration::from_secs(20);
+
+/// Gives the core away until the condition holds.
+pub(crate) fn until(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < TOO_LONG, "waited too long");
+        std::thread::yield_now();
+    }
+}
+
+/// Runs tasks on this thread alone.
+pub(crate) fn on_one_thread<T>(tasks: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(tokio::task::LocalSet::new().run_until(tasks))
+}
+
+/// How many threads this process has (Linux).
+pub(crate) fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").unwrap().count()
+}

@@ -1,0 +1,261 @@
+//! The commit protocol under the loom model checker, for two and three parties, with faults that the model must find.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p weir-events --release --test model`
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+use loom::thread;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use weir_events::{Channel, Closed, Event, Mutant, Parcel, TryReceiveError, activate, choose, choose_biased};
+
+/// One model at a time: which fault is on is one value for the process.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// Runs every interleaving with at most `preemptions` forced switches; true if none failed.
+fn holds(mutant: Mutant, preemptions: usize, model: fn()) -> bool {
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    activate(mutant);
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 20_000;
+    let result = catch_unwind(AssertUnwindSafe(|| builder.check(model)));
+    activate(Mutant::None);
+    result.is_ok()
+}
+
+/// A biased choice: the model explores schedules, not random numbers.
+fn swap(first: &Channel<u8>, second: &Channel<u8>, own: u8) -> Event<Result<Option<u8>, Closed>> {
+    choose_biased([
+        first.send(own).wrap(|sent| sent.map(|()| None)),
+        second.receive().wrap(|received| received.map(Some)),
+    ])
+}
+
+/// Two threads, each offering to send and to receive on one channel.
+fn symmetric_pair() {
+    let channel = Channel::rendezvous();
+    let other = channel.clone();
+    let there = thread::spawn(move || swap(&other, &other, 1).sync().unwrap());
+    let here = swap(&channel, &channel, 2).sync().unwrap();
+    let pair = (here, there.join().unwrap());
+    assert!(pair == (Some(1), None) || pair == (None, Some(2)), "{pair:?}");
+    assert!(channel.is_empty() && channel.receivers_len() == 0);
+}
+
+/// Two threads that offer on two channels in opposite order, so that both are published when they meet.
+fn crossed_pair() {
+    let (a, b) = (Channel::rendezvous(), Channel::rendezvous());
+    let (x, y) = (a.clone(), b.clone());
+    let there = thread::spawn(move || swap(&x, &y, 1).sync().unwrap());
+    let here = swap(&b, &a, 2).sync().unwrap();
+    let pair = (here, there.join().unwrap());
+    assert!(pair == (Some(1), None) || pair == (None, Some(2)), "{pair:?}");
+    assert!(a.is_empty() && b.is_empty() && a.receivers_len() + b.receivers_len() == 0);
+}
+
+/// One sender between two receivers that choose between two channels: one gets it, the other a second value.
+fn three_parties() {
+    let (a, b) = (Channel::rendezvous(), Channel::rendezvous());
+    let receivers: Vec<_> = (0..2)
+        .map(|_| {
+            let (a, b) = (a.clone(), b.clone());
+            thread::spawn(move || choose_biased([a.receive(), b.receive()]).sync().unwrap())
+        })
+        .collect();
+    a.send(1).sync().unwrap();
+    b.send(2).sync().unwrap();
+    let sum: u8 = receivers.into_iter().map(|receiver| receiver.join().unwrap()).sum();
+    assert_eq!(sum, 3);
+    assert!(a.receivers_len() + b.receivers_len() == 0);
+}
+
+/// Two senders compete for one receiver's choice; a value is received exactly once and the loser keeps its own.
+fn one_choice_two_peers() {
+    let (a, b) = (Channel::rendezvous(), Channel::rendezvous());
+    let senders: Vec<_> = [(&a, 1), (&b, 2)]
+        .into_iter()
+        .map(|(channel, value): (&Channel<u8>, u8)| {
+            let (channel, parcel) = (channel.clone(), Parcel::new(value));
+            thread::spawn(move || {
+                let sent = channel.send_parcel(&parcel).sync();
+                (sent, parcel.take())
+            })
+        })
+        .collect();
+    let received = choose_biased([a.receive(), b.receive()]).sync().unwrap();
+    a.close();
+    b.close();
+    let kept: Vec<_> = senders.into_iter().map(|sender| sender.join().unwrap()).collect();
+    let expected = |own| if own == received { (Ok(()), None) } else { (Err(Closed), Some(own)) };
+    assert_eq!(kept, [expected(1), expected(2)]);
+}
+
+/// A receiver gives up while a sender sends: either it has the value, or the sender still does.
+fn giving_up() {
+    let channel = Channel::rendezvous();
+    let (sender, parcel) = (channel.clone(), Parcel::new(5u8));
+    let kept = parcel.clone();
+    let sending = thread::spawn(move || sender.send_parcel(&kept).poll());
+    let received = channel.receive().sync_timeout(std::time::Duration::ZERO);
+    let sent = sending.join().unwrap();
+    assert_eq!(received.is_some(), sent.is_some());
+    assert_eq!(parcel.take().is_some(), received.is_none());
+}
+
+/// A sender gives up while a receiver looks: the value is in one place.
+fn giving_up_to_send() {
+    let channel = Channel::rendezvous();
+    let (receiver, parcel) = (channel.clone(), Parcel::new(5u8));
+    let receiving = thread::spawn(move || receiver.try_receive().is_ok());
+    let sent = channel.send_parcel(&parcel).sync_timeout(std::time::Duration::ZERO).is_some();
+    assert_eq!((sent, parcel.take().is_some()), (receiving.join().unwrap(), !sent));
+}
+
+/// A task is dropped while a peer sends to it: the value is with the next receiver, or was never sent.
+fn dropping() {
+    let channel = Channel::rendezvous();
+    let mut future = channel.receive().synchronise();
+    let polled = std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
+    assert_eq!(polled, Poll::Pending);
+    let sender = channel.clone();
+    let sending = thread::spawn(move || sender.try_send(5u8).is_ok());
+    drop(future);
+    let sent = sending.join().unwrap();
+    let expected = if sent { Ok(5) } else { Err(TryReceiveError::Empty) };
+    assert_eq!(channel.try_receive(), expected);
+}
+
+/// A full channel: the receiver refills the buffer from a sender that is publishing another choice at that moment.
+fn refilling() {
+    let (full, other) = (Channel::bounded(1), Channel::<u8>::rendezvous());
+    full.try_send(1).unwrap();
+    let (sender, idle) = (full.clone(), other.clone());
+    let sending = thread::spawn(move || {
+        choose_biased([idle.receive().wrap(drop), sender.send(2).wrap(drop)]).sync();
+    });
+    assert_eq!(full.receive().sync(), Ok(1));
+    assert_eq!(full.receive().sync(), Ok(2));
+    sending.join().unwrap();
+    assert_eq!(other.receivers_len(), 0);
+}
+
+/// A value that comes between the attempt of a receiver and its offer is found.
+fn coming_in_between() {
+    let channel = Channel::rendezvous();
+    let sender = channel.clone();
+    let sending = thread::spawn(move || sender.send_and_go(5u8));
+    let mut future = channel.receive().synchronise();
+    let mut poll = || std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
+    let mut received = poll();
+    sending.join().unwrap();
+    if received.is_pending() {
+        received = poll();
+    }
+    drop(future);
+    assert_eq!(received, Poll::Ready(Ok(5)));
+}
+
+/// Closing wakes whoever waits, whenever it comes.
+fn closing() {
+    let channel = Channel::<u8>::rendezvous();
+    let receiver = channel.clone();
+    let receiving = thread::spawn(move || choose([receiver.receive()]).sync());
+    channel.close();
+    assert_eq!(receiving.join().unwrap(), Err(Closed));
+}
+
+#[test]
+fn two_symmetric_parties_always_pair() {
+    assert!(holds(Mutant::None, 5, symmetric_pair));
+}
+
+#[test]
+fn two_parties_that_offer_in_opposite_order_always_pair() {
+    assert!(holds(Mutant::None, 5, crossed_pair));
+}
+
+#[test]
+fn three_parties_lose_nothing() {
+    assert!(holds(Mutant::None, 4, three_parties));
+}
+
+#[test]
+fn of_two_peers_exactly_one_is_taken() {
+    assert!(holds(Mutant::None, 4, one_choice_two_peers));
+}
+
+#[test]
+fn giving_up_loses_no_match() {
+    assert!(holds(Mutant::None, 5, giving_up));
+}
+
+#[test]
+fn giving_up_to_send_keeps_the_value() {
+    assert!(holds(Mutant::None, 5, giving_up_to_send));
+}
+
+#[test]
+fn dropping_loses_no_value() {
+    assert!(holds(Mutant::None, 5, dropping));
+}
+
+#[test]
+fn a_buffer_is_refilled_from_whoever_waits() {
+    assert!(holds(Mutant::None, 4, refilling));
+}
+
+#[test]
+fn a_value_that_comes_in_between_is_found() {
+    assert!(holds(Mutant::None, 5, coming_in_between));
+}
+
+#[test]
+fn closing_wakes_whoever_waits() {
+    assert!(holds(Mutant::None, 5, closing));
+}
+
+/// The models that must fail under each fault: at least one of them.
+#[test]
+fn every_mutant_is_caught() {
+    let cases: [(Mutant, fn()); 8] = [
+        (Mutant::CommitWithoutCompare, one_choice_two_peers),
+        (Mutant::SeekWithoutClaim, taken_while_seeking),
+        (Mutant::PairWithItself, symmetric_pair),
+        (Mutant::NobodyGivesWay, crossed_pair),
+        (Mutant::ForgetToWake, symmetric_pair),
+        (Mutant::PublishWithoutLooking, coming_in_between),
+        (Mutant::TakeValueBeforeCommit, giving_up_to_send),
+        (Mutant::DropWithoutReturn, dropping),
+    ];
+    for (mutant, model) in cases {
+        assert!(!holds(mutant, 3, model), "{mutant:?} was not found");
+    }
+}
+
+/// A party is taken by one peer while it seizes another.
+fn taken_while_seeking() {
+    let (a, b) = (Channel::rendezvous(), Channel::rendezvous());
+    let parcel = Parcel::new(2u8);
+    let offering = {
+        let (b, parcel) = (b.clone(), parcel.clone());
+        thread::spawn(move || b.send_parcel(&parcel).sync())
+    };
+    let taking = {
+        let a = a.clone();
+        thread::spawn(move || a.try_receive().ok())
+    };
+    let chosen = choose_biased([a.send(1u8).wrap(|_| None), b.receive().wrap(|value| value.ok())]).sync();
+    b.close();
+    let (offered, taken) = (offering.join().unwrap(), taking.join().unwrap());
+    match chosen {
+        None => assert_eq!((taken, offered, parcel.take()), (Some(1), Err(Closed), Some(2))),
+        Some(value) => assert_eq!((value, taken, offered, parcel.take()), (2, None, Ok(()), None)),
+    }
+}
+
+#[test]
+fn a_third_party_never_breaks_a_pair() {
+    assert!(holds(Mutant::None, 4, taken_while_seeking));
+}

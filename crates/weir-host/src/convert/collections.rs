@@ -1,0 +1,173 @@
+//! Collections: lists, maps, options, results and tuples, element by element.
+
+use std::collections::BTreeMap;
+use std::hash::Hash;
+
+use indexmap::IndexMap;
+
+use crate::convert::{Parts, mismatch};
+use crate::{Failure, HostType, Type, TypeDefinition, Value};
+
+pub(super) fn list_from_value<T: HostType>(value: Value) -> Result<Vec<T>, Failure> {
+    let Value::List(elements) = value else { return Err(mismatch(&T::list_type(), &value)) };
+    let mut parts = Parts::new(elements);
+    (0..parts.len())
+        .map(|index| parts.next().map_err(|failure| within(&format!("element {index}"), &failure)))
+        .collect()
+}
+
+pub(super) fn list_into_value<T: HostType>(list: Vec<T>) -> Result<Value, Failure> {
+    list.into_iter().map(T::into_value).collect::<Result<Vec<_>, _>>().map(Value::list)
+}
+
+#[cold]
+fn within(place: &str, failure: &Failure) -> Failure {
+    Failure::new(failure.kind, format!("{place}: {}", failure.message))
+}
+
+/// A list; of `u8`, `Bytes`.
+impl<T: HostType> HostType for Vec<T> {
+    fn ty() -> Type {
+        T::list_type()
+    }
+
+    fn define(definitions: &mut Vec<TypeDefinition>) {
+        T::define(definitions);
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        T::list_from_value(value)
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        T::list_into_value(self)
+    }
+}
+
+impl<T: HostType> HostType for Option<T> {
+    fn ty() -> Type {
+        Type::option(T::ty())
+    }
+
+    fn define(definitions: &mut Vec<TypeDefinition>) {
+        T::define(definitions);
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        match value {
+            Value::Variant(Value::NONE, None) => Ok(None),
+            Value::Variant(Value::SOME, Some(payload)) => Parts::new(payload).next().map(Some),
+            other => Err(mismatch(&Self::ty(), &other)),
+        }
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        match self {
+            None => Ok(Value::none()),
+            Some(value) => value.into_value().map(Value::some),
+        }
+    }
+}
+
+impl<T: HostType, E: HostType> HostType for Result<T, E> {
+    fn ty() -> Type {
+        Type::result(T::ty(), E::ty())
+    }
+
+    fn define(definitions: &mut Vec<TypeDefinition>) {
+        T::define(definitions);
+        E::define(definitions);
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        match value {
+            Value::Variant(Value::OK, Some(payload)) => Parts::new(payload).next().map(Ok),
+            Value::Variant(Value::ERR, Some(payload)) => Parts::new(payload).next().map(Err),
+            other => Err(mismatch(&Self::ty(), &other)),
+        }
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        match self {
+            Ok(value) => value.into_value().map(Value::ok),
+            Err(error) => error.into_value().map(Value::err),
+        }
+    }
+}
+
+fn map_from_value<K: HostType, V: HostType, M: FromIterator<(K, V)>>(value: Value) -> Result<M, Failure> {
+    let Value::Map(entries) = value else { return Err(mismatch(&Type::map(K::ty(), V::ty()), &value)) };
+    let entry = |(key, value): (&Value, &Value)| {
+        let place = |failure: Failure| within(&format!("entry {key}"), &failure);
+        Ok((K::from_value(key.clone()).map_err(place)?, V::from_value(value.clone()).map_err(place)?))
+    };
+    entries.iter().map(entry).collect()
+}
+
+fn map_into_value<K: HostType, V: HostType>(map: impl IntoIterator<Item = (K, V)>) -> Result<Value, Failure> {
+    let entry = |(key, value): (K, V)| Ok((key.into_value()?, value.into_value()?));
+    let entries: IndexMap<Value, Value> = map.into_iter().map(entry).collect::<Result<_, Failure>>()?;
+    Ok(Value::Map(entries.into()))
+}
+
+/// The maps of Rust; both keep an order that is the same in every run.
+macro_rules! maps {
+    ($($map:ident where K: $($bound:ident)+;)*) => {$(
+        impl<K: HostType $(+ $bound)+, V: HostType> HostType for $map<K, V> {
+            fn ty() -> Type {
+                Type::map(K::ty(), V::ty())
+            }
+
+            fn define(definitions: &mut Vec<TypeDefinition>) {
+                K::define(definitions);
+                V::define(definitions);
+            }
+
+            fn from_value(value: Value) -> Result<Self, Failure> {
+                map_from_value(value)
+            }
+
+            fn into_value(self) -> Result<Value, Failure> {
+                map_into_value(self)
+            }
+        }
+    )*};
+}
+
+maps! {
+    IndexMap where K: Hash Eq;
+    BTreeMap where K: Ord;
+}
+
+/// Tuples of two to four.
+macro_rules! tuples {
+    ($($($element:ident)+;)*) => {$(
+        impl<$($element: HostType),+> HostType for ($($element,)+) {
+            fn ty() -> Type {
+                Type::tuple(vec![$($element::ty()),+])
+            }
+
+            fn define(definitions: &mut Vec<TypeDefinition>) {
+                $($element::define(definitions);)+
+            }
+
+            fn from_value(value: Value) -> Result<Self, Failure> {
+                let Value::Record(elements) = value else { return Err(mismatch(&Self::ty(), &value)) };
+                let mut parts = Parts::new(elements);
+                Ok(($(parts.next::<$element>()?,)+))
+            }
+
+            #[expect(non_snake_case, reason = "each element is named by its type parameter")]
+            fn into_value(self) -> Result<Value, Failure> {
+                let ($($element,)+) = self;
+                Ok(Value::Record([$($element.into_value()?),+].into()))
+            }
+        }
+    )*};
+}
+
+tuples! {
+    A B;
+    A B C;
+    A B C D;
+}

@@ -1,0 +1,112 @@
+//! Measures: sizes, spans and points of time.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::convert::mismatch;
+use crate::{Failure, HostType, Type, Value};
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Size(pub u64);
+
+impl Size {
+    /// As many times 1,024 bytes.
+    #[must_use]
+    pub const fn kb(count: u64) -> Size {
+        Size(count << 10)
+    }
+
+    /// As many times 1,024 kb.
+    #[must_use]
+    pub const fn mb(count: u64) -> Size {
+        Size(count << 20)
+    }
+
+    /// As many times 1,024 mb.
+    #[must_use]
+    pub const fn gb(count: u64) -> Size {
+        Size(count << 30)
+    }
+
+    /// The number of bytes as one of memory; more than the machine can address is the most that it can.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Value::Size(self.0).fmt(f)
+    }
+}
+
+impl HostType for Size {
+    fn ty() -> Type {
+        Type::Size
+    }
+
+    #[inline]
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        Self::copied(&value).ok_or_else(|| mismatch(&Type::Size, &value))
+    }
+
+    #[inline]
+    fn into_value(self) -> Result<Value, Failure> {
+        Ok(Value::Size(self.0))
+    }
+
+    #[inline]
+    fn copied(value: &Value) -> Option<Self> {
+        if let Value::Size(bytes) = value { Some(Size(*bytes)) } else { None }
+    }
+}
+
+/// Weir's durations may be negative; Rust's may not.
+impl HostType for Duration {
+    fn ty() -> Type {
+        Type::Duration
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        match value {
+            Value::Duration(nanos) => u64::try_from(nanos)
+                .map(Duration::from_nanos)
+                .map_err(|_| Failure::argument(format!("must not be negative, but is {value}"))),
+            other => Err(mismatch(&Type::Duration, &other)),
+        }
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        i64::try_from(self.as_nanos())
+            .map(Value::Duration)
+            .map_err(|_| Failure::arithmetic(format!("{self:?} is above 292 years, the longest Duration")))
+    }
+
+    #[inline]
+    fn copied(value: &Value) -> Option<Self> {
+        if let Value::Duration(nanos) = value { u64::try_from(*nanos).ok().map(Duration::from_nanos) } else { None }
+    }
+}
+
+impl HostType for SystemTime {
+    fn ty() -> Type {
+        Type::Time
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        let Value::Time(nanos) = value else { return Err(mismatch(&Type::Time, &value)) };
+        let distance = Duration::from_nanos(nanos.unsigned_abs());
+        let time = if nanos < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) };
+        time.ok_or_else(|| Failure::argument(format!("must be a time that this machine knows, not {value}")))
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        let nanos = match self.duration_since(UNIX_EPOCH) {
+            Ok(after) => i64::try_from(after.as_nanos()),
+            Err(before) => i64::try_from(before.duration().as_nanos()).map(|nanos| -nanos),
+        };
+        nanos.map(Value::Time).map_err(|_| Failure::arithmetic("a time outside the years 1678 to 2262"))
+    }
+}

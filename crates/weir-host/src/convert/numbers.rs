@@ -1,0 +1,159 @@
+//! Numbers: every integer of Rust is an `Int`, checked against its range on the way in and out.
+
+use crate::convert::mismatch;
+use crate::{Bytes, Failure, HostType, Type, Value};
+
+impl HostType for i64 {
+    fn ty() -> Type {
+        Type::Int
+    }
+
+    #[inline]
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        Self::copied(&value).ok_or_else(|| mismatch(&Type::Int, &value))
+    }
+
+    #[inline]
+    fn into_value(self) -> Result<Value, Failure> {
+        Ok(Value::Int(self))
+    }
+
+    #[inline]
+    fn copied(value: &Value) -> Option<Self> {
+        Self::in_place(value).copied()
+    }
+
+    #[inline]
+    fn in_place(value: &Value) -> Option<&Self> {
+        if let Value::Int(value) = value { Some(value) } else { None }
+    }
+
+    #[inline]
+    fn in_place_mut(value: &mut Value) -> Option<&mut Self> {
+        if let Value::Int(value) = value { Some(value) } else { None }
+    }
+}
+
+/// The integers other than `i64`; what else one of them needs follows in braces.
+macro_rules! integers {
+    ($($rust:ident { $($more:item)* })*) => {$(
+        impl HostType for $rust {
+            fn ty() -> Type {
+                Type::Int
+            }
+
+            #[inline]
+            fn from_value(value: Value) -> Result<Self, Failure> {
+                Self::copied(&value).ok_or_else(|| outside(&value, &$rust::MIN, &$rust::MAX))
+            }
+
+            #[inline]
+            fn into_value(self) -> Result<Value, Failure> {
+                i64::try_from(self).map(Value::Int).map_err(|_| too_large(&self))
+            }
+
+            #[inline]
+            fn copied(value: &Value) -> Option<Self> {
+                if let Value::Int(value) = value { $rust::try_from(*value).ok() } else { None }
+            }
+
+            $($more)*
+        }
+    )*};
+}
+
+integers! {
+    i8 {}
+    i16 {}
+    i32 {}
+    isize {}
+    u8 {
+        // Bytes are what everybody means by a `Vec<u8>` or a `&[u8]`.
+        fn list_type() -> Type {
+            Type::Bytes
+        }
+
+        fn list_from_value(value: Value) -> Result<Vec<u8>, Failure> {
+            Bytes::from_value(value).map(Vec::from)
+        }
+
+        fn list_into_value(list: Vec<u8>) -> Result<Value, Failure> {
+            Ok(Value::bytes(list))
+        }
+
+        #[inline]
+        fn list_in_place(value: &Value) -> Option<&[u8]> {
+            Bytes::in_place(value).map(|bytes| &**bytes)
+        }
+    }
+    u16 {}
+    u32 {}
+    u64 {}
+    usize {}
+}
+
+#[cold]
+fn outside(value: &Value, min: &dyn std::fmt::Display, max: &dyn std::fmt::Display) -> Failure {
+    match value {
+        Value::Int(value) => Failure::argument(format!("must be {min} to {max}, not {value}")),
+        other => mismatch(&Type::Int, other),
+    }
+}
+
+#[cold]
+fn too_large(value: &dyn std::fmt::Display) -> Failure {
+    Failure::arithmetic(format!("{value} is above {}, the largest Int", i64::MAX))
+}
+
+impl HostType for f64 {
+    fn ty() -> Type {
+        Type::Float
+    }
+
+    #[inline]
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        Self::copied(&value).ok_or_else(|| mismatch(&Type::Float, &value))
+    }
+
+    #[inline]
+    fn into_value(self) -> Result<Value, Failure> {
+        Ok(Value::Float(self))
+    }
+
+    #[inline]
+    fn copied(value: &Value) -> Option<Self> {
+        Self::in_place(value).copied()
+    }
+
+    #[inline]
+    fn in_place(value: &Value) -> Option<&Self> {
+        if let Value::Float(value) = value { Some(value) } else { None }
+    }
+
+    #[inline]
+    fn in_place_mut(value: &mut Value) -> Option<&mut Self> {
+        if let Value::Float(value) = value { Some(value) } else { None }
+    }
+}
+
+/// Rounded to the nearest; a finite number that an `f32` can only hold as infinity is refused.
+impl HostType for f32 {
+    fn ty() -> Type {
+        Type::Float
+    }
+
+    #[inline]
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        let wide = f64::from_value(value)?;
+        let narrow = wide as f32;
+        if wide.is_finite() && narrow.is_infinite() {
+            return Err(Failure::argument(format!("must be {:?} to {:?}, not {wide:?}", f32::MIN, f32::MAX)));
+        }
+        Ok(narrow)
+    }
+
+    #[inline]
+    fn into_value(self) -> Result<Value, Failure> {
+        Ok(Value::Float(f64::from(self)))
+    }
+}

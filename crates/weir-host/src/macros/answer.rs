@@ -1,0 +1,125 @@
+//! Answers: from what a function returned to the [`Outcome`] of its call.
+//!
+//! The error of a function is carried over as precisely as its Rust type allows: as its own type in Weir where it has
+//! one, else as a `Failure` made of the error and its sources, else of its `Display`. The three traits below are told
+//! apart by how often `&&&Tag` has to be dereferenced until one applies (autoref specialisation).
+
+use std::error::Error;
+use std::fmt::Display;
+use std::marker::PhantomData;
+
+use crate::{Failure, HostType, Outcome, Type, TypeDefinition, Value};
+
+/// The value of a function that did not fail.
+#[inline]
+pub fn answer<T: HostType>(value: T) -> Outcome {
+    match value.into_value() {
+        Ok(value) => Outcome::Value(value),
+        Err(failure) => Outcome::Fault(Box::new(failure)),
+    }
+}
+
+/// A `Result` by whichever name its alias has.
+#[diagnostic::on_unimplemented(message = "`{Self}` is not the `Result` of the standard library")]
+pub trait Fallible {
+    /// The type of `Ok`.
+    type Ok;
+    /// The type of `Err`.
+    type Err;
+    /// The `Result` under its own name.
+    ///
+    /// # Errors
+    /// Its own.
+    fn result(self) -> Result<Self::Ok, Self::Err>;
+}
+
+impl<T, E> Fallible for Result<T, E> {
+    type Ok = T;
+    type Err = E;
+
+    #[inline]
+    fn result(self) -> Result<T, E> {
+        self
+    }
+}
+
+/// Stands for the error type `E`.
+pub struct Tag<E>(PhantomData<fn() -> E>);
+
+impl<E> Tag<E> {
+    /// The tag of `E`.
+    #[must_use]
+    pub const fn new() -> Self {
+        Tag(PhantomData)
+    }
+}
+
+impl<E> Default for Tag<E> {
+    fn default() -> Self {
+        Tag::new()
+    }
+}
+
+/// Errors that have a type in Weir.
+pub trait FailsTyped<E> {
+    /// The type of the failure.
+    fn failure_type(&self) -> Type;
+    /// The definitions that it needs.
+    fn failure_define(&self, definitions: &mut Vec<TypeDefinition>);
+    /// The answer.
+    fn failure(&self, error: E) -> Outcome;
+}
+
+impl<E: HostType> FailsTyped<E> for &&Tag<E> {
+    fn failure_type(&self) -> Type {
+        E::ty()
+    }
+
+    fn failure_define(&self, definitions: &mut Vec<TypeDefinition>) {
+        E::define(definitions);
+    }
+
+    fn failure(&self, error: E) -> Outcome {
+        match error.into_value() {
+            Ok(value) => Outcome::Error(value),
+            Err(failure) => Outcome::Fault(Box::new(failure)),
+        }
+    }
+}
+
+/// Errors of Rust without a type in Weir.
+pub trait FailsWithError<E> {
+    /// The type of the failure.
+    fn failure_type(&self) -> Type {
+        Type::Failure
+    }
+    /// The definitions that it needs: none.
+    fn failure_define(&self, _definitions: &mut Vec<TypeDefinition>) {}
+    /// The answer.
+    fn failure(&self, error: E) -> Outcome;
+}
+
+impl<E: Error> FailsWithError<E> for &Tag<E> {
+    fn failure(&self, error: E) -> Outcome {
+        Outcome::Error(Value::Failure(Box::new(Failure::from(error))))
+    }
+}
+
+/// Errors that can only be shown, such as `Box<dyn Error>`.
+pub trait FailsDisplayed<E> {
+    /// The type of the failure.
+    fn failure_type(&self) -> Type {
+        Type::Failure
+    }
+    /// The definitions that it needs: none.
+    fn failure_define(&self, _definitions: &mut Vec<TypeDefinition>) {}
+    /// The answer.
+    fn failure(&self, error: E) -> Outcome;
+}
+
+impl<E: Display> FailsDisplayed<E> for Tag<E> {
+    fn failure(&self, error: E) -> Outcome {
+        // `{:#}` is how errors that keep their sources show them all.
+        Outcome::Error(Value::Failure(Box::new(Failure::function(format!("{error:#}")))))
+    }
+}

@@ -1,0 +1,117 @@
+//! A frame of a few slots, in which one function is called.
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use std::task::{Context, Poll, Waker};
+
+use weir_host::{Argument, Call, Code, Environment, Function, HostType, Outcome, Pending, Settled, Shared, Value};
+
+/// Where calls are made from.
+#[derive(Default)]
+pub(crate) struct Frame {
+    pub(crate) slots: Vec<Value>,
+    pub(crate) shared: Vec<Shared>,
+    pub(crate) state: Option<Shared>,
+    pub(crate) environment: Environment,
+}
+
+/// The value of a Rust value.
+#[track_caller]
+pub(crate) fn value(rust: impl HostType) -> Value {
+    rust.into_value().unwrap()
+}
+
+impl Frame {
+    /// A frame that begins with these slots.
+    pub(crate) fn of(slots: impl IntoIterator<Item = Value>) -> Self {
+        Frame { slots: slots.into_iter().collect(), ..Frame::default() }
+    }
+
+    /// A frame in which this value is shared.
+    pub(crate) fn sharing(value: Value) -> Self {
+        Frame { shared: vec![Shared::new(value)], ..Frame::default() }
+    }
+
+    fn call<'a>(&'a mut self, arguments: &'a [Argument]) -> Call<'a> {
+        Call {
+            slots: &mut self.slots,
+            constants: &[],
+            shared: &self.shared,
+            state: self.state.as_ref(),
+            arguments,
+            environment: &self.environment,
+        }
+    }
+
+    /// Calls the function with all slots in order, each used for the last time.
+    pub(crate) fn run(&mut self, function: &Function) -> Outcome {
+        let arguments: Vec<_> = (0..self.slots.len()).map(slot).collect();
+        self.run_with(function, &arguments)
+    }
+
+    /// Calls the function to its end.
+    pub(crate) fn run_with(&mut self, function: &Function, arguments: &[Argument]) -> Outcome {
+        if let (None, Some(state)) = (&self.state, &function.signature.state) {
+            self.state = Some(Shared::new((state.make)()));
+        }
+        match &function.code {
+            Code::Immediate(code) => code(&mut self.call(arguments)),
+            Code::Blocking(code) => match code(&mut self.call(arguments)) {
+                Ok(job) => self.settle(job(), arguments),
+                Err(failure) => Outcome::Fault(failure),
+            },
+            Code::Waiting(code) => match code(&mut self.call(arguments)) {
+                Ok(pending) => {
+                    let settled = ready(pending).expect("nothing in these tests waits for long");
+                    self.settle(settled, arguments)
+                }
+                Err(failure) => Outcome::Fault(failure),
+            },
+        }
+    }
+
+    /// Begins a call that waits.
+    pub(crate) fn begin(&mut self, function: &Function, arguments: &[Argument]) -> Pending {
+        let Code::Waiting(code) = &function.code else { panic!("{} does not wait", function.signature.name) };
+        code(&mut self.call(arguments)).unwrap()
+    }
+
+    /// Puts back what a call that waited took out.
+    pub(crate) fn settle(&mut self, settled: Settled, arguments: &[Argument]) -> Outcome {
+        let mut call = self.call(arguments);
+        for (index, value) in settled.restored {
+            call.restore(index, value);
+        }
+        settled.outcome
+    }
+}
+
+/// The argument in this slot, used for the last time.
+pub(crate) fn slot(index: usize) -> Argument {
+    Argument::Slot { index: u32::try_from(index).unwrap(), last: true }
+}
+
+/// What a call answers if it is polled once.
+pub(crate) fn ready(mut pending: Pending) -> Option<Settled> {
+    match pending.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(settled) => Some(settled),
+        Poll::Pending => None,
+    }
+}
+
+/// The value that the call gave.
+#[track_caller]
+pub(crate) fn given(outcome: Outcome) -> Value {
+    match outcome {
+        Outcome::Value(value) => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The message of the fault that the call ended with.
+#[track_caller]
+pub(crate) fn fault(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Fault(failure) => failure.to_string(),
+        other => panic!("{other:?}"),
+    }
+}

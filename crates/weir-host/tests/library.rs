@@ -1,0 +1,180 @@
+//! `weir::library!`: what the compiler learns of the functions of a module.
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+extern crate weir_host as weir;
+
+mod common;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use common::Frame;
+use weir::{Bytes, Failure, Function, Generic, Size, Text, Value};
+
+mod codec {
+    use super::*;
+
+    /// A picture.
+    #[derive(weir::Type, Clone)]
+    #[weir(opaque, name = "image.Ppm")]
+    pub(crate) struct Ppm(pub(crate) Bytes);
+
+    /// Compresses an image to JPEG.
+    ///
+    /// The quality is 1 to 100.
+    #[weir::function(pure)]
+    pub(crate) fn to_jpeg(image: &Ppm, #[default(85)] quality: u8) -> Result<Bytes, Failure> {
+        if quality == 0 { Err(Failure::function("no quality")) } else { Ok(image.0.clone()) }
+    }
+}
+
+#[weir::function(idempotent, name = "store")]
+fn put(cache: &mut codec::Ppm, _key: &str, #[default(Size::mb(64))] limit: Size, #[default("a")] tag: &str) {
+    *cache = codec::Ppm(Bytes::from(format!("{tag}{limit}")));
+}
+
+#[weir::function(reads, fresh = "2m", blocking)]
+fn look(#[default(Duration::from_millis(200))] within: Duration) -> i64 {
+    i64::from(within.subsec_millis())
+}
+
+#[weir::function(deferrable)]
+async fn log(r#type: Text) -> Result<(), std::io::Error> {
+    drop(r#type);
+    Ok(())
+}
+
+#[weir::function(pure)]
+fn first(list: &[Value], #[default(None)] or: Option<Value>) -> Option<Value> {
+    list.first().cloned().or(or)
+}
+
+#[weir::function(pure)]
+fn swap(pair: (Generic<'K'>, Generic<'V'>)) -> (Generic<'V'>, Generic<'K'>) {
+    (pair.1, pair.0)
+}
+
+#[derive(Default)]
+struct Deflate;
+
+/// Marks of the block are of all its functions.
+#[weir::function(reads)]
+impl Deflate {
+    /// Compresses.
+    fn compress(&mut self, chunk: Bytes) -> Bytes {
+        chunk
+    }
+
+    #[weir::function(fresh = "500ms")]
+    fn level(&self) -> u8 {
+        9
+    }
+}
+
+weir::library! {
+    /// What a blog needs.
+    pub(crate) blog: codec::to_jpeg, put, look, log, first, swap, Deflate::compress, Deflate::level
+}
+
+fn shown(function: &Function) -> String {
+    let signature = &function.signature;
+    let mut text = format!("{}(", signature.path());
+    for parameter in &signature.parameters {
+        write!(text, "{:?} {}: {}", parameter.passing, parameter.name, parameter.ty).unwrap();
+        if let Some(default) = &parameter.default {
+            write!(text, " = {default}").unwrap();
+        }
+        text.push_str(", ");
+    }
+    let effects = &signature.effects;
+    write!(text, ") -> {} | {:?}", signature.call_type(), effects.world).unwrap();
+    for (name, given) in [
+        ("deferrable", effects.deferrable),
+        ("idempotent", effects.idempotent),
+        ("blocking", effects.blocking),
+        ("waits", effects.waits),
+    ] {
+        text.push_str(if given { " " } else { "" });
+        text.push_str(if given { name } else { "" });
+    }
+    if let Some(fresh) = effects.fresh_ns {
+        write!(text, " fresh {fresh}").unwrap();
+    }
+    if let Some(state) = &signature.state {
+        write!(text, " {:?} {}", state.mode, state.name).unwrap();
+    }
+    text
+}
+
+#[test]
+fn a_signature_is_read_off_the_rust_function_and_its_marks() {
+    let shown: Vec<String> = blog().functions.values().map(shown).collect();
+    assert_eq!(
+        shown.join("\n"),
+        "blog.to_jpeg(Borrow image: image.Ppm, Value quality: Int = 85, ) -> Result(Bytes, Failure) | Pure idempotent\n\
+         blog.store(Change cache: image.Ppm, Borrow key: Text, Value limit: Size = 64mb, Borrow tag: Text = a, ) \
+         -> () | Writes idempotent\n\
+         blog.look(Value within: Duration = 200ms, ) -> Int | Reads idempotent blocking fresh 120000000000\n\
+         blog.log(Value type: Text, ) -> Result((), Failure) | Writes deferrable waits\n\
+         blog.first(Borrow list: List(T), Value or: Option(T) = #0, ) -> Option(T) | Pure idempotent\n\
+         blog.swap(Value pair: (K, V), ) -> (V, K) | Pure idempotent\n\
+         blog.compress(Value chunk: Bytes, ) -> Bytes | Reads Write Deflate\n\
+         blog.level() -> Int | Reads idempotent fresh 500000000 Read Deflate"
+    );
+}
+
+#[test]
+fn documentation_and_types_come_along() {
+    let module = blog();
+    assert_eq!(module.doc.as_str(), "What a blog needs.");
+    let doc = &module.functions["to_jpeg"].signature.doc;
+    assert_eq!(doc.as_str(), "Compresses an image to JPEG.\n\nThe quality is 1 to 100.");
+    assert_eq!(module.types["image.Ppm"].doc.as_str(), "A picture.");
+}
+
+mod other {
+    /// A picture of another kind.
+    #[derive(weir::Type)]
+    #[weir(name = "image.Ppm")]
+    pub(crate) struct Ppm {
+        pub(crate) width: i64,
+    }
+
+    #[weir::function]
+    pub(crate) fn put(ppm: Ppm) -> i64 {
+        ppm.width
+    }
+}
+
+#[derive(Default)]
+struct Inflate;
+
+#[weir::function]
+impl Inflate {
+    fn compress(&mut self) {}
+}
+
+weir::library!(pub(crate) twice: Deflate::compress, Inflate::compress);
+weir::library!(pub(crate) album: other::put);
+weir::library!(pub(crate) both: put, other::put);
+
+#[test]
+fn names_that_stand_for_two_things_are_refused() {
+    let message =
+        |made: fn() -> weir::Module| *std::panic::catch_unwind(made).err().unwrap().downcast::<String>().unwrap();
+    assert_eq!(
+        message(twice),
+        "two functions of `twice` are named `compress`: rename one by `#[weir::function(name = \"…\")]`"
+    );
+    assert_eq!(message(both), "two types of `both` are named `image.Ppm`: rename one by `#[weir(name = \"…\")]`");
+    let mut library = weir::Library::default();
+    library.add(blog()).unwrap();
+    let error = library.add(album()).unwrap_err();
+    assert_eq!(error.to_string(), "two types are named `image.Ppm`, and one of them is of `album`");
+}
+
+#[test]
+fn a_generic_function_passes_values_through() {
+    let mut frame = Frame::of([Value::list(vec![Value::text("a")]), Value::none()]);
+    assert_eq!(common::given(frame.run(&blog().functions["first"])), Value::some(Value::text("a")));
+}

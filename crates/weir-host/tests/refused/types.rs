@@ -1,0 +1,14 @@
+//! Types and functions that were not carried over.
+
+extern crate weir_host as weir;
+
+struct Unknown;
+
+#[weir::function]
+fn by_value(_value: Unknown) {}
+
+fn unmarked() {}
+
+weir::library!(functions: by_value, unmarked);
+
+fn main() {}

@@ -1,0 +1,247 @@
+//! The reference evaluator: runs the expression IR from top to bottom, and by that says what a program means.
+//!
+//! It is the law that every pass and every engine is tested against, so it is small and obvious before all else: one
+//! flow at a time, one operation after the other, one table of variables. Functions that wait are waited for on the
+//! spot, and an atomic step waits for nothing, because nobody else is there.
+//!
+//! It runs programs that [`crate::verify`] has accepted; on others it may panic.
+
+use std::collections::BTreeMap;
+
+use weir_host::{Failure, FailureKind, Library, Shared, Text, Value};
+
+use crate::expr::{Arm, Atom, Block, Let, Op, Program, Test, Var, Variable};
+use crate::prim::{self, Prim};
+
+mod call;
+mod wait;
+
+/// Executes the flows of one program, one after the other.
+pub struct Evaluator<'p> {
+    program: &'p Program,
+    library: &'p Library,
+    /// The shared values, in the order of the program.
+    shared: Vec<Shared>,
+    /// The private states of the call sites that were reached, by entry, flow and site.
+    states: BTreeMap<(usize, usize, Text), Shared>,
+}
+
+/// How a flow ends before the end of its body.
+enum End {
+    /// With an answer.
+    Return(Value),
+    /// With a failure.
+    Fail(Box<Failure>),
+}
+
+impl From<Box<Failure>> for End {
+    fn from(failure: Box<Failure>) -> Self {
+        End::Fail(failure)
+    }
+}
+
+impl<'p> Evaluator<'p> {
+    /// Makes the shared values of `program`, whose functions are those of `library`.
+    ///
+    /// # Errors
+    /// Fails where the making of a shared value does.
+    pub fn new(program: &'p Program, library: &'p Library) -> Result<Self, Failure> {
+        let mut evaluator = Evaluator { program, library, shared: Vec::new(), states: BTreeMap::new() };
+        for shared in &program.shared {
+            let value = evaluator.flow((usize::MAX, 0), &shared.init, &[], Vec::new()).map_err(|failure| *failure)?;
+            evaluator.shared.push(Shared::new(value));
+        }
+        Ok(evaluator)
+    }
+
+    /// The arguments of an entry point's source, in the order of its parameters.
+    ///
+    /// # Errors
+    /// Fails where their evaluation does.
+    pub fn arguments(&mut self, entry: usize) -> Result<Vec<Value>, Box<Failure>> {
+        match self.flow((usize::MAX, 0), &self.program.entries[entry].arguments, &[], Vec::new())? {
+            Value::Record(mut arguments) => Ok(prim::elements(&mut arguments)),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Runs one flow of an entry point to its end, and gives its answer.
+    ///
+    /// # Errors
+    /// Fails where the flow ends with a failure.
+    ///
+    /// # Panics
+    /// Panics where the program has no such flow, or was not verified.
+    pub fn run(&mut self, entry: usize, flow: usize, inputs: Vec<Value>) -> Result<Value, Box<Failure>> {
+        let body = &self.program.entries[entry].flows[flow];
+        self.flow((entry, flow), &body.body, &body.parameters, inputs)
+    }
+
+    /// The shared value of this name.
+    #[must_use]
+    pub fn shared(&self, name: &str) -> Option<&Shared> {
+        let index = self.program.shared.iter().position(|shared| shared.name.as_str() == name)?;
+        self.shared.get(index)
+    }
+
+    fn flow(
+        &mut self,
+        place: (usize, usize),
+        body: &Block,
+        parameters: &[Variable],
+        inputs: Vec<Value>,
+    ) -> Result<Value, Box<Failure>> {
+        let mut flow = Running { evaluator: self, place, variables: BTreeMap::new() };
+        for (parameter, input) in parameters.iter().zip(inputs) {
+            flow.bind(parameter, input);
+        }
+        match flow.block(body) {
+            Ok(value) | Err(End::Return(value)) => Ok(value),
+            Err(End::Fail(failure)) => Err(failure),
+        }
+    }
+}
+
+/// One flow on its way.
+struct Running<'e, 'p> {
+    evaluator: &'e mut Evaluator<'p>,
+    /// The entry and the flow, by which states are found.
+    place: (usize, usize),
+    variables: BTreeMap<Var, Value>,
+}
+
+impl Running<'_, '_> {
+    fn bind(&mut self, variable: &Variable, value: Value) {
+        self.variables.insert(variable.var, value);
+    }
+
+    fn block(&mut self, block: &Block) -> Result<Value, End> {
+        for binding in &block.lets {
+            self.binding(binding)?;
+        }
+        Ok(self.value(&block.result))
+    }
+
+    fn binding(&mut self, binding: &Let) -> Result<(), End> {
+        let value = self.op(&binding.op)?;
+        self.bind(&binding.bound, value);
+        Ok(())
+    }
+
+    /// The operand's value: a copy of what can be shared, else the value itself, which is then gone.
+    fn value(&mut self, atom: &Atom) -> Value {
+        match atom {
+            Atom::Var(var) => match self.variables.get_mut(var) {
+                Some(value) => prim::move_or_clone(value),
+                None => Value::Absent,
+            },
+            Atom::Value(value) => value.clone(),
+            Atom::Shared(name) => self.evaluator.shared(name).map_or(Value::Absent, |shared| shared.read().clone()),
+        }
+    }
+
+    fn op(&mut self, op: &Op) -> Result<Value, End> {
+        match op {
+            Op::Prim(prim, operands) => self.prim(*prim, operands),
+            Op::Call(call) => self.call(call),
+            Op::Switch { subject, arms } => self.switch(subject, arms),
+            Op::Map { list, element, body } => self.map(list, element, body),
+            Op::Fold { list, init, accumulator, element, body } => {
+                let mut folded = self.value(init);
+                for value in self.elements(list) {
+                    self.bind(accumulator, folded);
+                    self.bind(element, value);
+                    folded = self.block(body)?;
+                }
+                Ok(folded)
+            }
+            Op::Loop { init, state, body, at_most } => self.repeat(init, state, body, *at_most),
+            Op::Atomic { body, .. } => self.block(body),
+            Op::Return(answer) => Err(End::Return(self.value(answer))),
+            Op::Fail(failure) => Err(End::Fail(failure_of(self.value(failure)))),
+        }
+    }
+
+    /// Puts back what is left of an operand that was only looked at, or taken apart.
+    fn give_back(&mut self, atom: &Atom, rest: Value) {
+        if let Atom::Var(var) = atom {
+            self.variables.insert(*var, rest);
+        }
+    }
+
+    fn prim(&mut self, prim: Prim, atoms: &[Atom]) -> Result<Value, End> {
+        let mut operands: Vec<Value> = atoms.iter().map(|atom| self.value(atom)).collect();
+        let value = prim.apply_moving(&mut operands)?;
+        for (atom, rest) in atoms.iter().zip(operands) {
+            self.give_back(atom, rest);
+        }
+        Ok(value)
+    }
+
+    fn switch(&mut self, subject: &Atom, arms: &[Arm]) -> Result<Value, End> {
+        let mut tested = self.value(subject);
+        let chosen = arms.iter().find(|arm| holds(&arm.test, &tested)).expect("the verifier has seen an arm for it");
+        for (variable, index) in chosen.payload.iter().zip(0..) {
+            let part = Prim::Payload(index).apply_moving(std::slice::from_mut(&mut tested))?;
+            self.bind(variable, part);
+        }
+        self.give_back(subject, tested);
+        self.block(&chosen.body)
+    }
+
+    fn elements(&mut self, list: &Atom) -> Vec<Value> {
+        match self.value(list) {
+            Value::List(mut elements) => prim::elements(&mut elements),
+            other => panic!("the verifier let {other:?} pass for a list"),
+        }
+    }
+
+    fn map(&mut self, list: &Atom, element: &Variable, body: &Block) -> Result<Value, End> {
+        let mut mapped = Vec::new();
+        for value in self.elements(list) {
+            self.bind(element, value);
+            mapped.push(self.block(body)?);
+        }
+        Ok(Value::list(mapped))
+    }
+
+    fn repeat(&mut self, init: &Atom, state: &Variable, body: &Block, at_most: u64) -> Result<Value, End> {
+        let mut value = self.value(init);
+        for _ in 0..at_most {
+            self.bind(state, value);
+            let mut round = [self.block(body)?];
+            let done = Prim::Field(1).apply_moving(&mut round)?;
+            value = Prim::Field(0).apply_moving(&mut round)?;
+            if done == Value::Bool(true) {
+                return Ok(value);
+            }
+        }
+        Err(End::Fail(rounds_exceeded(at_most)))
+    }
+}
+
+/// Whether the arm with this test is chosen for the subject.
+#[must_use]
+pub fn holds(test: &Test, subject: &Value) -> bool {
+    match (test, subject) {
+        (Test::Tag(tag), Value::Variant(actual, _)) => tag == actual,
+        (Test::Tag(_), _) => false,
+        (Test::Value(value), subject) => value == subject,
+        (Test::Otherwise, _) => true,
+    }
+}
+
+/// The failure that [`Op::Fail`] ends a flow with: its operand, or of a function's own error type what it says.
+#[must_use]
+pub fn failure_of(value: Value) -> Box<Failure> {
+    match value {
+        Value::Failure(failure) => failure,
+        other => Box::new(Failure::new(FailureKind::Program, other.to_string())),
+    }
+}
+
+/// The failure of a loop that was not done after its bound.
+#[must_use]
+pub fn rounds_exceeded(at_most: u64) -> Box<Failure> {
+    Box::new(Failure::new(FailureKind::Limit, format!("the loop was not done after {at_most} rounds")))
+}

@@ -1,0 +1,138 @@
+//! Calls of host functions.
+//!
+//! 1. Every variable among the arguments moves into a slot of its own; a by-value argument that can only be moved is
+//!    said to be the last use of its slot.
+//! 2. The function's adaptor takes, borrows and puts back (the protocol of [`weir_host::Call`]).
+//! 3. What the slots hold goes back to the variables, whose moved ones are empty now, and whose changed ones are changed.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use weir_host::{Argument, Code, Failure, FailureKind, Function, Outcome, Passing, Settled, Shared, Signature, Value};
+
+use super::wait::block_on;
+use super::{End, Running, failure_of};
+use crate::expr::{Atom, Call, Var};
+use crate::prim::moves;
+
+/// The arguments of one call, laid out as an adaptor wants them.
+#[derive(Default)]
+struct Scratch {
+    slots: Vec<Value>,
+    /// The variable of each slot.
+    variables: Vec<Var>,
+    constants: Vec<Value>,
+    arguments: Vec<Argument>,
+}
+
+impl Running<'_, '_> {
+    pub(super) fn call(&mut self, call: &Call) -> Result<Value, End> {
+        let library = self.evaluator.library;
+        let Some(function) = library.function(&call.function) else {
+            let message = format!("there is no function `{}`", call.function);
+            return Err(End::Fail(Box::new(Failure::function(message))));
+        };
+        let state = self.state(call, function);
+        let mut scratch = self.scratch(call, &function.signature);
+        let outcome = self.invoke(function, &mut scratch, state.as_ref());
+        self.variables.extend(scratch.variables.into_iter().zip(scratch.slots));
+        Ok(answer(&function.signature, outcome)?)
+    }
+
+    /// The private state of the call's site, made at its first call.
+    fn state(&mut self, call: &Call, function: &Function) -> Option<Shared> {
+        let make = function.signature.state.as_ref()?.make;
+        let place = (self.place.0, self.place.1, call.site.clone());
+        Some(self.evaluator.states.entry(place).or_insert_with(|| Shared::new(make())).clone())
+    }
+
+    fn scratch(&mut self, call: &Call, signature: &Signature) -> Scratch {
+        let mut scratch = Scratch::default();
+        for (atom, parameter) in call.arguments.iter().zip(&signature.parameters) {
+            let argument = match atom {
+                Atom::Var(var) => self.slot(&mut scratch, *var, parameter.passing),
+                Atom::Value(value) => {
+                    scratch.constants.push(value.clone());
+                    Argument::Constant(index_of_last(&scratch.constants))
+                }
+                Atom::Shared(name) => Argument::Shared(self.shared_index(name)),
+            };
+            scratch.arguments.push(argument);
+        }
+        scratch
+    }
+
+    fn slot(&mut self, scratch: &mut Scratch, var: Var, passing: Passing) -> Argument {
+        let known = scratch.variables.iter().position(|other| *other == var);
+        let index = known.unwrap_or_else(|| {
+            scratch.variables.push(var);
+            scratch.slots.push(self.variables.get_mut(&var).map_or(Value::Absent, Value::take));
+            scratch.slots.len() - 1
+        });
+        let last = passing == Passing::Value && moves(&scratch.slots[index]);
+        Argument::Slot { index: u32::try_from(index).expect("a call has few arguments"), last }
+    }
+
+    fn shared_index(&self, name: &str) -> u32 {
+        let index = self.evaluator.program.shared.iter().position(|shared| shared.name.as_str() == name);
+        let index = index.expect("the verifier has seen the shared value");
+        u32::try_from(index).expect("a program has few shared values")
+    }
+
+    /// Calls the function, and waits where it does. A panic in it is a fault of this flow only.
+    fn invoke(&self, function: &Function, scratch: &mut Scratch, state: Option<&Shared>) -> Outcome {
+        let mut call = weir_host::Call {
+            slots: &mut scratch.slots,
+            constants: &scratch.constants,
+            shared: &self.evaluator.shared,
+            state,
+            arguments: &scratch.arguments,
+            environment: &self.evaluator.library.environment,
+        };
+        let settled = catch_unwind(AssertUnwindSafe(|| settle(&function.code, &mut call)));
+        let settled = settled.unwrap_or_else(|panic| fault(panicked(&function.signature, &*panic)));
+        for (argument, value) in settled.restored {
+            call.restore(argument, value);
+        }
+        settled.outcome
+    }
+}
+
+fn settle(code: &Code, call: &mut weir_host::Call<'_>) -> Settled {
+    match code {
+        Code::Immediate(code) => Settled { outcome: code(call), restored: Vec::new() },
+        Code::Waiting(code) => match code(call) {
+            Ok(pending) => block_on(pending),
+            Err(failure) => fault(failure),
+        },
+        Code::Blocking(code) => match code(call) {
+            Ok(job) => job(),
+            Err(failure) => fault(failure),
+        },
+    }
+}
+
+fn fault(failure: Box<Failure>) -> Settled {
+    Settled { outcome: Outcome::Fault(failure), restored: Vec::new() }
+}
+
+/// What the call yields: of a function that can fail, a `Result`.
+fn answer(signature: &Signature, outcome: Outcome) -> Result<Value, Box<Failure>> {
+    match (outcome, &signature.failure) {
+        (Outcome::Value(value), Some(_)) => Ok(Value::ok(value)),
+        (Outcome::Value(value), None) => Ok(value),
+        (Outcome::Error(error), Some(_)) => Ok(Value::err(error)),
+        (Outcome::Error(error), None) => Err(failure_of(error)),
+        (Outcome::Fault(failure), _) => Err(failure),
+    }
+}
+
+fn panicked(signature: &Signature, panic: &(dyn Any + Send)) -> Box<Failure> {
+    let text = panic.downcast_ref::<&str>().copied();
+    let said = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
+    Box::new(Failure::new(FailureKind::Panic, format!("`{}` panicked: {said}", signature.path())))
+}
+
+fn index_of_last(values: &[Value]) -> u32 {
+    u32::try_from(values.len() - 1).expect("a call has few arguments")
+}

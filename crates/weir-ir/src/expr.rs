@@ -1,0 +1,208 @@
+//! The expression IR: a λ-calculus in A-normal form, from which every `fn` has been inlined.
+//!
+//! A [`Block`] is a sequence of [`Let`]s and the [`Atom`] that it yields. Every operand is an atom, so the order of
+//! evaluation is the order of the `let`s. Three operations leave a block early: [`Op::Return`], [`Op::Fail`], and any
+//! operation that fails by itself ([`Op::may_end`]); all of them end the flow. Leaving an inlined `fn` early is nesting:
+//! what follows moves into the branches that do not leave.
+
+use weir_host::{Mode, Resource, Text, Value};
+
+use crate::prim::Prim;
+use crate::program;
+pub use crate::program::{Origin, Var, Variable};
+
+/// A program whose bodies are blocks.
+pub type Program = program::Program<Block>;
+
+/// An operand: something that needs no evaluation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Atom {
+    /// A variable.
+    Var(Var),
+    /// A constant.
+    Value(Value),
+    /// A shared value, passed to a host function that takes it by `&` or `&mut`.
+    Shared(Text),
+}
+
+/// A sequence of bindings and what it yields.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// The bindings, evaluated in this order.
+    pub lets: Vec<Let>,
+    /// What the block yields. A block whose last binding never yields has `()` here, which nobody sees.
+    pub result: Atom,
+}
+
+/// One binding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Let {
+    /// What is bound; [`weir_host::Type::Never`] for an operation that does not yield.
+    pub bound: Variable,
+    /// What is evaluated.
+    pub op: Op,
+    /// Where it stands in the text.
+    pub origin: Origin,
+}
+
+/// An operation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// A primitive: arithmetic, comparison, making and taking apart of values.
+    Prim(Prim, Vec<Atom>),
+    /// A call of a host function.
+    Call(Call),
+    /// Chooses the first arm whose test holds, and yields what it yields. Tests cover every value.
+    Switch {
+        /// What is tested.
+        subject: Atom,
+        /// The arms.
+        arms: Vec<Arm>,
+    },
+    /// Maps a list, in order: `for x in xs { … }` (the thesis's `smap`).
+    Map {
+        /// The list.
+        list: Atom,
+        /// The element within the body.
+        element: Variable,
+        /// What yields an element of the result.
+        body: Block,
+    },
+    /// Folds a list from its front.
+    Fold {
+        /// The list.
+        list: Atom,
+        /// What it begins with.
+        init: Atom,
+        /// What has been folded so far, within the body.
+        accumulator: Variable,
+        /// The element, within the body.
+        element: Variable,
+        /// What yields the next accumulator.
+        body: Block,
+    },
+    /// `loop state = init { body } until … at most n`: evaluates the body with the state, whose result is the pair
+    /// `(next state, done)`; yields the next state when done. Fails with [`weir_host::FailureKind::Limit`] after
+    /// `at_most` rounds.
+    Loop {
+        /// What it begins with.
+        init: Atom,
+        /// The state, within the body.
+        state: Variable,
+        /// What yields the pair.
+        body: Block,
+        /// The bound, at least 1.
+        at_most: u64,
+    },
+    /// Evaluates the body while it holds the constraints, and yields what it yields.
+    Atomic {
+        /// What is held, in the canonical order, each once.
+        constraints: Vec<Constraint>,
+        /// The session, where a constraint is per session.
+        session: Option<Atom>,
+        /// What is one atomic step.
+        body: Block,
+    },
+    /// Ends the flow with an answer.
+    Return(Atom),
+    /// Ends the flow with a failure.
+    Fail(Atom),
+}
+
+/// A call of a host function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// Its path: `image.to_jpeg`.
+    pub function: Text,
+    /// What people and plans call this call site, unique within the flow: `thumbnail/image.to_jpeg`, `files.read#2`.
+    pub site: Text,
+    /// The arguments, one for each parameter.
+    pub arguments: Vec<Atom>,
+}
+
+/// One arm of a switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arm {
+    /// When it is chosen.
+    pub test: Test,
+    /// Names for the payload of the variant that was tested; empty, or one for each field.
+    pub payload: Vec<Variable>,
+    /// What happens then.
+    pub body: Block,
+}
+
+/// What the subject of a switch is compared with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// The variant with this tag.
+    Tag(u32),
+    /// Exactly this value.
+    Value(Value),
+    /// Anything.
+    Otherwise,
+}
+
+/// One constraint of an atomic step.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Constraint {
+    /// What is held.
+    pub resource: Resource,
+    /// Beside readers, or alone.
+    pub mode: Mode,
+    /// Whether it is held for the flow's session only.
+    pub per_session: bool,
+}
+
+impl Op {
+    /// Whether evaluating it may end the flow by itself, beyond what its blocks do.
+    ///
+    /// Faults of calls (a panic, an argument outside the Rust type's range) are left out: they are bugs of a function or
+    /// its caller, and to order every effect behind every earlier call would leave nothing to overlap.
+    #[must_use]
+    pub fn may_end(&self) -> bool {
+        match self {
+            Op::Prim(prim, _) => prim.may_fail(),
+            Op::Return(_) | Op::Fail(_) | Op::Loop { .. } => true,
+            Op::Call(_) | Op::Switch { .. } | Op::Map { .. } | Op::Fold { .. } | Op::Atomic { .. } => false,
+        }
+    }
+
+    /// The blocks inside it.
+    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+        let (arms, body): (&[Arm], Option<&Block>) = match self {
+            Op::Switch { arms, .. } => (arms, None),
+            Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } | Op::Atomic { body, .. } => {
+                (&[], Some(body))
+            }
+            Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_) => (&[], None),
+        };
+        arms.iter().map(|arm| &arm.body).chain(body)
+    }
+
+    /// The operands, those of inner blocks left out.
+    pub fn operands(&self) -> impl Iterator<Item = &Atom> {
+        let (list, single): (&[Atom], [Option<&Atom>; 2]) = match self {
+            Op::Prim(_, operands) => (operands, [None, None]),
+            Op::Call(call) => (&call.arguments, [None, None]),
+            Op::Switch { subject, .. } => (&[], [Some(subject), None]),
+            Op::Map { list, .. } => (&[], [Some(list), None]),
+            Op::Fold { list, init, .. } => (&[], [Some(list), Some(init)]),
+            Op::Loop { init, .. } => (&[], [Some(init), None]),
+            Op::Atomic { session, .. } => (&[], [session.as_ref(), None]),
+            Op::Return(atom) | Op::Fail(atom) => (&[], [Some(atom), None]),
+        };
+        list.iter().chain(single.into_iter().flatten())
+    }
+
+    /// The variables that it binds within its blocks.
+    pub fn binders(&self) -> impl Iterator<Item = &Variable> {
+        let (arms, single): (&[Arm], [Option<&Variable>; 2]) = match self {
+            Op::Switch { arms, .. } => (arms, [None, None]),
+            Op::Map { element, .. } => (&[], [Some(element), None]),
+            Op::Fold { accumulator, element, .. } => (&[], [Some(accumulator), Some(element)]),
+            Op::Loop { state, .. } => (&[], [Some(state), None]),
+            Op::Prim(..) | Op::Call(_) | Op::Atomic { .. } | Op::Return(_) | Op::Fail(_) => (&[], [None, None]),
+        };
+        arms.iter().flat_map(|arm| &arm.payload).chain(single.into_iter().flatten())
+    }
+}

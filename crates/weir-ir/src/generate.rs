@@ -1,0 +1,136 @@
+//! Random programs, to compare the executions of one and the same program by the evaluator and by engines.
+//!
+//! A [`Case`] is a program that the verifier accepts, and inputs for its one flow; the same seed gives the same case.
+//! Its functions come from a [`Recording`] library, made afresh for each execution, that writes down the effects on each
+//! resource in their order. What an execution came to is an [`Execution`]; two of them are compared with `==`. [`check`]
+//! looks for a difference, and shrinks the program that shows it to one that a person can read.
+//!
+//! What is not generated: faults, that is panics and arguments out of range, because they are no part of a program's
+//! order ([`crate::expr::Op::may_end`]).
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use weir_host::{Failure, Library, Value};
+
+use crate::evaluate::Evaluator;
+use crate::expr::Program;
+use crate::{print, verify};
+
+mod cover;
+mod functions;
+mod operations;
+mod program;
+mod random;
+mod recording;
+mod shrink;
+mod values;
+
+pub use cover::constructs;
+pub use program::case;
+pub use random::Random;
+pub use recording::Recording;
+pub use shrink::smaller;
+
+/// How many executions the shrinking of one case may cost.
+const SHRINKING_MAX: usize = 4_000;
+
+/// A program, and what its one flow (entry 0, flow 0) is begun with, once for each row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The program.
+    pub program: Program,
+    /// The inputs of each execution of the flow, one after the other.
+    pub inputs: Vec<Vec<Value>>,
+}
+
+/// What an execution of a case came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Execution {
+    /// The answer of each flow, or its failure.
+    pub results: Vec<Result<Value, Failure>>,
+    /// The effects on each resource, in their order.
+    pub effects: BTreeMap<String, Vec<String>>,
+}
+
+/// A case that shows a difference, shrunk.
+#[derive(Clone, Debug)]
+pub struct Counterexample {
+    /// The smallest case found.
+    pub case: Case,
+    /// What is different.
+    pub difference: String,
+}
+
+/// Executes a case with the reference evaluator. The recording's seed says how long its functions wait.
+///
+/// # Errors
+/// Fails where the making of a shared value does.
+pub fn evaluate(case: &Case, seed: u64) -> Result<Execution, Failure> {
+    let recording = Recording::new(seed);
+    let library = recording.library();
+    let mut evaluator = Evaluator::new(&case.program, &library)?;
+    let run = |inputs: &Vec<Value>| evaluator.run(0, 0, inputs.clone()).map_err(|failure| *failure);
+    let results = case.inputs.iter().map(run).collect();
+    Ok(Execution { results, effects: recording.effects() })
+}
+
+/// Runs the test on the case of this seed, and shrinks the case where it fails or panics.
+pub fn find(seed: u64, test: impl Fn(&Case) -> Result<(), String>) -> Option<Counterexample> {
+    let library = Recording::new(0).library();
+    let case = case(seed);
+    let difference = outcome(&test, &case).err()?;
+    let mut found = Counterexample { case, difference };
+    let mut tests_left = SHRINKING_MAX;
+    while let Some(next) = step(&found.case, &library, &test, &mut tests_left) {
+        found = next;
+    }
+    Some(found)
+}
+
+/// The first smaller case that fails too.
+fn step(
+    case: &Case,
+    library: &Library,
+    test: &impl Fn(&Case) -> Result<(), String>,
+    tests_left: &mut usize,
+) -> Option<Counterexample> {
+    let valid = smaller(case).filter(|case| verify::expr(&case.program, library).is_empty());
+    for case in valid {
+        *tests_left = tests_left.checked_sub(1)?;
+        if let Err(difference) = outcome(test, &case) {
+            return Some(Counterexample { case, difference });
+        }
+    }
+    None
+}
+
+fn outcome(test: &impl Fn(&Case) -> Result<(), String>, case: &Case) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(|| test(case))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let said = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(format!("panicked: {}", said.unwrap_or("without a text")))
+    })
+}
+
+/// Runs the test on the case of this seed.
+///
+/// # Panics
+/// Panics where the test fails, with the shrunk program, its inputs and what is different.
+pub fn check(seed: u64, test: impl Fn(&Case) -> Result<(), String>) {
+    if let Some(found) = find(seed, test) {
+        panic!("seed {seed}: {found}");
+    }
+}
+
+impl std::fmt::Display for Counterexample {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut inputs = String::new();
+        for row in &self.case.inputs {
+            // Writing to a `String` cannot fail.
+            _ = writeln!(inputs, "  {row:?}");
+        }
+        write!(f, "{}\n{}inputs\n{inputs}", self.difference, print::expr(&self.case.program))
+    }
+}

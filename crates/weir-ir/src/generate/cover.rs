@@ -1,0 +1,49 @@
+//! Which constructs a program holds, so that the generator's tests can say that all of them come up.
+
+use std::collections::BTreeMap;
+
+use crate::expr::{Atom, Block, Op, Program, Test};
+
+/// How often each construct occurs: operations, primitives, functions, tests and what is done with counters.
+#[must_use]
+pub fn constructs(program: &Program) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
+        block(&flow.body, &mut counts);
+    }
+    counts
+}
+
+fn block(of: &Block, counts: &mut BTreeMap<String, usize>) {
+    for binding in &of.lets {
+        for name in names(&binding.op) {
+            *counts.entry(name).or_default() += 1;
+        }
+        binding.op.blocks().for_each(|inner| block(inner, counts));
+    }
+}
+
+fn names(op: &Op) -> Vec<String> {
+    match op {
+        Op::Prim(prim, _) => vec![format!("prim {}", prim.name())],
+        Op::Call(call) => {
+            let shared = call.arguments.iter().any(|atom| matches!(atom, Atom::Shared(_)));
+            vec![format!("call {}{}", call.function, if shared { " shared" } else { "" })]
+        }
+        Op::Switch { arms, .. } => arms.iter().map(|arm| format!("switch {}", test(&arm.test))).collect(),
+        Op::Map { .. } => vec!["map".into()],
+        Op::Fold { .. } => vec!["fold".into()],
+        Op::Loop { .. } => vec!["loop".into()],
+        Op::Atomic { session, .. } => vec![format!("atomic{}", if session.is_some() { " session" } else { "" })],
+        Op::Return(_) => vec!["return".into()],
+        Op::Fail(_) => vec!["fail".into()],
+    }
+}
+
+fn test(test: &Test) -> &'static str {
+    match test {
+        Test::Tag(_) => "tag",
+        Test::Value(_) => "value",
+        Test::Otherwise => "otherwise",
+    }
+}

@@ -1,0 +1,350 @@
+//! The functions of the recording library.
+
+use std::any::Any;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use weir_host::{
+    Call, Code, Effects, Failure, Function, HostValue, Mode, Module, Outcome, Parameter, Passing, Settled, Signature,
+    StateOf, Type, TypeDefinition, TypeShape, Unique, Value, World,
+};
+
+use super::Recording;
+
+/// The type of the counters, which can only be moved.
+pub(super) const COUNTER: &str = "count.Counter";
+
+/// Counters from this number on are shared, and write down their changes.
+pub(super) const SHARED_FROM: i64 = 1_000;
+
+/// A number that counts up.
+struct Counter {
+    number: i64,
+    count: i64,
+}
+
+impl HostValue for Counter {
+    fn type_name(&self) -> &'static str {
+        COUNTER
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+    fn into_any_box(self: Box<Self>) -> Box<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+pub(super) fn counter() -> Type {
+    Type::Named(COUNTER.into())
+}
+
+fn new_counter(number: i64) -> Value {
+    Value::Unique(Unique::new(Box::new(Counter { number, count: 0 })))
+}
+
+fn as_counter(value: &mut Value) -> &mut Counter {
+    match value {
+        Value::Unique(unique) => unique.get_mut().and_then(|value| value.as_any_mut().downcast_mut()),
+        _ => None,
+    }
+    .expect("the verifier has seen a counter, and nobody moved it before")
+}
+
+fn count_of(value: &Value) -> i64 {
+    let counter: Option<&Counter> = match value {
+        Value::Unique(unique) => unique.get().and_then(|value| value.as_any().downcast_ref()),
+        _ => None,
+    };
+    counter.expect("the verifier has seen a counter, and nobody moved it before").count
+}
+
+fn int(value: &Value) -> i64 {
+    match value {
+        Value::Int(int) => *int,
+        other => panic!("the verifier let {other:?} pass for an integer"),
+    }
+}
+
+/// The modules of the library.
+pub(super) fn modules(recording: &Recording) -> Vec<Module> {
+    let mut modules: Vec<Module> = ["a", "b", "c"].into_iter().map(|name| world(name, recording)).collect();
+    modules.push(counters(recording));
+    modules.push(steps(recording));
+    modules
+}
+
+fn parameter(name: &str, ty: Type, passing: Passing) -> Parameter {
+    Parameter { name: name.into(), ty, passing, default: None }
+}
+
+/// A function of one integer, by this name.
+fn function(name: &str, world: World, failure: Option<Type>, code: Code) -> Function {
+    let effects = Effects {
+        world,
+        waits: matches!(code, Code::Waiting(_)),
+        blocking: matches!(code, Code::Blocking(_)),
+        ..Effects::default()
+    };
+    let signature = Signature {
+        module: "".into(),
+        name: name.into(),
+        doc: "".into(),
+        parameters: vec![parameter("x", Type::Int, Passing::Value)],
+        result: Type::Int,
+        failure,
+        effects,
+        state: None,
+        batch: None,
+    };
+    Function { signature, code, batch: None, types: Vec::new() }
+}
+
+fn immediate(code: impl Fn(&mut Call<'_>) -> Outcome + Send + Sync + 'static) -> Code {
+    Code::Immediate(Arc::new(code))
+}
+
+fn settled(value: i64) -> Settled {
+    Settled { outcome: Outcome::Value(Value::Int(value)), restored: Vec::new() }
+}
+
+/// The module of one part of the outside world.
+fn world(name: &'static str, recording: &Recording) -> Module {
+    let failure = || Some(Type::Failure);
+    Module::new(name, "A part of the outside world.")
+        .function(function("mix", World::Pure, None, immediate(|call| Outcome::Value(Value::Int(mix(argument(call)))))))
+        .function(function("half", World::Pure, failure(), immediate(|call| half(argument(call)))))
+        .function(function("refuse", World::Pure, Some(Type::Text), immediate(|call| refuse(argument(call)))))
+        .function(function("look", World::Reads, None, look(name, recording)))
+        .function(function("slow_look", World::Reads, None, slow_look(name, recording)))
+        .function(function("change", World::Writes, None, change(name, recording)))
+        .function(function("try_change", World::Writes, failure(), try_change(name, recording)))
+        .function(function("slow_change", World::Writes, None, slow_change(name, recording)))
+        .function(function("block", World::Writes, None, block(name, recording)))
+}
+
+fn argument(call: &mut Call<'_>) -> i64 {
+    int(&call.value(0))
+}
+
+fn mix(x: i64) -> i64 {
+    x.wrapping_mul(7).wrapping_add(3) % 101
+}
+
+fn half(x: i64) -> Outcome {
+    if x % 2 == 0 {
+        Outcome::Value(Value::Int(x / 2))
+    } else {
+        Outcome::Error(Value::Failure(Box::new(Failure::function(format!("{x} is odd")))))
+    }
+}
+
+fn refuse(x: i64) -> Outcome {
+    if x < 5 { Outcome::Value(Value::Int(x)) } else { Outcome::Error(Value::text("too large")) }
+}
+
+fn look(module: &'static str, recording: &Recording) -> Code {
+    let recording = recording.clone();
+    immediate(move |call| Outcome::Value(Value::Int(recording.world(module).wrapping_add(argument(call)))))
+}
+
+fn slow_look(module: &'static str, recording: &Recording) -> Code {
+    let recording = recording.clone();
+    Code::Waiting(Arc::new(move |call| {
+        let (recording, x) = (recording.clone(), argument(call));
+        Ok(Box::pin(async move {
+            Yields(recording.yields(x)).await;
+            settled(recording.world(module).wrapping_add(x))
+        }))
+    }))
+}
+
+fn change(module: &'static str, recording: &Recording) -> Code {
+    let recording = recording.clone();
+    immediate(move |call| {
+        let x = argument(call);
+        recording.write_down(module, format!("change {x}"));
+        Outcome::Value(Value::Int(recording.change(module, x)))
+    })
+}
+
+fn try_change(module: &'static str, recording: &Recording) -> Code {
+    let recording = recording.clone();
+    immediate(move |call| {
+        let x = argument(call);
+        recording.write_down(module, format!("try_change {x}"));
+        half(recording.change(module, x))
+    })
+}
+
+fn slow_change(module: &'static str, recording: &Recording) -> Code {
+    let recording = recording.clone();
+    Code::Waiting(Arc::new(move |call| {
+        let (recording, x) = (recording.clone(), argument(call));
+        Ok(Box::pin(async move {
+            recording.write_down(module, format!("slow_change {x} begins"));
+            Yields(recording.yields(x)).await;
+            recording.write_down(module, format!("slow_change {x} ends"));
+            settled(recording.change(module, x))
+        }))
+    }))
+}
+
+fn block(module: &'static str, recording: &Recording) -> Code {
+    let recording = recording.clone();
+    Code::Blocking(Arc::new(move |call| {
+        let (recording, x) = (recording.clone(), argument(call));
+        Ok(Box::new(move || {
+            recording.write_down(module, format!("block {x}"));
+            settled(recording.change(module, x))
+        }))
+    }))
+}
+
+fn with_counter(mut function: Function, passing: Passing) -> Function {
+    function.signature.parameters.insert(0, parameter("counter", counter(), passing));
+    function
+}
+
+fn counters(recording: &Recording) -> Module {
+    let definition =
+        TypeDefinition { name: COUNTER.into(), doc: "".into(), shape: TypeShape::Opaque { shareable: false } };
+    let mut new = function("new", World::Pure, None, immediate(|call| Outcome::Value(new_counter(argument(call)))));
+    new.signature.result = counter();
+    new.types.push(definition);
+    let finish = immediate(|call| Outcome::Value(Value::Int(count_of(&call.value(0)))));
+    let mut finish = with_counter(function("finish", World::Pure, None, finish), Passing::Value);
+    finish.signature.parameters.truncate(1);
+    Module::new("count", "Counters that can only be moved.")
+        .function(new)
+        .function(finish)
+        .function(with_counter(function("value", World::Pure, None, immediate(value)), Passing::Borrow))
+        .function(with_counter(function("slow_value", World::Pure, None, slow_value(recording)), Passing::Borrow))
+        .function(with_counter(function("add", World::Pure, None, add(recording)), Passing::Change))
+        .function(with_counter(function("slow_add", World::Pure, None, slow_add(recording)), Passing::Change))
+}
+
+fn value(call: &mut Call<'_>) -> Outcome {
+    let x = int(&call.value(1));
+    let count = match call.shared(0) {
+        Some(shared) => count_of(&shared.read()),
+        None => count_of(call.borrow(0)),
+    };
+    Outcome::Value(Value::Int(count.wrapping_add(x)))
+}
+
+fn slow_value(recording: &Recording) -> Code {
+    let recording = recording.clone();
+    Code::Waiting(Arc::new(move |call| {
+        let (recording, x) = (recording.clone(), int(&call.value(1)));
+        let guard = call.shared(0).map(weir_host::Shared::read_owned);
+        let own = if guard.is_none() { call.take_unique(0) } else { Value::Absent };
+        Ok(Box::pin(async move {
+            Yields(recording.yields(x)).await;
+            let count = guard.as_ref().map_or_else(|| count_of(&own), |guard| count_of(guard));
+            let restored = if guard.is_none() { vec![(0, own)] } else { Vec::new() };
+            Settled { restored, ..settled(count.wrapping_add(x)) }
+        }))
+    }))
+}
+
+impl Recording {
+    /// Adds to a counter, and says what it is now.
+    fn add(&self, counter: &mut Counter, x: i64, what: &str) -> i64 {
+        if counter.number >= SHARED_FROM {
+            self.write_down(&format!("counter {}", counter.number), format!("{what} {x}"));
+        }
+        counter.count = counter.count.wrapping_mul(3).wrapping_add(x) % 1_000;
+        counter.count
+    }
+}
+
+fn add(recording: &Recording) -> Code {
+    let recording = recording.clone();
+    immediate(move |call| {
+        let x = int(&call.value(1));
+        let mut own = if call.shared(0).is_none() { call.take_unique(0) } else { Value::Absent };
+        let sum = match call.shared(0) {
+            Some(shared) => recording.add(as_counter(&mut shared.write()), x, "add"),
+            None => recording.add(as_counter(&mut own), x, "add"),
+        };
+        call.restore(0, own);
+        Outcome::Value(Value::Int(sum))
+    })
+}
+
+fn slow_add(recording: &Recording) -> Code {
+    let recording = recording.clone();
+    Code::Waiting(Arc::new(move |call| {
+        let (recording, x) = (recording.clone(), int(&call.value(1)));
+        let mut guard = call.shared(0).map(weir_host::Shared::write_owned);
+        let mut own = if guard.is_none() { call.take_unique(0) } else { Value::Absent };
+        Ok(Box::pin(async move {
+            Yields(recording.yields(x)).await;
+            let counter = guard.as_mut().map_or_else(|| as_counter(&mut own), |guard| as_counter(guard));
+            let sum = recording.add(counter, x, "slow_add");
+            let restored = if guard.is_none() { vec![(0, own)] } else { Vec::new() };
+            Settled { restored, ..settled(sum) }
+        }))
+    }))
+}
+
+/// Functions with private state: each call site has a counter of its own.
+fn steps(recording: &Recording) -> Module {
+    let stateful = |mut function: Function, mode| {
+        function.signature.state = Some(StateOf { name: "Steps".into(), mode, make: || new_counter(0) });
+        function
+    };
+    let peek = immediate(|call| {
+        let x = argument(call);
+        let state = call.state.expect("a stateful function has its state");
+        Outcome::Value(Value::Int(count_of(&state.read()).wrapping_add(x)))
+    });
+    let next = recording.clone();
+    let next = immediate(move |call| {
+        let x = argument(call);
+        let state = call.state.expect("a stateful function has its state");
+        Outcome::Value(Value::Int(next.add(as_counter(&mut state.write()), x, "next")))
+    });
+    Module::new("step", "Functions with private state.")
+        .function(stateful(function("peek", World::Pure, None, peek), Mode::Read))
+        .function(stateful(function("next", World::Pure, None, next), Mode::Write))
+        .function(stateful(function("slow_next", World::Pure, None, slow_next(recording)), Mode::Write))
+}
+
+fn slow_next(recording: &Recording) -> Code {
+    let recording = recording.clone();
+    Code::Waiting(Arc::new(move |call| {
+        let (recording, x) = (recording.clone(), argument(call));
+        let mut state = call.state.expect("a stateful function has its state").write_owned();
+        Ok(Box::pin(async move {
+            Yields(recording.yields(x)).await;
+            settled(recording.add(as_counter(&mut state), x, "slow_next"))
+        }))
+    }))
+}
+
+/// Gives the thread up so often before it is ready.
+struct Yields(usize);
+
+impl Future for Yields {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        match self.0.checked_sub(1) {
+            None => Poll::Ready(()),
+            Some(left) => {
+                self.0 = left;
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+}

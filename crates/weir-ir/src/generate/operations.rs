@@ -1,0 +1,221 @@
+//! The operations of random programs, by the type that they give.
+
+use weir_host::{Type, Value};
+
+use super::functions::counter;
+use super::program::Generator;
+use super::values::{data_type, fallible, flagged, pair, refusable, shape, value};
+use crate::expr::{Arm, Atom, Call, Let, Op, Test, Var, Variable};
+use crate::prim::Prim;
+
+/// The functions of one integer that give an integer.
+const INT_FUNCTIONS: [&str; 7] = ["mix", "look", "slow_look", "change", "slow_change", "block", "change"];
+
+impl Generator {
+    /// A call that gives this type, where there is one.
+    pub(super) fn call(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Option<Op> {
+        let module = *self.random.pick(&["a", "b", "c"]);
+        let function = match ty {
+            Type::Int => match self.random.below(10) {
+                0..=3 => return self.count(),
+                4 => self.random.pick(&["step.next", "step.next", "step.peek"]).to_string(),
+                5 => "step.slow_next".to_owned(),
+                _ => format!("{module}.{}", self.random.pick(&INT_FUNCTIONS)),
+            },
+            ty if *ty == fallible() => format!("{module}.{}", self.random.pick(&["half", "try_change"])),
+            ty if *ty == refusable() => format!("{module}.refuse"),
+            ty if *ty == counter() => "count.new".to_owned(),
+            _ => return None,
+        };
+        let argument = if *ty == counter() { Atom::Value(Value::Int(0)) } else { self.operand(&Type::Int, lets) };
+        Some(self.call_of(&function, vec![argument]))
+    }
+
+    fn call_of(&mut self, function: &str, arguments: Vec<Atom>) -> Op {
+        Op::Call(Call { function: function.into(), site: self.site(function), arguments })
+    }
+
+    /// A call on a counter: a shared one, or one of the flow's own.
+    fn count(&mut self) -> Option<Op> {
+        let own: Vec<usize> = (0..self.scope.len()).filter(|at| self.scope[*at].ty == counter()).collect();
+        let pick_shared = !self.shared.is_empty() && (own.is_empty() || self.random.chance(60));
+        if !pick_shared && own.is_empty() {
+            return None;
+        }
+        if pick_shared {
+            let name = self.random.pick(&self.shared).clone();
+            return Some(self.count_on(Atom::Shared(name)));
+        }
+        let at = *self.random.pick(&own);
+        let var = self.scope[at].var;
+        // Only the block that made it may give it away: a body runs more than once, and another arm may not run.
+        if at >= self.block_from && self.random.chance(30) {
+            self.scope.remove(at);
+            return Some(self.call_of("count.finish", vec![Atom::Var(var)]));
+        }
+        Some(self.count_on(Atom::Var(var)))
+    }
+
+    fn count_on(&mut self, counter: Atom) -> Op {
+        let function = *self.random.pick(&["count.value", "count.slow_value", "count.add", "count.slow_add"]);
+        let by = self.known_int();
+        self.call_of(function, vec![counter, by])
+    }
+
+    /// An integer, without a new binding that might give away the counter that was picked before.
+    fn known_int(&mut self) -> Atom {
+        let seen: Vec<Var> = self.scope.iter().filter(|known| known.ty == Type::Int).map(|known| known.var).collect();
+        if seen.is_empty() {
+            Atom::Value(value(&mut self.random, &Type::Int))
+        } else {
+            Atom::Var(*self.random.pick(&seen))
+        }
+    }
+
+    fn apply(&mut self, prim: Prim, types: &[Type], lets: &mut Vec<Let>) -> Op {
+        Op::Prim(prim, types.iter().map(|ty| self.operand(ty, lets)).collect())
+    }
+
+    /// A primitive that gives this type.
+    pub(super) fn prim(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
+        let both = [ty.clone(), ty.clone()];
+        match ty {
+            Type::Int => self.int(lets),
+            Type::Bool => self.bool(lets),
+            Type::Text => match self.random.below(4) {
+                0 => self.apply(Prim::Add, &both, lets),
+                1 => self.apply(Prim::Field(1), &[pair()], lets),
+                _ => {
+                    let types: Vec<Type> = (0..self.random.below(4)).map(|_| data_type(&mut self.random)).collect();
+                    self.apply(Prim::Interpolate, &types, lets)
+                }
+            },
+            Type::Float => {
+                let prim =
+                    *self.random.pick(&[Prim::Add, Prim::Subtract, Prim::Multiply, Prim::Divide, Prim::Remainder]);
+                self.apply(prim, &both, lets)
+            }
+            Type::Duration | Type::Size => match self.random.below(3) {
+                0 => self.apply(Prim::Multiply, &[ty.clone(), Type::Int], lets),
+                1 => self.apply(Prim::Divide, &[ty.clone(), Type::Int], lets),
+                _ => self.apply(Prim::Add, &both, lets),
+            },
+            Type::List(element) => match self.random.below(4) {
+                0 => self.apply(Prim::Add, &both, lets),
+                1 => self.apply(Prim::Rest, &[ty.clone(), Type::Int], lets),
+                _ => {
+                    let types = vec![Type::clone(element); self.random.below(4)];
+                    self.apply(Prim::List, &types, lets)
+                }
+            },
+            Type::Map(entry) => {
+                let types: Vec<Type> =
+                    (0..self.random.below(3)).flat_map(|_| [entry.0.clone(), entry.1.clone()]).collect();
+                self.apply(Prim::Map, &types, lets)
+            }
+            Type::Option(some) if self.random.chance(50) => {
+                self.apply(Prim::Index, &[Type::map(Type::Text, Type::clone(some)), Type::Text], lets)
+            }
+            Type::Option(some) => self.apply(Prim::Variant(1), std::slice::from_ref(some), lets),
+            Type::Result(pair) => {
+                let tag = u32::from(self.random.chance(40));
+                let payload = if tag == 0 { &pair.0 } else { &pair.1 };
+                self.apply(Prim::Variant(tag), std::slice::from_ref(payload), lets)
+            }
+            Type::Tuple(parts) => self.apply(Prim::Record, parts, lets),
+            ty if *ty == pair() => match self.random.below(3) {
+                0 => self.apply(Prim::WithField(0), &[pair(), Type::Int], lets),
+                _ => self.apply(Prim::Record, &[Type::Int, Type::Text], lets),
+            },
+            ty if *ty == shape() => match self.random.below(3) {
+                0 => self.apply(Prim::Variant(0), &[], lets),
+                1 => self.apply(Prim::Variant(1), &[Type::Int], lets),
+                _ => self.apply(Prim::Variant(2), &[Type::Int, Type::Text], lets),
+            },
+            ty if *ty == counter() => self.call_of("count.new", vec![Atom::Value(Value::Int(0))]),
+            other => Op::Prim(Prim::Copy, vec![Atom::Value(value(&mut self.random, other))]),
+        }
+    }
+
+    fn int(&mut self, lets: &mut Vec<Let>) -> Op {
+        let int = [Type::Int, Type::Int];
+        match self.random.below(16) {
+            0..=3 => self.apply(Prim::Add, &int, lets),
+            4 | 5 => self.apply(Prim::Subtract, &int, lets),
+            6 => self.apply(Prim::Multiply, &int, lets),
+            7 => self.apply(Prim::Divide, &int, lets),
+            8 => self.apply(Prim::Remainder, &int, lets),
+            9 => self.apply(Prim::Negate, &int[..1], lets),
+            10 => self.apply(Prim::Index, &[Type::list(Type::Int), Type::Int], lets),
+            11 => self.apply(Prim::Field(0), &[pair()], lets),
+            12 => self.apply(Prim::Field(0), &[flagged(Type::Int)], lets),
+            13 => self.apply(Prim::Copy, &int[..1], lets),
+            14 => self.apply(Prim::Length, &[Type::Text], lets),
+            _ => self.apply(Prim::Length, &[Type::list(Type::Int)], lets),
+        }
+    }
+
+    fn bool(&mut self, lets: &mut Vec<Let>) -> Op {
+        const TESTS: [Prim; 6] =
+            [Prim::Equal, Prim::NotEqual, Prim::Less, Prim::LessOrEqual, Prim::Greater, Prim::GreaterOrEqual];
+        match self.random.below(10) {
+            0 => self.apply(Prim::Not, &[Type::Bool], lets),
+            1 => self.apply(Prim::IsVariant(1), &[shape()], lets),
+            2 => self.apply(Prim::IsVariant(0), &[Type::option(Type::Int)], lets),
+            _ => {
+                let ty = data_type(&mut self.random);
+                let prim = *self.random.pick(&TESTS);
+                self.apply(prim, &[ty.clone(), ty], lets)
+            }
+        }
+    }
+
+    /// A switch on something of a type that has cases.
+    pub(super) fn switch(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
+        let subjects = [Type::Bool, Type::Int, Type::Text, Type::option(Type::Int), fallible(), refusable(), shape()];
+        let of = self.random.pick(&subjects).clone();
+        let subject = self.operand(&of, lets);
+        let mut tests = self.tests(&of);
+        if self.random.chance(30) && tests.len() > 1 {
+            tests.pop();
+            tests.push((Test::Otherwise, Vec::new()));
+        }
+        let arms = tests
+            .into_iter()
+            .enumerate()
+            .map(|(index, (test, payload))| self.arm(&subject, test, &payload, ty, index > 0));
+        let arms = arms.collect();
+        Op::Switch { subject, arms }
+    }
+
+    fn tests(&mut self, of: &Type) -> Vec<(Test, Vec<Type>)> {
+        let tag = |tag, payload: &[Type]| (Test::Tag(tag), payload.to_vec());
+        match of {
+            Type::Bool => [true, false].map(|value| (Test::Value(Value::Bool(value)), Vec::new())).into(),
+            Type::Option(some) => vec![tag(1, std::slice::from_ref(some)), tag(0, &[])],
+            Type::Result(pair) => vec![tag(0, std::slice::from_ref(&pair.0)), tag(1, std::slice::from_ref(&pair.1))],
+            Type::Named(_) => vec![tag(0, &[]), tag(1, &[Type::Int]), tag(2, &[Type::Int, Type::Text])],
+            other => {
+                let tested = value(&mut self.random, other);
+                vec![(Test::Value(tested), Vec::new()), (Test::Otherwise, Vec::new())]
+            }
+        }
+    }
+
+    /// An arm that names the payload, or takes it apart by a primitive.
+    fn arm(&mut self, subject: &Atom, test: Test, payload: &[Type], ty: &Type, may_end: bool) -> Arm {
+        let names: Vec<Variable> = payload.iter().map(|ty| self.variable(ty.clone())).collect();
+        if self.random.chance(70) {
+            let body = self.body(&names, ty, may_end);
+            return Arm { test, payload: names, body };
+        }
+        let mut body = self.body(&names, ty, may_end);
+        let take = |(bound, index): (Variable, u32)| Let {
+            bound,
+            op: Op::Prim(Prim::Payload(index), vec![subject.clone()]),
+            origin: crate::program::Origin::default(),
+        };
+        body.lets.splice(0..0, names.into_iter().zip(0..).map(take));
+        Arm { test, payload: Vec::new(), body }
+    }
+}

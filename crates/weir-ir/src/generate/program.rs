@@ -1,0 +1,251 @@
+//! How a random program comes about: blocks of bindings, each of a type that is wanted.
+//!
+//! Every binding is chosen by the type of its value, from what is in scope, so that a program is well typed by
+//! construction. A budget bounds its size, a depth its nesting; lists and loops are short, so that it ends soon.
+
+use weir_host::{Mode, Resource, Text, Type, Value};
+
+use super::functions::{SHARED_FROM, counter};
+use super::values::{data_type, definitions, flagged, value};
+use super::{Case, Random};
+use crate::expr::{Atom, Block, Call, Constraint, Let, Op, Program, Var, Variable};
+use crate::program::{Entry, Flow, Origin, SharedValue};
+
+/// How deep blocks nest.
+const DEPTH_MAX: usize = 4;
+
+/// The case of this seed.
+#[must_use]
+pub fn case(seed: u64) -> Case {
+    let mut random = Random::new(seed);
+    let shared: Vec<Text> = (0..random.below(4)).map(|index| format!("counter{index}").into()).collect();
+    let result = data_type(&mut random);
+    let mut generator = Generator {
+        budget: 4 + random.below(40),
+        random,
+        scope: Vec::new(),
+        shared: shared.clone(),
+        result: result.clone(),
+        variables: 0,
+        sites: 0,
+        depth: 0,
+        block_from: 0,
+    };
+    let parameters: Vec<Variable> = (0..1 + generator.random.below(4)).map(|_| generator.parameter()).collect();
+    generator.scope.extend(parameters.iter().cloned());
+    let body = generator.block(&result, false);
+    let mut random = generator.random;
+    let rows = 1 + random.below(3);
+    let row = |random: &mut Random| parameters.iter().map(|parameter| value(random, &parameter.ty)).collect();
+    let inputs = (0..rows).map(|_| row(&mut random)).collect();
+    let flow = Flow { name: "elements".into(), route: None, parameters, result, body };
+    let shared = shared.into_iter().zip(SHARED_FROM..).map(|(name, number)| shared_counter(name, number));
+    let arguments = Block { lets: Vec::new(), result: Atom::Value(Value::Record([Value::Int(0)].into())) };
+    let entry = Entry { name: "test".into(), source: "a.elements".into(), arguments, ordered: true, flows: vec![flow] };
+    Case { program: Program { types: definitions(), shared: shared.collect(), entries: vec![entry] }, inputs }
+}
+
+fn shared_counter(name: Text, number: i64) -> SharedValue<Block> {
+    let call = Call {
+        function: "count.new".into(),
+        site: "count.new".into(),
+        arguments: vec![Atom::Value(Value::Int(number))],
+    };
+    let bound = Variable { var: Var(0), name: "".into(), ty: counter() };
+    let lets = vec![Let { bound, op: Op::Call(call), origin: Origin::default() }];
+    SharedValue { name, ty: counter(), init: Block { lets, result: Atom::Var(Var(0)) } }
+}
+
+/// A flow's body in the making.
+pub(super) struct Generator {
+    pub(super) random: Random,
+    /// What can be seen, innermost last.
+    pub(super) scope: Vec<Variable>,
+    /// The shared counters that may be touched: all, or within an atomic step those that it holds.
+    pub(super) shared: Vec<Text>,
+    result: Type,
+    /// How many bindings may still be made.
+    budget: usize,
+    variables: u32,
+    sites: u32,
+    depth: usize,
+    /// Where the innermost block begins in the scope.
+    pub(super) block_from: usize,
+}
+
+impl Generator {
+    fn parameter(&mut self) -> Variable {
+        let ty = data_type(&mut self.random);
+        self.variable(ty)
+    }
+
+    pub(super) fn variable(&mut self, ty: Type) -> Variable {
+        let var = Var(self.variables);
+        self.variables += 1;
+        let name = if self.random.chance(30) { "named".into() } else { Text::default() };
+        Variable { var, name, ty }
+    }
+
+    pub(super) fn site(&mut self, function: &str) -> Text {
+        self.sites += 1;
+        format!("{function}#{}", self.sites).into()
+    }
+
+    /// A block that yields a value of this type; `may_end` where it may end the flow instead.
+    pub(super) fn block(&mut self, want: &Type, may_end: bool) -> Block {
+        let (from, outer) = (self.scope.len(), self.block_from);
+        self.block_from = from;
+        self.depth += 1;
+        let mut lets = Vec::new();
+        for _ in 0..1 + self.random.below(if self.depth == 1 { 14 } else { 4 }) {
+            self.any(&mut lets);
+        }
+        let ends = may_end && self.random.chance(15);
+        let result = if ends { self.end(&mut lets) } else { self.operand(want, &mut lets) };
+        self.depth -= 1;
+        self.scope.truncate(from);
+        self.block_from = outer;
+        Block { lets, result }
+    }
+
+    /// A block below variables of its own.
+    pub(super) fn body(&mut self, own: &[Variable], want: &Type, may_end: bool) -> Block {
+        let from = self.scope.len();
+        self.scope.extend(own.iter().cloned());
+        let block = self.block(want, may_end);
+        self.scope.truncate(from);
+        block
+    }
+
+    /// Ends the flow.
+    fn end(&mut self, lets: &mut Vec<Let>) -> Atom {
+        let op = if self.random.chance(60) {
+            let want = self.result.clone();
+            Op::Return(self.operand(&want, lets))
+        } else {
+            Op::Fail(self.operand(&Type::Failure, lets))
+        };
+        self.bind(Type::Never, op, lets);
+        Atom::Value(Value::Unit)
+    }
+
+    /// A binding of any sort, where the budget allows one.
+    fn any(&mut self, lets: &mut Vec<Let>) {
+        let ty = if self.random.chance(8) { counter() } else { data_type(&mut self.random) };
+        if self.budget > 0 {
+            self.compute(&ty, lets);
+        }
+    }
+
+    /// An operand of this type: something in scope, a constant, or a new binding.
+    pub(super) fn operand(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Atom {
+        if *ty == counter() {
+            return Atom::Var(self.own_counter(lets));
+        }
+        if self.budget > 0 && self.random.chance(20) {
+            return Atom::Var(self.compute(ty, lets));
+        }
+        let seen: Vec<Var> = self.scope.iter().filter(|known| known.ty == *ty).map(|known| known.var).collect();
+        if !seen.is_empty() && self.random.chance(80) {
+            return Atom::Var(*self.random.pick(&seen));
+        }
+        Atom::Value(value(&mut self.random, ty))
+    }
+
+    /// A counter to be given away: one that this block has made, or a new one.
+    fn own_counter(&mut self, lets: &mut Vec<Let>) -> Var {
+        let made = self.scope[self.block_from..].iter().rposition(|known| known.ty == counter());
+        match made {
+            Some(at) => self.scope.remove(self.block_from + at).var,
+            None => self.compute(&counter(), lets),
+        }
+    }
+
+    /// A binding of this type.
+    fn compute(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Var {
+        self.budget = self.budget.saturating_sub(1);
+        let nests = self.budget > 0 && self.depth < DEPTH_MAX;
+        let op = match self.random.below(20) {
+            0..=3 if nests => self.switch(ty, lets),
+            4 if nests && *ty != counter() => self.fold(ty, lets),
+            5 if nests && *ty != counter() => self.repeat(ty, lets),
+            6 if nests && !self.shared.is_empty() => self.atomic(ty, lets),
+            0..=6 if self.budget > 0 && self.depth < DEPTH_MAX && self.random.chance(30) => self.switch(ty, lets),
+            _ => self.plain(ty, lets),
+        };
+        self.bind(ty.clone(), op, lets)
+    }
+
+    fn bind(&mut self, ty: Type, op: Op, lets: &mut Vec<Let>) -> Var {
+        let bound = self.variable(ty);
+        let var = bound.var;
+        let start = u32::try_from(self.random.below(100)).unwrap_or(0);
+        let origin = if self.random.chance(50) { Origin { start, end: start + 7 } } else { Origin::default() };
+        if bound.ty != Type::Never {
+            self.scope.push(bound.clone());
+        }
+        lets.push(Let { bound, op, origin });
+        var
+    }
+
+    /// An operation without blocks, or a map where a list is wanted.
+    fn plain(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
+        let nests = self.budget > 0 && self.depth < DEPTH_MAX;
+        match ty {
+            Type::List(element) if nests && self.random.chance(60) => self.map(element, lets),
+            _ if self.random.chance(60) => self.call(ty, lets).unwrap_or_else(|| self.prim(ty, lets)),
+            _ => self.prim(ty, lets),
+        }
+    }
+
+    fn map(&mut self, to: &Type, lets: &mut Vec<Let>) -> Op {
+        let ty = self.random.pick(&[Type::Int, Type::Int, Type::Text]).clone();
+        let list = self.operand(&Type::list(ty.clone()), lets);
+        let element = self.variable(ty);
+        let body = self.body(std::slice::from_ref(&element), to, false);
+        Op::Map { list, element, body }
+    }
+
+    fn fold(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
+        let list = self.operand(&Type::list(Type::Int), lets);
+        let init = self.operand(ty, lets);
+        let (accumulator, element) = (self.variable(ty.clone()), self.variable(Type::Int));
+        let body = self.body(&[accumulator.clone(), element.clone()], ty, false);
+        Op::Fold { list, init, accumulator, element, body }
+    }
+
+    fn repeat(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
+        let init = self.operand(ty, lets);
+        let state = self.variable(ty.clone());
+        let mut body = self.body(std::slice::from_ref(&state), &flagged(ty.clone()), false);
+        if let Atom::Value(Value::Record(round)) = &mut body.result {
+            // A constant that is not done never is.
+            *round = [round[0].clone(), Value::Bool(true)].into();
+        }
+        let at_most = 1 + u64::try_from(self.random.below(5)).unwrap_or(0);
+        Op::Loop { init, state, body, at_most }
+    }
+
+    /// A step that holds some of the counters; only those are touched within.
+    fn atomic(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
+        let outside = self.shared.clone();
+        let first = self.random.below(outside.len());
+        self.shared.retain(|_| self.random.chance(50));
+        if self.shared.is_empty() {
+            self.shared.push(outside[first].clone());
+        }
+        let session = if self.random.chance(15) { Some(self.operand(&Type::Int, lets)) } else { None };
+        let constraint = |name: &Text| Constraint {
+            resource: Resource::Shared(name.clone()),
+            mode: Mode::Write,
+            per_session: session.is_some(),
+        };
+        let mut constraints: Vec<Constraint> = self.shared.iter().map(constraint).collect();
+        if self.random.chance(30) {
+            constraints[0].mode = Mode::Read;
+        }
+        let body = self.block(ty, false);
+        self.shared = outside;
+        Op::Atomic { constraints, session, body }
+    }
+}

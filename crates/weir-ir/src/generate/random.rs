@@ -1,0 +1,38 @@
+//! Numbers that look random and are the same for the same seed: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+
+/// A generator of numbers.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// A generator that begins at this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
+    /// The next number.
+    pub fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `end`, which is at least 1.
+    pub fn below(&mut self, end: usize) -> usize {
+        let end = u64::try_from(end).expect("a count fits 64 bits");
+        usize::try_from(self.number() % end).expect("it is below a usize")
+    }
+
+    /// Whether something of this chance in a hundred happens.
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of the items, of which there is at least one.
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+        &items[self.below(items.len())]
+    }
+}

@@ -1,0 +1,101 @@
+//! A library whose functions write down what they do, for programs that are generated.
+//!
+//! - The modules `a`, `b` and `c` each have a part of the outside world: one number, which `look`s read and `change`s
+//!   change. Every change is written down under the module's name; a function that waits writes down when it begins and
+//!   when it ends, so that an overlap shows. What is only read is not written down, because it may overlap and, behind
+//!   an end of the flow, may or may not have begun; it shows in the result.
+//! - `count.Counter` can only be moved. A shared one writes its changes down under its number.
+//! - `step` has functions with private state.
+//!
+//! A recording belongs to one execution.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use weir_host::{Failure, Library, Opened, Parameter, Passing, Route, Source, SourceSignature, Type, Value};
+
+use super::functions;
+
+/// A library of its own, and what its functions have done.
+#[derive(Clone, Default)]
+pub struct Recording {
+    log: Arc<Mutex<Log>>,
+    seed: u64,
+}
+
+#[derive(Default)]
+struct Log {
+    effects: BTreeMap<String, Vec<String>>,
+    /// What each part of the outside world is.
+    worlds: BTreeMap<&'static str, i64>,
+}
+
+impl Recording {
+    /// A recording of nothing yet. The seed says how often each asynchronous function yields before it is done.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Recording { log: Arc::default(), seed }
+    }
+
+    /// The library.
+    #[must_use]
+    pub fn library(&self) -> Library {
+        let mut library = Library::default();
+        for module in functions::modules(self) {
+            let source = SourceSignature {
+                module: module.name.clone(),
+                name: "elements".into(),
+                doc: "Flows that a test begins by itself.".into(),
+                parameters: vec![Parameter {
+                    name: "first".into(),
+                    ty: Type::Int,
+                    passing: Passing::Value,
+                    default: None,
+                }],
+                element: Some(Type::Int),
+                answer: None,
+                ordered: true,
+            };
+            let module = module.source(source, Arc::new(NoSource));
+            library.add(module).expect("the modules' names differ");
+        }
+        library
+    }
+
+    /// The effects on each resource, in their order.
+    #[must_use]
+    pub fn effects(&self) -> BTreeMap<String, Vec<String>> {
+        self.log.lock().effects.clone()
+    }
+
+    pub(super) fn write_down(&self, resource: &str, effect: String) {
+        self.log.lock().effects.entry(resource.to_owned()).or_default().push(effect);
+    }
+
+    pub(super) fn world(&self, module: &'static str) -> i64 {
+        self.log.lock().worlds.get(module).copied().unwrap_or(1)
+    }
+
+    /// Changes a part of the world, and says what it is now.
+    pub(super) fn change(&self, module: &'static str, by: i64) -> i64 {
+        let mut log = self.log.lock();
+        let world = log.worlds.entry(module).or_insert(1);
+        *world = world.wrapping_mul(31).wrapping_add(by) % 1_000;
+        *world
+    }
+
+    /// How often a call with this argument yields before it is done.
+    pub(super) fn yields(&self, argument: i64) -> usize {
+        super::Random::new(self.seed ^ argument.unsigned_abs()).below(4)
+    }
+}
+
+/// What the entry of a generated program names; tests begin its flows by themselves.
+struct NoSource;
+
+impl Source for NoSource {
+    fn open(&self, _arguments: Vec<Value>, _routes: Arc<[Route]>) -> Result<Arc<dyn Opened>, Failure> {
+        Err(Failure::function("the flows of a generated program are begun by its test"))
+    }
+}

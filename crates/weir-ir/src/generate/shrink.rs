@@ -1,0 +1,203 @@
+//! Smaller programs than a given one, so that a difference can be shown by a program that a person can read.
+//!
+//! Candidates come in the order of how much they take away. Many are not valid, such as those that lack a binding which
+//! is used; whoever tries them verifies them first.
+
+use weir_host::Value;
+
+use super::Case;
+use super::values::plainest;
+use crate::expr::{Arm, Atom, Block, Let, Op, Variable};
+use crate::prim::Prim;
+use crate::program::Origin;
+
+/// One way to make a binding smaller.
+#[derive(Clone, Copy)]
+enum Edit {
+    /// Leaves it out.
+    Drop,
+    /// Yields the plainest value of its type.
+    Plain,
+    /// Yields what its first, second, … block yields, in its place.
+    Inline(usize),
+    /// Gives its operand of this index the plainest constant of that operand's own sort.
+    Operand(usize),
+}
+
+/// Cases that are smaller than this one by one step.
+pub fn smaller(case: &Case) -> impl Iterator<Item = Case> + '_ {
+    let rows = (0..case.inputs.len()).filter(|_| case.inputs.len() > 1).map(|row| without_row(case, row));
+    let shared = (0..case.program.shared.len()).map(|index| {
+        let mut smaller = case.clone();
+        smaller.program.shared.remove(index);
+        smaller
+    });
+    let plain = std::iter::once_with(|| plain_result(case)).flatten();
+    let edits = edits(case).into_iter().filter_map(|(block, binding, edit)| edited(case, block, binding, edit));
+    rows.chain(edits).chain(shared).chain(plain).chain(smaller_inputs(case))
+}
+
+fn without_row(case: &Case, row: usize) -> Case {
+    let mut smaller = case.clone();
+    smaller.inputs.remove(row);
+    smaller
+}
+
+/// The flow that yields a constant.
+fn plain_result(case: &Case) -> Option<Case> {
+    let mut smaller = case.clone();
+    let flow = smaller.program.entries.first_mut()?.flows.first_mut()?;
+    let plain = Atom::Value(plainest(&flow.result)?);
+    let changes = flow.body.result != plain;
+    flow.body.result = plain;
+    changes.then_some(smaller)
+}
+
+/// Every edit of every binding, large ones first: by block, in the order of a walk, and binding, from the last.
+fn edits(case: &Case) -> Vec<(usize, usize, Edit)> {
+    let mut all = Vec::new();
+    let mut block = 0;
+    for flow in case.program.entries.iter().flat_map(|entry| &entry.flows) {
+        visit(&flow.body, &mut |of| {
+            for (index, binding) in of.lets.iter().enumerate().rev() {
+                all.extend(edits_of(binding).map(|edit| (block, index, edit)));
+            }
+            block += 1;
+        });
+    }
+    all.sort_by_key(|(_, _, edit)| match edit {
+        Edit::Drop => 0,
+        Edit::Plain | Edit::Inline(_) => 1,
+        Edit::Operand(_) => 2,
+    });
+    all
+}
+
+fn edits_of(binding: &Let) -> impl Iterator<Item = Edit> + use<> {
+    let is_plain = matches!(&binding.op, Op::Prim(Prim::Copy, operands) if matches!(operands[..], [Atom::Value(_)]));
+    let operands = match &binding.op {
+        Op::Prim(Prim::Copy, _) => 0,
+        Op::Prim(_, operands) => operands.len(),
+        Op::Call(call) => call.arguments.len(),
+        _ => 1,
+    };
+    let inline = (0..binding.op.blocks().count()).map(Edit::Inline);
+    let plain = (!is_plain).then_some(Edit::Plain);
+    std::iter::once(Edit::Drop).chain(plain).chain(inline).chain((0..operands).map(Edit::Operand))
+}
+
+fn edited(case: &Case, block: usize, binding: usize, edit: Edit) -> Option<Case> {
+    let mut smaller = case.clone();
+    let mut index = 0;
+    let mut changed = false;
+    for flow in smaller.program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
+        visit_mut(&mut flow.body, &mut |of| {
+            if index == block {
+                changed = apply(of, binding, edit).is_some();
+            }
+            index += 1;
+            index <= block
+        });
+    }
+    changed.then_some(smaller)
+}
+
+/// Edits a binding; `None` where the edit says nothing there.
+fn apply(block: &mut Block, index: usize, edit: Edit) -> Option<()> {
+    match edit {
+        Edit::Drop => _ = block.lets.remove(index),
+        Edit::Plain => {
+            let binding = &mut block.lets[index];
+            binding.op = Op::Prim(Prim::Copy, vec![Atom::Value(plainest(&binding.bound.ty)?)]);
+        }
+        Edit::Inline(inner) => {
+            let binding = &mut block.lets[index];
+            let mut body = binding.op.blocks().nth(inner)?.clone();
+            if let Op::Switch { subject, arms } = &binding.op {
+                settle_payload(subject, &arms[inner], &mut body);
+            }
+            binding.op = Op::Prim(Prim::Copy, vec![body.result]);
+            block.lets.splice(index..index, body.lets);
+        }
+        Edit::Operand(operand) => {
+            let atom = operands(&mut block.lets[index].op).into_iter().nth(operand)?;
+            let Atom::Value(value) = atom else { return None };
+            *value = plainer(value)?;
+        }
+    }
+    Some(())
+}
+
+/// Makes constants of what an arm took from the payload, for where it stands alone its tag may be another.
+fn settle_payload(subject: &Atom, arm: &Arm, body: &mut Block) {
+    let plain =
+        |variable: &Variable| Op::Prim(Prim::Copy, plainest(&variable.ty).map(Atom::Value).into_iter().collect());
+    for binding in &mut body.lets {
+        if matches!(&binding.op, Op::Prim(Prim::Payload(_), operands) if operands[0] == *subject) {
+            binding.op = plain(&binding.bound);
+        }
+    }
+    let named = arm.payload.iter().map(|variable| Let {
+        bound: variable.clone(),
+        op: plain(variable),
+        origin: Origin::default(),
+    });
+    body.lets.splice(0..0, named);
+}
+
+fn operands(op: &mut Op) -> Vec<&mut Atom> {
+    match op {
+        Op::Prim(_, operands) => operands.iter_mut().collect(),
+        Op::Call(call) => call.arguments.iter_mut().collect(),
+        Op::Switch { subject, .. } => vec![subject],
+        Op::Map { list, .. } | Op::Fold { list, .. } => vec![list],
+        Op::Loop { init, .. } => vec![init],
+        Op::Return(atom) | Op::Fail(atom) => vec![atom],
+        Op::Atomic { session, .. } => session.iter_mut().collect(),
+    }
+}
+
+/// A value of the same type with less in it; `None` of the plainest.
+fn plainer(value: &Value) -> Option<Value> {
+    match value {
+        Value::Int(0) | Value::Bool(false) => None,
+        Value::Int(int) => Some(Value::Int(int / 2)),
+        Value::Bool(true) => Some(Value::Bool(false)),
+        Value::Float(float) if *float != 0.0 => Some(Value::Float(0.0)),
+        Value::Text(text) if !text.is_empty() => Some(Value::text("")),
+        Value::List(elements) if !elements.is_empty() => Some(Value::List(elements[1..].into())),
+        _ => None,
+    }
+}
+
+fn smaller_inputs(case: &Case) -> impl Iterator<Item = Case> + '_ {
+    let places = case.inputs.iter().enumerate().flat_map(|(row, inputs)| (0..inputs.len()).map(move |at| (row, at)));
+    places.filter_map(|(row, at)| {
+        let value = plainer(&case.inputs[row][at])?;
+        let mut smaller = case.clone();
+        smaller.inputs[row][at] = value;
+        Some(smaller)
+    })
+}
+
+fn visit(block: &Block, see: &mut impl FnMut(&Block)) {
+    see(block);
+    block.lets.iter().for_each(|binding| binding.op.blocks().for_each(|inner| visit(inner, see)));
+}
+
+/// Visits the blocks in the order of [`visit`] as long as `see` says so.
+fn visit_mut(block: &mut Block, see: &mut impl FnMut(&mut Block) -> bool) -> bool {
+    see(block)
+        && block
+            .lets
+            .iter_mut()
+            .all(|binding| blocks_mut(&mut binding.op).into_iter().all(|inner| visit_mut(inner, see)))
+}
+
+fn blocks_mut(op: &mut Op) -> Vec<&mut Block> {
+    match op {
+        Op::Switch { arms, .. } => arms.iter_mut().map(|arm| &mut arm.body).collect(),
+        Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } | Op::Atomic { body, .. } => vec![body],
+        Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_) => Vec::new(),
+    }
+}

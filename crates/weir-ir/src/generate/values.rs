@@ -1,0 +1,136 @@
+//! The types that generated programs use, and values of them.
+
+use std::sync::Arc;
+
+use weir_host::{Failure, FailureKind, Field, Type, TypeDefinition, TypeShape, Value, Variant};
+
+use super::Random;
+
+/// The named types of every generated program.
+pub(super) fn definitions() -> Vec<TypeDefinition> {
+    let field = |name: &str, ty| Field { name: name.into(), ty };
+    let variant = |name: &str, fields| Variant { name: name.into(), fields };
+    let shapes = vec![
+        variant("Point", vec![]),
+        variant("Circle", vec![field("0", Type::Int)]),
+        variant("Box", vec![field("0", Type::Int), field("1", Type::Text)]),
+    ];
+    vec![
+        TypeDefinition {
+            name: "Pair".into(),
+            doc: "".into(),
+            shape: TypeShape::Record(vec![field("left", Type::Int), field("right", Type::Text)]),
+        },
+        TypeDefinition { name: "Shape".into(), doc: "One of three.".into(), shape: TypeShape::Enum(shapes) },
+    ]
+}
+
+pub(super) fn pair() -> Type {
+    Type::Named("Pair".into())
+}
+
+pub(super) fn shape() -> Type {
+    Type::Named("Shape".into())
+}
+
+pub(super) fn fallible() -> Type {
+    Type::result(Type::Int, Type::Failure)
+}
+
+pub(super) fn refusable() -> Type {
+    Type::result(Type::Int, Type::Text)
+}
+
+pub(super) fn flagged(ty: Type) -> Type {
+    Type::Tuple([ty, Type::Bool].into())
+}
+
+/// A type of values that can be used often; integers most of all.
+pub(super) fn data_type(random: &mut Random) -> Type {
+    match random.below(20) {
+        0 => Type::Unit,
+        1 | 2 => Type::Bool,
+        3 | 4 => Type::Text,
+        5 => Type::Float,
+        6 => Type::Duration,
+        7 => Type::Size,
+        8 | 9 => Type::list(Type::Int),
+        10 => Type::option(Type::Int),
+        11 => fallible(),
+        12 => refusable(),
+        13 => pair(),
+        14 => shape(),
+        15 => flagged(Type::Int),
+        16 => Type::map(Type::Text, Type::Int),
+        17 => Type::list(Type::Text),
+        _ => Type::Int,
+    }
+}
+
+/// A value of the type.
+pub(super) fn value(random: &mut Random, ty: &Type) -> Value {
+    let number = random.below(12);
+    match ty {
+        Type::Bool => Value::Bool(number.is_multiple_of(2)),
+        Type::Int => Value::Int(int(random)),
+        Type::Float => Value::Float(*random.pick(&[0.0, -0.0, 1.5, -2.25, 1e300, f64::NAN, f64::INFINITY])),
+        Type::Text => Value::text(random.pick::<&str>(&["", "a", "b", "weir", "\"quoted\"\n", "ü→", "two words"])),
+        Type::Bytes => Value::bytes(vec![0, 255, u8::try_from(number).unwrap_or(0)]),
+        Type::Time => Value::Time(int(random)),
+        Type::Duration => Value::Duration(int(random).wrapping_mul(1_000_000)),
+        Type::Size => Value::Size(int(random).unsigned_abs()),
+        Type::Failure => Value::Failure(Box::new(Failure::new(FailureKind::Program, "on purpose"))),
+        Type::List(element) => Value::list((0..random.below(5)).map(|_| value(random, element)).collect()),
+        Type::Map(pair) => {
+            let entries = (0..random.below(4)).map(|_| (value(random, &pair.0), value(random, &pair.1)));
+            Value::Map(Arc::new(entries.collect()))
+        }
+        Type::Option(some) if number < 8 => Value::some(value(random, some)),
+        Type::Option(_) => Value::none(),
+        Type::Result(pair) if number < 8 => Value::ok(value(random, &pair.0)),
+        Type::Result(pair) => Value::err(value(random, &pair.1)),
+        Type::Tuple(parts) => Value::Record(parts.iter().map(|part| value(random, part)).collect()),
+        Type::Named(name) if name.as_str() == "Pair" => {
+            Value::Record([value(random, &Type::Int), value(random, &Type::Text)].into())
+        }
+        Type::Named(_) => match number % 3 {
+            0 => Value::Variant(0, None),
+            1 => Value::variant(1, [value(random, &Type::Int)]),
+            _ => Value::variant(2, [value(random, &Type::Int), value(random, &Type::Text)]),
+        },
+        _ => Value::Unit,
+    }
+}
+
+/// A small number, now and then one that overflows.
+fn int(random: &mut Random) -> i64 {
+    match random.below(25) {
+        0 => i64::MAX,
+        1 => i64::MIN,
+        small => i64::try_from(small).unwrap_or(0) - 8,
+    }
+}
+
+/// The plainest value of the type; `None` of a type that only functions make.
+pub(super) fn plainest(ty: &Type) -> Option<Value> {
+    Some(match ty {
+        Type::Unit => Value::Unit,
+        Type::Bool => Value::Bool(false),
+        Type::Int => Value::Int(0),
+        Type::Float => Value::Float(0.0),
+        Type::Text => Value::text(""),
+        Type::Bytes => Value::bytes(Vec::new()),
+        Type::Time => Value::Time(0),
+        Type::Duration => Value::Duration(0),
+        Type::Size => Value::Size(0),
+        Type::Failure => Value::Failure(Box::new(Failure::new(FailureKind::Program, ""))),
+        Type::List(_) => Value::list(Vec::new()),
+        Type::Map(_) => Value::Map(Arc::default()),
+        Type::Option(_) => Value::none(),
+        Type::Result(pair) => Value::ok(plainest(&pair.0)?),
+        Type::Tuple(parts) => Value::Record(parts.iter().map(plainest).collect::<Option<_>>()?),
+        Type::Named(name) if name.as_str() == "Pair" => Value::Record([Value::Int(0), Value::text("")].into()),
+        Type::Named(name) if name.as_str() == "Shape" => Value::Variant(0, None),
+        _ => return None,
+    })
+}

@@ -1,0 +1,219 @@
+//! The graph: nodes with typed ports, control flow turned into data, resources as explicit edges.
+//!
+//! *Control.* A [`Kind::Switch`] chooses one of its arms; a node in an arm says so in [`Node::control`] and runs only if
+//! that arm was chosen; a [`Kind::Select`] takes the value of the arm that was (Ohua thesis §3.2, `ctrl` and `select`).
+//! A node whose control does not hold is *skipped*, and so is all that it controls. It is skipped only when all that it
+//! would have waited for has run or was skipped, so that an order that goes through it holds.
+//!
+//! *Order.* Nodes are listed in the order of the program, which is a topological order of all edges. A node may run as
+//! soon as the nodes that its inputs, its control and its [`Node::after`] edges name have run or were skipped. `after`
+//! holds the order of resources (calls that touch one resource keep their order, unless all only read it) and of
+//! ends (a node with an effect waits for every earlier node that may end the flow).
+//!
+//! *Ends.* [`Kind::Return`], [`Kind::Fail`] and a node that fails end the flow. What was listed earlier still runs, and
+//! an earlier end wins over a later one; nothing that is listed later begins.
+//!
+//! *Bodies.* `map`, `fold` and `loop` hold a graph of their own, run once for each element or round. An end within it ends
+//! the whole flow. A captured value that the body changes by `&mut` is handed from one iteration to the next, and back.
+
+use weir_host::{Mode, Resource, Text, Type, Value};
+
+pub use crate::expr::{Constraint, Test};
+use crate::prim::Prim;
+use crate::program;
+pub use crate::program::Origin;
+
+/// A program whose bodies are graphs.
+pub type Program = program::Program<Graph>;
+
+/// A graph, or the body of a node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Graph {
+    /// The types of what it begins with. Of a body: the element, or accumulator and element, or state; then what it
+    /// captures, in the order of the node's further inputs.
+    pub parameters: Vec<Type>,
+    /// The constants that inputs name.
+    pub constants: Vec<Value>,
+    /// The nodes, in the order of the program.
+    pub nodes: Vec<Node>,
+    /// What it yields where nothing has ended the flow before.
+    pub result: Source,
+}
+
+/// The index of a node in its graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// Where an input comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// An output port of an earlier node.
+    Port(NodeId, u32),
+    /// A parameter of the graph.
+    Parameter(u32),
+    /// One of the graph's constants.
+    Constant(u32),
+    /// A shared value of the program.
+    Shared(Text),
+    /// Nothing: the arm of a `select` that never yields, the result of a graph that always ends before.
+    #[default]
+    Never,
+}
+
+/// One node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What people and plans call it, unique in its graph: `thumbnail/image.to_jpeg`, `switch#2`.
+    pub name: Text,
+    /// What it does.
+    pub kind: Kind,
+    /// What it takes.
+    pub inputs: Vec<Source>,
+    /// The types of its output ports. Of a switch: the payloads of its arms, one after the other.
+    pub outputs: Vec<Type>,
+    /// The arm that it belongs to.
+    pub control: Option<Control>,
+    /// The nodes that it comes after for the sake of a resource or an end, in ascending order.
+    pub after: Vec<NodeId>,
+    /// The resources that it touches, in the canonical order. Of a node with a body: all that the body touches.
+    pub uses: Vec<Use>,
+    /// The innermost [`Kind::Acquire`] that it is within.
+    pub within: Option<NodeId>,
+    /// Where it stands in the text.
+    pub origin: Origin,
+}
+
+/// An arm of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Control {
+    /// The switch.
+    pub switch: NodeId,
+    /// The index of the arm.
+    pub arm: u32,
+}
+
+/// How a node touches a resource.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Use {
+    /// The resource.
+    pub resource: Resource,
+    /// Beside readers, or alone.
+    pub mode: Mode,
+    /// Whether an enclosing [`Kind::Acquire`] holds it already.
+    pub held: bool,
+}
+
+/// What a node does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// Applies a primitive to its inputs.
+    Prim(Prim),
+    /// Calls the host function of this path. Of a function that can fail, the output is a `Result`.
+    Call {
+        /// The function's path.
+        function: Text,
+    },
+    /// Tests its one input and chooses the first arm whose test holds.
+    Switch {
+        /// The arms; each has as many output ports as its payload has fields.
+        arms: Vec<SwitchArm>,
+    },
+    /// Takes the input of the arm that the switch chose.
+    Select {
+        /// The switch.
+        switch: NodeId,
+    },
+    /// Runs the body for each element of its first input, and yields the list of the results.
+    Map {
+        /// The body.
+        body: Box<Graph>,
+    },
+    /// Folds its first input, beginning with the second.
+    Fold {
+        /// The body.
+        body: Box<Graph>,
+    },
+    /// Runs the body with its first input and then with the first field of each result, until the second is true.
+    Loop {
+        /// The body.
+        body: Box<Graph>,
+        /// After so many rounds it fails with [`weir_host::FailureKind::Limit`].
+        at_most: u64,
+    },
+    /// Begins an atomic step: waits for the constraints, in their order. Its input, where it has one, is the session.
+    Acquire {
+        /// What is held, in the canonical order.
+        constraints: Vec<Constraint>,
+    },
+    /// Ends an atomic step. An end of the flow does so too.
+    Release {
+        /// The node that began it.
+        acquire: NodeId,
+    },
+    /// Ends the flow with its input as the answer.
+    Return,
+    /// Ends the flow with its input, a failure.
+    Fail,
+}
+
+/// One arm of a switch node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SwitchArm {
+    /// When it is chosen.
+    pub test: Test,
+    /// How many fields of the payload it puts out.
+    pub payload: u32,
+}
+
+impl Graph {
+    /// The node with this index.
+    ///
+    /// # Panics
+    /// Panics on an index of another graph.
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// The nodes with their indices.
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        self.nodes.iter().zip(0..).map(|(node, index)| (NodeId(index), node))
+    }
+}
+
+impl Node {
+    /// The graph that it runs for each element or round.
+    #[must_use]
+    pub fn body(&self) -> Option<&Graph> {
+        match &self.kind {
+            Kind::Map { body } | Kind::Fold { body } | Kind::Loop { body, .. } => Some(body),
+            _ => None,
+        }
+    }
+
+    /// The first output port of a switch's arm.
+    #[must_use]
+    pub fn first_port(&self, arm: u32) -> u32 {
+        match &self.kind {
+            Kind::Switch { arms } => arms.iter().take(arm as usize).map(|arm| arm.payload).sum(),
+            _ => 0,
+        }
+    }
+
+    /// Whether it may end the flow, calls' faults left out: see [`crate::expr::Op::may_end`].
+    #[must_use]
+    pub fn may_end(&self) -> bool {
+        match &self.kind {
+            Kind::Prim(prim) => prim.may_fail(),
+            Kind::Loop { .. } | Kind::Return | Kind::Fail => true,
+            Kind::Map { body } | Kind::Fold { body } => body.nodes.iter().any(Node::may_end),
+            _ => false,
+        }
+    }
+
+    /// Whether it changes a resource.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.uses.iter().any(|usage| usage.mode == Mode::Write)
+    }
+}

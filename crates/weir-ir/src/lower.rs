@@ -1,0 +1,400 @@
+//! From the expression IR to the graph: control flow becomes data, resources become edges.
+//!
+//! Every `let` becomes a node, listed in the order of evaluation, so that the listing is a topological order by
+//! construction. What the nodes must wait for beyond their inputs is worked out by `Order` as they are listed:
+//!
+//! 1. *Resources.* A writer waits for every earlier access since the last writer, a reader for the last writer
+//!    (design, "What the program means", 2). A frame's own value that some call takes by `&mut`, or that can only be
+//!    moved, counts as a resource; moving it away is writing it.
+//! 2. *Ends.* A node that writes a resource waits for every earlier node that may end the flow.
+//! 3. *Atomic steps.* An `acquire` waits for everything earlier that may wait itself, so that no flow holds a constraint
+//!    while it waits for something outside the step: without this, two flows that overlap independent steps could wait
+//!    for each other. Calls within the step wait for the `acquire`, the `release` for all that is within.
+//!
+//! Constraints that an enclosing step holds already are not taken again, and one that an inner step or call needs as a
+//! writer is a writer from its first acquisition on (Flux §3.1.1).
+
+mod order;
+mod uses;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_host::{Library, Mode, Passing, Resource, Text, Type, Value};
+
+use crate::expr::{self, Arm, Atom, Block, Constraint, Let, Op, Var, Variable};
+use crate::graph::{Control, Graph, Kind, Node, NodeId, Source, SwitchArm};
+use crate::moved::Definitions;
+use crate::prim::Prim;
+use crate::program::{Entry, Flow, Origin, Program, SharedValue};
+use crate::{graph, lower::order::Order};
+use uses::{body_uses, call_uses, changed_variables, free_variables, needs};
+
+/// The program with graphs in the place of its blocks.
+///
+/// # Panics
+/// Panics on a program that the verifier refuses, such as one that calls a function that is not in the library.
+#[must_use]
+pub fn lower(program: &expr::Program, library: &Library) -> graph::Program {
+    let definitions = Definitions { program: &program.types, library };
+    let shared = program.shared.iter().map(|shared| SharedValue {
+        name: shared.name.clone(),
+        ty: shared.ty.clone(),
+        init: lower_block(&shared.init, &[], definitions),
+    });
+    let entries = program.entries.iter().map(|entry| lower_entry(entry, definitions));
+    Program { types: program.types.clone(), shared: shared.collect(), entries: entries.collect() }
+}
+
+fn lower_entry(entry: &Entry<Block>, definitions: Definitions<'_>) -> Entry<Graph> {
+    let flows = entry.flows.iter().map(|flow| Flow {
+        name: flow.name.clone(),
+        route: flow.route.clone(),
+        parameters: flow.parameters.clone(),
+        result: flow.result.clone(),
+        body: lower_block(&flow.body, &flow.parameters, definitions),
+    });
+    Entry {
+        name: entry.name.clone(),
+        source: entry.source.clone(),
+        arguments: lower_block(&entry.arguments, &[], definitions),
+        ordered: entry.ordered,
+        flows: flows.collect(),
+    }
+}
+
+/// The graph of one block that is not within another.
+fn lower_block(block: &Block, parameters: &[Variable], definitions: Definitions<'_>) -> Graph {
+    let changed = changed_variables(block, definitions.library);
+    let mut builder = Builder::new(definitions, &changed, parameters);
+    builder.graph.result = builder.block(block);
+    builder.graph
+}
+
+/// Lists the nodes of one graph.
+struct Builder<'a> {
+    definitions: Definitions<'a>,
+    /// The variables that some call takes by `&mut`.
+    changed: &'a BTreeSet<Var>,
+    graph: Graph,
+    /// Where each variable comes from.
+    variables: BTreeMap<Var, Source>,
+    /// The type of each variable.
+    types: BTreeMap<Var, Type>,
+    /// The arm that is being lowered.
+    control: Option<Control>,
+    /// The step that is being lowered.
+    within: Option<NodeId>,
+    /// What the enclosing steps hold, also those of graphs outside.
+    held: BTreeMap<Resource, Mode>,
+    order: Order,
+    names: BTreeMap<Text, u32>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(definitions: Definitions<'a>, changed: &'a BTreeSet<Var>, parameters: &[Variable]) -> Self {
+        let variables = parameters.iter().zip(0..).map(|(variable, index)| (variable.var, Source::Parameter(index)));
+        Builder {
+            definitions,
+            changed,
+            graph: Graph {
+                parameters: parameters.iter().map(|variable| variable.ty.clone()).collect(),
+                ..Graph::default()
+            },
+            variables: variables.collect(),
+            types: parameters.iter().map(|variable| (variable.var, variable.ty.clone())).collect(),
+            control: None,
+            within: None,
+            held: BTreeMap::new(),
+            order: Order::default(),
+            names: BTreeMap::new(),
+        }
+    }
+
+    /// Lists the nodes of a block; [`Source::Never`] where it never yields.
+    fn block(&mut self, block: &Block) -> Source {
+        for binding in &block.lets {
+            let source = self.binding(binding);
+            if binding.bound.ty == Type::Never {
+                return Source::Never;
+            }
+            self.define(&binding.bound, source);
+        }
+        self.atom(&block.result)
+    }
+
+    fn define(&mut self, variable: &Variable, source: Source) {
+        self.variables.insert(variable.var, source);
+        self.types.insert(variable.var, variable.ty.clone());
+    }
+
+    fn binding(&mut self, binding: &Let) -> Source {
+        match &binding.op {
+            Op::Prim(prim, operands) => self.prim(*prim, operands, binding),
+            Op::Call(call) => self.call(call, binding),
+            Op::Switch { subject, arms } => self.switch(subject, arms, binding),
+            Op::Map { list, element, body } => self.map(list, element, body, binding),
+            Op::Fold { list, init, accumulator, element, body } => {
+                let (graph, captures) = self.body(body, &[accumulator, element]);
+                self.with_body(Kind::Fold { body: Box::new(graph) }, "fold", &[list, init], captures, binding)
+            }
+            Op::Loop { init, state, body, at_most } => {
+                let (graph, captures) = self.body(body, &[state]);
+                let kind = Kind::Loop { body: Box::new(graph), at_most: *at_most };
+                self.with_body(kind, "loop", &[init], captures, binding)
+            }
+            Op::Atomic { constraints, session, body } => self.atomic(constraints, session.as_ref(), body, binding),
+            Op::Return(answer) => self.end(Kind::Return, "return", answer, binding),
+            Op::Fail(failure) => self.end(Kind::Fail, "fail", failure, binding),
+        }
+    }
+
+    fn prim(&mut self, prim: Prim, operands: &[Atom], binding: &Let) -> Source {
+        let node = self.draft(Kind::Prim(prim), prim.name(), operands, binding);
+        if prim.passes_on() {
+            operands.iter().for_each(|operand| self.moves(operand));
+        }
+        self.list(node)
+    }
+
+    fn call(&mut self, call: &expr::Call, binding: &Let) -> Source {
+        let function = self.definitions.library.function(&call.function).expect("the verifier has seen the function");
+        let mut node = self.draft(Kind::Call { function: call.function.clone() }, &call.site, &call.arguments, binding);
+        node.uses = call_uses(&function.signature, call);
+        for usage in &mut node.uses {
+            usage.held = self.held.get(&usage.resource).is_some_and(|mode| *mode >= usage.mode);
+        }
+        for (argument, parameter) in call.arguments.iter().zip(&function.signature.parameters) {
+            match parameter.passing {
+                Passing::Change => self.alone(argument),
+                Passing::Value => self.moves(argument),
+                Passing::Borrow => {}
+            }
+        }
+        self.list(node)
+    }
+
+    fn end(&mut self, kind: Kind, name: &str, operand: &Atom, binding: &Let) -> Source {
+        let mut node = self.draft(kind, name, std::slice::from_ref(operand), binding);
+        node.outputs.clear();
+        self.moves(operand);
+        self.list(node);
+        Source::Never
+    }
+
+    fn switch(&mut self, subject: &Atom, arms: &[Arm], binding: &Let) -> Source {
+        let tests = arms.iter().map(|arm| SwitchArm { test: arm.test.clone(), payload: count(&arm.payload) });
+        let kind = Kind::Switch { arms: tests.collect() };
+        let mut node = self.draft(kind, "switch", std::slice::from_ref(subject), binding);
+        node.outputs = arms.iter().flat_map(|arm| &arm.payload).map(|field| field.ty.clone()).collect();
+        if !node.outputs.is_empty() {
+            self.moves(subject);
+        }
+        let Source::Port(switch, _) = self.list(node) else { unreachable!("a listed node has a port") };
+        let results: Vec<Source> = arms.iter().zip(0..).map(|(arm, index)| self.arm(switch, index, arm)).collect();
+        match binding.bound.ty {
+            Type::Unit => self.constant(Value::Unit),
+            Type::Never => Source::Never,
+            _ => {
+                let mut node = self.draft(Kind::Select { switch }, "select", &[], binding);
+                node.inputs = results;
+                if self.definitions.is_moved(&binding.bound.ty) {
+                    node.inputs.iter().for_each(|input| self.order.touch(input, Mode::Write));
+                }
+                self.list(node)
+            }
+        }
+    }
+
+    fn arm(&mut self, switch: NodeId, index: u32, arm: &Arm) -> Source {
+        let first = self.graph.node(switch).first_port(index);
+        for (field, port) in arm.payload.iter().zip(first..) {
+            self.define(field, Source::Port(switch, port));
+        }
+        let outside = self.control.replace(Control { switch, arm: index });
+        let result = self.block(&arm.body);
+        self.control = outside;
+        result
+    }
+
+    fn map(&mut self, list: &Atom, element: &Variable, body: &Block, binding: &Let) -> Source {
+        let (graph, captures) = self.body(body, &[element]);
+        self.with_body(Kind::Map { body: Box::new(graph) }, "for", &[list], captures, binding)
+    }
+
+    /// The graph of a body, and the variables that it captures: its last parameters.
+    fn body(&mut self, block: &Block, parameters: &[&Variable]) -> (Graph, Vec<Atom>) {
+        let own = parameters.iter().map(|variable| (*variable).clone());
+        let captured = free_variables(block, parameters).into_iter().map(|var| {
+            let ty = self.types.get(&var).expect("the verifier has seen the definition").clone();
+            Variable { var, name: Text::default(), ty }
+        });
+        let captured: Vec<Variable> = captured.collect();
+        let all: Vec<Variable> = own.chain(captured.iter().cloned()).collect();
+        let mut builder = Builder::new(self.definitions, self.changed, &all);
+        builder.held.clone_from(&self.held);
+        builder.names = std::mem::take(&mut self.names);
+        builder.graph.result = builder.block(block);
+        self.names = builder.names;
+        (builder.graph, captured.iter().map(|variable| Atom::Var(variable.var)).collect())
+    }
+
+    fn with_body(&mut self, kind: Kind, name: &str, first: &[&Atom], captures: Vec<Atom>, binding: &Let) -> Source {
+        let (own, captures) = (first.iter().map(|atom| (*atom).clone()), captures.into_iter());
+        let operands: Vec<Atom> = own.chain(captures).collect();
+        let mut node = self.draft(kind, name, &operands, binding);
+        node.uses = node.body().map(body_uses).unwrap_or_default();
+        for operand in &operands {
+            self.moves(operand);
+            if variable(operand).is_some_and(|var| self.changed.contains(&var)) {
+                self.alone(operand);
+            }
+        }
+        self.list(node)
+    }
+
+    /// The node that is being drafted touches this value alone.
+    fn alone(&mut self, operand: &Atom) {
+        let value = self.atom(operand);
+        self.order.touch(&value, Mode::Write);
+    }
+
+    /// The node that is being drafted takes this value: alone, where it can only be moved.
+    fn moves(&mut self, operand: &Atom) {
+        if self.is_moved(operand) {
+            self.alone(operand);
+        }
+    }
+
+    fn is_moved(&self, operand: &Atom) -> bool {
+        let ty = variable(operand).and_then(|var| self.types.get(&var));
+        ty.is_some_and(|ty| self.definitions.is_moved(ty))
+    }
+
+    fn atomic(&mut self, constraints: &[Constraint], session: Option<&Atom>, body: &Block, binding: &Let) -> Source {
+        let taken = self.to_take(constraints, body);
+        if taken.is_empty() {
+            return self.block(body);
+        }
+        let session = session.filter(|_| taken.iter().any(|constraint| constraint.per_session));
+        let mut node = self.draft(
+            Kind::Acquire { constraints: taken.clone() },
+            "acquire",
+            session.map_or(&[], std::slice::from_ref),
+            binding,
+        );
+        node.outputs.clear();
+        let acquire = self.list_id(node);
+        let outside = (self.within.replace(acquire), self.held.clone());
+        let program_wide = taken.iter().filter(|constraint| !constraint.per_session);
+        self.held.extend(program_wide.map(|constraint| (constraint.resource.clone(), constraint.mode)));
+        let result = self.block(body);
+        (self.within, self.held) = outside;
+        let mut node = self.draft(Kind::Release { acquire }, "release", &[], binding);
+        node.outputs.clear();
+        self.list(node);
+        result
+    }
+
+    /// The constraints that are not held yet, each in the strongest mode that the step needs anywhere within.
+    fn to_take(&self, constraints: &[Constraint], body: &Block) -> Vec<Constraint> {
+        let needed = needs(body, self.definitions.library);
+        let mut taken: Vec<Constraint> = constraints.to_vec();
+        for constraint in &mut taken {
+            let inner = needed.get(&constraint.resource).copied().unwrap_or(Mode::Read);
+            constraint.mode = constraint.mode.max(inner);
+        }
+        taken.retain(|constraint| self.held.get(&constraint.resource).is_none_or(|mode| *mode < constraint.mode));
+        taken.sort();
+        taken
+    }
+
+    /// A node that has not been listed: its inputs and what can be said without the order.
+    fn draft(&mut self, kind: Kind, name: &str, operands: &[Atom], binding: &Let) -> Node {
+        let inputs = operands.iter().map(|operand| self.atom(operand)).collect();
+        for operand in operands {
+            if self.is_moved(operand) || variable(operand).is_some_and(|var| self.changed.contains(&var)) {
+                let value = self.atom(operand);
+                self.order.touch(&value, Mode::Read);
+            }
+        }
+        Node {
+            name: self.unique(name),
+            kind,
+            inputs,
+            outputs: vec![binding.bound.ty.clone()],
+            control: self.control,
+            after: Vec::new(),
+            uses: Vec::new(),
+            within: self.within,
+            origin: binding.origin,
+        }
+    }
+
+    fn list(&mut self, node: Node) -> Source {
+        Source::Port(self.list_id(node), 0)
+    }
+
+    fn list_id(&mut self, mut node: Node) -> NodeId {
+        if let Some(ends) = self.order.gate(&node) {
+            let gate = self.gate(ends);
+            self.order.gated(gate);
+        }
+        let id = NodeId(u32::try_from(self.graph.nodes.len()).expect("a program of fewer than 2^32 nodes"));
+        node.after = self.order.place(id, &node);
+        self.graph.nodes.push(node);
+        id
+    }
+
+    /// A node that stands for the many that it waits for, so that the edges stay fewer than nodes times nodes.
+    fn gate(&mut self, after: Vec<NodeId>) -> NodeId {
+        let unit = self.constant(Value::Unit);
+        let id = NodeId(u32::try_from(self.graph.nodes.len()).expect("a program of fewer than 2^32 nodes"));
+        let name = self.unique("gate");
+        self.graph.nodes.push(Node {
+            name,
+            kind: Kind::Prim(Prim::Copy),
+            inputs: vec![unit],
+            outputs: vec![Type::Unit],
+            control: None,
+            after,
+            uses: Vec::new(),
+            within: None,
+            origin: Origin::default(),
+        });
+        id
+    }
+
+    fn unique(&mut self, name: &str) -> Text {
+        let count = self.names.entry(name.into()).or_insert(0);
+        *count += 1;
+        if *count == 1 { name.into() } else { format!("{name}#{count}").into() }
+    }
+
+    fn atom(&mut self, atom: &Atom) -> Source {
+        match atom {
+            Atom::Var(var) => self.variables.get(var).expect("the verifier has seen the definition").clone(),
+            Atom::Value(value) => self.constant(value.clone()),
+            Atom::Shared(name) => Source::Shared(name.clone()),
+        }
+    }
+
+    fn constant(&mut self, value: Value) -> Source {
+        let constants = &mut self.graph.constants;
+        let index = constants.iter().position(|constant| *constant == value).unwrap_or_else(|| {
+            constants.push(value);
+            constants.len() - 1
+        });
+        Source::Constant(u32::try_from(index).expect("a program of fewer than 2^32 constants"))
+    }
+}
+
+fn count(payload: &[Variable]) -> u32 {
+    u32::try_from(payload.len()).expect("a variant of fewer than 2^32 fields")
+}
+
+fn variable(atom: &Atom) -> Option<Var> {
+    match atom {
+        Atom::Var(var) => Some(*var),
+        _ => None,
+    }
+}

@@ -1,0 +1,121 @@
+//! What calls, blocks and the bodies of nodes touch.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_host::{Library, Mode, Passing, Resource, Signature, World};
+
+use crate::expr::{Atom, Block, Call, Op, Var, Variable};
+use crate::graph::{Graph, Kind, Use};
+
+/// The resources that a call touches, in the canonical order: from the signature's `&` and `&mut`, its marks, and the
+/// shared values that it is given.
+pub(crate) fn call_uses(signature: &Signature, call: &Call) -> Vec<Use> {
+    let mut uses: BTreeMap<Resource, Mode> = BTreeMap::new();
+    let mut touch = |resource, mode: Mode| {
+        let entry = uses.entry(resource).or_insert(mode);
+        *entry = (*entry).max(mode);
+    };
+    for (argument, parameter) in call.arguments.iter().zip(&signature.parameters) {
+        if let Atom::Shared(name) = argument {
+            let change = parameter.passing == Passing::Change;
+            touch(Resource::Shared(name.clone()), if change { Mode::Write } else { Mode::Read });
+        }
+    }
+    match signature.effects.world {
+        World::Pure => {}
+        World::Reads => touch(Resource::World(signature.module.clone()), Mode::Read),
+        World::Writes => touch(Resource::World(signature.module.clone()), Mode::Write),
+    }
+    if let Some(state) = &signature.state {
+        touch(Resource::State(call.site.clone()), state.mode);
+    }
+    uses.into_iter().map(|(resource, mode)| Use { resource, mode, held: false }).collect()
+}
+
+/// All that a body touches, each resource once in its strongest mode; held where all that touch it hold it.
+pub(crate) fn body_uses(body: &Graph) -> Vec<Use> {
+    let mut uses: BTreeMap<Resource, Use> = BTreeMap::new();
+    let acquired = body.nodes.iter().filter_map(|node| match &node.kind {
+        Kind::Acquire { constraints } => Some(constraints.iter().map(|constraint| Use {
+            resource: constraint.resource.clone(),
+            mode: constraint.mode,
+            held: false,
+        })),
+        _ => None,
+    });
+    let all = body.nodes.iter().flat_map(|node| node.uses.iter().cloned()).chain(acquired.flatten());
+    for usage in all {
+        let entry = uses.entry(usage.resource.clone()).or_insert_with(|| usage.clone());
+        entry.mode = entry.mode.max(usage.mode);
+        entry.held &= usage.held;
+    }
+    uses.into_values().collect()
+}
+
+/// The strongest mode in which a block touches each resource, steps within it included.
+pub(crate) fn needs(block: &Block, library: &Library) -> BTreeMap<Resource, Mode> {
+    let mut needed: BTreeMap<Resource, Mode> = BTreeMap::new();
+    visit(block, &mut |op| {
+        let mut touch = |resource: &Resource, mode: Mode| {
+            let entry = needed.entry(resource.clone()).or_insert(mode);
+            *entry = (*entry).max(mode);
+        };
+        match op {
+            Op::Call(call) => {
+                let function = library.function(&call.function).expect("the verifier has seen the function");
+                call_uses(&function.signature, call).iter().for_each(|usage| touch(&usage.resource, usage.mode));
+            }
+            Op::Atomic { constraints, .. } => constraints.iter().for_each(|held| touch(&held.resource, held.mode)),
+            _ => {}
+        }
+    });
+    needed
+}
+
+/// The variables that some call in the block takes by `&mut`.
+pub(crate) fn changed_variables(block: &Block, library: &Library) -> BTreeSet<Var> {
+    let mut changed = BTreeSet::new();
+    visit(block, &mut |op| {
+        let Op::Call(call) = op else { return };
+        let function = library.function(&call.function).expect("the verifier has seen the function");
+        for (argument, parameter) in call.arguments.iter().zip(&function.signature.parameters) {
+            if let (Atom::Var(var), Passing::Change) = (argument, parameter.passing) {
+                changed.insert(*var);
+            }
+        }
+    });
+    changed
+}
+
+/// The variables that a body uses and does not bind, in ascending order.
+pub(crate) fn free_variables(block: &Block, parameters: &[&Variable]) -> Vec<Var> {
+    let mut used = BTreeSet::new();
+    let mut bound: BTreeSet<Var> = parameters.iter().map(|variable| variable.var).collect();
+    free_in(block, &mut used, &mut bound);
+    // Variables are unique within a flow, so that what is bound anywhere in the block is free nowhere in it.
+    used.difference(&bound).copied().collect()
+}
+
+fn free_in(block: &Block, used: &mut BTreeSet<Var>, bound: &mut BTreeSet<Var>) {
+    for binding in &block.lets {
+        bound.insert(binding.bound.var);
+        bound.extend(binding.op.binders().map(|variable| variable.var));
+        used.extend(binding.op.operands().filter_map(atom_variable));
+        binding.op.blocks().for_each(|inner| free_in(inner, used, bound));
+    }
+    used.extend(atom_variable(&block.result));
+}
+
+fn atom_variable(atom: &Atom) -> Option<Var> {
+    match atom {
+        Atom::Var(var) => Some(*var),
+        _ => None,
+    }
+}
+
+fn visit(block: &Block, see: &mut impl FnMut(&Op)) {
+    for binding in &block.lets {
+        see(&binding.op);
+        binding.op.blocks().for_each(|inner| visit(inner, see));
+    }
+}

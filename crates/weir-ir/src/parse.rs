@@ -1,0 +1,61 @@
+//! Reads back what [`crate::print`] writes: programs of both IRs, for tests, snapshots and tools.
+//!
+//! Blank lines and lines that begin with `//` are left out. The parser reads any text without a panic: nesting is
+//! bounded by [`NESTING_MAX`], and the first thing that is not as expected ends it with a [`ParseError`]. What is read is
+//! not verified; see [`crate::verify`].
+
+use std::fmt;
+
+use crate::expr::Block;
+use crate::graph::Graph;
+use crate::program::Program;
+
+mod cursor;
+mod expr;
+mod graph;
+mod lines;
+mod program;
+mod value;
+
+pub use lines::NESTING_MAX;
+
+/// What is wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What should stand there.
+    pub expected: String,
+    /// What stands there, cut to a few characters.
+    pub found: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ParseError { line, column, expected, found } = self;
+        write!(f, "line {line}, column {column}: expected {expected}, found {found}")
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// The result of reading something.
+pub type Parsed<T> = Result<T, ParseError>;
+
+/// Reads a program in the expression IR.
+///
+/// # Errors
+/// Fails at the first thing that is not as expected.
+pub fn expr(text: &str) -> Parsed<Program<Block>> {
+    program::program(&mut lines::Lines::new(text)?, expr::block)
+}
+
+/// Reads a program in graphs.
+///
+/// # Errors
+/// Fails at the first thing that is not as expected.
+pub fn graph(text: &str) -> Parsed<Program<Graph>> {
+    program::program(&mut lines::Lines::new(text)?, graph::graph)
+}

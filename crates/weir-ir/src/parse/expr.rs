@@ -1,0 +1,179 @@
+//! Reads the blocks of the expression IR.
+
+use weir_host::{Mode, Resource};
+
+use super::Parsed;
+use super::cursor::Cursor;
+use super::lines::Lines;
+use super::program::binder;
+use super::value::value;
+use crate::expr::{Arm, Atom, Block, Call, Constraint, Let, Op, Test};
+use crate::prim::Prim;
+
+/// Bindings, and what the block yields.
+pub(super) fn block(lines: &mut Lines<'_>, depth: usize) -> Parsed<Block> {
+    let mut lets = Vec::new();
+    loop {
+        let mut line = lines.expect_at(depth, "a binding or `yield`")?;
+        if line.eat("yield") {
+            let result = atom(&mut line)?;
+            line.end()?;
+            return Ok(Block { lets, result });
+        }
+        lets.push(binding(lines, &mut line, depth)?);
+    }
+}
+
+/// `%3 name: Type = operation @12..20`
+fn binding(lines: &mut Lines<'_>, line: &mut Cursor<'_>, depth: usize) -> Parsed<Let> {
+    let bound = binder(line)?;
+    line.expect("=")?;
+    let mut op = head(line)?;
+    let origin = line.origin()?;
+    line.end()?;
+    children(&mut op, lines, depth + 1)?;
+    Ok(Let { bound, op, origin })
+}
+
+/// An operation, its blocks still empty.
+fn head(line: &mut Cursor<'_>) -> Parsed<Op> {
+    if line.eat("call") {
+        let function = line.name("the path of a function")?;
+        line.expect("at")?;
+        let site = line.name("the name of a call site")?;
+        return Ok(Op::Call(Call { function, site, arguments: line.list("(", ")", atom)? }));
+    }
+    if line.eat("switch") {
+        return Ok(Op::Switch { subject: atom(line)?, arms: Vec::new() });
+    }
+    if line.eat("for") {
+        let element = binder(line)?;
+        line.expect("in")?;
+        return Ok(Op::Map { list: atom(line)?, element, body: empty() });
+    }
+    if line.eat("fold") {
+        return fold(line);
+    }
+    if line.eat("loop") {
+        let init = atom(line)?;
+        line.expect("at most")?;
+        let at_most = line.number("the bound of a loop")?;
+        line.expect("as")?;
+        return Ok(Op::Loop { init, state: binder(line)?, body: empty(), at_most });
+    }
+    if line.eat("atomic") {
+        let constraints = line.list("(", ")", constraint)?;
+        let session = if line.eat("session") { Some(atom(line)?) } else { None };
+        return Ok(Op::Atomic { constraints, session, body: empty() });
+    }
+    if line.eat("return") {
+        return Ok(Op::Return(atom(line)?));
+    }
+    if line.eat("fail") {
+        return Ok(Op::Fail(atom(line)?));
+    }
+    let prim = prim(line)?.ok_or_else(|| line.error("an operation"))?;
+    Ok(Op::Prim(prim, line.list("(", ")", atom)?))
+}
+
+/// `fold %3 from 0 as %4: Int, %5: Int`
+fn fold(line: &mut Cursor<'_>) -> Parsed<Op> {
+    let list = atom(line)?;
+    line.expect("from")?;
+    let init = atom(line)?;
+    line.expect("as")?;
+    let accumulator = binder(line)?;
+    line.expect(",")?;
+    Ok(Op::Fold { list, init, accumulator, element: binder(line)?, body: empty() })
+}
+
+fn empty() -> Block {
+    Block { lets: Vec::new(), result: Atom::Value(weir_host::Value::Unit) }
+}
+
+fn children(op: &mut Op, lines: &mut Lines<'_>, depth: usize) -> Parsed<()> {
+    match op {
+        Op::Switch { arms, .. } => {
+            while let Some(mut line) = lines.next_at(depth) {
+                arms.push(arm(lines, &mut line, depth)?);
+            }
+        }
+        Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } | Op::Atomic { body, .. } => {
+            *body = block(lines, depth)?;
+        }
+        Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_) => {}
+    }
+    Ok(())
+}
+
+/// `tag 1 (%5 hit: Bytes)`, and its block below.
+fn arm(lines: &mut Lines<'_>, line: &mut Cursor<'_>, depth: usize) -> Parsed<Arm> {
+    let test = test(line)?;
+    let payload = if line.sees("(") { line.list("(", ")", binder)? } else { Vec::new() };
+    line.end()?;
+    Ok(Arm { test, payload, body: block(lines, depth + 1)? })
+}
+
+/// `tag 1`, `value "a"`, `otherwise`
+pub(super) fn test(line: &mut Cursor<'_>) -> Parsed<Test> {
+    if line.eat("tag") {
+        Ok(Test::Tag(line.number("the tag of a variant")?))
+    } else if line.eat("value") {
+        Ok(Test::Value(value(line)?))
+    } else {
+        line.expect("otherwise").map_err(|_| line.error("`tag`, `value` or `otherwise`"))?;
+        Ok(Test::Otherwise)
+    }
+}
+
+fn atom(cursor: &mut Cursor<'_>) -> Parsed<Atom> {
+    if cursor.sees("%") {
+        Ok(Atom::Var(cursor.var()?))
+    } else if cursor.eat("shared") {
+        Ok(Atom::Shared(cursor.name("the name of a shared value")?))
+    } else {
+        let here = cursor.error("a variable, a constant or `shared`");
+        let constant = value(cursor);
+        // Where it fails further inside, the inner error says more.
+        Ok(Atom::Value(constant.map_err(|inner| if inner.column == here.column { here } else { inner })?))
+    }
+}
+
+/// A primitive with its index; `None` where there is none here.
+pub(super) fn prim(cursor: &mut Cursor<'_>) -> Parsed<Option<Prim>> {
+    let Some(prim) = Prim::ALL.into_iter().find(|prim| cursor.eat(prim.name())) else { return Ok(None) };
+    if prim.index().is_none() {
+        return Ok(Some(prim));
+    }
+    cursor.expect(".")?;
+    Ok(Some(prim.with_index(cursor.number("an index")?)))
+}
+
+/// `write per session shared carts`
+pub(super) fn constraint(cursor: &mut Cursor<'_>) -> Parsed<Constraint> {
+    let mode = mode(cursor)?;
+    let per_session = cursor.eat("per session");
+    Ok(Constraint { mode, per_session, resource: resource(cursor)? })
+}
+
+pub(super) fn mode(cursor: &mut Cursor<'_>) -> Parsed<Mode> {
+    if cursor.eat("read") {
+        return Ok(Mode::Read);
+    }
+    cursor.expect("write").map_err(|_| cursor.error("`read` or `write`"))?;
+    Ok(Mode::Write)
+}
+
+/// `shared carts`, `world files`
+pub(super) fn resource(cursor: &mut Cursor<'_>) -> Parsed<Resource> {
+    type Make = fn(weir_host::Text) -> Resource;
+    const SORTS: [(&str, Make); 4] = [
+        ("shared", Resource::Shared),
+        ("constraint", Resource::Constraint),
+        ("world", Resource::World),
+        ("state", Resource::State),
+    ];
+    let sort = SORTS.into_iter().find(|(word, _)| cursor.eat(word));
+    let (_, make) = sort.ok_or_else(|| cursor.error("`shared`, `constraint`, `world` or `state`"))?;
+    Ok(make(cursor.name("the name of a resource")?))
+}

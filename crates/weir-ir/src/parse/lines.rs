@@ -1,0 +1,90 @@
+//! The text as lines with their depth.
+
+use super::cursor::Cursor;
+use super::{ParseError, Parsed};
+
+/// How deep blocks, types and constants may nest. It bounds the recursion of everything that walks an IR.
+pub const NESTING_MAX: usize = 256;
+
+/// One line that says something.
+#[derive(Clone, Copy)]
+struct Line<'t> {
+    /// From 1.
+    number: usize,
+    depth: usize,
+    text: &'t str,
+}
+
+/// The lines that are still to be read.
+pub(super) struct Lines<'t> {
+    lines: std::iter::Peekable<std::vec::IntoIter<Line<'t>>>,
+    /// Where the text ends, for messages.
+    end: usize,
+}
+
+impl<'t> Lines<'t> {
+    pub(super) fn new(text: &'t str) -> Parsed<Self> {
+        let numbered = text.split('\n').zip(1..);
+        let said = numbered.filter(|(line, _)| !line.trim().is_empty() && !line.trim_start().starts_with("//"));
+        let lines: Vec<Line<'t>> = said.map(|(line, number)| Line::new(line, number)).collect::<Parsed<_>>()?;
+        Ok(Lines { lines: lines.into_iter().peekable(), end: text.split('\n').count() })
+    }
+
+    /// The next line, where it is this deep.
+    pub(super) fn next_at(&mut self, depth: usize) -> Option<Cursor<'t>> {
+        self.lines.next_if(|line| line.depth == depth).map(|line| Cursor::new(line.number, line.depth * 2, line.text))
+    }
+
+    /// The next line, where it is this deep and begins with this word.
+    pub(super) fn next_with(&mut self, depth: usize, word: &str) -> Option<Cursor<'t>> {
+        let begins = |line: &Line<'_>| line.text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_letter));
+        self.lines.peek().filter(|line| line.depth == depth && begins(line))?;
+        let mut cursor = self.next_at(depth)?;
+        cursor.eat(word);
+        Some(cursor)
+    }
+
+    /// The next line, which must be this deep.
+    pub(super) fn expect_at(&mut self, depth: usize, expected: &str) -> Parsed<Cursor<'t>> {
+        if self.lines.peek().is_some_and(|line| line.depth == depth) {
+            return Ok(self.next_at(depth).expect("it was just seen"));
+        }
+        Err(self.unexpected(&format!("{expected}, indented by {} spaces", depth * 2)))
+    }
+
+    /// Nothing may be left.
+    pub(super) fn end(&mut self, expected: &str) -> Parsed<()> {
+        if self.lines.peek().is_none() { Ok(()) } else { Err(self.unexpected(expected)) }
+    }
+
+    fn unexpected(&mut self, expected: &str) -> ParseError {
+        match self.lines.peek() {
+            Some(line) => Cursor::new(line.number, line.depth * 2, line.text).error(expected),
+            None => ParseError { line: self.end, column: 1, expected: expected.into(), found: "the end".into() },
+        }
+    }
+}
+
+impl<'t> Line<'t> {
+    fn new(line: &'t str, number: usize) -> Parsed<Self> {
+        let text = line.trim_start_matches(' ');
+        let indentation = line.len() - text.len();
+        let error = |expected: String| ParseError {
+            line: number,
+            column: 1,
+            expected,
+            found: format!("an indentation of {indentation}"),
+        };
+        if indentation % 2 == 1 {
+            return Err(error("an even indentation".into()));
+        }
+        if indentation / 2 > NESTING_MAX {
+            return Err(error(format!("at most {NESTING_MAX} levels of nesting")));
+        }
+        Ok(Line { number, depth: indentation / 2, text: text.trim_end_matches([' ', '\r']) })
+    }
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}

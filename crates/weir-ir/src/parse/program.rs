@@ -1,0 +1,147 @@
+//! What both IRs have in common: types, shared values, entries, flows and routes.
+
+use weir_host::{Field, ParameterFrom, Text, Type, TypeDefinition, TypeShape, Variant};
+
+use super::Parsed;
+use super::cursor::Cursor;
+use super::lines::Lines;
+use super::value::{ty, value};
+use crate::program::{Entry, Flow, Program, RouteOf, RouteParameter, SharedValue, Variable};
+
+/// Reads a body at this depth.
+pub(super) type ParseBody<B> = fn(&mut Lines<'_>, usize) -> Parsed<B>;
+
+pub(super) fn program<B>(lines: &mut Lines<'_>, body: ParseBody<B>) -> Parsed<Program<B>> {
+    let mut program = Program::default();
+    while let Some(mut line) = lines.next_with(0, "type") {
+        program.types.push(type_definition(lines, &mut line)?);
+    }
+    while let Some(mut line) = lines.next_with(0, "shared") {
+        program.shared.push(shared(lines, &mut line, body)?);
+    }
+    while let Some(mut line) = lines.next_with(0, "entry") {
+        program.entries.push(entry(lines, &mut line, body)?);
+    }
+    lines.end("`type`, then `shared`, then `entry`")?;
+    Ok(program)
+}
+
+/// `type Shape enum`, and its parts below.
+fn type_definition(lines: &mut Lines<'_>, line: &mut Cursor<'_>) -> Parsed<TypeDefinition> {
+    let name = line.name("the name of a type")?;
+    let doc = |lines: &mut Lines<'_>| match lines.next_with(1, "doc") {
+        Some(mut line) => line.quoted().and_then(|doc| line.end().map(|()| doc)),
+        None => Ok(Text::default()),
+    };
+    let (shape, doc) = if line.eat("record") {
+        let doc = doc(lines)?;
+        (TypeShape::Record(parts(lines, "field", field)?), doc)
+    } else if line.eat("enum") {
+        let doc = doc(lines)?;
+        (TypeShape::Enum(parts(lines, "variant", variant)?), doc)
+    } else if line.eat("shareable") {
+        (TypeShape::Opaque { shareable: true }, doc(lines)?)
+    } else {
+        line.expect("moved").map_err(|_| line.error("`record`, `enum`, `shareable` or `moved`"))?;
+        (TypeShape::Opaque { shareable: false }, doc(lines)?)
+    };
+    line.end()?;
+    Ok(TypeDefinition { name, doc, shape })
+}
+
+fn parts<T>(lines: &mut Lines<'_>, word: &str, part: fn(&mut Cursor<'_>) -> Parsed<T>) -> Parsed<Vec<T>> {
+    let mut parts = Vec::new();
+    while let Some(mut line) = lines.next_with(1, word) {
+        parts.push(part(&mut line)?);
+        line.end()?;
+    }
+    Ok(parts)
+}
+
+/// `title: Text`
+fn field(cursor: &mut Cursor<'_>) -> Parsed<Field> {
+    let name = cursor.name("the name of a field")?;
+    Ok(Field { name, ty: colon_type(cursor)? })
+}
+
+/// `Circle(radius: Float)`
+fn variant(cursor: &mut Cursor<'_>) -> Parsed<Variant> {
+    Ok(Variant { name: cursor.name("the name of a variant")?, fields: cursor.list("(", ")", field)? })
+}
+
+fn colon_type(cursor: &mut Cursor<'_>) -> Parsed<Type> {
+    cursor.expect(":")?;
+    ty(cursor)
+}
+
+/// `%3 name: Type`, where the name may be left out.
+pub(super) fn binder(cursor: &mut Cursor<'_>) -> Parsed<Variable> {
+    let var = cursor.var()?;
+    let name = if cursor.sees(":") { Text::default() } else { cursor.name("a name or `:`")? };
+    Ok(Variable { var, name, ty: colon_type(cursor)? })
+}
+
+/// `shared hits: count.Counter`, and what makes it below.
+fn shared<B>(lines: &mut Lines<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -> Parsed<SharedValue<B>> {
+    let name = line.name("the name of a shared value")?;
+    let ty = colon_type(line)?;
+    line.end()?;
+    Ok(SharedValue { name, ty, init: body(lines, 1)? })
+}
+
+/// `entry images from http.http unordered`, its arguments and its flows below.
+fn entry<B>(lines: &mut Lines<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -> Parsed<Entry<B>> {
+    let name = line.name("the name of an entry")?;
+    line.expect("from")?;
+    let source = line.name("the path of a source")?;
+    let ordered = line.eat("ordered");
+    if !ordered && !line.eat("unordered") {
+        return Err(line.error("`ordered` or `unordered`"));
+    }
+    line.end()?;
+    let mut heading = lines.expect_at(1, "`arguments`")?;
+    heading.expect("arguments")?;
+    heading.end()?;
+    let arguments = body(lines, 2)?;
+    let mut flows = Vec::new();
+    while let Some(mut line) = lines.next_with(1, "flow") {
+        flows.push(flow(lines, &mut line, body)?);
+    }
+    Ok(Entry { name, source, arguments, ordered, flows })
+}
+
+/// `flow "get /{name}" (%0 name: Text) -> Int`, its route and its body below.
+fn flow<B>(lines: &mut Lines<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -> Parsed<Flow<B>> {
+    let name = line.name("the name of a flow")?;
+    let parameters = line.list("(", ")", binder)?;
+    line.expect("->")?;
+    let result = ty(line)?;
+    line.end()?;
+    let route = lines.next_with(2, "route").map(|mut line| route(lines, &mut line)).transpose()?;
+    Ok(Flow { name, route, parameters, result, body: body(lines, 2)? })
+}
+
+/// `route GET "/{name}"`, and its parameters below.
+fn route(lines: &mut Lines<'_>, line: &mut Cursor<'_>) -> Parsed<RouteOf> {
+    let method = line.name("a method")?;
+    let pattern = line.quoted()?;
+    line.end()?;
+    let mut parameters = Vec::new();
+    while let Some(mut line) = lines.next_with(3, "parameter") {
+        parameters.push(route_parameter(&mut line)?);
+        line.end()?;
+    }
+    Ok(RouteOf { method, pattern, parameters })
+}
+
+/// `scale in query = 8`
+fn route_parameter(line: &mut Cursor<'_>) -> Parsed<RouteParameter> {
+    const PLACES: [(&str, ParameterFrom); 3] =
+        [("path", ParameterFrom::Path), ("query", ParameterFrom::Query), ("body", ParameterFrom::Body)];
+    let name = line.name("the name of a parameter")?;
+    line.expect("in")?;
+    let from = PLACES.into_iter().find(|(word, _)| line.eat(word));
+    let (_, from) = from.ok_or_else(|| line.error("`path`, `query` or `body`"))?;
+    let default = if line.eat("=") { Some(value(line)?) } else { None };
+    Ok(RouteParameter { name, from, default })
+}

@@ -1,0 +1,374 @@
+//! Primitives: the operations on values that need no host function.
+
+use std::sync::Arc;
+
+use weir_host::{Failure, FailureKind, Text, Value};
+
+mod moving;
+
+pub use moving::{elements, move_or_clone, moves};
+
+/// A primitive operation. Types were checked before; what cannot be known before is a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Prim {
+    /// `a`, as it is.
+    Copy,
+    /// `a + b` of numbers, durations, sizes, or a time and a duration; the joining of two texts or lists.
+    Add,
+    /// `a - b`; of two times a duration.
+    Subtract,
+    /// `a * b` of numbers, or of a duration or size and an integer.
+    Multiply,
+    /// `a / b`, towards zero for integers; fails where `b` is the integer 0.
+    Divide,
+    /// `a % b`, with the sign of `a`; fails where `b` is the integer 0.
+    Remainder,
+    /// `-a`.
+    Negate,
+    /// `!a`.
+    Not,
+    /// `a == b`.
+    Equal,
+    /// `a != b`.
+    NotEqual,
+    /// `a < b`.
+    Less,
+    /// `a <= b`.
+    LessOrEqual,
+    /// `a > b`.
+    Greater,
+    /// `a >= b`.
+    GreaterOrEqual,
+    /// A text from the parts of an interpolation.
+    Interpolate,
+    /// A list of the operands.
+    List,
+    /// A map of keys and values in turn; a later key replaces an earlier one's value.
+    Map,
+    /// A tuple or record of the operands.
+    Record,
+    /// A variant with this tag, and the operands as its payload.
+    Variant(u32),
+    /// The field of a tuple or record.
+    Field(u32),
+    /// The record with this field replaced: record, then value.
+    WithField(u32),
+    /// The field of a variant's payload, whose tag was tested before.
+    Payload(u32),
+    /// Whether a value is the variant with this tag.
+    IsVariant(u32),
+    /// The number of elements of a list or map, bytes of bytes, or characters of a text.
+    Length,
+    /// `list[i]`, fails where there is none; `map[k]`, an `Option`.
+    Index,
+    /// The elements of a list from the integer on, which is at most its length.
+    Rest,
+}
+
+impl Prim {
+    /// Every primitive, in the order of the declaration; those with an index have 0.
+    pub const ALL: [Prim; 26] = [
+        Prim::Copy,
+        Prim::Add,
+        Prim::Subtract,
+        Prim::Multiply,
+        Prim::Divide,
+        Prim::Remainder,
+        Prim::Negate,
+        Prim::Not,
+        Prim::Equal,
+        Prim::NotEqual,
+        Prim::Less,
+        Prim::LessOrEqual,
+        Prim::Greater,
+        Prim::GreaterOrEqual,
+        Prim::Interpolate,
+        Prim::List,
+        Prim::Map,
+        Prim::Record,
+        Prim::Variant(0),
+        Prim::Field(0),
+        Prim::WithField(0),
+        Prim::Payload(0),
+        Prim::IsVariant(0),
+        Prim::Length,
+        Prim::Index,
+        Prim::Rest,
+    ];
+
+    /// Its name in the printed IR, without its index.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Prim::Copy => "copy",
+            Prim::Add => "add",
+            Prim::Subtract => "subtract",
+            Prim::Multiply => "multiply",
+            Prim::Divide => "divide",
+            Prim::Remainder => "remainder",
+            Prim::Negate => "negate",
+            Prim::Not => "not",
+            Prim::Equal => "equal",
+            Prim::NotEqual => "not_equal",
+            Prim::Less => "less",
+            Prim::LessOrEqual => "less_or_equal",
+            Prim::Greater => "greater",
+            Prim::GreaterOrEqual => "greater_or_equal",
+            Prim::Interpolate => "interpolate",
+            Prim::List => "list",
+            Prim::Map => "map",
+            Prim::Record => "record",
+            Prim::Variant(_) => "variant",
+            Prim::Field(_) => "field",
+            Prim::WithField(_) => "with_field",
+            Prim::Payload(_) => "payload",
+            Prim::IsVariant(_) => "is_variant",
+            Prim::Length => "length",
+            Prim::Index => "index",
+            Prim::Rest => "rest",
+        }
+    }
+
+    /// Its index, where it has one.
+    #[must_use]
+    pub fn index(self) -> Option<u32> {
+        match self {
+            Prim::Variant(i) | Prim::Field(i) | Prim::WithField(i) | Prim::Payload(i) | Prim::IsVariant(i) => Some(i),
+            _ => None,
+        }
+    }
+
+    /// The same primitive with another index; without effect on those that have none.
+    #[must_use]
+    pub fn with_index(self, index: u32) -> Prim {
+        match self {
+            Prim::Variant(_) => Prim::Variant(index),
+            Prim::Field(_) => Prim::Field(index),
+            Prim::WithField(_) => Prim::WithField(index),
+            Prim::Payload(_) => Prim::Payload(index),
+            Prim::IsVariant(_) => Prim::IsVariant(index),
+            other => other,
+        }
+    }
+
+    /// How many operands it takes; `None` for any number.
+    #[must_use]
+    pub fn arity(self) -> Option<usize> {
+        match self {
+            Prim::Interpolate | Prim::List | Prim::Map | Prim::Record | Prim::Variant(_) => None,
+            Prim::Copy
+            | Prim::Negate
+            | Prim::Not
+            | Prim::Field(_)
+            | Prim::Payload(_)
+            | Prim::IsVariant(_)
+            | Prim::Length => Some(1),
+            _ => Some(2),
+        }
+    }
+
+    /// Whether it may fail: arithmetic that overflows, an index that is not there.
+    #[must_use]
+    pub fn may_fail(self) -> bool {
+        matches!(
+            self,
+            Prim::Add | Prim::Subtract | Prim::Multiply | Prim::Divide | Prim::Remainder | Prim::Negate | Prim::Index
+        )
+    }
+
+    /// Applies it. Operands are left as they are.
+    ///
+    /// # Errors
+    /// Fails where [`Prim::may_fail`] says that it may.
+    ///
+    /// # Panics
+    /// Panics on operands that the verifier refuses: a wrong number or a wrong type.
+    #[inline]
+    pub fn apply(self, operands: &[&Value]) -> Result<Value, Box<Failure>> {
+        match (self, operands) {
+            (Prim::Copy, [a]) => Ok((*a).clone()),
+            (Prim::Add, [a, b]) => add(a, b),
+            (Prim::Subtract, [a, b]) => subtract(a, b),
+            (Prim::Multiply, [a, b]) => multiply(a, b),
+            (Prim::Divide, [a, b]) => divide(a, b),
+            (Prim::Remainder, [a, b]) => remainder(a, b),
+            (Prim::Negate, [a]) => negate(a),
+            (Prim::Not, [Value::Bool(a)]) => Ok(Value::Bool(!a)),
+            (Prim::Equal, [a, b]) => Ok(Value::Bool(equal(a, b))),
+            (Prim::NotEqual, [a, b]) => Ok(Value::Bool(!equal(a, b))),
+            (Prim::Less, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_lt()))),
+            (Prim::LessOrEqual, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_le()))),
+            (Prim::Greater, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_gt()))),
+            (Prim::GreaterOrEqual, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_ge()))),
+            (Prim::Interpolate, parts) => Ok(Value::Text(interpolate(parts))),
+            (Prim::List, elements) => Ok(Value::List(cloned(elements))),
+            (Prim::Map, entries) => Ok(Value::Map(Arc::new(
+                entries.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
+            ))),
+            (Prim::Record, fields) => Ok(Value::Record(cloned(fields))),
+            (Prim::Variant(tag), []) => Ok(Value::Variant(tag, None)),
+            (Prim::Variant(tag), payload) => Ok(Value::Variant(tag, Some(cloned(payload)))),
+            (Prim::Field(index), [Value::Record(fields)]) => Ok(fields[index as usize].clone()),
+            (Prim::WithField(index), [Value::Record(fields), value]) => Ok(with_field(fields, index, value)),
+            (Prim::Payload(index), [Value::Variant(_, Some(payload))]) => Ok(payload[index as usize].clone()),
+            (Prim::IsVariant(tag), [Value::Variant(actual, _)]) => Ok(Value::Bool(*actual == tag)),
+            (Prim::Length, [a]) => Ok(Value::Int(length(a))),
+            (Prim::Index, [collection, key]) => index(collection, key),
+            (Prim::Rest, [Value::List(elements), Value::Int(from)]) => Ok(rest(elements, *from)),
+            (prim, operands) => panic!("{} of {operands:?} passed the verifier", prim.name()),
+        }
+    }
+}
+
+fn cloned(values: &[&Value]) -> Arc<[Value]> {
+    values.iter().map(|value| (*value).clone()).collect()
+}
+
+fn overflow(what: &str, a: &Value, b: &Value) -> Box<Failure> {
+    Box::new(Failure::arithmetic(format!("{a} {what} {b} is out of range")))
+}
+
+fn by_zero(a: &Value) -> Box<Failure> {
+    Box::new(Failure::arithmetic(format!("{a} divided by zero")))
+}
+
+fn add(a: &Value, b: &Value) -> Result<Value, Box<Failure>> {
+    use Value::*;
+    let sum = match (a, b) {
+        (Int(x), Int(y)) => x.checked_add(*y).map(Int),
+        (Float(x), Float(y)) => Some(Float(x + y)),
+        (Duration(x), Duration(y)) => x.checked_add(*y).map(Duration),
+        (Size(x), Size(y)) => x.checked_add(*y).map(Size),
+        (Time(x), Duration(y)) | (Duration(x), Time(y)) => x.checked_add(*y).map(Time),
+        (Text(_), Text(_)) => Some(Text(interpolate(&[a, b]))),
+        (List(x), List(y)) => Some(List(x.iter().chain(y.iter()).cloned().collect())),
+        _ => panic!("add of {a:?} and {b:?} passed the verifier"),
+    };
+    sum.ok_or_else(|| overflow("+", a, b))
+}
+
+fn subtract(a: &Value, b: &Value) -> Result<Value, Box<Failure>> {
+    use Value::*;
+    let difference = match (a, b) {
+        (Int(x), Int(y)) => x.checked_sub(*y).map(Int),
+        (Float(x), Float(y)) => Some(Float(x - y)),
+        (Duration(x), Duration(y)) | (Time(x), Time(y)) => x.checked_sub(*y).map(Duration),
+        (Time(x), Duration(y)) => x.checked_sub(*y).map(Time),
+        (Size(x), Size(y)) => x.checked_sub(*y).map(Size),
+        _ => panic!("subtract of {a:?} and {b:?} passed the verifier"),
+    };
+    difference.ok_or_else(|| overflow("-", a, b))
+}
+
+fn multiply(a: &Value, b: &Value) -> Result<Value, Box<Failure>> {
+    use Value::*;
+    let product = match (a, b) {
+        (Int(x), Int(y)) => x.checked_mul(*y).map(Int),
+        (Float(x), Float(y)) => Some(Float(x * y)),
+        (Duration(x), Int(y)) | (Int(y), Duration(x)) => x.checked_mul(*y).map(Duration),
+        (Size(x), Int(y)) | (Int(y), Size(x)) => u64::try_from(*y).ok().and_then(|y| x.checked_mul(y)).map(Size),
+        _ => panic!("multiply of {a:?} and {b:?} passed the verifier"),
+    };
+    product.ok_or_else(|| overflow("*", a, b))
+}
+
+fn divide(a: &Value, b: &Value) -> Result<Value, Box<Failure>> {
+    use Value::*;
+    let quotient = match (a, b) {
+        (Float(x), Float(y)) => Some(Float(x / y)),
+        (_, Int(0) | Duration(0) | Size(0)) => return Err(by_zero(a)),
+        (Int(x), Int(y)) => x.checked_div(*y).map(Int),
+        (Duration(x), Int(y)) => x.checked_div(*y).map(Duration),
+        (Duration(x), Duration(y)) => x.checked_div(*y).map(Int),
+        (Size(x), Int(y)) => u64::try_from(*y).ok().map(|y| Size(x / y)),
+        (Size(x), Size(y)) => i64::try_from(x / y).ok().map(Int),
+        _ => panic!("divide of {a:?} and {b:?} passed the verifier"),
+    };
+    quotient.ok_or_else(|| overflow("/", a, b))
+}
+
+fn remainder(a: &Value, b: &Value) -> Result<Value, Box<Failure>> {
+    use Value::*;
+    match (a, b) {
+        (_, Int(0)) => Err(by_zero(a)),
+        (Int(x), Int(y)) => Ok(Int(x.checked_rem(*y).unwrap_or(0))),
+        (Float(x), Float(y)) => Ok(Float(x % y)),
+        _ => panic!("remainder of {a:?} and {b:?} passed the verifier"),
+    }
+}
+
+fn negate(a: &Value) -> Result<Value, Box<Failure>> {
+    let negative = match a {
+        Value::Int(x) => x.checked_neg().map(Value::Int),
+        Value::Float(x) => Some(Value::Float(-x)),
+        Value::Duration(x) => x.checked_neg().map(Value::Duration),
+        _ => panic!("negate of {a:?} passed the verifier"),
+    };
+    negative.ok_or_else(|| Box::new(Failure::arithmetic(format!("-({a}) is out of range"))))
+}
+
+/// As IEEE 754 has it for two floats, by structure for all else.
+fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Float(x), Value::Float(y)) => x == y,
+        _ => a == b,
+    }
+}
+
+/// As IEEE 754 has it for two floats, so that nothing compares with NaN; the total order for all else.
+fn compare(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
+    match (a, b) {
+        (Value::Float(x), Value::Float(y)) => x.partial_cmp(y),
+        _ => Some(a.cmp(b)),
+    }
+}
+
+fn interpolate(parts: &[&Value]) -> Text {
+    use std::fmt::Write;
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            Value::Text(part) => text.push_str(part),
+            // Writing to a `String` cannot fail.
+            other => _ = write!(text, "{other}"),
+        }
+    }
+    text.into()
+}
+
+fn with_field(fields: &[Value], index: u32, value: &Value) -> Value {
+    let mut fields: Vec<Value> = fields.to_vec();
+    fields[index as usize] = value.clone();
+    Value::Record(fields.into())
+}
+
+fn length(value: &Value) -> i64 {
+    let length = match value {
+        Value::List(elements) => elements.len(),
+        Value::Map(map) => map.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        Value::Text(text) => text.chars().count(),
+        other => panic!("length of {other:?} passed the verifier"),
+    };
+    i64::try_from(length).unwrap_or(i64::MAX)
+}
+
+fn index(collection: &Value, key: &Value) -> Result<Value, Box<Failure>> {
+    match (collection, key) {
+        (Value::Map(map), key) => Ok(map.get(key).map_or_else(Value::none, |value| Value::some(value.clone()))),
+        (Value::List(elements), Value::Int(at)) => {
+            let found = usize::try_from(*at).ok().and_then(|at| elements.get(at));
+            found.cloned().ok_or_else(|| no_element(*at, elements.len()))
+        }
+        _ => panic!("index of {collection:?} by {key:?} passed the verifier"),
+    }
+}
+
+fn no_element(at: i64, length: usize) -> Box<Failure> {
+    Box::new(Failure::new(FailureKind::Arithmetic, format!("index {at} of a list of {length}")))
+}
+
+fn rest(elements: &[Value], from: i64) -> Value {
+    let from = usize::try_from(from).unwrap_or(0).min(elements.len());
+    Value::List(elements[from..].into())
+}

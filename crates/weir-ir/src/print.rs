@@ -1,0 +1,202 @@
+//! Both IRs as text that people read and [`crate::parse`] reads back.
+//!
+//! Indentation by two spaces is nesting. A program is its types, its shared values and its entries:
+//!
+//! ```text
+//! type Shape enum
+//!   variant Circle(radius: Float)
+//!   variant Point
+//! shared hits: count.Counter
+//!   %0: count.Counter = call count.new at count.new (0)
+//!   yield %0
+//! entry images from http.http unordered
+//!   arguments
+//!     yield (8080,)
+//!   flow "get /{name}" (%0 name: Text) -> Int
+//!     route GET "/{name}"
+//!       parameter name in path
+//!     %1 size: Int = length(%0) @12..20
+//!     yield %1
+//! ```
+//!
+//! Everything that a constant can be prints and parses back, floats to the bit. Values of host types cannot be
+//! constants; they print as `<image.Ppm>`, which does not parse. How the bodies look is said in the two submodules.
+
+use std::fmt::{self, Display, Write};
+
+use weir_host::{ParameterFrom, Text, TypeDefinition, TypeShape};
+
+use crate::expr::Block;
+use crate::graph::Graph;
+use crate::program::{Entry, Flow, Origin, Program, RouteOf, SharedValue, Variable};
+
+mod expr;
+mod graph;
+mod value;
+
+pub(crate) use graph::{SourceText, UseText};
+pub use value::{Constant, Name, TypeText};
+pub(crate) use value::{is_bare, is_type_word};
+
+/// The expression IR of a program as text.
+#[must_use]
+pub fn expr(program: &Program<Block>) -> String {
+    whole(program, expr::block)
+}
+
+/// The graphs of a program as text.
+#[must_use]
+pub fn graph(program: &Program<Graph>) -> String {
+    whole(program, graph::graph)
+}
+
+/// One block as text.
+#[must_use]
+pub fn block(block: &Block) -> String {
+    let mut page = Page::default();
+    expr::block(&mut page, block);
+    page.text
+}
+
+/// One graph as text.
+#[must_use]
+pub fn body(graph: &Graph) -> String {
+    let mut page = Page::default();
+    graph::graph(&mut page, graph);
+    page.text
+}
+
+/// The text so far, and how deep its next line is.
+#[derive(Default)]
+struct Page {
+    text: String,
+    depth: usize,
+}
+
+impl Page {
+    fn line(&mut self, line: impl Display) {
+        // Writing to a `String` cannot fail.
+        _ = writeln!(self.text, "{:1$}{line}", "", self.depth * 2);
+    }
+
+    fn nested(&mut self, children: impl FnOnce(&mut Page)) {
+        self.depth += 1;
+        children(self);
+        self.depth -= 1;
+    }
+}
+
+type PrintBody<B> = fn(&mut Page, &B);
+
+fn whole<B>(program: &Program<B>, body: PrintBody<B>) -> String {
+    let mut page = Page::default();
+    program.types.iter().for_each(|definition| type_definition(&mut page, definition));
+    program.shared.iter().for_each(|value| shared(&mut page, value, body));
+    program.entries.iter().for_each(|value| entry(&mut page, value, body));
+    page.text
+}
+
+fn type_definition(page: &mut Page, definition: &TypeDefinition) {
+    let name = Name(&definition.name);
+    match &definition.shape {
+        TypeShape::Record(_) => page.line(format_args!("type {name} record")),
+        TypeShape::Enum(_) => page.line(format_args!("type {name} enum")),
+        TypeShape::Opaque { shareable: true } => page.line(format_args!("type {name} shareable")),
+        TypeShape::Opaque { shareable: false } => page.line(format_args!("type {name} moved")),
+    }
+    page.nested(|page| {
+        if !definition.doc.is_empty() {
+            page.line(format_args!("doc {}", value::Quoted(&definition.doc)));
+        }
+        match &definition.shape {
+            TypeShape::Record(fields) => fields.iter().for_each(|field| {
+                page.line(format_args!("field {}: {}", Name(&field.name), TypeText(&field.ty)));
+            }),
+            TypeShape::Enum(variants) => variants.iter().for_each(|variant| {
+                let fields = variant.fields.iter();
+                let fields = Commas(fields.map(|field| format!("{}: {}", Name(&field.name), TypeText(&field.ty))));
+                page.line(format_args!("variant {}({fields})", Name(&variant.name)));
+            }),
+            TypeShape::Opaque { .. } => {}
+        }
+    });
+}
+
+fn shared<B>(page: &mut Page, shared: &SharedValue<B>, body: PrintBody<B>) {
+    page.line(format_args!("shared {}: {}", Name(&shared.name), TypeText(&shared.ty)));
+    page.nested(|page| body(page, &shared.init));
+}
+
+fn entry<B>(page: &mut Page, entry: &Entry<B>, body: PrintBody<B>) {
+    let order = if entry.ordered { "ordered" } else { "unordered" };
+    page.line(format_args!("entry {} from {} {order}", Name(&entry.name), Name(&entry.source)));
+    page.nested(|page| {
+        page.line("arguments");
+        page.nested(|page| body(page, &entry.arguments));
+        entry.flows.iter().for_each(|value| flow(page, value, body));
+    });
+}
+
+fn flow<B>(page: &mut Page, flow: &Flow<B>, body: PrintBody<B>) {
+    let parameters = Commas(flow.parameters.iter().map(Binder));
+    page.line(format_args!("flow {} ({parameters}) -> {}", Name(&flow.name), TypeText(&flow.result)));
+    page.nested(|page| {
+        flow.route.iter().for_each(|value| route(page, value));
+        body(page, &flow.body);
+    });
+}
+
+fn route(page: &mut Page, route: &RouteOf) {
+    page.line(format_args!("route {} {}", Name(&route.method), value::Quoted(&route.pattern)));
+    page.nested(|page| {
+        for parameter in &route.parameters {
+            let from = match parameter.from {
+                ParameterFrom::Path => "path",
+                ParameterFrom::Query => "query",
+                ParameterFrom::Body => "body",
+            };
+            let default = parameter.default.as_ref().map_or(String::new(), |value| format!(" = {}", Constant(value)));
+            page.line(format_args!("parameter {} in {from}{default}", Name(&parameter.name)));
+        }
+    });
+}
+
+/// `%3 name: Type`.
+struct Binder<'a>(&'a Variable);
+
+impl Display for Binder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "%{}{}: {}", self.0.var.0, Hint(&self.0.name), TypeText(&self.0.ty))
+    }
+}
+
+/// The name of something that has a number already; nothing where it is empty.
+struct Hint<'a>(&'a Text);
+
+impl Display for Hint<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " {}", Name(self.0)) }
+    }
+}
+
+/// ` @12..20`; nothing where there is no place.
+struct Place(Origin);
+
+impl Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == Origin::default() { Ok(()) } else { write!(f, " @{}..{}", self.0.start, self.0.end) }
+    }
+}
+
+/// Items with `, ` between them.
+pub(crate) struct Commas<I>(pub(crate) I);
+
+impl<I: Iterator<Item: Display> + Clone> Display for Commas<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, item) in self.0.clone().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{item}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,153 @@
+//! Blocks as text.
+//!
+//! ```text
+//! %2: Result(Text, Failure) = call files.read at files.read#2 ("a", shared hits) @12..20
+//! %3: Text = switch %2
+//!   tag 0 (%4 text: Text)
+//!     yield %4
+//!   otherwise
+//!     %5: Never = fail failure(program, "no")
+//!     yield ()
+//! %6: List(Int) = for %7 x: Int in [1, 2]
+//!   yield %7
+//! %8: Int = fold [1, 2] from 0 as %9: Int, %10: Int
+//!   yield %9
+//! %11: Int = loop 0 at most 5 as %12: Int
+//!   yield (1, true)
+//! %13: Int = atomic (write shared hits, read per session world db) session %3
+//!   yield 1
+//! yield %13
+//! ```
+
+use std::fmt::{self, Display};
+
+use weir_host::Mode;
+
+use super::{Binder, Commas, Constant, Name, Page, Place};
+use crate::expr::{Arm, Atom, Block, Constraint, Let, Op, Test};
+use crate::prim::Prim;
+
+pub(super) fn block(page: &mut Page, block: &Block) {
+    block.lets.iter().for_each(|binding| line(page, binding));
+    page.line(format_args!("yield {}", AtomText(&block.result)));
+}
+
+fn line(page: &mut Page, binding: &Let) {
+    page.line(format_args!("{} = {}{}", Binder(&binding.bound), Head(&binding.op), Place(binding.origin)));
+    page.nested(|page| match &binding.op {
+        Op::Switch { arms, .. } => arms.iter().for_each(|value| arm(page, value)),
+        op => op.blocks().for_each(|body| block(page, body)),
+    });
+}
+
+fn arm(page: &mut Page, arm: &Arm) {
+    let payload = match &arm.payload[..] {
+        [] => String::new(),
+        payload => format!(" ({})", Commas(payload.iter().map(Binder))),
+    };
+    page.line(format_args!("{}{payload}", TestText(&arm.test)));
+    page.nested(|page| block(page, &arm.body));
+}
+
+/// An operation without its blocks.
+struct Head<'a>(&'a Op);
+
+impl Display for Head<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Op::Prim(prim, operands) => write!(f, "{}({})", PrimText(*prim), atoms(operands)),
+            Op::Call(call) => {
+                write!(f, "call {} at {} ({})", Name(&call.function), Name(&call.site), atoms(&call.arguments))
+            }
+            Op::Switch { subject, .. } => write!(f, "switch {}", AtomText(subject)),
+            Op::Map { list, element, .. } => write!(f, "for {} in {}", Binder(element), AtomText(list)),
+            Op::Fold { list, init, accumulator, element, .. } => {
+                let (list, init) = (AtomText(list), AtomText(init));
+                write!(f, "fold {list} from {init} as {}, {}", Binder(accumulator), Binder(element))
+            }
+            Op::Loop { init, state, at_most, .. } => {
+                write!(f, "loop {} at most {at_most} as {}", AtomText(init), Binder(state))
+            }
+            Op::Atomic { constraints, session, .. } => {
+                write!(f, "atomic ({})", Commas(constraints.iter().map(ConstraintText)))?;
+                session.iter().try_for_each(|session| write!(f, " session {}", AtomText(session)))
+            }
+            Op::Return(answer) => write!(f, "return {}", AtomText(answer)),
+            Op::Fail(failure) => write!(f, "fail {}", AtomText(failure)),
+        }
+    }
+}
+
+fn atoms(atoms: &[Atom]) -> impl Display {
+    Commas(atoms.iter().map(AtomText))
+}
+
+#[derive(Clone, Copy)]
+struct AtomText<'a>(&'a Atom);
+
+impl Display for AtomText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Atom::Var(var) => write!(f, "%{}", var.0),
+            Atom::Value(value) => Constant(value).fmt(f),
+            Atom::Shared(name) => write!(f, "shared {}", Name(name)),
+        }
+    }
+}
+
+/// A primitive, with its index: `add`, `field.1`.
+pub(super) struct PrimText(pub(super) Prim);
+
+impl Display for PrimText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.name())?;
+        self.0.index().iter().try_for_each(|index| write!(f, ".{index}"))
+    }
+}
+
+/// `tag 1`, `value "a"`, `otherwise`.
+pub(super) struct TestText<'a>(pub(super) &'a Test);
+
+impl Display for TestText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Test::Tag(tag) => write!(f, "tag {tag}"),
+            Test::Value(value) => write!(f, "value {}", Constant(value)),
+            Test::Otherwise => f.write_str("otherwise"),
+        }
+    }
+}
+
+/// `write per session shared carts`.
+#[derive(Clone, Copy)]
+pub(super) struct ConstraintText<'a>(pub(super) &'a Constraint);
+
+impl Display for ConstraintText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let session = if self.0.per_session { " per session" } else { "" };
+        write!(f, "{}{session} {}", mode(self.0.mode), ResourceText(&self.0.resource))
+    }
+}
+
+pub(super) fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Read => "read",
+        Mode::Write => "write",
+    }
+}
+
+/// `shared carts`, `world files`.
+pub(super) struct ResourceText<'a>(pub(super) &'a weir_host::Resource);
+
+impl Display for ResourceText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use weir_host::Resource::{Constraint, Shared, State, World};
+        let (sort, name) = match self.0 {
+            Shared(name) => ("shared", name),
+            Constraint(name) => ("constraint", name),
+            World(name) => ("world", name),
+            State(name) => ("state", name),
+        };
+        write!(f, "{sort} {}", Name(name))
+    }
+}

@@ -1,0 +1,126 @@
+//! Graphs as text.
+//!
+//! `p0` is a parameter, `k0` a constant of the table, `%3.0` a port of an earlier node.
+//!
+//! ```text
+//! parameters Text, Int
+//! constant 8
+//! %0 files.read: Result(Text, Failure) = call files.read(p0) uses read world files @12..20
+//! %1 switch: Text = switch(%0.0)
+//!   tag 0 payload 1
+//!   otherwise
+//! %2 fail = fail(k0) if %1 arm 1 after %0
+//! %3 select: Text = select %1 (%1.0, never)
+//! %4 for: List(Int) = for(%3.0) within %2
+//!   parameters Int
+//!   yield p0
+//! yield %4.0
+//! ```
+
+use std::fmt::{self, Display};
+
+use super::expr::{ConstraintText, PrimText, ResourceText, TestText, mode};
+use super::{Commas, Constant, Name, Page, Place, TypeText};
+use crate::graph::{Graph, Kind, Node, NodeId, Source, Use};
+
+pub(super) fn graph(page: &mut Page, graph: &Graph) {
+    if !graph.parameters.is_empty() {
+        page.line(format_args!("parameters {}", Commas(graph.parameters.iter().map(TypeText))));
+    }
+    graph.constants.iter().for_each(|constant| page.line(format_args!("constant {}", Constant(constant))));
+    graph.nodes().for_each(|(id, value)| node(page, id, value));
+    page.line(format_args!("yield {}", SourceText(&graph.result)));
+}
+
+fn node(page: &mut Page, id: NodeId, node: &Node) {
+    let outputs = match &node.outputs[..] {
+        [] => String::new(),
+        outputs => format!(": {}", Commas(outputs.iter().map(TypeText))),
+    };
+    let name = Name(&node.name);
+    page.line(format_args!("{} {name}{outputs} = {}{}{}", Id(id), Head(node), Marks(node), Place(node.origin)));
+    page.nested(|page| match &node.kind {
+        Kind::Switch { arms } => arms.iter().for_each(|arm| match arm.payload {
+            0 => page.line(TestText(&arm.test)),
+            payload => page.line(format_args!("{} payload {payload}", TestText(&arm.test))),
+        }),
+        _ => node.body().into_iter().for_each(|body| graph(page, body)),
+    });
+}
+
+/// What a node does and takes, without its bodies.
+struct Head<'a>(&'a Node);
+
+impl Display for Head<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.kind {
+            Kind::Prim(prim) => write!(f, "{}", PrimText(*prim)),
+            Kind::Call { function } => write!(f, "call {}", Name(function)),
+            Kind::Switch { .. } => f.write_str("switch"),
+            Kind::Select { switch } => write!(f, "select {} ", Id(*switch)),
+            Kind::Map { .. } => f.write_str("for"),
+            Kind::Fold { .. } => f.write_str("fold"),
+            Kind::Loop { at_most, .. } => write!(f, "loop at most {at_most} "),
+            Kind::Acquire { constraints } => {
+                write!(f, "acquire ({}) ", Commas(constraints.iter().map(ConstraintText)))
+            }
+            Kind::Release { acquire } => write!(f, "release {} ", Id(*acquire)),
+            Kind::Return => f.write_str("return"),
+            Kind::Fail => f.write_str("fail"),
+        }?;
+        write!(f, "({})", Commas(self.0.inputs.iter().map(SourceText)))
+    }
+}
+
+/// Control, order and resources of a node; nothing of what it has not.
+struct Marks<'a>(&'a Node);
+
+impl Display for Marks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(control) = self.0.control {
+            write!(f, " if {} arm {}", Id(control.switch), control.arm)?;
+        }
+        if !self.0.after.is_empty() {
+            write!(f, " after {}", Commas(self.0.after.iter().copied().map(Id)))?;
+        }
+        if !self.0.uses.is_empty() {
+            write!(f, " uses {}", Commas(self.0.uses.iter().map(UseText)))?;
+        }
+        self.0.within.iter().try_for_each(|acquire| write!(f, " within {}", Id(*acquire)))
+    }
+}
+
+/// `write held shared hits`.
+#[derive(Clone, Copy)]
+pub(crate) struct UseText<'a>(pub(crate) &'a Use);
+
+impl Display for UseText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held = if self.0.held { " held" } else { "" };
+        write!(f, "{}{held} {}", mode(self.0.mode), ResourceText(&self.0.resource))
+    }
+}
+
+struct Id(NodeId);
+
+impl Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "%{}", self.0.0)
+    }
+}
+
+/// `%3.0`, `p0`, `k0`.
+#[derive(Clone, Copy)]
+pub(crate) struct SourceText<'a>(pub(crate) &'a Source);
+
+impl Display for SourceText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Source::Port(node, port) => write!(f, "{}.{port}", Id(*node)),
+            Source::Parameter(index) => write!(f, "p{index}"),
+            Source::Constant(index) => write!(f, "k{index}"),
+            Source::Shared(name) => write!(f, "shared {}", Name(name)),
+            Source::Never => f.write_str("never"),
+        }
+    }
+}

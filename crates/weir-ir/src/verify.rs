@@ -1,0 +1,157 @@
+//! What must hold of a program in either IR before anything may run or rewrite it.
+//!
+//! The compiler runs the verifier after each pass in debug builds; what it finds is a bug of a pass, never of a user.
+//! Each [`Violation`] names its [`Rule`], and each rule has a test with a program that breaks it.
+
+use std::fmt;
+
+use weir_host::Library;
+
+use crate::program::Program;
+use crate::{expr as e, graph as g};
+
+mod blocks;
+mod calls;
+mod graphs;
+mod operand;
+mod order;
+mod prims;
+mod types;
+mod uses;
+
+/// One thing that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule that is broken.
+    pub rule: Rule,
+    /// Where: the entry and flow, and the variable or node.
+    pub place: String,
+    /// What is wrong, in one sentence without a full stop.
+    pub what: String,
+}
+
+/// The rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rule {
+    /// Every variable is bound once in its flow; call sites, nodes, shared values and entries have names of their own.
+    Once,
+    /// What is used was bound before, and can be seen from there.
+    Scope,
+    /// Functions, sources, shared values and types that are named exist.
+    Known,
+    /// Operands and results have the types that the operation, the signature or the definition says.
+    Types,
+    /// The tests of a switch cover every value, and can hold.
+    Cover,
+    /// The payload of an arm has a name for each field, or none.
+    Payload,
+    /// Nothing follows an operation that never yields.
+    Reach,
+    /// Constraints are in the canonical order, each once, also in steps within steps; sessions are given where needed.
+    Constraints,
+    /// Blocks and bodies nest no deeper than [`crate::parse::NESTING_MAX`].
+    Nesting,
+    /// The edges of a graph go from earlier nodes to later ones.
+    Edges,
+    /// Control is well nested: a node sees only what runs whenever it runs.
+    Control,
+    /// Nodes that may not overlap are ordered.
+    Order,
+    /// What a node says that it uses is what it uses, and is held where it says so.
+    Uses,
+    /// Atomic steps are begun and ended once, and are well nested.
+    Steps,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({:?})", self.place, self.what, self.rule)
+    }
+}
+
+/// What is wrong with a program in the expression IR; empty where nothing is.
+#[must_use]
+pub fn expr(program: &e::Program, library: &Library) -> Vec<Violation> {
+    let mut report = Report::default();
+    whole(program, library, &mut report);
+    let types = types::Types::new(program, library);
+    for shared in &program.shared {
+        report.place = format!("shared {}", shared.name);
+        blocks::flow(&types, library, &[], &shared.init, Some(&shared.ty), &mut report);
+    }
+    for entry in &program.entries {
+        report.place = format!("{}, arguments", entry.name);
+        blocks::flow(&types, library, &[], &entry.arguments, None, &mut report);
+        for flow in &entry.flows {
+            report.place = format!("{}, {}", entry.name, flow.name);
+            blocks::flow(&types, library, &flow.parameters, &flow.body, Some(&flow.result), &mut report);
+        }
+    }
+    report.violations
+}
+
+/// What is wrong with a program in graphs; empty where nothing is.
+#[must_use]
+pub fn graph(program: &g::Program, library: &Library) -> Vec<Violation> {
+    let mut report = Report::default();
+    whole(program, library, &mut report);
+    let types = types::Types::new(program, library);
+    for shared in &program.shared {
+        report.place = format!("shared {}", shared.name);
+        graphs::flow(&types, library, &[], &shared.init, Some(&shared.ty), &mut report);
+    }
+    for entry in &program.entries {
+        report.place = format!("{}, arguments", entry.name);
+        graphs::flow(&types, library, &[], &entry.arguments, None, &mut report);
+        for flow in &entry.flows {
+            report.place = format!("{}, {}", entry.name, flow.name);
+            graphs::flow(&types, library, &flow.parameters, &flow.body, Some(&flow.result), &mut report);
+        }
+    }
+    report.violations
+}
+
+/// What has been found, and where the verifier is.
+#[derive(Default)]
+struct Report {
+    place: String,
+    violations: Vec<Violation>,
+}
+
+impl Report {
+    fn add(&mut self, rule: Rule, at: &str, what: impl Into<String>) {
+        let place = if at.is_empty() { self.place.clone() } else { format!("{}, {at}", self.place) };
+        self.violations.push(Violation { rule, place, what: what.into() });
+    }
+}
+
+/// The names of the program, and its routes.
+fn whole<B>(program: &Program<B>, library: &Library, report: &mut Report) {
+    once(program.types.iter().map(|definition| &*definition.name), "type", report);
+    once(program.shared.iter().map(|shared| &*shared.name), "shared value", report);
+    for entry in &program.entries {
+        report.place.clone_from(&entry.name.to_string());
+        let source = entry.source.rsplit_once('.');
+        let known = source.and_then(|(module, name)| library.modules.get(module)?.sources.get(name));
+        if known.is_none() {
+            report.add(Rule::Known, "", format!("there is no source `{}`", entry.source));
+        }
+        once(entry.flows.iter().map(|flow| &*flow.name), "flow", report);
+        for flow in &entry.flows {
+            let routed = flow.route.as_ref().map_or(flow.parameters.len(), |route| route.parameters.len());
+            if routed != flow.parameters.len() {
+                let count = flow.parameters.len();
+                report.add(Rule::Types, &flow.name, format!("the route has {routed} parameters, the flow {count}"));
+            }
+        }
+    }
+    report.place.clear();
+    once(program.entries.iter().map(|entry| &*entry.name), "entry", report);
+}
+
+fn once<'a>(names: impl Iterator<Item = &'a str>, what: &str, report: &mut Report) {
+    let mut seen = std::collections::BTreeSet::new();
+    for name in names.filter(|name| !seen.insert(*name)) {
+        report.add(Rule::Once, "", format!("two of the name `{name}`: {what}"));
+    }
+}

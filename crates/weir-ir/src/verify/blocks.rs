@@ -1,0 +1,336 @@
+//! The rules of the expression IR.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_host::{Library, Text, Type, Value};
+
+use super::operand::Operand;
+use super::types::Types;
+use super::{Report, Rule, calls, prims};
+use crate::expr::{Arm, Atom, Block, Call, Constraint, Let, Op, Test, Var, Variable};
+use crate::parse::NESTING_MAX;
+use crate::print::TypeText;
+
+/// Checks a body that is in no other; `result` is what it must yield and return, where that is known.
+pub(super) fn flow(
+    types: &Types<'_>,
+    library: &Library,
+    parameters: &[Variable],
+    body: &Block,
+    result: Option<&Type>,
+    report: &mut Report,
+) {
+    let mut checker = Checker {
+        types,
+        library,
+        result,
+        report,
+        visible: BTreeMap::new(),
+        bound: BTreeSet::new(),
+        sites: BTreeSet::new(),
+        depth: 0,
+    };
+    parameters.iter().for_each(|parameter| checker.bind(parameter));
+    checker.block(body, result, "the result of the flow");
+}
+
+struct Checker<'a, 'r> {
+    types: &'a Types<'a>,
+    library: &'a Library,
+    /// What the flow answers.
+    result: Option<&'a Type>,
+    report: &'r mut Report,
+    /// What can be seen from here.
+    visible: BTreeMap<Var, &'a Type>,
+    /// What has been bound anywhere in the flow.
+    bound: BTreeSet<Var>,
+    sites: BTreeSet<&'a Text>,
+    depth: usize,
+}
+
+impl<'a> Checker<'a, '_> {
+    fn add(&mut self, rule: Rule, at: impl Into<Option<Var>>, what: impl Into<String>) {
+        let at = at.into().map_or(String::new(), |at| format!("%{}", at.0));
+        self.report.add(rule, &at, what);
+    }
+
+    fn bind(&mut self, variable: &'a Variable) {
+        if !self.bound.insert(variable.var) {
+            self.add(Rule::Once, variable.var, "is bound a second time");
+        }
+        self.visible.insert(variable.var, &variable.ty);
+    }
+
+    /// Checks a block and says whether it yields. What it binds is not seen afterwards.
+    fn block(&mut self, block: &'a Block, result: Option<&Type>, what: &str) -> bool {
+        let outside = self.visible.clone();
+        self.depth += 1;
+        let yields = if self.depth > NESTING_MAX {
+            self.report.add(Rule::Nesting, "", format!("blocks nest deeper than {NESTING_MAX}"));
+            true
+        } else {
+            self.lets(block, result, what)
+        };
+        self.depth -= 1;
+        self.visible = outside;
+        yields
+    }
+
+    fn lets(&mut self, block: &'a Block, result: Option<&Type>, what: &str) -> bool {
+        for (index, binding) in block.lets.iter().enumerate() {
+            self.binding(binding);
+            if binding.bound.ty == Type::Never {
+                if index + 1 < block.lets.len() {
+                    self.add(Rule::Reach, binding.bound.var, "never yields, but bindings follow");
+                }
+                return false;
+            }
+            self.bind(&binding.bound);
+        }
+        let at = block.lets.last().map(|binding| binding.bound.var);
+        let operand = self.operand(at, &block.result);
+        if let Some(ty) = result {
+            self.types_hold(at, operand.must_be(what, ty, self.types));
+        }
+        true
+    }
+
+    fn types_hold(&mut self, at: impl Into<Option<Var>>, checked: Result<(), String>) {
+        if let Err(what) = checked {
+            self.add(Rule::Types, at, what);
+        }
+    }
+
+    fn operand(&mut self, at: impl Into<Option<Var>>, atom: &'a Atom) -> Operand<'a> {
+        match atom {
+            Atom::Value(value) => Operand::Constant(value),
+            Atom::Var(var) => match self.visible.get(var) {
+                Some(ty) => Operand::Typed(ty),
+                None => {
+                    self.add(Rule::Scope, at, format!("%{} cannot be seen here", var.0));
+                    Operand::Unknown
+                }
+            },
+            Atom::Shared(name) => match self.types.shared.get(&**name) {
+                Some(ty) => Operand::Shared(ty),
+                None => {
+                    self.add(Rule::Known, at, format!("there is no shared value `{name}`"));
+                    Operand::Unknown
+                }
+            },
+        }
+    }
+
+    fn operands(&mut self, at: Var, atoms: &'a [Atom]) -> Vec<Operand<'a>> {
+        atoms.iter().map(|atom| self.operand(at, atom)).collect()
+    }
+
+    fn binding(&mut self, binding: &'a Let) {
+        let (at, result) = (binding.bound.var, &binding.bound.ty);
+        match &binding.op {
+            Op::Prim(prim, atoms) => {
+                let operands = self.operands(at, atoms);
+                self.types_hold(at, prims::check(*prim, &operands, result, self.types));
+            }
+            Op::Call(call) => self.call(at, call, result),
+            Op::Switch { subject, arms } => self.switch(at, subject, arms, result),
+            Op::Map { list, element, body } => {
+                self.list(at, list, element);
+                let Type::List(inner) = result else {
+                    return self.add(Rule::Types, at, format!("a map gives a list, not {}", TypeText(result)));
+                };
+                self.body(&[element], body, Some(inner), "the result of the body");
+            }
+            Op::Fold { list, init, accumulator, element, body } => {
+                self.list(at, list, element);
+                let init = self.operand(at, init);
+                self.types_hold(at, init.must_be("the beginning", &accumulator.ty, self.types));
+                self.types_hold(at, Operand::Typed(&accumulator.ty).must_be("the fold", result, self.types));
+                self.body(&[accumulator, element], body, Some(&accumulator.ty), "the result of the body");
+            }
+            Op::Loop { init, state, body, at_most } => self.repeat(at, init, state, body, *at_most, result),
+            Op::Atomic { constraints, session, body } => {
+                self.constraints(at, constraints, session.as_ref());
+                let ty = (*result != Type::Never).then_some(result);
+                let yields = self.block(body, ty, "the result of the step");
+                self.never(at, yields, result);
+            }
+            Op::Return(answer) => {
+                let operand = self.operand(at, answer);
+                if let Some(ty) = self.result {
+                    self.types_hold(at, operand.must_be("the answer", ty, self.types));
+                }
+                self.ends(at, result);
+            }
+            Op::Fail(failure) => {
+                self.operand(at, failure);
+                self.ends(at, result);
+            }
+        }
+    }
+
+    fn ends(&mut self, at: Var, result: &Type) {
+        if *result != Type::Never {
+            self.add(Rule::Types, at, format!("ends the flow, so that it is of Never, not {}", TypeText(result)));
+        }
+    }
+
+    fn never(&mut self, at: Var, yields: bool, result: &Type) {
+        match (yields, *result == Type::Never) {
+            (true, true) => self.add(Rule::Types, at, "is of Never, but yields"),
+            (false, false) => {
+                self.add(Rule::Types, at, format!("never yields, so that it is of Never, not {}", TypeText(result)));
+            }
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, at: Var, call: &'a Call, result: &Type) {
+        if !self.sites.insert(&call.site) {
+            self.add(Rule::Once, at, format!("two call sites of the name `{}`", call.site));
+        }
+        let arguments = self.operands(at, &call.arguments);
+        match self.library.function(&call.function) {
+            Some(function) => self.types_hold(at, calls::check(&function.signature, &arguments, result, self.types)),
+            None => self.add(Rule::Known, at, format!("there is no function `{}`", call.function)),
+        }
+    }
+
+    /// Checks a body with its own parameters, and says whether it yields.
+    fn body(&mut self, parameters: &[&'a Variable], body: &'a Block, result: Option<&Type>, what: &str) -> bool {
+        let outside = self.visible.clone();
+        parameters.iter().for_each(|parameter| self.bind(parameter));
+        let yields = self.block(body, result, what);
+        self.visible = outside;
+        yields
+    }
+
+    fn list(&mut self, at: Var, list: &'a Atom, element: &Variable) {
+        let operand = self.operand(at, list);
+        self.types_hold(at, operand.must_be("the list", &Type::list(element.ty.clone()), self.types));
+    }
+
+    fn repeat(
+        &mut self,
+        at: Var,
+        init: &'a Atom,
+        state: &'a Variable,
+        body: &'a Block,
+        at_most: u64,
+        result: &'a Type,
+    ) {
+        let operand = self.operand(at, init);
+        self.types_hold(at, operand.must_be("the beginning", &state.ty, self.types));
+        let round = Type::Tuple([state.ty.clone(), Type::Bool].into());
+        let yields = self.body(&[state], body, Some(&round), "the result of a round");
+        if at_most == 0 {
+            self.add(Rule::Types, at, "a loop has at least one round");
+        }
+        if yields || *result != Type::Never {
+            self.types_hold(at, Operand::Typed(&state.ty).must_be("the loop", result, self.types));
+        }
+    }
+
+    fn switch(&mut self, at: Var, subject: &'a Atom, arms: &'a [Arm], result: &Type) {
+        let operand = self.operand(at, subject);
+        let tests: Vec<&Test> = arms.iter().map(|arm| &arm.test).collect();
+        if let Err(what) = covers(&tests, operand, self.types) {
+            self.add(Rule::Cover, at, what);
+        }
+        let mut yields = false;
+        for arm in arms {
+            self.payload(at, arm, operand);
+            let ty = (*result != Type::Never).then_some(result);
+            let payload: Vec<&Variable> = arm.payload.iter().collect();
+            yields |= self.body(&payload, &arm.body, ty, "the result of the arm");
+        }
+        self.never(at, yields, result);
+    }
+
+    fn payload(&mut self, at: Var, arm: &Arm, subject: Operand<'_>) {
+        let types: Vec<&Type> = arm.payload.iter().map(|variable| &variable.ty).collect();
+        if let Err(what) = payload_fits(&arm.test, &types, subject, self.types) {
+            self.add(Rule::Payload, at, what);
+        }
+    }
+
+    fn constraints(&mut self, at: Var, constraints: &[Constraint], session: Option<&'a Atom>) {
+        session.iter().for_each(|session| _ = self.operand(at, session));
+        if let Err(what) = canonical(constraints, session.is_some(), self.types) {
+            self.add(Rule::Constraints, at, what);
+        }
+    }
+}
+
+/// Says what is wrong with constraints that are not in the canonical order, each once, with a session where needed.
+pub(super) fn canonical(constraints: &[Constraint], session: bool, types: &Types<'_>) -> Result<(), String> {
+    if constraints.windows(2).any(|pair| pair[0].resource >= pair[1].resource) {
+        return Err("the constraints are not in the canonical order, each once".into());
+    }
+    for constraint in constraints {
+        if let weir_host::Resource::Shared(name) = &constraint.resource
+            && !types.shared.contains_key(&**name)
+        {
+            return Err(format!("there is no shared value `{name}`"));
+        }
+    }
+    match (constraints.iter().any(|constraint| constraint.per_session), session) {
+        (true, false) => Err("a constraint is per session, but there is no session".into()),
+        (false, true) => Err("there is a session, but no constraint is per session".into()),
+        _ => Ok(()),
+    }
+}
+
+/// Says what is wrong with tests that cannot hold or leave a value out.
+pub(super) fn covers(tests: &[&Test], subject: Operand<'_>, types: &Types<'_>) -> Result<(), String> {
+    let variants = subject.ty().and_then(|ty| types.variants(ty));
+    for test in tests {
+        match (test, subject) {
+            (_, Operand::Unknown) | (Test::Otherwise, _) => {}
+            (Test::Tag(tag), Operand::Constant(value)) if !matches!(value, Value::Variant(..)) => {
+                return Err(format!("tag {tag} is tested of {}", subject.describe()));
+            }
+            (Test::Value(_) | Test::Tag(_), Operand::Constant(_)) => {}
+            (Test::Tag(tag), _) => {
+                if variants.as_ref().is_none_or(|variants| variants.len() <= *tag as usize) {
+                    return Err(format!("{} has no variant {tag}", subject.describe()));
+                }
+            }
+            (Test::Value(value), Operand::Typed(ty) | Operand::Shared(ty)) => {
+                Operand::Constant(value).must_be("the tested value", ty, types)?;
+            }
+        }
+    }
+    let has = |wanted: &Test| tests.contains(&wanted);
+    let all = match (subject, subject.ty()) {
+        _ if has(&Test::Otherwise) => true,
+        (Operand::Unknown, _) => true,
+        (Operand::Constant(value), _) => tests.iter().any(|test| crate::evaluate::holds(test, value)),
+        (_, Some(Type::Bool)) => [true, false].into_iter().all(|value| has(&Test::Value(Value::Bool(value)))),
+        (_, Some(Type::Unit)) => has(&Test::Value(Value::Unit)),
+        _ => variants.is_some_and(|variants| (0..).zip(&variants).all(|(tag, _)| has(&Test::Tag(tag)))),
+    };
+    if all { Ok(()) } else { Err(format!("the tests leave some values out of {}", subject.describe())) }
+}
+
+/// Says what is wrong with the types that an arm gives to the payload; none at all is always right.
+pub(super) fn payload_fits(
+    test: &Test,
+    payload: &[&Type],
+    subject: Operand<'_>,
+    types: &Types<'_>,
+) -> Result<(), String> {
+    if payload.is_empty() {
+        return Ok(());
+    }
+    let Test::Tag(tag) = test else { return Err("only an arm that tests a tag has a payload".into()) };
+    let Some(ty) = subject.ty() else { return Ok(()) };
+    let fields = types.variants(ty).and_then(|variants| variants.into_iter().nth(*tag as usize)).unwrap_or_default();
+    if fields.len() != payload.len() {
+        return Err(format!("variant {tag} has {} fields, not {}", fields.len(), payload.len()));
+    }
+    match fields.iter().zip(payload).find(|(field, ty)| field != *ty) {
+        Some((field, ty)) => Err(format!("a field of {} is bound as {}", TypeText(field), TypeText(ty))),
+        None => Ok(()),
+    }
+}

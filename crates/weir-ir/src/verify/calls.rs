@@ -1,0 +1,42 @@
+//! Calls against the signatures of their functions.
+
+use weir_host::{Passing, Signature, Type};
+
+use super::operand::Operand;
+use super::types::{Bindings, Types, substitute, unify};
+use crate::print::TypeText;
+
+/// Says what is wrong with a call of these arguments whose value is used as of type `result`.
+pub(super) fn check(
+    signature: &Signature,
+    arguments: &[Operand<'_>],
+    result: &Type,
+    types: &Types<'_>,
+) -> Result<(), String> {
+    let path = signature.path();
+    if arguments.len() != signature.parameters.len() {
+        return Err(format!("`{path}` takes {} arguments, not {}", signature.parameters.len(), arguments.len()));
+    }
+    let mut bindings = Bindings::new();
+    let gives = signature.call_type();
+    if !unify(&gives, result, &mut bindings) {
+        return Err(format!("`{path}` gives {}, not {}", TypeText(&gives), TypeText(result)));
+    }
+    let both = || arguments.iter().zip(&signature.parameters);
+    for (argument, parameter) in both() {
+        if argument.ty().is_some_and(|ty| !unify(&parameter.ty, ty, &mut bindings)) {
+            let expected = substitute(&parameter.ty, &bindings);
+            return argument.must_be(&format!("argument `{}`", parameter.name), &expected, types);
+        }
+    }
+    for (argument, parameter) in both() {
+        if let Operand::Constant(_) = argument {
+            let expected = substitute(&parameter.ty, &bindings);
+            argument.must_be(&format!("argument `{}`", parameter.name), &expected, types)?;
+            if parameter.passing == Passing::Change {
+                return Err(format!("argument `{}` is changed, and a constant cannot be", parameter.name));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! The types of primitives: what each takes for what it gives.
+
+use weir_host::{Type, Value};
+
+use super::operand::Operand;
+use super::types::Types;
+use crate::prim::Prim;
+use crate::print::TypeText;
+
+/// Says what is wrong with applying `prim` to the operands for a result of this type.
+pub(super) fn check(prim: Prim, operands: &[Operand<'_>], result: &Type, types: &Types<'_>) -> Result<(), String> {
+    if let Some(arity) = prim.arity().filter(|arity| *arity != operands.len()) {
+        return Err(format!("`{}` takes {arity} operands, not {}", prim.name(), operands.len()));
+    }
+    if operands.iter().any(|operand| matches!(operand, Operand::Shared(_))) {
+        return Err(format!("`{}` takes no shared value", prim.name()));
+    }
+    match (prim, operands) {
+        (Prim::Copy, [a]) => a.must_be("the operand", result, types),
+        (Prim::Negate, [a]) => {
+            one_of(prim, result, &[Type::Int, Type::Float, Type::Duration])?;
+            a.must_be("the operand", result, types)
+        }
+        (Prim::Not, [a]) => yields(result, &Type::Bool).and_then(|()| a.must_be("the operand", result, types)),
+        (Prim::Add | Prim::Subtract | Prim::Multiply | Prim::Divide | Prim::Remainder, [a, b]) => {
+            arithmetic(prim, *a, *b, result, types)
+        }
+        (Prim::Interpolate, _) => yields(result, &Type::Text),
+        (Prim::List, elements) => match result {
+            Type::List(element) => all(elements, std::iter::repeat(&**element), types),
+            _ => Err(format!("`list` gives a list, not {}", TypeText(result))),
+        },
+        (Prim::Map, entries) => match result {
+            Type::Map(pair) if entries.len().is_multiple_of(2) => {
+                all(entries, [&pair.0, &pair.1].into_iter().cycle(), types)
+            }
+            Type::Map(_) => Err("`map` takes keys and values in turn".into()),
+            _ => Err(format!("`map` gives a map, not {}", TypeText(result))),
+        },
+        (Prim::Record, fields) => parts(fields, types.fields(result), "record", types),
+        (Prim::Variant(tag), payload) => {
+            let fields = types.variants(result).and_then(|variants| variants.into_iter().nth(tag as usize));
+            parts(payload, fields, &format!("variant {tag}"), types)
+        }
+        (Prim::Field(index), [record]) => field(*record, index, result, types),
+        (Prim::WithField(index), [record, value]) => {
+            record.must_be("the record", result, types)?;
+            let fields = types.fields(result).and_then(|fields| fields.into_iter().nth(index as usize));
+            let field = fields.ok_or_else(|| format!("{} has no field {index}", TypeText(result)))?;
+            value.must_be("the field", &field, types)
+        }
+        (Prim::Payload(index), [variant]) => payload(*variant, index, result, types),
+        (Prim::IsVariant(tag), [variant]) => {
+            yields(result, &Type::Bool)?;
+            let known = variant.ty().map(|ty| types.variants(ty).is_some_and(|all| all.len() > tag as usize));
+            if known == Some(false) { Err(format!("{} has no variant {tag}", variant.describe())) } else { Ok(()) }
+        }
+        (Prim::Length, [a]) => yields(result, &Type::Int).and_then(|()| collection(*a)),
+        (Prim::Index, [collection, key]) => index(*collection, *key, result, types),
+        (Prim::Rest, [list, from]) => {
+            list.must_be("the list", result, types)?;
+            from.must_be("the index", &Type::Int, types)
+        }
+        (prim, [a, b]) => compare(prim, *a, *b, result, types),
+        (prim, _) => Err(format!("`{}` cannot be applied so", prim.name())),
+    }
+}
+
+fn yields(result: &Type, ty: &Type) -> Result<(), String> {
+    if result == ty { Ok(()) } else { Err(format!("it gives {}, not {}", TypeText(ty), TypeText(result))) }
+}
+
+fn one_of(prim: Prim, ty: &Type, types: &[Type]) -> Result<(), String> {
+    if types.contains(ty) { Ok(()) } else { Err(format!("`{}` does not give {}", prim.name(), TypeText(ty))) }
+}
+
+fn all<'t>(
+    operands: &[Operand<'_>],
+    expected: impl Iterator<Item = &'t Type>,
+    types: &Types<'_>,
+) -> Result<(), String> {
+    operands.iter().zip(expected).try_for_each(|(operand, ty)| operand.must_be("the operand", ty, types))
+}
+
+fn parts(operands: &[Operand<'_>], fields: Option<Vec<Type>>, what: &str, types: &Types<'_>) -> Result<(), String> {
+    let fields = fields.ok_or_else(|| format!("the result has no {what}"))?;
+    if fields.len() != operands.len() {
+        return Err(format!("the {what} has {} fields, not {}", fields.len(), operands.len()));
+    }
+    all(operands, fields.iter(), types)
+}
+
+/// The operands that an arithmetic primitive takes for each result.
+fn arithmetic(prim: Prim, a: Operand<'_>, b: Operand<'_>, result: &Type, types: &Types<'_>) -> Result<(), String> {
+    use Type::{Duration, Float, Int, Size, Time};
+    let pairs: &[(Type, Type)] = match (prim, result) {
+        (Prim::Add, Type::Text | Type::List(_)) => &[(result.clone(), result.clone())],
+        (Prim::Add, Time) => &[(Time, Duration), (Duration, Time)],
+        (Prim::Subtract, Time) => &[(Time, Duration)],
+        (Prim::Subtract, Duration) => &[(Duration, Duration), (Time, Time)],
+        (Prim::Add | Prim::Subtract, Int | Float | Duration | Size) => &[(result.clone(), result.clone())],
+        (_, Int | Float) if prim != Prim::Divide => &[(result.clone(), result.clone())],
+        (Prim::Divide, Int) => &[(Int, Int), (Duration, Duration), (Size, Size)],
+        (Prim::Divide, Float) => &[(Float, Float)],
+        (Prim::Multiply, Duration | Size) => &[(result.clone(), Int), (Int, result.clone())],
+        (Prim::Divide, Duration | Size) => &[(result.clone(), Int)],
+        _ => &[],
+    };
+    if pairs.iter().any(|(x, y)| a.is(x, types) && b.is(y, types)) {
+        return Ok(());
+    }
+    let (a, b) = (a.describe(), b.describe());
+    Err(format!("`{}` of {a} and {b} does not give {}", prim.name(), TypeText(result)))
+}
+
+fn compare(prim: Prim, a: Operand<'_>, b: Operand<'_>, result: &Type, types: &Types<'_>) -> Result<(), String> {
+    yields(result, &Type::Bool)?;
+    let same = match (a, b) {
+        (Operand::Typed(ty), other) | (other, Operand::Typed(ty)) => other.is(ty, types),
+        (Operand::Constant(a), Operand::Constant(b)) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        _ => true,
+    };
+    if same { Ok(()) } else { Err(format!("`{}` of {} and {}", prim.name(), a.describe(), b.describe())) }
+}
+
+fn field(record: Operand<'_>, index: u32, result: &Type, types: &Types<'_>) -> Result<(), String> {
+    let at = index as usize;
+    let is = match record {
+        Operand::Constant(Value::Record(fields)) => fields.get(at).is_some_and(|value| types.holds(result, value)),
+        Operand::Unknown => true,
+        other => other.ty().and_then(|ty| types.fields(ty)).is_some_and(|fields| fields.get(at) == Some(result)),
+    };
+    if is { Ok(()) } else { Err(no_part("field", index, record, result)) }
+}
+
+fn payload(variant: Operand<'_>, index: u32, result: &Type, types: &Types<'_>) -> Result<(), String> {
+    let at = index as usize;
+    let is = match variant {
+        // Its arm may be one that is never chosen, and a constant does not say what its other payloads would be.
+        Operand::Constant(Value::Variant(..)) => true,
+        Operand::Unknown => true,
+        other => other
+            .ty()
+            .and_then(|ty| types.variants(ty))
+            .is_some_and(|all| all.iter().any(|fields| fields.get(at) == Some(result))),
+    };
+    if is { Ok(()) } else { Err(no_part("payload", index, variant, result)) }
+}
+
+fn no_part(what: &str, index: u32, of: Operand<'_>, result: &Type) -> String {
+    format!("{} has no {what} {index} of {}", of.describe(), TypeText(result))
+}
+
+fn collection(operand: Operand<'_>) -> Result<(), String> {
+    let is = match operand {
+        Operand::Constant(value) => {
+            matches!(value, Value::List(_) | Value::Map(_) | Value::Bytes(_) | Value::Text(_))
+        }
+        Operand::Unknown => true,
+        other => matches!(other.ty(), Some(Type::List(_) | Type::Map(_) | Type::Bytes | Type::Text)),
+    };
+    if is { Ok(()) } else { Err(format!("{} has no length", operand.describe())) }
+}
+
+fn index(collection: Operand<'_>, key: Operand<'_>, result: &Type, types: &Types<'_>) -> Result<(), String> {
+    if key.is(&Type::Int, types) && collection.is(&Type::list(result.clone()), types) {
+        return Ok(());
+    }
+    if let (Type::Option(value), Some(Type::Map(pair))) = (result, collection.ty())
+        && pair.1 == **value
+    {
+        return key.must_be("the key", &pair.0, types);
+    }
+    if let (Operand::Constant(Value::Map(map)), Type::Option(value)) = (collection, result)
+        && map.values().all(|entry| types.holds(value, entry))
+    {
+        return Ok(());
+    }
+    Err(format!("{} by {} does not give {}", collection.describe(), key.describe(), TypeText(result)))
+}

@@ -1,0 +1,127 @@
+//! Types by their definitions, and whether a constant is of one.
+
+use std::collections::BTreeMap;
+
+use weir_host::{Field, Library, Text, Type, TypeShape, Value};
+
+use crate::moved::Definitions;
+use crate::program::Program;
+
+/// The definitions of the types that a program may name, and of its shared values.
+pub(super) struct Types<'a> {
+    pub(super) definitions: Definitions<'a>,
+    pub(super) shared: BTreeMap<&'a str, &'a Type>,
+}
+
+/// What the type parameters of a generic function stand for in one call.
+pub(super) type Bindings = BTreeMap<Text, Type>;
+
+impl<'a> Types<'a> {
+    pub(super) fn new<B>(program: &'a Program<B>, library: &'a Library) -> Self {
+        Types {
+            definitions: Definitions { program: &program.types, library },
+            shared: program.shared.iter().map(|shared| (&*shared.name, &shared.ty)).collect(),
+        }
+    }
+
+    /// The types of the fields of a tuple or record.
+    pub(super) fn fields(&self, ty: &Type) -> Option<Vec<Type>> {
+        match ty {
+            Type::Tuple(parts) => Some(parts.to_vec()),
+            Type::Named(name) => match self.definitions.shape(name)? {
+                TypeShape::Record(fields) => Some(types(fields)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The types of the payloads of each variant, by its tag.
+    pub(super) fn variants(&self, ty: &Type) -> Option<Vec<Vec<Type>>> {
+        match ty {
+            Type::Option(some) => Some(vec![Vec::new(), vec![Type::clone(some)]]),
+            Type::Result(pair) => Some(vec![vec![pair.0.clone()], vec![pair.1.clone()]]),
+            Type::Named(name) => match self.definitions.shape(name)? {
+                TypeShape::Enum(variants) => Some(variants.iter().map(|variant| types(&variant.fields)).collect()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether the constant is of the type. A type parameter that nothing has bound is any type.
+    pub(super) fn holds(&self, ty: &Type, value: &Value) -> bool {
+        let all = |types: &[Type], values: &[Value]| {
+            types.len() == values.len() && types.iter().zip(values).all(|(ty, value)| self.holds(ty, value))
+        };
+        match (value, ty) {
+            (_, Type::Parameter(_)) => true,
+            (Value::List(values), Type::List(element)) => values.iter().all(|value| self.holds(element, value)),
+            (Value::Map(map), Type::Map(pair)) => {
+                map.iter().all(|(key, value)| self.holds(&pair.0, key) && self.holds(&pair.1, value))
+            }
+            (Value::Record(values), ty) => self.fields(ty).is_some_and(|types| all(&types, values)),
+            (Value::Variant(tag, payload), ty) => {
+                let fields = self.variants(ty).and_then(|mut variants| {
+                    let tag = *tag as usize;
+                    (tag < variants.len()).then(|| variants.swap_remove(tag))
+                });
+                fields.is_some_and(|types| match payload {
+                    None => types.is_empty(),
+                    Some(values) => !types.is_empty() && all(&types, values),
+                })
+            }
+            (value, ty) => scalar(value).as_ref() == Some(ty),
+        }
+    }
+}
+
+fn types(fields: &[Field]) -> Vec<Type> {
+    fields.iter().map(|field| field.ty.clone()).collect()
+}
+
+/// The type of a constant that says it by itself.
+fn scalar(value: &Value) -> Option<Type> {
+    Some(match value {
+        Value::Unit => Type::Unit,
+        Value::Bool(_) => Type::Bool,
+        Value::Int(_) => Type::Int,
+        Value::Float(_) => Type::Float,
+        Value::Time(_) => Type::Time,
+        Value::Duration(_) => Type::Duration,
+        Value::Size(_) => Type::Size,
+        Value::Text(_) => Type::Text,
+        Value::Bytes(_) => Type::Bytes,
+        Value::Failure(_) => Type::Failure,
+        _ => return None,
+    })
+}
+
+/// Makes the pattern, a type of a generic signature, the actual type; says whether it can.
+pub(super) fn unify(pattern: &Type, actual: &Type, bindings: &mut Bindings) -> bool {
+    match (pattern, actual) {
+        (Type::Parameter(name), actual) => bindings.entry(name.clone()).or_insert_with(|| actual.clone()) == actual,
+        (Type::List(a), Type::List(b)) | (Type::Option(a), Type::Option(b)) => unify(a, b, bindings),
+        (Type::Map(a), Type::Map(b)) | (Type::Result(a), Type::Result(b)) => {
+            unify(&a.0, &b.0, bindings) && unify(&a.1, &b.1, bindings)
+        }
+        (Type::Tuple(a), Type::Tuple(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| unify(a, b, bindings))
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// The pattern with what its parameters stand for.
+pub(super) fn substitute(pattern: &Type, bindings: &Bindings) -> Type {
+    let inner = |ty: &Type| substitute(ty, bindings);
+    match pattern {
+        Type::Parameter(name) => bindings.get(name).unwrap_or(pattern).clone(),
+        Type::List(element) => Type::list(inner(element)),
+        Type::Option(some) => Type::option(inner(some)),
+        Type::Map(pair) => Type::map(inner(&pair.0), inner(&pair.1)),
+        Type::Result(pair) => Type::result(inner(&pair.0), inner(&pair.1)),
+        Type::Tuple(parts) => Type::Tuple(parts.iter().map(inner).collect()),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,306 @@
+//! A sequential interpreter of graphs: nodes in the order of their list, skipped where their control does not hold.
+//!
+//! It tests lowering against the evaluator without a runtime, so it heeds no `after` edges and no constraints.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use weir_host::{
+    Argument, Code, Environment, Failure, Function, Library, Outcome, Passing, Resource, Settled, Shared, Value,
+};
+use weir_ir::evaluate::{failure_of, holds, rounds_exceeded};
+use weir_ir::generate::{Case, Execution, Recording};
+use weir_ir::graph::{Graph, Kind, Node, NodeId, Program, Source};
+use weir_ir::prim::{Prim, elements, move_or_clone, moves};
+
+/// Lowers a case and executes its graph.
+pub(crate) fn interpret(case: &Case, seed: u64) -> (Program, Execution) {
+    let recording = Recording::new(seed);
+    let library = recording.library();
+    let program = weir_ir::lower(&case.program, &library);
+    let mut world = World { library: &library, shared: Vec::new(), names: Vec::new(), states: BTreeMap::new() };
+    for shared in &program.shared {
+        let value = world.flow(&shared.init, Vec::new()).expect("a shared value is made");
+        world.shared.push(Shared::new(value));
+        world.names.push(shared.name.to_string());
+    }
+    let body = &program.entries[0].flows[0].body;
+    let run = |inputs: &Vec<Value>| world.flow(body, inputs.clone()).map_err(|failure| *failure);
+    let results = case.inputs.iter().map(run).collect();
+    let effects = recording.effects();
+    (program, Execution { results, effects })
+}
+
+struct World<'a> {
+    library: &'a Library,
+    shared: Vec<Shared>,
+    names: Vec<String>,
+    states: BTreeMap<Resource, Shared>,
+}
+
+enum End {
+    Return(Value),
+    Fail(Box<Failure>),
+}
+
+impl From<Box<Failure>> for End {
+    fn from(failure: Box<Failure>) -> Self {
+        End::Fail(failure)
+    }
+}
+
+impl World<'_> {
+    fn flow(&mut self, graph: &Graph, inputs: Vec<Value>) -> Result<Value, Box<Failure>> {
+        let mut frame = Frame::new(graph);
+        frame.slots[..inputs.len()].clone_from_slice(&inputs);
+        match frame.run(self) {
+            Ok(value) | Err(End::Return(value)) => Ok(value),
+            Err(End::Fail(failure)) => Err(failure),
+        }
+    }
+
+    fn call(
+        &mut self,
+        function: &Function,
+        state: Option<Shared>,
+        slots: &mut [Value],
+        constants: &[Value],
+        arguments: &[Argument],
+    ) -> Outcome {
+        let environment = Environment::default();
+        let mut call = weir_host::Call {
+            slots,
+            constants,
+            shared: &self.shared,
+            state: state.as_ref(),
+            arguments,
+            environment: &environment,
+        };
+        let settled = match &function.code {
+            Code::Immediate(code) => Settled { outcome: code(&mut call), restored: Vec::new() },
+            Code::Waiting(code) => match code(&mut call) {
+                Ok(pending) => spin(pending),
+                Err(failure) => return Outcome::Fault(failure),
+            },
+            Code::Blocking(code) => match code(&mut call) {
+                Ok(job) => job(),
+                Err(failure) => return Outcome::Fault(failure),
+            },
+        };
+        settled.restored.into_iter().for_each(|(argument, value)| call.restore(argument, value));
+        settled.outcome
+    }
+}
+
+/// The slots of one run of a graph: its parameters, then the ports of its nodes.
+struct Frame<'g> {
+    graph: &'g Graph,
+    slots: Vec<Value>,
+    first_port: Vec<usize>,
+    /// The arm that each switch chose.
+    chosen: Vec<Option<u32>>,
+    ran: Vec<bool>,
+}
+
+impl<'g> Frame<'g> {
+    fn new(graph: &'g Graph) -> Self {
+        let mut first_port = Vec::new();
+        let mut count = graph.parameters.len();
+        for node in &graph.nodes {
+            first_port.push(count);
+            count += node.outputs.len();
+        }
+        let nodes = graph.nodes.len();
+        Frame {
+            graph,
+            slots: vec![Value::Absent; count],
+            first_port,
+            chosen: vec![None; nodes],
+            ran: vec![false; nodes],
+        }
+    }
+
+    fn run(&mut self, world: &mut World<'_>) -> Result<Value, End> {
+        for (id, node) in self.graph.nodes() {
+            if node.control.is_none_or(|control| self.chosen[control.switch.0 as usize] == Some(control.arm)) {
+                self.node(world, id, node)?;
+                self.ran[id.0 as usize] = true;
+            }
+        }
+        Ok(self.take(&self.graph.result))
+    }
+
+    fn slot(&self, source: &Source) -> Option<usize> {
+        match source {
+            Source::Port(node, port) => Some(self.first_port[node.0 as usize] + *port as usize),
+            Source::Parameter(index) => Some(*index as usize),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, source: &Source) -> Value {
+        match (self.slot(source), source) {
+            (Some(slot), _) => move_or_clone(&mut self.slots[slot]),
+            (None, Source::Constant(index)) => self.graph.constants[*index as usize].clone(),
+            (None, _) => Value::Absent,
+        }
+    }
+
+    fn put_back(&mut self, source: &Source, rest: Value) {
+        if let Some(slot) = self.slot(source) {
+            self.slots[slot] = rest;
+        }
+    }
+
+    fn give(&mut self, id: NodeId, value: Value) {
+        let slot = self.first_port[id.0 as usize];
+        self.slots[slot] = value;
+    }
+
+    fn node(&mut self, world: &mut World<'_>, id: NodeId, node: &Node) -> Result<(), End> {
+        match &node.kind {
+            Kind::Prim(prim) => {
+                let mut operands: Vec<Value> = node.inputs.iter().map(|input| self.take(input)).collect();
+                let value = prim.apply_moving(&mut operands)?;
+                node.inputs.iter().zip(operands).for_each(|(input, rest)| self.put_back(input, rest));
+                self.give(id, value);
+            }
+            Kind::Call { function } => {
+                let value = self.call(world, node, function)?;
+                self.give(id, value);
+            }
+            Kind::Switch { arms } => {
+                let mut subject = self.take(&node.inputs[0]);
+                let arm = arms.iter().position(|arm| holds(&arm.test, &subject)).expect("an arm holds");
+                let arm_index = u32::try_from(arm).expect("few arms");
+                self.chosen[id.0 as usize] = Some(arm_index);
+                for index in 0..arms[arm].payload {
+                    let part = Prim::Payload(index).apply_moving(std::slice::from_mut(&mut subject))?;
+                    let port = self.first_port[id.0 as usize] + (node.first_port(arm_index) + index) as usize;
+                    self.slots[port] = part;
+                }
+                self.put_back(&node.inputs[0], subject);
+            }
+            Kind::Select { switch } => {
+                assert!(self.ran[switch.0 as usize], "a select runs only where its switch has run");
+                let arm = self.chosen[switch.0 as usize].expect("the switch has chosen");
+                let value = self.take(&node.inputs[arm as usize]);
+                self.give(id, value);
+            }
+            Kind::Map { body } => {
+                let mut mapped = Vec::new();
+                for element in self.list(&node.inputs[0]) {
+                    mapped.push(self.body(world, body, vec![element], &node.inputs[1..])?);
+                }
+                self.give(id, Value::list(mapped));
+            }
+            Kind::Fold { body } => {
+                let list = self.list(&node.inputs[0]);
+                let mut folded = self.take(&node.inputs[1]);
+                for element in list {
+                    folded = self.body(world, body, vec![folded, element], &node.inputs[2..])?;
+                }
+                self.give(id, folded);
+            }
+            Kind::Loop { body, at_most } => {
+                let mut state = self.take(&node.inputs[0]);
+                for round in 0.. {
+                    if round == *at_most {
+                        return Err(End::Fail(rounds_exceeded(*at_most)));
+                    }
+                    let mut pair = [self.body(world, body, vec![state], &node.inputs[1..])?];
+                    let done = Prim::Field(1).apply_moving(&mut pair)?;
+                    state = Prim::Field(0).apply_moving(&mut pair)?;
+                    if done == Value::Bool(true) {
+                        break;
+                    }
+                }
+                self.give(id, state);
+            }
+            Kind::Acquire { .. } | Kind::Release { .. } => {}
+            Kind::Return => return Err(End::Return(self.take(&node.inputs[0]))),
+            Kind::Fail => return Err(End::Fail(failure_of(self.take(&node.inputs[0])))),
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, source: &Source) -> Vec<Value> {
+        match self.take(source) {
+            Value::List(mut list) => elements(&mut list),
+            other => panic!("{other:?} is no list"),
+        }
+    }
+
+    /// Runs a body once. What it captures comes back, changed or moved out.
+    fn body(
+        &mut self,
+        world: &mut World<'_>,
+        body: &Graph,
+        own: Vec<Value>,
+        captured: &[Source],
+    ) -> Result<Value, End> {
+        let mut frame = Frame::new(body);
+        let first = own.len();
+        for (slot, value) in own.into_iter().enumerate() {
+            frame.slots[slot] = value;
+        }
+        for (index, source) in captured.iter().enumerate() {
+            frame.slots[first + index] = self.take(source);
+        }
+        let result = frame.run(world)?;
+        for (index, source) in captured.iter().enumerate() {
+            let rest = frame.slots[first + index].take();
+            self.put_back(source, rest);
+        }
+        Ok(result)
+    }
+
+    fn call(&mut self, world: &mut World<'_>, node: &Node, path: &str) -> Result<Value, End> {
+        let library = world.library;
+        let function = library.function(path).expect("the function is known");
+        let arguments: Vec<Argument> = node
+            .inputs
+            .iter()
+            .zip(&function.signature.parameters)
+            .map(|(input, parameter)| match (self.slot(input), input) {
+                (Some(slot), _) => {
+                    let last = parameter.passing == Passing::Value && moves(&self.slots[slot]);
+                    Argument::Slot { index: u32::try_from(slot).expect("few slots"), last }
+                }
+                (None, Source::Constant(index)) => Argument::Constant(*index),
+                (None, Source::Shared(name)) => {
+                    let index = world.names.iter().position(|known| known == name.as_str()).expect("it is known");
+                    Argument::Shared(u32::try_from(index).expect("few shared values"))
+                }
+                (None, other) => panic!("a call of {other:?}"),
+            })
+            .collect();
+        let state = node.uses.iter().find(|usage| matches!(usage.resource, Resource::State(_))).map(|usage| {
+            let make = function.signature.state.as_ref().expect("it has a state").make;
+            world.states.entry(usage.resource.clone()).or_insert_with(|| Shared::new(make())).clone()
+        });
+        match world.call(function, state, &mut self.slots, &self.graph.constants, &arguments) {
+            Outcome::Value(value) if function.signature.failure.is_some() => Ok(Value::ok(value)),
+            Outcome::Value(value) => Ok(value),
+            Outcome::Error(error) => Ok(Value::err(error)),
+            Outcome::Fault(failure) => Err(End::Fail(failure)),
+        }
+    }
+}
+
+struct NoWake;
+
+impl Wake for NoWake {
+    fn wake(self: Arc<Self>) {}
+}
+
+/// Polls until it is ready; the recording library's functions only ever yield.
+fn spin(mut pending: weir_host::Pending) -> Settled {
+    let waker = Waker::from(Arc::new(NoWake));
+    loop {
+        if let Poll::Ready(settled) = pending.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return settled;
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Opens a path below a directory such that nothing leads out of it.
+//!
+//! On Linux the kernel walks the path (`openat2` with `RESOLVE_BENEATH`), so that a link that is changed meanwhile is no
+//! way out either; links that stay below the directory are followed. Where there is no such call, we walk the path
+//! ourselves from directory to directory, and follow no links at all.
+//!
+//! Files are opened without waiting: a pipe without a writer is refused by its type instead of waited for.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
+
+/// Directories in a path; the kernel's own limit of 4,096 bytes a path allows no more.
+const DEPTH_MAX: usize = 2048;
+
+/// The parts of a path that leads down: no part is empty, `.` or `..`, and there is at least one.
+pub(super) struct Below<'a>(&'a str);
+
+impl<'a> Below<'a> {
+    /// `None` for a path that is absolute, has a `..`, or is nothing.
+    pub(super) fn new(path: &'a str) -> Option<Below<'a>> {
+        let leads_out = path.starts_with('/') || path.split('/').any(|part| part == "..");
+        let depth = parts(path).count();
+        (!leads_out && (1..=DEPTH_MAX).contains(&depth)).then_some(Below(path))
+    }
+}
+
+fn parts(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|part| !part.is_empty() && *part != ".")
+}
+
+fn reading() -> OFlags {
+    OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY
+}
+
+/// Opens what `path` names below `directory`, for reading.
+#[cfg(target_os = "linux")]
+pub(super) fn open(directory: &OwnedFd, path: &Below<'_>) -> Result<OwnedFd, Errno> {
+    use rustix::fs::{ResolveFlags, openat2};
+
+    /// The kernel gives up where a rename crosses its walk; a path that is renamed all the time fails.
+    const ATTEMPTS_MAX: usize = 16;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    for _ in 0..ATTEMPTS_MAX {
+        match openat2(directory, path.0, reading(), Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::NOSYS | Errno::PERM) => return walk(directory.as_fd(), path),
+            opened => return opened,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+/// Opens what `path` names below `directory`, for reading.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn open(directory: &OwnedFd, path: &Below<'_>) -> Result<OwnedFd, Errno> {
+    walk(directory.as_fd(), path)
+}
+
+/// Opens part by part, following no links.
+pub(super) fn walk(directory: BorrowedFd<'_>, path: &Below<'_>) -> Result<OwnedFd, Errno> {
+    let mut parts = parts(path.0).peekable();
+    let mut parent: Option<OwnedFd> = None;
+    while let Some(part) = parts.next() {
+        let kind = if parts.peek().is_some() { OFlags::DIRECTORY } else { OFlags::empty() };
+        let at = parent.as_ref().map_or(directory, AsFd::as_fd);
+        parent = Some(openat(at, part, reading() | OFlags::NOFOLLOW | kind, Mode::empty())?);
+    }
+    parent.ok_or(Errno::NOENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `walk` says of a path in a directory with a file, a directory with a file, and links to both.
+    #[test]
+    fn walking_reads_files_and_follows_no_links() {
+        let directory = std::env::temp_dir().join(format!("weir-walk-{}", std::process::id()));
+        std::fs::create_dir_all(directory.join("sub")).unwrap();
+        std::fs::write(directory.join("sub/file"), "").unwrap();
+        std::os::unix::fs::symlink("sub", directory.join("link")).unwrap();
+        std::os::unix::fs::symlink("sub/file", directory.join("file")).unwrap();
+        let root: OwnedFd = std::fs::File::open(&directory).unwrap().into();
+        let walked = |path| walk(root.as_fd(), &Below::new(path).unwrap()).map(|_| ());
+        let found = ["sub/file", "./sub//file", "link/file", "file", "sub/none"].map(walked);
+        std::fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(found, [Ok(()), Ok(()), Err(Errno::NOTDIR), Err(Errno::LOOP), Err(Errno::NOENT)]);
+    }
+
+    #[test]
+    fn paths_that_lead_out_are_none() {
+        for path in ["", ".", "/", "/a", "..", "a/..", "a/../b", "../a"] {
+            assert!(Below::new(path).is_none(), "{path}");
+        }
+    }
+}

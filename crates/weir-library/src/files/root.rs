@@ -1,0 +1,174 @@
+//! The directory that a program's files lie below.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use rustix::fs::{Dir, FileType, fstat};
+use rustix::io::Errno;
+
+use super::open::{Below, open};
+
+/// The most bytes of a file that is read at once, unless the embedder says otherwise: 64 MiB.
+const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// The most names that a listing may have.
+const ENTRIES_MAX: usize = 100_000;
+
+/// An open directory that nothing leads out of.
+#[derive(Debug)]
+pub struct Root {
+    directory: OwnedFd,
+    path: PathBuf,
+    file_bytes_max: u64,
+}
+
+/// Why a file is not given. The path in it is the program's, relative to the root.
+#[derive(Debug)]
+pub enum FileError {
+    /// There is nothing of this name.
+    NotFound(String),
+    /// The path leads out of the root: it is absolute, has a `..`, or follows a link that does.
+    Outside(String),
+    /// It is empty, too long, or holds a zero byte.
+    NotAPath(String),
+    /// It names a directory, a pipe, a socket or a device.
+    NotAFile(String),
+    /// It names no directory.
+    NotADirectory(String),
+    /// It has more bytes, or names, than the limit.
+    TooLarge {
+        /// The path.
+        path: String,
+        /// The limit.
+        limit: u64,
+    },
+    /// The system refused: no permission, or the disk failed.
+    Refused {
+        /// The path.
+        path: String,
+        /// What the system says.
+        reason: io::Error,
+    },
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FileError::NotFound(path) => write!(f, "there is no `{path}`"),
+            FileError::Outside(path) => write!(f, "`{path}` leads out of the root"),
+            FileError::NotAPath(path) => write!(f, "{path:?} is not a path"),
+            FileError::NotAFile(path) => write!(f, "`{path}` is not a file"),
+            FileError::NotADirectory(path) => write!(f, "`{path}` is not a directory"),
+            FileError::TooLarge { path, limit } => write!(f, "`{path}` is above the limit of {limit}"),
+            FileError::Refused { path, reason } => write!(f, "`{path}` cannot be read: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for FileError {}
+
+impl Root {
+    /// Opens the directory at `path`.
+    ///
+    /// # Errors
+    /// Fails where there is none or it may not be read.
+    pub fn open(path: &Path) -> io::Result<Root> {
+        // Reading its names now tells at start, and not at the first request, that it may not be read.
+        std::fs::read_dir(path)?;
+        let directory = File::open(path)?.into();
+        Ok(Root { directory, path: path.to_owned(), file_bytes_max: FILE_BYTES_MAX })
+    }
+
+    /// The same directory, with another limit for the bytes of a file that is read at once.
+    #[must_use]
+    pub fn with_file_bytes_max(self, file_bytes_max: u64) -> Root {
+        Root { file_bytes_max, ..self }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The whole file at `path`. Holds its thread while the disk works.
+    ///
+    /// # Errors
+    /// A [`FileError`].
+    pub fn read(&self, path: &str) -> Result<Bytes, FileError> {
+        let file = self.open_below(path)?;
+        let status = fstat(&file).map_err(|errno| explain(path, errno))?;
+        if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+            return Err(FileError::NotAFile(path.into()));
+        }
+        let too_large = || FileError::TooLarge { path: path.into(), limit: self.file_bytes_max };
+        let length = u64::try_from(status.st_size).unwrap_or(0);
+        if length > self.file_bytes_max {
+            return Err(too_large());
+        }
+        // One more than is expected tells the end without asking again; one more than the limit tells that it grew.
+        let mut bytes = Vec::with_capacity(length as usize + 1);
+        let read = File::from(file).take(self.file_bytes_max.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|reason| FileError::Refused { path: path.into(), reason })?;
+        if bytes.len() as u64 > self.file_bytes_max { Err(too_large()) } else { Ok(bytes.into()) }
+    }
+
+    /// Whether `path` names something below the root. A path that leads out names nothing.
+    #[must_use]
+    pub fn exists(&self, path: &str) -> bool {
+        match self.open_below(path) {
+            Ok(_) => true,
+            // A file that may not be read, or a socket, is there all the same.
+            Err(FileError::Refused { reason, .. }) => reason.kind() == io::ErrorKind::PermissionDenied,
+            Err(error) => matches!(error, FileError::NotAFile(_)),
+        }
+    }
+
+    /// The names in the directory at `path`, sorted; `.` is the root itself. Names that are not UTF-8 cannot be said in
+    /// a program and are left out.
+    ///
+    /// # Errors
+    /// A [`FileError`].
+    pub fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
+        let directory = if path == "." { self.directory.try_clone().ok() } else { None };
+        let directory = directory.map_or_else(|| self.open_below(path), Ok)?;
+        let mut names = Vec::new();
+        for entry in Dir::read_from(directory).map_err(|errno| explain(path, errno))? {
+            let entry = entry.map_err(|errno| explain(path, errno))?;
+            match entry.file_name().to_str() {
+                Ok("." | "..") | Err(_) => {}
+                Ok(_) if names.len() == ENTRIES_MAX => {
+                    return Err(FileError::TooLarge { path: path.into(), limit: ENTRIES_MAX as u64 });
+                }
+                Ok(name) => names.push(name.to_owned()),
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn open_below(&self, path: &str) -> Result<OwnedFd, FileError> {
+        if path.is_empty() || path.contains('\0') {
+            return Err(FileError::NotAPath(path.into()));
+        }
+        let below = Below::new(path).ok_or_else(|| FileError::Outside(path.into()))?;
+        open(&self.directory, &below).map_err(|errno| explain(path, errno))
+    }
+}
+
+fn explain(path: &str, errno: Errno) -> FileError {
+    let path = path.to_owned();
+    match errno {
+        Errno::NOENT => FileError::NotFound(path),
+        // What a part of the path names is no directory, so there is nothing below it.
+        Errno::NOTDIR => FileError::NotADirectory(path),
+        // A link out of the root, and one that is not followed or leads back to itself.
+        Errno::XDEV | Errno::LOOP => FileError::Outside(path),
+        Errno::NAMETOOLONG | Errno::INVAL | Errno::ILSEQ => FileError::NotAPath(path),
+        Errno::NXIO | Errno::NODEV => FileError::NotAFile(path),
+        errno => FileError::Refused { path, reason: errno.into() },
+    }
+}

@@ -1,0 +1,176 @@
+//! Turns a JSON body into a value of the type that a route says.
+//!
+//! Types are data here, so there is no Rust type to derive a parser for: the body is parsed to a tree (which
+//! `serde_json` keeps at most 128 deep) and the tree is turned. An enum is written as `"Name"`, or with a payload as
+//! `{"Name": payload}`; fields that a record does not have are passed over, and an `Option` may be missing or `null`.
+
+use serde_json::Value as Json;
+use weir::{Field, Type, TypeShape, Value};
+
+use super::input::{Definitions, Problem, expected, scalar, shown};
+
+/// The value that `body` says.
+pub(super) fn parse(body: &[u8], ty: &Type, definitions: Definitions<'_>) -> Result<Value, Problem> {
+    let json: Json =
+        serde_json::from_slice(body).map_err(|error| Problem::new("body", format!("not JSON: {error}")))?;
+    Turn { definitions, path: "body".into() }.value(ty, &json)
+}
+
+/// Whether JSON can say values of this type.
+pub(super) fn is_sayable(ty: &Type, definitions: Definitions<'_>) -> bool {
+    sayable(ty, definitions, &mut Vec::new())
+}
+
+/// `inside` holds the named types that are being looked into, so that one that holds itself is looked into once.
+fn sayable<'a>(ty: &'a Type, definitions: Definitions<'a>, inside: &mut Vec<&'a str>) -> bool {
+    match ty {
+        Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration => true,
+        Type::List(element) | Type::Option(element) => sayable(element, definitions, inside),
+        Type::Map(pair) => pair.0 == Type::Text && sayable(&pair.1, definitions, inside),
+        Type::Tuple(elements) => elements.iter().all(|element| sayable(element, definitions, inside)),
+        Type::Named(name) if inside.contains(&&**name) => true,
+        Type::Named(name) => {
+            inside.push(name);
+            let mut all = |fields: &'a [Field]| fields.iter().all(|field| sayable(&field.ty, definitions, inside));
+            match definitions.shape(name) {
+                Some(TypeShape::Record(fields)) => all(fields),
+                Some(TypeShape::Enum(variants)) => variants.iter().all(|variant| all(&variant.fields)),
+                Some(TypeShape::Opaque { .. }) | None => false,
+            }
+        }
+        _ => false,
+    }
+}
+
+/// A walk down the tree.
+struct Turn<'a> {
+    definitions: Definitions<'a>,
+    /// Where it is, for messages.
+    path: String,
+}
+
+impl Turn<'_> {
+    fn value(&mut self, ty: &Type, json: &Json) -> Result<Value, Problem> {
+        match (ty, json) {
+            (Type::Option(_), Json::Null) => Ok(Value::none()),
+            (Type::Option(some), json) => self.value(some, json).map(Value::some),
+            (Type::Unit, Json::Null) => Ok(Value::Unit),
+            (Type::Size | Type::Duration, Json::String(text)) => {
+                scalar(ty, text, self.definitions).ok_or_else(|| self.problem(ty, json))
+            }
+            (Type::Bool, Json::Bool(value)) => Ok(Value::Bool(*value)),
+            (Type::Text, Json::String(value)) => Ok(Value::text(value)),
+            (Type::Int, Json::Number(number)) => number.as_i64().map(Value::Int).ok_or_else(|| self.problem(ty, json)),
+            (Type::Float, Json::Number(number)) => {
+                number.as_f64().map(Value::Float).ok_or_else(|| self.problem(ty, json))
+            }
+            (Type::List(element), Json::Array(elements)) => {
+                let types = std::iter::repeat_n(&**element, elements.len());
+                Ok(Value::List(self.elements(types, elements)?.into()))
+            }
+            (Type::Tuple(types), Json::Array(elements)) if types.len() == elements.len() => {
+                Ok(Value::Record(self.elements(types.iter(), elements)?.into()))
+            }
+            (Type::Map(pair), Json::Object(entries)) => {
+                let entry = |(key, json): (&String, _)| {
+                    Ok((Value::text(key), self.at(&format!(".{key}"), |turn| turn.value(&pair.1, json))?))
+                };
+                Ok(Value::Map(std::sync::Arc::new(entries.iter().map(entry).collect::<Result<_, _>>()?)))
+            }
+            (Type::Named(name), json) => self.named(ty, name, json),
+            _ => Err(self.problem(ty, json)),
+        }
+    }
+
+    fn named(&mut self, ty: &Type, name: &str, json: &Json) -> Result<Value, Problem> {
+        match (self.definitions.shape(name), json) {
+            (Some(TypeShape::Record(fields)), Json::Object(entries)) => {
+                Ok(Value::Record(self.fields(fields, |field| entries.get(&*field.name))?.into()))
+            }
+            (Some(TypeShape::Enum(variants)), json) => {
+                let (name, payload) = tagged(json).ok_or_else(|| self.problem(ty, json))?;
+                let tag = variants.iter().position(|variant| &*variant.name == name);
+                let tag = tag.ok_or_else(|| self.problem(ty, json))?;
+                let payload = self.at(&format!(".{name}"), |turn| turn.payload(&variants[tag].fields, payload))?;
+                Ok(Value::Variant(u32::try_from(tag).unwrap_or(u32::MAX), payload))
+            }
+            _ => Err(self.problem(ty, json)),
+        }
+    }
+
+    /// One positional field is written as itself, several as a list, named ones as an object.
+    fn payload(&mut self, fields: &[Field], json: Option<&Json>) -> Result<Option<std::sync::Arc<[Value]>>, Problem> {
+        let positional = fields.first().is_some_and(|field| &*field.name == "0");
+        match (fields, json) {
+            ([], None) => Ok(None),
+            ([field], Some(json)) if positional => Ok(Some([self.value(&field.ty, json)?].into())),
+            (fields, Some(Json::Array(elements))) if positional && fields.len() == elements.len() => {
+                Ok(Some(self.elements(fields.iter().map(|field| &field.ty), elements)?.into()))
+            }
+            ([_, ..], Some(Json::Object(entries))) if !positional => {
+                Ok(Some(self.fields(fields, |field| entries.get(&*field.name))?.into()))
+            }
+            ([], Some(_)) => Err(Problem::new(&self.path, "expected no payload")),
+            _ => Err(Problem::new(&self.path, format!("expected a payload of {} fields", fields.len()))),
+        }
+    }
+
+    fn elements<'t>(
+        &mut self,
+        types: impl Iterator<Item = &'t Type>,
+        elements: &[Json],
+    ) -> Result<Vec<Value>, Problem> {
+        let numbered = types.zip(elements).enumerate();
+        numbered.map(|(index, (ty, json))| self.at(&format!("[{index}]"), |turn| turn.value(ty, json))).collect()
+    }
+
+    fn fields<'j>(
+        &mut self,
+        fields: &[Field],
+        find: impl Fn(&Field) -> Option<&'j Json>,
+    ) -> Result<Vec<Value>, Problem> {
+        let turn_field = |field: &Field| {
+            self.at(&format!(".{}", field.name), |turn| match (find(field), &field.ty) {
+                (Some(json), ty) => turn.value(ty, json),
+                (None, Type::Option(_)) => Ok(Value::none()),
+                (None, ty) => {
+                    let expected = expected(ty, turn.definitions);
+                    Err(Problem::new(&turn.path, format!("is missing, expected {expected}")))
+                }
+            })
+        };
+        fields.iter().map(turn_field).collect()
+    }
+
+    /// Goes a step down and comes back.
+    fn at<T>(&mut self, step: &str, go: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.path.len();
+        self.path.push_str(step);
+        let result = go(self);
+        self.path.truncate(length);
+        result
+    }
+
+    fn problem(&self, ty: &Type, found: &Json) -> Problem {
+        let found = match found {
+            Json::Null => "`null`".into(),
+            Json::Bool(value) => format!("`{value}`"),
+            Json::Number(number) => format!("`{number}`"),
+            Json::String(text) => shown(text),
+            Json::Array(elements) => format!("a list of {}", elements.len()),
+            Json::Object(_) => "an object".into(),
+        };
+        Problem::new(&self.path, format!("expected {}, found {found}", expected(ty, self.definitions)))
+    }
+}
+
+/// The name of a variant and what stands under it.
+fn tagged(json: &Json) -> Option<(&str, Option<&Json>)> {
+    match json {
+        Json::String(name) => Some((name, None)),
+        Json::Object(entries) if entries.len() == 1 => {
+            entries.iter().next().map(|(name, payload)| (name.as_str(), Some(payload)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,243 @@
+//! Answers, as programs make them.
+
+use std::fmt;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{
+    ALLOW, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, TE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+weir::library! {
+    /// Answers to requests, and services on HTTP.
+    pub(crate) http: ok, text, html, bad_request, not_found, redirect, status, with_header
+}
+
+/// The type of a plain text.
+pub(crate) const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
+/// Media types that are made without copying.
+const WELL_KNOWN: [&str; 12] = [
+    PLAIN_TEXT,
+    HTML,
+    "application/json",
+    "application/octet-stream",
+    "image/jpeg",
+    "image/png",
+    "image/gif",
+    "image/webp",
+    "image/svg+xml",
+    "text/html",
+    "text/plain",
+    "text/css",
+];
+/// Fields that say how the message is framed, which is the server's part.
+const FRAMING_FIELDS: [HeaderName; 6] = [CONNECTION, CONTENT_LENGTH, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
+/// What cannot stand in a `Location`: blanks, controls, and what would need quoting.
+const NOT_IN_LOCATION: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`');
+/// Bytes that an answer's fields may have.
+const FIELDS_BYTES_MAX: usize = 16 * 1024;
+
+/// An answer to a request: its status, its header fields and its body. Cloning it copies no body.
+#[derive(Clone, Debug, weir::Type)]
+#[weir(opaque, name = "http.Response")]
+pub struct Response {
+    status: StatusCode,
+    content_type: Option<HeaderValue>,
+    fields: HeaderMap,
+    body: Bytes,
+}
+
+/// What an answer cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResponseError {
+    /// A status that does not end a request: it must be 200 to 599.
+    Status(i64),
+    /// Not the name of a header field.
+    FieldName(String),
+    /// A field that says how the message is framed.
+    FramingField(String),
+    /// A value with a line end, another control character, or something outside ASCII.
+    FieldValue(String),
+    /// More bytes of fields than clients take.
+    TooManyFields,
+}
+
+impl fmt::Display for ResponseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResponseError::Status(code) => write!(f, "a status of {code}: it must be 200 to 599"),
+            ResponseError::FieldName(name) => write!(f, "{name:?} is not the name of a header field"),
+            ResponseError::FramingField(name) => write!(f, "the header field `{name}` is set by the server"),
+            ResponseError::FieldValue(name) => {
+                write!(f, "the value of the header field `{name}` may hold visible ASCII characters and blanks only")
+            }
+            ResponseError::TooManyFields => write!(f, "the header fields take more than {FIELDS_BYTES_MAX} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for ResponseError {}
+
+impl Response {
+    fn new(status: StatusCode, content_type: Option<HeaderValue>, body: Bytes) -> Self {
+        Response { status, content_type, fields: HeaderMap::new(), body }
+    }
+
+    /// A plain text.
+    pub(crate) fn plain(status: StatusCode, text: impl Into<Bytes>) -> Self {
+        Response::new(status, Some(HeaderValue::from_static(PLAIN_TEXT)), text.into())
+    }
+
+    /// The status alone, in words.
+    pub(crate) fn of_status(status: StatusCode) -> Self {
+        Response::plain(status, status.canonical_reason().unwrap_or_default())
+    }
+
+    /// The answer to a method that the path does not have.
+    pub(crate) fn not_allowed(allow: HeaderValue) -> Self {
+        Response::of_status(StatusCode::METHOD_NOT_ALLOWED).with_field(ALLOW, allow)
+    }
+
+    /// The answer to a question for the methods of a path.
+    pub(crate) fn options(allow: HeaderValue) -> Self {
+        Response::new(StatusCode::NO_CONTENT, None, Bytes::new()).with_field(ALLOW, allow)
+    }
+
+    /// The answer of a server that has too much to do.
+    pub(crate) fn overloaded() -> Self {
+        Response::of_status(StatusCode::SERVICE_UNAVAILABLE).with_field(RETRY_AFTER, HeaderValue::from_static("1"))
+    }
+
+    /// The connection ends after this answer.
+    pub(crate) fn closing(self) -> Self {
+        self.with_field(CONNECTION, HeaderValue::from_static("close"))
+    }
+
+    fn with_field(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.fields.insert(name, value);
+        self
+    }
+
+    /// Its status.
+    #[must_use]
+    pub fn code(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Its body.
+    #[must_use]
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// The value of a header field.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let content_type = name.eq_ignore_ascii_case("content-type");
+        let value = if content_type { self.content_type.as_ref() } else { self.fields.get(name) };
+        value.and_then(|value| value.to_str().ok())
+    }
+
+    /// What hyper sends. To a `HEAD` the body is not sent, and only its length is said.
+    pub(crate) fn into_hyper(self, to_head: bool) -> hyper::Response<Bytes> {
+        let without_body = matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let mut fields = self.fields;
+        if let Some(content_type) = self.content_type.filter(|_| !without_body) {
+            fields.insert(CONTENT_TYPE, content_type);
+        }
+        if to_head && !without_body {
+            fields.insert(CONTENT_LENGTH, HeaderValue::from(self.body.len()));
+        }
+        let mut response = hyper::Response::new(if to_head || without_body { Bytes::new() } else { self.body });
+        *response.status_mut() = self.status;
+        *response.headers_mut() = fields;
+        response
+    }
+}
+
+/// 200 with a body of this media type. What cannot stand in a header field is left out of the type.
+#[weir::function(pure)]
+pub fn ok(body: Bytes, #[default("application/octet-stream")] r#type: &str) -> Response {
+    Response::new(StatusCode::OK, Some(media_type(r#type)), body)
+}
+
+/// 200 with a plain text.
+#[weir::function(pure)]
+pub fn text(text: &str) -> Response {
+    Response::plain(StatusCode::OK, Bytes::copy_from_slice(text.as_bytes()))
+}
+
+/// 200 with a page.
+#[weir::function(pure)]
+pub fn html(page: &str) -> Response {
+    let page = Bytes::copy_from_slice(page.as_bytes());
+    Response::new(StatusCode::OK, Some(HeaderValue::from_static(HTML)), page)
+}
+
+/// 400 with a text that says what is wrong with the request.
+#[weir::function(pure)]
+pub fn bad_request(text: &str) -> Response {
+    Response::plain(StatusCode::BAD_REQUEST, Bytes::copy_from_slice(text.as_bytes()))
+}
+
+/// 404.
+#[weir::function(pure)]
+pub fn not_found() -> Response {
+    Response::of_status(StatusCode::NOT_FOUND)
+}
+
+/// 303: the client gets `url` instead. What cannot stand in a field is percent-encoded.
+#[weir::function(pure)]
+pub fn redirect(url: &str) -> Response {
+    let encoded: String = utf8_percent_encode(url, NOT_IN_LOCATION).collect();
+    let location = HeaderValue::try_from(encoded).expect("all that is not visible ASCII has been encoded");
+    Response::of_status(StatusCode::SEE_OTHER).with_field(LOCATION, location)
+}
+
+/// An answer with this status and plain text.
+///
+/// # Errors
+/// Fails unless `code` is 200 to 599.
+#[weir::function(pure)]
+pub fn status(code: i64, text: &str) -> Result<Response, ResponseError> {
+    let status = u16::try_from(code).ok().filter(|code| (200..=599).contains(code));
+    let status = status.and_then(|code| StatusCode::from_u16(code).ok()).ok_or(ResponseError::Status(code))?;
+    Ok(Response::plain(status, Bytes::copy_from_slice(text.as_bytes())))
+}
+
+/// The answer with a header field, in the place of earlier ones of this name.
+///
+/// # Errors
+/// Fails where name or value cannot stand in a header, and for fields that say how the message is framed.
+#[weir::function(pure)]
+pub fn with_header(mut response: Response, name: &str, value: &str) -> Result<Response, ResponseError> {
+    let field = HeaderName::try_from(name).map_err(|_| ResponseError::FieldName(name.into()))?;
+    if FRAMING_FIELDS.contains(&field) {
+        return Err(ResponseError::FramingField(name.into()));
+    }
+    let value = field_value(name, value)?;
+    if field == CONTENT_TYPE {
+        response.content_type = Some(value);
+        return Ok(response);
+    }
+    response.fields.insert(field, value);
+    let bytes: usize = response.fields.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    if bytes > FIELDS_BYTES_MAX { Err(ResponseError::TooManyFields) } else { Ok(response) }
+}
+
+fn media_type(text: &str) -> HeaderValue {
+    match WELL_KNOWN.iter().find(|known| **known == text) {
+        Some(known) => HeaderValue::from_static(known),
+        None => HeaderValue::try_from(text.chars().filter(|c| matches!(c, ' '..='~')).collect::<String>())
+            .expect("visible ASCII may stand in a field"),
+    }
+}
+
+fn field_value(name: &str, value: &str) -> Result<HeaderValue, ResponseError> {
+    let visible = value.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
+    let value = HeaderValue::from_str(value).ok().filter(|_| visible);
+    value.ok_or_else(|| ResponseError::FieldValue(name.into()))
+}

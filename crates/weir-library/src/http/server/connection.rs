@@ -1,0 +1,177 @@
+//! One connection: which protocol it speaks, its requests, its end.
+
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use http_body_util::Full;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+
+use super::crowd::Member;
+use super::guard::Guard;
+use super::metered::Metered;
+use super::pulse::{Pulse, Watch};
+use super::{Handler, Limits};
+
+/// What every connection of HTTP/2 begins with (RFC 9113 §3.4).
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// What is read at most to know the protocol; most first requests are shorter.
+const FIRST_BYTES: usize = 4096;
+
+/// Serves one connection until it ends, by itself, by its limits, or because the server stops.
+pub(super) async fn serve_connection<H: Handler>(
+    stream: TcpStream,
+    limits: Rc<Limits>,
+    handler: Rc<H>,
+    member: Member,
+) {
+    let pulse = Rc::new(Pulse::default());
+    let mut end = End { pulse: &pulse, watch: Watch::new(&limits), member };
+    let mut first = Vec::with_capacity(FIRST_BYTES);
+    let protocol = poll_fn(|cx| {
+        if end.is_stopping(cx) || end.is_due(cx) {
+            return Poll::Ready(None);
+        }
+        poll_protocol(&stream, &mut first, cx)
+    });
+    match protocol.await {
+        Some(Protocol::Http1) => {
+            let guard = Guard::http1(stream, first, Rc::clone(&pulse));
+            serve_http1(guard, &limits, &*handler, end).await;
+        }
+        Some(Protocol::Http2) => {
+            let guard = Guard::http2(stream, first, Rc::clone(&pulse));
+            serve_http2(guard, &limits, handler, Rc::clone(&pulse), end).await;
+        }
+        None => {}
+    }
+}
+
+enum Protocol {
+    Http1,
+    Http2,
+}
+
+/// Reads until it is clear whether the connection begins as HTTP/2 does; `None` where it ends before.
+fn poll_protocol(stream: &TcpStream, first: &mut Vec<u8>, cx: &mut Context<'_>) -> Poll<Option<Protocol>> {
+    loop {
+        if first.starts_with(HTTP2_PREFACE) {
+            return Poll::Ready(Some(Protocol::Http2));
+        }
+        if !HTTP2_PREFACE.starts_with(first) {
+            return Poll::Ready(Some(Protocol::Http1));
+        }
+        if ready!(stream.poll_read_ready(cx)).is_err() {
+            return Poll::Ready(None);
+        }
+        match stream.try_read_buf(first) {
+            Ok(1..) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Ok(0) | Err(_) => return Poll::Ready(None),
+        }
+    }
+}
+
+async fn serve_http1<H: Handler>(guard: Guard, limits: &Limits, handler: &H, end: End<'_>) {
+    let pulse = end.pulse;
+    let service = service_fn(move |request| async move {
+        let _answering = Counted::one_more(&pulse.answering);
+        Ok::<_, Infallible>(handler.handle(request).await.map(Full::new))
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        // The watch has all time limits, of which hyper knows only this one.
+        .header_read_timeout(None)
+        .max_header_size(limits.header_bytes_max)
+        .serve_connection(TokioIo::new(guard), service);
+    end.drive(connection, http1::Connection::graceful_shutdown).await;
+}
+
+async fn serve_http2<H: Handler>(guard: Guard, limits: &Limits, handler: Rc<H>, pulse: Rc<Pulse>, end: End<'_>) {
+    let service = service_fn(move |request| {
+        let (handler, pulse) = (Rc::clone(&handler), Rc::clone(&pulse));
+        async move {
+            pulse.heads.set(pulse.heads.get() + 1);
+            let answer = {
+                let _answering = Counted::one_more(&pulse.answering);
+                handler.handle(request).await
+            };
+            Ok::<_, Infallible>(answer.map(|body| Metered::new(body, pulse)))
+        }
+    });
+    let header_bytes_max = u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX);
+    let connection = http2::Builder::new(SameThread)
+        .timer(TokioTimer::new())
+        .max_header_list_size(header_bytes_max)
+        .max_concurrent_streams(limits.streams_max)
+        .serve_connection(TokioIo::new(guard), service);
+    end.drive(connection, http2::Connection::graceful_shutdown).await;
+}
+
+/// Runs the streams of HTTP/2 beside their connection.
+#[derive(Clone)]
+struct SameThread;
+
+impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for SameThread {
+    fn execute(&self, stream: F) {
+        tokio::task::spawn_local(stream);
+    }
+}
+
+/// What ends a connection from outside.
+struct End<'a> {
+    pulse: &'a Pulse,
+    watch: Watch<'a>,
+    member: Member,
+}
+
+impl End<'_> {
+    fn is_stopping(&self, cx: &mut Context<'_>) -> bool {
+        self.member.note_waker(cx);
+        self.member.is_stopping()
+    }
+
+    fn is_due(&mut self, cx: &mut Context<'_>) -> bool {
+        self.watch.poll(self.pulse, cx).is_ready()
+    }
+
+    /// Polls the connection to its end; `finish` makes it end after the requests that it has begun.
+    async fn drive<C: Future>(mut self, connection: C, finish: impl Fn(Pin<&mut C>)) {
+        let mut connection = pin!(connection);
+        let mut finishing = false;
+        poll_fn(|cx| {
+            if !finishing && self.is_stopping(cx) {
+                finish(connection.as_mut());
+                finishing = true;
+            }
+            // Its error has been answered where it can be, and says nothing to anybody else.
+            if connection.as_mut().poll(cx).is_ready() || self.is_due(cx) {
+                return Poll::Ready(());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// One more in a count, until it is dropped.
+struct Counted<'a>(&'a std::cell::Cell<u32>);
+
+impl<'a> Counted<'a> {
+    fn one_more(count: &'a std::cell::Cell<u32>) -> Self {
+        count.set(count.get() + 1);
+        Counted(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}

@@ -1,0 +1,243 @@
+//! Follows the bytes of an HTTP/1 connection far enough to refuse what is framed in more than one way.
+//!
+//! hyper parses requests, and is generous: it takes a bare line feed for a line end, both `Content-Length` and
+//! `Transfer-Encoding`, and any number of `Host` fields. Where a proxy in front reads the same bytes differently, a
+//! request can be smuggled past it. RFC 9112 (§§2.2, 3.2, 6.1) lets a server refuse all of these, and we do.
+//!
+//! A connection's bytes are a sequence of *heads*, each followed by a *body* whose length the head says. Heads, chunk
+//! sizes and trailers are *lines*; everything else is skipped by its length. Nothing is parsed twice but the fields
+//! `Host`, `Content-Length` and `Transfer-Encoding`; everything that hyper refuses by itself is left to it.
+
+use memchr::memchr;
+
+/// Bytes of one line, far above what hyper takes: it stops reading at the limits of heads, chunk extensions and trailers.
+const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// What to do with the bytes that were followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// They may be read.
+    Pass,
+    /// Those before `at` may; there, the request becomes wrong.
+    Refuse { at: usize },
+}
+
+/// Where a connection is in its sequence of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Before a head's first line, or among the empty lines that may come before it.
+    Between,
+    Fields,
+    ChunkSize,
+    Trailers,
+    /// In bytes of a known number.
+    Counted {
+        left: u64,
+        then: AfterCounted,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AfterCounted {
+    Between,
+    ChunkSize,
+}
+
+/// What a head has said so far about its request.
+#[derive(Default)]
+struct Head {
+    needs_host: bool,
+    hosts: u32,
+    length: Option<u64>,
+    chunked: bool,
+}
+
+/// What makes a request wrong; it carries nothing because hyper's answer, 400, says no more.
+struct Wrong;
+
+/// Follows one connection.
+pub(super) struct Framing {
+    place: Place,
+    head: Head,
+    heads_begun: u64,
+    /// The beginning of a line whose end has not come yet.
+    line: Vec<u8>,
+}
+
+impl Framing {
+    pub(super) fn new() -> Self {
+        Framing { place: Place::Between, head: Head::default(), heads_begun: 0, line: Vec::new() }
+    }
+
+    /// Whether the connection is between requests: nothing of the next has come.
+    pub(super) fn is_between(&self) -> bool {
+        self.place == Place::Between && self.line.is_empty()
+    }
+
+    /// Whether a head has begun and is not complete.
+    pub(super) fn is_in_head(&self) -> bool {
+        self.place == Place::Fields || (self.place == Place::Between && !self.line.is_empty())
+    }
+
+    /// How many heads have begun.
+    pub(super) fn heads_begun(&self) -> u64 {
+        self.heads_begun
+    }
+
+    /// Follows the next bytes of the connection. After anything but [`Verdict::Pass`] there are no next.
+    pub(super) fn follow(&mut self, bytes: &[u8]) -> Verdict {
+        let mut at = 0;
+        while at < bytes.len() {
+            if let Place::Counted { left, then } = self.place {
+                at += self.skip(left, then, bytes.len() - at);
+                continue;
+            }
+            let rest = &bytes[at..];
+            if self.is_between() && rest[0] != b'\r' {
+                self.heads_begun += 1;
+            }
+            let Some(end) = memchr(b'\n', rest) else {
+                return self.keep(rest, at);
+            };
+            if self.complete_line(&rest[..=end]).is_err() {
+                return Verdict::Refuse { at: at + end };
+            }
+            at += end + 1;
+        }
+        Verdict::Pass
+    }
+
+    fn skip(&mut self, left: u64, then: AfterCounted, available: usize) -> usize {
+        let skipped = left.min(available as u64);
+        self.place = match (left - skipped, then) {
+            (0, AfterCounted::Between) => Place::Between,
+            (0, AfterCounted::ChunkSize) => Place::ChunkSize,
+            (left, then) => Place::Counted { left, then },
+        };
+        skipped as usize
+    }
+
+    /// Keeps a line's beginning until its end comes.
+    fn keep(&mut self, beginning: &[u8], at: usize) -> Verdict {
+        if self.line.len() + beginning.len() > LINE_BYTES_MAX {
+            return Verdict::Refuse { at };
+        }
+        self.line.extend_from_slice(beginning);
+        Verdict::Pass
+    }
+
+    fn complete_line(&mut self, end: &[u8]) -> Result<(), Wrong> {
+        if self.line.is_empty() {
+            return self.follow_line(end);
+        }
+        let mut line = std::mem::take(&mut self.line);
+        line.extend_from_slice(end);
+        let followed = self.follow_line(&line);
+        line.clear();
+        self.line = line;
+        followed
+    }
+
+    fn follow_line(&mut self, line: &[u8]) -> Result<(), Wrong> {
+        // RFC 9112 §2.2: a bare line feed may be taken for a line end; we do not.
+        let Some(line) = line.strip_suffix(b"\r\n") else { return Err(Wrong) };
+        match self.place {
+            Place::Between if line.is_empty() => {}
+            Place::Between => self.first_line(line),
+            Place::Fields if line.is_empty() => self.end_head()?,
+            Place::Fields => self.head.field(line)?,
+            Place::ChunkSize => self.chunk_size(line)?,
+            Place::Trailers if line.is_empty() => self.place = Place::Between,
+            Place::Trailers | Place::Counted { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn first_line(&mut self, line: &[u8]) {
+        self.head = Head { needs_host: line.ends_with(b" HTTP/1.1"), ..Head::default() };
+        self.place = Place::Fields;
+    }
+
+    fn end_head(&mut self) -> Result<(), Wrong> {
+        self.place = self.head.body()?;
+        Ok(())
+    }
+
+    /// `chunk-size [ chunk-ext ]`; the data's own line end is counted to it.
+    fn chunk_size(&mut self, line: &[u8]) -> Result<(), Wrong> {
+        let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let size = std::str::from_utf8(&line[..digits]).ok().and_then(|text| u64::from_str_radix(text, 16).ok());
+        self.place = match size.ok_or(Wrong)? {
+            0 => Place::Trailers,
+            size => Place::Counted { left: size.checked_add(2).ok_or(Wrong)?, then: AfterCounted::ChunkSize },
+        };
+        Ok(())
+    }
+}
+
+impl Head {
+    /// Notes a field of the three that say how a request is framed and for whom.
+    fn field(&mut self, line: &[u8]) -> Result<(), Wrong> {
+        match line[0] | 0x20 {
+            b'h' => self.host(line),
+            b'c' => self.content_length(line),
+            b't' => self.transfer_encoding(line),
+            _ => Ok(()),
+        }
+    }
+
+    /// RFC 9112 §3.2: more than one `Host`, or one that is no host, is refused.
+    fn host(&mut self, line: &[u8]) -> Result<(), Wrong> {
+        let Some(value) = value_of(line, b"host:") else { return Ok(()) };
+        self.hosts += 1;
+        let is_host = value.iter().all(|byte| byte.is_ascii_graphic() && !b"/?#@,\\<>\"{}|^`".contains(byte));
+        if self.hosts == 1 && is_host { Ok(()) } else { Err(Wrong) }
+    }
+
+    /// One number of digits, once: RFC 9112 §6.3 lets a server take equal ones, and we do not.
+    fn content_length(&mut self, line: &[u8]) -> Result<(), Wrong> {
+        let Some(value) = value_of(line, b"content-length:") else { return Ok(()) };
+        let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+        let length = std::str::from_utf8(value).ok().filter(|_| digits).and_then(|text| text.parse().ok());
+        match (self.length, length) {
+            (None, Some(_)) => self.length = length,
+            _ => return Err(Wrong),
+        }
+        Ok(())
+    }
+
+    /// `chunked`, once: no other coding of a request is understood.
+    fn transfer_encoding(&mut self, line: &[u8]) -> Result<(), Wrong> {
+        let Some(value) = value_of(line, b"transfer-encoding:") else { return Ok(()) };
+        if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
+            return Err(Wrong);
+        }
+        self.chunked = true;
+        Ok(())
+    }
+
+    /// Where the connection is behind this head.
+    fn body(&self) -> Result<Place, Wrong> {
+        if self.needs_host && self.hosts == 0 {
+            return Err(Wrong);
+        }
+        match (self.length, self.chunked) {
+            // RFC 9112 §6.1: the sign of a smuggled request.
+            (Some(_), true) => Err(Wrong),
+            // HTTP/1.0 has no chunks.
+            (None, true) if !self.needs_host => Err(Wrong),
+            (None, true) => Ok(Place::ChunkSize),
+            (None | Some(0), false) => Ok(Place::Between),
+            (Some(left), false) => Ok(Place::Counted { left, then: AfterCounted::Between }),
+        }
+    }
+}
+
+/// The value of the field `name`, which is in lower case and ends with its colon.
+fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let (start, value) = line.split_at_checked(name.len())?;
+    start.eq_ignore_ascii_case(name).then(|| value.trim_ascii())
+}
+
+#[cfg(test)]
+mod tests;

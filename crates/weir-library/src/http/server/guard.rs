@@ -1,0 +1,169 @@
+//! Stands between a socket and hyper: refuses requests that are framed in more than one way, and keeps the pulse.
+//!
+//! 1. What the socket gives is followed by a [`Framing`] before hyper sees it.
+//! 2. Where a request becomes wrong, hyper reads a NUL in the place of that byte, the end of a head, and nothing after
+//!    it. No part of a head may hold a NUL, so hyper answers 400 and closes, once it has answered what came before.
+//! 3. A connection that ends with input unread is read on for a while after the last byte written (*lingering*): the
+//!    system would otherwise reset it, and the client lose the answer that says why.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::framing::{Framing, Verdict};
+use super::pulse::Pulse;
+
+/// What hyper reads of a request that is refused: a byte that may stand nowhere in a head, and the end of the head,
+/// because hyper looks again at a head that it has begun only when it ends.
+const WRONG: &[u8] = b"\0\n\n";
+/// What is read of a lingering connection before it is reset after all.
+const LINGER_BYTES_MAX: usize = 1024 * 1024;
+
+/// A socket as hyper sees it.
+pub(super) struct Guard {
+    stream: TcpStream,
+    /// What was read of the connection to know its protocol.
+    first: Vec<u8>,
+    input: Input,
+    pulse: Rc<Pulse>,
+    discarded: usize,
+}
+
+enum Input {
+    Followed(Framing),
+    /// HTTP/2: its frames are its own.
+    Opaque,
+    /// What is left of [`WRONG`].
+    Refused(&'static [u8]),
+}
+
+impl Guard {
+    /// A connection of HTTP/1, of which `first` has been read.
+    pub(super) fn http1(stream: TcpStream, first: Vec<u8>, pulse: Rc<Pulse>) -> Self {
+        Guard { stream, first, input: Input::Followed(Framing::new()), pulse, discarded: 0 }
+    }
+
+    /// A connection of HTTP/2, of which `first` has been read.
+    pub(super) fn http2(stream: TcpStream, first: Vec<u8>, pulse: Rc<Pulse>) -> Self {
+        Guard { stream, first, input: Input::Opaque, pulse, discarded: 0 }
+    }
+
+    fn read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.first.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(cx, buf);
+        }
+        let length = self.first.len().min(buf.remaining());
+        buf.put_slice(&self.first[..length]);
+        self.first.drain(..length);
+        if self.first.is_empty() {
+            self.first = Vec::new();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Follows what was read into `buf` from `start` on.
+    fn follow(&mut self, buf: &mut ReadBuf<'_>, start: usize) {
+        let Input::Followed(framing) = &mut self.input else { return };
+        let verdict = framing.follow(&buf.filled()[start..]);
+        self.pulse.in_head.set(framing.is_in_head());
+        self.pulse.heads.set(framing.heads_begun());
+        if let Verdict::Refuse { at } = verdict {
+            buf.set_filled(start + at);
+            self.input = Input::Refused(WRONG);
+            self.refuse(buf);
+        }
+    }
+
+    /// Gives hyper what is left of [`WRONG`]; false where nothing is.
+    fn refuse(&mut self, buf: &mut ReadBuf<'_>) -> bool {
+        let Input::Refused(left) = &mut self.input else { return false };
+        let (now, later) = left.split_at(left.len().min(buf.remaining()));
+        buf.put_slice(now);
+        *left = later;
+        !now.is_empty()
+    }
+
+    fn note_write(&self, written: &Poll<io::Result<usize>>) {
+        match written {
+            Poll::Pending => self.pulse.write_blocked.set(true),
+            Poll::Ready(Ok(length)) => {
+                self.pulse.write_blocked.set(false);
+                self.pulse.written.set(self.pulse.written.get() + *length as u64);
+            }
+            Poll::Ready(Err(_)) => {}
+        }
+    }
+
+    fn has_unread_input(&self) -> bool {
+        match &self.input {
+            Input::Followed(framing) => !framing.is_between() || !self.first.is_empty(),
+            Input::Opaque => false,
+            Input::Refused(_) => true,
+        }
+    }
+
+    fn linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.pulse.lingering.set(true);
+        let mut scratch = [std::mem::MaybeUninit::uninit(); 4096];
+        while self.discarded < LINGER_BYTES_MAX {
+            let mut buf = ReadBuf::uninit(&mut scratch);
+            match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf)) {
+                Ok(()) if !buf.filled().is_empty() => self.discarded += buf.filled().len(),
+                _ => break,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncRead for Guard {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if !matches!(this.input, Input::Refused(_)) {
+            let start = buf.filled().len();
+            ready!(this.read(cx, buf))?;
+            this.follow(buf, start);
+            return Poll::Ready(Ok(()));
+        }
+        // Pending is not the end of input: that would make hyper drop an answer that is still being made.
+        if this.refuse(buf) { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+}
+
+impl AsyncWrite for Guard {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write(cx, bytes);
+        this.note_write(&written);
+        written
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write_vectored(cx, parts);
+        this.note_write(&written);
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
+        if this.has_unread_input() { this.linger(cx) } else { Poll::Ready(Ok(())) }
+    }
+}

@@ -1,0 +1,155 @@
+//! An HTTP server on hyper 1, with limits for everything that a client can do to it.
+//!
+//! A [`Server`] is a listening socket. [`Server::run`] serves it on the event loop that awaits it; several loops may run
+//! one server, each on a thread of its own, and the system gives a connection to whichever is there first. A
+//! connection stays on its loop, and so does everything about it; loops share the listening socket and the count of
+//! connections, and nothing else.
+//!
+//! It speaks HTTP/1.0 and 1.1 with keep-alive and pipelining, and HTTP/2 without TLS to clients that begin with it.
+//!
+//! 1. `connection` finds out the protocol and hands the connection to hyper,
+//! 2. behind a `guard` that refuses what hyper lets through,
+//! 3. under a `pulse` that ends what takes too long.
+//! 4. When the server stops, its `crowd` of connections ends after what each has begun, within the grace time.
+
+mod body;
+mod connection;
+mod crowd;
+mod framing;
+mod guard;
+mod limits;
+mod metered;
+mod pulse;
+
+pub use body::{BodyError, read_body};
+pub use limits::Limits;
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::{Request, Response};
+use socket2::{Domain, Socket, Type};
+use tokio::net::TcpListener;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{LocalSet, spawn_local};
+use tokio::time::{Duration, sleep, timeout};
+
+use connection::serve_connection;
+use crowd::Crowd;
+
+/// Connections that the system completes before they are accepted.
+const BACKLOG: i32 = 1024;
+/// The first and the longest pause after accepting failed, as it does when the process has no more files.
+const ACCEPT_PAUSE_MIN: Duration = Duration::from_millis(5);
+const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Answers requests.
+pub trait Handler: 'static {
+    /// The answer to one request. Its future stays on the connection's event loop, and is dropped when the client
+    /// leaves.
+    fn handle(&self, request: Request<Incoming>) -> impl Future<Output = Response<Bytes>>;
+}
+
+/// A listening socket and its limits.
+pub struct Server {
+    listener: std::net::TcpListener,
+    limits: Limits,
+    slots: Arc<Semaphore>,
+}
+
+impl Server {
+    /// Listens at `address`; port 0 lets the system choose one.
+    ///
+    /// # Errors
+    /// Fails as the system does: the address is in use, the port is reserved.
+    pub fn bind(address: SocketAddr, limits: Limits) -> io::Result<Server> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        socket.set_reuse_address(true)?;
+        socket.set_nonblocking(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        let slots = Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS)));
+        Ok(Server { listener: socket.into(), limits, slots })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// Fails as the system does.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Its limits.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Serves until `stop` completes, and then until the requests that have begun are answered or the grace time is
+    /// over. To be awaited on a current-thread runtime of tokio with I/O and time.
+    ///
+    /// # Errors
+    /// Fails where the socket cannot be watched by this event loop.
+    pub async fn run<H: Handler>(&self, handler: H, stop: impl Future<Output = ()>) -> io::Result<()> {
+        let listener = TcpListener::from_std(self.listener.try_clone()?)?;
+        let crowd = Rc::new(Crowd::default());
+        let connections = LocalSet::new();
+        let grace = self.limits.shutdown_grace;
+        connections
+            .run_until(async {
+                tokio::select! {
+                    () = self.accept(&listener, &crowd, Rc::new(handler)) => {}
+                    () = pin!(stop) => {}
+                }
+                drop(listener);
+                crowd.stop();
+                // Whoever is not through when the grace time is over is dropped with the set.
+                let _ = timeout(grace, crowd.gone()).await;
+            })
+            .await;
+        Ok(())
+    }
+
+    /// Accepts connections forever.
+    async fn accept<H: Handler>(&self, listener: &TcpListener, crowd: &Rc<Crowd>, handler: Rc<H>) {
+        let limits = Rc::new(self.limits.clone());
+        let mut pause = ACCEPT_PAUSE_MIN;
+        loop {
+            let slot = Arc::clone(&self.slots).acquire_owned().await.expect("the semaphore is never closed");
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    pause = ACCEPT_PAUSE_MIN;
+                    // An answer is written whole; waiting to fill a packet would only delay its end.
+                    let _ = stream.set_nodelay(true);
+                    let served = serve_connection(stream, Rc::clone(&limits), Rc::clone(&handler), crowd.join());
+                    spawn_local(with_slot(served, slot));
+                }
+                Err(error) if is_of_one_connection(&error) => {}
+                Err(_) => {
+                    sleep(pause).await;
+                    pause = (pause * 2).min(ACCEPT_PAUSE_MAX);
+                }
+            }
+        }
+    }
+}
+
+/// Keeps a slot as long as its connection is served.
+async fn with_slot(served: impl Future<Output = ()>, _slot: OwnedSemaphorePermit) {
+    served.await;
+}
+
+/// Errors of a connection that was gone before it was accepted; the next one may be well.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted
+    )
+}

@@ -1,0 +1,206 @@
+//! Decodes PPM pictures: P3 (text) and P6 (binary), in all depths from 1 to 65,535.
+//!
+//! Source: the PPM format specification of Netpbm (<https://netpbm.sourceforge.net/doc/ppm.html>). We take one picture
+//! a file: what follows it, other than white space behind a text raster, is an error.
+//!
+//! A file is not trusted: its size is checked against the limits, and against the length of its own data, before
+//! memory for it is taken.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use super::header::Words;
+use super::{CHANNELS, Ppm};
+
+/// What a decoder may take: each is checked before memory is.
+#[derive(Clone, Copy, Debug)]
+pub struct DecodeLimits {
+    /// Pixels of a picture.
+    pub pixels_max: u64,
+    /// Bytes of its decoded samples.
+    pub bytes_max: u64,
+}
+
+impl Default for DecodeLimits {
+    /// 50 million pixels (a large camera) in 150 MB.
+    fn default() -> Self {
+        DecodeLimits { pixels_max: 50_000_000, bytes_max: 150_000_000 }
+    }
+}
+
+/// Why a file is not a picture that we read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ImageError {
+    /// It does not begin with `P3` or `P6`.
+    WrongMagic,
+    /// It ends before `what` is complete.
+    Short {
+        /// The part that is missing.
+        what: &'static str,
+    },
+    /// Something else stands where a number should.
+    NotANumber {
+        /// The number that was expected.
+        what: &'static str,
+        /// Bytes from the start of the file.
+        offset: usize,
+    },
+    /// A number beyond 32 bits.
+    NumberTooLarge {
+        /// The number's meaning.
+        what: &'static str,
+        /// Bytes from the start of the file.
+        offset: usize,
+    },
+    /// A width or height of zero.
+    NoPixels,
+    /// The largest sample value is zero or above 65,535.
+    WrongDepth {
+        /// The value that the header gives.
+        maxval: u32,
+    },
+    /// More pixels or bytes than the limits allow.
+    TooLarge {
+        /// Width by the header.
+        width: u32,
+        /// Height by the header.
+        height: u32,
+    },
+    /// A sample above the largest value that the header allows.
+    SampleTooLarge {
+        /// The sample.
+        value: u32,
+        /// The largest allowed.
+        maxval: u32,
+    },
+    /// Something follows the picture.
+    TrailingData {
+        /// How many bytes do.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for ImageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ImageError::WrongMagic => write!(f, "not a PPM picture: it begins with neither `P3` nor `P6`"),
+            ImageError::Short { what } => write!(f, "the picture ends before its {what} is complete"),
+            ImageError::NotANumber { what, offset } => write!(f, "no number for the {what} at byte {offset}"),
+            ImageError::NumberTooLarge { what, offset } => write!(f, "the {what} at byte {offset} is too large"),
+            ImageError::NoPixels => write!(f, "the picture has no pixels"),
+            ImageError::WrongDepth { maxval } => {
+                write!(f, "the largest sample value is {maxval}, it must be 1 to 65535")
+            }
+            ImageError::TooLarge { width, height } => write!(f, "the picture is too large: {width} by {height} pixels"),
+            ImageError::SampleTooLarge { value, maxval } => {
+                write!(f, "a sample of {value} is above the largest, {maxval}")
+            }
+            ImageError::TrailingData { bytes } => write!(f, "{bytes} bytes follow the picture"),
+        }
+    }
+}
+
+impl std::error::Error for ImageError {}
+
+/// Decodes a PPM picture within the default limits.
+///
+/// # Errors
+/// An [`ImageError`] that says what is wrong with the file.
+#[weir::function(pure)]
+pub fn decode(file: Bytes) -> Result<Ppm, ImageError> {
+    decode_within(file, DecodeLimits::default())
+}
+
+/// Decodes a PPM picture within `limits`. The samples of a binary picture of depth 255 are not copied.
+///
+/// # Errors
+/// An [`ImageError`] that says what is wrong with the file.
+pub fn decode_within(file: Bytes, limits: DecodeLimits) -> Result<Ppm, ImageError> {
+    let plain = match file.get(..2) {
+        Some(b"P3") => true,
+        Some(b"P6") => false,
+        _ => return Err(ImageError::WrongMagic),
+    };
+    let mut words = Words::after_magic(&file);
+    let head = Head::read(&mut words, limits)?;
+    let samples = if plain {
+        plain_samples(words, &head)?
+    } else {
+        let start = words.raster_separator()?;
+        binary_samples(&file, start, &head)?
+    };
+    Ok(Ppm { width: head.width, height: head.height, samples })
+}
+
+/// A header whose sizes are within the limits.
+struct Head {
+    width: u32,
+    height: u32,
+    maxval: u32,
+    samples: usize,
+}
+
+impl Head {
+    fn read(words: &mut Words<'_>, limits: DecodeLimits) -> Result<Head, ImageError> {
+        let width = words.number("width")?;
+        let height = words.number("height")?;
+        let maxval = words.number("largest sample value")?;
+        let pixels = u64::from(width) * u64::from(height);
+        if pixels == 0 {
+            return Err(ImageError::NoPixels);
+        }
+        if !(1..=65_535).contains(&maxval) {
+            return Err(ImageError::WrongDepth { maxval });
+        }
+        let samples = pixels.checked_mul(CHANNELS as u64).filter(|bytes| *bytes <= limits.bytes_max);
+        match samples.and_then(|samples| usize::try_from(samples).ok()) {
+            Some(samples) if pixels <= limits.pixels_max => Ok(Head { width, height, maxval, samples }),
+            _ => Err(ImageError::TooLarge { width, height }),
+        }
+    }
+
+    /// `value` of `0..=maxval` brought to `0..=255`, rounded to the nearest.
+    fn to_eight_bits(&self, value: u32) -> Result<u8, ImageError> {
+        if value > self.maxval {
+            return Err(ImageError::SampleTooLarge { value, maxval: self.maxval });
+        }
+        Ok(((value * 255 + self.maxval / 2) / self.maxval) as u8)
+    }
+}
+
+fn plain_samples(mut words: Words<'_>, head: &Head) -> Result<Bytes, ImageError> {
+    // A sample takes a digit and a separator, of which the last may be missing.
+    if words.rest_len() < 2 * head.samples {
+        return Err(ImageError::Short { what: "raster" });
+    }
+    let mut samples = Vec::with_capacity(head.samples);
+    for _ in 0..head.samples {
+        samples.push(head.to_eight_bits(words.number("raster")?)?);
+    }
+    if !words.at_end() {
+        return Err(ImageError::TrailingData { bytes: words.rest_len() });
+    }
+    Ok(samples.into())
+}
+
+fn binary_samples(file: &Bytes, start: usize, head: &Head) -> Result<Bytes, ImageError> {
+    let sample_bytes = if head.maxval > 255 { 2 } else { 1 };
+    let raster = &file[start..];
+    let expected = head.samples * sample_bytes;
+    if raster.len() < expected {
+        return Err(ImageError::Short { what: "raster" });
+    }
+    if raster.len() > expected {
+        return Err(ImageError::TrailingData { bytes: raster.len() - expected });
+    }
+    let samples: Result<Vec<u8>, _> = match head.maxval {
+        255 => return Ok(file.slice(start..)),
+        0..=254 => raster.iter().map(|value| head.to_eight_bits(u32::from(*value))).collect(),
+        _ => raster
+            .chunks_exact(2)
+            .map(|pair| head.to_eight_bits(u32::from(u16::from_be_bytes([pair[0], pair[1]]))))
+            .collect(),
+    };
+    samples.map(Bytes::from)
+}

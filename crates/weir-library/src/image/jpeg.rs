@@ -1,0 +1,56 @@
+//! Compresses pictures to baseline JPEG, on the `jpeg-encoder` crate.
+
+use std::fmt;
+
+use bytes::Bytes;
+use jpeg_encoder::{ColorType, Encoder};
+
+use super::Ppm;
+
+/// Why a picture could not be compressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EncodeError {
+    /// The quality was not 1 to 100.
+    Quality(i64),
+    /// A side has more than the 65,535 pixels that JPEG can say.
+    TooLarge {
+        /// Pixels in a row.
+        width: u32,
+        /// Rows.
+        height: u32,
+    },
+    /// The encoder refused it.
+    Refused(String),
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EncodeError::Quality(quality) => write!(f, "a JPEG quality of {quality}: it must be 1 to 100"),
+            EncodeError::TooLarge { width, height } => {
+                write!(f, "{width} by {height} pixels are too many for JPEG, which has at most 65535 a side")
+            }
+            EncodeError::Refused(reason) => write!(f, "the picture could not be compressed: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for EncodeError {}
+
+/// Compresses a picture to JPEG with a `quality` of 1 (smallest) to 100 (best).
+///
+/// # Errors
+/// An [`EncodeError`] for a quality out of range or a picture with a side above 65,535 pixels.
+#[weir::function(pure)]
+pub fn to_jpeg(image: &Ppm, #[default(85)] quality: i64) -> Result<Bytes, EncodeError> {
+    let quality = u8::try_from(quality).ok().filter(|q| (1..=100).contains(q)).ok_or(EncodeError::Quality(quality))?;
+    let (Ok(width), Ok(height)) = (u16::try_from(image.width), u16::try_from(image.height)) else {
+        return Err(EncodeError::TooLarge { width: image.width, height: image.height });
+    };
+    // A guess of two bits a sample keeps the buffer from growing often.
+    let mut jpeg = Vec::with_capacity(image.samples.len() / 4 + 1024);
+    Encoder::new(&mut jpeg, quality)
+        .encode(&image.samples, width, height, ColorType::Rgb)
+        .map_err(|error| EncodeError::Refused(error.to_string()))?;
+    Ok(jpeg.into())
+}

@@ -1,0 +1,241 @@
+//! A map of bounded size that evicts what was used least often, in constant time.
+//!
+//! *Uses* are counted from 1 by every `get`. Entries of equal uses stand in one *bucket*, in the order of their last
+//! use; the buckets stand in the order of their uses. So the victim is the oldest entry of the first bucket, and a use
+//! moves an entry to the neighbour of its bucket: no step looks at more than its neighbours, but for entries that are
+//! held, which eviction passes over.
+//!
+//! The structure is that of Shah, Mitra and Matani, "An O(1) algorithm for implementing the LFU cache eviction scheme"
+//! (2010); ties are broken by least recent use, which the paper leaves open.
+
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+use indexmap::IndexMap;
+
+/// A bounded map from text to `V`.
+pub(super) struct Lfu<V> {
+    capacity: u64,
+    size: u64,
+    places: IndexMap<Box<str>, Id<Entry<V>>>,
+    entries: Slots<Entry<V>>,
+    buckets: Slots<Bucket<V>>,
+    fewest: Option<Id<Bucket<V>>>,
+}
+
+struct Entry<V> {
+    key: Box<str>,
+    value: V,
+    size: u64,
+    bucket: Id<Bucket<V>>,
+    older: Option<Id<Entry<V>>>,
+    newer: Option<Id<Entry<V>>>,
+}
+
+/// All entries of equal `uses`. No bucket is empty but while one step is under way.
+struct Bucket<V> {
+    uses: u64,
+    oldest: Option<Id<Entry<V>>>,
+    newest: Option<Id<Entry<V>>>,
+    fewer: Option<Id<Bucket<V>>>,
+    more: Option<Id<Bucket<V>>>,
+}
+
+impl<V> Lfu<V> {
+    /// An empty map for values whose sizes add up to at most `capacity`.
+    pub(super) fn new(capacity: u64) -> Self {
+        let (entries, buckets) = (Slots::new(), Slots::new());
+        Lfu { capacity, size: 0, places: IndexMap::new(), entries, buckets, fewest: None }
+    }
+
+    /// The value of `key`, whose use is counted.
+    pub(super) fn get(&mut self, key: &str) -> Option<&V> {
+        let id = *self.places.get(key)?;
+        self.count_use(id);
+        Some(&self.entries[id].value)
+    }
+
+    /// Puts `value` under `key` in place of what was there, with one use. Evicts until it fits, only entries that are
+    /// `free`; false where it cannot fit, and then `key` has no value.
+    pub(super) fn put(&mut self, key: &str, value: V, size: u64, free: impl Fn(&V) -> bool) -> bool {
+        if let Some(id) = self.places.get(key) {
+            self.remove(*id);
+        }
+        if size > self.capacity {
+            return false;
+        }
+        while self.size > self.capacity - size {
+            let Some(victim) = self.victim(&free) else { return false };
+            self.remove(victim);
+        }
+        self.insert(key, value, size);
+        true
+    }
+
+    /// Whether `key` has a value; does not count as a use.
+    pub(super) fn contains(&self, key: &str) -> bool {
+        self.places.contains_key(key)
+    }
+
+    /// How many keys have a value.
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The sizes of all values.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn insert(&mut self, key: &str, value: V, size: u64) {
+        let bucket = match self.fewest {
+            Some(first) if self.buckets[first].uses == 1 => first,
+            first => self.insert_bucket(1, None, first),
+        };
+        let key: Box<str> = key.into();
+        let id = self.entries.insert(Entry { key: key.clone(), value, size, bucket, older: None, newer: None });
+        self.places.insert(key, id);
+        self.size += size;
+        self.link(id, bucket);
+    }
+
+    fn remove(&mut self, id: Id<Entry<V>>) {
+        self.unlink(id);
+        let entry = self.entries.remove(id);
+        self.remove_bucket_if_empty(entry.bucket);
+        self.places.swap_remove(&entry.key);
+        self.size -= entry.size;
+    }
+
+    /// The first entry, by uses and then by age, that is `free`.
+    fn victim(&self, free: impl Fn(&V) -> bool) -> Option<Id<Entry<V>>> {
+        let mut bucket = self.fewest;
+        while let Some(bucket_id) = bucket {
+            let mut entry = self.buckets[bucket_id].oldest;
+            while let Some(id) = entry {
+                if free(&self.entries[id].value) {
+                    return Some(id);
+                }
+                entry = self.entries[id].newer;
+            }
+            bucket = self.buckets[bucket_id].more;
+        }
+        None
+    }
+
+    fn count_use(&mut self, id: Id<Entry<V>>) {
+        let from = self.entries[id].bucket;
+        let (uses, more) = (self.buckets[from].uses + 1, self.buckets[from].more);
+        let to = match more {
+            Some(next) if self.buckets[next].uses == uses => next,
+            next => self.insert_bucket(uses, Some(from), next),
+        };
+        self.unlink(id);
+        self.link(id, to);
+        self.remove_bucket_if_empty(from);
+    }
+
+    /// Appends an entry to a bucket as its newest.
+    fn link(&mut self, id: Id<Entry<V>>, bucket: Id<Bucket<V>>) {
+        let older = self.buckets[bucket].newest.replace(id);
+        match older {
+            Some(older) => self.entries[older].newer = Some(id),
+            None => self.buckets[bucket].oldest = Some(id),
+        }
+        let entry = &mut self.entries[id];
+        (entry.bucket, entry.older, entry.newer) = (bucket, older, None);
+    }
+
+    /// Takes an entry out of its bucket, which may be empty then.
+    fn unlink(&mut self, id: Id<Entry<V>>) {
+        let Entry { bucket, older, newer, .. } = self.entries[id];
+        match older {
+            Some(older) => self.entries[older].newer = newer,
+            None => self.buckets[bucket].oldest = newer,
+        }
+        match newer {
+            Some(newer) => self.entries[newer].older = older,
+            None => self.buckets[bucket].newest = older,
+        }
+    }
+
+    fn insert_bucket(&mut self, uses: u64, fewer: Option<Id<Bucket<V>>>, more: Option<Id<Bucket<V>>>) -> Id<Bucket<V>> {
+        let id = self.buckets.insert(Bucket { uses, oldest: None, newest: None, fewer, more });
+        self.join_buckets(fewer, Some(id));
+        self.join_buckets(Some(id), more);
+        id
+    }
+
+    fn remove_bucket_if_empty(&mut self, id: Id<Bucket<V>>) {
+        if self.buckets[id].oldest.is_none() {
+            let Bucket { fewer, more, .. } = self.buckets.remove(id);
+            self.join_buckets(fewer, more);
+        }
+    }
+
+    /// Makes two buckets neighbours; without a `fewer`, `more` becomes the first.
+    fn join_buckets(&mut self, fewer: Option<Id<Bucket<V>>>, more: Option<Id<Bucket<V>>>) {
+        match fewer {
+            Some(fewer) => self.buckets[fewer].more = more,
+            None => self.fewest = more,
+        }
+        if let Some(more) = more {
+            self.buckets[more].fewer = fewer;
+        }
+    }
+}
+
+/// The place of a `T` in its [`Slots`]; valid until it is removed.
+struct Id<T> {
+    at: usize,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Id<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Id<T> {}
+
+/// Values at places that do not move; a place is used again once its value is removed.
+struct Slots<T> {
+    slots: Vec<Option<T>>,
+    vacant: Vec<usize>,
+}
+
+impl<T> Slots<T> {
+    fn new() -> Self {
+        Slots { slots: Vec::new(), vacant: Vec::new() }
+    }
+
+    fn insert(&mut self, value: T) -> Id<T> {
+        let at = self.vacant.pop().unwrap_or(self.slots.len());
+        if at == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[at] = Some(value);
+        Id { at, of: PhantomData }
+    }
+
+    fn remove(&mut self, id: Id<T>) -> T {
+        let value = self.slots[id.at].take().expect("an id is used only until its value is removed");
+        self.vacant.push(id.at);
+        value
+    }
+}
+
+impl<T> Index<Id<T>> for Slots<T> {
+    type Output = T;
+
+    fn index(&self, id: Id<T>) -> &T {
+        self.slots[id.at].as_ref().expect("an id is used only until its value is removed")
+    }
+}
+
+impl<T> IndexMut<Id<T>> for Slots<T> {
+    fn index_mut(&mut self, id: Id<T>) -> &mut T {
+        self.slots[id.at].as_mut().expect("an id is used only until its value is removed")
+    }
+}

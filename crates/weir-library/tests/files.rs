@@ -1,0 +1,156 @@
+//! Reading below a root, and every way out of it that we know.
+#![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+
+use weir_library::files::{FileError, Root};
+
+/// A directory with a `root`, and a `secret` beside it; removed when dropped.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let path = std::env::temp_dir().join(format!("weir-files-{}-{name}", std::process::id()));
+        fs::create_dir_all(path.join("root/sub/deep")).unwrap();
+        fs::write(path.join("secret"), "secret").unwrap();
+        fs::write(path.join("root/a.txt"), "a").unwrap();
+        fs::write(path.join("root/sub/b.txt"), "b").unwrap();
+        Place(path)
+    }
+
+    fn root(&self) -> Root {
+        Root::open(&self.0.join("root")).unwrap()
+    }
+
+    fn link(&self, target: impl AsRef<std::path::Path>, name: &str) {
+        symlink(target, self.0.join("root").join(name)).unwrap();
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn files_below_the_root_are_read_whole() {
+    let place = Place::new("whole");
+    let large = vec![7; 1_000_000];
+    fs::write(place.0.join("root/large"), &large).unwrap();
+    fs::write(place.0.join("root/empty"), "").unwrap();
+    fs::write(place.0.join("root/schön %2e%2e …"), "name").unwrap();
+    let root = place.root();
+    assert_eq!(root.read("a.txt").unwrap(), "a");
+    assert_eq!(root.read("./sub//b.txt").unwrap(), "b");
+    assert_eq!(root.read("large").unwrap(), large);
+    assert_eq!(root.read("empty").unwrap(), "");
+    assert_eq!(root.read("schön %2e%2e …").unwrap(), "name");
+}
+
+#[test]
+fn no_path_leads_out() {
+    let place = Place::new("out");
+    place.link(&place.0, "above");
+    place.link("../secret", "relative");
+    place.link(place.0.join("secret"), "absolute");
+    place.link("relative", "twice");
+    place.link("/proc/self/root", "magic");
+    place.link("sub/../../secret", "through");
+    let root = place.root();
+    let absolute = place.0.join("secret").display().to_string();
+    for path in [
+        "../secret",
+        "..",
+        "/",
+        "//",
+        "/etc/passwd",
+        "./../secret",
+        "sub/../../secret",
+        "sub/../a.txt",
+        "sub/..",
+        "..//secret",
+        &absolute,
+        "above/secret",
+        "relative",
+        "absolute",
+        "twice",
+        "magic/etc/passwd",
+        "through",
+    ] {
+        let error = root.read(path).unwrap_err();
+        assert!(matches!(error, FileError::Outside(_)), "{path}: {error}");
+        assert!(!root.exists(path) && root.list(path).is_err(), "{path}");
+    }
+    for path in ["%2e%2e/secret", "..%2fsecret", "..\\secret", "．．/secret", "..%c0%afsecret"] {
+        assert!(matches!(root.read(path), Err(FileError::NotFound(_))), "{path}");
+    }
+}
+
+#[test]
+fn what_is_no_path_is_said_to_be_none() {
+    let place = Place::new("none");
+    for path in ["", "a.txt\0", "\0", "a\0/../../secret", &"x".repeat(300), &"x/".repeat(3000)] {
+        let error = place.root().read(path).unwrap_err();
+        assert!(matches!(error, FileError::NotAPath(_) | FileError::Outside(_)), "{error}");
+    }
+}
+
+#[test]
+fn links_that_stay_below_are_followed() {
+    let place = Place::new("links");
+    place.link("sub", "directory");
+    place.link("../a.txt", "sub/up");
+    place.link("loop", "loop");
+    let root = place.root();
+    if cfg!(target_os = "linux") {
+        assert_eq!(root.read("directory/b.txt").unwrap(), "b");
+        assert_eq!(root.read("sub/up").unwrap(), "a");
+    }
+    assert!(matches!(root.read("loop"), Err(FileError::Outside(_))));
+}
+
+#[test]
+fn only_files_are_read_and_nothing_is_waited_for() {
+    let place = Place::new("kinds");
+    let pipe = place.0.join("root/pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let _socket = UnixListener::bind(place.0.join("root/socket")).unwrap();
+    let root = place.root();
+    for path in ["sub", "sub/", ".//sub", "pipe", "socket"] {
+        assert!(matches!(root.read(path), Err(FileError::NotAFile(_))), "{path}");
+        assert!(root.exists(path), "{path}");
+    }
+    assert!(matches!(root.read("a.txt/b"), Err(FileError::NotADirectory(_))));
+    assert!(matches!(root.read("missing"), Err(FileError::NotFound(path)) if path == "missing"));
+}
+
+#[test]
+fn a_file_above_the_limit_is_not_read() {
+    let place = Place::new("limit");
+    fs::write(place.0.join("root/ten"), "0123456789").unwrap();
+    assert_eq!(place.root().with_file_bytes_max(10).read("ten").unwrap(), "0123456789");
+    let error = place.root().with_file_bytes_max(9).read("ten").unwrap_err();
+    assert_eq!(error.to_string(), "`ten` is above the limit of 9");
+}
+
+#[test]
+fn names_are_listed_in_order() {
+    let place = Place::new("list");
+    let root = place.root();
+    assert_eq!(root.list(".").unwrap(), ["a.txt", "sub"]);
+    assert_eq!(root.list(".").unwrap().len(), 2, "listing again begins anew");
+    assert_eq!(root.list("sub").unwrap(), ["b.txt", "deep"]);
+    assert!(matches!(root.list("a.txt"), Err(FileError::NotADirectory(_))));
+    assert!(matches!(root.list("missing"), Err(FileError::NotFound(_))));
+}
+
+#[test]
+fn a_root_that_is_not_there_fails_at_once() {
+    let place = Place::new("absent");
+    assert!(Root::open(&place.0.join("absent")).is_err());
+    assert!(Root::open(&place.0.join("secret")).is_err());
+}

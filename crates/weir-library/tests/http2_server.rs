@@ -1,0 +1,133 @@
+//! HTTP/2 without TLS, with a client that begins with it.
+#![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
+
+mod support;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http2::{Builder, SendRequest};
+use hyper::{Request, StatusCode};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use support::{BIG, Running, short};
+use weir_library::http::server::Limits;
+
+async fn connect(server: &Running, window: u32) -> SendRequest<Full<Bytes>> {
+    let stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.initial_stream_window_size(window).initial_connection_window_size(1 << 20);
+    let (requests, connection) = builder.handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    requests
+}
+
+fn get(path: &str) -> Request<Full<Bytes>> {
+    Request::get(format!("http://a{path}")).body(Full::default()).unwrap()
+}
+
+fn block_on(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(support::PATIENCE, test).await }).expect("the test ends in time");
+}
+
+#[test]
+fn many_requests_at_a_time_are_answered_on_one_connection() {
+    let server = Running::start(Limits { connections_max: 1, ..Limits::default() });
+    block_on(async {
+        let mut requests = connect(&server, 1 << 20).await;
+        let held = requests.send_request(get("/hold"));
+        let big = requests.send_request(get("/big")).await.unwrap();
+        assert_eq!(big.into_body().collect().await.unwrap().to_bytes().len(), BIG);
+        let echo = Request::post("http://a/echo").body(Full::from("sent")).unwrap();
+        let echoed = requests.send_request(echo).await.unwrap();
+        assert_eq!(echoed.into_body().collect().await.unwrap().to_bytes(), "sent");
+        server.hold.release.notify_one();
+        assert_eq!(held.await.unwrap().into_body().collect().await.unwrap().to_bytes(), "held");
+    });
+}
+
+#[test]
+fn headers_and_bodies_over_their_limits_are_refused() {
+    let server = Running::start(Limits { body_bytes_max: 1000, ..Limits::default() });
+    block_on(async {
+        let mut requests = connect(&server, 1 << 20).await;
+        let long = Request::get("http://a/hello").header("x", "x".repeat(33_000)).body(Full::default()).unwrap();
+        let answered = requests.send_request(long).await.unwrap();
+        assert_eq!(answered.status(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+        let large = Request::post("http://a/echo").body(Full::from(vec![0; 1001])).unwrap();
+        assert_eq!(requests.send_request(large).await.unwrap().status(), StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(requests.send_request(get("/hello")).await.unwrap().status(), StatusCode::OK);
+    });
+}
+
+#[test]
+fn an_idle_connection_ends_in_time() {
+    let server = Running::start(Limits { connections_max: 1, ..short() });
+    block_on(async {
+        let mut requests = connect(&server, 1 << 20).await;
+        requests.send_request(get("/hello")).await.unwrap();
+        while requests.ready().await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    });
+    server.assert_serves();
+}
+
+#[test]
+fn a_client_that_does_not_take_its_answer_loses_its_connection() {
+    let limits = Limits { idle_timeout: Duration::from_secs(60), connections_max: 1, ..short() };
+    let server = Running::start(limits);
+    block_on(async {
+        let mut requests = connect(&server, 1000).await;
+        let answer = requests.send_request(get("/big")).await.unwrap();
+        let mut body = answer.into_body();
+        assert!(!body.frame().await.unwrap().unwrap().into_data().unwrap().is_empty());
+        // Nothing is taken until the server has ended the connection.
+        while requests.ready().await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        assert!(body.collect().await.is_err());
+    });
+    server.assert_serves();
+}
+
+#[test]
+fn stopping_answers_what_has_begun() {
+    let mut server = Running::start(Limits::default());
+    block_on(async {
+        let mut requests = connect(&server, 1 << 20).await;
+        let held = requests.send_request(get("/hold"));
+        let holds = tokio::spawn(held);
+        server.hold.begun.notified().await;
+        server.stop();
+        server.hold.release.notify_one();
+        assert_eq!(holds.await.unwrap().unwrap().into_body().collect().await.unwrap().to_bytes(), "held");
+    });
+    server.wait();
+}
+
+#[test]
+fn half_a_preface_and_silence_ends_in_time() {
+    let server = Running::start(short());
+    let mut half = server.connect();
+    half.send("PRI * HTTP/2.0\r\n");
+    let mut whole = server.connect();
+    whole.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    server.assert_serves();
+    half.assert_closed();
+    whole.rest();
+}
+
+#[test]
+fn the_preface_may_come_byte_by_byte() {
+    let server = Running::start(Limits::default());
+    let mut client = server.connect();
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    for byte in [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".as_slice(), &settings].concat() {
+        client.send_all_it_takes(&[byte]);
+    }
+    let mut frame = [0; 9];
+    std::io::Read::read_exact(&mut client.stream, &mut frame).unwrap();
+    assert_eq!(frame[3], 4, "the server's settings come first");
+}

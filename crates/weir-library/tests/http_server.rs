@@ -1,0 +1,351 @@
+//! The server with proper clients and with bad ones, over real sockets.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{BIG, Running, short, wait_for};
+use weir_library::http::server::Limits;
+
+const HELLO: &str = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
+
+#[test]
+fn a_connection_is_kept_for_many_requests() {
+    let server = Running::start(Limits::default());
+    let mut client = server.connect();
+    for _ in 0..3 {
+        client.send(HELLO);
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.body.as_slice()), (200, b"hello".as_slice()));
+        assert!(answer.header("date").is_some());
+    }
+}
+
+#[test]
+fn limits_may_be_as_large_as_can_be() {
+    let forever = Duration::MAX;
+    let server = Running::start(Limits {
+        header_timeout: forever,
+        body_timeout: forever,
+        body_idle_timeout: forever,
+        idle_timeout: forever,
+        write_timeout: forever,
+        write_rate_min: 0,
+        connections_max: usize::MAX,
+        body_bytes_max: usize::MAX,
+        ..Limits::default()
+    });
+    let mut client = server.connect();
+    client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
+    assert_eq!(client.answer().body, b"ab");
+    client.send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.answer().body.len(), BIG);
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_their_order() {
+    let server = Running::start(Limits::default());
+    let mut client = server.connect();
+    client.send(&format!("{HELLO}GET /none HTTP/1.1\r\nHost: a\r\n\r\n{HELLO}"));
+    assert_eq!([client.answer().status, client.answer().status, client.answer().status], [200, 404, 200]);
+}
+
+#[test]
+fn several_loops_serve_one_socket() {
+    let mut server = Running::start_loops(Limits::default(), 3);
+    let mut clients: Vec<_> = (0..9).map(|_| server.connect()).collect();
+    for client in &mut clients {
+        client.send(HELLO);
+    }
+    assert!(clients.iter_mut().all(|client| client.answer().status == 200));
+    server.stop();
+    server.wait();
+    clients.iter_mut().for_each(support::Client::assert_closed);
+}
+
+#[test]
+fn a_client_of_http_1_0_is_answered_and_closed() {
+    let server = Running::start(Limits::default());
+    let mut client = server.connect();
+    client.send("GET /hello HTTP/1.0\r\n\r\n");
+    assert_eq!(client.answer().body, b"hello");
+    client.assert_closed();
+}
+
+#[test]
+fn silence_half_a_head_and_an_idle_connection_end_in_time() {
+    let server = Running::start(short());
+    let mut clients = [server.connect(), server.connect(), server.connect(), server.connect()];
+    clients[1].send("GET /hello HT");
+    clients[2].send(&format!("{HELLO}GET /hello HTTP/1.1\r\nHos"));
+    clients[3].send(&format!("{HELLO}\r\n"));
+    server.assert_serves();
+    for answered in &mut clients[2..] {
+        assert_eq!(answered.answer().status, 200);
+    }
+    clients.iter_mut().for_each(support::Client::assert_closed);
+}
+
+#[test]
+fn a_head_that_trickles_ends_in_time() {
+    let limits = Limits { idle_timeout: Duration::from_secs(60), ..short() };
+    let server = Running::start(limits);
+    let mut client = server.connect();
+    client.send("GET /hello HTTP/1.1\r\nHost: a\r\n");
+    client.stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let begun = Instant::now();
+    // Reading paces the trickle; it ends when the server has closed.
+    while begun.elapsed() < support::PATIENCE {
+        client.send_all_it_takes(b"X: y\r\n");
+        let mut byte = [0];
+        match std::io::Read::read(&mut client.stream, &mut byte) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            _ => return,
+        }
+    }
+    panic!("still open");
+}
+
+#[test]
+fn headers_without_end_get_431() {
+    let server = Running::start(Limits::default());
+    let mut client = server.connect();
+    let endless = format!("GET /hello HTTP/1.1\r\nHost: a\r\n{}", "X-Filler: more and more\r\n".repeat(20_000));
+    client.send_all_it_takes(endless.as_bytes());
+    assert_eq!(client.answer().status, 431);
+    client.assert_closed();
+    server.assert_serves();
+}
+
+#[test]
+fn the_limit_of_the_head_is_exact() {
+    let server = Running::start(Limits::default());
+    for (length, status) in [(32 * 1024, 200), (32 * 1024 + 1, 431)] {
+        let start = "GET /hello HTTP/1.1\r\nHost: a\r\nX: ";
+        let mut client = server.connect();
+        client.send(&format!("{start}{}\r\n\r\n", "x".repeat(length - start.len() - 4)));
+        assert_eq!(client.answer().status, status, "{length} bytes");
+    }
+}
+
+#[test]
+fn what_is_framed_in_more_than_one_way_gets_400_and_is_closed() {
+    let server = Running::start(Limits::default());
+    for (what, request) in [
+        (
+            "both lengths",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        ),
+        ("bare line feed in the first line", "GET /hello HTTP/1.1\nHost: a\r\n\r\n"),
+        ("bare line feed in a field", "GET /hello HTTP/1.1\r\nHost: a\nX: y\r\n\r\n"),
+        ("bare line feed at the end", "GET /hello HTTP/1.1\r\nHost: a\r\n\n"),
+        ("no host", "GET /hello HTTP/1.1\r\nX: y\r\n\r\n"),
+        ("two hosts", "GET /hello HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"),
+        ("a host that is none", "GET /hello HTTP/1.1\r\nHost: a b\r\n\r\n"),
+        ("two lengths", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
+        ("a length with a sign", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\na"),
+        ("an unknown coding", "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+        ("chunks in HTTP/1.0", "POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        ("not HTTP", "hello?\r\n\r\n"),
+        ("a folded field", "GET /hello HTTP/1.1\r\nHost: a\r\nX: y\r\n z\r\n\r\n"),
+        ("a chunk size that is none", "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n\r\n"),
+        (
+            "a chunk line that ends in a bare line feed",
+            "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\na\r\n0\r\n\r\n",
+        ),
+    ] {
+        let mut client = server.connect();
+        client.send_all_it_takes(format!("{HELLO}{request}{HELLO}").as_bytes());
+        assert_eq!(client.answer().status, 200, "before {what}");
+        assert_eq!(client.answer().status, 400, "{what}");
+        client.assert_closed();
+
+        let mut client = server.connect();
+        for byte in request.as_bytes().chunks(1) {
+            client.send_all_it_takes(byte);
+        }
+        assert_eq!(client.answer().status, 400, "{what}, byte by byte");
+        client.assert_closed();
+    }
+    server.assert_serves();
+}
+
+#[test]
+fn bodies_are_read_by_length_and_by_chunks() {
+    let server = Running::start(Limits::default());
+    let mut client = server.connect();
+    client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n\n\r\nab");
+    assert_eq!(client.answer().body, b"\n\r\nab");
+    client.send(
+        "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3;x\r\nc\nd\r\n0\r\n\r\n",
+    );
+    assert_eq!(client.answer().body, b"abc\nd");
+    client.send(HELLO);
+    assert_eq!(client.answer().status, 200);
+}
+
+#[test]
+fn a_client_that_asks_first_is_told_to_go_on_or_why_not() {
+    let server = Running::start(Limits { body_bytes_max: 1000, ..Limits::default() });
+    let head =
+        |length| format!("POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n");
+    let mut client = server.connect();
+    client.send(&head(2));
+    assert_eq!(client.answer().status, 100);
+    client.send("ab");
+    assert_eq!(client.answer().body, b"ab");
+    client.send(&head(1001));
+    assert_eq!(client.answer().status, 413);
+}
+
+#[test]
+fn a_body_over_its_limit_gets_413() {
+    let server = Running::start(Limits { body_bytes_max: 1000, ..Limits::default() });
+    for (body, status) in [(1000, 200), (1001, 413), (3_000_000, 413)] {
+        let mut client = server.connect();
+        client
+            .send_all_it_takes(format!("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: {body}\r\n\r\n").as_bytes());
+        client.send_all_it_takes(&vec![b'x'; body]);
+        assert_eq!(client.answer().status, status, "{body} bytes");
+
+        let mut client = server.connect();
+        client.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let chunk = format!("64\r\n{}\r\n", "x".repeat(100));
+        client.send_all_it_takes(chunk.repeat(body / 100).as_bytes());
+        client.send_all_it_takes(
+            format!("{:x}\r\n{}\r\n0\r\n\r\n", body % 100 + 100, "x".repeat(body % 100 + 100)).as_bytes(),
+        );
+        assert_eq!(client.answer().status, if body == 1000 { 413 } else { status }, "{body} bytes in chunks");
+    }
+    server.assert_serves();
+}
+
+#[test]
+fn an_announced_body_takes_no_memory_before_it_comes_and_ends_in_time() {
+    let server = Running::start(Limits { body_bytes_max: usize::MAX, ..short() });
+    let mut client = server.connect();
+    client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000000000000000\r\n\r\nx");
+    assert_eq!(client.answer().status, 408);
+    client.assert_closed();
+}
+
+#[test]
+fn a_body_that_stops_or_trickles_gets_408() {
+    let server = Running::start(short());
+    let mut stopped = server.connect();
+    stopped.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\nx");
+    assert_eq!(stopped.answer().status, 408);
+    stopped.assert_closed();
+
+    let mut trickling = server.connect();
+    trickling.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\n");
+    trickling.stream.set_read_timeout(Some(Duration::from_millis(40))).unwrap();
+    let mut first = [0];
+    let answered = (0..500).any(|_| {
+        trickling.send_all_it_takes(b"x");
+        std::io::Read::read(&mut trickling.stream, &mut first).is_ok()
+    });
+    assert!(answered && first == *b"H", "answered before all of it came");
+    trickling.stream.set_read_timeout(Some(support::PATIENCE)).unwrap();
+    assert!(trickling.rest().starts_with("TTP/1.1 408"));
+    server.assert_serves();
+}
+
+#[test]
+fn a_client_that_leaves_in_the_middle_of_an_answer_hurts_nobody() {
+    let server = Running::start(Limits { connections_max: 1, ..Limits::default() });
+    let mut client = server.connect();
+    client.send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut some = [0; 1000];
+    std::io::Read::read_exact(&mut client.stream, &mut some).unwrap();
+    drop(client);
+    server.assert_serves();
+}
+
+#[test]
+fn a_client_that_does_not_take_its_answer_loses_its_connection() {
+    let server = Running::start(Limits { connections_max: 1, ..short() });
+    let mut client = server.connect();
+    client.send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    // There is one connection only, so this one is served once the other has ended.
+    server.assert_serves();
+    assert!(client.rest().len() < BIG);
+}
+
+#[test]
+fn a_client_that_takes_its_answer_too_slowly_loses_its_connection() {
+    let limits =
+        Limits { connections_max: 1, write_timeout: Duration::from_millis(400), write_rate_min: 1 << 30, ..short() };
+    let server = Running::start(limits);
+    let mut slow = server.connect();
+    slow.send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut next = server.connect();
+    next.stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    next.send(HELLO);
+    // Between two looks for the other's answer, the slow client takes a little: the server sees progress all the time.
+    let mut piece = vec![0; 100_000];
+    let mut taken = 0;
+    while std::io::Read::read(&mut next.stream, &mut [0]).is_err() {
+        taken += std::io::Read::read(&mut slow.stream, &mut piece).unwrap_or(0);
+    }
+    assert!(taken < BIG / 2, "{taken} bytes were taken");
+}
+
+#[test]
+fn a_client_that_takes_its_answer_in_time_gets_all_of_it() {
+    let server = Running::start(Limits { write_timeout: Duration::from_secs(5), ..short() });
+    let mut client = server.connect();
+    client.send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.answer().body.len(), BIG);
+}
+
+#[test]
+fn connections_above_the_limit_wait_for_their_turn() {
+    let server = Running::start(Limits { connections_max: 2, ..Limits::default() });
+    let mut first = [server.connect(), server.connect()];
+    for client in &mut first {
+        client.send(HELLO);
+        assert_eq!(client.answer().status, 200);
+    }
+    let mut third = server.connect();
+    third.send(HELLO);
+    third.stream.set_nonblocking(true).unwrap();
+    first[0].send(HELLO);
+    first[0].answer();
+    assert!(std::io::Read::read(&mut third.stream, &mut [0]).is_err(), "served beyond the limit");
+    third.stream.set_nonblocking(false).unwrap();
+    let [leaving, _staying] = first;
+    drop(leaving);
+    assert_eq!(third.answer().status, 200);
+}
+
+#[test]
+fn stopping_answers_what_has_begun_and_closes_the_rest() {
+    let mut server = Running::start(Limits::default());
+    let mut idle = server.connect();
+    idle.send(HELLO);
+    idle.answer();
+    let mut silent = server.connect();
+    let mut busy = server.connect();
+    busy.send(&format!("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n{HELLO}"));
+    wait_for(&server.hold.begun);
+    server.stop();
+    idle.assert_closed();
+    silent.assert_closed();
+    server.hold.release.notify_one();
+    assert_eq!(busy.answer().body, b"held");
+    busy.rest();
+    server.wait();
+    assert!(std::net::TcpStream::connect(server.address).is_err(), "still listening");
+}
+
+#[test]
+fn stopping_takes_no_longer_than_its_grace_time() {
+    let mut server = Running::start(Limits { shutdown_grace: Duration::from_millis(100), ..Limits::default() });
+    let mut busy = server.connect();
+    busy.send("GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    wait_for(&server.hold.begun);
+    server.stop();
+    server.wait();
+    busy.assert_closed();
+}

@@ -1,0 +1,78 @@
+//! What the functions on texts give.
+
+use weir::Text;
+use weir_library::text::*;
+
+#[test]
+fn lengths_and_positions_count_characters() {
+    assert_eq!([length(""), length("abc"), length("höß…"), length("👋🏽")], [0, 3, 4, 2]);
+    assert_eq!([find("höher", "h"), find("höher", "er"), find("höher", "x")], [Some(0), Some(3), None]);
+    assert!(is_empty("") && !is_empty(" "));
+}
+
+#[test]
+fn slices_end_where_the_text_ends() {
+    let slices = [(0, 2), (1, 3), (2, 99), (-5, 1), (3, 1), (9, 12), (i64::MIN, i64::MAX)];
+    let found = slices.map(|(from, to)| slice("höß…", from, to));
+    assert_eq!(found, ["hö", "öß", "ß…", "h", "", "", "höß…"]);
+}
+
+#[test]
+fn parts_are_split_and_joined() {
+    assert_eq!(split("a,b,,c", ","), ["a", "b", "", "c"]);
+    assert_eq!(split("", ","), [""]);
+    assert_eq!(split("äb", ""), ["ä", "b"]);
+    assert_eq!(lines("a\r\nb\n\nc"), ["a", "b", "", "c"]);
+    assert_eq!(join(&["a", "b", ""].map(Text::from), ", ").as_deref(), Ok("a, b, "));
+    assert_eq!(join(&[], ", ").as_deref(), Ok(""));
+}
+
+#[test]
+fn cases_and_white_space_are_those_of_unicode() {
+    assert_eq!(
+        (upper("straße"), lower("ΌΣΟΣ"), trim("\u{2003} a b\n")),
+        ("STRASSE".into(), "όσος".into(), "a b".into())
+    );
+}
+
+#[test]
+fn parts_are_looked_for() {
+    assert!(contains("weir", "ei") && starts_with("weir", "we") && ends_with("weir", "ir") && contains("weir", ""));
+    assert!(!contains("weir", "x") && !starts_with("weir", "ir") && !ends_with("weir", "we"));
+    assert_eq!(replace("aXbX", "X", "--").as_deref(), Ok("a--b--"));
+    assert_eq!(replace("ab", "", "-").as_deref(), Ok("-a-b-"));
+}
+
+#[test]
+fn texts_do_not_grow_beyond_their_limit() {
+    assert_eq!(repeat("ab", 3).as_deref(), Ok("ababab"));
+    assert_eq!([repeat("ab", 0), repeat("ab", -1), repeat("", i64::MAX)], [const { Ok(String::new()) }; 3]);
+    assert_eq!(repeat("x", TEXT_BYTES_MAX as i64).map(|text| text.len()), Ok(TEXT_BYTES_MAX));
+    assert_eq!([repeat("x", TEXT_BYTES_MAX as i64 + 1), repeat("ab", i64::MAX)], [Err(TooLong), Err(TooLong)]);
+    let long = "x".repeat(10_000);
+    assert_eq!(replace(&long, "x", &long), Err(TooLong));
+    assert_eq!(join(&vec![Text::from(long.as_str()); 10_000], ""), Err(TooLong));
+}
+
+#[test]
+fn numbers_are_read_whole_or_not_at_all() {
+    assert_eq!(
+        ["0", "-12", "+7", "9223372036854775807"].map(|text| parse_int(text).ok()),
+        [0, -12, 7, i64::MAX].map(Some)
+    );
+    for text in ["", " 1", "1.0", "0x10", "1_000", "9223372036854775808", "٣"] {
+        assert!(parse_int(text).is_err(), "{text:?}");
+    }
+    assert_eq!(["1", "-0.5", "1e3"].map(|text| parse_float(text).ok()), [1.0, -0.5, 1000.0].map(Some));
+    for text in ["", "1,5", "inf", "NaN", "1e999", " 1"] {
+        assert!(parse_float(text).is_err(), "{text:?}");
+    }
+    assert_eq!(parse_int("twelve").unwrap_err().to_string(), "\"twelve\" is not a whole number of 64 bits");
+}
+
+#[test]
+fn texts_become_bytes_and_bytes_texts() {
+    assert_eq!(from_bytes(&to_bytes("höß…")).as_deref(), Ok("höß…"));
+    let message = from_bytes(b"a\xff").unwrap_err().to_string();
+    assert_eq!(message, "invalid utf-8 sequence of 1 bytes from index 1");
+}

@@ -1,0 +1,270 @@
+//! Adaptors: the code that carries one call from a frame to a Rust function and back.
+//!
+//! Each follows the protocol of `weir::Call`. Locals are named with the hygiene of this crate, so that none hides a
+//! name of the function's author.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::Type;
+use syn::spanned::Spanned;
+
+use crate::host::{HostFunction, is_result};
+use crate::marks::Flag;
+use crate::parameter::{Parameter, Passing};
+
+/// The `weir::Code` of a function.
+pub(crate) fn code(function: &HostFunction) -> TokenStream {
+    let parts = Parts::of(function);
+    match (function.waits, function.marks.has(Flag::Blocking)) {
+        (true, _) => parts.waiting(),
+        (_, true) => parts.blocking(),
+        _ => parts.immediate(),
+    }
+}
+
+/// The steps of an adaptor, from which its three kinds are put together.
+struct Parts<'f> {
+    function: &'f HostFunction,
+    /// Refuses arguments that are one and the same, where Rust forbids it.
+    distinct: TokenStream,
+    /// Takes by value, and from the environment.
+    takes: TokenStream,
+    /// Borrows what is taken by `&`, out of the local `place_…` of each.
+    holds: TokenStream,
+    /// Borrows what is taken by `&mut`, at the local `home_…` of each, a `&mut Value`.
+    changes: TokenStream,
+    /// Calls the function.
+    invocation: TokenStream,
+    /// Carries back what was made for the call to be changed.
+    finishes: TokenStream,
+    /// Makes the outcome.
+    answer: TokenStream,
+}
+
+impl<'f> Parts<'f> {
+    fn of(function: &'f HostFunction) -> Self {
+        Parts {
+            function,
+            distinct: distinct(function),
+            takes: function.parameters.iter().map(take).collect(),
+            holds: passed(function, Passing::Borrow).map(hold).collect(),
+            changes: passed(function, Passing::Change).map(change).collect(),
+            invocation: invocation(function),
+            finishes: passed(function, Passing::Change).map(finish).collect(),
+            answer: outcome(&function.returns),
+        }
+    }
+
+    /// From the borrows to the outcome.
+    fn body(&self) -> TokenStream {
+        let Parts { holds, changes, invocation, finishes, answer, .. } = self;
+        let state = state(self.function);
+        let waits = if self.function.waits { quote!(.await) } else { TokenStream::new() };
+        quote_spanned! { Span::mixed_site()=>
+            #holds #changes #state
+            let returned = #invocation #waits;
+            #finishes
+            ::core::result::Result::Ok(#answer)
+        }
+    }
+
+    fn immediate(&self) -> TokenStream {
+        let Parts { distinct, takes, .. } = self;
+        let lock = lock(self.function, "write", "read");
+        let places: TokenStream = passed(self.function, Passing::Borrow).map(place).collect();
+        let body = self.body();
+        let (indices, homes) = homes(self.function);
+        let inner = match (indices.as_slice(), homes.as_slice()) {
+            ([], _) => quote!(#places #body),
+            ([index], [home]) => quote_spanned! { Span::mixed_site()=>
+                ::weir::macros::with_home(call, #index, |call, #home| { #places #body })
+            },
+            _ => quote_spanned! { Span::mixed_site()=>
+                ::weir::macros::with_homes(call, [#(#indices),*], |call, [#(#homes),*]| { #places #body })
+            },
+        };
+        quote_spanned! { Span::mixed_site()=>
+            ::weir::macros::immediate(|call| { #distinct #takes #lock #inner })
+        }
+    }
+
+    fn waiting(&self) -> TokenStream {
+        let (prepare, body, settled) = (self.prepare(), self.body(), self.settled());
+        let opened: TokenStream = passed(self.function, Passing::Change).map(open).collect();
+        quote_spanned! { Span::mixed_site()=>
+            ::weir::macros::waiting(|call| {
+                #prepare
+                let pending: ::weir::macros::Pending = ::std::boxed::Box::pin(async move {
+                    let outcome = ::weir::macros::caught_later(async { #opened #body }).await;
+                    #settled
+                });
+                ::core::result::Result::Ok(pending)
+            })
+        }
+    }
+
+    fn blocking(&self) -> TokenStream {
+        let (prepare, body, settled) = (self.prepare(), self.body(), self.settled());
+        let opened: TokenStream = passed(self.function, Passing::Change).map(open).collect();
+        quote_spanned! { Span::mixed_site()=>
+            ::weir::macros::blocking(|call| {
+                #prepare
+                let job: ::weir::macros::Job = ::std::boxed::Box::new(move || {
+                    let outcome = ::weir::macros::caught(|| { #opened #body });
+                    #settled
+                });
+                ::core::result::Result::Ok(job)
+            })
+        }
+    }
+
+    /// Takes all that the call will need; what may fail comes first, so that nothing is taken out of its slot in vain.
+    fn prepare(&self) -> TokenStream {
+        let Parts { distinct, takes, .. } = self;
+        let lock = lock(self.function, "write_owned", "read_owned");
+        let loans = self.function.parameters.iter().map(loan);
+        quote!(#distinct #takes #lock #(#loans)*)
+    }
+
+    fn settled(&self) -> TokenStream {
+        let loans = self.function.parameters.iter().filter_map(|parameter| match parameter.passing {
+            Passing::Borrow => Some(parameter.local("place")),
+            Passing::Change => Some(parameter.local("home")),
+            _ => None,
+        });
+        quote_spanned! { Span::mixed_site()=>
+            ::weir::macros::Settled {
+                outcome,
+                restored: ::weir::macros::restored([#(#loans),*]),
+            }
+        }
+    }
+}
+
+fn passed(function: &HostFunction, passing: Passing) -> impl Iterator<Item = &Parameter> {
+    function.parameters.iter().filter(move |parameter| parameter.passing == passing)
+}
+
+fn take(parameter: &Parameter) -> TokenStream {
+    let Parameter { name, ty, index, .. } = parameter;
+    let value = parameter.local("value");
+    match parameter.passing {
+        Passing::Value => quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
+            let #value = call.take::<#ty>(#index, #name)?;
+        ),
+        Passing::Environment => quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
+            let #value = ::weir::macros::environment::<#ty>(call)?;
+        ),
+        _ => TokenStream::new(),
+    }
+}
+
+fn place(parameter: &Parameter) -> TokenStream {
+    let (place, index) = (parameter.local("place"), parameter.index);
+    quote_spanned!(Span::mixed_site()=> let #place = call.place(#index);)
+}
+
+fn homes(function: &HostFunction) -> (Vec<usize>, Vec<Ident>) {
+    passed(function, Passing::Change).map(|parameter| (parameter.index, parameter.local("home"))).unzip()
+}
+
+fn loan(parameter: &Parameter) -> TokenStream {
+    let index = parameter.index;
+    let (place, home) = (parameter.local("place"), parameter.local("home"));
+    match parameter.passing {
+        Passing::Borrow => quote_spanned!(Span::mixed_site()=> let #place = call.lend(#index);),
+        Passing::Change => quote_spanned!(Span::mixed_site()=> let mut #home = call.lend_mut(#index);),
+        _ => TokenStream::new(),
+    }
+}
+
+/// The value within a loan, to be changed.
+fn open(parameter: &Parameter) -> TokenStream {
+    let home = parameter.local("home");
+    quote_spanned!(Span::mixed_site()=> let #home = #home.value_mut()?;)
+}
+
+fn hold(parameter: &Parameter) -> TokenStream {
+    let Parameter { name, ty, .. } = parameter;
+    let (value, place) = (parameter.local("value"), parameter.local("place"));
+    quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
+        let #value = ::weir::macros::hold::<#ty>(&#place, #name)?;
+    )
+}
+
+fn change(parameter: &Parameter) -> TokenStream {
+    let Parameter { name, ty, .. } = parameter;
+    let (value, home) = (parameter.local("value"), parameter.local("home"));
+    quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
+        let mut #value = ::weir::macros::change::<#ty>(#home, #name)?;
+    )
+}
+
+fn finish(parameter: &Parameter) -> TokenStream {
+    let value = parameter.local("value");
+    quote_spanned!(Span::mixed_site()=> #value.finish()?;)
+}
+
+/// Where two arguments are references and one is changed, Rust promises the function that they differ.
+fn distinct(function: &HostFunction) -> TokenStream {
+    let named = |parameter: &Parameter| {
+        let Parameter { name, index, .. } = parameter;
+        quote!((#index, #name))
+    };
+    let changed: Vec<_> = passed(function, Passing::Change).map(named).collect();
+    let read: Vec<_> = passed(function, Passing::Borrow).map(named).collect();
+    if changed.is_empty() || changed.len() + read.len() < 2 {
+        return TokenStream::new();
+    }
+    quote_spanned!(Span::mixed_site()=> ::weir::macros::distinct(call, &[#(#changed),*], &[#(#read),*])?;)
+}
+
+/// Locks the state of the call site.
+fn lock(function: &HostFunction, write: &str, read: &str) -> TokenStream {
+    let Some(changes) = function.receiver else { return TokenStream::new() };
+    let lock = Ident::new(if changes { write } else { read }, Span::mixed_site());
+    quote_spanned!(Span::mixed_site()=> let mut state = call.site_state()?.#lock();)
+}
+
+/// Borrows `self`.
+fn state(function: &HostFunction) -> TokenStream {
+    match function.receiver {
+        None => TokenStream::new(),
+        Some(true) => quote_spanned! { Span::mixed_site()=>
+            let this = ::weir::macros::state_mut::<Self>(&mut state)?;
+        },
+        Some(false) => quote_spanned! { Span::mixed_site()=>
+            let this = ::weir::macros::state_ref::<Self>(&state)?;
+        },
+    }
+}
+
+pub(crate) fn invocation(function: &HostFunction) -> TokenStream {
+    let path = function.path();
+    let this = function.receiver.map(|_| quote_spanned!(Span::mixed_site()=> this,));
+    let arguments = function.parameters.iter().map(|parameter| {
+        let value = parameter.local("value");
+        match parameter.passing {
+            Passing::Value => quote!(#value),
+            Passing::Borrow | Passing::Environment => quote!(&*#value),
+            Passing::Change => quote!(&mut *#value),
+        }
+    });
+    quote!(#path(#this #(#arguments),*))
+}
+
+/// The outcome of a function that returns this type and returned the local `returned`.
+pub(crate) fn outcome(returns: &Type) -> TokenStream {
+    let span = returns.span().resolved_at(Span::mixed_site());
+    if !is_result(returns) {
+        return quote_spanned!(span=> ::weir::macros::answer(returned));
+    }
+    quote_spanned! { Span::mixed_site()=>
+        match ::weir::macros::Fallible::result(returned) {
+            ::core::result::Result::Ok(value) => ::weir::macros::answer(value),
+            ::core::result::Result::Err(error) => {
+                (&&&::weir::macros::Tag::<<#returns as ::weir::macros::Fallible>::Err>::new()).failure(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! `#[derive(weir::Type)]`: from a Rust type to its `weir::HostType`.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Attribute, Data, DeriveInput, Error, Fields, Ident, LitStr, Result};
+
+use crate::docs;
+
+mod enumeration;
+mod opaque;
+mod record;
+
+/// What the attribute `#[weir(…)]` says.
+#[derive(Default)]
+pub(crate) struct Options {
+    name: Option<LitStr>,
+    opaque: Option<Span>,
+    unique: Option<Span>,
+}
+
+/// A type that is carried over, by its Rust name, its name in Weir and its documentation.
+pub(crate) struct Carried<'a> {
+    ident: &'a Ident,
+    name: String,
+    doc: String,
+}
+
+/// The expansion.
+pub(crate) fn expand(input: TokenStream) -> TokenStream {
+    syn::parse2::<DeriveInput>(input).and_then(|input| implementation(&input)).unwrap_or_else(Error::into_compile_error)
+}
+
+fn implementation(input: &DeriveInput) -> Result<TokenStream> {
+    if !input.generics.params.is_empty() {
+        let why = "a type of Weir has no generic parameters of its own: give each instance a name by a newtype";
+        return Err(Error::new_spanned(&input.generics.params, why));
+    }
+    let options = Options::parse(&input.attrs)?;
+    let carried = Carried {
+        ident: &input.ident,
+        name: options.name.as_ref().map_or_else(|| input.ident.to_string(), LitStr::value),
+        doc: docs::text(&input.attrs),
+    };
+    if options.opaque.is_some() {
+        return Ok(opaque::expand(&carried, options.unique.is_some()));
+    }
+    if let Some(span) = options.unique {
+        return Err(Error::new(span, "only an opaque type can be `unique`: `#[weir(opaque, unique)]`"));
+    }
+    match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(fields) => Ok(record::record(&carried, fields)),
+            _ if options.name.is_some() => Err(Error::new(
+                options.name.span(),
+                "a tuple struct is what it holds, and has no name of its own in Weir",
+            )),
+            Fields::Unnamed(fields) => Ok(record::tuple(&carried, fields)),
+            Fields::Unit => Ok(record::unit(&carried)),
+        },
+        Data::Enum(data) => enumeration::expand(&carried, data),
+        Data::Union(data) => Err(Error::new_spanned(data.union_token, "a union cannot be looked into: make it opaque")),
+    }
+}
+
+impl Options {
+    fn parse(attributes: &[Attribute]) -> Result<Self> {
+        let mut options = Options::default();
+        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("weir")) {
+            attribute.parse_nested_meta(|meta| {
+                let span = meta.path.span();
+                if meta.path.is_ident("opaque") {
+                    options.opaque = Some(span);
+                } else if meta.path.is_ident("unique") {
+                    options.unique = Some(span);
+                } else if meta.path.is_ident("name") {
+                    options.name = Some(whole_name(meta.value()?.parse()?)?);
+                } else {
+                    return Err(meta.error("the options of a type are `opaque`, `unique` and `name = \"module.Name\"`"));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(options)
+    }
+}
+
+fn whole_name(name: LitStr) -> Result<LitStr> {
+    match name.value().split('.').all(|part| syn::parse_str::<Ident>(part).is_ok()) {
+        true => Ok(name),
+        false => Err(Error::new_spanned(name, "a type's name is `Name` or `module.Name`")),
+    }
+}
+
+impl Carried<'_> {
+    /// The implementation for a named type, with its parts defined by `shape` and their types by `parts`.
+    fn named(&self, shape: &TokenStream, parts: &[&syn::Type], conversions: &TokenStream) -> TokenStream {
+        let Carried { ident, name, doc } = self;
+        let parts = parts.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as ::weir::HostType>::define(definitions);));
+        quote! {
+            #[automatically_derived]
+            impl ::weir::HostType for #ident {
+                fn ty() -> ::weir::Type {
+                    ::weir::Type::named(#name)
+                }
+
+                fn define(definitions: &mut ::std::vec::Vec<::weir::TypeDefinition>) {
+                    ::weir::macros::define::<Self>(definitions, #doc, || #shape, |definitions| { #(#parts)* });
+                }
+
+                #conversions
+            }
+        }
+    }
+}

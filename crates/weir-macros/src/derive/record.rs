@@ -1,0 +1,136 @@
+//! Structs: with named fields a record, without names what they hold.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{FieldsNamed, FieldsUnnamed, Type};
+
+use super::Carried;
+
+/// `struct Post { id: i64, title: String }` is a record.
+pub(super) fn record(carried: &Carried<'_>, fields: &FieldsNamed) -> TokenStream {
+    let idents: Vec<_> = fields.named.iter().filter_map(|field| field.ident.as_ref()).collect();
+    let names: Vec<_> = idents.iter().map(|ident| ident.to_string().trim_start_matches("r#").to_owned()).collect();
+    let types: Vec<&Type> = fields.named.iter().map(|field| &field.ty).collect();
+    let described =
+        types.iter().zip(&names).map(|(ty, name)| quote_spanned!(ty.span()=> ::weir::macros::field::<#ty>(#name)));
+    let read = idents
+        .iter()
+        .zip(&types)
+        .zip(&names)
+        .map(|((ident, ty), name)| quote_spanned!(ty.span()=> #ident: parts.field::<#ty>(#name)?));
+    let written = idents
+        .iter()
+        .zip(&types)
+        .map(|(ident, ty)| quote_spanned!(ty.span()=> <#ty as ::weir::HostType>::into_value(self.#ident)?));
+    let shape = quote!(::weir::TypeShape::Record(::std::vec![#(#described),*]));
+    let conversions = quote! {
+        fn from_value(value: ::weir::Value) -> ::core::result::Result<Self, ::weir::Failure> {
+            let ::weir::Value::Record(parts) = value else {
+                return ::core::result::Result::Err(::weir::macros::mismatched::<Self>(&value));
+            };
+            let mut parts = ::weir::macros::Parts::new(parts);
+            ::core::result::Result::Ok(Self { #(#read),* })
+        }
+
+        fn into_value(self) -> ::core::result::Result<::weir::Value, ::weir::Failure> {
+            ::core::result::Result::Ok(::weir::Value::Record(::std::sync::Arc::new([
+                #(#written),*
+            ])))
+        }
+    };
+    carried.named(&shape, &types, &conversions)
+}
+
+/// `struct PostId(i64)` is an `Int`, `struct Point(f64, f64)` is a tuple.
+pub(super) fn tuple(carried: &Carried<'_>, fields: &FieldsUnnamed) -> TokenStream {
+    let types: Vec<&Type> = fields.unnamed.iter().map(|field| &field.ty).collect();
+    match types.as_slice() {
+        [] => unit(carried),
+        [inner] => newtype(carried, inner),
+        types => several(carried, types),
+    }
+}
+
+fn newtype(carried: &Carried<'_>, inner: &Type) -> TokenStream {
+    let ident = carried.ident;
+    quote_spanned! { inner.span()=>
+        #[automatically_derived]
+        impl ::weir::HostType for #ident {
+            fn ty() -> ::weir::Type {
+                <#inner as ::weir::HostType>::ty()
+            }
+
+            fn define(definitions: &mut ::std::vec::Vec<::weir::TypeDefinition>) {
+                <#inner as ::weir::HostType>::define(definitions);
+            }
+
+            fn from_value(value: ::weir::Value) -> ::core::result::Result<Self, ::weir::Failure> {
+                <#inner as ::weir::HostType>::from_value(value).map(Self)
+            }
+
+            fn into_value(self) -> ::core::result::Result<::weir::Value, ::weir::Failure> {
+                <#inner as ::weir::HostType>::into_value(self.0)
+            }
+
+            #[inline]
+            fn copied(value: &::weir::Value) -> ::core::option::Option<Self> {
+                <#inner as ::weir::HostType>::copied(value).map(Self)
+            }
+        }
+    }
+}
+
+fn several(carried: &Carried<'_>, types: &[&Type]) -> TokenStream {
+    let ident = carried.ident;
+    let described = types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as ::weir::HostType>::ty()));
+    let parts = types.iter().map(|ty| quote_spanned!(ty.span()=> parts.next::<#ty>()?));
+    let indices = (0..types.len()).map(syn::Index::from);
+    quote! {
+        #[automatically_derived]
+        impl ::weir::HostType for #ident {
+            fn ty() -> ::weir::Type {
+                ::weir::Type::tuple(::std::vec![#(#described),*])
+            }
+
+            fn define(definitions: &mut ::std::vec::Vec<::weir::TypeDefinition>) {
+                #(<#types as ::weir::HostType>::define(definitions);)*
+            }
+
+            fn from_value(value: ::weir::Value) -> ::core::result::Result<Self, ::weir::Failure> {
+                let ::weir::Value::Record(parts) = value else {
+                    return ::core::result::Result::Err(::weir::macros::mismatched::<Self>(&value));
+                };
+                let mut parts = ::weir::macros::Parts::new(parts);
+                ::core::result::Result::Ok(Self(#(#parts),*))
+            }
+
+            fn into_value(self) -> ::core::result::Result<::weir::Value, ::weir::Failure> {
+                ::core::result::Result::Ok(::weir::Value::Record(::std::sync::Arc::new([
+                    #(::weir::HostType::into_value(self.#indices)?),*
+                ])))
+            }
+        }
+    }
+}
+
+/// `struct Nothing;` is `()`.
+pub(super) fn unit(carried: &Carried<'_>) -> TokenStream {
+    let ident = carried.ident;
+    quote! {
+        #[automatically_derived]
+        impl ::weir::HostType for #ident {
+            fn ty() -> ::weir::Type {
+                ::weir::Type::Unit
+            }
+
+            fn from_value(value: ::weir::Value) -> ::core::result::Result<Self, ::weir::Failure> {
+                <() as ::weir::HostType>::from_value(value).map(|()| Self {})
+            }
+
+            fn into_value(self) -> ::core::result::Result<::weir::Value, ::weir::Failure> {
+                ::core::result::Result::Ok(::weir::Value::Unit)
+            }
+        }
+    }
+}

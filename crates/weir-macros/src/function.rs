@@ -1,0 +1,130 @@
+//! `#[weir::function]`: from a Rust function to the hidden sibling that makes its `weir::Function`.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Attribute, Error, ImplItem, Item, ItemFn, ItemImpl, Result, Type};
+
+use crate::adaptor;
+use crate::host::{HostFunction, is_result, refuse_generics, sibling_of};
+use crate::marks::Marks;
+use crate::parameter::Parameter;
+
+/// The expansion of the attribute. What is wrong becomes an error beside the item, which stays callable.
+pub(crate) fn expand(marks: TokenStream, item: TokenStream) -> TokenStream {
+    let mut parsed =
+        match syn::parse2::<Item>(item.clone()).or_else(|_| syn::parse2::<ItemFn>(item.clone()).map(Item::Fn)) {
+            Ok(parsed) => parsed,
+            Err(error) => return with_error(item, error),
+        };
+    let siblings = match (Marks::parse(marks), &mut parsed) {
+        (Err(error), _) => Err(error),
+        (Ok(marks), Item::Fn(function)) => free_function(&marks, function),
+        (Ok(marks), Item::Impl(block)) => implementation(&marks, block),
+        (Ok(_), other) => Err(Error::new_spanned(other, "`#[weir::function]` is for functions and `impl` blocks")),
+    };
+    match siblings {
+        Ok(siblings) => quote!(#parsed #siblings),
+        Err(error) => with_error(parsed.into_token_stream(), error),
+    }
+}
+
+fn with_error(item: TokenStream, error: Error) -> TokenStream {
+    let error = error.into_compile_error();
+    quote!(#item #error)
+}
+
+fn free_function(marks: &Marks, function: &mut ItemFn) -> Result<TokenStream> {
+    let ItemFn { attrs, vis, sig, .. } = function;
+    let associated = sig.receiver().is_some();
+    HostFunction::read(marks.clone(), attrs, vis, sig, associated).map(|function| sibling(&function))
+}
+
+fn implementation(marks: &Marks, block: &mut ItemImpl) -> Result<TokenStream> {
+    if let Some((_, path, _)) = &block.trait_ {
+        return Err(Error::new(
+            path.span(),
+            "the functions of a trait are called through it: mark an `impl` of the type",
+        ));
+    }
+    refuse_generics(&block.generics)?;
+    let mut errors: Option<Error> = None;
+    let mut siblings = TokenStream::new();
+    for item in &mut block.items {
+        let ImplItem::Fn(method) = item else { continue };
+        let read = own_marks(&mut method.attrs)
+            .and_then(|own| HostFunction::read(marks.with(own), &method.attrs, &method.vis, &mut method.sig, true));
+        match read {
+            Ok(function) => siblings.extend(sibling(&function)),
+            Err(error) => match &mut errors {
+                Some(errors) => errors.combine(error),
+                None => errors = Some(error),
+            },
+        }
+    }
+    if let Some(errors) = errors {
+        return Err(errors);
+    }
+    let owner = &block.self_ty;
+    Ok(quote!(impl #owner { #siblings }))
+}
+
+/// The marks of one function of a block, which its own `#[weir::function(…)]` gives.
+fn own_marks(attributes: &mut Vec<Attribute>) -> Result<Marks> {
+    let is_mark = |attribute: &Attribute| attribute.path().segments.last().is_some_and(|last| last.ident == "function");
+    let Some(position) = attributes.iter().position(is_mark) else { return Ok(Marks::default()) };
+    match attributes.remove(position).meta {
+        syn::Meta::List(list) => Marks::parse(list.tokens),
+        _ => Ok(Marks::default()),
+    }
+}
+
+/// The function that makes the `weir::Function`.
+fn sibling(function: &HostFunction) -> TokenStream {
+    let HostFunction { name, doc, visibility, .. } = function;
+    let sibling = sibling_of(&function.ident);
+    let effects = function.marks.effects(function.waits, function.changes());
+    let parameters = function.parameters.iter().map(Parameter::described);
+    let (result, state) = (described_result(&function.returns), described_state(function));
+    let code = adaptor::code(function);
+    quote! {
+        #[doc(hidden)]
+        #[allow(dead_code, unreachable_pub, unused_mut, unused_variables, clippy::all)]
+        #visibility fn #sibling() -> ::weir::Function {
+            #[allow(unused_imports)]
+            use ::weir::macros::{FailsDisplayed as _, FailsTyped as _, FailsWithError as _};
+            ::weir::macros::Described::new(#name, #doc, #effects) #(#parameters)* #result #state .runs(#code)
+        }
+    }
+}
+
+fn described_state(function: &HostFunction) -> TokenStream {
+    let Some(changes) = function.receiver else { return TokenStream::new() };
+    let mode = Ident::new(if changes { "Write" } else { "Read" }, Span::mixed_site());
+    let make = match &function.marks.new {
+        Some(path) => quote_spanned!(path.span()=> #path()),
+        None => quote_spanned!(function.ident.span()=> <Self as ::core::default::Default>::default()),
+    };
+    quote! {
+        .keeps::<Self>(::weir::Mode::#mode, || {
+            ::weir::macros::make_state::<Self>(#make)
+        })
+    }
+}
+
+/// What calls get, of a function that returns this.
+pub(crate) fn described_result(returns: &Type) -> TokenStream {
+    if !is_result(returns) {
+        return quote_spanned!(returns.span()=> .gives::<#returns>());
+    }
+    quote_spanned! { returns.span()=>
+        .gives::<<#returns as ::weir::macros::Fallible>::Ok>()
+        .fails(
+            (&&&::weir::macros::Tag::<<#returns as ::weir::macros::Fallible>::Err>::new()).failure_type(),
+            |definitions| {
+                (&&&::weir::macros::Tag::<<#returns as ::weir::macros::Fallible>::Err>::new())
+                    .failure_define(definitions)
+            },
+        )
+    }
+}

@@ -1,0 +1,190 @@
+//! Marks: what a signature cannot say, and which marks contradict each other.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::punctuated::Punctuated;
+use syn::{Error, Ident, LitStr, Path, Result, Token};
+
+/// A mark without a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flag {
+    Pure,
+    Reads,
+    Deferrable,
+    Idempotent,
+    Blocking,
+}
+
+const FLAGS: [(&str, Flag); 5] = [
+    ("pure", Flag::Pure),
+    ("reads", Flag::Reads),
+    ("deferrable", Flag::Deferrable),
+    ("idempotent", Flag::Idempotent),
+    ("blocking", Flag::Blocking),
+];
+
+/// Marks that cannot stand together, and why.
+const CONTRADICTIONS: [(Flag, Flag, &str); 3] = [
+    (Flag::Reads, Flag::Pure, "`reads` contradicts `pure`: a pure function does not look at the outside world"),
+    (Flag::Deferrable, Flag::Pure, "`deferrable` contradicts `pure`: there is no effect to put off"),
+    (Flag::Deferrable, Flag::Reads, "`deferrable` contradicts `reads`: there is no effect to put off"),
+];
+
+const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferrable`, `idempotent`, `blocking`, \
+                        `name = \"…\"` and `new = path`";
+
+/// The marks of one function.
+#[derive(Clone, Default)]
+pub(crate) struct Marks {
+    flags: Vec<(Flag, Span)>,
+    fresh: Option<(u64, Span)>,
+    /// Its name in Weir.
+    pub(crate) name: Option<LitStr>,
+    /// What makes its state.
+    pub(crate) new: Option<Path>,
+}
+
+enum Mark {
+    Flag(Flag, Span),
+    Fresh(u64, Span),
+    Name(LitStr),
+    New(Path),
+}
+
+impl Parse for Mark {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let word: Ident = input.parse()?;
+        if let Some((_, flag)) = FLAGS.iter().find(|(name, _)| word == name) {
+            return Ok(Mark::Flag(*flag, word.span()));
+        }
+        if !["fresh", "name", "new"].iter().any(|name| word == name) {
+            return Err(Error::new(word.span(), format!("there is no mark `{word}`; {EXPECTED}")));
+        }
+        input.parse::<Token![=]>()?;
+        if word == "new" {
+            return Ok(Mark::New(input.parse()?));
+        }
+        let text: LitStr = input.parse()?;
+        if word == "name" { name(text) } else { nanoseconds(&text).map(|nanos| Mark::Fresh(nanos, word.span())) }
+    }
+}
+
+fn name(text: LitStr) -> Result<Mark> {
+    match syn::parse_str::<Ident>(&text.value()) {
+        Ok(_) => Ok(Mark::Name(text)),
+        Err(_) => Err(Error::new(text.span(), "a function's name is one word of letters, digits and `_`")),
+    }
+}
+
+/// The nanoseconds of `2m`.
+fn nanoseconds(text: &LitStr) -> Result<u64> {
+    const UNITS: [(&str, u64); 7] = [
+        ("ns", 1),
+        ("us", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("m", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+        ("d", 86_400_000_000_000),
+    ];
+    let written = text.value();
+    let (digits, unit) = written.split_at(written.find(|c: char| !c.is_ascii_digit()).unwrap_or(written.len()));
+    let unit = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, nanos)| nanos);
+    let count = digits.parse::<u64>().ok().filter(|count| *count > 0);
+    let nanos = unit.zip(count).and_then(|(unit, count)| unit.checked_mul(count));
+    nanos.ok_or_else(|| {
+        Error::new(text.span(), "a duration is a number and a unit, such as `500ms`, `30s`, `2m` or `1h`")
+    })
+}
+
+impl Marks {
+    /// The marks between the parentheses of an attribute.
+    pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
+        let mut marks = Marks::default();
+        for mark in Punctuated::<Mark, Token![,]>::parse_terminated.parse2(tokens)? {
+            marks.add(mark)?;
+        }
+        Ok(marks)
+    }
+
+    fn add(&mut self, mark: Mark) -> Result<()> {
+        let (twice, span) = match &mark {
+            Mark::Flag(flag, span) => (self.has(*flag), *span),
+            Mark::Fresh(_, span) => (self.fresh.is_some(), *span),
+            Mark::Name(name) => (self.name.is_some(), name.span()),
+            Mark::New(path) => (self.new.is_some(), syn::spanned::Spanned::span(path)),
+        };
+        if twice {
+            return Err(Error::new(span, "this mark is given twice"));
+        }
+        match mark {
+            Mark::Flag(flag, span) => self.flags.push((flag, span)),
+            Mark::Fresh(nanos, span) => self.fresh = Some((nanos, span)),
+            Mark::Name(name) => self.name = Some(name),
+            Mark::New(path) => self.new = Some(path),
+        }
+        Ok(())
+    }
+
+    /// These marks, with those of one function of the block on top.
+    pub(crate) fn with(&self, own: Marks) -> Marks {
+        let mut marks = self.clone();
+        marks.flags.extend(own.flags);
+        marks.fresh = own.fresh.or(marks.fresh);
+        marks.name = own.name.or(marks.name);
+        marks.new = own.new.or(marks.new);
+        marks
+    }
+
+    /// Whether the flag is given.
+    pub(crate) fn has(&self, flag: Flag) -> bool {
+        self.place(flag).is_some()
+    }
+
+    /// Where the flag is given.
+    pub(crate) fn place(&self, flag: Flag) -> Option<Span> {
+        self.flags.iter().find(|(given, _)| *given == flag).map(|(_, span)| *span)
+    }
+
+    /// Whether the marks can stand together.
+    pub(crate) fn check(&self) -> Result<()> {
+        for (one, other, why) in CONTRADICTIONS {
+            if let (Some(span), true) = (self.place(one), self.has(other)) {
+                return Err(Error::new(span, why));
+            }
+        }
+        match self.fresh {
+            Some((_, span)) if self.has(Flag::Pure) => {
+                Err(Error::new(span, "`fresh` contradicts `pure`: what a pure function gives never goes stale"))
+            }
+            Some((_, span)) if !self.has(Flag::Reads) => {
+                Err(Error::new(span, "`fresh` needs `reads`: only what leaves the world as it was may be reused"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The `weir::Effects`. What leaves everything as it was may be done twice, whether or not it says so.
+    pub(crate) fn effects(&self, waits: bool, changes: bool) -> TokenStream {
+        let (world, leaves) = match (self.has(Flag::Pure), self.has(Flag::Reads)) {
+            (true, _) => (quote!(Pure), true),
+            (_, true) => (quote!(Reads), true),
+            _ => (quote!(Writes), false),
+        };
+        let fresh_ns = self.fresh.map_or(quote!(None), |(nanos, _)| quote!(Some(#nanos)));
+        let deferrable = self.has(Flag::Deferrable);
+        let idempotent = self.has(Flag::Idempotent) || (leaves && !changes);
+        let blocking = self.has(Flag::Blocking);
+        quote! {
+            ::weir::Effects {
+                world: ::weir::World::#world,
+                fresh_ns: ::core::option::Option::#fresh_ns,
+                deferrable: #deferrable,
+                idempotent: #idempotent,
+                blocking: #blocking,
+                waits: #waits,
+            }
+        }
+    }
+}

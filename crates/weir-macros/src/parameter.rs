@@ -1,0 +1,132 @@
+//! Parameters: how each is passed, and what fills it.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{Attribute, Error, Expr, ExprLit, Lit, Pat, PatType, Result, Type};
+
+/// How a parameter gets its value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Passing {
+    /// By value.
+    Value,
+    /// By `&`.
+    Borrow,
+    /// By `&mut`.
+    Change,
+    /// By `&`, from what the embedder gave.
+    Environment,
+}
+
+/// One parameter of a Rust function.
+pub(crate) struct Parameter {
+    /// Its name in Weir.
+    pub(crate) name: String,
+    /// Its type, without the `&`.
+    pub(crate) ty: Type,
+    /// How it is passed.
+    pub(crate) passing: Passing,
+    /// What it is where a call leaves it out.
+    pub(crate) default: Option<Expr>,
+    /// Its index among the arguments of a call; the environment's are not among them.
+    pub(crate) index: usize,
+}
+
+impl Parameter {
+    /// Reads a parameter, and takes the attributes off it that rustc would not know.
+    pub(crate) fn parse(typed: &mut PatType, index: usize) -> Result<Self> {
+        let name = name(&typed.pat)?;
+        let attributes = own_attributes(&mut typed.attrs);
+        let mut passing = passing(&typed.ty)?;
+        let mut default = None;
+        for attribute in &attributes {
+            if attribute.path().is_ident("default") {
+                default = Some(attribute.parse_args::<Expr>()?);
+            } else if passing.0 == Passing::Borrow {
+                passing.0 = Passing::Environment;
+            } else {
+                return Err(Error::new_spanned(attribute, "what the environment gives is taken by `&`"));
+            }
+        }
+        if let (Some(default), Passing::Change | Passing::Environment) = (&default, passing.0) {
+            return Err(Error::new_spanned(default, "only what is taken by value or by `&` can have a default"));
+        }
+        Ok(Parameter { name, ty: passing.1, passing: passing.0, default, index })
+    }
+
+    /// The name of the local `kind` of this parameter in the adaptor.
+    pub(crate) fn local(&self, kind: &str) -> Ident {
+        format_ident!("{kind}_{}", self.name, span = proc_macro2::Span::mixed_site())
+    }
+
+    /// The step of `weir::macros::Described` for this parameter.
+    pub(crate) fn described(&self) -> TokenStream {
+        let (name, ty) = (&self.name, &self.ty);
+        let default = self.default_value();
+        match self.passing {
+            Passing::Value => quote_spanned!(ty.span()=> .takes::<#ty>(#name, #default)),
+            Passing::Borrow => quote_spanned!(ty.span()=> .borrows::<#ty>(#name, #default)),
+            Passing::Change => quote_spanned!(ty.span()=> .changes::<#ty>(#name)),
+            Passing::Environment => TokenStream::new(),
+        }
+    }
+
+    /// A text may be written as a literal whichever type holds it.
+    fn default_value(&self) -> TokenStream {
+        match &self.default {
+            None => quote!(::core::option::Option::None),
+            Some(text @ Expr::Lit(ExprLit { lit: Lit::Str(_), .. })) => {
+                quote_spanned!(text.span()=> ::core::option::Option::Some(::core::convert::Into::into(#text)))
+            }
+            Some(value) => quote_spanned!(value.span()=> ::core::option::Option::Some(#value)),
+        }
+    }
+}
+
+fn name(pattern: &Pat) -> Result<String> {
+    match pattern {
+        Pat::Ident(ident) if ident.subpat.is_none() => {
+            let name = ident.ident.to_string();
+            Ok(name.trim_start_matches("r#").trim_start_matches('_').to_owned())
+        }
+        other => {
+            Err(Error::new_spanned(other, "a parameter of a host function needs a name, by which calls may give it"))
+        }
+    }
+}
+
+fn own_attributes(attributes: &mut Vec<Attribute>) -> Vec<Attribute> {
+    let own = |attribute: &Attribute| ["default", "environment"].iter().any(|name| attribute.path().is_ident(name));
+    let (own, others) = std::mem::take(attributes).into_iter().partition(own);
+    *attributes = others;
+    own
+}
+
+fn passing(ty: &Type) -> Result<(Passing, Type)> {
+    match ty {
+        Type::Reference(reference) => {
+            if let Some(lifetime) = &reference.lifetime {
+                return Err(Error::new(
+                    lifetime.span(),
+                    "an argument is lent for the call and no longer: leave this out",
+                ));
+            }
+            supported(&reference.elem)?;
+            let passing = if reference.mutability.is_some() { Passing::Change } else { Passing::Borrow };
+            Ok((passing, (*reference.elem).clone()))
+        }
+        other => supported(other).map(|()| (Passing::Value, other.clone())),
+    }
+}
+
+/// Refuses what no trait could say as well.
+pub(crate) fn supported(ty: &Type) -> Result<()> {
+    let why = match ty {
+        Type::ImplTrait(_) => "a host function names its types: `impl Trait` does not say which value Weir passes",
+        Type::Reference(_) => "a reference to a reference cannot be passed",
+        Type::TraitObject(_) => "a host function names its types: `dyn Trait` does not say which value Weir passes",
+        Type::Ptr(_) => "a raw pointer cannot be passed",
+        _ => return Ok(()),
+    };
+    Err(Error::new_spanned(ty, why))
+}

@@ -1,0 +1,375 @@
+//! A frame: one execution of a body.
+//!
+//! It runs its steps in the order of the list. Where nothing waits, that is a straight scan. When a step has to wait it is
+//! *pending*, and the scan goes on with those that do not depend on it; what depends on it is passed over and looked at
+//! again when something has come. So calls that may overlap do, and everything else happens in order.
+//!
+//! An end ([`Ended`]) stops the scan at its own place: what is listed before still runs, and an end of it wins; what is
+//! listed later does not begin, and what of it waits is given up.
+//!
+//! Frames come from a free list of their thread and go back to one, so that a flow costs no allocation.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use weir_host::{Argument, Failure, FailureKind, Value};
+use weir_trace::{Detail, What};
+
+use crate::action::{Ran, Stage};
+use crate::live::Env;
+use crate::lock::Held;
+use crate::step::{Action, Body, NONE, Step};
+
+/// How many frames a thread keeps for later.
+const FREE_MAX: usize = 256;
+
+/// One execution of a body.
+#[derive(Default)]
+pub(crate) struct Frame {
+    /// The values that live.
+    pub slots: Vec<Value>,
+    /// The arm that each switch has chosen, or [`NONE`].
+    pub choices: Vec<u32>,
+    /// The atomic steps that are held, by the node that began each.
+    pub scopes: Vec<(u32, Scope)>,
+    /// The atomic steps that the frames around this one hold.
+    pub inherited: Vec<Scope>,
+    /// For each lane, how many steps are not yet through; empty unless iterations overlap.
+    pub lanes_left: Vec<u32>,
+    /// Whether it belongs to a body within another.
+    pub nested: bool,
+    /// The step that runs, to be named where it panics.
+    cursor: usize,
+    /// All steps before this one have been seen.
+    low: usize,
+    /// For each step, whether it has begun or was skipped; in use only once something had to wait.
+    seen: Vec<u64>,
+    waits: Vec<Wait>,
+    end: Option<Ended>,
+}
+
+/// The locks of one atomic step.
+pub(crate) type Scope = Arc<Vec<Held>>;
+
+/// A step that waits.
+struct Wait {
+    node: usize,
+    stage: Stage,
+    since_ns: u64,
+}
+
+/// How a flow ended before its body's result.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// The node of the frame's body.
+    pub node: usize,
+    /// The path of the node within bodies below; empty where it is the node itself.
+    pub within: String,
+    /// The answer, or the failure.
+    pub how: Result<Value, Box<Failure>>,
+}
+
+/// What came of a frame.
+pub(crate) enum Finished {
+    /// The body's result.
+    Value(Value),
+    /// The end of the flow.
+    Ended(Ended),
+}
+
+/// Where one iteration of an overlapped `map` stands among the others.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// For each lane, the iteration whose turn it is.
+    pub turns: &'a [u64],
+    /// This iteration.
+    pub iteration: u64,
+}
+
+thread_local! {
+    #[expect(clippy::vec_box, reason = "frames are handed out boxed, and moving the box is one word")]
+    static FREE: RefCell<Vec<Box<Frame>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Frame {
+    /// A frame of this thread's free list, ready for `body`.
+    pub(crate) fn take(body: &Body, nested: bool) -> Box<Frame> {
+        let mut frame = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
+        frame.nested = nested;
+        frame.slots.resize(body.slots as usize, Value::Absent);
+        frame.choices.resize(body.switches as usize, NONE);
+        frame
+    }
+
+    /// Gives the frame back to this thread's free list. All that it held is released.
+    pub(crate) fn give_back(mut frame: Box<Frame>) {
+        frame.slots.clear();
+        frame.choices.clear();
+        frame.lanes_left.clear();
+        frame.stop();
+        frame.inherited.clear();
+        // A thread that is ending has no list any more.
+        let _ = FREE.try_with(|free| {
+            let mut free = free.borrow_mut();
+            if free.len() < FREE_MAX {
+                free.push(frame);
+            }
+        });
+    }
+
+    /// Makes the frame ready for another run of its body; captured values stay.
+    pub(crate) fn rewind(&mut self) {
+        self.choices.fill(NONE);
+        self.stop();
+    }
+
+    fn stop(&mut self) {
+        self.waits.clear();
+        self.scopes.clear();
+        self.seen.clear();
+        self.end = None;
+        self.low = 0;
+    }
+
+    /// Runs as far as it can.
+    pub(crate) fn advance(
+        &mut self,
+        body: &Body,
+        env: Env<'_>,
+        place: Option<Place<'_>>,
+        context: &mut Context<'_>,
+    ) -> Poll<Finished> {
+        loop {
+            let scanned = catch_unwind(AssertUnwindSafe(|| self.scan(body, env, place, context)));
+            if let Err(panic) = scanned {
+                if self.seen.is_empty() {
+                    self.low = self.cursor;
+                }
+                self.record_end(self.cursor, String::new(), Err(panicked(path_of(body, self.cursor), &*panic)));
+            }
+            if self.waits.is_empty() && self.low >= self.limit(body) {
+                return Poll::Ready(self.finish(body));
+            }
+            if !self.poll_waits(body, env, context) {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn limit(&self, body: &Body) -> usize {
+        self.end.as_ref().map_or(body.steps.len(), |end| end.node)
+    }
+
+    fn finish(&mut self, body: &Body) -> Finished {
+        match self.end.take() {
+            Some(end) => Finished::Ended(end),
+            None => Finished::Value(body.result.map_or(Value::Absent, |result| self.value(body, result))),
+        }
+    }
+
+    /// The value of an argument, moved out where this is its last use.
+    #[inline]
+    pub(crate) fn value(&mut self, body: &Body, argument: Argument) -> Value {
+        match argument {
+            Argument::Slot { index, last: true } => self.slots[index as usize].take(),
+            Argument::Slot { index, last: false } => self.slots[index as usize].clone(),
+            Argument::Constant(index) => body.constants[index as usize].clone(),
+            Argument::Shared(_) => Value::Absent,
+        }
+    }
+
+    fn scan(&mut self, body: &Body, env: Env<'_>, place: Option<Place<'_>>, context: &mut Context<'_>) {
+        if self.seen.is_empty() && place.is_none() {
+            self.scan_straight(body, env, context);
+        }
+        if !self.seen.is_empty() || place.is_some() {
+            self.scan_around(body, env, place, context);
+        }
+    }
+
+    /// Runs step after step, until one has to wait.
+    fn scan_straight(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) {
+        let mut next = self.low;
+        while let Some(step) = body.steps.get(next) {
+            if !self.is_chosen(step) {
+                self.pass_turns(step, env);
+                next = step.skip_to as usize;
+                continue;
+            }
+            self.cursor = next;
+            match self.run(next, step, body, env, context) {
+                Ran::Next => {
+                    self.pass_turns(step, env);
+                    next += 1;
+                }
+                Ran::Waits(stage) => {
+                    self.low = next;
+                    self.seen.resize(body.steps.len().div_ceil(64), 0);
+                    return self.wait(next, stage, body, env);
+                }
+                Ran::Ends(within, how) => {
+                    self.low = next;
+                    return self.record_end(next, within, how);
+                }
+            }
+        }
+        self.low = next;
+    }
+
+    /// Runs every step that depends on nothing that waits.
+    fn scan_around(&mut self, body: &Body, env: Env<'_>, place: Option<Place<'_>>, context: &mut Context<'_>) {
+        self.seen.resize(body.steps.len().div_ceil(64), 0);
+        let mut unfinished = self.waits.iter().fold(0, |bits, wait| bits | body.steps[wait.node].bit);
+        let mut index = self.low;
+        while index < self.limit(body) {
+            let step = &body.steps[index];
+            if !self.is_seen(index) {
+                if step.depends & unfinished != 0 || !has_turn(step, place) {
+                    unfinished |= step.bit;
+                } else if self.is_chosen(step) {
+                    self.cursor = index;
+                    self.see(index);
+                    match self.run(index, step, body, env, context) {
+                        Ran::Next => self.through(step, env),
+                        Ran::Waits(stage) => {
+                            unfinished |= step.bit;
+                            self.wait(index, stage, body, env);
+                        }
+                        Ran::Ends(within, how) => self.record_end(index, within, how),
+                    }
+                } else {
+                    self.see(index);
+                    self.through(step, env);
+                }
+            }
+            index += 1;
+        }
+        while self.low < self.limit(body) && self.is_seen(self.low) {
+            self.low += 1;
+        }
+    }
+
+    #[inline]
+    fn is_chosen(&self, step: &Step) -> bool {
+        step.switch == NONE || self.choices[step.switch as usize] == step.arm
+    }
+
+    fn is_seen(&self, index: usize) -> bool {
+        self.seen[index / 64] & (1 << (index % 64)) != 0
+    }
+
+    fn see(&mut self, index: usize) {
+        if let Some(word) = self.seen.get_mut(index / 64) {
+            *word |= 1 << (index % 64);
+        }
+    }
+
+    fn wait(&mut self, node: usize, stage: Stage, body: &Body, env: Env<'_>) {
+        self.see(node);
+        if env.records_nodes {
+            let name = || Arc::clone(&body.names[node]);
+            env.live.record(Detail::Nodes, || What::NodeWaits { flow: env.key, node: name() });
+        }
+        let since_ns = if env.records_nodes { env.live.machine.now_ns() } else { 0 };
+        self.waits.push(Wait { node, stage, since_ns });
+    }
+
+    /// A step has run or was skipped.
+    fn through(&mut self, step: &Step, env: Env<'_>) {
+        self.pass_turns(step, env);
+        let mut lanes = if self.lanes_left.is_empty() { 0 } else { step.lanes };
+        while lanes != 0 {
+            self.lanes_left[lanes.trailing_zeros() as usize] -= 1;
+            lanes &= lanes - 1;
+        }
+    }
+
+    #[inline]
+    fn pass_turns(&self, step: &Step, env: Env<'_>) {
+        if !step.turns.is_empty() && !self.nested {
+            step.turns.iter().for_each(|turn| env.live.resources.turns[*turn].pass(env.key.sequence));
+        }
+    }
+
+    /// Polls every step that waits, and tells whether one does not any more.
+    fn poll_waits(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> bool {
+        let mut progressed = false;
+        let mut index = 0;
+        while index < self.waits.len() {
+            let node = self.waits[index].node;
+            let stage = std::mem::replace(&mut self.waits[index].stage, Stage::Polled);
+            let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, stage, body, env, context)));
+            let ran =
+                polled.unwrap_or_else(|panic| Ran::Ends(String::new(), Err(panicked(path_of(body, node), &*panic))));
+            if let Ran::Waits(stage) = ran {
+                self.waits[index].stage = stage;
+                index += 1;
+                continue;
+            }
+            progressed = true;
+            let wait = self.waits.remove(index);
+            record_ran(body, env, node, wait.since_ns);
+            match ran {
+                Ran::Ends(within, how) => {
+                    self.record_end(node, within, how);
+                    return true;
+                }
+                _ => self.through(&body.steps[node], env),
+            }
+        }
+        progressed
+    }
+
+    /// Keeps the end that is listed first, and gives up what is listed after it.
+    fn record_end(&mut self, node: usize, within: String, how: Result<Value, Box<Failure>>) {
+        if self.end.as_ref().is_none_or(|end| node < end.node) {
+            self.end = Some(Ended { node, within, how });
+            self.waits.retain(|wait| wait.node < node);
+        }
+    }
+}
+
+impl Drop for Frame {
+    fn drop(&mut self) {
+        // Pending calls go before the locks that they work under.
+        self.waits.clear();
+    }
+}
+
+fn has_turn(step: &Step, place: Option<Place<'_>>) -> bool {
+    let Some(place) = place else { return true };
+    let mut gates = step.gates;
+    while gates != 0 {
+        if place.turns[gates.trailing_zeros() as usize] < place.iteration {
+            return false;
+        }
+        gates &= gates - 1;
+    }
+    true
+}
+
+/// Records that a node has run, where every node is recorded.
+pub(crate) fn record_ran(body: &Body, env: Env<'_>, node: usize, since_ns: u64) {
+    if env.records_nodes {
+        let took_ns = env.live.machine.now_ns().saturating_sub(since_ns);
+        let name = || Arc::clone(&body.names[node]);
+        env.live.record(Detail::Nodes, || What::NodeRan { flow: env.key, node: name(), took_ns });
+    }
+}
+
+/// The failure of a host function that panicked.
+pub(crate) fn panicked(path: &str, panic: &(dyn Any + Send)) -> Box<Failure> {
+    let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Box::new(Failure::new(FailureKind::Panic, format!("`{path}` panicked: {}", said.unwrap_or("no message"))))
+}
+
+/// The function that a step calls, or its node's name.
+fn path_of(body: &Body, node: usize) -> &str {
+    match body.steps.get(node).map(|step| &step.action) {
+        Some(Action::Call(call)) => &call.path,
+        _ => body.names.get(node).map_or("", |name| name),
+    }
+}

@@ -1,0 +1,74 @@
+//! A running program: what all its flows share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use weir_host::Environment;
+use weir_trace::{Detail, FlowKey, Recorder, What};
+
+use crate::machine::Machine;
+use crate::prepare::PreparedFlow;
+use crate::resources::Resources;
+
+/// Where functions run that hold their thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocking {
+    /// On the flow's own thread, which nobody else waits for.
+    InPlace,
+    /// On a thread of the blocking pool.
+    Elsewhere,
+}
+
+/// One entry point of a running program.
+pub(crate) struct LiveEntry {
+    /// Its flows, one for each route.
+    pub flows: Vec<(PreparedFlow, AtomicU64)>,
+}
+
+/// A running program.
+pub(crate) struct Live {
+    /// What flows meet in.
+    pub resources: Resources,
+    /// Where flows begin.
+    pub entries: Vec<LiveEntry>,
+    /// What the embedder gave.
+    pub environment: Environment,
+    /// Where functions run that hold their thread.
+    pub blocking: Blocking,
+    /// Where everything that happens is recorded.
+    pub recorder: Recorder,
+    /// The machine below.
+    pub machine: Arc<dyn Machine>,
+}
+
+impl Live {
+    /// The prepared flow of a key.
+    pub(crate) fn flow(&self, key: FlowKey) -> &PreparedFlow {
+        &self.entries[key.entry as usize].flows[key.route as usize].0
+    }
+
+    /// The key of the next flow of a route.
+    pub(crate) fn next_key(&self, entry: u32, route: u32) -> FlowKey {
+        let next = &self.entries[entry as usize].flows[route as usize].1;
+        FlowKey { entry, route, sequence: next.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// Records what happened, where somebody wants it.
+    #[inline]
+    pub(crate) fn record(&self, detail: Detail, what: impl FnOnce() -> What) {
+        if self.recorder.wants(detail) {
+            self.recorder.record(self.machine.now_ns(), what());
+        }
+    }
+}
+
+/// What a frame needs to know of its surroundings while it runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Env<'a> {
+    /// The program.
+    pub live: &'a Live,
+    /// The flow.
+    pub key: FlowKey,
+    /// Whether every node is recorded.
+    pub records_nodes: bool,
+}

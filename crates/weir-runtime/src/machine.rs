@@ -1,0 +1,100 @@
+//! The machine below: the one trait through which the runtime itself reads clocks, starts threads and draws numbers.
+//!
+//! What host functions do is their own; the runtime reaches outside only here, so that a simulation or a test can put
+//! another machine below the same engines.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+/// What the runtime needs of the machine that it runs on.
+pub trait Machine: Send + Sync {
+    /// The time, in nanoseconds since some fixed moment; never goes back.
+    fn now_ns(&self) -> u64;
+
+    /// Starts a thread.
+    ///
+    /// # Errors
+    /// Fails where the system gives no more threads.
+    fn thread(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>>;
+
+    /// A random number.
+    fn random(&self) -> u64;
+}
+
+/// The machine that the process runs on.
+pub struct Real {
+    start: Instant,
+    seed: AtomicU64,
+}
+
+impl Real {
+    /// This machine; its time begins now.
+    #[must_use]
+    pub fn new() -> Self {
+        Real { start: Instant::now(), seed: AtomicU64::new(u64::from(std::process::id())) }
+    }
+}
+
+impl Default for Real {
+    fn default() -> Self {
+        Real::new()
+    }
+}
+
+impl Machine for Real {
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn thread(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
+        std::thread::Builder::new().name(name.to_owned()).spawn(body)
+    }
+
+    fn random(&self) -> u64 {
+        next_random(&self.seed)
+    }
+}
+
+/// A machine whose time moves only when it is told to, and whose numbers follow from a seed.
+pub struct Scripted {
+    now_ns: AtomicU64,
+    seed: AtomicU64,
+}
+
+impl Scripted {
+    /// A machine at time 0.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Scripted { now_ns: AtomicU64::new(0), seed: AtomicU64::new(seed) }
+    }
+
+    /// Moves its time on.
+    pub fn pass_ns(&self, ns: u64) {
+        self.now_ns.fetch_add(ns, Ordering::Relaxed);
+    }
+}
+
+impl Machine for Scripted {
+    fn now_ns(&self) -> u64 {
+        self.now_ns.load(Ordering::Relaxed)
+    }
+
+    fn thread(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
+        std::thread::Builder::new().name(name.to_owned()).spawn(body)
+    }
+
+    fn random(&self) -> u64 {
+        next_random(&self.seed)
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
+fn next_random(seed: &AtomicU64) -> u64 {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut mixed = seed.fetch_add(GOLDEN, Ordering::Relaxed).wrapping_add(GOLDEN);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

@@ -1,0 +1,244 @@
+//! From a graph and a library to what engines run: everything that can be known before the first flow.
+//!
+//! For each body: calls are resolved to code; a fallible call and the switch that tests it become one step ([`shape`]);
+//! edges become masks of what may wait ([`order`]); ports become slots, by liveness ([`slots`]).
+
+use std::sync::Arc;
+
+use weir_host::{Code, Library, Mode, Passing, Resource, Text};
+use weir_ir::graph::{Graph, Kind, Node, Program, Source};
+use weir_ir::program::Flow;
+
+use crate::lock::Lock;
+use crate::resources::Resources;
+use crate::step::{Body, Repeat};
+
+mod moves;
+mod order;
+mod shape;
+mod slots;
+mod steps;
+
+/// How deep bodies may nest; the compiler's own limit is lower.
+const NESTING_MAX: usize = 64;
+
+/// Why a program cannot be prepared: it and the library do not belong together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrepareError {
+    /// The node or entry point.
+    pub place: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl std::fmt::Display for PrepareError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+impl std::error::Error for PrepareError {}
+
+/// One flow, prepared.
+pub(crate) struct PreparedFlow {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What happens.
+    pub body: Body,
+    /// All turnstiles within.
+    pub turns: Box<[usize]>,
+}
+
+/// Prepares bodies of one program.
+pub(crate) struct Preparation<'a> {
+    library: &'a Library,
+    moves: moves::Moves<'a>,
+    resources: &'a mut Resources,
+    /// Whether stateful calls must see the source's order.
+    ordered: bool,
+    /// The turnstiles of the flow that is being prepared.
+    turns: Vec<usize>,
+}
+
+/// What is known of a call before its step is made.
+struct Resolved {
+    code: Code,
+    path: Text,
+    fallible: bool,
+    /// For each parameter, whether it is taken by `&mut`.
+    changes: Vec<bool>,
+    locks: Box<[(Arc<Lock>, Mode)]>,
+    turn: Option<usize>,
+    state: Option<usize>,
+}
+
+/// A node's parts that were prepared before it: its call, or its body.
+#[derive(Default)]
+struct Part {
+    call: Option<Resolved>,
+    body: Option<Body>,
+    /// The turnstiles within.
+    turns: Vec<usize>,
+}
+
+impl Part {
+    /// Whether its node may have to wait.
+    fn waits(&self, node: &Node) -> bool {
+        match (&self.call, &self.body) {
+            (Some(call), _) => call.waits() || !call.locks.is_empty() || call.turn.is_some(),
+            (_, Some(body)) => body.waits,
+            _ => matches!(node.kind, Kind::Acquire { .. }),
+        }
+    }
+
+    /// Whether its function waits by itself, so that it is worth beginning others in the meantime.
+    fn overlaps(&self) -> bool {
+        self.call.as_ref().is_some_and(Resolved::waits) || self.body.as_ref().is_some_and(|body| body.overlaps)
+    }
+}
+
+impl Part {
+    /// Whether the node changes what its input carries.
+    fn changes(&self, input: usize) -> bool {
+        match (&self.call, &self.body) {
+            (Some(call), _) => call.changes.get(input).copied().unwrap_or(false),
+            // Inputs of a repeated body are its parameters, but for the list, which is not changed itself.
+            (_, Some(body)) => body.handed.get(input).copied().unwrap_or(false),
+            _ => false,
+        }
+    }
+}
+
+impl Resolved {
+    fn waits(&self) -> bool {
+        !matches!(self.code, Code::Immediate(_))
+    }
+}
+
+impl<'a> Preparation<'a> {
+    /// Prepares bodies of a program that find their functions in `library` and their resources in `resources`.
+    pub(crate) fn new(program: &'a Program, library: &'a Library, resources: &'a mut Resources) -> Self {
+        let moves = moves::Moves::new(&program.types, library);
+        Preparation { library, moves, resources, ordered: false, turns: Vec::new() }
+    }
+
+    /// Prepares a flow of an entry point.
+    pub(crate) fn flow(&mut self, flow: &Flow<Graph>, ordered: bool) -> Result<PreparedFlow, PrepareError> {
+        self.ordered = ordered;
+        self.turns.clear();
+        let body = self.body(&flow.body, None, 0).map_err(|error| error.within(&flow.name))?;
+        let turns = std::mem::take(&mut self.turns).into();
+        Ok(PreparedFlow { name: flow.name.as_str().into(), body, turns })
+    }
+
+    /// Prepares a graph that runs once, when the program starts.
+    pub(crate) fn initial(&mut self, graph: &Graph, place: &Text) -> Result<Body, PrepareError> {
+        self.ordered = false;
+        self.body(graph, None, 0).map_err(|error| error.within(place))
+    }
+
+    fn body(&mut self, graph: &Graph, repeat: Option<Repeat>, depth: usize) -> Result<Body, PrepareError> {
+        if depth > NESTING_MAX {
+            return Err(error("", format!("bodies nest deeper than {NESTING_MAX}")));
+        }
+        let parts = graph.nodes.iter().map(|node| self.part(node, depth)).collect::<Result<Vec<_>, _>>()?;
+        let shape = shape::Shape::of(graph, &parts);
+        let order = order::Order::of(graph, &parts, repeat, &self.moves);
+        let layout = slots::Layout::of(graph, &shape, &order, repeat);
+        let (moves, resources) = (&self.moves, &*self.resources);
+        steps::Assembly { graph, shape: &shape, order: &order, layout: &layout, moves, resources }.body(parts)
+    }
+
+    fn part(&mut self, node: &Node, depth: usize) -> Result<Part, PrepareError> {
+        let turns_before = self.turns.len();
+        let mut part = Part::default();
+        match &node.kind {
+            Kind::Call { function } => part.call = Some(self.resolve(node, function)?),
+            Kind::Map { body } => part.body = Some(self.nested(node, body, Repeat::Map, depth)?),
+            Kind::Fold { body } => part.body = Some(self.nested(node, body, Repeat::Fold, depth)?),
+            Kind::Loop { body, at_most } => {
+                part.body = Some(self.nested(node, body, Repeat::Loop { at_most: *at_most }, depth)?);
+            }
+            _ => {}
+        }
+        part.turns = self.turns[turns_before..].to_vec();
+        Ok(part)
+    }
+
+    fn nested(&mut self, node: &Node, body: &Graph, repeat: Repeat, depth: usize) -> Result<Body, PrepareError> {
+        self.body(body, Some(repeat), depth + 1).map_err(|error| error.within(&node.name))
+    }
+
+    fn resolve(&mut self, node: &Node, path: &str) -> Result<Resolved, PrepareError> {
+        let library = self.library;
+        let found =
+            library.function(path).ok_or_else(|| error(&node.name, format!("there is no function `{path}`")))?;
+        for input in &node.inputs {
+            self.check_shared(node, input)?;
+        }
+        let state = found.signature.state.as_ref().map(|state| self.resources.add_state((state.make)()));
+        let turn = (state.is_some() && self.ordered).then(|| self.resources.add_turn());
+        self.turns.extend(turn);
+        let mut locks = self.locks_of(node);
+        if let (Some(state), None) = (&found.signature.state, turn) {
+            locks.push((Arc::default(), state.mode));
+        }
+        let changes = found.signature.parameters.iter().map(|parameter| parameter.passing == Passing::Change);
+        Ok(Resolved {
+            code: found.code.clone(),
+            path: path.into(),
+            fallible: found.signature.failure.is_some(),
+            changes: changes.collect(),
+            locks: locks.into(),
+            turn,
+            state,
+        })
+    }
+
+    fn check_shared(&self, node: &Node, input: &Source) -> Result<(), PrepareError> {
+        match input {
+            Source::Shared(name) if !self.resources.shared_index.contains_key(name) => {
+                Err(error(&node.name, format!("there is no shared value `{name}`")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a call takes for its own length: what no enclosing step holds.
+    fn locks_of(&self, node: &Node) -> Vec<(Arc<Lock>, Mode)> {
+        let mut taken = Vec::new();
+        for used in &node.uses {
+            if matches!(used.resource, Resource::World(_) | Resource::State(_)) {
+                continue;
+            }
+            let Some(locks) = self.resources.locks.get(&used.resource) else { continue };
+            if !used.held {
+                taken.push((Arc::clone(&locks.whole), used.mode));
+            }
+        }
+        taken
+    }
+}
+
+impl PrepareError {
+    fn within(mut self, place: &str) -> Self {
+        self.place = if self.place.is_empty() { place.to_owned() } else { format!("{place}/{}", self.place) };
+        self
+    }
+}
+
+fn error(place: &str, message: String) -> PrepareError {
+    PrepareError { place: place.to_owned(), message }
+}
+
+/// Checks that the program's sources are in the library.
+pub(crate) fn source_of(
+    library: &Library,
+    program: &Program,
+    entry: usize,
+) -> Result<Arc<dyn weir_host::Source>, PrepareError> {
+    let entry = &program.entries[entry];
+    let found = entry.source.rsplit_once('.').and_then(|(module, name)| library.modules.get(module)?.sources.get(name));
+    let (_, source) = found.ok_or_else(|| error(&entry.name, format!("there is no source `{}`", entry.source)))?;
+    Ok(Arc::clone(source))
+}

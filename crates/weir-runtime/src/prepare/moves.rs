@@ -1,0 +1,74 @@
+//! Which values can only be moved, by their types; and which ones a body hands from one iteration to the next.
+
+use std::collections::BTreeSet;
+
+use weir_host::{Library, Text, Type, TypeDefinition, TypeShape};
+use weir_ir::graph::{Graph, Source};
+
+use super::Part;
+
+/// Knows the types whose values can only be moved.
+pub(super) struct Moves<'a> {
+    types: &'a [TypeDefinition],
+    library: &'a Library,
+}
+
+impl<'a> Moves<'a> {
+    pub(super) fn new(types: &'a [TypeDefinition], library: &'a Library) -> Self {
+        Moves { types, library }
+    }
+
+    /// Whether values of this type are, or may hold, one that can only be moved.
+    pub(super) fn may(&self, ty: &Type) -> bool {
+        self.within(ty, &mut BTreeSet::new())
+    }
+
+    /// Whether what this input carries may have to be moved.
+    pub(super) fn input(&self, graph: &Graph, source: &Source) -> bool {
+        let ty = match source {
+            Source::Port(id, port) => graph.node(*id).outputs.get(*port as usize),
+            Source::Parameter(index) => graph.parameters.get(*index as usize),
+            Source::Constant(_) | Source::Shared(_) | Source::Never => None,
+        };
+        ty.is_some_and(|ty| self.may(ty))
+    }
+
+    fn within(&self, ty: &Type, seen: &mut BTreeSet<Text>) -> bool {
+        match ty {
+            Type::List(inner) | Type::Option(inner) => self.within(inner, seen),
+            Type::Map(pair) | Type::Result(pair) => self.within(&pair.0, seen) || self.within(&pair.1, seen),
+            Type::Tuple(parts) => parts.iter().any(|part| self.within(part, seen)),
+            Type::Named(name) => seen.insert(name.clone()) && self.named(name, seen),
+            Type::Parameter(_) => true,
+            _ => false,
+        }
+    }
+
+    fn named(&self, name: &str, seen: &mut BTreeSet<Text>) -> bool {
+        let own = self.types.iter().find(|definition| definition.name.as_str() == name);
+        match own.or_else(|| self.library.definition(name)).map(|definition| &definition.shape) {
+            Some(TypeShape::Record(fields)) => fields.iter().any(|field| self.within(&field.ty, seen)),
+            Some(TypeShape::Enum(variants)) => {
+                variants.iter().flat_map(|variant| &variant.fields).any(|field| self.within(&field.ty, seen))
+            }
+            Some(TypeShape::Opaque { shareable }) => !shareable,
+            // Of an unknown type the worst is assumed.
+            None => true,
+        }
+    }
+}
+
+/// For each parameter of the graph, whether a call within takes it by `&mut`.
+pub(super) fn changed_parameters(graph: &Graph, parts: &[Part]) -> Vec<bool> {
+    let mut changed = vec![false; graph.parameters.len()];
+    for (node, part) in graph.nodes.iter().zip(parts) {
+        for (input, source) in node.inputs.iter().enumerate() {
+            if let Source::Parameter(index) = source
+                && part.changes(input)
+            {
+                changed[*index as usize] = true;
+            }
+        }
+    }
+    changed
+}

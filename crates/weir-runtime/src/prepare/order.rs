@@ -1,0 +1,249 @@
+//! Which steps wait for which: edges turned into masks.
+//!
+//! Every node that may have to wait has a bit, and every node the bits of all nodes before it that it depends on. There
+//! are 64 bits; nodes beyond the 63rd share the last one, and wait for everything listed before them, which is always
+//! sound: the order of the list is the meaning of the program.
+//!
+//! An atomic step begins only when everything that it will need from outside is there, so that a flow that holds a lock
+//! never waits for one of its own calls that queues behind others for the same lock.
+//!
+//! *Lanes* order the iterations of one `map`: one for each resource that the body writes, and one for ends, which
+//! effects of later iterations wait for. A step of a lane waits until all steps of that lane are through in all earlier
+//! iterations. Like locks, the lanes within an atomic step are waited for before it begins.
+
+use std::collections::BTreeMap;
+
+use weir_host::{Mode, Resource};
+use weir_ir::graph::{Graph, Kind, Node, NodeId, Source};
+
+use super::Part;
+use super::moves::Moves;
+use crate::step::Repeat;
+
+/// The last bit, which many may share.
+const SHARED_BIT: u32 = 63;
+
+/// The order of a graph's nodes.
+pub(super) struct Order {
+    /// Each node's own bit, or 0.
+    pub bits: Vec<u64>,
+    /// The bits that each node depends on.
+    pub depends: Vec<u64>,
+    /// The lanes that each node is in.
+    pub lanes: Vec<u64>,
+    /// The lanes that each node waits for.
+    pub gates: Vec<u64>,
+    /// How many nodes each lane has.
+    pub lane_lengths: Vec<u32>,
+    /// Whether iterations may overlap.
+    pub overlaps: bool,
+}
+
+impl Order {
+    pub(super) fn of(graph: &Graph, parts: &[Part], repeat: Option<Repeat>, moves: &Moves<'_>) -> Order {
+        let count = graph.nodes.len();
+        let overlaps = parts.iter().any(Part::overlaps);
+        let mut order = Order {
+            bits: vec![0; count],
+            depends: vec![0; count],
+            lanes: vec![0; count],
+            gates: vec![0; count],
+            lane_lengths: Vec::new(),
+            overlaps,
+        };
+        if overlaps && repeat == Some(Repeat::Map) {
+            order.assign_lanes(graph, parts);
+        }
+        order.assign_masks(graph, parts, &earlier_users(graph, moves));
+        order
+    }
+
+    /// Whether `earlier` is through whenever `later` runs.
+    pub(super) fn before(&self, earlier: usize, later: usize) -> bool {
+        earlier < later && (self.depends[earlier] | self.bits[earlier]) & !self.depends[later] == 0
+    }
+
+    fn assign_masks(&mut self, graph: &Graph, parts: &[Part], users: &[Vec<NodeId>]) {
+        let mut used = 0u32;
+        for (id, node) in graph.nodes() {
+            let index = id.0 as usize;
+            let mut depends = 0;
+            for earlier in everything_before(graph, id).iter().chain(&users[index]) {
+                depends |= self.depends[earlier.0 as usize] | self.bits[earlier.0 as usize];
+            }
+            if parts[index].waits(node) || self.lanes[index] | self.gates[index] != 0 {
+                if used >= SHARED_BIT {
+                    depends |= self.bits[..index].iter().fold(0, |all, bit| all | bit);
+                }
+                self.bits[index] = 1 << used.min(SHARED_BIT);
+                used += 1;
+            }
+            self.depends[index] = depends;
+        }
+    }
+
+    fn assign_lanes(&mut self, graph: &Graph, parts: &[Part]) {
+        let mut lanes = Lanes::of(graph, parts);
+        for (id, node) in graph.nodes() {
+            let index = id.0 as usize;
+            self.lanes[index] = lanes.of_node(graph, id, node, &parts[index]);
+            self.gates[index] = self.lanes[index];
+            if node.may_end() {
+                self.lanes[index] |= lanes.ends;
+            }
+            if node.writes() || parts[index].call.as_ref().is_some_and(|call| call.state.is_some()) {
+                self.gates[index] |= lanes.ends;
+            }
+        }
+        for (id, node) in graph.nodes() {
+            if matches!(node.kind, Kind::Acquire { .. }) {
+                let within = nodes_within(graph, id).map(|inner| self.gates[inner.0 as usize]);
+                self.gates[id.0 as usize] |= within.fold(0, |all, gates| all | gates);
+            }
+        }
+        for lane in 0..u64::BITS {
+            let length = self.lanes.iter().filter(|lanes| *lanes & (1 << lane) != 0).count();
+            self.lane_lengths.push(length as u32);
+        }
+        let used = self.lane_lengths.iter().rposition(|length| *length > 0).map_or(0, |last| last + 1);
+        self.lane_lengths.truncate(used);
+    }
+}
+
+/// The lanes of a body.
+struct Lanes {
+    of_resource: BTreeMap<Resource, u64>,
+    used: u32,
+    /// The lane of ends, or 0 where nothing ends.
+    ends: u64,
+}
+
+impl Lanes {
+    fn of(graph: &Graph, parts: &[Part]) -> Lanes {
+        let mut lanes = Lanes { of_resource: BTreeMap::new(), used: 0, ends: 0 };
+        if graph.nodes.iter().any(Node::may_end) {
+            lanes.ends = lanes.next();
+        }
+        for (node, part) in graph.nodes.iter().zip(parts) {
+            for (resource, mode) in touched(node, part) {
+                if mode == Mode::Write && !lanes.of_resource.contains_key(&resource) {
+                    let lane = lanes.next();
+                    lanes.of_resource.insert(resource, lane);
+                }
+            }
+        }
+        lanes
+    }
+
+    fn next(&mut self) -> u64 {
+        self.used += 1;
+        1 << (self.used - 1).min(SHARED_BIT)
+    }
+
+    fn of_node(&mut self, graph: &Graph, id: NodeId, node: &Node, part: &Part) -> u64 {
+        let owner = match &node.kind {
+            Kind::Release { acquire } => graph.node(*acquire),
+            _ => node,
+        };
+        debug_assert!(graph.node(id) == node);
+        touched(owner, part).filter_map(|(resource, _)| self.of_resource.get(&resource)).fold(0, |all, lane| all | lane)
+    }
+}
+
+/// What a node touches, the constraints of an atomic step and the state of a call site included.
+fn touched<'a>(node: &'a Node, part: &'a Part) -> impl Iterator<Item = (Resource, Mode)> + 'a {
+    let used = node.uses.iter().map(|used| (used.resource.clone(), used.mode));
+    let constraints = match &node.kind {
+        Kind::Acquire { constraints } => &constraints[..],
+        _ => &[],
+    };
+    let held = constraints.iter().map(|constraint| (constraint.resource.clone(), constraint.mode));
+    let has_state = part.call.as_ref().is_some_and(|call| call.state.is_some());
+    let state = has_state.then(|| (Resource::State(node.name.clone()), Mode::Write));
+    used.chain(held).chain(state)
+}
+
+/// All nodes that a node must come after, directly or through the nodes of its own atomic step.
+fn everything_before(graph: &Graph, id: NodeId) -> Vec<NodeId> {
+    match &graph.node(id).kind {
+        Kind::Acquire { .. } => needed_from_outside(graph, id),
+        Kind::Release { acquire } => {
+            let mut before: Vec<NodeId> = nodes_within(graph, *acquire).take_while(|inner| *inner < id).collect();
+            before.extend(direct(graph, id));
+            before
+        }
+        _ => direct(graph, id),
+    }
+}
+
+/// For each node, the earlier users of those of its inputs that can only be moved: who borrows such a value for a while
+/// leaves an empty slot behind.
+fn earlier_users(graph: &Graph, moves: &Moves<'_>) -> Vec<Vec<NodeId>> {
+    let mut users: BTreeMap<(Option<NodeId>, u32), Vec<NodeId>> = BTreeMap::new();
+    let mut earlier = Vec::with_capacity(graph.nodes.len());
+    for (id, node) in graph.nodes() {
+        let mut before = Vec::new();
+        for source in node.inputs.iter().filter(|source| moves.input(graph, source)) {
+            let value = match source {
+                Source::Port(from, port) => (Some(*from), *port),
+                Source::Parameter(index) => (None, *index),
+                _ => continue,
+            };
+            let known = users.entry(value).or_default();
+            before.extend(known.iter().copied().filter(|user| *user != id));
+            known.push(id);
+        }
+        earlier.push(before);
+    }
+    earlier
+}
+
+fn direct(graph: &Graph, id: NodeId) -> Vec<NodeId> {
+    let node = graph.node(id);
+    let inputs = node.inputs.iter().filter_map(|source| match source {
+        Source::Port(earlier, _) => Some(*earlier),
+        _ => None,
+    });
+    let named = match &node.kind {
+        Kind::Select { switch } => Some(*switch),
+        Kind::Release { acquire } => Some(*acquire),
+        _ => None,
+    };
+    let control = node.control.map(|control| control.switch);
+    inputs.chain(named).chain(control).chain(node.within).chain(node.after.iter().copied()).collect()
+}
+
+/// The nodes listed before an atomic step that anything within it comes after.
+fn needed_from_outside(graph: &Graph, acquire: NodeId) -> Vec<NodeId> {
+    let mut outside = direct(graph, acquire);
+    let mut seen = vec![false; graph.nodes.len()];
+    let mut work: Vec<NodeId> = nodes_within(graph, acquire).collect();
+    while let Some(id) = work.pop() {
+        if std::mem::replace(&mut seen[id.0 as usize], true) {
+            continue;
+        }
+        for earlier in direct(graph, id) {
+            match earlier.cmp(&acquire) {
+                std::cmp::Ordering::Less => outside.push(earlier),
+                std::cmp::Ordering::Equal => {}
+                std::cmp::Ordering::Greater => work.push(earlier),
+            }
+        }
+    }
+    outside
+}
+
+/// The nodes within an atomic step, those of inner steps included.
+pub(super) fn nodes_within(graph: &Graph, acquire: NodeId) -> impl Iterator<Item = NodeId> {
+    let is_within = move |node: &Node| {
+        let mut within = node.within;
+        while let Some(id) = within {
+            if id == acquire {
+                return true;
+            }
+            within = graph.node(id).within;
+        }
+        false
+    };
+    graph.nodes().filter(move |(_, node)| is_within(node)).map(|(id, _)| id)
+}

@@ -1,0 +1,112 @@
+//! The shape of a graph's control: which arm each node belongs to, and which calls decide a switch by themselves.
+//!
+//! A fallible call whose answer goes to one switch and nowhere else *decides* it: success and failure go straight to the
+//! arms' ports, and no `Result` is made.
+
+use weir_host::Value;
+use weir_ir::graph::{Control, Graph, Kind, NodeId, Source, SwitchArm, Test};
+
+use super::Part;
+use crate::step::NONE;
+
+/// The shape of a graph.
+pub(super) struct Shape {
+    /// For each node, the arms that it is in, from the outermost.
+    pub chains: Vec<Vec<Control>>,
+    /// For each call that decides a switch, that switch.
+    pub decides: Vec<Option<NodeId>>,
+    /// For each switch that a call decides, that call.
+    pub decided_by: Vec<Option<NodeId>>,
+    /// For each switch, its number.
+    pub numbers: Vec<u32>,
+}
+
+impl Shape {
+    pub(super) fn of(graph: &Graph, parts: &[Part]) -> Shape {
+        let mut shape = Shape {
+            chains: chains(graph),
+            decides: vec![None; graph.nodes.len()],
+            decided_by: vec![None; graph.nodes.len()],
+            numbers: numbers(graph),
+        };
+        let uses = uses_of_first_ports(graph);
+        for (id, node) in graph.nodes() {
+            if let Kind::Switch { arms } = &node.kind
+                && let [Source::Port(call, 0)] = node.inputs[..]
+                && uses[call.0 as usize] == 1
+                && parts[call.0 as usize].call.as_ref().is_some_and(|call| call.fallible)
+                && graph.node(call).control == node.control
+                && arms.iter().all(can_be_decided)
+            {
+                shape.decides[call.0 as usize] = Some(id);
+                shape.decided_by[id.0 as usize] = Some(call);
+            }
+        }
+        shape
+    }
+
+    /// Whether at most one of two nodes runs.
+    pub(super) fn exclusive(&self, one: usize, other: usize) -> bool {
+        let pairs = self.chains[one].iter().zip(&self.chains[other]);
+        pairs.take_while(|(a, b)| a.switch == b.switch).any(|(a, b)| a.arm != b.arm)
+    }
+
+    /// How many switches there are.
+    pub(super) fn switches(&self) -> u32 {
+        self.numbers.iter().filter(|number| **number != NONE).count() as u32
+    }
+}
+
+/// The arm that a variant of this tag goes to, and its payload's length.
+pub(super) fn arm_of_tag(arms: &[SwitchArm], tag: u32) -> Option<(u32, u32)> {
+    let found = arms.iter().zip(0..).find(|(arm, _)| match &arm.test {
+        Test::Tag(tested) => *tested == tag,
+        Test::Otherwise => true,
+        Test::Value(_) => false,
+    });
+    found.map(|(arm, index)| (index, arm.payload))
+}
+
+fn can_be_decided(arm: &SwitchArm) -> bool {
+    match arm.test {
+        Test::Tag(Value::OK | Value::ERR) => arm.payload <= 1,
+        Test::Tag(_) | Test::Value(_) => false,
+        Test::Otherwise => arm.payload == 0,
+    }
+}
+
+fn chains(graph: &Graph) -> Vec<Vec<Control>> {
+    let mut chains: Vec<Vec<Control>> = Vec::with_capacity(graph.nodes.len());
+    for node in &graph.nodes {
+        let chain = node.control.map_or_else(Vec::new, |control| {
+            let mut chain = chains[control.switch.0 as usize].clone();
+            chain.push(control);
+            chain
+        });
+        chains.push(chain);
+    }
+    chains
+}
+
+fn numbers(graph: &Graph) -> Vec<u32> {
+    let mut next = 0;
+    let mut number = |kind: &Kind| {
+        if !matches!(kind, Kind::Switch { .. }) {
+            return NONE;
+        }
+        next += 1;
+        next - 1
+    };
+    graph.nodes.iter().map(|node| number(&node.kind)).collect()
+}
+
+fn uses_of_first_ports(graph: &Graph) -> Vec<usize> {
+    let mut uses = vec![0; graph.nodes.len()];
+    let inputs = graph.nodes.iter().flat_map(|node| &node.inputs);
+    for source in inputs.chain([&graph.result]) {
+        if let Source::Port(id, 0) = source {
+            uses[id.0 as usize] += 1;
+        }
+    }
+    uses
+}

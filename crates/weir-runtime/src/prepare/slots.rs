@@ -1,0 +1,199 @@
+//! Slots by liveness: where each value lies in the frame, and who may move it out.
+//!
+//! Steps may run out of the list's order while earlier ones wait, so "dead" means more than "not used further down": a
+//! slot is free for a new value where everyone who touches the old one is certainly through when the new one is written,
+//! or is in another arm. The same rule says which use is the last.
+
+use weir_host::Argument;
+use weir_ir::graph::{Graph, Kind, NodeId, Source};
+
+use super::order::Order;
+use super::shape::Shape;
+use crate::step::{NONE, Repeat};
+
+/// How many slots are tried before a new one is taken, so that preparing stays linear in large graphs.
+const CANDIDATES_MAX: usize = 64;
+
+/// Where the values of a graph lie.
+pub(super) struct Layout {
+    /// How many slots there are.
+    pub slots: u32,
+    /// For each node, the slots of its ports.
+    ports: Vec<Vec<u32>>,
+    /// For each node, which of its inputs are last uses.
+    last: Vec<Vec<bool>>,
+    /// The first parameter that must outlive this run of the body.
+    kept_from: usize,
+}
+
+/// One value while slots are given.
+struct Life {
+    /// The node that writes it; `None` for a parameter.
+    writer: Option<usize>,
+    /// The nodes that use it; the graph's length stands for its result.
+    users: Vec<usize>,
+    /// Whether it must outlive this run of the body, as what a repeated body captures.
+    kept: bool,
+    slot: u32,
+}
+
+impl Layout {
+    pub(super) fn of(graph: &Graph, shape: &Shape, order: &Order, repeat: Option<Repeat>) -> Layout {
+        let mut planner = Planner::new(graph, shape, order, repeat);
+        planner.collect_users();
+        planner.assign();
+        let last = (0..graph.nodes.len()).map(|node| planner.last_uses(node)).collect();
+        let slot_of = |life: &usize| planner.lives[*life].slot;
+        let ports = planner.ports.iter().map(|ports| ports.iter().map(slot_of).collect()).collect();
+        Layout { slots: planner.residents.len() as u32, ports, last, kept_from: fresh_parameters(repeat) }
+    }
+
+    /// The slot of a node's port.
+    pub(super) fn port(&self, node: NodeId, port: u32) -> u32 {
+        self.ports[node.0 as usize][port as usize]
+    }
+
+    /// Where a node's input lies; shared values are found by `shared`.
+    pub(super) fn argument(&self, node: usize, input: usize, source: &Source, shared: u32) -> Option<Argument> {
+        let last = self.last[node][input];
+        match source {
+            Source::Port(id, port) => Some(Argument::Slot { index: self.port(*id, *port), last }),
+            Source::Parameter(index) => Some(Argument::Slot { index: *index, last }),
+            Source::Constant(index) => Some(Argument::Constant(*index)),
+            Source::Shared(_) => Some(Argument::Shared(shared)),
+            Source::Never => None,
+        }
+    }
+
+    /// Where the graph's result lies. Nothing comes after it but the next run of a repeated body.
+    pub(super) fn result(&self, source: &Source, shared: u32) -> Option<Argument> {
+        match source {
+            Source::Port(id, port) => Some(Argument::Slot { index: self.port(*id, *port), last: true }),
+            Source::Parameter(index) => {
+                Some(Argument::Slot { index: *index, last: (*index as usize) < self.kept_from })
+            }
+            Source::Constant(index) => Some(Argument::Constant(*index)),
+            Source::Shared(_) => Some(Argument::Shared(shared)),
+            Source::Never => None,
+        }
+    }
+}
+
+/// How many parameters are new in every run of the body; the others are what it captures.
+fn fresh_parameters(repeat: Option<Repeat>) -> usize {
+    match repeat {
+        None => usize::MAX,
+        Some(Repeat::Map | Repeat::Loop { .. }) => 1,
+        Some(Repeat::Fold) => 2,
+    }
+}
+
+struct Planner<'a> {
+    graph: &'a Graph,
+    shape: &'a Shape,
+    order: &'a Order,
+    lives: Vec<Life>,
+    /// For each node, the lives of its ports.
+    ports: Vec<Vec<usize>>,
+    /// For each slot, the lives that were given it.
+    residents: Vec<Vec<usize>>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(graph: &'a Graph, shape: &'a Shape, order: &'a Order, repeat: Option<Repeat>) -> Self {
+        let fresh = fresh_parameters(repeat);
+        let mut planner = Planner { graph, shape, order, lives: Vec::new(), ports: Vec::new(), residents: Vec::new() };
+        for parameter in 0..graph.parameters.len() {
+            planner.lives.push(Life {
+                writer: None,
+                users: Vec::new(),
+                kept: parameter >= fresh,
+                slot: parameter as u32,
+            });
+            planner.residents.push(vec![parameter]);
+        }
+        for (id, node) in graph.nodes() {
+            let writer = shape.decided_by[id.0 as usize].unwrap_or(id).0 as usize;
+            let first = planner.lives.len();
+            let life = || Life { writer: Some(writer), users: Vec::new(), kept: false, slot: NONE };
+            planner.lives.extend(node.outputs.iter().map(|_| life()));
+            planner.ports.push((first..planner.lives.len()).collect());
+        }
+        planner
+    }
+
+    fn life_of(&self, source: &Source) -> Option<usize> {
+        match source {
+            Source::Port(id, port) => self.ports[id.0 as usize].get(*port as usize).copied(),
+            Source::Parameter(index) => Some(*index as usize),
+            _ => None,
+        }
+    }
+
+    fn collect_users(&mut self) {
+        for (id, node) in self.graph.nodes() {
+            for source in &node.inputs {
+                if let Some(life) = self.life_of(source) {
+                    self.lives[life].users.push(id.0 as usize);
+                }
+            }
+        }
+        if let Some(life) = self.life_of(&self.graph.result) {
+            self.lives[life].users.push(self.graph.nodes.len());
+        }
+    }
+
+    /// Gives every port a slot, in the order in which nodes write.
+    fn assign(&mut self) {
+        for node in 0..self.ports.len() {
+            let written = self.shape.decides[node].map_or(node, |switch| switch.0 as usize);
+            if self.shape.decided_by[node].is_some() {
+                continue;
+            }
+            for life in self.ports[written].clone() {
+                let slot = self.free_slot(node);
+                self.residents[slot].push(life);
+                self.lives[life].slot = slot as u32;
+            }
+        }
+    }
+
+    fn free_slot(&mut self, writer: usize) -> usize {
+        let recent = (0..self.residents.len()).rev().take(CANDIDATES_MAX);
+        let found = recent.into_iter().find(|slot| self.is_free(*slot, writer));
+        found.unwrap_or_else(|| {
+            self.residents.push(Vec::new());
+            self.residents.len() - 1
+        })
+    }
+
+    fn is_free(&self, slot: usize, writer: usize) -> bool {
+        self.residents[slot].iter().all(|life| {
+            let life = &self.lives[*life];
+            let mut touchers = life.users.iter().chain(&life.writer);
+            !life.kept && touchers.all(|toucher| self.out_of_the_way(*toucher, writer))
+        })
+    }
+
+    /// Whether `toucher` never touches a slot after `node` has run.
+    fn out_of_the_way(&self, toucher: usize, node: usize) -> bool {
+        if toucher >= self.graph.nodes.len() {
+            return false;
+        }
+        self.order.before(toucher, node) || self.shape.exclusive(toucher, node)
+    }
+
+    fn last_uses(&self, node: usize) -> Vec<bool> {
+        let inputs = &self.graph.nodes[node].inputs;
+        let select = matches!(self.graph.nodes[node].kind, Kind::Select { .. });
+        let is_last = |source: &Source| {
+            self.life_of(source).is_some_and(|life| {
+                let life = &self.lives[life];
+                let others = life.users.iter().filter(|user| **user != node);
+                let once = select || life.users.iter().filter(|user| **user == node).count() == 1;
+                !life.kept && once && others.into_iter().all(|user| self.out_of_the_way(*user, node))
+            })
+        };
+        inputs.iter().map(is_last).collect()
+    }
+}

@@ -1,0 +1,219 @@
+//! The last act of preparing: a step for each node.
+
+use std::sync::Arc;
+
+use weir_host::{Argument, Value};
+use weir_ir::graph::{Constraint, Graph, Kind, Node, NodeId, Source, SwitchArm};
+
+use super::moves::{Moves, changed_parameters};
+use super::order::{Order, nodes_within};
+use super::shape::{Shape, arm_of_tag};
+use super::slots::Layout;
+use super::{Part, PrepareError, Resolved, error};
+use crate::resources::Resources;
+use crate::step::{
+    AcquireStep, Action, Body, CallStep, NONE, Out, PrimStep, Repeat, RepeatStep, Step, SwitchStep, Wanted,
+};
+
+/// All that is known of a graph before its steps are made.
+pub(super) struct Assembly<'a> {
+    pub graph: &'a Graph,
+    pub shape: &'a Shape,
+    pub order: &'a Order,
+    pub layout: &'a Layout,
+    pub moves: &'a Moves<'a>,
+    pub resources: &'a Resources,
+}
+
+impl Assembly<'_> {
+    pub(super) fn body(&self, parts: Vec<Part>) -> Result<Body, PrepareError> {
+        let waits = self.order.bits.iter().any(|bit| *bit != 0);
+        let changed = changed_parameters(self.graph, &parts);
+        let handed = changed.iter().zip(&self.graph.parameters).map(|(changed, ty)| *changed || self.moves.may(ty));
+        let turns_within: Vec<Vec<usize>> = parts.iter().map(|part| part.turns.clone()).collect();
+        let mut steps = Vec::with_capacity(parts.len());
+        for ((id, node), part) in self.graph.nodes().zip(parts) {
+            steps.push(self.step(id, node, part, &turns_within)?);
+        }
+        self.link_skips(&mut steps);
+        Ok(Body {
+            names: self.graph.nodes.iter().map(|node| Arc::from(node.name.as_str())).collect(),
+            constants: self.graph.constants.clone().into(),
+            slots: self.layout.slots,
+            switches: self.shape.switches(),
+            result: self.layout.result(&self.graph.result, self.shared(&self.graph.result)),
+            waits,
+            lanes: self.order.lane_lengths.clone().into(),
+            overlaps: self.order.overlaps,
+            handed: handed.collect(),
+            steps: steps.into(),
+        })
+    }
+
+    fn step(&self, id: NodeId, node: &Node, part: Part, turns: &[Vec<usize>]) -> Result<Step, PrepareError> {
+        let index = id.0 as usize;
+        let (switch, arm) = node.control.map_or((NONE, 0), |control| (self.number(control.switch), control.arm));
+        Ok(Step {
+            action: self.action(id, node, part, turns)?,
+            switch,
+            arm,
+            skip_to: id.0 + 1,
+            bit: self.order.bits[index],
+            depends: self.order.depends[index],
+            lanes: self.order.lanes[index],
+            gates: self.order.gates[index],
+            turns: turns[index].clone().into(),
+        })
+    }
+
+    fn action(&self, id: NodeId, node: &Node, part: Part, turns: &[Vec<usize>]) -> Result<Action, PrepareError> {
+        let index = id.0 as usize;
+        if !matches!(node.kind, Kind::Select { .. }) && node.inputs.contains(&Source::Never) {
+            return Ok(Action::Never);
+        }
+        Ok(match &node.kind {
+            Kind::Prim(prim) => {
+                let operands = self.arguments(index)?;
+                let dead = slots_of_last_uses(&operands);
+                let moves = node.inputs.iter().any(|input| self.moves.input(self.graph, input));
+                Action::Prim(PrimStep { prim: *prim, operands, dead, moves, out: self.layout.port(id, 0) })
+            }
+            Kind::Call { .. } => {
+                let call = part.call.ok_or_else(|| error(&node.name, "its call was not resolved".into()))?;
+                Action::Call(Box::new(self.call(id, call)?))
+            }
+            Kind::Switch { .. } if self.shape.decided_by[index].is_some() => Action::Nothing,
+            Kind::Switch { arms } => Action::Switch(Box::new(self.switch(id, arms)?)),
+            Kind::Select { switch } => Action::Select {
+                switch: self.number(*switch),
+                inputs: node
+                    .inputs
+                    .iter()
+                    .enumerate()
+                    .map(|(input, source)| self.input(index, input, source))
+                    .collect(),
+                out: self.layout.port(id, 0),
+            },
+            Kind::Map { .. } => self.repeat(id, Repeat::Map, part)?,
+            Kind::Fold { .. } => self.repeat(id, Repeat::Fold, part)?,
+            Kind::Loop { at_most, .. } => self.repeat(id, Repeat::Loop { at_most: *at_most }, part)?,
+            Kind::Acquire { constraints } => Action::Acquire(Box::new(self.acquire(id, constraints, turns))),
+            Kind::Release { acquire } => Action::Release(acquire.0),
+            Kind::Return => self.only_input(index).map_or(Action::Nothing, Action::Return),
+            Kind::Fail => self.only_input(index).map_or(Action::Nothing, Action::Fail),
+        })
+    }
+
+    fn call(&self, id: NodeId, call: Resolved) -> Result<CallStep, PrepareError> {
+        let arguments = self.arguments(id.0 as usize)?;
+        let out = match self.shape.decides[id.0 as usize] {
+            Some(switch) => self.decided(switch),
+            None if call.fallible => Out::Result(self.layout.port(id, 0)),
+            None => Out::Value(self.layout.port(id, 0)),
+        };
+        Ok(CallStep {
+            dead: slots_of_last_uses(&arguments),
+            arguments,
+            out,
+            code: call.code,
+            path: call.path.as_str().into(),
+            locks: call.locks,
+            turn: call.turn,
+            state: call.state,
+        })
+    }
+
+    fn decided(&self, switch: NodeId) -> Out {
+        let Kind::Switch { arms } = &self.graph.node(switch).kind else { unreachable!("only a switch is decided") };
+        let arm = |tag| match arm_of_tag(arms, tag) {
+            Some((arm, 0)) => (arm, NONE),
+            Some((arm, _)) => (arm, self.layout.port(switch, self.graph.node(switch).first_port(arm))),
+            None => (NONE, NONE),
+        };
+        Out::Arms { switch: self.number(switch), ok: arm(Value::OK), err: arm(Value::ERR) }
+    }
+
+    fn switch(&self, id: NodeId, arms: &[SwitchArm]) -> Result<SwitchStep, PrepareError> {
+        let node = self.graph.node(id);
+        let subject = self.only_input(id.0 as usize).ok_or_else(|| error(&node.name, "it tests nothing".into()))?;
+        let arm = |(arm, index): (&SwitchArm, u32)| {
+            let first = node.first_port(index);
+            (arm.test.clone(), (first..first + arm.payload).map(|port| self.layout.port(id, port)).collect())
+        };
+        let moves = self.moves.input(self.graph, &node.inputs[0]);
+        Ok(SwitchStep { switch: self.number(id), subject, moves, arms: arms.iter().zip(0..).map(arm).collect() })
+    }
+
+    fn repeat(&self, id: NodeId, repeat: Repeat, part: Part) -> Result<Action, PrepareError> {
+        let body = part.body.ok_or_else(|| error(&self.graph.node(id).name, "its body was not prepared".into()))?;
+        let (inputs, out) = (self.arguments(id.0 as usize)?, self.layout.port(id, 0));
+        Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, body, out })))
+    }
+
+    fn acquire(&self, id: NodeId, constraints: &[Constraint], turns: &[Vec<usize>]) -> AcquireStep {
+        let inner = nodes_within(self.graph, id).flat_map(|node| turns[node.0 as usize].iter().copied());
+        AcquireStep {
+            wanted: constraints.iter().filter_map(|constraint| self.wanted(constraint)).collect(),
+            session: self.only_input(id.0 as usize),
+            turns: inner.collect(),
+        }
+    }
+
+    fn wanted(&self, constraint: &Constraint) -> Option<Wanted> {
+        let locks = self.resources.locks.get(&constraint.resource)?;
+        Some(match constraint.per_session {
+            true => Wanted::Session(Arc::clone(&locks.sessions), constraint.mode),
+            false => Wanted::Whole(Arc::clone(&locks.whole), constraint.mode),
+        })
+    }
+
+    fn arguments(&self, node: usize) -> Result<Box<[Argument]>, PrepareError> {
+        let inputs = self.graph.nodes[node].inputs.iter().enumerate();
+        let found = inputs.map(|(input, source)| {
+            let never = || error(&self.graph.nodes[node].name, format!("its input {input} is never there"));
+            self.input(node, input, source).ok_or_else(never)
+        });
+        found.collect()
+    }
+
+    fn only_input(&self, node: usize) -> Option<Argument> {
+        let source = self.graph.nodes[node].inputs.first()?;
+        self.input(node, 0, source)
+    }
+
+    fn input(&self, node: usize, input: usize, source: &Source) -> Option<Argument> {
+        self.layout.argument(node, input, source, self.shared(source))
+    }
+
+    fn shared(&self, source: &Source) -> u32 {
+        match source {
+            Source::Shared(name) => self.resources.shared_index.get(name).copied().unwrap_or(NONE),
+            _ => NONE,
+        }
+    }
+
+    fn number(&self, switch: NodeId) -> u32 {
+        self.shape.numbers[switch.0 as usize]
+    }
+
+    /// Lets a skipped step skip all that follows in its arm, up to a step whose turnstiles must be passed.
+    fn link_skips(&self, steps: &mut [Step]) {
+        for index in (0..steps.len()).rev() {
+            let Some(control) = self.graph.nodes[index].control else { continue };
+            let mut next = index + 1;
+            while next < steps.len() && steps[next].turns.is_empty() && self.shape.chains[next].contains(&control) {
+                next = if steps[next].switch == NONE { next + 1 } else { steps[next].skip_to as usize };
+            }
+            steps[index].skip_to = next as u32;
+        }
+    }
+}
+
+/// The slots that an action may leave full though nobody looks into them again.
+fn slots_of_last_uses(arguments: &[Argument]) -> Box<[u32]> {
+    let last = arguments.iter().filter_map(|argument| match argument {
+        Argument::Slot { index, last: true } => Some(*index),
+        _ => None,
+    });
+    last.collect()
+}

@@ -1,0 +1,86 @@
+//! What flows meet in: shared values, their constraints, and the private states of call sites.
+//!
+//! A resource has a lock only where somebody changes it: what is only read needs no order. An atomic step per session
+//! holds the lock of its session, and its calls take the resource itself for their own length.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use weir_host::{Mode, Resource, Shared, Text, Value};
+use weir_ir::graph::{Graph, Kind, Program};
+
+use crate::lock::{Lock, Sessions};
+use crate::turn::Turnstile;
+
+/// The locks of one resource.
+#[derive(Default)]
+pub(crate) struct Locks {
+    /// Taken for the length of a call or an atomic step.
+    pub whole: Arc<Lock>,
+    /// The sessions in use.
+    pub sessions: Arc<Sessions>,
+}
+
+/// The resources of a running program.
+#[derive(Default)]
+pub(crate) struct Resources {
+    /// The shared values, in the order of the program.
+    pub shared: Vec<Shared>,
+    /// The index of each.
+    pub shared_index: IndexMap<Text, u32>,
+    /// The locks of those that need one.
+    pub locks: BTreeMap<Resource, Locks>,
+    /// The private states of call sites.
+    pub states: Vec<Shared>,
+    /// The gates of call sites that must see a source's order.
+    pub turns: Vec<Turnstile>,
+}
+
+impl Resources {
+    /// The resources of the program, whose shared values are not made yet.
+    pub(crate) fn of(program: &Program) -> Resources {
+        let mut resources = Resources { locks: locks_of(program), ..Resources::default() };
+        for (shared, index) in program.shared.iter().zip(0..) {
+            resources.shared_index.insert(shared.name.clone(), index);
+            resources.shared.push(Shared::new(Value::Absent));
+        }
+        resources
+    }
+
+    /// Adds the state of one call site, and yields its index.
+    pub(crate) fn add_state(&mut self, state: Value) -> usize {
+        self.states.push(Shared::new(state));
+        self.states.len() - 1
+    }
+
+    /// Adds a gate, and yields its index.
+    pub(crate) fn add_turn(&mut self) -> usize {
+        self.turns.push(Turnstile::default());
+        self.turns.len() - 1
+    }
+}
+
+/// A lock for each resource that some flow changes.
+fn locks_of(program: &Program) -> BTreeMap<Resource, Locks> {
+    let mut locks = BTreeMap::new();
+    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
+        collect(&flow.body, &mut locks);
+    }
+    locks
+}
+
+fn collect(graph: &Graph, locks: &mut BTreeMap<Resource, Locks>) {
+    let mut note = |resource: &Resource, mode| {
+        if mode == Mode::Write && matches!(resource, Resource::Shared(_) | Resource::Constraint(_)) {
+            locks.entry(resource.clone()).or_default();
+        }
+    };
+    for node in &graph.nodes {
+        node.uses.iter().for_each(|used| note(&used.resource, used.mode));
+        if let Kind::Acquire { constraints } = &node.kind {
+            constraints.iter().for_each(|constraint| note(&constraint.resource, constraint.mode));
+        }
+    }
+    graph.nodes.iter().filter_map(|node| node.body()).for_each(|body| collect(body, locks));
+}

@@ -1,0 +1,203 @@
+//! A graph, prepared: what is left of it when all that can be known before it runs has been worked out.
+//!
+//! A [`Body`] is a list of [`Step`]s in the order of the graph's nodes, with slots instead of ports, indices instead of
+//! names, and masks instead of edges: every node that may have to wait has a bit, and a step may run when none of the bits
+//! that it depends on belongs to a node that still waits.
+
+use std::sync::Arc;
+
+use weir_host::{Argument, Code, Mode, Value};
+use weir_ir::graph::Test;
+use weir_ir::prim::Prim;
+
+use crate::lock::{Lock, Sessions};
+
+/// Stands for "none" where an index is expected.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A prepared graph.
+pub(crate) struct Body {
+    /// One step for each node.
+    pub steps: Box<[Step]>,
+    /// The names of the nodes.
+    pub names: Box<[Arc<str>]>,
+    /// The constants that arguments name.
+    pub constants: Box<[Value]>,
+    /// How many slots a frame has; the first ones hold the parameters.
+    pub slots: u32,
+    /// How many switches it has.
+    pub switches: u32,
+    /// Where its result lies; `None` where it always ends before.
+    pub result: Option<Argument>,
+    /// Whether a step of it may have to wait.
+    pub waits: bool,
+    /// How many steps each lane has; empty unless iterations may overlap.
+    pub lanes: Box<[u32]>,
+    /// Whether iterations may overlap.
+    pub overlaps: bool,
+    /// For each parameter, whether it is handed from one iteration to the next, and back: it is changed, or can only be
+    /// moved.
+    pub handed: Box<[bool]>,
+}
+
+/// A prepared node.
+pub(crate) struct Step {
+    /// What it does.
+    pub action: Action,
+    /// The switch that controls it, or [`NONE`].
+    pub switch: u32,
+    /// The arm of the switch.
+    pub arm: u32,
+    /// The next step to look at where this one is skipped.
+    pub skip_to: u32,
+    /// Its own bit, or 0 where it never waits.
+    pub bit: u64,
+    /// The bits of all earlier steps that it depends on, directly or not.
+    pub depends: u64,
+    /// The lanes that the next iteration may enter only when this step is through.
+    pub lanes: u64,
+    /// The lanes whose turn must have come before this step runs.
+    pub gates: u64,
+    /// The turnstiles that the flow passes when this step is through.
+    pub turns: Box<[usize]>,
+}
+
+/// What a step does.
+pub(crate) enum Action {
+    /// Nothing: a switch that its call has decided already.
+    Nothing,
+    /// A primitive.
+    Prim(PrimStep),
+    /// A call.
+    Call(Box<CallStep>),
+    /// A switch.
+    Switch(Box<SwitchStep>),
+    /// A select: the input of each arm, and the output.
+    Select {
+        /// The switch.
+        switch: u32,
+        /// The input of each arm.
+        inputs: Box<[Option<Argument>]>,
+        /// The slot of the output.
+        out: u32,
+    },
+    /// A map, fold or loop.
+    Repeat(Box<RepeatStep>),
+    /// The beginning of an atomic step.
+    Acquire(Box<AcquireStep>),
+    /// The end of the atomic step that this node began.
+    Release(u32),
+    /// What is never reached, because an earlier step has ended the flow.
+    Never,
+    /// The end of the flow with an answer.
+    Return(Argument),
+    /// The end of the flow with a failure.
+    Fail(Argument),
+}
+
+/// A primitive.
+pub(crate) struct PrimStep {
+    /// Which.
+    pub prim: Prim,
+    /// Its operands.
+    pub operands: Box<[Argument]>,
+    /// The slots that nobody uses afterwards.
+    pub dead: Box<[u32]>,
+    /// Whether what it passes on may have to be moved.
+    pub moves: bool,
+    /// The slot of the output.
+    pub out: u32,
+}
+
+/// A call.
+pub(crate) struct CallStep {
+    /// The function.
+    pub code: Code,
+    /// Its path, for messages.
+    pub path: Arc<str>,
+    /// Its arguments.
+    pub arguments: Box<[Argument]>,
+    /// The slots that nobody uses afterwards and that the function only borrows.
+    pub dead: Box<[u32]>,
+    /// Where its answer goes.
+    pub out: Out,
+    /// What it holds while it runs, in the canonical order.
+    pub locks: Box<[(Arc<Lock>, Mode)]>,
+    /// The turnstile that it waits at.
+    pub turn: Option<usize>,
+    /// Its private state.
+    pub state: Option<usize>,
+}
+
+/// Where a call's answer goes.
+pub(crate) enum Out {
+    /// The value, of a function that cannot fail.
+    Value(u32),
+    /// A `Result`.
+    Result(u32),
+    /// Straight to the arms of the switch that tests it, so that no `Result` is made: Flux's branch on success.
+    Arms {
+        /// The switch.
+        switch: u32,
+        /// The arm of success, and the slot of its payload.
+        ok: (u32, u32),
+        /// The arm of failure, and the slot of its payload.
+        err: (u32, u32),
+    },
+}
+
+/// A switch.
+pub(crate) struct SwitchStep {
+    /// Its number among the body's switches.
+    pub switch: u32,
+    /// What it tests.
+    pub subject: Argument,
+    /// Whether its payload may have to be moved.
+    pub moves: bool,
+    /// Its arms: the test, and the slots of the payload.
+    pub arms: Box<[(Test, Box<[u32]>)]>,
+}
+
+/// How a body is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// For each element; yields the list of results.
+    Map,
+    /// For accumulator and element; yields the accumulator.
+    Fold,
+    /// With the state, until done.
+    Loop {
+        /// The bound.
+        at_most: u64,
+    },
+}
+
+/// A map, fold or loop.
+pub(crate) struct RepeatStep {
+    /// Which.
+    pub repeat: Repeat,
+    /// The node's inputs.
+    pub inputs: Box<[Argument]>,
+    /// What is repeated.
+    pub body: Body,
+    /// The slot of the output.
+    pub out: u32,
+}
+
+/// The beginning of an atomic step.
+pub(crate) struct AcquireStep {
+    /// What is taken, in the canonical order.
+    pub wanted: Box<[Wanted]>,
+    /// The session.
+    pub session: Option<Argument>,
+    /// The turnstiles within, whose turns come before any lock.
+    pub turns: Box<[usize]>,
+}
+
+/// One lock of an atomic step.
+pub(crate) enum Wanted {
+    /// The whole resource.
+    Whole(Arc<Lock>, Mode),
+    /// The lock of the session.
+    Session(Arc<Sessions>, Mode),
+}

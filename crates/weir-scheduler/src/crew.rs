@@ -1,0 +1,109 @@
+//! A crew: threads that share a list of ports which have work.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::Thread;
+
+use crossbeam_queue::ArrayQueue;
+use crossbeam_utils::CachePadded;
+
+use crate::idle::Idle;
+use crate::level::Settings;
+
+/// How a crew is made up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Crew {
+    /// What it is called in the names of its threads and in snapshots.
+    pub name: String,
+    /// How the number of its threads is found.
+    pub control: Control,
+}
+
+/// How the number of a crew's threads is found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Control {
+    /// Always this many.
+    Fixed(usize),
+    /// By measured throughput: see [`crate::Elasticity`].
+    Elastic(Settings),
+    /// By the length of the queues, as the controllers of SEDA's stages do: one more where `queue_length` items wait at the
+    /// end of a period, one fewer where none does.
+    QueueLength {
+        /// The fewest threads.
+        threads_min: usize,
+        /// The most threads.
+        threads_max: usize,
+        /// From how many waiting items on another thread is added.
+        queue_length: usize,
+    },
+}
+
+impl Control {
+    /// The most threads that it may ask for.
+    #[must_use]
+    pub fn threads_max(&self) -> usize {
+        match self {
+            Control::Fixed(threads) => *threads,
+            Control::Elastic(settings) => settings.level_max,
+            Control::QueueLength { threads_max, .. } => *threads_max,
+        }
+    }
+
+    /// The number of threads that it begins with.
+    #[must_use]
+    pub fn threads_min(&self) -> usize {
+        match self {
+            Control::Fixed(threads) => *threads,
+            Control::Elastic(settings) => settings.level_min,
+            Control::QueueLength { threads_min, .. } => *threads_min,
+        }
+    }
+}
+
+/// A crew at work.
+pub(crate) struct Running {
+    pub(crate) crew: Crew,
+    /// The ports that have work, each at most once.
+    pub(crate) ready: ArrayQueue<usize>,
+    pub(crate) idle: Idle,
+    /// One for each thread that there may be.
+    pub(crate) seats: Vec<CachePadded<Seat>>,
+    /// How many threads there should be, threads that are stuck in a port's work not counted.
+    pub(crate) level: AtomicUsize,
+}
+
+/// What a thread shares with those who steer it; nobody else touches it on the way, so that no line of cache is shared.
+#[derive(Default)]
+pub(crate) struct Seat {
+    /// Told to stop at the next port. Written by the steering thread.
+    pub(crate) suspended: AtomicBool,
+    /// Told to end at the next port. Written by the steering thread.
+    pub(crate) ended: AtomicBool,
+    /// How many items it has worked on. Written by the thread.
+    pub(crate) items: AtomicU64,
+    /// Odd while it works on a port, even while it looks for one. Written by the thread.
+    pub(crate) turns: AtomicU64,
+    pub(crate) thread: OnceLock<Thread>,
+}
+
+impl Running {
+    pub(crate) fn new(crew: Crew, ports: usize) -> Self {
+        let level = crew.control.threads_min();
+        assert!(level > 0, "the crew {} has no threads", crew.name);
+        // Threads that are stuck are replaced, so that there are twice as many seats as threads.
+        let seats = (0..crew.control.threads_max() * 2).map(|_| CachePadded::default()).collect();
+        let ready = ArrayQueue::new(ports.max(1));
+        Running { crew, ready, idle: Idle::new(), seats, level: AtomicUsize::new(level) }
+    }
+
+    /// Hands a port to whoever comes first.
+    pub(crate) fn hand(&self, port: usize) {
+        self.ready.push(port).expect("a port is listed at most once, so that the list of all ports has room");
+        self.idle.wake();
+    }
+
+    /// How many items its threads have worked on.
+    pub(crate) fn items(&self) -> u64 {
+        self.seats.iter().map(|seat| seat.items.load(Ordering::Relaxed)).sum()
+    }
+}

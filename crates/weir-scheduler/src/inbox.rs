@@ -1,0 +1,130 @@
+//! The queue of one port, and whether somebody will come to empty it.
+//!
+//! Protocol, all of it under the inbox's lock:
+//! 1. Who puts items into an inbox that is not `listed` lists it, and must then hand the port to its crew.
+//! 2. Who was handed the port takes a batch, runs it, and then either relists the port, or leaves it unlisted because it
+//!    is empty, or has it wait for room further on. From 1 to here nobody else runs the port.
+//! 3. An inbox is *full* from `capacity` on. Filling it beyond is allowed to ports that finish a batch, so it holds at most
+//!    `capacity` and a batch for each port that leads to it.
+//! 4. A port that found the next one full is noted there as waiting; it stays listed, and is handed to its crew when the
+//!    next one has room again.
+
+use std::collections::VecDeque;
+
+use std::task::Waker;
+
+use super::sync::{Mutant, Mutex, is};
+
+/// The queue of one port.
+pub(crate) struct Inbox<T> {
+    state: Mutex<State<T>>,
+    capacity: usize,
+}
+
+struct State<T> {
+    items: VecDeque<T>,
+    /// Whether the port is handed to its crew, running, or waiting for room: whether it will be looked after.
+    listed: bool,
+    /// The ports that wait until this one has room.
+    waiting: Vec<usize>,
+    /// The sources that wait until this one has room.
+    wakers: Vec<Waker>,
+}
+
+/// What putting items into an inbox asks of the one who put them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Put {
+    /// The port has to be handed to its crew.
+    pub(crate) hand: bool,
+    /// The inbox is full now.
+    pub(crate) full: bool,
+}
+
+/// What is left after a batch was run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Nothing; the port is unlisted.
+    Empty,
+    /// More; the port is still listed and has to be handed to its crew.
+    More,
+}
+
+impl<T> Inbox<T> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        assert!(capacity > 0, "a queue without room would never be emptied");
+        let state =
+            State { items: VecDeque::with_capacity(capacity), listed: false, waiting: Vec::new(), wakers: Vec::new() };
+        Inbox { state: Mutex::new(state), capacity }
+    }
+
+    /// Puts one item in, where there is room.
+    pub(crate) fn offer(&self, item: T) -> Result<Put, T> {
+        let mut state = self.state.lock();
+        if state.items.len() >= self.capacity {
+            return Err(item);
+        }
+        state.items.push_back(item);
+        Ok(self.after_put(&mut state))
+    }
+
+    /// Puts a batch in, beyond the capacity if need be.
+    pub(crate) fn put(&self, batch: &mut Vec<T>) -> Put {
+        let mut state = self.state.lock();
+        state.items.extend(batch.drain(..));
+        self.after_put(&mut state)
+    }
+
+    fn after_put(&self, state: &mut State<T>) -> Put {
+        let hand = !std::mem::replace(&mut state.listed, true);
+        Put { hand, full: state.items.len() >= self.capacity }
+    }
+
+    /// Takes at most `most` items, and into `released` the ports that waited for the room that this makes.
+    pub(crate) fn take(&self, most: usize, batch: &mut Vec<T>, released: &mut Vec<usize>) {
+        let mut state = self.state.lock();
+        let count = state.items.len().min(most);
+        batch.extend(state.items.drain(..count));
+        // Half empty, so that who waited does not have to wait again at once.
+        if !state.waiting.is_empty() && state.items.len() <= self.capacity / 2 {
+            released.append(&mut state.waiting);
+        }
+        if !state.wakers.is_empty() && state.items.len() < self.capacity {
+            state.wakers.drain(..).for_each(Waker::wake);
+        }
+    }
+
+    /// After a batch: unlists the port where it is empty.
+    pub(crate) fn rest(&self) -> Rest {
+        let mut state = self.state.lock();
+        if state.items.is_empty() || is(Mutant::BlindRest) {
+            state.listed = false;
+            return Rest::Empty;
+        }
+        Rest::More
+    }
+
+    /// Notes that `port` waits for room here; false where there is room already.
+    pub(crate) fn wait(&self, port: usize) -> bool {
+        let mut state = self.state.lock();
+        let full = state.items.len() >= self.capacity;
+        if full {
+            state.waiting.push(port);
+        }
+        full
+    }
+
+    /// Whether there is room; where there is none, `waker` is woken when there is.
+    pub(crate) fn has_room(&self, waker: &Waker) -> bool {
+        let mut state = self.state.lock();
+        let room = state.items.len() < self.capacity;
+        if !room && !state.wakers.iter().any(|other| other.will_wake(waker)) {
+            state.wakers.push(waker.clone());
+        }
+        room
+    }
+
+    /// How many items wait.
+    pub(crate) fn len(&self) -> usize {
+        self.state.lock().items.len()
+    }
+}

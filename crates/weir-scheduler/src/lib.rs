@@ -1,0 +1,36 @@
+//! Runs items through ports on threads: queues, who runs what next, and how many threads there are.
+//!
+//! A *port* is a place where items wait to be worked on, one at a time and in the order in which they came. A *crew* is a
+//! set of threads and the ports that they serve. Which ports share a crew and how many threads it has is all that
+//! distinguishes the engines `staged`, `manual`, `dedicated` and `elastic`: one crew for each port is the dedicated
+//! threading model of the Streams paper (PLDI 2017, §2.2), one crew for all ports the dynamic one.
+//!
+//! Differences to the paper's algorithm (§4.1), with the reason:
+//! * Ports that have work are listed, not ports that are free: a port enters the list of its crew when it turns from
+//!   empty to non-empty, so that nobody walks over a thousand empty ports to find work.
+//! * A thread takes a batch of items under one short lock, and then carries the batch to the next port itself while it is
+//!   hot. The paper moves tuples one by one, behind two try-locks each.
+//! * A full queue does not make the producer's thread work it off by itself (`reschedule`), which nests a stack frame for
+//!   each port and can spin in a ring: the producing *port* waits, and its thread goes on with something else.
+//!
+//! Architecture invariant: it knows neither graphs nor frames, and has no `unsafe` code.
+
+mod crew;
+mod idle;
+mod inbox;
+#[cfg(test)]
+mod inbox_tests;
+mod level;
+mod machine;
+#[cfg(test)]
+mod model;
+mod scheduler;
+mod shared;
+mod steer;
+mod sync;
+mod worker;
+
+pub use crew::{Control, Crew};
+pub use level::{Elasticity, Settings};
+pub use scheduler::{Full, Ports, Scheduler, Snapshot};
+pub use shared::{PortId, Work};

@@ -1,0 +1,150 @@
+//! The scheduler: ports, crews, and a thread that steers how many threads each crew has.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use crate::crew::{Crew, Running};
+use crate::inbox::Inbox;
+use crate::shared::{Port, PortId, Shared, Work};
+use crate::steer;
+use crate::worker::Worker;
+
+/// One port: how many items may wait at it, and the crew that serves it, by its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// From how many items on it takes no more from a source, and those before it wait.
+    pub capacity: usize,
+    /// The index of its crew.
+    pub crew: usize,
+}
+
+/// The port has no room: the item comes back.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Full<T>(pub T);
+
+/// What one crew is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The crew's name.
+    pub crew: String,
+    /// How many threads it should have.
+    pub threads: usize,
+    /// How many items it has worked on since the start.
+    pub items: u64,
+    /// How many items wait at its ports.
+    pub waiting: usize,
+}
+
+/// Ports and the threads that serve them. Dropping it ends the threads; items that are not through are dropped.
+pub struct Scheduler<W: Work> {
+    shared: Arc<Shared<W>>,
+    threads: Vec<JoinHandle<()>>,
+    steering: Option<steer::Steering>,
+}
+
+impl<W: Work> Scheduler<W> {
+    /// Starts the threads. `period` is how often crews are steered, 50 to 500 ms.
+    ///
+    /// # Errors
+    /// Fails where the machine gives no more threads.
+    ///
+    /// # Panics
+    /// Panics where a port names a crew that is not there, or a capacity or a crew's least number of threads is 0.
+    pub fn start(work: W, ports: &[Ports], crews: Vec<Crew>, period: Duration) -> std::io::Result<Self> {
+        let served = |crew: usize| ports.iter().filter(|port| port.crew == crew).count();
+        let crews: Vec<Running> =
+            crews.into_iter().enumerate().map(|(index, crew)| Running::new(crew, served(index))).collect();
+        assert!(ports.iter().all(|port| port.crew < crews.len()), "a port names a crew that is not there");
+        let ports = ports.iter().map(|port| Port { inbox: Inbox::new(port.capacity), crew: port.crew }).collect();
+        let shared = Arc::new(Shared::new(work, ports, crews));
+        let mut scheduler = Scheduler { shared, threads: Vec::new(), steering: None };
+        scheduler.start_threads()?;
+        scheduler.steering = steer::start(&scheduler.shared, period)?;
+        Ok(scheduler)
+    }
+
+    fn start_threads(&mut self) -> std::io::Result<()> {
+        for (crew, running) in self.shared.crews.iter().enumerate() {
+            let level = running.level.load(Ordering::Relaxed);
+            for (seat, state) in running.seats.iter().enumerate() {
+                state.suspended.store(seat >= level, Ordering::Release);
+                let worker = Worker::new(self.shared.clone(), crew, seat);
+                let thread = Builder::new().name(format!("weir-{}-{seat}", running.crew.name));
+                let handle = thread.spawn(move || worker.run())?;
+                // The seat is new, so that it has no thread yet.
+                _ = state.thread.set(handle.thread().clone());
+                self.threads.push(handle);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts an item in at a port.
+    ///
+    /// # Errors
+    /// Gives the item back where the port has no room: see [`Scheduler::poll_room`].
+    pub fn submit(&self, port: PortId, item: W::Item) -> Result<(), Full<W::Item>> {
+        self.shared.begun();
+        match self.shared.ports[port.0].inbox.offer(item) {
+            Ok(put) => {
+                if put.hand {
+                    self.shared.hand(port.0);
+                }
+                Ok(())
+            }
+            Err(item) => {
+                self.shared.through(1);
+                Err(Full(item))
+            }
+        }
+    }
+
+    /// Waits until a port has room. A waker is woken once; nothing is reserved.
+    pub fn poll_room(&self, port: PortId, context: &Context<'_>) -> Poll<()> {
+        let room = self.shared.ports[port.0].inbox.has_room(context.waker());
+        if room { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// What is done at the ports.
+    #[must_use]
+    pub fn work(&self) -> &W {
+        &self.shared.work
+    }
+
+    /// Holds this thread until everything that was put in is through.
+    pub fn drain(&self) {
+        self.shared.drain();
+    }
+
+    /// What the crews are doing.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<Snapshot> {
+        let crews = self.shared.crews.iter().enumerate();
+        crews
+            .map(|(index, running)| Snapshot {
+                crew: running.crew.name.clone(),
+                threads: running.level.load(Ordering::Relaxed),
+                items: running.items(),
+                waiting: self.shared.waiting(index),
+            })
+            .collect()
+    }
+}
+
+impl<W: Work> Drop for Scheduler<W> {
+    fn drop(&mut self) {
+        drop(self.steering.take());
+        for running in &self.shared.crews {
+            for seat in &running.seats {
+                seat.ended.store(true, Ordering::Release);
+                seat.thread.get().into_iter().for_each(std::thread::Thread::unpark);
+            }
+            running.idle.wake_all();
+        }
+        // A thread that panicked has said so already.
+        self.threads.drain(..).for_each(|thread| _ = thread.join());
+    }
+}

@@ -1,0 +1,81 @@
+//! What all threads of a scheduler share: the ports, the crews, and how many items are under way.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::crew::Running;
+use crate::inbox::Inbox;
+
+/// The index of a port. Items mostly go from lower to higher ones; a port waits for room only in a higher one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortId(pub usize);
+
+/// What is done at the ports.
+pub trait Work: Send + Sync + 'static {
+    /// What goes through them.
+    type Item: Send + 'static;
+
+    /// Works on an item at a port, and says where it goes on; `None` where it is through. Of one port, one item is worked
+    /// on at a time, in the order in which they were put in. It must not panic; it may block, and is then not counted
+    /// among its crew's threads.
+    fn run(&self, port: PortId, item: Self::Item) -> Option<(PortId, Self::Item)>;
+}
+
+/// A port at work.
+pub(crate) struct Port<T> {
+    pub(crate) inbox: Inbox<T>,
+    pub(crate) crew: usize,
+}
+
+/// What all threads share.
+pub(crate) struct Shared<W: Work> {
+    pub(crate) work: W,
+    pub(crate) ports: Vec<Port<W::Item>>,
+    pub(crate) crews: Vec<Running>,
+    /// Whether there may be more threads than processors.
+    pub(crate) crowded: bool,
+    /// How many items have been put in and are not through.
+    in_flight: AtomicUsize,
+    drained: (Mutex<()>, Condvar),
+}
+
+impl<W: Work> Shared<W> {
+    pub(crate) fn new(work: W, ports: Vec<Port<W::Item>>, crews: Vec<Running>) -> Self {
+        let threads: usize = crews.iter().map(|running| running.crew.control.threads_max()).sum();
+        let crowded = threads > std::thread::available_parallelism().map_or(1, usize::from);
+        let drained = (Mutex::new(()), Condvar::new());
+        Shared { work, ports, crews, crowded, in_flight: AtomicUsize::new(0), drained }
+    }
+
+    /// One item more has been put in.
+    pub(crate) fn begun(&self) {
+        self.in_flight.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Holds this thread until everything that was put in is through.
+    pub(crate) fn drain(&self) {
+        let mut guard = self.drained.0.lock();
+        while self.in_flight.load(Ordering::Acquire) > 0 {
+            self.drained.1.wait(&mut guard);
+        }
+    }
+
+    pub(crate) fn hand(&self, port: usize) {
+        self.crews[self.ports[port].crew].hand(port);
+    }
+
+    /// So many items are through.
+    pub(crate) fn through(&self, count: usize) {
+        if count > 0 && self.in_flight.fetch_sub(count, Ordering::AcqRel) == count {
+            // Who waits checks under this lock, so that the last item cannot slip between its check and its wait.
+            drop(self.drained.0.lock());
+            self.drained.1.notify_all();
+        }
+    }
+
+    /// How many items wait at the ports of a crew.
+    pub(crate) fn waiting(&self, crew: usize) -> usize {
+        self.ports.iter().filter(|port| port.crew == crew).map(|port| port.inbox.len()).sum()
+    }
+}

@@ -1,0 +1,175 @@
+//! Nothing is lost, doubled or overtaken, whatever the ports, the crews and the number of threads do.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use weir_scheduler::{Control, Crew, Full, PortId, Ports, Scheduler, Settings, Work};
+
+/// An item: where it came from and its number there.
+type Item = (usize, u64);
+
+/// Sends each item from port to port along its route, and notes at every port what came.
+struct Routes {
+    /// By source: the ports that its items visit, one after the other.
+    routes: Vec<Vec<usize>>,
+    /// By port and source: the last number that was seen. A port runs one item at a time, so nobody waits here.
+    seen: Vec<Vec<Mutex<u64>>>,
+    through: AtomicU64,
+}
+
+impl Routes {
+    fn new(routes: Vec<Vec<usize>>, ports: usize) -> Self {
+        let seen = (0..ports).map(|_| routes.iter().map(|_| Mutex::new(0)).collect()).collect();
+        Routes { routes, seen, through: AtomicU64::new(0) }
+    }
+}
+
+/// A route that visits a port twice tells the visits apart by the item's lowest bits.
+const VISITS: u64 = 8;
+
+impl Work for Routes {
+    type Item = (Item, u64);
+
+    fn run(&self, port: PortId, ((source, number), visit): Self::Item) -> Option<(PortId, Self::Item)> {
+        let route = &self.routes[source];
+        assert_eq!(route[visit as usize], port.0, "an item is where it belongs");
+        if !route[..visit as usize].contains(&port.0) {
+            let mut last = self.seen[port.0][source].try_lock().expect("one item at a time");
+            assert_eq!(*last + 1, number, "nothing is lost, doubled or overtaken at {port:?}");
+            *last = number;
+        }
+        assert!(visit < VISITS || route.len() > VISITS as usize);
+        match route.get(visit as usize + 1) {
+            Some(&next) => Some((PortId(next), ((source, number), visit + 1))),
+            None => {
+                self.through.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+fn wait_for_room(scheduler: &Scheduler<Routes>, port: PortId) {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut room = pin!(poll_fn(|context| scheduler.poll_room(port, context)));
+    while room.as_mut().poll(&mut Context::from_waker(&waker)) == Poll::Pending {
+        std::thread::park();
+    }
+}
+
+fn put_all(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u64) {
+    for number in 1..=items {
+        let mut item = ((source, number), 0);
+        while let Err(Full(back)) = scheduler.submit(PortId(first), item) {
+            item = back;
+            wait_for_room(scheduler, PortId(first));
+        }
+    }
+}
+
+/// Puts items in from a thread for each route, and waits until all are through.
+fn all_through(routes: Vec<Vec<usize>>, ports: Vec<Ports>, crews: Vec<Crew>, items: u64) {
+    let firsts: Vec<usize> = routes.iter().map(|route| route[0]).collect();
+    let work = Routes::new(routes, ports.len());
+    let scheduler = Scheduler::start(work, &ports, crews, Duration::from_millis(1)).expect("threads are to be had");
+    std::thread::scope(|scope| {
+        for (source, &first) in firsts.iter().enumerate() {
+            let scheduler = &scheduler;
+            scope.spawn(move || put_all(scheduler, source, first, items));
+        }
+    });
+    scheduler.drain();
+    assert_eq!(scheduler.work().through.load(Ordering::Relaxed), items * firsts.len() as u64);
+}
+
+fn crew(name: &str, control: Control) -> Crew {
+    Crew { name: name.into(), control }
+}
+
+fn fixed(threads: usize) -> Vec<Crew> {
+    vec![crew("fixed", Control::Fixed(threads))]
+}
+
+fn items() -> u64 {
+    std::env::var("WEIR_STRESS_ITEMS").ok().and_then(|items| items.parse().ok()).unwrap_or(20_000)
+}
+
+#[test]
+fn a_chain_on_one_thread_and_on_several() {
+    for threads in 1..=4 {
+        let ports = vec![Ports { capacity: 4, crew: 0 }; 10];
+        all_through(vec![(0..10).collect()], ports, fixed(threads), items());
+    }
+}
+
+#[test]
+fn a_chain_with_a_thread_for_every_port() {
+    let ports: Vec<Ports> = (0..6).map(|port| Ports { capacity: 16, crew: port }).collect();
+    let crews = (0..6).map(|port| crew(&port.to_string(), Control::Fixed(1))).collect();
+    all_through(vec![(0..6).collect()], ports, crews, items());
+}
+
+#[test]
+fn many_routes_that_meet() {
+    let routes = vec![vec![0, 3, 4, 5], vec![1, 3, 5], vec![2, 4, 5]];
+    all_through(routes, vec![Ports { capacity: 2, crew: 0 }; 6], fixed(3), items());
+}
+
+#[test]
+fn full_queues_in_a_ring() {
+    let routes = vec![vec![0, 1, 2, 0, 1, 2], vec![2, 1, 0, 2, 1, 0]];
+    let ports: Vec<Ports> = (0..3).map(|port| Ports { capacity: 1, crew: port }).collect();
+    let crews = (0..3).map(|port| crew(&port.to_string(), Control::Fixed(1))).collect();
+    all_through(routes.clone(), ports, crews, items() / 4);
+    all_through(routes, vec![Ports { capacity: 1, crew: 0 }; 3], fixed(2), items() / 4);
+}
+
+#[test]
+fn threads_that_come_and_go() {
+    let by_queue = Control::QueueLength { threads_min: 1, threads_max: 4, queue_length: 3 };
+    let elastic = Control::Elastic(Settings { level_min: 1, level_max: 4, sensitivity: 0.01 });
+    for control in [by_queue, elastic] {
+        let ports = vec![Ports { capacity: 8, crew: 0 }; 12];
+        all_through(vec![(0..12).collect(), (0..12).collect()], ports, vec![crew("steered", control)], items());
+    }
+}
+
+#[test]
+fn a_thread_that_is_stuck_is_replaced() {
+    /// Blocks at port 0 until something has passed port 1.
+    struct Blocks(Mutex<std::sync::mpsc::Receiver<()>>, std::sync::mpsc::Sender<()>);
+    impl Work for Blocks {
+        type Item = ();
+        fn run(&self, port: PortId, (): ()) -> Option<(PortId, ())> {
+            if port == PortId(0) {
+                self.0.lock().recv().unwrap();
+            } else {
+                self.1.send(()).unwrap();
+            }
+            None
+        }
+    }
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let work = Blocks(Mutex::new(receiver), sender);
+    let crews =
+        vec![crew("steered", Control::QueueLength { threads_min: 1, threads_max: 1, queue_length: usize::MAX })];
+    let ports = [Ports { capacity: 1, crew: 0 }; 2];
+    let scheduler = Scheduler::start(work, &ports, crews, Duration::from_millis(1)).unwrap();
+    scheduler.submit(PortId(0), ()).unwrap();
+    scheduler.submit(PortId(1), ()).unwrap();
+    scheduler.drain();
+}

@@ -1,0 +1,118 @@
+//! What can happen in a running program.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// When, in nanoseconds of the clock of the machine that the program runs on.
+    pub at_ns: u64,
+    /// What.
+    pub what: What,
+}
+
+/// Which flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowKey {
+    /// The entry point, by its index in the program.
+    pub entry: u32,
+    /// The route within the entry point; 0 for a stream.
+    pub route: u32,
+    /// Its place among the flows of this route, from 0.
+    pub sequence: u64,
+}
+
+/// Everything that can happen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// A source is open: where it listens or what it reads.
+    SourceOpened {
+        /// The entry point.
+        entry: u32,
+        /// Where it listens or what it reads.
+        description: Arc<str>,
+    },
+    /// A source has ended; `failure` says why, where it was not its input's end or the program's stop.
+    SourceEnded {
+        /// The entry point.
+        entry: u32,
+        /// What ended it.
+        failure: Option<Arc<str>>,
+    },
+    /// A flow has begun.
+    FlowBegan {
+        /// Which.
+        flow: FlowKey,
+    },
+    /// A flow has ended with an answer.
+    FlowEnded {
+        /// Which.
+        flow: FlowKey,
+    },
+    /// A flow has ended with a failure that nothing in the program handled.
+    FlowFailed {
+        /// Which.
+        flow: FlowKey,
+        /// The route's name, and below it the path of the node that failed: `get /{name}: thumbnail/image.scale`.
+        path: Arc<str>,
+        /// The sort of the failure.
+        kind: &'static str,
+        /// What went wrong.
+        message: Arc<str>,
+    },
+    /// A flow was given up before its end: its client has gone, or the program stopped.
+    FlowGivenUp {
+        /// Which.
+        flow: FlowKey,
+    },
+    /// A node has run to its end.
+    NodeRan {
+        /// The flow.
+        flow: FlowKey,
+        /// The node's name.
+        node: Arc<str>,
+        /// How long it took, waiting included.
+        took_ns: u64,
+    },
+    /// A node has to wait: for a constraint, for its turn, or in its function.
+    NodeWaits {
+        /// The flow.
+        flow: FlowKey,
+        /// The node's name.
+        node: Arc<str>,
+    },
+    /// A flow was refused, because as many as may be are there already.
+    Refused {
+        /// The entry point.
+        entry: u32,
+    },
+    /// The program has been told to stop.
+    Stopping,
+}
+
+impl fmt::Display for FlowKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}#{}", self.entry, self.route, self.sequence)
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            What::SourceOpened { entry, description } => write!(f, "source {entry} opened: {description}"),
+            What::SourceEnded { entry, failure: None } => write!(f, "source {entry} ended"),
+            What::SourceEnded { entry, failure: Some(failure) } => write!(f, "source {entry} failed: {failure}"),
+            What::FlowBegan { flow } => write!(f, "flow {flow} began"),
+            What::FlowEnded { flow } => write!(f, "flow {flow} ended"),
+            What::FlowFailed { flow, path, kind, message } => {
+                write!(f, "flow {flow} failed in {path} ({kind}): {message}")
+            }
+            What::FlowGivenUp { flow } => write!(f, "flow {flow} given up"),
+            What::NodeRan { flow, node, took_ns } => write!(f, "flow {flow} ran {node} in {took_ns} ns"),
+            What::NodeWaits { flow, node } => write!(f, "flow {flow} waits in {node}"),
+            What::Refused { entry } => write!(f, "flow of source {entry} refused"),
+            What::Stopping => f.write_str("stopping"),
+        }
+    }
+}
