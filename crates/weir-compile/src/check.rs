@@ -94,6 +94,8 @@ struct Checker<'a> {
     /// What the body that is checked was seen to do.
     seen: Seen,
     fn_seen: Vec<Seen>,
+    /// How each resource is held, by the first step that names it.
+    scopes_of: BTreeMap<Arc<str>, (bool, Span)>,
     /// What the bodies of all flows were seen to do.
     flow_callees: BTreeSet<usize>,
     unit_blocks: BTreeSet<u32>,
@@ -146,6 +148,7 @@ impl<'a> Checker<'a> {
             leaves: Leaves::Start,
             seen: Seen::default(),
             fn_seen: vec![Seen::default(); fns],
+            scopes_of: BTreeMap::new(),
             flow_callees: BTreeSet::new(),
             unit_blocks: BTreeSet::new(),
             fn_calls: Vec::new(),

@@ -17,6 +17,7 @@ mod declare;
 mod effects;
 mod lower;
 mod moves;
+mod steps;
 mod suggest;
 mod typed;
 mod types;
@@ -60,7 +61,8 @@ pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked 
     let typed = check::check(&parsed.tree, library, &mut diagnostics);
     let mut expr = None;
     if !has_errors(&diagnostics) {
-        let program = lower::lower(&parsed.tree, &typed, library, &mut diagnostics);
+        let mut program = lower::lower(&parsed.tree, &typed, library, &mut diagnostics);
+        steps::order(&mut program, library, source, &mut diagnostics);
         check_bodies(source, &parsed, &typed, library, &program, &mut diagnostics);
         expr = Some(program).filter(|_| !has_errors(&diagnostics));
     }

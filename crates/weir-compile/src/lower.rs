@@ -70,6 +70,8 @@ pub(crate) fn lower_fn(
     }
     let mut lowering = Lowering::new(tree, typed, library, diagnostics);
     let parameters = lowering.parameters(&typed.fn_locals[at]);
+    // Whether there is a session, only a flow that reaches it can say.
+    lowering.session = Some(Atom::Value(Value::Unit));
     let body = lowering.whole(&declared.result.to_type(), |lowering| lowering.block(&function.body));
     Some((parameters, body))
 }
@@ -206,6 +208,8 @@ struct Lowering<'a, 'd> {
     frames: Vec<Frame<'a>>,
     frame_count: u32,
     scopes: Vec<Scope>,
+    /// What tells the session of the flow from others.
+    session: Option<Atom>,
     /// How often each site was given out.
     sites: IndexMap<String, u32>,
     operations: usize,
@@ -226,6 +230,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             frames: Vec::new(),
             frame_count: 0,
             scopes: Vec::new(),
+            session: None,
             sites: IndexMap::new(),
             operations: 0,
             depth: 0,
@@ -339,7 +344,10 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let method = route.method.word();
         let handlers =
             failing::handlers_of(&route.body).chain(service.handlers()).chain(failing::handlers_of_file(self.tree));
-        let body = self.flow(&info.answer, handlers.collect(), |lowering| lowering.block(&route.body));
+        let body = self.flow(&info.answer, handlers.collect(), |lowering| {
+            lowering.begin_session(service, &info.session_locals, &routed.locals);
+            lowering.block(&route.body)
+        });
         let places = route.parameters.iter().zip(&routed.defaults).map(|(parameter, default)| RouteParameter {
             name: (&*parameter.parameter.name.text).into(),
             from: match parameter.place {
@@ -364,6 +372,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let body = self.flow(&Type::Unit, handlers, |lowering| {
             lowering.bind(&entry.pattern, Atom::Var(element.var));
             lowering.keep_parameters();
+            lowering.session = entry.session.as_ref().map(|session| lowering.expr(&session.value));
             lowering.block(&entry.body);
             Atom::Value(Value::Unit)
         });

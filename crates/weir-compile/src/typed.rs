@@ -137,6 +137,8 @@ pub(crate) struct EntryInfo {
     pub(crate) supplied: Vec<Supplied>,
     /// Of a service, in the order of its routes.
     pub(crate) routes: Vec<RouteInfo>,
+    /// What the session of a service is told by: parameters that all its routes have.
+    pub(crate) session_locals: Vec<LocalId>,
 }
 
 #[derive(Clone, Debug)]

@@ -101,6 +101,8 @@ codes! {
     E0501 MovedValue,
     E0502 SharedAsValue,
     E0503 NotAResource,
+    E0504 MixedScope,
+    E0505 NoSession,
     E0601 UnknownSource,
     E0602 RouteParameterType,
     E0603 RouteParameter,
@@ -109,6 +111,7 @@ codes! {
     W0702 UnhandledFailure,
     W0703 LostUpdate,
     W0704 UnreachableArm,
+    W0705 HoistedConstraint,
 }
 
 impl Code {
