@@ -2,8 +2,8 @@
 //!
 //! Locks have one order in the whole program: by resource, in the order of [`Resource`]. A flow that takes them in this
 //! order only can never wait in a circle. Where a step holds a later lock and something within takes an earlier one, the
-//! earlier one is added to the step, as a reader or writer as it is needed within; the walk goes from the inside out, so
-//! that one pass suffices. Because every `fn`, branch, handler and loop is inlined, whatever nests in the text nests in
+//! earlier one is added to the step, as a reader or writer as it is needed within. The walk goes from the outside in, and
+//! what a step holds counts for those within it, so that one pass suffices. Because every `fn`, branch, handler and loop is inlined, whatever nests in the text nests in
 //! the blocks. What a step holds already is not taken again.
 //!
 //! The paper hoists at nodes that carry a constraint; a nested node without one of its own escaped the original
@@ -29,7 +29,7 @@ pub(crate) fn order(program: &mut Program, library: &Library, source: SourceId, 
     let mut steps = Steps { library, source, per_session, taken_together, session: None, diagnostics };
     for flow in program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
         steps.session = session_of(&flow.body);
-        steps.block(&mut flow.body);
+        steps.block(&mut flow.body, &BTreeSet::new());
     }
 }
 
@@ -106,41 +106,51 @@ struct Steps<'a> {
 type Locks = BTreeMap<(Resource, bool), Taken>;
 
 impl Steps<'_> {
-    /// Orders the steps in a block, and gives all that is taken in it.
-    fn block(&mut self, block: &mut Block) -> Locks {
-        let mut locks = Locks::new();
+    /// Orders the steps in a block; `held` is what the steps around it hold.
+    fn block(&mut self, block: &mut Block, held: &BTreeSet<(Resource, bool)>) {
         for binding in &mut block.lets {
-            join(&mut locks, self.binding(binding));
+            self.binding(binding, held);
         }
-        locks
     }
 
-    fn binding(&mut self, binding: &mut Let) -> Locks {
+    fn binding(&mut self, binding: &mut Let, held: &BTreeSet<(Resource, bool)>) {
         let origin = binding.origin;
         match &mut binding.op {
-            Op::Call(call) => self.call(call, origin),
-            Op::Switch { arms, .. } => {
-                let mut locks = Locks::new();
-                arms.iter_mut().for_each(|arm| join(&mut locks, self.block(&mut arm.body)));
-                locks
-            }
-            Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } => self.block(body),
+            Op::Switch { arms, .. } => arms.iter_mut().for_each(|arm| self.block(&mut arm.body, held)),
+            Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } => self.block(body, held),
             Op::Atomic { constraints, session, body } => {
-                let within = self.block(body);
+                let mut within = self.locks_of(body);
+                within.retain(|key, _| !held.contains(key));
                 self.hoist(constraints, &within, origin);
                 if constraints.iter().any(|held| held.per_session) && session.is_none() {
                     session.clone_from(&self.session);
                 }
-                let mut locks = within;
-                let own = constraints.iter().map(|held| {
-                    let taken = Taken { mode: held.mode, per_session: held.per_session, at: origin };
-                    ((held.resource.clone(), !held.per_session), taken)
-                });
-                join(&mut locks, own.collect());
-                locks
+                let mut held = held.clone();
+                held.extend(constraints.iter().map(|held| (held.resource.clone(), !held.per_session)));
+                self.block(body, &held);
             }
-            Op::Prim(..) | Op::Return(_) | Op::Fail(_) => Locks::new(),
+            Op::Call(_) | Op::Prim(..) | Op::Return(_) | Op::Fail(_) => {}
         }
+    }
+
+    /// All that is taken in a block, however deep.
+    fn locks_of(&self, block: &Block) -> Locks {
+        let mut locks = Locks::new();
+        for binding in &block.lets {
+            match &binding.op {
+                Op::Call(call) => join(&mut locks, self.call(call, binding.origin)),
+                Op::Atomic { constraints, .. } => {
+                    let own = constraints.iter().map(|held| {
+                        let taken = Taken { mode: held.mode, per_session: held.per_session, at: binding.origin };
+                        ((held.resource.clone(), !held.per_session), taken)
+                    });
+                    join(&mut locks, own.collect());
+                }
+                _ => {}
+            }
+            binding.op.blocks().for_each(|inner| join(&mut locks, self.locks_of(inner)));
+        }
+        locks
     }
 
     fn call(&self, call: &Call, at: Origin) -> Locks {
