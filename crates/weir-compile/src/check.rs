@@ -17,6 +17,7 @@ mod names;
 mod operators;
 mod pattern;
 mod recursion;
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub(crate) fn check(tree: &ast::Tree, library: &Library, diagnostics: &mut Vec<D
     checker.items();
     checker.finish()
 }
+
+pub(crate) use tests::tests;
 
 /// A type that a place expects, and why.
 #[derive(Clone)]
@@ -87,6 +90,9 @@ struct Checker<'a> {
     pattern_tags: BTreeMap<PatternId, u32>,
     failure_locals: BTreeMap<ExprId, LocalId>,
     at_most: BTreeMap<ExprId, u64>,
+    /// What each `with` replaces.
+    replacements: BTreeMap<ExprId, Vec<Option<Target>>>,
+    in_test: bool,
     fn_locals: Vec<Vec<LocalId>>,
     entries: Vec<EntryInfo>,
     scope: names::Scope,
@@ -142,6 +148,8 @@ impl<'a> Checker<'a> {
             pattern_tags: BTreeMap::new(),
             failure_locals: BTreeMap::new(),
             at_most: BTreeMap::new(),
+            replacements: BTreeMap::new(),
+            in_test: false,
             fn_locals: vec![Vec::new(); fns],
             entries: Vec::new(),
             scope: names::Scope::default(),
@@ -176,7 +184,7 @@ impl<'a> Checker<'a> {
             match &item.kind {
                 ItemKind::Service(service) => self.service(at, service),
                 ItemKind::Entry(entry) => self.entry(at, entry),
-                ItemKind::Test(test) => self.not_yet(test.name_span, "`test`"),
+                ItemKind::Test(test) => self.test(test),
                 _ => {}
             }
         }
@@ -273,6 +281,7 @@ impl<'a> Checker<'a> {
             pattern_tags: self.pattern_tags,
             failure_locals: self.failure_locals,
             at_most: self.at_most,
+            replacements: self.replacements,
             fn_locals: self.fn_locals,
             fn_effects,
             entries: self.entries,

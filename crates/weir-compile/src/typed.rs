@@ -27,6 +27,8 @@ pub struct Typed {
     /// What a failure is called, by the expression that handles it.
     pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
     pub(crate) at_most: BTreeMap<ExprId, u64>,
+    /// What each `with` replaces.
+    pub(crate) replacements: BTreeMap<ExprId, Vec<Option<Target>>>,
     /// The locals of the parameters of each `fn`, by its index.
     pub(crate) fn_locals: Vec<Vec<LocalId>>,
     /// What each `fn` touches, by its index.

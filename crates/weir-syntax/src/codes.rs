@@ -91,6 +91,7 @@ codes! {
     E0316 FunctionAsValue,
     E0317 ProgramTooLarge,
     E0318 EndlessType,
+    E0319 WithOutsideTest,
     E0401 MissingCases,
     E0402 PatternType,
     E0403 PatternArguments,

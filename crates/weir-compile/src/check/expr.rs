@@ -111,7 +111,7 @@ impl<'a> Checker<'a> {
             ExprKind::Within { .. } => self.unsupported(expr, "`within`"),
             ExprKind::Race(_) => self.unsupported(expr, "`race`"),
             ExprKind::Retry { .. } => self.unsupported(expr, "`retry`"),
-            ExprKind::With { .. } => self.unsupported(expr, "`with`"),
+            ExprKind::With { replacements, body } => self.with(expr, replacements, body, expected),
             ExprKind::Error => Ty::Error,
         }
     }
@@ -449,9 +449,8 @@ impl<'a> Checker<'a> {
                 self.dropped(expr, &ty);
                 ty
             }
-            StatementKind::Expect(expr) => {
-                self.expr(expr, Some(&Expected::plain(Ty::BOOL)));
-                self.not_yet(statement.span, "`expect`");
+            StatementKind::Expect(condition) => {
+                self.expect(condition);
                 Ty::UNIT
             }
             // Checked before the body that it stands in.
