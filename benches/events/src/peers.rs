@@ -42,10 +42,12 @@ impl Peer for Weir {
     }
 
     fn send_any(channels: &[Self::Channel], messages: usize) {
+        // Like the others here, the choice is made once and gets its values later.
+        let parcel = weir_events::Parcel::new(0);
+        let event = weir_events::choose(channels.iter().map(|channel| channel.send_parcel(&parcel)));
         for message in 0..messages {
-            weir_events::choose(channels.iter().map(|channel| channel.send(message)))
-                .sync()
-                .expect("the channels are open");
+            parcel.fill(message);
+            event.sync().expect("the channels are open");
         }
     }
 }

@@ -323,9 +323,19 @@ fn call(scope: &Scope<'_>, node: &Node, function: &str, parent: Option<MarkId>) 
     Mark {
         over: module.to_owned(),
         hint: scope.call(function, &node.inputs),
-        uses: node.uses.iter().map(|usage| (usage.resource.clone(), usage.mode)).collect(),
+        uses: worth_showing(node),
         ..mark(Look::Call, name.to_owned(), parent)
     }
+}
+
+/// The resources of a call. That a call on a shared value also looks at its library's part of the world goes without saying.
+fn worth_showing(node: &Node) -> Vec<(Resource, Mode)> {
+    let on_shared = node.uses.iter().any(|usage| matches!(usage.resource, Resource::Shared(_)));
+    let obvious = |usage: &&weir_ir::graph::Use| {
+        on_shared && usage.mode == Mode::Read && matches!(usage.resource, Resource::World(_))
+    };
+    let shown = node.uses.iter().filter(|usage| !obvious(usage));
+    shown.map(|usage| (usage.resource.clone(), usage.mode)).collect()
 }
 
 /// What a fork asks; nothing where it takes apart what a call just gave.

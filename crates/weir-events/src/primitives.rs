@@ -5,13 +5,17 @@
 //! therefore ignores poison instead of spreading it.
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::AtomicUsize;
+use loom::sync::Mutex as RawMutex;
 #[cfg(loom)]
-use loom::sync::{Mutex as RawMutex, MutexGuard};
+pub(crate) use loom::sync::MutexGuard;
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::AtomicUsize;
+#[cfg(not(loom))]
+use std::sync::Mutex as RawMutex;
+#[cfg(not(loom))]
+pub(crate) use std::sync::MutexGuard;
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::AtomicUsize;
-#[cfg(not(loom))]
-use std::sync::{Mutex as RawMutex, MutexGuard};
 
 pub(crate) use parker::Parker;
 
@@ -23,7 +27,26 @@ impl<T> Mutex<T> {
         Mutex(RawMutex::new(value))
     }
 
+    #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        #[cfg(not(loom))]
+        if let Ok(guard) = self.0.try_lock() {
+            return guard;
+        }
+        self.lock_contended()
+    }
+
+    /// What is done under these locks takes some tens of nanoseconds, and putting a thread to sleep some thousands: so
+    /// a thread tries for a while before it sleeps.
+    #[cold]
+    fn lock_contended(&self) -> MutexGuard<'_, T> {
+        let mut backoff = Backoff { step: FIRST_LOCK_STEP };
+        while !backoff.is_spent() {
+            backoff.pause();
+            if let Ok(guard) = self.0.try_lock() {
+                return guard;
+            }
+        }
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
@@ -97,6 +120,10 @@ mod parker {
 pub(crate) struct Backoff {
     step: u32,
 }
+
+/// Where a thread begins that found a lock taken: long enough for the other one to do several things in a row, which
+/// is cheaper for both than taking turns.
+const FIRST_LOCK_STEP: u32 = 4;
 
 /// Below this step a thread burns cycles (2^step of them); above, it gives its core away.
 const SPIN_STEPS: u32 = 6;

@@ -2,6 +2,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p weir-events --release --test model`
 #![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use loom::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -13,7 +13,8 @@
 //! What is passed by `&mut` must not also be another argument taken by `&` or `&mut`; the adaptor refuses it.
 //!
 //! An asynchronous call has to own what it waits with: it takes everything in steps 1 and 2, shared values as owned
-//! guards, and gives back what step 2 took in [`Settled::restored`].
+//! guards, and gives back what step 2 took in [`Settled::restored`]. Where it panics, it settles with a fault, for the
+//! same reason; the engine catches only the panics of calls that return at once.
 
 use std::any::{Any, TypeId};
 use std::future::Future;

@@ -2,7 +2,8 @@
 //!
 //! *Control.* A [`Kind::Switch`] chooses one of its arms; a node in an arm says so in [`Node::control`] and runs only if
 //! that arm was chosen; a [`Kind::Select`] takes the value of the arm that was (Ohua thesis §3.2, `ctrl` and `select`).
-//! A node whose control does not hold is *skipped*, and so is all that it controls.
+//! A node whose control does not hold is *skipped*, and so is all that it controls. It is skipped only when all that it
+//! would have waited for has run or was skipped, so that an order that goes through it holds.
 //!
 //! *Order.* Nodes are listed in the order of the program, which is a topological order of all edges. A node may run as
 //! soon as the nodes that its inputs, its control and its [`Node::after`] edges name have run or were skipped. `after`
@@ -44,7 +45,7 @@ pub struct Graph {
 pub struct NodeId(pub u32);
 
 /// Where an input comes from.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// An output port of an earlier node.
     Port(NodeId, u32),

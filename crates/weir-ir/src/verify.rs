@@ -47,7 +47,7 @@ pub enum Rule {
     Payload,
     /// Nothing follows an operation that never yields.
     Reach,
-    /// Constraints are in the canonical order, each once, and sessions are given where they are needed.
+    /// Constraints are in the canonical order, each once, also in steps within steps; sessions are given where needed.
     Constraints,
     /// Blocks and bodies nest no deeper than [`crate::parse::NESTING_MAX`].
     Nesting,

@@ -156,7 +156,7 @@ fn parts_of_the_path_and_the_query_become_inputs() {
                 parameter("wait", Type::option(Type::Duration), Query),
             ],
         ),
-        route("GET", "/files/{*rest}", vec![parameter("rest", Type::Text, Path)]),
+        route("GET", "/files/{rest..}", vec![parameter("rest", Type::Text, Path)]),
     ]);
     for (target, told) in [
         ("/hills", "200 hills|8"),
@@ -330,6 +330,17 @@ fn a_service_that_cannot_run_says_why() {
     let port = taken.local_addr().unwrap().port();
     let twice = || route("GET", "/a", vec![]);
     let opaque = route("GET", "/{a}", vec![parameter("a", Type::named("image.Ppm"), Path)]);
+    let limited = |name: &str, value| {
+        let library = weir_library::library();
+        let parameters = &library.modules["http"].sources["http"].0.parameters;
+        let mut arguments: Vec<Value> = parameters.iter().map(|p| p.default.clone().unwrap_or(Value::Int(0))).collect();
+        arguments[parameters.iter().position(|parameter| &*parameter.name == name).unwrap()] = value;
+        refused(vec![], arguments)
+    };
+    assert_eq!(limited("connections_max", Value::Int(0)), "`connections_max` must be at least 1");
+    assert_eq!(limited("connections_max", Value::Int(-1)), "`connections_max` cannot be -1");
+    assert_eq!(limited("idle_timeout", Value::Duration(-1)), "`idle_timeout` cannot be -1ns");
+    assert_eq!(limited("header_bytes_max", Value::Size(10)), "`header_bytes_max` must be at least 1024b");
     assert_eq!(
         [
             refused(vec![], vec![Value::Int(port.into())]),

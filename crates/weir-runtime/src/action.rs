@@ -16,7 +16,7 @@ use weir_ir::prim::{Prim, elements};
 
 use crate::frame::{Frame, panicked, record_ran};
 use crate::live::{Blocking, Env};
-use crate::lock::{Acquiring, Borrowed, Handle, Held};
+use crate::lock::{Acquiring, Borrowed, Handle, Held, Sessions};
 use crate::repeat::Run;
 use crate::step::{AcquireStep, Action, Body, CallStep, NONE, Out, PrimStep, RepeatStep, Step, SwitchStep, Wanted};
 
@@ -88,6 +88,11 @@ impl Frame {
             Action::Release(acquire) => {
                 self.scopes.retain(|(node, _)| node != acquire);
                 Ran::Next
+            }
+            // Where an earlier end still waits, this one stands behind it and loses.
+            Action::Never => {
+                let failure = Failure::new(FailureKind::Program, "this is never reached");
+                Ran::Ends(String::new(), Err(Box::new(failure)))
             }
             Action::Return(answer) => Ran::Ends(String::new(), Ok(self.value(body, *answer))),
             Action::Fail(failure) => {
@@ -378,11 +383,19 @@ impl Frame {
             }
         }
         let session = step.session.map_or(Value::Unit, |session| self.value(body, session));
-        let handles = step.wanted.iter().map(|wanted| match wanted {
-            Wanted::Whole(lock, mode) => (Handle::Whole(Arc::clone(lock)), *mode),
-            Wanted::Session(sessions, mode) => (Handle::session(sessions, session.clone()), *mode),
+        let handles = step.wanted.iter().filter_map(|wanted| match wanted {
+            Wanted::Whole(lock, mode) => Some((Handle::Whole(Arc::clone(lock)), *mode)),
+            // Whether an enclosing step holds the very same session is known only now.
+            Wanted::Session(sessions, _) if self.holds_session(sessions, &session) => None,
+            Wanted::Session(sessions, mode) => Some((Handle::session(sessions, session.clone()), *mode)),
         });
+        let handles: Vec<_> = handles.collect();
         self.hold(node, Acquiring::new(handles), context)
+    }
+
+    fn holds_session(&self, sessions: &Arc<Sessions>, session: &Value) -> bool {
+        let scopes = self.inherited.iter().chain(self.scopes.iter().map(|(_, scope)| scope));
+        scopes.flat_map(|scope| scope.iter()).any(|held| held.is_session(sessions, session))
     }
 
     fn hold(&mut self, node: usize, mut locks: Acquiring, context: &mut Context<'_>) -> Ran {

@@ -90,6 +90,7 @@ pub(crate) struct Place<'a> {
 }
 
 thread_local! {
+    #[expect(clippy::vec_box, reason = "frames are handed out boxed, and moving the box is one word")]
     static FREE: RefCell<Vec<Box<Frame>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -301,7 +302,8 @@ impl Frame {
             let node = self.waits[index].node;
             let stage = std::mem::replace(&mut self.waits[index].stage, Stage::Polled);
             let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, stage, body, env, context)));
-            let ran = polled.unwrap_or_else(|panic| Ran::Ends(String::new(), Err(panicked(path_of(body, node), &*panic))));
+            let ran =
+                polled.unwrap_or_else(|panic| Ran::Ends(String::new(), Err(panicked(path_of(body, node), &*panic))));
             if let Ran::Waits(stage) = ran {
                 self.waits[index].stage = stage;
                 index += 1;

@@ -214,6 +214,13 @@ pub(crate) struct Held {
     mode: Mode,
 }
 
+impl Held {
+    /// Whether it is the lock of this session.
+    pub(crate) fn is_session(&self, sessions: &Arc<Sessions>, session: &Value) -> bool {
+        matches!(&self.handle, Handle::Session(own, key, _) if Arc::ptr_eq(own, sessions) && key == session)
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         self.handle.lock().give_back(self.mode);
@@ -230,7 +237,7 @@ impl<'a> Borrowed<'a> {
     /// Takes the lock where nobody is before us.
     #[inline]
     pub(crate) fn try_take(lock: &'a Lock, mode: Mode) -> Option<Borrowed<'a>> {
-        lock.try_take(mode).then_some(Borrowed { lock, mode })
+        lock.try_take(mode).then(|| Borrowed { lock, mode })
     }
 }
 

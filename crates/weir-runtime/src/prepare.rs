@@ -9,6 +9,7 @@ use weir_host::{Code, Library, Mode, Passing, Resource, Text};
 use weir_ir::graph::{Graph, Kind, Node, Program, Source};
 use weir_ir::program::Flow;
 
+use crate::lock::Lock;
 use crate::resources::Resources;
 use crate::step::{Body, Repeat};
 
@@ -66,7 +67,7 @@ struct Resolved {
     fallible: bool,
     /// For each parameter, whether it is taken by `&mut`.
     changes: Vec<bool>,
-    locks: Box<[(Arc<crate::lock::Lock>, Mode)]>,
+    locks: Box<[(Arc<Lock>, Mode)]>,
     turn: Option<usize>,
     state: Option<usize>,
 }
@@ -140,7 +141,7 @@ impl<'a> Preparation<'a> {
         if depth > NESTING_MAX {
             return Err(error("", format!("bodies nest deeper than {NESTING_MAX}")));
         }
-        let parts = graph.nodes.iter().map(|node| self.part(graph, node, depth)).collect::<Result<Vec<_>, _>>()?;
+        let parts = graph.nodes.iter().map(|node| self.part(node, depth)).collect::<Result<Vec<_>, _>>()?;
         let shape = shape::Shape::of(graph, &parts);
         let order = order::Order::of(graph, &parts, repeat, &self.moves);
         let layout = slots::Layout::of(graph, &shape, &order, repeat);
@@ -148,11 +149,11 @@ impl<'a> Preparation<'a> {
         steps::Assembly { graph, shape: &shape, order: &order, layout: &layout, moves, resources }.body(parts)
     }
 
-    fn part(&mut self, graph: &Graph, node: &Node, depth: usize) -> Result<Part, PrepareError> {
+    fn part(&mut self, node: &Node, depth: usize) -> Result<Part, PrepareError> {
         let turns_before = self.turns.len();
         let mut part = Part::default();
         match &node.kind {
-            Kind::Call { function } => part.call = Some(self.resolve(graph, node, function)?),
+            Kind::Call { function } => part.call = Some(self.resolve(node, function)?),
             Kind::Map { body } => part.body = Some(self.nested(node, body, Repeat::Map, depth)?),
             Kind::Fold { body } => part.body = Some(self.nested(node, body, Repeat::Fold, depth)?),
             Kind::Loop { body, at_most } => {
@@ -168,7 +169,7 @@ impl<'a> Preparation<'a> {
         self.body(body, Some(repeat), depth + 1).map_err(|error| error.within(&node.name))
     }
 
-    fn resolve(&mut self, graph: &Graph, node: &Node, path: &str) -> Result<Resolved, PrepareError> {
+    fn resolve(&mut self, node: &Node, path: &str) -> Result<Resolved, PrepareError> {
         let library = self.library;
         let found =
             library.function(path).ok_or_else(|| error(&node.name, format!("there is no function `{path}`")))?;
@@ -178,7 +179,7 @@ impl<'a> Preparation<'a> {
         let state = found.signature.state.as_ref().map(|state| self.resources.add_state((state.make)()));
         let turn = (state.is_some() && self.ordered).then(|| self.resources.add_turn());
         self.turns.extend(turn);
-        let mut locks = self.locks_of(graph, node);
+        let mut locks = self.locks_of(node);
         if let (Some(state), None) = (&found.signature.state, turn) {
             locks.push((Arc::default(), state.mode));
         }
@@ -203,10 +204,8 @@ impl<'a> Preparation<'a> {
         }
     }
 
-    /// What a call takes for its own length: what no enclosing step holds, and where sessions are in use the lock of the
-    /// call itself.
-    fn locks_of(&self, graph: &Graph, node: &Node) -> Vec<(Arc<crate::lock::Lock>, Mode)> {
-        debug_assert!(node.within.is_none_or(|acquire| matches!(graph.node(acquire).kind, Kind::Acquire { .. })));
+    /// What a call takes for its own length: what no enclosing step holds.
+    fn locks_of(&self, node: &Node) -> Vec<(Arc<Lock>, Mode)> {
         let mut taken = Vec::new();
         for used in &node.uses {
             if matches!(used.resource, Resource::World(_) | Resource::State(_)) {
@@ -214,10 +213,7 @@ impl<'a> Preparation<'a> {
             }
             let Some(locks) = self.resources.locks.get(&used.resource) else { continue };
             if !used.held {
-                taken.push((Arc::clone(&locks.gate), used.mode));
-            }
-            if let Some(call) = &locks.call {
-                taken.push((Arc::clone(call), used.mode));
+                taken.push((Arc::clone(&locks.whole), used.mode));
             }
         }
         taken

@@ -1,8 +1,7 @@
 //! What flows meet in: shared values, their constraints, and the private states of call sites.
 //!
-//! A resource has a lock only where somebody changes it: what is only read needs no order. One that is also held per
-//! session has two: the *gate*, which a session's atomic step enters as a reader and everybody else in the call's own
-//! mode, and the lock of the *call itself*, for two sessions that are inside together.
+//! A resource has a lock only where somebody changes it: what is only read needs no order. An atomic step per session
+//! holds the lock of its session, and its calls take the resource itself for their own length.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,20 +13,11 @@ use weir_ir::graph::{Graph, Kind, Program};
 use crate::lock::{Lock, Sessions};
 use crate::turn::Turnstile;
 
-/// What the program's text says of one resource.
-#[derive(Clone, Copy, Debug, Default)]
-struct Touched {
-    written: bool,
-    per_session: bool,
-}
-
 /// The locks of one resource.
-#[derive(Clone)]
+#[derive(Default)]
 pub(crate) struct Locks {
     /// Taken for the length of a call or an atomic step.
-    pub gate: Arc<Lock>,
-    /// Taken for the length of a call, where sessions are in use.
-    pub call: Option<Arc<Lock>>,
+    pub whole: Arc<Lock>,
     /// The sessions in use.
     pub sessions: Arc<Sessions>,
 }
@@ -71,42 +61,26 @@ impl Resources {
     }
 }
 
+/// A lock for each resource that some flow changes.
 fn locks_of(program: &Program) -> BTreeMap<Resource, Locks> {
-    let mut touched = BTreeMap::new();
+    let mut locks = BTreeMap::new();
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
-        collect(&flow.body, &mut touched);
+        collect(&flow.body, &mut locks);
     }
-    let needed = touched.into_iter().filter(|(_, touched)| touched.written);
-    needed.map(|(resource, touched)| (resource, Locks::new(touched))).collect()
+    locks
 }
 
-fn collect(graph: &Graph, touched: &mut BTreeMap<Resource, Touched>) {
+fn collect(graph: &Graph, locks: &mut BTreeMap<Resource, Locks>) {
+    let mut note = |resource: &Resource, mode| {
+        if mode == Mode::Write && matches!(resource, Resource::Shared(_) | Resource::Constraint(_)) {
+            locks.entry(resource.clone()).or_default();
+        }
+    };
     for node in &graph.nodes {
-        for used in &node.uses {
-            note(touched, &used.resource, used.mode, false);
-        }
+        node.uses.iter().for_each(|used| note(&used.resource, used.mode));
         if let Kind::Acquire { constraints } = &node.kind {
-            for constraint in constraints {
-                note(touched, &constraint.resource, constraint.mode, constraint.per_session);
-            }
-        }
-        if let Some(body) = node.body() {
-            collect(body, touched);
+            constraints.iter().for_each(|constraint| note(&constraint.resource, constraint.mode));
         }
     }
-}
-
-fn note(touched: &mut BTreeMap<Resource, Touched>, resource: &Resource, mode: Mode, per_session: bool) {
-    if matches!(resource, Resource::Shared(_) | Resource::Constraint(_)) {
-        let entry = touched.entry(resource.clone()).or_default();
-        entry.written |= mode == Mode::Write;
-        entry.per_session |= per_session;
-    }
-}
-
-impl Locks {
-    fn new(touched: Touched) -> Locks {
-        let call = touched.per_session.then(Arc::default);
-        Locks { gate: Arc::default(), call, sessions: Arc::default() }
-    }
+    graph.nodes.iter().filter_map(|node| node.body()).for_each(|body| collect(body, locks));
 }

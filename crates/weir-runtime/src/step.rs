@@ -87,6 +87,8 @@ pub(crate) enum Action {
     Acquire(Box<AcquireStep>),
     /// The end of the atomic step that this node began.
     Release(u32),
+    /// What is never reached, because an earlier step has ended the flow.
+    Never,
     /// The end of the flow with an answer.
     Return(Argument),
     /// The end of the flow with a failure.

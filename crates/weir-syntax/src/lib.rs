@@ -11,6 +11,7 @@ pub mod ast;
 mod balance;
 pub mod codes;
 mod diagnostic;
+mod format;
 mod lexer;
 mod parser;
 mod render;
@@ -20,6 +21,7 @@ mod token;
 
 pub use codes::Code;
 pub use diagnostic::{Diagnostic, Edit, Hint, Label, Severity};
+pub use format::{WIDTH, format, print};
 pub use parser::{HEIGHT_MAX, NESTING_MAX, parse};
 pub use render::{Style, place, render, render_all, render_json};
 pub use source::{LineColumn, SOURCE_BYTES_MAX, SourceFile, Sources};

@@ -24,6 +24,8 @@ mod statements;
 mod texts;
 mod types;
 
+pub(crate) use texts::escape;
+
 use crate::ast::{Comment, DocLine, Docs, Expr, ExprId, ExprKind, Name, Path, Pattern, PatternId, PatternKind, Tree};
 use crate::ast::{Visitor, walk_expr};
 use crate::balance::balance;
@@ -147,6 +149,11 @@ impl<'t> Parser<'t> {
     /// Whether the word `word`, which is not reserved, comes next.
     fn at_word(&self, word: &str) -> bool {
         self.at(TokenKind::Word) && self.token_text() == word
+    }
+
+    /// Whether `word` comes next, and `kind` behind it on its line.
+    fn at_pair(&self, word: &str, kind: TokenKind) -> bool {
+        self.at_word(word) && self.nth_kind(1) == kind && !self.nth(1).first_on_line
     }
 
     fn token_text(&self) -> &'t str {

@@ -11,7 +11,7 @@ use super::{Report, Rule, calls, order, prims, uses};
 use crate::expr::Test;
 use crate::graph::{Control, Graph, Kind, Node, NodeId, Source, SwitchArm};
 use crate::parse::NESTING_MAX;
-use crate::print::TypeText;
+use crate::print::{SourceText, TypeText};
 use crate::program::Variable;
 
 /// What enclosing atomic steps hold for the whole program.
@@ -186,7 +186,7 @@ impl<'a> Checker<'a, '_> {
             Source::Never => node.is_none_or(|node| matches!(node.kind, Kind::Select { .. })),
         };
         if !known {
-            self.report.add(Rule::Scope, &at, format!("{what} is {source:?}, which is not there"));
+            self.report.add(Rule::Scope, &at, format!("{what} is {}, which is not there", SourceText(source)));
         }
     }
 

@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use weir_host::{Mode, Passing, Resource, Type};
+use weir_host::{Mode, Passing, Resource};
 
 use super::Rule;
 use super::graphs::{Checker, View};
-use super::types::Types;
 use super::uses::constraints;
 use crate::graph::{Graph, Kind, Node, NodeId, Source};
 
@@ -75,6 +74,7 @@ fn resources(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) 
             accesses.entry(key).or_default().push((id, mode));
         }
     }
+    accesses.retain(|_, nodes| nodes.iter().any(|(_, mode)| *mode == Mode::Write));
     for (key, nodes) in accesses {
         for (index, (second, mode)) in nodes.iter().enumerate() {
             let conflicting = nodes[..index].iter().filter(|(first, other)| {
@@ -116,15 +116,21 @@ fn mode_of(checker: &Checker<'_, '_>, graph: &Graph, node: &Node, input: usize) 
         Kind::Call { function } => {
             let function = checker.library.function(function);
             let passing = function.and_then(|function| function.signature.parameters.get(input)).map(|p| p.passing);
-            passing == Some(Passing::Change)
-                || (passing == Some(Passing::Value) && is_moved(checker, graph, node, input))
+            match passing {
+                Some(Passing::Change) => true,
+                Some(Passing::Value) => is_moved(checker, graph, node, input),
+                _ => false,
+            }
         }
-        // What a select takes is one of its arms', and only what ran may be taken.
-        Kind::Select { .. } | Kind::Return => is_moved(checker, graph, node, input),
-        Kind::Map { body } | Kind::Loop { body, .. } => changes_parameter(checker, body, input),
-        // The list comes before what the fold begins with, and the accumulator before the element.
-        Kind::Fold { body } => changes_parameter(checker, body, [1, 0].get(input).copied().unwrap_or(input)),
-        _ => false,
+        Kind::Prim(prim) => prim.passes_on() && is_moved(checker, graph, node, input),
+        Kind::Switch { arms } => arms.iter().any(|arm| arm.payload > 0) && is_moved(checker, graph, node, input),
+        Kind::Select { .. } | Kind::Return | Kind::Fail => is_moved(checker, graph, node, input),
+        Kind::Map { body } if input > 0 => changes_parameter(checker, body, input),
+        Kind::Loop { body, .. } if input > 0 => changes_parameter(checker, body, input),
+        Kind::Fold { body } if input > 1 => changes_parameter(checker, body, input),
+        // The list, or what it begins with, goes into the body.
+        Kind::Map { .. } | Kind::Fold { .. } | Kind::Loop { .. } => is_moved(checker, graph, node, input),
+        Kind::Acquire { .. } | Kind::Release { .. } => false,
     };
     if changes { Mode::Write } else { Mode::Read }
 }
@@ -143,17 +149,7 @@ fn is_moved(checker: &Checker<'_, '_>, graph: &Graph, node: &Node, input: usize)
         Source::Parameter(index) => graph.parameters.get(*index as usize),
         _ => None,
     };
-    ty.is_some_and(|ty| moves(checker.types, ty))
-}
-
-fn moves(types: &Types<'_>, ty: &Type) -> bool {
-    match ty {
-        Type::Named(_) => types.is_moved(ty),
-        Type::List(inner) | Type::Option(inner) => moves(types, inner),
-        Type::Result(pair) | Type::Map(pair) => moves(types, &pair.0) || moves(types, &pair.1),
-        Type::Tuple(parts) => parts.iter().any(|part| moves(types, part)),
-        _ => false,
-    }
+    ty.is_some_and(|ty| checker.types.definitions.is_moved(ty))
 }
 
 /// What changes something waits for all that may end the flow before.

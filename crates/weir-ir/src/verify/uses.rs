@@ -7,6 +7,7 @@ use weir_host::{Mode, Passing, Resource, World};
 use super::Rule;
 use super::graphs::{Checker, Held, View};
 use crate::graph::{Graph, Kind, Node, NodeId, Source, Use};
+use crate::print::{Commas, UseText};
 
 /// Checks the uses of one node.
 pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: NodeId, node: &'a Node, held: &Held) {
@@ -14,16 +15,35 @@ pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: Node
     let expected: Vec<Use> = match &node.kind {
         Kind::Call { function } => {
             let Some(function) = checker.library.function(function) else { return };
-            let stateful = function.signature.state.is_some();
+            let state = function.signature.state.as_ref().map(|state| state.mode);
             let mut uses = call_uses(&function.signature, node);
-            uses.extend(own_state(checker, node, stateful));
+            uses.extend(own_state(checker, node, state));
             with_held(uses, &inside)
         }
         _ => node.body().map_or(Vec::new(), body_uses),
     };
-    if node.uses != expected {
-        checker.add(Rule::Uses, node, format!("uses {expected:?}, but says {:?}", node.uses));
+    if let Some((wanted, held)) = out_of_order(node, &inside) {
+        checker.add(Rule::Constraints, node, format!("takes {wanted} within a step that holds {held}"));
     }
+    if node.uses != expected {
+        let what = format!("uses {}, but says {}", uses_text(&expected), uses_text(&node.uses));
+        checker.add(Rule::Uses, node, what);
+    }
+}
+
+/// A resource that is taken although a step around holds it weaker, or one that comes after it in the canonical order:
+/// two flows could wait for each other (Flux §3.1.1).
+fn out_of_order<'a>(node: &Node, held: &'a Held) -> Option<(Resource, &'a Resource)> {
+    let used = node.uses.iter().filter(|usage| !usage.held).map(|usage| (usage.resource.clone(), usage.mode));
+    // What a body takes is checked where it is taken.
+    let used = used.filter(|_| node.body().is_none());
+    let mut taken = used.chain(constraints(node));
+    let (last, _) = held.last_key_value()?;
+    taken.find_map(|(resource, _)| (resource <= *last).then_some((resource, last)))
+}
+
+fn uses_text(uses: &[Use]) -> String {
+    if uses.is_empty() { "nothing".into() } else { Commas(uses.iter().map(UseText)).to_string() }
 }
 
 /// What the signature, the shared arguments and the marks say.
@@ -48,16 +68,16 @@ fn call_uses(signature: &weir_host::Signature, node: &Node) -> BTreeMap<Resource
 }
 
 /// The private state that the node names, which no other node may name.
-fn own_state<'a>(checker: &mut Checker<'a, '_>, node: &'a Node, stateful: bool) -> Option<(Resource, Mode)> {
+fn own_state<'a>(checker: &mut Checker<'a, '_>, node: &'a Node, state: Option<Mode>) -> Option<(Resource, Mode)> {
     let named = node.uses.iter().find(|usage| matches!(usage.resource, Resource::State(_)));
-    if stateful && named.is_none() {
+    if state.is_some() && named.is_none() {
         checker.add(Rule::Uses, node, "calls a stateful function, but names no state");
     }
-    let usage = named.filter(|_| stateful)?;
+    let (usage, mode) = named.zip(state)?;
     if !checker.states.insert(&usage.resource) {
         checker.add(Rule::Once, node, format!("another node has the {}", usage.resource));
     }
-    Some((usage.resource.clone(), Mode::Write))
+    Some((usage.resource.clone(), mode))
 }
 
 fn with_held(uses: BTreeMap<Resource, Mode>, held: &Held) -> Vec<Use> {

@@ -5,6 +5,7 @@
 
 mod input;
 mod json;
+mod parameters;
 mod response;
 mod routes;
 pub mod server;
@@ -16,5 +17,5 @@ pub use response::{Response, ResponseError, bad_request, html, not_found, ok, re
 
 /// The module `http`: its functions, and the source of services.
 pub(crate) fn http() -> weir::Module {
-    response::http().source(service::signature(), Arc::new(service::Http))
+    response::http().source(parameters::signature(), Arc::new(service::Http))
 }

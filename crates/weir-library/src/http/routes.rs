@@ -138,10 +138,8 @@ impl Routes {
     pub(super) fn body_input(&self, route: usize, parameter: usize, body: Bytes) -> Result<Value, Problem> {
         let Route { parameters, types, .. } = &self.routes[route];
         let parameter = &parameters[parameter];
-        if body.is_empty() {
-            if let Some(missing) = left_out(parameter) {
-                return Ok(missing);
-            }
+        if let (true, Some(missing)) = (body.is_empty(), left_out(parameter)) {
+            return Ok(missing);
         }
         match &parameter.ty {
             Type::Bytes => Ok(Value::bytes(body)),
@@ -154,14 +152,15 @@ impl Routes {
     }
 }
 
-/// The pattern with its parameters numbered, so that routes of one path may name them differently; and their names.
+/// The pattern as `matchit` writes it, where the rest of a path is `{*name}` and not `{name..}`, and with its parameters
+/// numbered, so that routes of one path may name them differently; and their names.
 fn without_names(pattern: &str) -> (String, Vec<&str>) {
     let (mut numbered, mut names, mut left) = (String::new(), Vec::new(), pattern);
     while let Some((before, name, after)) = next_parameter(left) {
-        let rest_of_path = name.starts_with(['*', '.']);
+        let rest_of_path = name.ends_with("..");
         let star = if rest_of_path { "*" } else { "" };
         numbered.push_str(&format!("{before}{{{star}{}}}", names.len()));
-        names.push(name.trim_start_matches(['*', '.']));
+        names.push(name.trim_end_matches('.'));
         left = after;
     }
     numbered.push_str(left);

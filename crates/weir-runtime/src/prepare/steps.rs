@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, Resource, Value};
+use weir_host::{Argument, Value};
 use weir_ir::graph::{Constraint, Graph, Kind, Node, NodeId, Source, SwitchArm};
 
 use super::moves::{Moves, changed_parameters};
@@ -10,7 +10,6 @@ use super::order::{Order, nodes_within};
 use super::shape::{Shape, arm_of_tag};
 use super::slots::Layout;
 use super::{Part, PrepareError, Resolved, error};
-use crate::lock::Lock;
 use crate::resources::Resources;
 use crate::step::{
     AcquireStep, Action, Body, CallStep, NONE, Out, PrimStep, Repeat, RepeatStep, Step, SwitchStep, Wanted,
@@ -69,6 +68,9 @@ impl Assembly<'_> {
 
     fn action(&self, id: NodeId, node: &Node, part: Part, turns: &[Vec<usize>]) -> Result<Action, PrepareError> {
         let index = id.0 as usize;
+        if !matches!(node.kind, Kind::Select { .. }) && node.inputs.contains(&Source::Never) {
+            return Ok(Action::Never);
+        }
         Ok(match &node.kind {
             Kind::Prim(prim) => {
                 let operands = self.arguments(index)?;
@@ -151,21 +153,18 @@ impl Assembly<'_> {
     fn acquire(&self, id: NodeId, constraints: &[Constraint], turns: &[Vec<usize>]) -> AcquireStep {
         let inner = nodes_within(self.graph, id).flat_map(|node| turns[node.0 as usize].iter().copied());
         AcquireStep {
-            wanted: constraints.iter().flat_map(|constraint| self.wanted(constraint)).collect(),
+            wanted: constraints.iter().filter_map(|constraint| self.wanted(constraint)).collect(),
             session: self.only_input(id.0 as usize),
             turns: inner.collect(),
         }
     }
 
-    fn wanted(&self, constraint: &Constraint) -> Vec<Wanted> {
-        let needed = !matches!(constraint.resource, Resource::World(_) | Resource::State(_));
-        let Some(locks) = self.resources.locks.get(&constraint.resource).filter(|_| needed) else { return Vec::new() };
-        let gate = |mode| Wanted::Whole(Arc::<Lock>::clone(&locks.gate), mode);
-        if constraint.per_session {
-            let session = Wanted::Session(Arc::clone(&locks.sessions), constraint.mode);
-            return vec![gate(weir_host::Mode::Read), session];
-        }
-        vec![gate(constraint.mode)]
+    fn wanted(&self, constraint: &Constraint) -> Option<Wanted> {
+        let locks = self.resources.locks.get(&constraint.resource)?;
+        Some(match constraint.per_session {
+            true => Wanted::Session(Arc::clone(&locks.sessions), constraint.mode),
+            false => Wanted::Whole(Arc::clone(&locks.whole), constraint.mode),
+        })
     }
 
     fn arguments(&self, node: usize) -> Result<Box<[Argument]>, PrepareError> {

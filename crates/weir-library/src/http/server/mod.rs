@@ -74,7 +74,7 @@ impl Server {
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
-        let slots = Arc::new(Semaphore::new(limits.connections_max));
+        let slots = Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS)));
         Ok(Server { listener: socket.into(), limits, slots })
     }
 

@@ -1,0 +1,154 @@
+//! A source that a test feeds by hand, and programs that are started with it.
+#![allow(dead_code, unreachable_pub, reason = "each test uses its own part")]
+
+pub mod gates;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use tokio::sync::{mpsc, oneshot};
+use weir_host::{
+    Begun, Failure, FailureKind, Flows, Library, LocalFuture, Module, Opened, Parameter, Passing, Route, Source,
+    SourceSignature, Stop, Type, Value,
+};
+use weir_runtime::{Options, Running, engine, start};
+
+/// What became of a flow.
+pub type Answer = Result<Value, Failure>;
+
+/// One flow that a test asks for.
+struct Ask {
+    entry: usize,
+    inputs: Vec<Value>,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// The test's end of the source.
+pub struct Feed {
+    asks: mpsc::UnboundedSender<Ask>,
+    opened: Arc<Fed>,
+}
+
+/// The source: begins a flow for whatever the feed asks.
+pub struct Fed {
+    asks: parking_lot::Mutex<Option<mpsc::UnboundedReceiver<Ask>>>,
+    /// How many flows were refused.
+    pub refused: AtomicUsize,
+}
+
+impl Feed {
+    /// A feed and its source.
+    pub fn new() -> Feed {
+        let (asks, receiver) = mpsc::unbounded_channel();
+        let opened = Arc::new(Fed { asks: parking_lot::Mutex::new(Some(receiver)), refused: AtomicUsize::new(0) });
+        Feed { asks, opened }
+    }
+
+    /// Puts the source into the library as `module.name`.
+    pub fn put(&self, library: &mut Library, module: &str, name: &str) {
+        let signature = SourceSignature {
+            module: module.into(),
+            name: name.into(),
+            doc: "Flows that a test begins.".into(),
+            parameters: vec![Parameter { name: "first".into(), ty: Type::Int, passing: Passing::Value, default: None }],
+            element: Some(Type::Int),
+            answer: None,
+            ordered: true,
+        };
+        let source = Handle(Arc::clone(&self.opened));
+        let modules = &mut library.modules;
+        let found = modules.shift_remove(module).unwrap_or_else(|| Module::new(module, ""));
+        modules.insert(module.into(), found.source(signature, Arc::new(source)));
+    }
+
+    /// Begins a flow at a route; dropping the receiver gives it up.
+    pub fn begin_at(&self, entry: usize, inputs: Vec<Value>) -> oneshot::Receiver<Answer> {
+        let (answer, receiver) = oneshot::channel();
+        assert!(self.asks.send(Ask { entry, inputs, answer }).is_ok(), "the source runs");
+        receiver
+    }
+
+    /// Begins a flow.
+    pub fn begin(&self, inputs: Vec<Value>) -> oneshot::Receiver<Answer> {
+        self.begin_at(0, inputs)
+    }
+
+    /// Runs a flow to its end.
+    pub fn run(&self, inputs: Vec<Value>) -> Answer {
+        self.begin(inputs).blocking_recv().expect("the flow is answered")
+    }
+
+    /// How many flows were refused.
+    pub fn refused(&self) -> usize {
+        self.opened.refused.load(Ordering::SeqCst)
+    }
+}
+
+struct Handle(Arc<Fed>);
+
+impl Source for Handle {
+    fn open(&self, _arguments: Vec<Value>, _routes: Arc<[Route]>) -> Result<Arc<dyn Opened>, Failure> {
+        Ok(Arc::clone(&self.0) as Arc<dyn Opened>)
+    }
+}
+
+impl Opened for Fed {
+    fn describe(&self) -> String {
+        "a test".into()
+    }
+
+    fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>> {
+        Box::pin(async move {
+            let mut asks = self.asks.lock().take().expect("one program for each feed");
+            let mut stopped = stop.stopped();
+            while let Some(ask) = Either(&mut stopped, Box::pin(asks.recv())).await {
+                match flows.begin(ask.entry, ask.inputs) {
+                    Begun::Done(answer) => _ = ask.answer.send(answer),
+                    Begun::Going(answer) => _ = tokio::task::spawn_local(answer_or_drop(answer, ask.answer)),
+                    Begun::Full => {
+                        self.refused.fetch_add(1, Ordering::SeqCst);
+                        _ = ask.answer.send(Err(Failure::new(FailureKind::Limit, "full")));
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Awaits the answer, and drops the flow when the asker has gone.
+async fn answer_or_drop(mut answer: LocalFuture<Answer>, mut asker: oneshot::Sender<Answer>) {
+    let answered = std::future::poll_fn(|context| match answer.as_mut().poll(context) {
+        Poll::Ready(answer) => Poll::Ready(Some(answer)),
+        Poll::Pending => asker.poll_closed(context).map(|()| None),
+    });
+    if let Some(answer) = answered.await {
+        _ = asker.send(answer);
+    }
+}
+
+/// The second future's value, or `None` when the first is done.
+struct Either<'a, T>(&'a mut LocalFuture<()>, Pin<Box<dyn Future<Output = Option<T>> + 'a>>);
+
+impl<T> Future for Either<'_, T> {
+    type Output = Option<T>;
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        if self.0.as_mut().poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        self.1.as_mut().poll(context)
+    }
+}
+
+/// The options of an engine with so many threads.
+pub fn options(name: &str, threads: usize) -> Options {
+    Options { engine: engine(name).expect("an engine of this name"), threads: Some(threads), ..Options::default() }
+}
+
+/// Starts a program in the expression IR.
+pub fn start_expr(program: &weir_ir::expr::Program, library: &Library, options: Options) -> Running {
+    start(&weir_ir::lower(program, library), library, options).expect("the program starts")
+}

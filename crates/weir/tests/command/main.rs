@@ -1,0 +1,5 @@
+//! The `weir` command as a real process.
+
+mod messages;
+mod serve;
+mod support;

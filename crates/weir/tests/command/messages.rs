@@ -1,0 +1,144 @@
+//! What the command says when something is wrong, and with which exit code.
+
+use std::net::TcpListener;
+
+use crate::support::{say, weir};
+
+/// A file of our own that is removed in the end.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn new(name: &str, text: &[u8]) -> Scratch {
+        let path = std::env::temp_dir().join(format!("weir-{}-{name}", std::process::id()));
+        std::fs::write(&path, text).expect("a file of our own");
+        Scratch(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("a path of ASCII")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Exit code, standard output and standard error as one text.
+fn all(arguments: &[&str]) -> String {
+    let said = say(arguments);
+    format!("exit code {}\n--- output\n{}--- messages\n{}", said.code, said.output, said.messages)
+}
+
+#[test]
+fn a_file_that_is_not_there() {
+    insta::assert_snapshot!(all(&["run", "examples/hello/man.weir"]));
+}
+
+#[test]
+fn a_folder_instead_of_a_file() {
+    insta::assert_snapshot!(all(&["run", "examples/hello"]));
+}
+
+#[test]
+fn a_root_that_cannot_be_read() {
+    insta::assert_snapshot!(all(&["run", "examples/hello/main.weir", "--root", "examples/nowhere"]));
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    insta::assert_snapshot!(all(&["run", "examples/hello/main.weir", "--port", &port]).replace(&port, "PORT"));
+}
+
+#[test]
+fn an_engine_that_is_not_there() {
+    let said = say(&["run", "examples/hello/main.weir", "--engine", "steam"]);
+    assert_eq!(said.code, 2);
+    assert!(said.messages.contains("event") && said.messages.contains("pool"), "{}", said.messages);
+}
+
+#[test]
+fn a_program_with_errors() {
+    let wrong = Scratch::new(
+        "wrong.weir",
+        b"use http\n\nservice s on http(port: 80) {\n  get \"/\" () { http.tex(1 + \"a\") }\n}\n",
+    );
+    insta::assert_snapshot!(all(&["run", wrong.path()]).replace(wrong.path(), "wrong.weir"));
+}
+
+#[test]
+fn errors_of_several_files_as_json() {
+    let wrong = Scratch::new("json.weir", b"let = 1\n");
+    let said =
+        say(&["check", "--error-format", "json", "examples/hello/main.weir", wrong.path(), "examples/none.weir"]);
+    assert_eq!(said.code, 3);
+    let objects = said.messages.lines().filter(|line| line.starts_with("{\"code\":\"E0")).count();
+    assert!(objects >= 1, "{}", said.messages);
+}
+
+#[test]
+fn a_file_that_is_not_utf_8() {
+    let wrong = Scratch::new("bytes.weir", b"use http\n\xFF\n");
+    insta::assert_snapshot!(all(&["check", wrong.path()]).replace(wrong.path(), "bytes.weir"));
+}
+
+#[test]
+fn a_program_without_an_entry_point() {
+    let empty = Scratch::new("empty.weir", b"fn double(x: Int) -> Int { x * 2 }\n");
+    insta::assert_snapshot!(all(&["run", empty.path()]).replace(empty.path(), "empty.weir"));
+}
+
+#[test]
+fn a_code_that_does_not_exist() {
+    insta::assert_snapshot!(all(&["explain", "E9999"]));
+}
+
+#[test]
+fn the_page_of_a_code() {
+    insta::assert_snapshot!(all(&["explain", "e0102"]));
+}
+
+#[test]
+fn the_examples_check_and_are_formatted() {
+    for example in ["examples/hello/main.weir", "examples/image_server/main.weir"] {
+        assert_eq!(say(&["check", example]).code, 0);
+        let formatted = say(&["fmt", "--check", example]);
+        assert_eq!(formatted.code, 0, "{}", formatted.messages);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_formatted_is_formatted() {
+    let untidy = Scratch::new("untidy.weir", b"fn   double( x:Int )->Int{x*2}\n");
+    assert_eq!(say(&["fmt", "--check", untidy.path()]).code, 1);
+    assert_eq!(say(&["fmt", untidy.path()]).code, 0);
+    assert_eq!(say(&["fmt", "--check", untidy.path()]).code, 0);
+}
+
+#[test]
+fn standard_input_is_a_program_too() {
+    let mut child = weir(&["graph", "-"]).stdin(std::process::Stdio::piped()).spawn().expect("the command starts");
+    let text = std::fs::read(crate::support::repository().join("examples/hello/main.weir")).expect("the example");
+    std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), &text).expect("the program is sent");
+    let said = child.wait_with_output().expect("the command ends");
+    assert!(said.status.success());
+    insta::assert_snapshot!(String::from_utf8(said.stdout).expect("UTF-8"));
+}
+
+#[test]
+fn the_picture_of_the_image_server_shows_all_its_calls() {
+    let said = say(&["graph", "examples/image_server/main.weir", "--format", "svg"]);
+    assert_eq!(said.code, 0);
+    assert_eq!(said.output.matches("class=\"card\"").count(), 9);
+    assert!(said.output.trim_end().ends_with("</svg>"));
+}
+
+#[test]
+fn an_output_that_nobody_reads_is_no_failure() {
+    let mut child = weir(&["graph", "examples/image_server/main.weir", "--format", "svg"]).spawn().expect("it starts");
+    drop(child.stdout.take());
+    assert!(child.wait().expect("it ends").success());
+}

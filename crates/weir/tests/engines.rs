@@ -1,0 +1,121 @@
+//! Random programs come to the same under the reference evaluator and under every engine: the same answers, the same
+//! failures, and the same order of effects on each resource.
+//!
+//! `WEIR_RANDOM_PROGRAMS` says how many programs are tried. A difference is shrunk to a program that a person can read.
+
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use weir_host::{Begun, Failure, Flows, Library, LocalFuture, Opened, Route, Source, Stop, Value};
+use weir_ir::generate::{Case, Execution, Recording, check, evaluate};
+use weir_runtime::{ENGINES, EngineRow, Options, Running, start};
+
+/// How many programs are tried where nothing else is said.
+const PROGRAMS: u64 = 300;
+
+/// A program that has not ended by then never will: each takes some milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn programs() -> u64 {
+    std::env::var("WEIR_RANDOM_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(PROGRAMS)
+}
+
+type Results = Arc<Mutex<Vec<Result<Value, Failure>>>>;
+
+/// Begins the flows of a case, each when the one before has ended.
+struct OneByOne {
+    inputs: Vec<Vec<Value>>,
+    results: Results,
+}
+
+impl Source for OneByOne {
+    fn open(&self, _arguments: Vec<Value>, _routes: Arc<[Route]>) -> Result<Arc<dyn Opened>, Failure> {
+        Ok(Arc::new(OneByOne { inputs: self.inputs.clone(), results: Arc::clone(&self.results) }))
+    }
+}
+
+impl Opened for OneByOne {
+    fn describe(&self) -> String {
+        "a case".into()
+    }
+
+    fn run(self: Arc<Self>, flows: Arc<dyn Flows>, _stop: Stop) -> LocalFuture<Result<(), Failure>> {
+        Box::pin(async move {
+            for row in &self.inputs {
+                let result = result(&*flows, row).await;
+                self.results.lock().push(result);
+            }
+            Ok(())
+        })
+    }
+}
+
+async fn result(flows: &dyn Flows, row: &[Value]) -> Result<Value, Failure> {
+    loop {
+        match flows.begin(0, row.to_vec()) {
+            Begun::Done(result) => return result,
+            Begun::Going(result) => return result.await,
+            Begun::Full => flows.room().await,
+        }
+    }
+}
+
+/// Executes a case under an engine.
+fn execute(case: &Case, engine: &'static EngineRow, threads: usize) -> Result<Execution, String> {
+    let recording = Recording::new(1);
+    let results = Results::default();
+    let source = OneByOne { inputs: case.inputs.clone(), results: Arc::clone(&results) };
+    let library = with_source(recording.library(), source);
+    let program = weir_ir::lower(&case.program, &library);
+    let options = Options { engine, threads: Some(threads), ..Options::default() };
+    let running = start(&program, &library, options).map_err(|error| error.to_string())?;
+    wait(running)?;
+    let results = std::mem::take(&mut *results.lock());
+    Ok(Execution { results, effects: recording.effects() })
+}
+
+/// Waits for the program's end, and no longer than any program takes.
+fn wait(running: Running) -> Result<(), String> {
+    let (ended, end) = mpsc::channel();
+    let waiting = thread::spawn(move || ended.send(running.wait()));
+    match end.recv_timeout(PATIENCE) {
+        Ok(result) => {
+            waiting.join().expect("the thread has sent its last").expect("this receiver is there");
+            result.map_err(|failure| failure.to_string())
+        }
+        Err(_) => Err("it does not end".into()),
+    }
+}
+
+/// The library with the case's flows in the place of the source that generated programs name.
+fn with_source(mut library: Library, source: OneByOne) -> Library {
+    let module = library.modules.get_mut("a").expect("the recording library has the module `a`");
+    let named = module.sources.get_mut("elements").expect("generated programs begin at `a.elements`");
+    named.1 = Arc::new(source);
+    library
+}
+
+fn same_as_the_evaluator(engine: &'static EngineRow, threads: usize) {
+    for seed in 0..programs() {
+        check(seed, |case| {
+            let wanted = evaluate(case, 1).map_err(|failure| failure.to_string())?;
+            let found = execute(case, engine, threads)?;
+            if found == wanted {
+                return Ok(());
+            }
+            Err(format!("{} with {threads} threads came to\n{found:#?}\ninstead of\n{wanted:#?}", engine.name))
+        });
+    }
+}
+
+#[test]
+fn every_engine_with_one_thread_comes_to_what_the_evaluator_says() {
+    ENGINES.iter().for_each(|engine| same_as_the_evaluator(engine, 1));
+}
+
+#[test]
+fn every_engine_with_several_threads_comes_to_what_the_evaluator_says() {
+    ENGINES.iter().for_each(|engine| same_as_the_evaluator(engine, 3));
+}
