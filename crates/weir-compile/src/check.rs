@@ -28,6 +28,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::declare::{self, Declarations};
 use crate::effects::{self, Seen};
+use crate::index::{Entity, Reference};
 use crate::typed::{CallOf, EntryInfo, HandlerOf, Local, LocalId, Meaning, Target, TryOf, Typed};
 use crate::types::{Inference, Ty};
 
@@ -78,6 +79,9 @@ struct Checker<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
     inference: Inference,
     expr_types: Vec<Ty>,
+    expr_spans: Vec<Span>,
+    /// The end of the expression that was checked last.
+    reached: u32,
     pattern_types: Vec<Ty>,
     meanings: BTreeMap<ExprId, Meaning>,
     calls: BTreeMap<ExprId, CallOf>,
@@ -137,6 +141,8 @@ impl<'a> Checker<'a> {
             diagnostics,
             inference: Inference::default(),
             expr_types: vec![Ty::Error; tree.expr_count as usize],
+            reached: 0,
+            expr_spans: vec![Span::default(); tree.expr_count as usize],
             pattern_types: vec![Ty::Error; tree.pattern_count as usize],
             meanings: BTreeMap::new(),
             calls: BTreeMap::new(),
@@ -232,15 +238,15 @@ impl<'a> Checker<'a> {
         let tree = self.tree;
         let declared = &self.declarations.functions[at];
         let ItemKind::Function(function) = &tree.items[declared.item].kind else { return };
-        let taken: Vec<_> = declared.parameters.iter().map(|p| (p.name.clone(), p.span, p.ty.clone())).collect();
+        let taken: Vec<_> = declared.parameters.iter().map(|p| p.ty.clone()).collect();
         let result = Expected::new(declared.result.clone(), declared.result_span, result_reason(function));
         self.begin_body(Leaves::Function(result.clone()));
         self.current_fn = Some(at);
-        for ((name, span, ty), parameter) in taken.into_iter().zip(&function.parameters) {
+        for (ty, parameter) in taken.into_iter().zip(&function.parameters) {
             if let Some(default) = &parameter.default {
                 self.expr(default, Some(&Expected::new(ty.clone(), parameter.ty.span, "the parameter's type")));
             }
-            let local = self.bind(name, span, ty);
+            let local = self.bind(parameter.name.text.clone(), parameter.name.span, ty);
             self.fn_locals[at].push(local);
         }
         self.handlers_of_block(&function.body);
@@ -255,9 +261,16 @@ impl<'a> Checker<'a> {
     /// Brings a local name into the scope.
     fn bind(&mut self, name: Arc<str>, span: Span, ty: Ty) -> LocalId {
         let id = LocalId(self.locals.len() as u32);
-        self.locals.push(Local { name: name.clone(), span, ty });
+        let from = span.end.max(self.reached);
+        self.locals.push(Local { name: name.clone(), span, ty, from });
         self.scope.bind(name, id);
+        let entity = Entity::Local(id.0);
+        self.declarations.references.push(Reference { span, entity, defines: true });
         id
+    }
+
+    fn refer(&mut self, span: Span, entity: Entity) {
+        self.declarations.refer(span, entity);
     }
 
     fn finish(mut self) -> Typed {
@@ -271,6 +284,7 @@ impl<'a> Checker<'a> {
         let typed = Typed {
             declarations: self.declarations,
             expr_types: self.expr_types,
+            expr_spans: self.expr_spans,
             pattern_types: self.pattern_types,
             meanings: self.meanings,
             calls: self.calls,

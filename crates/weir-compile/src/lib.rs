@@ -15,6 +15,7 @@ mod check;
 mod constant;
 mod declare;
 mod effects;
+mod index;
 mod lower;
 mod moves;
 mod steps;
@@ -28,6 +29,7 @@ use weir_ir::{expr, graph};
 use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId};
 
 pub use effects::Effects;
+pub use index::{Described, Entity, LocalName, Reference};
 pub use lower::OPERATIONS_MAX;
 pub use typed::Typed;
 

@@ -15,6 +15,7 @@ use crate::types::Ty;
 pub struct Typed {
     pub(crate) declarations: Declarations,
     pub(crate) expr_types: Vec<Ty>,
+    pub(crate) expr_spans: Vec<Span>,
     pub(crate) pattern_types: Vec<Ty>,
     pub(crate) meanings: BTreeMap<ExprId, Meaning>,
     pub(crate) calls: BTreeMap<ExprId, CallOf>,
@@ -52,6 +53,8 @@ pub(crate) struct Local {
     pub(crate) name: Arc<str>,
     pub(crate) span: Span,
     pub(crate) ty: Ty,
+    /// From where on it can be named: behind the value of its `let`.
+    pub(crate) from: u32,
 }
 
 /// What a name means.

@@ -4,6 +4,7 @@ use weir_syntax::ast::{self, AtomicResource, Block, ClosureParameter, Expr, Name
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Cases, Checker, Expected, Leaves};
+use crate::index::Entity;
 use crate::suggest::nearest;
 use crate::typed::{Meaning, Target, TryOf, TryTo};
 use crate::types::Ty;
@@ -327,8 +328,12 @@ impl<'a> Checker<'a> {
     }
 
     fn resource(&mut self, name: &Name) -> bool {
-        let known =
-            self.declarations.shared.contains_key(&name.text) || self.declarations.constraints.contains_key(&name.text);
+        let shared = self.declarations.shared.contains_key(&name.text);
+        let known = shared || self.declarations.constraints.contains_key(&name.text);
+        if known {
+            let text: weir_host::Text = name.as_str().into();
+            self.refer(name.span, if shared { Entity::Shared(text) } else { Entity::Constraint(text) });
+        }
         if known || name.is_missing() {
             return known;
         }

@@ -304,6 +304,9 @@ impl<'a> Checker<'a> {
         if let Some((signature, _)) = signature
             && signature.element.is_some()
         {
+            if let Some(name) = names.last() {
+                self.refer(name.span, crate::index::Entity::Source(path(signature)));
+            }
             return Some(signature);
         }
         if !matches!(callee.kind, ExprKind::Error) {
