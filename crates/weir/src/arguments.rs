@@ -44,6 +44,9 @@ pub(crate) struct RunArguments {
     /// How many threads it has; default: one for each core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    /// How many flows may wait; more are refused, as HTTP with 503
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) flows_max: u32,
     /// The folder below which `files` reads; default: the program's own
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,

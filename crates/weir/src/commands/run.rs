@@ -89,7 +89,8 @@ fn open_root(path: &Path, terminal: &mut Terminal) -> Result<Root, Exit> {
 fn options(arguments: &RunArguments, recorder: Recorder) -> Result<Options, String> {
     let engine =
         weir_runtime::engine(&arguments.engine).ok_or_else(|| format!("there is no engine `{}`", arguments.engine))?;
-    Ok(Options { engine, threads: arguments.threads.map(usize::from), recorder, ..Options::default() })
+    let threads = arguments.threads.map(usize::from);
+    Ok(Options { engine, threads, flows_max: arguments.flows_max as usize, recorder, ..Options::default() })
 }
 
 /// Says why the program did not start.

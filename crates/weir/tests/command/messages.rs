@@ -2,28 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::support::{say, weir};
-
-/// A file of our own that is removed in the end.
-struct Scratch(std::path::PathBuf);
-
-impl Scratch {
-    fn new(name: &str, text: &[u8]) -> Scratch {
-        let path = std::env::temp_dir().join(format!("weir-{}-{name}", std::process::id()));
-        std::fs::write(&path, text).expect("a file of our own");
-        Scratch(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("a path of ASCII")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
+use crate::support::{Scratch, say, weir};
 
 /// Exit code, standard output and standard error as one text.
 fn all(arguments: &[&str]) -> String {
