@@ -1,7 +1,8 @@
 //! Random programs come to the same under the reference evaluator and under every engine: the same answers, the same
 //! failures, and the same order of effects on each resource.
 //!
-//! `WEIR_RANDOM_PROGRAMS` says how many programs are tried. A difference is shrunk to a program that a person can read.
+//! `WEIR_RANDOM_PROGRAMS` says how many programs are tried, `WEIR_RANDOM_FROM` from which seed on. A difference is shrunk
+//! to a program that a person can read.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -18,8 +19,11 @@ const PROGRAMS: u64 = 300;
 /// A program that has not ended by then never will: each takes some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn programs() -> u64 {
-    std::env::var("WEIR_RANDOM_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(PROGRAMS)
+/// The seeds of the programs that are tried.
+fn seeds() -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
+    let from = number("WEIR_RANDOM_FROM").unwrap_or(0);
+    from..from + number("WEIR_RANDOM_PROGRAMS").unwrap_or(PROGRAMS)
 }
 
 type Results = Arc<Mutex<Vec<Result<Value, Failure>>>>;
@@ -98,7 +102,7 @@ fn with_source(mut library: Library, source: OneByOne) -> Library {
 }
 
 fn same_as_the_evaluator(engine: &'static EngineRow, threads: usize) {
-    for seed in 0..programs() {
+    for seed in seeds() {
         check(seed, |case| {
             let wanted = evaluate(case, 1).map_err(|failure| failure.to_string())?;
             let found = execute(case, engine, threads)?;
