@@ -12,6 +12,7 @@ mod call;
 mod control;
 mod entry;
 mod expr;
+mod handlers;
 mod names;
 mod operators;
 mod pattern;
@@ -26,7 +27,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::declare::{self, Declarations};
 use crate::effects::{self, Seen};
-use crate::typed::{CallOf, EntryInfo, Local, LocalId, Meaning, TryTo, Typed};
+use crate::typed::{CallOf, EntryInfo, HandlerOf, Local, LocalId, Meaning, Target, TryOf, Typed};
 use crate::types::{Inference, Ty};
 
 /// Checks a tree.
@@ -77,7 +78,10 @@ struct Checker<'a> {
     pattern_types: Vec<Ty>,
     meanings: BTreeMap<ExprId, Meaning>,
     calls: BTreeMap<ExprId, CallOf>,
-    tries: BTreeMap<ExprId, TryTo>,
+    tries: BTreeMap<ExprId, TryOf>,
+    handler_targets: BTreeMap<u32, HandlerOf>,
+    /// The call whose result a local name holds, so that a `?` behind the name knows whose failure it is.
+    local_calls: BTreeMap<LocalId, Target>,
     locals: Vec<Local>,
     pattern_locals: BTreeMap<PatternId, LocalId>,
     pattern_tags: BTreeMap<PatternId, u32>,
@@ -129,6 +133,8 @@ impl<'a> Checker<'a> {
             meanings: BTreeMap::new(),
             calls: BTreeMap::new(),
             tries: BTreeMap::new(),
+            handler_targets: BTreeMap::new(),
+            local_calls: BTreeMap::new(),
             locals: Vec::new(),
             pattern_locals: BTreeMap::new(),
             pattern_tags: BTreeMap::new(),
@@ -167,11 +173,11 @@ impl<'a> Checker<'a> {
             match &item.kind {
                 ItemKind::Service(service) => self.service(at, service),
                 ItemKind::Entry(entry) => self.entry(at, entry),
-                ItemKind::FailureHandler(handler) => self.not_yet(handler.span, "`on failure of`"),
                 ItemKind::Test(test) => self.not_yet(test.name_span, "`test`"),
                 _ => {}
             }
         }
+        self.file_handlers();
     }
 
     /// A form of the language that the compiler cannot lower.
@@ -226,6 +232,7 @@ impl<'a> Checker<'a> {
             let local = self.bind(name, span, ty);
             self.fn_locals[at].push(local);
         }
+        self.handlers_of_block(&function.body);
         self.block(&function.body, Some(&result));
         self.fn_seen[at] = std::mem::take(&mut self.seen);
     }
@@ -257,6 +264,7 @@ impl<'a> Checker<'a> {
             meanings: self.meanings,
             calls: self.calls,
             tries: self.tries,
+            handlers: self.handler_targets,
             locals: self.locals,
             pattern_locals: self.pattern_locals,
             pattern_tags: self.pattern_tags,

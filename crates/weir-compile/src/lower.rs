@@ -9,6 +9,7 @@ mod branch;
 mod call;
 mod draft;
 mod expr;
+mod failing;
 mod matching;
 mod pattern;
 mod repeat;
@@ -21,7 +22,7 @@ use weir_host::{Library, ParameterFrom, Text, Type, TypeDefinition, TypeShape, V
 use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::{Entry, Flow, RouteOf, RouteParameter, SharedValue};
-use weir_syntax::ast::{self, ClosureParameter, Expr, ItemKind, ParameterPlace, PathPart};
+use weir_syntax::ast::{self, ClosureParameter, Expr, FailureHandler, ItemKind, ParameterPlace, PathPart};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::typed::{EntryInfo, LocalId, Supplied, Typed};
@@ -85,7 +86,7 @@ fn lower_entry(
             let flows = service.routes().zip(&info.routes);
             let flows = flows.map(|(route, routed)| {
                 let mut lowering = Lowering::new(tree, typed, library, diagnostics);
-                lowering.route(info, route, routed)
+                lowering.route(info, service, route, routed)
             });
             let flows = flows.collect();
             ((&*service.name.text).into(), &service.arguments[..], flows)
@@ -178,7 +179,7 @@ enum Callable<'a> {
 type Names<'a> = BTreeMap<LocalId, Binding<'a>>;
 
 /// One inlined call of a `fn`.
-struct Frame {
+struct Frame<'a> {
     id: FrameId,
     /// What stands before the sites within it, with a slash behind it.
     site: String,
@@ -186,6 +187,12 @@ struct Frame {
     result: Type,
     /// Whether it is the flow itself, which `return` and `?` end.
     is_flow: bool,
+    /// The `fn` that is inlined.
+    function: Option<usize>,
+    /// The failure handlers that hold for it, from the innermost.
+    handlers: Vec<&'a FailureHandler>,
+    /// What its parameters stand for, where it has handlers.
+    parameters: Names<'a>,
 }
 
 /// The lowering of one flow.
@@ -196,7 +203,7 @@ struct Lowering<'a, 'd> {
     diagnostics: &'d mut Vec<Diagnostic>,
     vars: Vars,
     names: Names<'a>,
-    frames: Vec<Frame>,
+    frames: Vec<Frame<'a>>,
     frame_count: u32,
     scopes: Vec<Scope>,
     /// How often each site was given out.
@@ -228,7 +235,26 @@ impl<'a, 'd> Lowering<'a, 'd> {
 
     /// The block of a whole body, which `return` and `?` end.
     fn whole(&mut self, result: &Type, body: impl FnOnce(&mut Self) -> Atom) -> Block {
-        self.frames.push(Frame { id: FrameId(0), site: String::new(), result: result.clone(), is_flow: true });
+        self.flow(result, Vec::new(), body)
+    }
+
+    /// The block of the body of a flow for which these handlers hold.
+    fn flow(
+        &mut self,
+        result: &Type,
+        handlers: Vec<&'a FailureHandler>,
+        body: impl FnOnce(&mut Self) -> Atom,
+    ) -> Block {
+        let (result_of, parameters) = (result.clone(), self.names.clone());
+        self.frames.push(Frame {
+            id: FrameId(0),
+            site: String::new(),
+            result: result_of,
+            is_flow: true,
+            function: None,
+            handlers,
+            parameters,
+        });
         let draft = self.scoped(body);
         self.frames.pop();
         let mut closing = Closing { vars: &mut self.vars, ty: result.clone(), fall: &plain_fall, leave: &plain_leave };
@@ -247,7 +273,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         self.scopes.last_mut().expect("a body is lowered in a scope")
     }
 
-    fn frame(&self) -> &Frame {
+    fn frame(&self) -> &Frame<'a> {
         self.frames.last().expect("a body is lowered in a frame")
     }
 
@@ -301,11 +327,19 @@ impl<'a, 'd> Lowering<'a, 'd> {
         bound.collect()
     }
 
-    fn route(&mut self, info: &EntryInfo, route: &'a ast::Route, routed: &crate::typed::RouteInfo) -> Flow<Block> {
+    fn route(
+        &mut self,
+        info: &EntryInfo,
+        service: &'a ast::Service,
+        route: &'a ast::Route,
+        routed: &crate::typed::RouteInfo,
+    ) -> Flow<Block> {
         let parameters = self.parameters(&routed.locals);
         let pattern = pattern_of(&route.path);
         let method = route.method.word();
-        let body = self.whole(&info.answer, |lowering| lowering.block(&route.body));
+        let handlers =
+            failing::handlers_of(&route.body).chain(service.handlers()).chain(failing::handlers_of_file(self.tree));
+        let body = self.flow(&info.answer, handlers.collect(), |lowering| lowering.block(&route.body));
         let places = route.parameters.iter().zip(&routed.defaults).map(|(parameter, default)| RouteParameter {
             name: (&*parameter.parameter.name.text).into(),
             from: match parameter.place {
@@ -326,8 +360,10 @@ impl<'a, 'd> Lowering<'a, 'd> {
 
     fn entry(&mut self, info: &EntryInfo, entry: &'a ast::Entry) -> Flow<Block> {
         let element = self.vars.variable(pattern_name(&entry.pattern), info.element.clone().unwrap_or(Type::Unit));
-        let body = self.whole(&Type::Unit, |lowering| {
+        let handlers = failing::handlers_of(&entry.body).chain(failing::handlers_of_file(self.tree)).collect();
+        let body = self.flow(&Type::Unit, handlers, |lowering| {
             lowering.bind(&entry.pattern, Atom::Var(element.var));
+            lowering.keep_parameters();
             lowering.block(&entry.body);
             Atom::Value(Value::Unit)
         });

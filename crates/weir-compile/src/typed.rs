@@ -18,7 +18,9 @@ pub struct Typed {
     pub(crate) pattern_types: Vec<Ty>,
     pub(crate) meanings: BTreeMap<ExprId, Meaning>,
     pub(crate) calls: BTreeMap<ExprId, CallOf>,
-    pub(crate) tries: BTreeMap<ExprId, TryTo>,
+    pub(crate) tries: BTreeMap<ExprId, TryOf>,
+    /// By the place where a handler begins.
+    pub(crate) handlers: BTreeMap<u32, HandlerOf>,
     pub(crate) locals: Vec<Local>,
     pub(crate) pattern_locals: BTreeMap<PatternId, LocalId>,
     pub(crate) pattern_tags: BTreeMap<PatternId, u32>,
@@ -94,6 +96,22 @@ pub(crate) enum Supplied {
     Argument(usize),
     /// Nothing: the parameter's default.
     Default,
+}
+
+/// A `?`: where it goes with a failure, and whose failure it is, where that is known.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct TryOf {
+    pub(crate) to: TryTo,
+    pub(crate) of: Option<Target>,
+}
+
+/// A failure handler: whose failures it handles.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct HandlerOf {
+    pub(crate) target: Target,
+    /// What the failure is called in it.
+    pub(crate) local: Option<LocalId>,
+    pub(crate) failure: Ty,
 }
 
 /// Where a `?` goes with a failure.

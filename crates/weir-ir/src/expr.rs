@@ -37,7 +37,7 @@ pub struct Block {
 /// One binding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Let {
-    /// What is bound; [`Type::Never`] for an operation that does not yield.
+    /// What is bound; [`weir_host::Type::Never`] for an operation that does not yield.
     pub bound: Variable,
     /// What is evaluated.
     pub op: Op,

@@ -156,7 +156,7 @@ fn parts_of_the_path_and_the_query_become_inputs() {
                 parameter("wait", Type::option(Type::Duration), Query),
             ],
         ),
-        route("GET", "/files/{*rest}", vec![parameter("rest", Type::Text, Path)]),
+        route("GET", "/files/{rest..}", vec![parameter("rest", Type::Text, Path)]),
     ]);
     for (target, told) in [
         ("/hills", "200 hills|8"),

@@ -151,6 +151,11 @@ impl<'t> Parser<'t> {
         self.at(TokenKind::Word) && self.token_text() == word
     }
 
+    /// Whether `word` comes next, and `kind` behind it on its line.
+    fn at_pair(&self, word: &str, kind: TokenKind) -> bool {
+        self.at_word(word) && self.nth_kind(1) == kind && !self.nth(1).first_on_line
+    }
+
     fn token_text(&self) -> &'t str {
         self.text_of(self.token())
     }

@@ -5,7 +5,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Cases, Checker, Expected, Leaves};
 use crate::suggest::nearest;
-use crate::typed::TryTo;
+use crate::typed::{Meaning, Target, TryOf, TryTo};
 use crate::types::Ty;
 
 /// The most rounds that a `loop` may be given.
@@ -50,8 +50,20 @@ impl<'a> Checker<'a> {
             return inner;
         };
         let to = self.try_to(value.span, &failure);
-        self.tries.insert(expr.id, to);
+        let of = self.failed_call(value);
+        self.tries.insert(expr.id, TryOf { to, of });
         inner
+    }
+
+    /// The function whose failure a value would be.
+    fn failed_call(&self, value: &Expr) -> Option<Target> {
+        if let Some(call) = self.calls.get(&value.id) {
+            return Some(call.target.clone());
+        }
+        match self.meanings.get(&value.id) {
+            Some(Meaning::Local(local)) => self.local_calls.get(local).cloned(),
+            _ => None,
+        }
     }
 
     /// Where a failure of this type goes, in the body that is checked.
@@ -140,18 +152,13 @@ impl<'a> Checker<'a> {
         join.ty()
     }
 
-    pub(super) fn match_(
-        &mut self,
-        expr: &'a Expr,
-        value: &'a Expr,
-        arms: &'a [ast::Arm],
-        expected: Option<&Expected>,
-    ) -> Ty {
+    pub(super) fn match_(&mut self, value: &'a Expr, arms: &'a [ast::Arm], expected: Option<&Expected>) -> Ty {
         let ty = self.expr(value, None);
         let mut join = Join::new(expected);
+        let mut clean = true;
         for arm in arms {
             let mark = self.scope.mark();
-            self.pattern(&arm.pattern, &ty);
+            clean &= self.pattern(&arm.pattern, &ty);
             if let Some(guard) = &arm.guard {
                 self.expr(guard, Some(&Expected::new(Ty::BOOL, guard.span, "a guard is a `Bool`")));
             }
@@ -159,8 +166,9 @@ impl<'a> Checker<'a> {
             join.saw(arm.body.span, found);
             self.scope.leave(mark);
         }
-        self.matches.push(Cases::Match(value, arms));
-        let _ = expr;
+        if clean {
+            self.matches.push(Cases::Match(value, arms));
+        }
         if ty.is_never() { Ty::NEVER } else { join.ty() }
     }
 

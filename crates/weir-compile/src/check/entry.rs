@@ -29,10 +29,12 @@ impl<'a> Checker<'a> {
             match &member.kind {
                 ServiceMemberKind::Route(_) => {}
                 ServiceMemberKind::Session(session) => self.not_yet(session.span, "`session`"),
-                ServiceMemberKind::FailureHandler(handler) => self.not_yet(handler.span, "`on failure of`"),
+                ServiceMemberKind::FailureHandler(_) => {}
             }
         }
         let answer = signature.and_then(|signature| signature.answer.clone());
+        self.begin_body(Leaves::Flow(service_answer(service, answer.as_ref())));
+        self.handlers(service.handlers());
         let mut seen = IndexMap::new();
         let routes = service.routes().map(|route| {
             self.duplicate_route(route, &mut seen);
@@ -114,11 +116,7 @@ impl<'a> Checker<'a> {
     }
 
     fn route(&mut self, service: &Service, route: &'a Route, answer: Option<&Type>) -> RouteInfo {
-        let why = format!("a route on `{}` answers with this", service.transport);
-        let answer = match answer {
-            Some(answer) => Expected::new(Ty::fixed(answer), service.transport.span, why),
-            None => Expected::plain(Ty::Error),
-        };
+        let answer = service_answer(service, answer);
         self.begin_body(Leaves::Flow(answer.clone()));
         let mut info = RouteInfo { locals: Vec::new(), defaults: Vec::new() };
         let mut seen: IndexMap<Arc<str>, Span> = IndexMap::new();
@@ -137,6 +135,7 @@ impl<'a> Checker<'a> {
             }));
             info.locals.push(self.bind(parameter.name.text.clone(), parameter.name.span, ty));
         }
+        self.handlers_of_block(&route.body);
         self.block(&route.body, Some(&answer));
         info
     }
@@ -243,6 +242,7 @@ impl<'a> Checker<'a> {
         self.begin_body(Leaves::Flow(answer.clone()));
         let ty = element.as_ref().map_or(Ty::Error, Ty::fixed);
         self.whole_pattern(&entry.pattern, &ty);
+        self.handlers_of_block(&entry.body);
         self.block(&entry.body, Some(&answer));
         let Some(signature) = signature else { return };
         self.entries.push(EntryInfo {
@@ -304,6 +304,15 @@ impl<'a> Checker<'a> {
             None => diagnostic.hint(format!("the sources are {}", super::expr::listed(&known))),
         };
         self.report(diagnostic);
+    }
+}
+
+/// What the flows of a service answer with.
+fn service_answer(service: &Service, answer: Option<&Type>) -> Expected {
+    let why = format!("a route on `{}` answers with this", service.transport);
+    match answer {
+        Some(answer) => Expected::new(Ty::fixed(answer), service.transport.span, why),
+        None => Expected::plain(Ty::Error),
     }
 }
 

@@ -91,7 +91,7 @@ impl<'a> Checker<'a> {
             ExprKind::Try(value) => self.try_(expr, value),
             ExprKind::Else { value, failure, otherwise } => self.else_(value, failure.as_ref(), otherwise, expected),
             ExprKind::If { condition, then, otherwise } => self.if_(condition, then, otherwise.as_deref(), expected),
-            ExprKind::Match { value, arms } => self.match_(expr, value, arms, expected),
+            ExprKind::Match { value, arms } => self.match_(value, arms, expected),
             ExprKind::For { pattern, items, body } => self.for_(pattern, items, body),
             ExprKind::Fold { accumulator, initial, pattern, items, body } => {
                 self.fold((accumulator, initial), (pattern, items), body, expected)
@@ -454,10 +454,8 @@ impl<'a> Checker<'a> {
                 self.not_yet(statement.span, "`expect`");
                 Ty::UNIT
             }
-            StatementKind::FailureHandler(handler) => {
-                self.not_yet(handler.span, "`on failure of`");
-                Ty::UNIT
-            }
+            // Checked before the body that it stands in.
+            StatementKind::FailureHandler(_) => Ty::UNIT,
         }
     }
 
@@ -490,13 +488,19 @@ impl<'a> Checker<'a> {
         }
         if let Some(otherwise) = &binding.otherwise {
             self.let_otherwise(binding, otherwise, failure, &ty);
-        } else {
-            self.matches.push(Cases::Whole(&binding.pattern));
         }
         if let (Some(written), true) = (written, ty == Ty::Error || ty.is_never()) {
             ty = written.ty;
         }
-        self.pattern(&binding.pattern, &ty);
+        let clean = self.pattern(&binding.pattern, &ty);
+        if let (Some(local), Some(call)) =
+            (self.pattern_locals.get(&binding.pattern.id), self.calls.get(&binding.value.id))
+        {
+            self.local_calls.insert(*local, call.target.clone());
+        }
+        if clean && binding.otherwise.is_none() {
+            self.matches.push(Cases::Whole(&binding.pattern));
+        }
         if value.is_never() { Ty::NEVER } else { Ty::UNIT }
     }
 

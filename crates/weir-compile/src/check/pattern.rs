@@ -14,14 +14,17 @@ use crate::types::Ty;
 impl<'a> Checker<'a> {
     /// Checks a pattern that must match every value of the type.
     pub(super) fn whole_pattern(&mut self, pattern: &'a Pattern, ty: &Ty) {
-        self.pattern(pattern, ty);
-        self.matches.push(Cases::Whole(pattern));
+        if self.pattern(pattern, ty) {
+            self.matches.push(Cases::Whole(pattern));
+        }
     }
 
-    /// Checks a pattern against the type of what it takes apart, and binds its names.
-    pub(super) fn pattern(&mut self, pattern: &'a Pattern, ty: &Ty) {
+    /// Checks a pattern against the type of what it takes apart, and binds its names. Whether nothing is wrong with it.
+    pub(super) fn pattern(&mut self, pattern: &'a Pattern, ty: &Ty) -> bool {
         let mut bound = BTreeMap::new();
+        let said = self.diagnostics.len();
         self.part(pattern, ty, &mut bound);
+        self.diagnostics.len() == said
     }
 
     fn part(&mut self, pattern: &'a Pattern, ty: &Ty, bound: &mut Bound) {

@@ -132,10 +132,21 @@ impl<'a> Lowering<'a, '_> {
         self.frame_count += 1;
         let id = FrameId(self.frame_count);
         let result = declared.result.to_type();
-        self.frames.push(Frame { id, site, result: result.clone(), is_flow: false });
+        let handlers: Vec<_> = super::failing::handlers_of(&function.body).collect();
+        let parameters = Names::new();
+        self.frames.push(Frame {
+            id,
+            site,
+            result: result.clone(),
+            is_flow: false,
+            function: Some(at),
+            handlers,
+            parameters,
+        });
         let outer = std::mem::take(&mut self.names);
         let mut draft = self.scoped(|lowering| {
             lowering.bind_parameters(at, given, function);
+            lowering.keep_parameters();
             lowering.block(&function.body)
         });
         self.names = outer;

@@ -1,17 +1,18 @@
 //! Expressions that begin with a word of their own, and those with operators.
 
 use super::Printer;
-use super::comments::comma_lines;
+use super::comments::{Sequence, comma_lines};
 use super::doc::Doc;
 use super::items::{in_brackets, range};
 use super::parentheses::{
-    Tightness, begins_with_bars, begins_with_brace, begins_with_number, is_piped, takes_brace, takes_else, tightness,
+    Tightness, begins_with_bars, begins_with_brace, begins_with_number, is_piped, object, takes_brace, takes_else,
+    tightness,
 };
 use super::statements::Layout;
 use crate::Span;
 use crate::ast::{
     Argument, Arm, AtomicResource, BinaryOperator, Block, ClosureParameter, Expr, ExprKind, Name, Replacement,
-    UnaryOperator,
+    TextStyle, UnaryOperator,
 };
 use std::ops::Range;
 
@@ -192,7 +193,7 @@ impl Printer<'_> {
             None => Doc::nothing(),
         };
         let body = self.expression(&arm.body);
-        let body = match body.breaks() || holds_lines(&arm.body) {
+        let body = match begins_lines(&arm.body) {
             true => Doc::text(" ").then(body),
             false => Doc::line(" ").then(body).nest().group(),
         };
@@ -244,15 +245,9 @@ impl Printer<'_> {
         let place = |argument: &Argument| range(argument.span);
         let sequence = self.inside(|printer| printer.weave(arguments, region, place, Self::argument));
         let last_holds_lines = arguments.last().is_some_and(|last| holds_lines(&last.value));
-        let (last, others) =
-            sequence.elements.split_last().map_or((None, &[][..]), |(last, others)| (Some(last), others));
-        let is_hugged = last_holds_lines
-            && !sequence.has_comments()
-            && last.is_some_and(|last| last.doc.breaks())
-            && !others.iter().any(|element| element.doc.breaks());
-        if is_hugged {
-            let docs = sequence.elements.into_iter().map(|element| element.doc);
-            return Doc::concat([Doc::text("("), super::joined(docs, &Doc::text(", ")), Doc::text(")")]);
+        let others_are_short = arguments.iter().rev().skip(1).all(|argument| is_short(&argument.value));
+        if last_holds_lines && others_are_short && !sequence.has_comments() {
+            return hugged(sequence);
         }
         in_brackets("(", comma_lines(sequence), ")")
     }
@@ -276,6 +271,55 @@ fn resource(resource: &AtomicResource) -> String {
     format!("{}{}", resource.name, if resource.per_session { " per session" } else { "" })
 }
 
+/// Arguments of which only the last one has lines.
+fn hugged(sequence: Sequence) -> Doc {
+    let last = sequence.elements.len().saturating_sub(1);
+    let docs = sequence.elements.into_iter().enumerate();
+    let docs = docs.map(|(index, element)| if index == last { element.doc } else { element.doc.flat() });
+    Doc::concat([Doc::text("("), super::joined(docs, &Doc::text(", ")), Doc::text(")")])
+}
+
+/// Whether an argument is so simple that it need not be broken.
+fn is_short(expr: &Expr) -> bool {
+    match &expr.kind {
+        _ if expr.parenthesized => false,
+        ExprKind::Name(_) | ExprKind::Literal(_) => true,
+        ExprKind::Text(text) => text.style == TextStyle::Line,
+        ExprKind::Field { object, .. } | ExprKind::Try(object) => is_short(object),
+        ExprKind::Call { function, arguments } => {
+            is_short(function) && arguments.iter().all(|argument| is_short(&argument.value))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an expression can have its lines behind what stands before it, because a bracket opens on its first line.
+/// It must not depend on how wide anything is, nor on parentheses that printing adds: formatting twice would differ.
+fn begins_lines(expr: &Expr) -> bool {
+    let within = |inner: &Expr, least: Tightness| tightness(inner) >= least && begins_lines(inner);
+    match &expr.kind {
+        _ if expr.parenthesized => false,
+        ExprKind::Pipe { .. } | ExprKind::Binary { .. } | ExprKind::Name(_) | ExprKind::Literal(_) => false,
+        ExprKind::Within { .. } | ExprKind::Return(None) => false,
+        ExprKind::Call { function, .. } => has_hugged_call(expr) || within(function, Tightness::OPERAND),
+        ExprKind::Unary { operand, .. } => within(operand, Tightness::UNARY),
+        ExprKind::Return(Some(value)) => begins_lines(value),
+        ExprKind::Else { value, otherwise, .. } => {
+            let is_block = matches!(otherwise.kind, ExprKind::Block(_)) && !otherwise.parenthesized;
+            let begins_value = !takes_else(value) && within(value, Tightness::LIMITED);
+            is_block || begins_value || (!begins_with_brace(otherwise) && begins_lines(otherwise))
+        }
+        ExprKind::Text(text) => text.style == TextStyle::Block,
+        _ => object(expr).is_none_or(|object| within(object, Tightness::OPERAND)),
+    }
+}
+
+/// Whether a call keeps its last argument's lines behind its bracket.
+pub(super) fn has_hugged_call(expr: &Expr) -> bool {
+    let ExprKind::Call { arguments, .. } = &expr.kind else { return false };
+    arguments.last().is_some_and(|last| holds_lines(&last.value))
+}
+
 /// Whether an argument looks well with its lines behind the bracket of its call.
 fn holds_lines(expr: &Expr) -> bool {
     match &expr.kind {
@@ -286,7 +330,7 @@ fn holds_lines(expr: &Expr) -> bool {
         | ExprKind::List(_)
         | ExprKind::Map(_)
         | ExprKind::Match { .. } => true,
-        ExprKind::Text(_) => true,
+        ExprKind::Text(text) => text.style == TextStyle::Block,
         _ => false,
     }
 }

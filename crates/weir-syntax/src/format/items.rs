@@ -44,7 +44,7 @@ impl Printer<'_> {
             ItemKind::Record(record) => self.record(record, item.span),
             ItemKind::Enum(declaration) => self.enumeration(declaration, item.span),
             ItemKind::Function(function) => self.function(function),
-            ItemKind::Service(service) => self.service(service, item.span),
+            ItemKind::Service(service) => self.service(service),
             ItemKind::Entry(entry) => self.entry(entry),
             ItemKind::FailureHandler(handler) => self.failure_handler(handler),
             ItemKind::Test(test) => {
@@ -120,14 +120,12 @@ impl Printer<'_> {
         }
     }
 
-    fn service(&mut self, service: &Service, span: Span) -> Doc {
-        let first = service.members.first().map_or(span.end, |member| place(&member.docs, member.span).start);
+    fn service(&mut self, service: &Service) -> Doc {
         let arguments = match service.arguments.is_empty() {
             true => Doc::nothing(),
-            false => self.arguments(&service.arguments, service.transport.span.end..first),
+            false => self.arguments(&service.arguments, service.transport.span.end..service.braces.start),
         };
-        let begin = service.arguments.last().map_or(service.transport.span.end, |argument| argument.span.end);
-        let region = begin..span.end.saturating_sub(1);
+        let region = service.braces.start..service.braces.end.saturating_sub(1);
         let place = |member: &ServiceMember| place(&member.docs, member.span);
         let sequence = self.weave(&service.members, region, place, Self::member);
         let body = self.in_braces(sequence, Layout::Broken);

@@ -3,6 +3,7 @@
 use super::Printer;
 use super::comments::comma_lines;
 use super::doc::Doc;
+use super::expressions::has_hugged_call;
 use super::items::{in_brackets, range};
 use super::parentheses::{Tightness, is_piped, object};
 use super::statements::Layout;
@@ -44,9 +45,10 @@ impl Printer<'_> {
         links.reverse();
         let mut suffixes = Vec::new();
         let mut has_call = false;
+        let is_hugged = links.iter().any(|link| has_hugged_call(link));
         for (index, link) in links.iter().enumerate() {
             let is_called = matches!(links.get(index + 1).map(|next| &next.kind), Some(ExprKind::Call { .. }));
-            let may_break = has_call && is_called && matches!(link.kind, ExprKind::Field { .. });
+            let may_break = !is_hugged && has_call && is_called && matches!(link.kind, ExprKind::Field { .. });
             has_call |= matches!(link.kind, ExprKind::Call { .. });
             suffixes.push((may_break, self.suffix(link)));
         }
@@ -199,11 +201,10 @@ impl Printer<'_> {
     }
 }
 
-/// The suffixes behind `first`, with a line end before each that may have one, or before none. An argument that has
-/// lines of its own does not force the others onto theirs.
+/// The suffixes behind `first`, with a line end before each that may have one, or before none.
 fn with_breaks(first: Doc, suffixes: Vec<(bool, Doc)>) -> Doc {
     let has_breaks = suffixes.iter().any(|(may_break, _)| *may_break);
-    if !has_breaks || suffixes.iter().any(|(_, suffix)| suffix.breaks()) {
+    if !has_breaks {
         return first.then(Doc::concat(suffixes.into_iter().map(|(_, suffix)| suffix)));
     }
     let rows = suffixes.into_iter().map(|(may_break, suffix)| match may_break {

@@ -5,7 +5,8 @@ use super::comments::{Sequence, lines};
 use super::doc::Doc;
 use super::items::range;
 use super::parentheses::{Tightness, begins_with_bars, takes_else};
-use crate::ast::{Block, Entry, Let, Otherwise, Statement, StatementKind};
+use crate::ast::{Block, Entry, Let, Otherwise, Session, Statement, StatementKind};
+use std::ops::Range;
 
 /// Whether what stands in braces has lines of its own.
 #[derive(Clone, Copy)]
@@ -32,25 +33,15 @@ impl Printer<'_> {
 
     /// The block of an entry point, with its session at the head.
     pub(super) fn entry_body(&mut self, entry: &Entry) -> Doc {
-        let Some(session) = &entry.session else { return self.block(&entry.body) };
-        let end = entry.body.statements.first().map_or(entry.body.span.end.saturating_sub(1), |first| first.span.start);
-        let head = std::slice::from_ref(session);
-        let head = self.weave(head, entry.body.span.start..end, |session| range(session.span), Self::session);
-        let region = session.span.end..entry.body.span.end.saturating_sub(1);
-        let place = |statement: &Statement| range(statement.span);
-        let mut rest = self.weave(&entry.body.statements, region.clone(), place, Self::statement);
-        if let (Some(first), Some(statement)) = (rest.elements.first_mut(), entry.body.statements.first()) {
-            first.blank_before = self.blank_between(region.start, statement.span.start);
-        }
-        let mut elements = head.elements;
-        let tail_before: Vec<_> = head.tail;
-        if let Some(first) = rest.elements.first_mut() {
-            first.before.splice(0..0, tail_before);
-        } else {
-            rest.tail.splice(0..0, tail_before);
-        }
-        elements.extend(rest.elements);
-        self.block_of(Sequence { elements, tail: rest.tail }, entry.body.span.start).group()
+        let statements = entry.body.statements.iter().map(Row::Statement);
+        let rows: Vec<Row<'_>> = entry.session.iter().map(Row::Session).chain(statements).collect();
+        let open = entry.body.span.start;
+        let region = open..entry.body.span.end.saturating_sub(1);
+        let sequence = self.weave(&rows, region, Row::place, |printer, row| match row {
+            Row::Session(session) => printer.session(session),
+            Row::Statement(statement) => printer.statement(statement),
+        });
+        self.block_of(sequence, open).group()
     }
 
     fn block_of(&self, sequence: Sequence, open: u32) -> Doc {
@@ -108,5 +99,20 @@ impl Printer<'_> {
 
     fn otherwise(&mut self, otherwise: &Otherwise) -> Doc {
         self.else_part(otherwise.failure.as_ref(), &otherwise.body)
+    }
+}
+
+/// What stands in the braces of an entry point.
+enum Row<'e> {
+    Session(&'e Session),
+    Statement(&'e Statement),
+}
+
+impl Row<'_> {
+    fn place(&self) -> Range<u32> {
+        match self {
+            Self::Session(session) => range(session.span),
+            Self::Statement(statement) => range(statement.span),
+        }
     }
 }

@@ -52,11 +52,11 @@ impl Parser<'_> {
     }
 
     fn at_constraint(&self) -> bool {
-        self.at_word("constraint") && self.nth_kind(1) == T::Word
+        self.at_pair("constraint", T::Word)
     }
 
     fn at_test(&self) -> bool {
-        self.at_word("test") && self.nth_kind(1).opens_text()
+        self.at_pair("test", T::TextOpen) || self.at_pair("test", T::BlockTextOpen)
     }
 
     /// `docs [use | shared | constraint | record | enum | fn | service | for | on failure | test] …`
