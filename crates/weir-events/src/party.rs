@@ -28,7 +28,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use crate::mutants::{Mutant, is_active};
-use crate::primitives::{AtomicUsize, Backoff, Mutex, Thread, current, park, park_timeout};
+use crate::primitives::{AtomicUsize, Backoff, Mutex, Parker};
 
 /// Nobody has taken the party yet.
 const WAITING: usize = 0;
@@ -49,7 +49,7 @@ pub(crate) struct Party {
 
 /// How the owner is told. A task's waker may change between polls.
 enum Wake {
-    Thread(Thread),
+    Thread(Parker),
     Task(Mutex<Option<Waker>>),
 }
 
@@ -78,7 +78,7 @@ pub(crate) enum Seeker<'a> {
 impl Party {
     /// A party of the calling thread.
     pub(crate) fn of_thread() -> Self {
-        Party::new(Wake::Thread(current()))
+        Party::new(Wake::Thread(Parker::new()))
     }
 
     /// A party of a task that is told by `waker`.
@@ -91,6 +91,7 @@ impl Party {
     }
 
     /// Makes a party ready for another synchronisation; nobody else may hold it.
+    #[cfg(not(loom))]
     pub(crate) fn reset(&mut self) {
         self.word = AtomicUsize::new(WAITING);
     }
@@ -177,13 +178,10 @@ impl Party {
             }
             backoff.pause();
         }
-        if self.outcome().is_some() {
-            return;
-        }
-        match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-            None => park(),
-            Some(left) if left.is_zero() => {}
-            Some(left) => park_timeout(left),
+        if let Wake::Thread(parker) = &self.wake
+            && self.outcome().is_none()
+        {
+            parker.park(deadline);
         }
     }
 }

@@ -5,19 +5,19 @@
 //! therefore ignores poison instead of spreading it.
 
 #[cfg(loom)]
+use loom::sync::Mutex as RawMutex;
+#[cfg(loom)]
+pub(crate) use loom::sync::MutexGuard;
+#[cfg(loom)]
 pub(crate) use loom::sync::atomic::AtomicUsize;
-#[cfg(loom)]
-use loom::sync::{Mutex as RawMutex, MutexGuard};
-#[cfg(loom)]
-pub(crate) use loom::thread::{Thread, current, park};
+#[cfg(not(loom))]
+use std::sync::Mutex as RawMutex;
+#[cfg(not(loom))]
+pub(crate) use std::sync::MutexGuard;
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::AtomicUsize;
-#[cfg(not(loom))]
-use std::sync::{Mutex as RawMutex, MutexGuard};
-#[cfg(not(loom))]
-pub(crate) use std::thread::{Thread, current, park};
 
-use std::time::Duration;
+pub(crate) use parker::Parker;
 
 /// A mutual exclusion lock without poison.
 pub(crate) struct Mutex<T>(RawMutex<T>);
@@ -27,21 +27,92 @@ impl<T> Mutex<T> {
         Mutex(RawMutex::new(value))
     }
 
+    #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        #[cfg(not(loom))]
+        if let Ok(guard) = self.0.try_lock() {
+            return guard;
+        }
+        self.lock_contended()
+    }
+
+    /// What is done under these locks takes some tens of nanoseconds, and putting a thread to sleep some thousands: so
+    /// a thread tries for a while before it sleeps.
+    #[cold]
+    fn lock_contended(&self) -> MutexGuard<'_, T> {
+        let mut backoff = Backoff::default();
+        while !backoff.is_spent() {
+            backoff.pause();
+            if let Ok(guard) = self.0.try_lock() {
+                return guard;
+            }
+        }
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-/// Parks this thread for at most `limit`; may return early.
 #[cfg(not(loom))]
-pub(crate) fn park_timeout(limit: Duration) {
-    std::thread::park_timeout(limit);
+mod parker {
+    use std::thread::{Thread, current, park, park_timeout};
+    use std::time::{Duration, Instant};
+
+    /// Lets one thread wait until another wakes it; it may also wake for no reason.
+    pub(crate) struct Parker(Thread);
+
+    impl Parker {
+        /// For the calling thread.
+        pub(crate) fn new() -> Self {
+            Parker(current())
+        }
+
+        /// Waits, at the longest until the deadline. Only the thread that made the parker may call it.
+        pub(crate) fn park(&self, deadline: Option<Instant>) {
+            match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                None => park(),
+                Some(Duration::ZERO) => {}
+                Some(left) => park_timeout(left),
+            }
+        }
+
+        pub(crate) fn unpark(&self) {
+            self.0.unpark();
+        }
+    }
 }
 
-/// The model has no clock: a limited wait returns at once and is looked at again.
+/// loom's `unpark` also wakes a thread that waits for a lock, which then fails; so this is made of a lock and a
+/// condition. The model has no clock: a limited wait ends at once.
 #[cfg(loom)]
-pub(crate) fn park_timeout(_limit: Duration) {
-    loom::thread::yield_now();
+mod parker {
+    use loom::sync::{Condvar, Mutex};
+    use std::time::Instant;
+
+    pub(crate) struct Parker {
+        woken: Mutex<bool>,
+        changed: Condvar,
+    }
+
+    impl Parker {
+        pub(crate) fn new() -> Self {
+            Parker { woken: Mutex::new(false), changed: Condvar::new() }
+        }
+
+        pub(crate) fn park(&self, deadline: Option<Instant>) {
+            if deadline.is_some() {
+                return loom::thread::yield_now();
+            }
+            let mut woken = self.woken.lock().expect("the model stops at a panic");
+            while !*woken {
+                woken = self.changed.wait(woken).expect("the model stops at a panic");
+            }
+            *woken = false;
+        }
+
+        pub(crate) fn unpark(&self) {
+            *self.woken.lock().expect("the model stops at a panic") = true;
+            self.changed.notify_one();
+        }
+    }
 }
 
 /// Waiting for something that another thread does within a few instructions, or a few turns of the scheduler.

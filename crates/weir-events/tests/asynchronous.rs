@@ -1,5 +1,6 @@
 //! Asynchronous events: groups 15 to 23, 27 and 28 of the behaviour that must hold.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! Nacks, panics, drops and time limits: groups 7 to 10 of the behaviour that must hold.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
 
@@ -136,9 +137,27 @@ fn dropping_a_synchronisation_withdraws_every_offer() {
     let event = choose([a.send_parcel(&parcel).wrap(|_| ()), b.receive().wrap(|_: Result<u8, _>| ())]);
     let mut future = event.synchronise();
     assert!(poll_once(&mut future).is_pending());
-    assert_eq!((a.len(), b.receivers_len(), parcel.take()), (1, 1, None));
+    assert_eq!((a.len(), b.receivers_len()), (1, 1));
     drop(future);
     assert_eq!((a.len(), b.receivers_len(), parcel.take()), (0, 0, Some(1)));
+}
+
+#[test]
+fn one_parcel_is_offered_on_many_channels_and_received_once() {
+    struct Once(u8);
+    let channels = [Channel::rendezvous(), Channel::rendezvous(), Channel::rendezvous()];
+    let parcel = Parcel::new(Once(1));
+    let event = choose(channels.iter().map(|channel| channel.send_parcel(&parcel)));
+    for channel in &channels {
+        parcel.fill(Once(2));
+        let (mut first, mut second) = (event.synchronise(), event.synchronise());
+        assert!(poll_once(&mut first).is_pending() && poll_once(&mut second).is_pending());
+        assert_eq!(channels.each_ref().map(Channel::len), [2, 2, 2]);
+        assert_eq!(channel.try_receive().map(|once| once.0), Ok(2));
+        assert!(channels.iter().all(|channel| channel.try_receive().is_err()), "the other one has nothing to give");
+        assert_eq!((poll_once(&mut first).is_ready(), poll_once(&mut second).is_ready()), (true, false));
+    }
+    assert!(parcel.take().is_none());
 }
 
 #[test]

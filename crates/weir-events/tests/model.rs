@@ -2,6 +2,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p weir-events --release --test model`
 #![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use loom::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -103,6 +104,15 @@ fn giving_up() {
     assert_eq!(parcel.take().is_some(), received.is_none());
 }
 
+/// A sender gives up while a receiver looks: the value is in one place.
+fn giving_up_to_send() {
+    let channel = Channel::rendezvous();
+    let (receiver, parcel) = (channel.clone(), Parcel::new(5u8));
+    let receiving = thread::spawn(move || receiver.try_receive().is_ok());
+    let sent = channel.send_parcel(&parcel).sync_timeout(std::time::Duration::ZERO).is_some();
+    assert_eq!((sent, parcel.take().is_some()), (receiving.join().unwrap(), !sent));
+}
+
 /// A task is dropped while a peer sends to it: the value is with the next receiver, or was never sent.
 fn dropping() {
     let channel = Channel::rendezvous();
@@ -131,6 +141,22 @@ fn refilling() {
     assert_eq!(other.receivers_len(), 0);
 }
 
+/// A value that comes between the attempt of a receiver and its offer is found.
+fn coming_in_between() {
+    let channel = Channel::rendezvous();
+    let sender = channel.clone();
+    let sending = thread::spawn(move || sender.send_and_go(5u8));
+    let mut future = channel.receive().synchronise();
+    let mut poll = || std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
+    let mut received = poll();
+    sending.join().unwrap();
+    if received.is_pending() {
+        received = poll();
+    }
+    drop(future);
+    assert_eq!(received, Poll::Ready(Ok(5)));
+}
+
 /// Closing wakes whoever waits, whenever it comes.
 fn closing() {
     let channel = Channel::<u8>::rendezvous();
@@ -142,42 +168,52 @@ fn closing() {
 
 #[test]
 fn two_symmetric_parties_always_pair() {
-    assert!(holds(Mutant::None, 3, symmetric_pair));
+    assert!(holds(Mutant::None, 5, symmetric_pair));
 }
 
 #[test]
 fn two_parties_that_offer_in_opposite_order_always_pair() {
-    assert!(holds(Mutant::None, 3, crossed_pair));
+    assert!(holds(Mutant::None, 5, crossed_pair));
 }
 
 #[test]
 fn three_parties_lose_nothing() {
-    assert!(holds(Mutant::None, 2, three_parties));
+    assert!(holds(Mutant::None, 4, three_parties));
 }
 
 #[test]
 fn of_two_peers_exactly_one_is_taken() {
-    assert!(holds(Mutant::None, 2, one_choice_two_peers));
+    assert!(holds(Mutant::None, 4, one_choice_two_peers));
 }
 
 #[test]
 fn giving_up_loses_no_match() {
-    assert!(holds(Mutant::None, 3, giving_up));
+    assert!(holds(Mutant::None, 5, giving_up));
+}
+
+#[test]
+fn giving_up_to_send_keeps_the_value() {
+    assert!(holds(Mutant::None, 5, giving_up_to_send));
 }
 
 #[test]
 fn dropping_loses_no_value() {
-    assert!(holds(Mutant::None, 3, dropping));
+    assert!(holds(Mutant::None, 5, dropping));
 }
 
 #[test]
 fn a_buffer_is_refilled_from_whoever_waits() {
-    assert!(holds(Mutant::None, 2, refilling));
+    assert!(holds(Mutant::None, 4, refilling));
+}
+
+#[test]
+fn a_value_that_comes_in_between_is_found() {
+    assert!(holds(Mutant::None, 5, coming_in_between));
 }
 
 #[test]
 fn closing_wakes_whoever_waits() {
-    assert!(holds(Mutant::None, 3, closing));
+    assert!(holds(Mutant::None, 5, closing));
 }
 
 /// The models that must fail under each fault: at least one of them.
@@ -185,12 +221,12 @@ fn closing_wakes_whoever_waits() {
 fn every_mutant_is_caught() {
     let cases: [(Mutant, fn()); 8] = [
         (Mutant::CommitWithoutCompare, one_choice_two_peers),
-        (Mutant::SeekWithoutClaim, three_parties_crossed),
+        (Mutant::SeekWithoutClaim, taken_while_seeking),
         (Mutant::PairWithItself, symmetric_pair),
         (Mutant::NobodyGivesWay, crossed_pair),
         (Mutant::ForgetToWake, symmetric_pair),
-        (Mutant::PublishWithoutLooking, closing),
-        (Mutant::TakeValueBeforeCommit, one_choice_two_peers),
+        (Mutant::PublishWithoutLooking, coming_in_between),
+        (Mutant::TakeValueBeforeCommit, giving_up_to_send),
         (Mutant::DropWithoutReturn, dropping),
     ];
     for (mutant, model) in cases {
@@ -198,27 +234,28 @@ fn every_mutant_is_caught() {
     }
 }
 
-/// Two parties that meet while a third takes one of them.
-fn three_parties_crossed() {
+/// A party is taken by one peer while it seizes another.
+fn taken_while_seeking() {
     let (a, b) = (Channel::rendezvous(), Channel::rendezvous());
-    let (x, y) = (a.clone(), b.clone());
-    let there = thread::spawn(move || swap(&x, &y, 1).sync().unwrap());
-    let third = {
-        let a = a.clone();
-        thread::spawn(move || a.receive().sync_timeout(std::time::Duration::ZERO).map(|value| value.unwrap()))
+    let parcel = Parcel::new(2u8);
+    let offering = {
+        let (b, parcel) = (b.clone(), parcel.clone());
+        thread::spawn(move || b.send_parcel(&parcel).sync())
     };
-    let here = swap(&b, &a, 2);
-    let taken = third.join().unwrap();
-    match taken {
-        Some(value) => assert_eq!((value, there.join().unwrap()), (1, None)),
-        None => {
-            let pair = (here.sync().unwrap(), there.join().unwrap());
-            assert!(pair == (Some(1), None) || pair == (None, Some(2)), "{pair:?}");
-        }
+    let taking = {
+        let a = a.clone();
+        thread::spawn(move || a.try_receive().ok())
+    };
+    let chosen = choose_biased([a.send(1u8).wrap(|_| None), b.receive().wrap(|value| value.ok())]).sync();
+    b.close();
+    let (offered, taken) = (offering.join().unwrap(), taking.join().unwrap());
+    match chosen {
+        None => assert_eq!((taken, offered, parcel.take()), (Some(1), Err(Closed), Some(2))),
+        Some(value) => assert_eq!((value, taken, offered, parcel.take()), (2, None, Ok(()), None)),
     }
 }
 
 #[test]
 fn a_third_party_never_breaks_a_pair() {
-    assert!(holds(Mutant::None, 2, three_parties_crossed));
+    assert!(holds(Mutant::None, 4, taken_while_seeking));
 }

@@ -1,5 +1,6 @@
 //! The heap after storms of lost choices: group 12. One process for the test alone, because it counts allocations.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! Synchronous events: groups 1 to 6, 11 and 13 of the behaviour that must hold.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
 

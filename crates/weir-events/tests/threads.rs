@@ -1,6 +1,7 @@
 //! No thread without a reason: group 28, and the threads after storms of lost choices (group 12). One test in a
 //! process of its own, because it counts that process's threads.
 #![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod common;
 

@@ -8,10 +8,12 @@ mod borrow;
 mod collections;
 mod measures;
 mod numbers;
+mod parts;
 mod simple;
 
 pub use borrow::{Borrowable, Changing, Lent};
 pub use measures::Size;
+pub use parts::Parts;
 pub use simple::Generic;
 
 use crate::{Failure, Type, TypeDefinition, Value};

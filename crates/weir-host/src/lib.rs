@@ -4,8 +4,37 @@
 //! needs; its [`Code`] is what an engine runs. A *shared value* is one Rust value for all flows; a signature that takes
 //! it by `&` is a reader, by `&mut` a writer. A [`Source`] is what flows begin from.
 //!
+//! ```
+//! # extern crate weir_host as weir;
+//! use weir::{Bytes, Failure};
+//!
+//! /// A picture that only functions of the host look into.
+//! #[derive(Clone, weir::Type)]
+//! #[weir(opaque, name = "image.Ppm")]
+//! pub struct Ppm(Bytes);
+//!
+//! /// Compresses an image to JPEG.
+//! #[weir::function(pure)]
+//! pub fn to_jpeg(image: &Ppm, #[default(85)] quality: u8) -> Result<Bytes, Failure> {
+//!     # let _ = quality;
+//!     Ok(image.0.clone())
+//! }
+//!
+//! weir::library! {
+//!     /// Pictures.
+//!     image: to_jpeg
+//! }
+//!
+//! # fn main() {
+//! let signature = &image().functions["to_jpeg"].signature;
+//! assert_eq!(signature.path(), "image.to_jpeg");
+//! assert_eq!(signature.call_type().to_string(), "Result(Bytes, Failure)");
+//! # }
+//! ```
+//!
 //! Architecture invariant: this crate knows neither programs nor schedulers. Everything else may know it.
 
+mod batch;
 mod call;
 mod convert;
 mod failure;
@@ -20,6 +49,7 @@ mod value;
 /// What the attributes expand to; not for use by hand.
 pub mod macros;
 
+pub use batch::{Batch, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
     Argument, BlockingCode, Call, Code, Environment, ImmediateCode, Job, Outcome, Pending, Settled, WaitingCode,
@@ -35,4 +65,4 @@ pub use source::{
 pub use text::Text;
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
 pub use value::{HostValue, Unique, Value};
-pub use weir_macros::{Type, function, library};
+pub use weir_macros::{Type, batched, function, library};

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use crate::call::{Code, Environment};
 use crate::source::{Source, SourceSignature};
-use crate::{Signature, Text, TypeDefinition};
+use crate::{BatchCode, Signature, Text, TypeDefinition};
 use std::sync::Arc;
 
 /// A host function: what the compiler knows of it, and what an engine runs.
@@ -16,6 +16,8 @@ pub struct Function {
     pub signature: Signature,
     /// What an engine runs.
     pub code: Code,
+    /// What an engine runs for many calls at once, where the signature has a batch.
+    pub batch: Option<Arc<BatchCode>>,
     /// The definitions of the named types that its signature mentions.
     pub types: Vec<TypeDefinition>,
 }
@@ -87,10 +89,18 @@ impl Library {
     /// Adds a module.
     ///
     /// # Errors
-    /// Fails where a module of this name is there already.
+    /// Fails where a module of this name is there already, or a different type of a name that this module defines.
     pub fn add(&mut self, module: Module) -> Result<(), LibraryError> {
         if self.modules.contains_key(&module.name) {
             return Err(LibraryError(format!("two modules are named `{}`", module.name)));
+        }
+        for (name, definition) in &module.types {
+            if self.definition(name).is_some_and(|other| other != definition) {
+                return Err(LibraryError(format!(
+                    "two types are named `{name}`, and one of them is of `{}`",
+                    module.name
+                )));
+            }
         }
         self.modules.insert(module.name.clone(), module);
         Ok(())

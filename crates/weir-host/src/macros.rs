@@ -5,21 +5,23 @@
 
 mod adaptor;
 mod answer;
+mod definition;
 mod describe;
 mod opaque;
-mod parts;
 mod state;
 
 pub use adaptor::{
-    Loan, Place, blocking, change, distinct, environment, hold, immediate, restored, waiting, with_home, with_homes,
+    Loan, Place, blocking, change, distinct, environment, environment_of, hold, immediate, restored, waiting,
+    with_home, with_homes,
 };
 pub use answer::{FailsDisplayed, FailsTyped, FailsWithError, Fallible, Tag, answer};
+pub use definition::{define, field, mismatched, variant, with_function};
 pub use describe::Described;
 pub use opaque::{
     shared_from_value, shared_in_place, shared_in_place_mut, unique_from_value, unique_in_place, unique_in_place_mut,
 };
-pub use parts::{Parts, define, field, mismatched, variant};
 pub use state::{make_state, state_mut, state_ref};
 
+pub use crate::batch::{Calls, PendingBatch, batch};
 pub use crate::call::{Call, Code, Environment, Job, Outcome, Pending, Settled};
-pub use crate::convert::{Borrowable, Changing, HostType};
+pub use crate::convert::{Borrowable, Changing, HostType, Parts};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Mode, Text, Type, Value};
+use crate::{Batch, Mode, Text, Type, Value};
 
 /// What a host function takes, gives and touches, read off its Rust signature and its marks.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct Signature {
     pub effects: Effects,
     /// The private state that it takes by `&mut self` or `&self`, one instance for each call site.
     pub state: Option<StateOf>,
+    /// How calls of it may be gathered into one; `None` where they may not.
+    pub batch: Option<Batch>,
 }
 
 /// One parameter.

@@ -145,7 +145,7 @@ pub struct TypeDefinition {
 pub enum TypeShape {
     /// A record of named fields, held in this order.
     Record(Vec<Field>),
-    /// An enum; a variant's index here is its tag in a [`Value::Variant`].
+    /// An enum; a variant's index here is its tag in a [`crate::Value::Variant`].
     Enum(Vec<Variant>),
     /// A Rust type that only host functions look into.
     Opaque {

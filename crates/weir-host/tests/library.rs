@@ -101,7 +101,7 @@ fn shown(function: &Function) -> String {
         write!(text, " fresh {fresh}").unwrap();
     }
     if let Some(state) = &signature.state {
-        write!(text, " {:?} {}", state.mode, state.name.rsplit(':').next().unwrap()).unwrap();
+        write!(text, " {:?} {}", state.mode, state.name).unwrap();
     }
     text
 }
@@ -130,6 +130,47 @@ fn documentation_and_types_come_along() {
     let doc = &module.functions["to_jpeg"].signature.doc;
     assert_eq!(doc.as_str(), "Compresses an image to JPEG.\n\nThe quality is 1 to 100.");
     assert_eq!(module.types["image.Ppm"].doc.as_str(), "A picture.");
+}
+
+mod other {
+    /// A picture of another kind.
+    #[derive(weir::Type)]
+    #[weir(name = "image.Ppm")]
+    pub(crate) struct Ppm {
+        pub(crate) width: i64,
+    }
+
+    #[weir::function]
+    pub(crate) fn put(ppm: Ppm) -> i64 {
+        ppm.width
+    }
+}
+
+#[derive(Default)]
+struct Inflate;
+
+#[weir::function]
+impl Inflate {
+    fn compress(&mut self) {}
+}
+
+weir::library!(pub(crate) twice: Deflate::compress, Inflate::compress);
+weir::library!(pub(crate) album: other::put);
+weir::library!(pub(crate) both: put, other::put);
+
+#[test]
+fn names_that_stand_for_two_things_are_refused() {
+    let message =
+        |made: fn() -> weir::Module| *std::panic::catch_unwind(made).err().unwrap().downcast::<String>().unwrap();
+    assert_eq!(
+        message(twice),
+        "two functions of `twice` are named `compress`: rename one by `#[weir::function(name = \"…\")]`"
+    );
+    assert_eq!(message(both), "two types of `both` are named `image.Ppm`: rename one by `#[weir(name = \"…\")]`");
+    let mut library = weir::Library::default();
+    library.add(blog()).unwrap();
+    let error = library.add(album()).unwrap_err();
+    assert_eq!(error.to_string(), "two types are named `image.Ppm`, and one of them is of `album`");
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub struct Graph {
 pub struct NodeId(pub u32);
 
 /// Where an input comes from.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// An output port of an earlier node.
     Port(NodeId, u32),

@@ -15,6 +15,7 @@ pub mod expr;
 pub mod generate;
 pub mod graph;
 pub mod lower;
+mod moved;
 pub mod parse;
 pub mod prim;
 pub mod print;

@@ -4,7 +4,8 @@
 //! construction. What the nodes must wait for beyond their inputs is worked out by `Order` as they are listed:
 //!
 //! 1. *Resources.* A writer waits for every earlier access since the last writer, a reader for the last writer
-//!    (design, "What the program means", 2). A frame's own value that a call takes by `&mut` counts as a resource.
+//!    (design, "What the program means", 2). A frame's own value that some call takes by `&mut`, or that can only be
+//!    moved, counts as a resource; moving it away is writing it.
 //! 2. *Ends.* A node that writes a resource waits for every earlier node that may end the flow.
 //! 3. *Atomic steps.* An `acquire` waits for everything earlier that may wait itself, so that no flow holds a constraint
 //!    while it waits for something outside the step: without this, two flows that overlap independent steps could wait
@@ -21,11 +22,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_host::{Library, Mode, Passing, Resource, Text, Type, Value};
 
 use crate::expr::{self, Arm, Atom, Block, Constraint, Let, Op, Var, Variable};
-use crate::graph::{Control, Graph, Kind, Node, NodeId, Source, SwitchArm, Use};
+use crate::graph::{Control, Graph, Kind, Node, NodeId, Source, SwitchArm};
+use crate::moved::Definitions;
 use crate::prim::Prim;
 use crate::program::{Entry, Flow, Origin, Program, SharedValue};
 use crate::{graph, lower::order::Order};
-use uses::{call_uses, changed_variables, free_variables, needs};
+use uses::{body_uses, call_uses, changed_variables, free_variables, needs};
 
 /// The program with graphs in the place of its blocks.
 ///
@@ -33,44 +35,44 @@ use uses::{call_uses, changed_variables, free_variables, needs};
 /// Panics on a program that the verifier refuses, such as one that calls a function that is not in the library.
 #[must_use]
 pub fn lower(program: &expr::Program, library: &Library) -> graph::Program {
+    let definitions = Definitions { program: &program.types, library };
     let shared = program.shared.iter().map(|shared| SharedValue {
         name: shared.name.clone(),
         ty: shared.ty.clone(),
-        init: lower_block(&shared.init, &[], library),
+        init: lower_block(&shared.init, &[], definitions),
     });
-    let entries = program.entries.iter().map(|entry| lower_entry(entry, library));
+    let entries = program.entries.iter().map(|entry| lower_entry(entry, definitions));
     Program { types: program.types.clone(), shared: shared.collect(), entries: entries.collect() }
 }
 
-fn lower_entry(entry: &Entry<Block>, library: &Library) -> Entry<Graph> {
+fn lower_entry(entry: &Entry<Block>, definitions: Definitions<'_>) -> Entry<Graph> {
     let flows = entry.flows.iter().map(|flow| Flow {
         name: flow.name.clone(),
         route: flow.route.clone(),
         parameters: flow.parameters.clone(),
         result: flow.result.clone(),
-        body: lower_block(&flow.body, &flow.parameters, library),
+        body: lower_block(&flow.body, &flow.parameters, definitions),
     });
     Entry {
         name: entry.name.clone(),
         source: entry.source.clone(),
-        arguments: lower_block(&entry.arguments, &[], library),
+        arguments: lower_block(&entry.arguments, &[], definitions),
         ordered: entry.ordered,
         flows: flows.collect(),
     }
 }
 
 /// The graph of one block that is not within another.
-#[must_use]
-pub fn lower_block(block: &Block, parameters: &[Variable], library: &Library) -> Graph {
-    let changed = changed_variables(block, library);
-    let mut builder = Builder::new(library, &changed, parameters);
+fn lower_block(block: &Block, parameters: &[Variable], definitions: Definitions<'_>) -> Graph {
+    let changed = changed_variables(block, definitions.library);
+    let mut builder = Builder::new(definitions, &changed, parameters);
     builder.graph.result = builder.block(block);
     builder.graph
 }
 
 /// Lists the nodes of one graph.
 struct Builder<'a> {
-    library: &'a Library,
+    definitions: Definitions<'a>,
     /// The variables that some call takes by `&mut`.
     changed: &'a BTreeSet<Var>,
     graph: Graph,
@@ -89,10 +91,10 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(library: &'a Library, changed: &'a BTreeSet<Var>, parameters: &[Variable]) -> Self {
+    fn new(definitions: Definitions<'a>, changed: &'a BTreeSet<Var>, parameters: &[Variable]) -> Self {
         let variables = parameters.iter().zip(0..).map(|(variable, index)| (variable.var, Source::Parameter(index)));
         Builder {
-            library,
+            definitions,
             changed,
             graph: Graph {
                 parameters: parameters.iter().map(|variable| variable.ty.clone()).collect(),
@@ -148,19 +150,24 @@ impl<'a> Builder<'a> {
 
     fn prim(&mut self, prim: Prim, operands: &[Atom], binding: &Let) -> Source {
         let node = self.draft(Kind::Prim(prim), prim.name(), operands, binding);
+        if prim.passes_on() {
+            operands.iter().for_each(|operand| self.moves(operand));
+        }
         self.list(node)
     }
 
     fn call(&mut self, call: &expr::Call, binding: &Let) -> Source {
-        let function = self.library.function(&call.function).expect("the verifier has seen the function");
+        let function = self.definitions.library.function(&call.function).expect("the verifier has seen the function");
         let mut node = self.draft(Kind::Call { function: call.function.clone() }, &call.site, &call.arguments, binding);
         node.uses = call_uses(&function.signature, call);
         for usage in &mut node.uses {
             usage.held = self.held.get(&usage.resource).is_some_and(|mode| *mode >= usage.mode);
         }
         for (argument, parameter) in call.arguments.iter().zip(&function.signature.parameters) {
-            if let (Atom::Var(var), Passing::Change) = (argument, parameter.passing) {
-                self.order.change(*var);
+            match parameter.passing {
+                Passing::Change => self.alone(argument),
+                Passing::Value => self.moves(argument),
+                Passing::Borrow => {}
             }
         }
         self.list(node)
@@ -169,6 +176,7 @@ impl<'a> Builder<'a> {
     fn end(&mut self, kind: Kind, name: &str, operand: &Atom, binding: &Let) -> Source {
         let mut node = self.draft(kind, name, std::slice::from_ref(operand), binding);
         node.outputs.clear();
+        self.moves(operand);
         self.list(node);
         Source::Never
     }
@@ -178,6 +186,9 @@ impl<'a> Builder<'a> {
         let kind = Kind::Switch { arms: tests.collect() };
         let mut node = self.draft(kind, "switch", std::slice::from_ref(subject), binding);
         node.outputs = arms.iter().flat_map(|arm| &arm.payload).map(|field| field.ty.clone()).collect();
+        if !node.outputs.is_empty() {
+            self.moves(subject);
+        }
         let Source::Port(switch, _) = self.list(node) else { unreachable!("a listed node has a port") };
         let results: Vec<Source> = arms.iter().zip(0..).map(|(arm, index)| self.arm(switch, index, arm)).collect();
         match binding.bound.ty {
@@ -186,6 +197,9 @@ impl<'a> Builder<'a> {
             _ => {
                 let mut node = self.draft(Kind::Select { switch }, "select", &[], binding);
                 node.inputs = results;
+                if self.definitions.is_moved(&binding.bound.ty) {
+                    node.inputs.iter().for_each(|input| self.order.touch(input, Mode::Write));
+                }
                 self.list(node)
             }
         }
@@ -216,7 +230,7 @@ impl<'a> Builder<'a> {
         });
         let captured: Vec<Variable> = captured.collect();
         let all: Vec<Variable> = own.chain(captured.iter().cloned()).collect();
-        let mut builder = Builder::new(self.library, self.changed, &all);
+        let mut builder = Builder::new(self.definitions, self.changed, &all);
         builder.held.clone_from(&self.held);
         builder.names = std::mem::take(&mut self.names);
         builder.graph.result = builder.block(block);
@@ -225,12 +239,35 @@ impl<'a> Builder<'a> {
     }
 
     fn with_body(&mut self, kind: Kind, name: &str, first: &[&Atom], captures: Vec<Atom>, binding: &Let) -> Source {
-        let changed: Vec<Var> = captures.iter().filter_map(variable).filter(|var| self.changed.contains(var)).collect();
-        let operands: Vec<Atom> = first.iter().map(|atom| (*atom).clone()).chain(captures).collect();
+        let (own, captures) = (first.iter().map(|atom| (*atom).clone()), captures.into_iter());
+        let operands: Vec<Atom> = own.chain(captures).collect();
         let mut node = self.draft(kind, name, &operands, binding);
         node.uses = node.body().map(body_uses).unwrap_or_default();
-        changed.into_iter().for_each(|var| self.order.change(var));
+        for operand in &operands {
+            self.moves(operand);
+            if variable(operand).is_some_and(|var| self.changed.contains(&var)) {
+                self.alone(operand);
+            }
+        }
         self.list(node)
+    }
+
+    /// The node that is being drafted touches this value alone.
+    fn alone(&mut self, operand: &Atom) {
+        let value = self.atom(operand);
+        self.order.touch(&value, Mode::Write);
+    }
+
+    /// The node that is being drafted takes this value: alone, where it can only be moved.
+    fn moves(&mut self, operand: &Atom) {
+        if self.is_moved(operand) {
+            self.alone(operand);
+        }
+    }
+
+    fn is_moved(&self, operand: &Atom) -> bool {
+        let ty = variable(operand).and_then(|var| self.types.get(&var));
+        ty.is_some_and(|ty| self.definitions.is_moved(ty))
     }
 
     fn atomic(&mut self, constraints: &[Constraint], session: Option<&Atom>, body: &Block, binding: &Let) -> Source {
@@ -260,7 +297,7 @@ impl<'a> Builder<'a> {
 
     /// The constraints that are not held yet, each in the strongest mode that the step needs anywhere within.
     fn to_take(&self, constraints: &[Constraint], body: &Block) -> Vec<Constraint> {
-        let needed = needs(body, self.library);
+        let needed = needs(body, self.definitions.library);
         let mut taken: Vec<Constraint> = constraints.to_vec();
         for constraint in &mut taken {
             let inner = needed.get(&constraint.resource).copied().unwrap_or(Mode::Read);
@@ -274,11 +311,12 @@ impl<'a> Builder<'a> {
     /// A node that has not been listed: its inputs and what can be said without the order.
     fn draft(&mut self, kind: Kind, name: &str, operands: &[Atom], binding: &Let) -> Node {
         let inputs = operands.iter().map(|operand| self.atom(operand)).collect();
-        operands
-            .iter()
-            .filter_map(variable)
-            .filter(|var| self.changed.contains(var))
-            .for_each(|var| self.order.look(var));
+        for operand in operands {
+            if self.is_moved(operand) || variable(operand).is_some_and(|var| self.changed.contains(&var)) {
+                let value = self.atom(operand);
+                self.order.touch(&value, Mode::Read);
+            }
+        }
         Node {
             name: self.unique(name),
             kind,
@@ -359,24 +397,4 @@ fn variable(atom: &Atom) -> Option<Var> {
         Atom::Var(var) => Some(*var),
         _ => None,
     }
-}
-
-/// All that a body touches, each resource once in its strongest mode; held where all that touch it hold it.
-fn body_uses(body: &Graph) -> Vec<Use> {
-    let mut uses: BTreeMap<Resource, Use> = BTreeMap::new();
-    let acquired = body.nodes.iter().filter_map(|node| match &node.kind {
-        Kind::Acquire { constraints } => Some(constraints.iter().map(|constraint| Use {
-            resource: constraint.resource.clone(),
-            mode: constraint.mode,
-            held: false,
-        })),
-        _ => None,
-    });
-    let all = body.nodes.iter().flat_map(|node| node.uses.iter().cloned()).chain(acquired.flatten());
-    for usage in all {
-        let entry = uses.entry(usage.resource.clone()).or_insert_with(|| usage.clone());
-        entry.mode = entry.mode.max(usage.mode);
-        entry.held &= usage.held;
-    }
-    uses.into_values().collect()
 }

@@ -34,6 +34,7 @@ mod expr;
 mod graph;
 mod value;
 
+pub(crate) use graph::{SourceText, UseText};
 pub use value::{Constant, Name, TypeText};
 pub(crate) use value::{is_bare, is_type_word};
 
@@ -188,7 +189,7 @@ impl Display for Place {
 }
 
 /// Items with `, ` between them.
-struct Commas<I>(I);
+pub(crate) struct Commas<I>(pub(crate) I);
 
 impl<I: Iterator<Item: Display> + Clone> Display for Commas<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

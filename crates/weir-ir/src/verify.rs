@@ -17,6 +17,7 @@ mod operand;
 mod order;
 mod prims;
 mod types;
+mod uses;
 
 /// One thing that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]

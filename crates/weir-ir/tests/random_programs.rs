@@ -53,7 +53,9 @@ fn flows_end_in_every_way_and_often_with_an_answer() {
         }
     }
     assert!(answers > PROGRAMS, "only {answers} answers, and {failures:?}");
-    assert_eq!(failures.keys().copied().collect::<Vec<_>>(), ["arithmetic", "limit", "program"], "{failures:?}");
+    for kind in ["arithmetic", "limit", "program"] {
+        assert!(failures.get(kind).is_some_and(|count| *count > 50), "{kind}: {failures:?}");
+    }
 }
 
 #[test]

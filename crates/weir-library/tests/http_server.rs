@@ -164,6 +164,20 @@ fn bodies_are_read_by_length_and_by_chunks() {
 }
 
 #[test]
+fn a_client_that_asks_first_is_told_to_go_on_or_why_not() {
+    let server = Running::start(Limits { body_bytes_max: 1000, ..Limits::default() });
+    let head =
+        |length| format!("POST /echo HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n");
+    let mut client = server.connect();
+    client.send(&head(2));
+    assert_eq!(client.answer().status, 100);
+    client.send("ab");
+    assert_eq!(client.answer().body, b"ab");
+    client.send(&head(1001));
+    assert_eq!(client.answer().status, 413);
+}
+
+#[test]
 fn a_body_over_its_limit_gets_413() {
     let server = Running::start(Limits { body_bytes_max: 1000, ..Limits::default() });
     for (body, status) in [(1000, 200), (1001, 413), (3_000_000, 413)] {

@@ -1,5 +1,6 @@
 //! What the functions on texts give.
 
+use weir::Text;
 use weir_library::text::*;
 
 #[test]
@@ -22,8 +23,8 @@ fn parts_are_split_and_joined() {
     assert_eq!(split("", ","), [""]);
     assert_eq!(split("äb", ""), ["ä", "b"]);
     assert_eq!(lines("a\r\nb\n\nc"), ["a", "b", "", "c"]);
-    assert_eq!(join(&["a", "b", ""], ", ").as_deref(), Ok("a, b, "));
-    assert_eq!(join(&[] as &[&str], ", ").as_deref(), Ok(""));
+    assert_eq!(join(&["a", "b", ""].map(Text::from), ", ").as_deref(), Ok("a, b, "));
+    assert_eq!(join(&[], ", ").as_deref(), Ok(""));
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn texts_do_not_grow_beyond_their_limit() {
     assert_eq!([repeat("x", TEXT_BYTES_MAX as i64 + 1), repeat("ab", i64::MAX)], [Err(TooLong), Err(TooLong)]);
     let long = "x".repeat(10_000);
     assert_eq!(replace(&long, "x", &long), Err(TooLong));
-    assert_eq!(join(&vec![long.as_str(); 10_000], ""), Err(TooLong));
+    assert_eq!(join(&vec![Text::from(long.as_str()); 10_000], ""), Err(TooLong));
 }
 
 #[test]

@@ -5,9 +5,10 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
+use syn::Type;
 use syn::spanned::Spanned;
 
-use crate::function::HostFunction;
+use crate::host::{HostFunction, is_result};
 use crate::marks::Flag;
 use crate::parameter::{Parameter, Passing};
 
@@ -50,7 +51,7 @@ impl<'f> Parts<'f> {
             changes: passed(function, Passing::Change).map(change).collect(),
             invocation: invocation(function),
             finishes: passed(function, Passing::Change).map(finish).collect(),
-            answer: answer(function),
+            answer: outcome(&function.returns),
         }
     }
 
@@ -63,7 +64,7 @@ impl<'f> Parts<'f> {
             #holds #changes #state
             let returned = #invocation #waits;
             #finishes
-            #answer
+            ::core::result::Result::Ok(#answer)
         }
     }
 
@@ -242,7 +243,7 @@ fn state(function: &HostFunction) -> TokenStream {
     }
 }
 
-fn invocation(function: &HostFunction) -> TokenStream {
+pub(crate) fn invocation(function: &HostFunction) -> TokenStream {
     let path = function.path();
     let this = function.receiver.map(|_| quote_spanned!(Span::mixed_site()=> this,));
     let arguments = function.parameters.iter().map(|parameter| {
@@ -256,18 +257,18 @@ fn invocation(function: &HostFunction) -> TokenStream {
     quote!(#path(#this #(#arguments),*))
 }
 
-fn answer(function: &HostFunction) -> TokenStream {
-    if !function.fails() {
-        let span = function.returns.span().resolved_at(Span::mixed_site());
-        return quote_spanned!(span=> ::core::result::Result::Ok(::weir::macros::answer(returned)));
+/// The outcome of a function that returns this type and returned the local `returned`.
+pub(crate) fn outcome(returns: &Type) -> TokenStream {
+    let span = returns.span().resolved_at(Span::mixed_site());
+    if !is_result(returns) {
+        return quote_spanned!(span=> ::weir::macros::answer(returned));
     }
-    let returns = &function.returns;
     quote_spanned! { Span::mixed_site()=>
-        ::core::result::Result::Ok(match ::weir::macros::Fallible::result(returned) {
+        match ::weir::macros::Fallible::result(returned) {
             ::core::result::Result::Ok(value) => ::weir::macros::answer(value),
             ::core::result::Result::Err(error) => {
                 (&&&::weir::macros::Tag::<<#returns as ::weir::macros::Fallible>::Err>::new()).failure(error)
             }
-        })
+        }
     }
 }

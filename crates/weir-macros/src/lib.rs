@@ -10,9 +10,11 @@
 use proc_macro::TokenStream;
 
 mod adaptor;
+mod batched;
 mod derive;
 mod docs;
 mod function;
+mod host;
 mod library;
 mod marks;
 mod parameter;
@@ -37,6 +39,17 @@ mod parameter;
 #[proc_macro_attribute]
 pub fn function(marks: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(marks.into(), item.into()).into()
+}
+
+/// Makes an `async fn` that answers a slice of questions callable from Weir, one question a call.
+///
+/// `#[weir::batched(at_most = 500)]` on `async fn posts(ids: &[PostId]) -> Vec<Result<Post, Failure>>` is
+/// `posts(id) -> Result(Post, Failure)` in Weir, whose calls the compiler may gather. The answers are in the order of
+/// the questions. The parameter has the slice's name without its last `s`, or that of `each = "…"`; the marks of
+/// [`macro@function`] may follow.
+#[proc_macro_attribute]
+pub fn batched(marks: TokenStream, item: TokenStream) -> TokenStream {
+    batched::expand(marks.into(), item.into()).into()
 }
 
 /// Makes a module of functions: `weir::library!(blog: to_jpeg, Deflate::compress);` writes `pub fn blog() ->

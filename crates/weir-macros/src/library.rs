@@ -7,7 +7,7 @@ use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Ident, Path, Result, Token, Visibility};
 
 use crate::docs;
-use crate::function::sibling_of;
+use crate::host::sibling_of;
 
 struct Library {
     attributes: Vec<Attribute>,
@@ -53,7 +53,9 @@ impl Library {
             #[allow(unreachable_pub)]
             #[must_use]
             #visibility fn #name() -> ::weir::Module {
-                ::weir::Module::new(#text, #doc) #(.function(#functions()))*
+                let module = ::weir::Module::new(#text, #doc);
+                #(let module = ::weir::macros::with_function(module, #functions());)*
+                module
             }
         })
     }

@@ -33,6 +33,8 @@ pub(crate) struct Shared<W: Work> {
     pub(crate) work: W,
     pub(crate) ports: Vec<Port<W::Item>>,
     pub(crate) crews: Vec<Running>,
+    /// Whether there may be more threads than processors.
+    pub(crate) crowded: bool,
     /// How many items have been put in and are not through.
     in_flight: AtomicUsize,
     drained: (Mutex<()>, Condvar),
@@ -40,7 +42,10 @@ pub(crate) struct Shared<W: Work> {
 
 impl<W: Work> Shared<W> {
     pub(crate) fn new(work: W, ports: Vec<Port<W::Item>>, crews: Vec<Running>) -> Self {
-        Shared { work, ports, crews, in_flight: AtomicUsize::new(0), drained: (Mutex::new(()), Condvar::new()) }
+        let threads: usize = crews.iter().map(|running| running.crew.control.threads_max()).sum();
+        let crowded = threads > std::thread::available_parallelism().map_or(1, usize::from);
+        let drained = (Mutex::new(()), Condvar::new());
+        Shared { work, ports, crews, crowded, in_flight: AtomicUsize::new(0), drained }
     }
 
     /// One item more has been put in.

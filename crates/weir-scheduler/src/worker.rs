@@ -57,12 +57,13 @@ impl<W: Work> Worker<W> {
         carried.into_iter().for_each(|port| crew.hand(port));
     }
 
-    /// Looks for a port, more and more slowly, for a few microseconds.
+    /// Looks for a port, more and more slowly, for a few microseconds; just once where threads outnumber processors, and
+    /// who looks holds up who works.
     fn look(&self, crew: &Running) -> Option<usize> {
         let backoff = Backoff::new();
         loop {
             let found = crew.ready.pop();
-            if found.is_some() || backoff.is_completed() {
+            if found.is_some() || backoff.is_completed() || self.shared.crowded {
                 return found;
             }
             backoff.snooze();

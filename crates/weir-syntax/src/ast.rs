@@ -8,12 +8,14 @@
 
 mod expr;
 mod item;
+mod outline;
 mod pattern;
 mod types;
 mod visit;
 
 pub use expr::*;
 pub use item::*;
+pub use outline::{outline, outline_expr};
 pub use pattern::*;
 pub use types::*;
 pub use visit::*;

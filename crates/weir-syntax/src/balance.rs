@@ -91,9 +91,10 @@ impl Balancer<'_> {
             TokenKind::End => "the file ends here".to_owned(),
             _ => format!("`{}` comes before its end", &self.text[token.start as usize..token.end as usize]),
         };
+        let end = if token.kind == TokenKind::End { Token { start: at, end: at, ..token } } else { token };
         let diagnostic = Diagnostic::new(Code::UnclosedDelimiter, format!("this `{symbol}` is never closed"))
             .at(open.span(self.source), "it opens here")
-            .because(token.span(self.source), found);
+            .because(end.span(self.source), found);
         self.diagnostics.push(diagnostic);
     }
 

@@ -131,7 +131,7 @@ impl Lexer<'_> {
         }
         let character = self.code.source()[start as usize..].chars().next().unwrap_or_default();
         let mut diagnostic =
-            Diagnostic::new(Code::UnknownCharacter, format!("`{}` means nothing here", character.escape_debug()))
+            Diagnostic::new(Code::UnknownCharacter, format!("`{}` means nothing here", shown(character)))
                 .at(Span::new(self.source, start, end), "");
         if let Some(hint) = character_hint(character) {
             diagnostic = diagnostic.hint(hint);
@@ -163,6 +163,7 @@ impl Lexer<'_> {
                 self.modes.pop();
                 self.push(TokenKind::TextClose, end, end + quotes as u32);
             }
+            Some(_) if self.in_interpolation() => self.close_text(end),
             Some(_) => self.unterminated(open, end),
             None => return false,
         }
@@ -193,8 +194,7 @@ impl Lexer<'_> {
                 Some(Mode::Text { open, .. }) => {
                     let open = *open;
                     if std::mem::replace(&mut reported, true) {
-                        self.modes.pop();
-                        self.push(TokenKind::TextClose, at, at);
+                        self.close_text(at);
                     } else {
                         self.unterminated(open, at);
                     }
@@ -202,6 +202,16 @@ impl Lexer<'_> {
                 None => break,
             }
         }
+    }
+
+    /// Whether the text that is being read stands in an interpolation, whose missing end is the fault to report.
+    fn in_interpolation(&self) -> bool {
+        matches!(self.modes.iter().rev().nth(1), Some(Mode::Interpolation { .. }))
+    }
+
+    fn close_text(&mut self, at: u32) {
+        self.modes.pop();
+        self.push(TokenKind::TextClose, at, at);
     }
 
     fn unterminated(&mut self, open: Span, at: u32) {
@@ -214,8 +224,7 @@ impl Lexer<'_> {
         } else {
             diagnostic
         });
-        self.modes.pop();
-        self.push(TokenKind::TextClose, at, at);
+        self.close_text(at);
     }
 }
 
@@ -234,12 +243,18 @@ fn piece_length(rest: &str, block: bool) -> usize {
             b'{' => return at,
             b'"' if !block || bytes[at..].starts_with(b"\"\"\"") => return at,
             b'\n' if !block => return at,
+            b'\\' if bytes[at..].starts_with(b"\\u{") => at += 3,
             // The escaped character is no end; where it is a line end, the text on one line still ends there.
             b'\\' if at + 1 < bytes.len() && bytes[at + 1] != b'\n' => at += 2,
             _ => at += 1,
         }
     }
     bytes.len()
+}
+
+/// The character as a message shows it.
+fn shown(character: char) -> String {
+    if character.is_control() { character.escape_unicode().to_string() } else { character.to_string() }
 }
 
 fn character_hint(character: char) -> Option<&'static str> {

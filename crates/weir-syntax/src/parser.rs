@@ -68,6 +68,8 @@ struct Parser<'t> {
     diagnostics: Vec<Diagnostic>,
     /// The token that the last report about an unexpected token was for; it gets no second one.
     reported_at: Option<usize>,
+    /// The first token of the item, statement or element that is being parsed.
+    begun_at: usize,
     /// How many rules are being parsed in each other.
     depth: u32,
     depth_reported: bool,
@@ -97,6 +99,7 @@ impl<'t> Parser<'t> {
             comment_taken,
             diagnostics,
             reported_at: None,
+            begun_at: 0,
             depth: 0,
             depth_reported: false,
             braces: Braces::MakeRecords,
@@ -214,7 +217,7 @@ impl<'t> Parser<'t> {
         if self.at(TokenKind::Word) {
             return self.word();
         }
-        if self.peek().is_reserved() && !self.at_new_line() {
+        if self.peek().is_reserved() && !self.peek().joins() && !self.at_new_line() {
             self.reserved_word(what);
             return self.word();
         }

@@ -171,16 +171,15 @@ pub(crate) enum TokenKind {
     End,
 }
 
-/// The reserved words: what a name cannot be.
-pub(crate) const RESERVED_WORDS: &[&str] = &[
-    "as", "atomic", "else", "enum", "expect", "false", "fn", "fold", "for", "if", "in", "let", "loop", "match", "race",
-    "record", "retry", "return", "service", "shared", "true", "until", "use", "with", "within",
-];
-
 impl TokenKind {
     /// Whether it is a reserved word.
     pub(crate) fn is_reserved(self) -> bool {
         self as u8 >= Self::As as u8 && self as u8 <= Self::Within as u8
+    }
+
+    /// Whether it is a reserved word that stands inside of a construct: where it comes, a name is missing.
+    pub(crate) fn joins(self) -> bool {
+        matches!(self, Self::As | Self::Else | Self::If | Self::In | Self::For | Self::Until | Self::Within)
     }
 
     /// The bracket that closes this one, for opening brackets.

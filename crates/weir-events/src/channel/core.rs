@@ -13,6 +13,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::Closed;
 use super::effects::{Discharge, Effects};
@@ -20,7 +21,7 @@ use super::offer::{Offer, Side};
 use crate::asynchronous::Then;
 use crate::mutants::{Mutant, is_active};
 use crate::party::{Seeker, Verdict};
-use crate::primitives::Mutex;
+use crate::primitives::{AtomicUsize, Mutex, MutexGuard};
 use crate::queue::{Queue, Ticket};
 
 /// What all handles of one channel share.
@@ -28,7 +29,13 @@ pub(crate) struct Core<T> {
     state: Mutex<State<T>>,
     /// How many values wait in the buffer before a sender has to.
     capacity: usize,
+    /// `IDLE` while there is nothing to receive and the channel is open, so that looking needs no lock. Written under
+    /// the lock; whoever goes to wait looks again under the lock.
+    idle: AtomicUsize,
 }
+
+/// See [`Core::idle`].
+const IDLE: usize = 0;
 
 struct State<T> {
     buffer: VecDeque<Item<T>>,
@@ -63,16 +70,17 @@ enum Deposited<T> {
     Refused(Item<T>),
 }
 
-/// What came of trying to send.
-pub(crate) enum Sent<T> {
+/// What came of trying to send. Where it is not `Done`, the value is still where it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
     /// A receiver or the buffer has it.
     Done,
     /// The channel is closed.
-    Closed(T),
+    Closed,
     /// Nobody takes it now.
-    Full(T),
+    Full,
     /// The seeker was committed to another leaf meanwhile.
-    Taken(T),
+    Taken,
 }
 
 /// What came of trying to receive.
@@ -90,7 +98,7 @@ pub(crate) enum Received<T> {
 impl<T: Send + 'static> Core<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         let state = State { buffer: VecDeque::new(), senders: Queue::new(), receivers: Queue::new(), closed: false };
-        Core { state: Mutex::new(state), capacity }
+        Core { state: Mutex::new(state), capacity, idle: AtomicUsize::new(IDLE) }
     }
 
     pub(crate) fn capacity(&self) -> usize {
@@ -118,36 +126,86 @@ impl<T: Send + 'static> Core<T> {
         state.closed || !state.receivers.is_empty() || state.buffer.len() < self.capacity
     }
 
-    /// Sends without waiting.
-    pub(crate) fn send(&self, value: T) -> Sent<T> {
+    /// Sends without waiting. The value is there before, and gone if it is done.
+    #[inline]
+    pub(crate) fn send(&self, value: &mut Option<T>) -> Sent {
+        let mut state = self.state.lock();
+        if state.receivers.is_empty() && !state.closed {
+            let sent = state.buffer_value(value, self.capacity);
+            self.note(&state);
+            return sent;
+        }
+        self.send_slowly(state, value)
+    }
+
+    /// Sends what is in a parcel, if anything is. The channel's lock comes before the parcel's.
+    pub(crate) fn send_locked(&self, parcel: &Mutex<Option<T>>) -> Option<Sent> {
         let mut effects = Effects::default();
-        let sent = self.state.lock().send(value, self.capacity, Seeker::Private, &mut effects);
+        let mut state = self.state.lock();
+        let mut value = parcel.lock();
+        let sent = value.is_some().then(|| state.send(&mut value, self.capacity, Seeker::Private, &mut effects));
+        drop(value);
+        self.note(&state);
+        drop(state);
+        effects.run();
+        sent
+    }
+
+    #[cold]
+    fn send_slowly(&self, mut state: MutexGuard<'_, State<T>>, value: &mut Option<T>) -> Sent {
+        let mut effects = Effects::default();
+        let sent = state.send(value, self.capacity, Seeker::Private, &mut effects);
+        self.note(&state);
+        drop(state);
         effects.run();
         sent
     }
 
     /// Receives without waiting.
+    #[inline]
     pub(crate) fn receive(&self) -> Received<T> {
+        if self.idle.load(Acquire) == IDLE {
+            return Received::Empty;
+        }
+        let mut state = self.state.lock();
+        if state.senders.is_empty()
+            && let Some(item) = state.buffer.pop_front()
+        {
+            self.note(&state);
+            drop(state);
+            item.consumed.run(Ok(()));
+            return Received::Done(item.value);
+        }
+        self.receive_slowly(state)
+    }
+
+    #[cold]
+    fn receive_slowly(&self, mut state: MutexGuard<'_, State<T>>) -> Received<T> {
         let mut effects = Effects::default();
-        let received = self.state.lock().receive(self.capacity, Seeker::Private, &mut effects);
+        let received = state.receive(self.capacity, Seeker::Private, &mut effects);
+        self.note(&state);
+        drop(state);
         effects.run();
         received
     }
 
     /// Sends an offer's value now, or queues the offer. If the send is done now the party is committed.
     pub(crate) fn place_send(&self, offer: &Arc<Offer<T>>) {
-        let Some(value) = offer.take() else { return };
         let seeker = Seeker::Published(offer.party(), offer.leaf());
         let mut effects = Effects::default();
         let mut state = self.state.lock();
-        match state.send(value, self.capacity, seeker, &mut effects) {
-            Sent::Done => {}
-            Sent::Closed(value) | Sent::Taken(value) => offer.put(value),
-            Sent::Full(value) => {
-                offer.put(value);
-                offer.set_ticket(state.senders.push(SendEntry::Offer(offer.clone())));
-            }
+        // The value's lock is held until the outcome is known: a peer that finds another offer of the same parcel
+        // meanwhile must not take the parcel for empty.
+        let sent = offer.with_value(|value| match value {
+            None => Sent::Full,
+            Some(_) => state.send(value, self.capacity, seeker, &mut effects),
+        });
+        match sent {
+            Sent::Done | Sent::Taken => {}
+            Sent::Closed => offer.set_refused(),
+            Sent::Full => offer.set_ticket(state.senders.push(SendEntry::Offer(offer.clone()))),
         }
+        self.note(&state);
         drop(state);
         effects.run();
     }
@@ -166,8 +224,19 @@ impl<T: Send + 'static> Core<T> {
             Received::Closed | Received::Taken => {}
             Received::Empty => offer.set_ticket(state.receivers.push(ReceiveEntry::Offer(offer.clone()))),
         }
+        self.note(&state);
         drop(state);
         effects.run();
+    }
+
+    /// Before the lock is let go: says whether there is anything to receive, or to hear of.
+    #[inline]
+    fn note(&self, state: &State<T>) {
+        let idle = state.buffer.is_empty() && state.senders.is_empty() && !state.closed;
+        let mark = if idle { IDLE } else { !IDLE };
+        if self.idle.load(Relaxed) != mark {
+            self.idle.store(mark, Release);
+        }
     }
 
     /// Sends for nobody who waits: the value is taken, buffered or queued before this returns.
@@ -175,6 +244,7 @@ impl<T: Send + 'static> Core<T> {
         let mut effects = Effects::default();
         let mut state = self.state.lock();
         let outcome = state.deposit_send(Item { value, consumed }, self.capacity, &mut effects);
+        self.note(&state);
         drop(state);
         effects.run();
         match outcome {
@@ -190,6 +260,7 @@ impl<T: Send + 'static> Core<T> {
         let item = Item { value, consumed: Then::nothing() };
         let mut state = self.state.lock();
         let refused = state.deposit_send(item, self.capacity, &mut effects);
+        self.note(&state);
         drop(state);
         drop(refused);
         effects
@@ -207,6 +278,7 @@ impl<T: Send + 'static> Core<T> {
                 None
             }
         };
+        self.note(&state);
         drop(state);
         effects.run();
         if let Some((action, outcome)) = outcome {
@@ -216,13 +288,17 @@ impl<T: Send + 'static> Core<T> {
 
     /// Takes an entry out of its queue. What was queued is dropped outside the lock.
     pub(crate) fn remove(&self, side: Side, ticket: Ticket) {
+        let mut state = self.state.lock();
         match side {
             Side::Send => {
-                let entry = self.state.lock().senders.remove(ticket);
+                let entry = state.senders.remove(ticket);
+                self.note(&state);
+                drop(state);
                 drop(entry);
             }
             Side::Receive => {
-                let entry = self.state.lock().receivers.remove(ticket);
+                let entry = state.receivers.remove(ticket);
+                drop(state);
                 drop(entry);
             }
         }
@@ -232,50 +308,52 @@ impl<T: Send + 'static> Core<T> {
     pub(crate) fn put_back(&self, value: T) {
         let mut effects = Effects::default();
         let mut state = self.state.lock();
-        if let Some(value) = state.hand_over(value, Seeker::Private, &mut effects).value() {
+        let mut value = Some(value);
+        state.hand_over(&mut value, Seeker::Private, &mut effects);
+        if let Some(value) = value {
             state.buffer.push_front(Item { value, consumed: Then::nothing() });
         }
+        self.note(&state);
         drop(state);
         effects.run();
     }
 
     /// Closes: wakes all offers; what was deposited stays to be received.
     pub(crate) fn close(&self) {
-        let all = self.state.lock().close();
+        let mut state = self.state.lock();
+        let all = state.close();
+        self.note(&state);
+        drop(state);
         all.into_iter().for_each(Effects::run);
     }
 }
 
-impl<T> Sent<T> {
-    /// The value, if nobody took it.
-    fn value(self) -> Option<T> {
-        match self {
-            Sent::Done => None,
-            Sent::Closed(value) | Sent::Full(value) | Sent::Taken(value) => Some(value),
-        }
-    }
-}
-
 impl<T: Send + 'static> State<T> {
-    fn send(&mut self, value: T, capacity: usize, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Sent<T> {
+    fn send(&mut self, value: &mut Option<T>, capacity: usize, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Sent {
         if self.closed {
-            return if seeker.settle_alone() { Sent::Closed(value) } else { Sent::Taken(value) };
+            return if seeker.settle_alone() { Sent::Closed } else { Sent::Taken };
         }
         match self.hand_over(value, seeker, effects) {
-            Sent::Full(value) if self.buffer.len() < capacity => {
-                if !seeker.settle_alone() {
-                    return Sent::Taken(value);
-                }
-                self.buffer.push_back(Item { value, consumed: Then::nothing() });
-                Sent::Done
-            }
+            Sent::Full if self.buffer.len() >= capacity => Sent::Full,
+            Sent::Full if !seeker.settle_alone() => Sent::Taken,
+            Sent::Full => self.buffer_value(value, capacity),
             sent => sent,
         }
     }
 
+    /// Buffers a value if there is room.
+    #[inline]
+    fn buffer_value(&mut self, value: &mut Option<T>, capacity: usize) -> Sent {
+        if self.buffer.len() >= capacity {
+            return Sent::Full;
+        }
+        let item = value.take().map(|value| Item { value, consumed: Then::nothing() });
+        self.buffer.extend(item);
+        Sent::Done
+    }
+
     /// Hands a value to the first receiver that can take it.
-    fn hand_over(&mut self, value: T, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Sent<T> {
-        let mut value = value;
+    fn hand_over(&mut self, value: &mut Option<T>, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Sent {
         let mut next = self.receivers.first();
         while let Some(ticket) = next {
             next = self.receivers.after(ticket);
@@ -283,28 +361,33 @@ impl<T: Send + 'static> State<T> {
                 return self.hand_to_deposit(value, ticket, seeker, effects);
             };
             match offer.deliver(value, seeker) {
-                Ok(()) => {
+                Verdict::Committed => {
                     seeker.settle();
                     effects.wake(offer.party().clone());
                     self.receivers.remove(ticket);
                     return Sent::Done;
                 }
-                Err((Verdict::Taken, back)) => return Sent::Taken(back),
-                Err((Verdict::Own, back)) => value = back,
-                Err((Verdict::Stale | Verdict::Committed, back)) => {
-                    value = back;
-                    self.receivers.remove(ticket);
-                }
+                Verdict::Taken => return Sent::Taken,
+                Verdict::Own => {}
+                Verdict::Stale => drop(self.receivers.remove(ticket)),
             }
         }
-        Sent::Full(value)
+        Sent::Full
     }
 
-    fn hand_to_deposit(&mut self, value: T, ticket: Ticket, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Sent<T> {
+    fn hand_to_deposit(
+        &mut self,
+        value: &mut Option<T>,
+        ticket: Ticket,
+        seeker: Seeker<'_>,
+        effects: &mut Effects<T>,
+    ) -> Sent {
         if !seeker.settle_alone() {
-            return Sent::Taken(value);
+            return Sent::Taken;
         }
-        if let Some(ReceiveEntry::Deposit(action)) = self.receivers.remove(ticket) {
+        if let Some(ReceiveEntry::Deposit(action)) = self.receivers.remove(ticket)
+            && let Some(value) = value.take()
+        {
             effects.discharge(Discharge::Received(action, Ok(value)));
         }
         Sent::Done
@@ -374,16 +457,23 @@ impl<T: Send + 'static> State<T> {
 
     /// Moves values of waiting senders into the buffer while it has room.
     fn refill(&mut self, capacity: usize, effects: &mut Effects<T>) {
-        while self.buffer.len() < capacity {
-            match self.senders.pop() {
-                None => return,
-                Some(SendEntry::Deposit(item)) => self.buffer.push_back(item),
-                Some(SendEntry::Offer(offer)) => {
-                    if let Ok(value) = offer.collect(Seeker::Private) {
-                        self.buffer.push_back(Item { value, consumed: Then::nothing() });
+        let mut next = self.senders.first();
+        while let Some(ticket) = next
+            && self.buffer.len() < capacity
+        {
+            next = self.senders.after(ticket);
+            if let Some(SendEntry::Offer(offer)) = self.senders.get(ticket) {
+                match offer.collect(Seeker::Private) {
+                    Err(Verdict::Own) => continue,
+                    Err(_) => {}
+                    Ok(value) => {
                         effects.wake(offer.party().clone());
+                        self.buffer.push_back(Item { value, consumed: Then::nothing() });
                     }
                 }
+            }
+            if let Some(SendEntry::Deposit(item)) = self.senders.remove(ticket) {
+                self.buffer.push_back(item);
             }
         }
     }
@@ -393,9 +483,9 @@ impl<T: Send + 'static> State<T> {
         if self.closed {
             return Deposited::Refused(Item { value, consumed });
         }
-        let Some(value) = self.hand_over(value, Seeker::Private, effects).value() else {
-            return Deposited::Consumed(consumed);
-        };
+        let mut value = Some(value);
+        self.hand_over(&mut value, Seeker::Private, effects);
+        let Some(value) = value else { return Deposited::Consumed(consumed) };
         let item = Item { value, consumed };
         if self.buffer.len() < capacity {
             self.buffer.push_back(item);
@@ -431,7 +521,7 @@ impl<T: Send + 'static> State<T> {
     }
 
     fn refuse(offer: &Arc<Offer<T>>, effects: &mut Effects<T>) {
-        if Seeker::Private.seize(offer.party(), offer.leaf()) == Verdict::Committed {
+        if offer.refuse() == Verdict::Committed {
             effects.wake(offer.party().clone());
         }
     }

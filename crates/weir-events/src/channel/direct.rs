@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::core::{Received, Sent};
-use super::offer::{Offer, Side};
+use super::offer::Offer;
 use super::{Channel, Closed};
 use crate::party::{Party, pool};
 
@@ -33,10 +33,12 @@ pub enum TryReceiveError {
 impl<T: Send + 'static> Channel<T> {
     /// Sends if a receiver waits or the buffer has room.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
-        match self.core.send(value) {
-            Sent::Done => Ok(()),
-            Sent::Closed(value) => Err(TrySendError::Closed(value)),
-            Sent::Full(value) | Sent::Taken(value) => Err(TrySendError::Full(value)),
+        let mut value = Some(value);
+        let sent = self.core.send(&mut value);
+        match value {
+            None => Ok(()),
+            Some(value) if sent == Sent::Closed => Err(TrySendError::Closed(value)),
+            Some(value) => Err(TrySendError::Full(value)),
         }
     }
 
@@ -51,16 +53,18 @@ impl<T: Send + 'static> Channel<T> {
 
     /// Sends, blocking the thread until a receiver or the buffer has the value (`send`).
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
-        match self.core.send(value) {
-            Sent::Done => Ok(()),
-            Sent::Closed(value) => Err(SendError(value)),
-            Sent::Full(value) | Sent::Taken(value) => self.wait_to_send(value),
+        let mut value = Some(value);
+        let sent = self.core.send(&mut value);
+        match value {
+            None => Ok(()),
+            Some(value) if sent == Sent::Closed => Err(SendError(value)),
+            Some(value) => self.wait_to_send(value),
         }
     }
 
     fn wait_to_send(&self, value: T) -> Result<(), SendError<T>> {
         let party = pool::take();
-        let offer = Arc::new(Offer::new(&self.core, &party, 0, Side::Send, Some(value)));
+        let offer = Arc::new(Offer::to_send(&self.core, &party, 0, value));
         self.core.place_send(&offer);
         await_outcome(&party);
         let refused = offer.take();
@@ -80,7 +84,7 @@ impl<T: Send + 'static> Channel<T> {
 
     fn wait_to_receive(&self) -> Result<T, Closed> {
         let party = pool::take();
-        let offer = Arc::new(Offer::new(&self.core, &party, 0, Side::Receive, None));
+        let offer = Arc::new(Offer::to_receive(&self.core, &party, 0));
         self.core.place_receive(&offer);
         await_outcome(&party);
         let value = offer.take();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Closed;
 use super::core::{Core, Received, Sent};
-use super::offer::{Offer, Side};
+use super::offer::Offer;
 use crate::event::node::{Node, Shape, Stake, recover};
 use crate::event::placing::Placing;
 use crate::event::settlement::Settlement;
@@ -37,12 +37,11 @@ impl<T: Clone + Send + Sync + 'static> Node<Result<(), Closed>> for SendClone<T>
         if std::mem::needs_drop::<T>() && !self.channel.would_take() {
             return None;
         }
-        let sent = self.channel.send(self.value.clone());
-        settle_sent(&sent, settlement)
+        settle_sent(self.channel.send(&mut Some(self.value.clone())), settlement)
     }
 
     fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
-        let offer = Offer::new(&self.channel, placing.party, placing.leaf, Side::Send, Some(self.value.clone()));
+        let offer = Offer::to_send(&self.channel, placing.party, placing.leaf, self.value.clone());
         Some(place_send(&self.channel, offer))
     }
 
@@ -57,19 +56,14 @@ impl<T: Send + 'static> Node<Result<(), Closed>> for SendParcel<T> {
     }
 
     fn attempt(&self, _: usize, settlement: &mut Settlement) -> Option<Result<(), Closed>> {
-        let value = self.home.lock().take()?;
-        let sent = self.channel.send(value);
-        let outcome = settle_sent(&sent, settlement);
-        if let Sent::Full(value) | Sent::Closed(value) = sent {
-            *self.home.lock() = Some(value);
-        }
-        outcome
+        // The parcel stays locked meanwhile, so that no peer of another synchronisation takes it for empty.
+        let sent = self.channel.send_locked(&self.home)?;
+        settle_sent(sent, settlement)
     }
 
     fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
-        let value = self.home.lock().take()?;
-        let offer = Offer::new(&self.channel, placing.party, placing.leaf, Side::Send, Some(value));
-        Some(place_send(&self.channel, offer.lent(self.home.clone())))
+        let offer = Offer::to_send_parcel(&self.channel, placing.party, placing.leaf, &self.home);
+        Some(place_send(&self.channel, offer))
     }
 
     fn redeem(&self, _: usize, stake: Option<Arc<dyn Stake>>) -> Result<(), Closed> {
@@ -93,7 +87,7 @@ impl<T: Send + 'static> Node<Result<T, Closed>> for Receive<T> {
     }
 
     fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
-        let offer = Arc::new(Offer::new(&self.channel, placing.party, placing.leaf, Side::Receive, None));
+        let offer = Arc::new(Offer::to_receive(&self.channel, placing.party, placing.leaf));
         self.channel.place_receive(&offer);
         Some(offer)
     }
@@ -103,11 +97,11 @@ impl<T: Send + 'static> Node<Result<T, Closed>> for Receive<T> {
     }
 }
 
-fn settle_sent<T>(sent: &Sent<T>, settlement: &mut Settlement) -> Option<Result<(), Closed>> {
+fn settle_sent(sent: Sent, settlement: &mut Settlement) -> Option<Result<(), Closed>> {
     let outcome = match sent {
         Sent::Done => Ok(()),
-        Sent::Closed(_) => Err(Closed),
-        Sent::Full(_) | Sent::Taken(_) => return None,
+        Sent::Closed => Err(Closed),
+        Sent::Full | Sent::Taken => return None,
     };
     settlement.settle();
     Some(outcome)
@@ -119,7 +113,6 @@ fn place_send<T: Send + 'static>(channel: &Arc<Core<T>>, offer: Offer<T>) -> Arc
     offer
 }
 
-/// A value that is still there after the commit was refused by the closed channel.
 fn redeem_send<T: Send + 'static>(stake: Option<Arc<dyn Stake>>) -> Result<(), Closed> {
     let offer = recover::<Offer<T>>(stake);
     if offer.was_refused() { Err(Closed) } else { Ok(()) }

@@ -20,6 +20,8 @@ pub(crate) struct Offer<T> {
     leaf: usize,
     side: Side,
     channel: Arc<Core<T>>,
+    /// Where the value to send lies, if not in the slot. Its lock takes the slot's place.
+    parcel: Option<Arc<Mutex<Option<T>>>>,
     slot: Mutex<Slot<T>>,
 }
 
@@ -31,24 +33,44 @@ pub(crate) enum Side {
 }
 
 struct Slot<T> {
-    /// To send: the value until it is taken. To receive: the value once it has come. Neither after the commit: the
-    /// channel was closed.
+    /// To send: the value until it is taken, unless it lies in a parcel. To receive: the value once it has come;
+    /// none after the commit: the channel was closed.
     value: Option<T>,
     ticket: Option<Ticket>,
-    /// Where a value that must be given back returns to; unused while the offer waits.
-    home: Option<Arc<Mutex<Option<T>>>>,
+    /// A send that the closed channel refused.
+    is_refused: bool,
 }
 
 impl<T: Send + 'static> Offer<T> {
-    pub(crate) fn new(channel: &Arc<Core<T>>, party: &Arc<Party>, leaf: usize, side: Side, value: Option<T>) -> Self {
-        let slot = Mutex::new(Slot { value, ticket: None, home: None });
-        Offer { party: party.clone(), leaf, side, channel: channel.clone(), slot }
+    pub(crate) fn to_receive(channel: &Arc<Core<T>>, party: &Arc<Party>, leaf: usize) -> Self {
+        Offer::new(channel, party, leaf, Side::Receive, None)
     }
 
-    /// A value that is lent: if it is not sent it goes back home.
-    pub(crate) fn lent(self, home: Arc<Mutex<Option<T>>>) -> Self {
-        self.slot.lock().home = Some(home);
-        self
+    pub(crate) fn to_send(channel: &Arc<Core<T>>, party: &Arc<Party>, leaf: usize, value: T) -> Self {
+        let offer = Offer::new(channel, party, leaf, Side::Send, None);
+        offer.slot.lock().value = Some(value);
+        offer
+    }
+
+    /// Sends what is in the parcel when a peer comes; the value stays there until then.
+    pub(crate) fn to_send_parcel(
+        channel: &Arc<Core<T>>,
+        party: &Arc<Party>,
+        leaf: usize,
+        parcel: &Arc<Mutex<Option<T>>>,
+    ) -> Self {
+        Offer::new(channel, party, leaf, Side::Send, Some(parcel.clone()))
+    }
+
+    fn new(
+        channel: &Arc<Core<T>>,
+        party: &Arc<Party>,
+        leaf: usize,
+        side: Side,
+        parcel: Option<Arc<Mutex<Option<T>>>>,
+    ) -> Self {
+        let slot = Mutex::new(Slot { value: None, ticket: None, is_refused: false });
+        Offer { party: party.clone(), leaf, side, channel: channel.clone(), parcel, slot }
     }
 
     pub(crate) fn party(&self) -> &Arc<Party> {
@@ -73,48 +95,61 @@ impl<T: Send + 'static> Offer<T> {
         self.slot.lock().value = Some(value);
     }
 
-    /// Peer: commits this receiver and hands it the value; gives the value back otherwise.
-    pub(crate) fn deliver(&self, value: T, seeker: Seeker<'_>) -> Result<(), (Verdict, T)> {
-        let mut slot = self.slot.lock();
-        match seeker.seize(&self.party, self.leaf) {
-            Verdict::Committed => {
-                slot.value = Some(value);
-                Ok(())
-            }
-            verdict => Err((verdict, value)),
+    /// Works on the value of a sender, wherever it lies, with its lock held.
+    pub(crate) fn with_value<R>(&self, work: impl FnOnce(&mut Option<T>) -> R) -> R {
+        match &self.parcel {
+            Some(parcel) => work(&mut parcel.lock()),
+            None => work(&mut self.slot.lock().value),
         }
+    }
+
+    /// Peer: commits this receiver and hands it the value, which stays where it is if that fails.
+    pub(crate) fn deliver(&self, value: &mut Option<T>, seeker: Seeker<'_>) -> Verdict {
+        let mut slot = self.slot.lock();
+        let verdict = seeker.seize(&self.party, self.leaf);
+        if verdict == Verdict::Committed {
+            slot.value = value.take();
+        }
+        verdict
     }
 
     /// Peer: commits this sender and takes its value.
     pub(crate) fn collect(&self, seeker: Seeker<'_>) -> Result<T, Verdict> {
+        self.with_value(|value| {
+            if value.is_none() {
+                // A parcel that was emptied meanwhile: the offer is honest again if it is filled.
+                return Err(Verdict::Own);
+            }
+            let early = if is_active(Mutant::TakeValueBeforeCommit) { value.take() } else { None };
+            match seeker.seize(&self.party, self.leaf) {
+                Verdict::Committed => Ok(early.or_else(|| value.take()).expect("the value was there under the lock")),
+                verdict => Err(verdict),
+            }
+        })
+    }
+
+    /// The channel's closing: commits whoever waits.
+    pub(crate) fn refuse(&self) -> Verdict {
         let mut slot = self.slot.lock();
-        let early = if is_active(Mutant::TakeValueBeforeCommit) { slot.value.take() } else { None };
-        match seeker.seize(&self.party, self.leaf) {
-            Verdict::Committed => Ok(early.or_else(|| slot.value.take()).expect("a waiting sender holds its value")),
-            verdict => Err(verdict),
-        }
+        let verdict = Seeker::Private.seize(&self.party, self.leaf);
+        slot.is_refused = verdict == Verdict::Committed;
+        verdict
+    }
+
+    pub(crate) fn set_refused(&self) {
+        self.slot.lock().is_refused = true;
+    }
+
+    /// Owner, after the commit of a sender: whether the channel was closed.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.slot.lock().is_refused
     }
 
     /// Owner: takes the offer out of its queue, if it is still there.
-    pub(crate) fn leave_queue(&self) {
+    fn leave_queue(&self) {
         let ticket = self.slot.lock().ticket.take();
         if let Some(ticket) = ticket {
             self.channel.remove(self.side, ticket);
-        }
-    }
-
-    /// Owner, after the commit of a sender: whether the channel was closed. The value goes back home.
-    pub(crate) fn was_refused(&self) -> bool {
-        let refused = self.slot.lock().value.is_some();
-        self.go_home();
-        refused
-    }
-
-    fn go_home(&self) {
-        let mut slot = self.slot.lock();
-        if let (Some(home), Some(value)) = (slot.home.take(), slot.value.take()) {
-            drop(slot);
-            *home.lock() = Some(value);
         }
     }
 }
@@ -122,28 +157,19 @@ impl<T: Send + 'static> Offer<T> {
 impl<T: Send + 'static> Stake for Offer<T> {
     fn withdraw(&self) {
         self.leave_queue();
-        if self.side == Side::Send {
-            self.go_home();
-        }
     }
 
     fn retract(&self) -> bool {
-        match self.side {
-            Side::Send => {
-                self.go_home();
-                false
-            }
-            Side::Receive => {
-                let value = self.take();
-                if is_active(Mutant::DropWithoutReturn) {
-                    return true;
-                }
-                if let Some(value) = value {
-                    self.channel.put_back(value);
-                }
-                true
-            }
+        if self.side == Side::Send {
+            return self.was_refused();
         }
+        let value = self.take();
+        if let Some(value) = value
+            && !is_active(Mutant::DropWithoutReturn)
+        {
+            self.channel.put_back(value);
+        }
+        true
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use crate::primitives::Mutex;
 
 /// A value on offer, for values that cannot be cloned: [`Channel::send_parcel`](crate::Channel::send_parcel) offers
-/// it, in as many choices as you like, one after the other; whoever receives it empties the parcel.
+/// it, on as many channels and in as many choices as you like; whoever receives it first empties the parcel.
 ///
-/// While one synchronisation offers the value, others that offer the same parcel wait in vain for it; a parcel's value
-/// is never in two places.
+/// The value stays in the parcel until that moment, so it is never in two places, and losing a choice cannot lose it.
 pub struct Parcel<T> {
     pub(crate) home: Arc<Mutex<Option<T>>>,
 }
@@ -20,9 +19,15 @@ impl<T> Parcel<T> {
         Parcel { home: Arc::new(Mutex::new(Some(value))) }
     }
 
-    /// Takes the value out, if it is not sent and not on offer right now.
+    /// Takes the value out, if it was not sent. Synchronisations that offer it wait in vain from then on.
     pub fn take(&self) -> Option<T> {
         self.home.lock().take()
+    }
+
+    /// Puts a value in for the next synchronisation, and returns what was in it. Peers that wait already are not told:
+    /// fill a parcel before it is offered.
+    pub fn fill(&self, value: T) -> Option<T> {
+        self.home.lock().replace(value)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::core::{Core, Received, Sent};
-use super::offer::{Offer, Side};
+use super::offer::Offer;
 use super::{Channel, Closed, SendError};
 use crate::event::node::Stake;
 use crate::party::Party;
@@ -53,12 +53,14 @@ impl<T: Send + 'static> Future for Sending<'_, T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        if let Some(value) = this.value.take() {
-            match this.channel.send(value) {
-                Sent::Done => return Poll::Ready(Ok(())),
-                Sent::Closed(value) => return Poll::Ready(Err(SendError(value))),
-                Sent::Full(value) | Sent::Taken(value) => {
-                    let offer = new_offer(this.channel, context, Side::Send, Some(value));
+        if this.offer.is_none() {
+            let sent = this.channel.send(&mut this.value);
+            match this.value.take() {
+                None => return Poll::Ready(Ok(())),
+                Some(value) if sent == Sent::Closed => return Poll::Ready(Err(SendError(value))),
+                Some(value) => {
+                    let party = Arc::new(Party::of_task(context.waker()));
+                    let offer = Arc::new(Offer::to_send(this.channel, &party, 0, value));
                     this.channel.place_send(&offer);
                     this.offer = Some(offer);
                 }
@@ -78,7 +80,8 @@ impl<T: Send + 'static> Future for Receiving<'_, T> {
                 Received::Done(value) => return Poll::Ready(Ok(value)),
                 Received::Closed => return Poll::Ready(Err(Closed)),
                 Received::Empty | Received::Taken => {
-                    let offer = new_offer(this.channel, context, Side::Receive, None);
+                    let party = Arc::new(Party::of_task(context.waker()));
+                    let offer = Arc::new(Offer::to_receive(this.channel, &party, 0));
                     this.channel.place_receive(&offer);
                     this.offer = Some(offer);
                 }
@@ -86,15 +89,6 @@ impl<T: Send + 'static> Future for Receiving<'_, T> {
         }
         poll_offer(&mut this.offer, context).map(|offer| offer.take().ok_or(Closed))
     }
-}
-
-fn new_offer<T: Send + 'static>(
-    channel: &Arc<Core<T>>,
-    context: &Context<'_>,
-    side: Side,
-    value: Option<T>,
-) -> Arc<Offer<T>> {
-    Arc::new(Offer::new(channel, &Arc::new(Party::of_task(context.waker())), 0, side, value))
 }
 
 /// The offer, once it has taken effect.

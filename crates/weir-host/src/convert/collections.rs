@@ -5,8 +5,7 @@ use std::hash::Hash;
 
 use indexmap::IndexMap;
 
-use crate::convert::mismatch;
-use crate::macros::Parts;
+use crate::convert::{Parts, mismatch};
 use crate::{Failure, HostType, Type, TypeDefinition, Value};
 
 pub(super) fn list_from_value<T: HostType>(value: Value) -> Result<Vec<T>, Failure> {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::call::named;
 use crate::{
-    Argument, Borrowable, Call, Changing, Code, Failure, HostType, Job, Outcome, Pending, ReadGuard, Reading, Shared,
-    Value, WriteGuard, Writing,
+    Argument, Borrowable, Call, Changing, Code, Environment, Failure, HostType, Job, Outcome, Pending, ReadGuard,
+    Reading, Shared, Value, WriteGuard, Writing,
 };
 
 /// The code of a function that returns at once.
@@ -287,7 +287,15 @@ pub fn distinct(call: &Call<'_>, changed: &[(usize, &str)], read: &[(usize, &str
 /// # Errors
 /// Fails where it gave nothing.
 pub fn environment<T: Send + Sync + 'static>(call: &Call<'_>) -> Result<Arc<T>, Box<Failure>> {
-    call.environment.get::<T>().ok_or_else(|| {
+    environment_of(call.environment)
+}
+
+/// What this environment has for the type.
+///
+/// # Errors
+/// Fails where it has nothing.
+pub fn environment_of<T: Send + Sync + 'static>(environment: &Environment) -> Result<Arc<T>, Box<Failure>> {
+    environment.get::<T>().ok_or_else(|| {
         let name = std::any::type_name::<T>();
         Box::new(Failure::function(format!("this program was given no `{name}` to work with")))
     })

@@ -1,8 +1,12 @@
 //! Describing a function: its signature, put together from its Rust types.
 
+use std::sync::Arc;
+
 use crate::convert::Borrowable;
+use crate::macros::waiting;
 use crate::{
-    Code, Effects, Function, HostType, Mode, Parameter, Passing, Signature, StateOf, Type, TypeDefinition, Value,
+    Batch, BatchCode, Code, Effects, Failure, Function, HostType, Mode, Outcome, Parameter, Passing, Settled,
+    Signature, StateOf, Type, TypeDefinition, Value,
 };
 
 /// A function that is being described.
@@ -24,6 +28,7 @@ impl Described {
             failure: None,
             effects,
             state: None,
+            batch: None,
         };
         Described { signature, types: Vec::new() }
     }
@@ -69,18 +74,38 @@ impl Described {
         self
     }
 
-    /// It has private state.
+    /// It has private state of this type.
     #[must_use]
-    pub fn keeps(mut self, name: &str, mode: Mode, make: fn() -> Value) -> Self {
+    pub fn keeps<T>(mut self, mode: Mode, make: fn() -> Value) -> Self {
+        let path = std::any::type_name::<T>();
+        let name = path.rsplit("::").next().unwrap_or(path);
         self.signature.state = Some(StateOf { name: name.into(), mode, make });
         self
+    }
+
+    /// The function, whose calls may be gathered, `at_most` of them into one.
+    #[must_use]
+    pub fn gathers(mut self, at_most: usize, batch: Arc<BatchCode>) -> Function {
+        self.signature.batch = Some(Batch { at_most });
+        let alone = batch.clone();
+        let mut function = self.runs(waiting(move |call| {
+            let answers = alone(vec![call.value(0)], call.environment)?;
+            Ok(Box::pin(async move { Settled { outcome: only(answers.await), restored: Vec::new() } }))
+        }));
+        function.batch = Some(batch);
+        function
     }
 
     /// The function.
     #[must_use]
     pub fn runs(self, code: Code) -> Function {
-        Function { signature: self.signature, code, types: self.types }
+        Function { signature: self.signature, code, batch: None, types: self.types }
     }
+}
+
+/// The answer of a batch of one.
+fn only(mut answers: Vec<Outcome>) -> Outcome {
+    answers.pop().unwrap_or_else(|| Outcome::Fault(Box::new(Failure::function("the function gave no answer"))))
 }
 
 /// The default of a parameter.

@@ -1,3 +1,5 @@
+//! Types that cannot be carried over.
+
 extern crate weir_host as weir;
 
 #[derive(weir::Type)]

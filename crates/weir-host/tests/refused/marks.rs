@@ -1,3 +1,5 @@
+//! Marks that are unknown, contradict each other or the signature.
+
 extern crate weir_host as weir;
 
 #[weir::function(purr)]

@@ -1,3 +1,5 @@
+//! Signatures that no call could follow.
+
 extern crate weir_host as weir;
 
 #[weir::function]

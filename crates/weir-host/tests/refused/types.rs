@@ -1,3 +1,5 @@
+//! Types and functions that were not carried over.
+
 extern crate weir_host as weir;
 
 struct Unknown;

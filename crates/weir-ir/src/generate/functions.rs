@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use weir_host::{
-    Call, Code, Effects, Failure, Function, HostValue, Module, Outcome, Parameter, Passing, Settled, Signature,
+    Call, Code, Effects, Failure, Function, HostValue, Mode, Module, Outcome, Parameter, Passing, Settled, Signature,
     StateOf, Type, TypeDefinition, TypeShape, Unique, Value, World,
 };
 
@@ -102,8 +102,9 @@ fn function(name: &str, world: World, failure: Option<Type>, code: Code) -> Func
         failure,
         effects,
         state: None,
+        batch: None,
     };
-    Function { signature, code, types: Vec::new() }
+    Function { signature, code, batch: None, types: Vec::new() }
 }
 
 fn immediate(code: impl Fn(&mut Call<'_>) -> Outcome + Send + Sync + 'static) -> Code {
@@ -297,10 +298,15 @@ fn slow_add(recording: &Recording) -> Code {
 
 /// Functions with private state: each call site has a counter of its own.
 fn steps(recording: &Recording) -> Module {
-    let stateful = |mut function: Function| {
-        function.signature.state = Some(StateOf { name: "Steps".into(), mode: weir_host::Mode::Write, make: || new_counter(0) });
+    let stateful = |mut function: Function, mode| {
+        function.signature.state = Some(StateOf { name: "Steps".into(), mode, make: || new_counter(0) });
         function
     };
+    let peek = immediate(|call| {
+        let x = argument(call);
+        let state = call.state.expect("a stateful function has its state");
+        Outcome::Value(Value::Int(count_of(&state.read()).wrapping_add(x)))
+    });
     let next = recording.clone();
     let next = immediate(move |call| {
         let x = argument(call);
@@ -308,8 +314,9 @@ fn steps(recording: &Recording) -> Module {
         Outcome::Value(Value::Int(next.add(as_counter(&mut state.write()), x, "next")))
     });
     Module::new("step", "Functions with private state.")
-        .function(stateful(function("next", World::Pure, None, next)))
-        .function(stateful(function("slow_next", World::Pure, None, slow_next(recording))))
+        .function(stateful(function("peek", World::Pure, None, peek), Mode::Read))
+        .function(stateful(function("next", World::Pure, None, next), Mode::Write))
+        .function(stateful(function("slow_next", World::Pure, None, slow_next(recording)), Mode::Write))
 }
 
 fn slow_next(recording: &Recording) -> Code {

@@ -18,7 +18,7 @@ impl Generator {
         let function = match ty {
             Type::Int => match self.random.below(10) {
                 0..=3 => return self.count(),
-                4 => "step.next".to_owned(),
+                4 => self.random.pick(&["step.next", "step.next", "step.peek"]).to_string(),
                 5 => "step.slow_next".to_owned(),
                 _ => format!("{module}.{}", self.random.pick(&INT_FUNCTIONS)),
             },
@@ -49,7 +49,7 @@ impl Generator {
         let at = *self.random.pick(&own);
         let var = self.scope[at].var;
         // Only the block that made it may give it away: a body runs more than once, and another arm may not run.
-        if at >= self.block_from && self.random.chance(15) {
+        if at >= self.block_from && self.random.chance(30) {
             self.scope.remove(at);
             return Some(self.call_of("count.finish", vec![Atom::Var(var)]));
         }

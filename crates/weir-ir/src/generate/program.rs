@@ -139,7 +139,10 @@ impl Generator {
 
     /// An operand of this type: something in scope, a constant, or a new binding.
     pub(super) fn operand(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Atom {
-        if *ty == counter() || (self.budget > 0 && self.random.chance(20)) {
+        if *ty == counter() {
+            return Atom::Var(self.own_counter(lets));
+        }
+        if self.budget > 0 && self.random.chance(20) {
             return Atom::Var(self.compute(ty, lets));
         }
         let seen: Vec<Var> = self.scope.iter().filter(|known| known.ty == *ty).map(|known| known.var).collect();
@@ -149,14 +152,23 @@ impl Generator {
         Atom::Value(value(&mut self.random, ty))
     }
 
+    /// A counter to be given away: one that this block has made, or a new one.
+    fn own_counter(&mut self, lets: &mut Vec<Let>) -> Var {
+        let made = self.scope[self.block_from..].iter().rposition(|known| known.ty == counter());
+        match made {
+            Some(at) => self.scope.remove(self.block_from + at).var,
+            None => self.compute(&counter(), lets),
+        }
+    }
+
     /// A binding of this type.
     fn compute(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Var {
         self.budget = self.budget.saturating_sub(1);
-        let nests = self.budget > 0 && self.depth < DEPTH_MAX && *ty != counter();
+        let nests = self.budget > 0 && self.depth < DEPTH_MAX;
         let op = match self.random.below(20) {
             0..=3 if nests => self.switch(ty, lets),
-            4 if nests => self.fold(ty, lets),
-            5 if nests => self.repeat(ty, lets),
+            4 if nests && *ty != counter() => self.fold(ty, lets),
+            5 if nests && *ty != counter() => self.repeat(ty, lets),
             6 if nests && !self.shared.is_empty() => self.atomic(ty, lets),
             0..=6 if self.budget > 0 && self.depth < DEPTH_MAX && self.random.chance(30) => self.switch(ty, lets),
             _ => self.plain(ty, lets),
@@ -205,7 +217,11 @@ impl Generator {
     fn repeat(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
         let init = self.operand(ty, lets);
         let state = self.variable(ty.clone());
-        let body = self.body(std::slice::from_ref(&state), &flagged(ty.clone()), false);
+        let mut body = self.body(std::slice::from_ref(&state), &flagged(ty.clone()), false);
+        if let Atom::Value(Value::Record(round)) = &mut body.result {
+            // A constant that is not done never is.
+            *round = [round[0].clone(), Value::Bool(true)].into();
+        }
         let at_most = 1 + u64::try_from(self.random.below(5)).unwrap_or(0);
         Op::Loop { init, state, body, at_most }
     }
@@ -228,7 +244,7 @@ impl Generator {
         if self.random.chance(30) {
             constraints[0].mode = Mode::Read;
         }
-        let body = self.block(ty, true);
+        let body = self.block(ty, false);
         self.shared = outside;
         Op::Atomic { constraints, session, body }
     }

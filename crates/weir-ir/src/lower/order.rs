@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Mode, Resource};
 
-use crate::expr::Var;
 use crate::graph::{Kind, Node, NodeId, Source};
 
 /// More waiting than this goes through a gate.
 const EDGES_MAX: usize = 8;
 
-/// What calls keep their order on: a resource, or a frame's own value that some call takes by `&mut`.
+/// What nodes keep their order on: a resource, or a frame's own value that some node changes or moves away.
+///
+/// A value is known by where it lies, not by its variable: a step's result is another name for a value within it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Resource(Resource),
-    Local(Var),
+    Local(Source),
 }
 
 /// The accesses of one key since its last writer, and that writer.
@@ -33,18 +34,16 @@ pub(crate) struct Order {
     /// The nodes since the last `acquire` that may wait.
     waits: Vec<NodeId>,
     /// The uses of frame values by the node that is being drafted.
-    locals: BTreeMap<Var, Mode>,
+    locals: BTreeMap<Source, Mode>,
 }
 
 impl Order {
-    /// The node that is being drafted takes this frame value by `&mut`.
-    pub(crate) fn change(&mut self, var: Var) {
-        self.locals.insert(var, Mode::Write);
-    }
-
-    /// The node that is being drafted looks at this frame value, which some call changes.
-    pub(crate) fn look(&mut self, var: Var) {
-        self.locals.entry(var).or_insert(Mode::Read);
+    /// The node that is being drafted looks at this frame value, or changes it or moves it away.
+    pub(crate) fn touch(&mut self, value: &Source, mode: Mode) {
+        if matches!(value, Source::Port(..) | Source::Parameter(_)) {
+            let entry = self.locals.entry(value.clone()).or_insert(mode);
+            *entry = mode.max(*entry);
+        }
     }
 
     /// The ends that a gate should stand for before this node is listed, where they are many.
@@ -82,7 +81,7 @@ impl Order {
     }
 
     fn keys(&mut self, node: &Node) -> Vec<(Key, Mode)> {
-        let locals = std::mem::take(&mut self.locals).into_iter().map(|(var, mode)| (Key::Local(var), mode));
+        let locals = std::mem::take(&mut self.locals).into_iter().map(|(value, mode)| (Key::Local(value), mode));
         let uses = node.uses.iter().map(|usage| (Key::Resource(usage.resource.clone()), usage.mode));
         let held: &[_] = match &node.kind {
             Kind::Acquire { constraints } => constraints,

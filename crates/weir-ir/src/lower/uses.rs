@@ -1,11 +1,11 @@
-//! What calls and blocks touch, before there is a graph.
+//! What calls, blocks and the bodies of nodes touch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Library, Mode, Passing, Resource, Signature, World};
 
 use crate::expr::{Atom, Block, Call, Op, Var, Variable};
-use crate::graph::Use;
+use crate::graph::{Graph, Kind, Use};
 
 /// The resources that a call touches, in the canonical order: from the signature's `&` and `&mut`, its marks, and the
 /// shared values that it is given.
@@ -26,10 +26,30 @@ pub(crate) fn call_uses(signature: &Signature, call: &Call) -> Vec<Use> {
         World::Reads => touch(Resource::World(signature.module.clone()), Mode::Read),
         World::Writes => touch(Resource::World(signature.module.clone()), Mode::Write),
     }
-    if signature.state.is_some() {
-        touch(Resource::State(call.site.clone()), Mode::Write);
+    if let Some(state) = &signature.state {
+        touch(Resource::State(call.site.clone()), state.mode);
     }
     uses.into_iter().map(|(resource, mode)| Use { resource, mode, held: false }).collect()
+}
+
+/// All that a body touches, each resource once in its strongest mode; held where all that touch it hold it.
+pub(crate) fn body_uses(body: &Graph) -> Vec<Use> {
+    let mut uses: BTreeMap<Resource, Use> = BTreeMap::new();
+    let acquired = body.nodes.iter().filter_map(|node| match &node.kind {
+        Kind::Acquire { constraints } => Some(constraints.iter().map(|constraint| Use {
+            resource: constraint.resource.clone(),
+            mode: constraint.mode,
+            held: false,
+        })),
+        _ => None,
+    });
+    let all = body.nodes.iter().flat_map(|node| node.uses.iter().cloned()).chain(acquired.flatten());
+    for usage in all {
+        let entry = uses.entry(usage.resource.clone()).or_insert_with(|| usage.clone());
+        entry.mode = entry.mode.max(usage.mode);
+        entry.held &= usage.held;
+    }
+    uses.into_values().collect()
 }
 
 /// The strongest mode in which a block touches each resource, steps within it included.

@@ -28,10 +28,12 @@ impl<'t> Cursor<'t> {
     }
 
     pub(super) fn error(&self, expected: &str) -> ParseError {
-        let found: String = self.rest().chars().take(20).collect();
+        let rest = self.rest().trim_start_matches(' ');
+        let before = &self.text[..self.text.len() - rest.len()];
+        let found: String = rest.chars().take(20).collect();
         ParseError {
             line: self.number,
-            column: self.indentation + self.text[..self.at].chars().count() + 1,
+            column: self.indentation + before.chars().count() + 1,
             expected: expected.into(),
             found: if found.is_empty() { "the end of the line".into() } else { format!("`{found}`") },
         }

@@ -1,4 +1,4 @@
-//! Blocks.
+//! Reads the blocks of the expression IR.
 
 use weir_host::{Mode, Resource};
 
@@ -132,13 +132,10 @@ fn atom(cursor: &mut Cursor<'_>) -> Parsed<Atom> {
     } else if cursor.eat("shared") {
         Ok(Atom::Shared(cursor.name("the name of a shared value")?))
     } else {
+        let here = cursor.error("a variable, a constant or `shared`");
         let constant = value(cursor);
-        Ok(Atom::Value(constant.map_err(|mut error| {
-            if error.expected == "a constant" {
-                error.expected = "a variable, a constant or `shared`".into();
-            }
-            error
-        })?))
+        // Where it fails further inside, the inner error says more.
+        Ok(Atom::Value(constant.map_err(|inner| if inner.column == here.column { here } else { inner })?))
     }
 }
 

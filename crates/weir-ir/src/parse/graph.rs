@@ -1,4 +1,4 @@
-//! Graphs.
+//! Reads the graph form of a program.
 
 use super::Parsed;
 use super::cursor::Cursor;

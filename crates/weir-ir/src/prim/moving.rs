@@ -11,6 +11,13 @@ use weir_host::{Failure, Value};
 use crate::prim::Prim;
 
 impl Prim {
+    /// Whether its operands, or parts of them, become part of its result, so that what cannot be cloned is moved.
+    #[must_use]
+    pub fn passes_on(self) -> bool {
+        use Prim::{Copy, Field, List, Map, Payload, Record, Variant, WithField};
+        matches!(self, Copy | List | Map | Record | Variant(_) | Field(_) | WithField(_) | Payload(_))
+    }
+
     /// Applies it, and moves what it passes on out of its operands where that cannot be cloned.
     ///
     /// # Errors

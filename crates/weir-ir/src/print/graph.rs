@@ -90,7 +90,9 @@ impl Display for Marks<'_> {
     }
 }
 
-struct UseText<'a>(&'a Use);
+/// `write held shared hits`.
+#[derive(Clone, Copy)]
+pub(crate) struct UseText<'a>(pub(crate) &'a Use);
 
 impl Display for UseText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,8 +109,9 @@ impl Display for Id {
     }
 }
 
+/// `%3.0`, `p0`, `k0`.
 #[derive(Clone, Copy)]
-struct SourceText<'a>(&'a Source);
+pub(crate) struct SourceText<'a>(pub(crate) &'a Source);
 
 impl Display for SourceText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

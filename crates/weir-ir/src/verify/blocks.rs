@@ -49,8 +49,9 @@ struct Checker<'a, 'r> {
 }
 
 impl<'a> Checker<'a, '_> {
-    fn add(&mut self, rule: Rule, at: Var, what: impl Into<String>) {
-        self.report.add(rule, &format!("%{}", at.0), what);
+    fn add(&mut self, rule: Rule, at: impl Into<Option<Var>>, what: impl Into<String>) {
+        let at = at.into().map_or(String::new(), |at| format!("%{}", at.0));
+        self.report.add(rule, &at, what);
     }
 
     fn bind(&mut self, variable: &'a Variable) {
@@ -86,7 +87,7 @@ impl<'a> Checker<'a, '_> {
             }
             self.bind(&binding.bound);
         }
-        let at = block.lets.last().map_or(Var(0), |binding| binding.bound.var);
+        let at = block.lets.last().map(|binding| binding.bound.var);
         let operand = self.operand(at, &block.result);
         if let Some(ty) = result {
             self.types_hold(at, operand.must_be(what, ty, self.types));
@@ -94,13 +95,13 @@ impl<'a> Checker<'a, '_> {
         true
     }
 
-    fn types_hold(&mut self, at: Var, checked: Result<(), String>) {
+    fn types_hold(&mut self, at: impl Into<Option<Var>>, checked: Result<(), String>) {
         if let Err(what) = checked {
             self.add(Rule::Types, at, what);
         }
     }
 
-    fn operand(&mut self, at: Var, atom: &'a Atom) -> Operand<'a> {
+    fn operand(&mut self, at: impl Into<Option<Var>>, atom: &'a Atom) -> Operand<'a> {
         match atom {
             Atom::Value(value) => Operand::Constant(value),
             Atom::Var(var) => match self.visible.get(var) {
@@ -175,8 +176,12 @@ impl<'a> Checker<'a, '_> {
     }
 
     fn never(&mut self, at: Var, yields: bool, result: &Type) {
-        if yields && *result == Type::Never {
-            self.add(Rule::Types, at, "is of Never, but yields");
+        match (yields, *result == Type::Never) {
+            (true, true) => self.add(Rule::Types, at, "is of Never, but yields"),
+            (false, false) => {
+                self.add(Rule::Types, at, format!("never yields, so that it is of Never, not {}", TypeText(result)));
+            }
+            _ => {}
         }
     }
 
@@ -221,9 +226,7 @@ impl<'a> Checker<'a, '_> {
         if at_most == 0 {
             self.add(Rule::Types, at, "a loop has at least one round");
         }
-        if *result == Type::Never {
-            self.never(at, yields, result);
-        } else {
+        if yields || *result != Type::Never {
             self.types_hold(at, Operand::Typed(&state.ty).must_be("the loop", result, self.types));
         }
     }
@@ -307,7 +310,7 @@ pub(super) fn covers(tests: &[&Test], subject: Operand<'_>, types: &Types<'_>) -
         (_, Some(Type::Unit)) => has(&Test::Value(Value::Unit)),
         _ => variants.is_some_and(|variants| (0..).zip(&variants).all(|(tag, _)| has(&Test::Tag(tag)))),
     };
-    if all { Ok(()) } else { Err(format!("the tests do not cover every value of {}", subject.describe())) }
+    if all { Ok(()) } else { Err(format!("the tests leave some values out of {}", subject.describe())) }
 }
 
 /// Says what is wrong with the types that an arm gives to the payload; none at all is always right.

@@ -1,7 +1,309 @@
-//! TEMP
-use super::Report;
+//! The rules of graphs: edges, control and types here; order and uses in the modules beside.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_host::{Library, Mode, Resource, Text, Type};
+
+use super::blocks::{canonical, covers, payload_fits};
+use super::operand::Operand;
 use super::types::Types;
-use crate::graph::Graph;
+use super::{Report, Rule, calls, order, prims, uses};
+use crate::expr::Test;
+use crate::graph::{Control, Graph, Kind, Node, NodeId, Source, SwitchArm};
+use crate::parse::NESTING_MAX;
+use crate::print::{SourceText, TypeText};
 use crate::program::Variable;
-use weir_host::{Library, Type};
-pub(super) fn flow(_t: &Types<'_>, _l: &Library, _p: &[Variable], _b: &Graph, _r: Option<&Type>, _rep: &mut Report) {}
+
+/// What enclosing atomic steps hold for the whole program.
+pub(super) type Held = BTreeMap<Resource, Mode>;
+
+/// Checks a graph that is the body of no node; `result` is what it must yield and return, where that is known.
+pub(super) fn flow(
+    types: &Types<'_>,
+    library: &Library,
+    parameters: &[Variable],
+    graph: &Graph,
+    result: Option<&Type>,
+    report: &mut Report,
+) {
+    let expected: Vec<&Type> = parameters.iter().map(|parameter| &parameter.ty).collect();
+    if !graph.parameters.iter().eq(expected) {
+        report.add(Rule::Types, "", "the graph's parameters are not the flow's");
+    }
+    let (names, states) = (BTreeSet::new(), BTreeSet::new());
+    let mut checker = Checker { types, library, answer: result, report, names, states, depth: 0 };
+    checker.graph(graph, &Held::new(), result);
+}
+
+pub(super) struct Checker<'a, 'r> {
+    pub(super) types: &'a Types<'a>,
+    pub(super) library: &'a Library,
+    /// What the flow answers.
+    answer: Option<&'a Type>,
+    pub(super) report: &'r mut Report,
+    names: BTreeSet<&'a Text>,
+    /// The private states seen so far, each of one node.
+    pub(super) states: BTreeSet<&'a Resource>,
+    depth: usize,
+}
+
+/// A graph with the arms that each node is in, outermost first.
+pub(super) struct View<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) arms: Vec<Vec<Control>>,
+}
+
+impl<'a> View<'a> {
+    /// Whether no flow runs both nodes.
+    pub(super) fn exclusive(&self, a: NodeId, b: NodeId) -> bool {
+        let pairs = self.arms[a.0 as usize].iter().zip(&self.arms[b.0 as usize]);
+        pairs.into_iter().any(|(a, b)| a.switch == b.switch && a.arm != b.arm)
+    }
+
+    /// What the input is, as far as its type goes.
+    fn operand(&self, source: &Source, types: &Types<'a>) -> Operand<'a> {
+        let operand = match source {
+            Source::Port(node, port) => {
+                let node = self.graph.nodes.get(node.0 as usize);
+                node.and_then(|node| node.outputs.get(*port as usize)).map(Operand::Typed)
+            }
+            Source::Parameter(index) => self.graph.parameters.get(*index as usize).map(Operand::Typed),
+            Source::Constant(index) => self.graph.constants.get(*index as usize).map(Operand::Constant),
+            Source::Shared(name) => types.shared.get(&**name).map(|ty| Operand::Shared(ty)),
+            Source::Never => None,
+        };
+        operand.unwrap_or(Operand::Unknown)
+    }
+}
+
+impl<'a> Checker<'a, '_> {
+    pub(super) fn add(&mut self, rule: Rule, node: &Node, what: impl Into<String>) {
+        self.report.add(rule, &node.name, what);
+    }
+
+    fn holds(&mut self, rule: Rule, node: &Node, checked: Result<(), String>) {
+        if let Err(what) = checked {
+            self.add(rule, node, what);
+        }
+    }
+
+    /// Checks a graph and the bodies in it. Where edges or control are broken, the rest is not looked at.
+    fn graph(&mut self, graph: &'a Graph, held: &Held, result: Option<&Type>) {
+        self.depth += 1;
+        if self.depth > NESTING_MAX {
+            self.report.add(Rule::Nesting, "", format!("bodies nest deeper than {NESTING_MAX}"));
+        } else {
+            let before = self.report.violations.len();
+            let mut view = View { graph, arms: Vec::new() };
+            for (id, node) in graph.nodes() {
+                self.shape(&mut view, id, node);
+            }
+            self.source(&view, None, &[], &graph.result, "the result");
+            if self.report.violations.len() == before {
+                self.meaning(&view, held, result);
+            }
+        }
+        self.depth -= 1;
+    }
+
+    fn meaning(&mut self, view: &View<'a>, held: &Held, result: Option<&Type>) {
+        if let Some(ty) = result {
+            let operand = view.operand(&view.graph.result, self.types);
+            if let Err(what) = operand.must_be("the result", ty, self.types) {
+                self.report.add(Rule::Types, "", what);
+            }
+        }
+        for (id, node) in view.graph.nodes() {
+            self.types(view, node);
+            uses::check(self, view, id, node, held);
+            if let Some(body) = node.body() {
+                let inner = uses::held_at(view, Some(id), held);
+                self.graph(body, &inner, body_result(node));
+            }
+        }
+        order::check(self, view);
+    }
+
+    /// Names, edges and control of one node; earlier nodes are in the view already.
+    fn shape(&mut self, view: &mut View<'a>, id: NodeId, node: &'a Node) {
+        if !self.names.insert(&node.name) {
+            self.add(Rule::Once, node, "another node has this name");
+        }
+        let arms = self.control(view, node);
+        if node.after.windows(2).any(|pair| pair[0] >= pair[1]) || node.after.last().is_some_and(|last| *last >= id) {
+            self.add(Rule::Edges, node, "comes after nodes that are not earlier, or not in ascending order");
+        }
+        if let Kind::Select { switch } = &node.kind {
+            self.select(view, node, *switch, &arms);
+        } else {
+            for input in &node.inputs {
+                self.source(view, Some(node), &arms, input, "an input");
+            }
+        }
+        self.step(view, node, node.within, "is within");
+        if let Kind::Release { acquire } = &node.kind {
+            self.step(view, node, Some(*acquire), "ends");
+        }
+        view.arms.push(arms);
+    }
+
+    fn control(&mut self, view: &View<'a>, node: &Node) -> Vec<Control> {
+        let Some(control) = node.control else { return Vec::new() };
+        let Some(outer) = view.arms.get(control.switch.0 as usize) else {
+            self.add(Rule::Edges, node, "is in an arm of a later node");
+            return Vec::new();
+        };
+        match &view.graph.node(control.switch).kind {
+            Kind::Switch { arms } if (control.arm as usize) < arms.len() => {}
+            _ => self.add(Rule::Control, node, format!("%{} has no arm {}", control.switch.0, control.arm)),
+        }
+        outer.iter().copied().chain([control]).collect()
+    }
+
+    /// What is named must be there, and must have run whenever these arms were chosen.
+    fn source(&mut self, view: &View<'a>, node: Option<&Node>, arms: &[Control], source: &Source, what: &str) {
+        let at = node.map_or("", |node| &*node.name).to_owned();
+        let graph = view.graph;
+        let known = match source {
+            Source::Port(from, port) => {
+                let Some(chain) = view.arms.get(from.0 as usize) else {
+                    return self.report.add(
+                        Rule::Edges,
+                        &at,
+                        format!("{what} is of %{}, which is not earlier", from.0),
+                    );
+                };
+                let from_node = graph.node(*from);
+                if !arms.starts_with(chain) || !payload_is_seen(from_node, *from, *port, arms) {
+                    let what = format!("{what} is of %{}, which need not have run", from.0);
+                    return self.report.add(Rule::Control, &at, what);
+                }
+                (*port as usize) < from_node.outputs.len()
+            }
+            Source::Parameter(index) => (*index as usize) < graph.parameters.len(),
+            Source::Constant(index) => (*index as usize) < graph.constants.len(),
+            Source::Shared(name) => self.types.shared.contains_key(&**name),
+            Source::Never => node.is_none_or(|node| matches!(node.kind, Kind::Select { .. })),
+        };
+        if !known {
+            self.report.add(Rule::Scope, &at, format!("{what} is {}, which is not there", SourceText(source)));
+        }
+    }
+
+    /// A select stands where its switch stands, and each of its inputs where that arm is.
+    fn select(&mut self, view: &View<'a>, node: &Node, switch: NodeId, arms: &[Control]) {
+        let found = view.arms.get(switch.0 as usize).map(|chain| (chain, &view.graph.node(switch).kind));
+        let Some((chain, Kind::Switch { arms: of_switch })) = found else {
+            return self.add(Rule::Control, node, format!("%{} is no earlier switch", switch.0));
+        };
+        if chain != arms {
+            self.add(Rule::Control, node, "selects of a switch that is in another arm");
+        }
+        if of_switch.len() != node.inputs.len() {
+            let (inputs, of_switch) = (node.inputs.len(), of_switch.len());
+            self.add(Rule::Control, node, format!("has {inputs} inputs, and its switch {of_switch} arms"));
+        }
+        for (input, arm) in node.inputs.iter().zip(0..) {
+            let chain: Vec<Control> = chain.iter().copied().chain([Control { switch, arm }]).collect();
+            self.source(view, Some(node), &chain, input, "an input");
+        }
+    }
+
+    fn step(&mut self, view: &View<'a>, node: &Node, acquire: Option<NodeId>, does: &str) {
+        let Some(acquire) = acquire else { return };
+        let is_seen = view.arms.get(acquire.0 as usize).is_some();
+        if !is_seen || !matches!(view.graph.node(acquire).kind, Kind::Acquire { .. }) {
+            self.add(Rule::Steps, node, format!("{does} %{}, which is no earlier acquire", acquire.0));
+        }
+    }
+
+    fn types(&mut self, view: &View<'a>, node: &'a Node) {
+        let inputs: Vec<Operand<'a>> = node.inputs.iter().map(|input| view.operand(input, self.types)).collect();
+        let outputs = match &node.kind {
+            Kind::Switch { arms } => arms.iter().map(|arm| arm.payload as usize).sum(),
+            Kind::Acquire { .. } | Kind::Release { .. } | Kind::Return | Kind::Fail => 0,
+            _ => 1,
+        };
+        if node.outputs.len() != outputs {
+            return self.add(Rule::Types, node, format!("has {} outputs instead of {outputs}", node.outputs.len()));
+        }
+        let checked = match (&node.kind, &inputs[..]) {
+            (Kind::Prim(prim), inputs) => prims::check(*prim, inputs, &node.outputs[0], self.types),
+            (Kind::Call { function }, inputs) => match self.library.function(function) {
+                Some(known) => calls::check(&known.signature, inputs, &node.outputs[0], self.types),
+                None => return self.add(Rule::Known, node, format!("there is no function `{function}`")),
+            },
+            (Kind::Switch { arms }, [subject]) => return self.switch(node, arms, *subject),
+            (Kind::Select { .. }, inputs) => {
+                inputs.iter().try_for_each(|input| input.must_be("the result of an arm", &node.outputs[0], self.types))
+            }
+            (Kind::Map { .. } | Kind::Fold { .. } | Kind::Loop { .. }, inputs) => self.body(node, inputs),
+            (Kind::Acquire { constraints }, inputs) if inputs.len() < 2 => {
+                let checked = canonical(constraints, !inputs.is_empty(), self.types);
+                return self.holds(Rule::Constraints, node, checked);
+            }
+            (Kind::Release { .. }, []) | (Kind::Fail, [_]) => Ok(()),
+            (Kind::Return, [answer]) => self.answer.map_or(Ok(()), |ty| answer.must_be("the answer", ty, self.types)),
+            _ => Err(format!("has {} inputs", inputs.len())),
+        };
+        self.holds(Rule::Types, node, checked);
+    }
+
+    fn switch(&mut self, node: &Node, arms: &[SwitchArm], subject: Operand<'_>) {
+        let tests: Vec<&Test> = arms.iter().map(|arm| &arm.test).collect();
+        self.holds(Rule::Cover, node, covers(&tests, subject, self.types));
+        for (arm, index) in arms.iter().zip(0..) {
+            let first = node.first_port(index) as usize;
+            let payload: Vec<&Type> = node.outputs[first..first + arm.payload as usize].iter().collect();
+            self.holds(Rule::Payload, node, payload_fits(&arm.test, &payload, subject, self.types));
+        }
+    }
+
+    /// The inputs of a node with a body against the body's parameters, and its output against the body's result.
+    fn body(&self, node: &Node, inputs: &[Operand<'_>]) -> Result<(), String> {
+        let Some(body) = node.body() else { return Ok(()) };
+        let (parameters, output) = (&body.parameters, &node.outputs[0]);
+        let own = match &node.kind {
+            Kind::Map { .. } => parameters.first().map(|element| vec![Type::list(element.clone())]),
+            Kind::Fold { .. } => match &parameters[..] {
+                [accumulator, element, ..] => Some(vec![Type::list(element.clone()), accumulator.clone()]),
+                _ => None,
+            },
+            _ => parameters.first().map(|state| vec![state.clone()]),
+        };
+        let own = own.ok_or("the body lacks parameters")?;
+        let captured = &parameters[own.len().min(parameters.len())..];
+        if inputs.len() != own.len() + captured.len() {
+            return Err(format!("has {} inputs instead of {}", inputs.len(), own.len() + captured.len()));
+        }
+        for (input, ty) in inputs.iter().zip(own.iter().chain(captured)) {
+            input.must_be("an input", ty, self.types)?;
+        }
+        let fits = match (&node.kind, output) {
+            (Kind::Map { .. }, Type::List(_)) => true,
+            (Kind::Map { .. }, _) => false,
+            (_, output) => parameters.first() == Some(output) || *output == Type::Never,
+        };
+        if fits { Ok(()) } else { Err(format!("does not give {}", TypeText(output))) }
+    }
+}
+
+/// What the body of the node must yield.
+fn body_result(node: &Node) -> Option<&Type> {
+    match (&node.kind, node.outputs.first()) {
+        (Kind::Map { .. }, Some(Type::List(element))) => Some(element),
+        (Kind::Fold { body }, _) => body.parameters.first(),
+        _ => None,
+    }
+}
+
+/// The payload of an arm is seen in that arm only.
+fn payload_is_seen(node: &Node, id: NodeId, port: u32, arms: &[Control]) -> bool {
+    let Kind::Switch { arms: of_switch } = &node.kind else { return true };
+    let inside = arms.iter().find(|control| control.switch == id);
+    inside.is_some_and(|control| {
+        let first = node.first_port(control.arm);
+        let count = of_switch.get(control.arm as usize).map_or(0, |arm| arm.payload);
+        (first..first + count).contains(&port)
+    })
+}

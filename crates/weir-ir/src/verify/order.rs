@@ -1,1 +1,219 @@
-//! TEMP
+//! Nodes that may not overlap are ordered: by their inputs, their control and their `after` edges, or by a path of such.
+//!
+//! A path counts also where a node on it is skipped: a node is skipped only when all that it waits for has run or was
+//! skipped, so that skipping hands the order on. Nodes in different arms of one switch need no order.
+
+use std::collections::BTreeMap;
+
+use weir_host::{Mode, Passing, Resource};
+
+use super::Rule;
+use super::graphs::{Checker, View};
+use super::uses::constraints;
+use crate::graph::{Graph, Kind, Node, NodeId, Source};
+
+/// What keeps the order of two nodes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Resource(Resource),
+    /// A port or a parameter whose value some node changes or moves away: its node and port.
+    Value(Option<NodeId>, u32),
+}
+
+/// Checks the order of all nodes of one graph.
+pub(super) fn check(checker: &mut Checker<'_, '_>, view: &View<'_>) {
+    let earlier = Earlier::new(view.graph);
+    resources(checker, view, &earlier);
+    ends(checker, view, &earlier);
+    steps(checker, view, &earlier);
+}
+
+/// For each node, the nodes that have run or were skipped whenever it runs.
+struct Earlier(Vec<Vec<u64>>);
+
+impl Earlier {
+    fn new(graph: &Graph) -> Self {
+        let words = graph.nodes.len().div_ceil(64);
+        let mut all: Vec<Vec<u64>> = Vec::with_capacity(graph.nodes.len());
+        for node in &graph.nodes {
+            let mut earlier = vec![0; words];
+            for NodeId(edge) in waits_for(node) {
+                earlier.iter_mut().zip(&all[edge as usize]).for_each(|(word, other)| *word |= other);
+                earlier[edge as usize / 64] |= 1 << (edge % 64);
+            }
+            all.push(earlier);
+        }
+        Earlier(all)
+    }
+
+    fn is(&self, first: NodeId, second: NodeId) -> bool {
+        self.0[second.0 as usize][first.0 as usize / 64] & (1 << (first.0 % 64)) != 0
+    }
+}
+
+/// The nodes that a node waits for by itself.
+fn waits_for(node: &Node) -> impl Iterator<Item = NodeId> + '_ {
+    let inputs = node.inputs.iter().filter_map(|input| match input {
+        Source::Port(from, _) => Some(*from),
+        _ => None,
+    });
+    let of_kind = match node.kind {
+        Kind::Select { switch } => Some(switch),
+        Kind::Release { acquire } => Some(acquire),
+        _ => None,
+    };
+    let control = node.control.map(|control| control.switch);
+    inputs.chain(of_kind).chain(control).chain(node.after.iter().copied())
+}
+
+/// Accesses to one resource, or to one value that is changed or moved, keep their order unless all only look.
+fn resources(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
+    let mut accesses: BTreeMap<Key, Vec<(NodeId, Mode)>> = BTreeMap::new();
+    for (id, node) in view.graph.nodes() {
+        for (key, mode) in accesses_of(checker, view.graph, node) {
+            accesses.entry(key).or_default().push((id, mode));
+        }
+    }
+    for (key, nodes) in accesses {
+        for (index, (second, mode)) in nodes.iter().enumerate() {
+            let conflicting = nodes[..index].iter().filter(|(first, other)| {
+                (*mode == Mode::Write || *other == Mode::Write) && first != second && !view.exclusive(*first, *second)
+            });
+            for (first, _) in conflicting.filter(|(first, _)| !earlier.is(*first, *second)) {
+                let what = format!("does not wait for %{}, which touches {} too", first.0, name(&key));
+                checker.add(Rule::Order, view.graph.node(*second), what);
+            }
+        }
+    }
+}
+
+fn name(key: &Key) -> String {
+    match key {
+        Key::Resource(resource) => resource.to_string(),
+        Key::Value(Some(node), port) => format!("the value %{}.{port}", node.0),
+        Key::Value(None, index) => format!("the value p{index}"),
+    }
+}
+
+fn accesses_of(checker: &Checker<'_, '_>, graph: &Graph, node: &Node) -> Vec<(Key, Mode)> {
+    let uses = node.uses.iter().map(|usage| (usage.resource.clone(), usage.mode));
+    let resources = uses.chain(constraints(node)).map(|(resource, mode)| (Key::Resource(resource), mode));
+    let values = node.inputs.iter().enumerate().filter_map(|(index, input)| {
+        let key = match input {
+            Source::Port(from, port) => Key::Value(Some(*from), *port),
+            Source::Parameter(parameter) => Key::Value(None, *parameter),
+            _ => return None,
+        };
+        Some((key, mode_of(checker, graph, node, index)))
+    });
+    resources.chain(values).collect()
+}
+
+/// How a node touches its input: what it changes, and what it takes that can only be moved, it touches alone.
+fn mode_of(checker: &Checker<'_, '_>, graph: &Graph, node: &Node, input: usize) -> Mode {
+    let changes = match &node.kind {
+        Kind::Call { function } => {
+            let function = checker.library.function(function);
+            let passing = function.and_then(|function| function.signature.parameters.get(input)).map(|p| p.passing);
+            match passing {
+                Some(Passing::Change) => true,
+                Some(Passing::Value) => is_moved(checker, graph, node, input),
+                _ => false,
+            }
+        }
+        Kind::Prim(prim) => prim.passes_on() && is_moved(checker, graph, node, input),
+        Kind::Switch { arms } => arms.iter().any(|arm| arm.payload > 0) && is_moved(checker, graph, node, input),
+        Kind::Select { .. } | Kind::Return | Kind::Fail => is_moved(checker, graph, node, input),
+        Kind::Map { body } if input > 0 => changes_parameter(checker, body, input),
+        Kind::Loop { body, .. } if input > 0 => changes_parameter(checker, body, input),
+        Kind::Fold { body } if input > 1 => changes_parameter(checker, body, input),
+        // The list, or what it begins with, goes into the body.
+        Kind::Map { .. } | Kind::Fold { .. } | Kind::Loop { .. } => is_moved(checker, graph, node, input),
+        Kind::Acquire { .. } | Kind::Release { .. } => false,
+    };
+    if changes { Mode::Write } else { Mode::Read }
+}
+
+fn changes_parameter(checker: &Checker<'_, '_>, body: &Graph, index: usize) -> bool {
+    body.nodes.iter().any(|node| {
+        let takes = |input: &Source| matches!(input, Source::Parameter(taken) if *taken as usize == index);
+        let mut inputs = node.inputs.iter().enumerate().filter(|(_, input)| takes(input));
+        inputs.any(|(input, _)| mode_of(checker, body, node, input) == Mode::Write)
+    })
+}
+
+fn is_moved(checker: &Checker<'_, '_>, graph: &Graph, node: &Node, input: usize) -> bool {
+    let ty = match &node.inputs[input] {
+        Source::Port(from, port) => graph.node(*from).outputs.get(*port as usize),
+        Source::Parameter(index) => graph.parameters.get(*index as usize),
+        _ => None,
+    };
+    ty.is_some_and(|ty| checker.types.definitions.is_moved(ty))
+}
+
+/// What changes something waits for all that may end the flow before.
+fn ends(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
+    let mut ends: Vec<NodeId> = Vec::new();
+    for (id, node) in view.graph.nodes() {
+        if node.writes() {
+            let missing = ends.iter().find(|end| !view.exclusive(**end, id) && !earlier.is(**end, id));
+            if let Some(end) = missing {
+                checker.add(Rule::Order, node, format!("does not wait for %{}, which may end the flow", end.0));
+            }
+        }
+        if node.may_end() {
+            ends.push(id);
+        }
+    }
+}
+
+/// Atomic steps: what is within waits for the acquire, the release waits for what is within, and an acquire waits for
+/// all that may wait before it (see [`crate::lower`]).
+fn steps(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
+    let mut waiting: Vec<NodeId> = Vec::new();
+    let mut released: Vec<NodeId> = Vec::new();
+    for (id, node) in view.graph.nodes() {
+        if let Some(acquire) = node.within.filter(|_| may_wait(node) || matches!(node.kind, Kind::Return | Kind::Fail))
+            && !earlier.is(acquire, id)
+        {
+            checker.add(Rule::Steps, node, format!("does not wait for %{}, which it is within", acquire.0));
+        }
+        if let Kind::Release { acquire } = node.kind {
+            release(checker, view, earlier, id, acquire);
+            released.push(acquire);
+        }
+        if let Kind::Acquire { .. } = node.kind {
+            let missing = waiting.iter().find(|other| !view.exclusive(**other, id) && !earlier.is(**other, id));
+            if let Some(other) = missing {
+                checker.add(Rule::Steps, node, format!("does not wait for %{}, which may wait", other.0));
+            }
+        }
+        if may_wait(node) {
+            waiting.push(id);
+        }
+    }
+    for (id, node) in view.graph.nodes().filter(|(_, node)| matches!(node.kind, Kind::Acquire { .. })) {
+        let releases = released.iter().filter(|acquire| **acquire == id).count();
+        if releases != 1 {
+            checker.add(Rule::Steps, node, format!("is released {releases} times"));
+        }
+    }
+}
+
+fn release(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier, id: NodeId, acquire: NodeId) {
+    let node = view.graph.node(id);
+    let within = view.graph.nodes().filter(|(_, inner)| inner.within == Some(acquire) && may_wait(inner));
+    for (inner, _) in within.filter(|(inner, _)| !earlier.is(*inner, id)) {
+        checker.add(Rule::Steps, node, format!("does not wait for %{}, which is within", inner.0));
+    }
+    let begin = view.graph.node(acquire);
+    if begin.control != node.control || begin.within != node.within {
+        checker.add(Rule::Steps, node, format!("does not stand where %{} stands", acquire.0));
+    }
+}
+
+/// Whether the node may keep the flow waiting.
+fn may_wait(node: &Node) -> bool {
+    use Kind::{Acquire, Call, Fold, Loop, Map, Release};
+    matches!(node.kind, Call { .. } | Map { .. } | Fold { .. } | Loop { .. } | Acquire { .. } | Release { .. })
+}

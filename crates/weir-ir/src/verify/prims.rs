@@ -115,10 +115,10 @@ fn arithmetic(prim: Prim, a: Operand<'_>, b: Operand<'_>, result: &Type, types: 
 
 fn compare(prim: Prim, a: Operand<'_>, b: Operand<'_>, result: &Type, types: &Types<'_>) -> Result<(), String> {
     yields(result, &Type::Bool)?;
-    let same = match (a.ty(), b.ty()) {
-        (Some(ty), _) => b.is(ty, types),
-        (None, Some(ty)) => a.is(ty, types),
-        (None, None) => true,
+    let same = match (a, b) {
+        (Operand::Typed(ty), other) | (other, Operand::Typed(ty)) => other.is(ty, types),
+        (Operand::Constant(a), Operand::Constant(b)) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        _ => true,
     };
     if same { Ok(()) } else { Err(format!("`{}` of {} and {}", prim.name(), a.describe(), b.describe())) }
 }

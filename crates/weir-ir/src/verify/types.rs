@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use weir_host::{Field, Library, Text, Type, TypeDefinition, TypeShape, Value};
+use weir_host::{Field, Library, Text, Type, TypeShape, Value};
 
+use crate::moved::Definitions;
 use crate::program::Program;
 
 /// The definitions of the types that a program may name, and of its shared values.
 pub(super) struct Types<'a> {
-    program: BTreeMap<&'a str, &'a TypeDefinition>,
-    library: &'a Library,
+    pub(super) definitions: Definitions<'a>,
     pub(super) shared: BTreeMap<&'a str, &'a Type>,
 }
 
@@ -19,22 +19,16 @@ pub(super) type Bindings = BTreeMap<Text, Type>;
 impl<'a> Types<'a> {
     pub(super) fn new<B>(program: &'a Program<B>, library: &'a Library) -> Self {
         Types {
-            program: program.types.iter().map(|definition| (&*definition.name, definition)).collect(),
-            library,
+            definitions: Definitions { program: &program.types, library },
             shared: program.shared.iter().map(|shared| (&*shared.name, &shared.ty)).collect(),
         }
-    }
-
-    fn shape(&self, name: &str) -> Option<&'a TypeShape> {
-        let own = self.program.get(name).copied();
-        own.or_else(|| self.library.definition(name)).map(|definition| &definition.shape)
     }
 
     /// The types of the fields of a tuple or record.
     pub(super) fn fields(&self, ty: &Type) -> Option<Vec<Type>> {
         match ty {
             Type::Tuple(parts) => Some(parts.to_vec()),
-            Type::Named(name) => match self.shape(name)? {
+            Type::Named(name) => match self.definitions.shape(name)? {
                 TypeShape::Record(fields) => Some(types(fields)),
                 _ => None,
             },
@@ -47,7 +41,7 @@ impl<'a> Types<'a> {
         match ty {
             Type::Option(some) => Some(vec![Vec::new(), vec![Type::clone(some)]]),
             Type::Result(pair) => Some(vec![vec![pair.0.clone()], vec![pair.1.clone()]]),
-            Type::Named(name) => match self.shape(name)? {
+            Type::Named(name) => match self.definitions.shape(name)? {
                 TypeShape::Enum(variants) => Some(variants.iter().map(|variant| types(&variant.fields)).collect()),
                 _ => None,
             },

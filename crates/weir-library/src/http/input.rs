@@ -27,6 +27,19 @@ impl Problem {
     }
 }
 
+/// The units of a size, in bytes, as in a program.
+const SIZE_UNITS: [(&str, u64); 5] = [("b", 1), ("kb", 1 << 10), ("mb", 1 << 20), ("gb", 1 << 30), ("tb", 1 << 40)];
+/// The units of a duration, in nanoseconds, as in a program.
+const DURATION_UNITS: [(&str, u64); 7] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+];
+
 /// The definitions that a route's types refer to.
 #[derive(Clone, Copy)]
 pub(crate) struct Definitions<'a>(pub(crate) &'a [TypeDefinition]);
@@ -40,7 +53,7 @@ impl<'a> Definitions<'a> {
 /// Whether values of this type can be written as one text of a path or a query.
 pub(crate) fn is_scalar(ty: &Type, definitions: Definitions<'_>) -> bool {
     match ty {
-        Type::Bool | Type::Int | Type::Float | Type::Text => true,
+        Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration => true,
         Type::Named(name) => matches!(definitions.shape(name), Some(TypeShape::Enum(variants))
             if variants.iter().all(|variant| variant.fields.is_empty())),
         _ => false,
@@ -54,6 +67,8 @@ pub(crate) fn expected(ty: &Type, definitions: Definitions<'_>) -> String {
         Type::Int => "a whole number".into(),
         Type::Float => "a number".into(),
         Type::Text => "a text".into(),
+        Type::Size => "a size such as `64mb`".into(),
+        Type::Duration => "a duration such as `200ms`".into(),
         Type::List(_) | Type::Tuple(_) => "a list".into(),
         Type::Map(_) => "an object".into(),
         Type::Option(some) => expected(some, definitions),
@@ -75,6 +90,8 @@ pub(crate) fn scalar(ty: &Type, text: &str, definitions: Definitions<'_>) -> Opt
         Type::Int => text.parse().ok().map(Value::Int),
         Type::Float => text.parse().ok().filter(|value: &f64| value.is_finite()).map(Value::Float),
         Type::Bool => text.parse().ok().map(Value::Bool),
+        Type::Size => measure(text, &SIZE_UNITS).map(Value::Size),
+        Type::Duration => measure(text, &DURATION_UNITS).and_then(|nanos| nanos.try_into().ok()).map(Value::Duration),
         Type::Named(name) => match definitions.shape(name)? {
             TypeShape::Enum(variants) => {
                 let tag = variants.iter().position(|variant| &*variant.name == text)?;
@@ -84,6 +101,13 @@ pub(crate) fn scalar(ty: &Type, text: &str, definitions: Definitions<'_>) -> Opt
         },
         _ => None,
     }
+}
+
+/// A whole number and its unit.
+fn measure(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    digits.parse::<u64>().ok()?.checked_mul(*factor)
 }
 
 /// The same with what is wrong, in the words of a message.

@@ -7,7 +7,7 @@
 use serde_json::Value as Json;
 use weir::{Field, Type, TypeShape, Value};
 
-use super::input::{Definitions, Problem, expected, shown};
+use super::input::{Definitions, Problem, expected, scalar, shown};
 
 /// The value that `body` says.
 pub(super) fn parse(body: &[u8], ty: &Type, definitions: Definitions<'_>) -> Result<Value, Problem> {
@@ -24,7 +24,7 @@ pub(super) fn is_sayable(ty: &Type, definitions: Definitions<'_>) -> bool {
 /// `inside` holds the named types that are being looked into, so that one that holds itself is looked into once.
 fn sayable<'a>(ty: &'a Type, definitions: Definitions<'a>, inside: &mut Vec<&'a str>) -> bool {
     match ty {
-        Type::Bool | Type::Int | Type::Float | Type::Text => true,
+        Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration => true,
         Type::List(element) | Type::Option(element) => sayable(element, definitions, inside),
         Type::Map(pair) => pair.0 == Type::Text && sayable(&pair.1, definitions, inside),
         Type::Tuple(elements) => elements.iter().all(|element| sayable(element, definitions, inside)),
@@ -54,6 +54,10 @@ impl Turn<'_> {
         match (ty, json) {
             (Type::Option(_), Json::Null) => Ok(Value::none()),
             (Type::Option(some), json) => self.value(some, json).map(Value::some),
+            (Type::Unit, Json::Null) => Ok(Value::Unit),
+            (Type::Size | Type::Duration, Json::String(text)) => {
+                scalar(ty, text, self.definitions).ok_or_else(|| self.problem(ty, json))
+            }
             (Type::Bool, Json::Bool(value)) => Ok(Value::Bool(*value)),
             (Type::Text, Json::String(value)) => Ok(Value::text(value)),
             (Type::Int, Json::Number(number)) => number.as_i64().map(Value::Int).ok_or_else(|| self.problem(ty, json)),

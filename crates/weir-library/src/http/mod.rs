@@ -5,9 +5,17 @@
 
 mod input;
 mod json;
+mod parameters;
 mod response;
 mod routes;
 pub mod server;
 mod service;
 
+use std::sync::Arc;
+
 pub use response::{Response, ResponseError, bad_request, html, not_found, ok, redirect, status, text, with_header};
+
+/// The module `http`: its functions, and the source of services.
+pub(crate) fn http() -> weir::Module {
+    response::http().source(parameters::signature(), Arc::new(service::Http))
+}

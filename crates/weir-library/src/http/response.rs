@@ -10,6 +10,11 @@ use hyper::header::{
 };
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
+weir::library! {
+    /// Answers to requests, and services on HTTP.
+    pub(crate) http: ok, text, html, bad_request, not_found, redirect, status, with_header
+}
+
 /// The type of a plain text.
 pub(crate) const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
@@ -36,7 +41,8 @@ const NOT_IN_LOCATION: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'<').add(b
 const FIELDS_BYTES_MAX: usize = 16 * 1024;
 
 /// An answer to a request: its status, its header fields and its body. Cloning it copies no body.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, weir::Type)]
+#[weir(opaque, name = "http.Response")]
 pub struct Response {
     status: StatusCode,
     content_type: Option<HeaderValue>,
@@ -152,36 +158,39 @@ impl Response {
     }
 }
 
-/// 200 with a body of this media type.
-///
-/// # Errors
-/// Fails where the media type cannot stand in a header field.
-pub fn ok(body: Bytes, media_type: &str) -> Result<Response, ResponseError> {
-    Ok(Response::new(StatusCode::OK, Some(media_type_value(media_type)?), body))
+/// 200 with a body of this media type. What cannot stand in a header field is left out of the type.
+#[weir::function(pure)]
+pub fn ok(body: Bytes, #[default("application/octet-stream")] r#type: &str) -> Response {
+    Response::new(StatusCode::OK, Some(media_type(r#type)), body)
 }
 
 /// 200 with a plain text.
+#[weir::function(pure)]
 pub fn text(text: &str) -> Response {
     Response::plain(StatusCode::OK, Bytes::copy_from_slice(text.as_bytes()))
 }
 
 /// 200 with a page.
+#[weir::function(pure)]
 pub fn html(page: &str) -> Response {
     let page = Bytes::copy_from_slice(page.as_bytes());
     Response::new(StatusCode::OK, Some(HeaderValue::from_static(HTML)), page)
 }
 
 /// 400 with a text that says what is wrong with the request.
+#[weir::function(pure)]
 pub fn bad_request(text: &str) -> Response {
     Response::plain(StatusCode::BAD_REQUEST, Bytes::copy_from_slice(text.as_bytes()))
 }
 
 /// 404.
+#[weir::function(pure)]
 pub fn not_found() -> Response {
     Response::of_status(StatusCode::NOT_FOUND)
 }
 
 /// 303: the client gets `url` instead. What cannot stand in a field is percent-encoded.
+#[weir::function(pure)]
 pub fn redirect(url: &str) -> Response {
     let encoded: String = utf8_percent_encode(url, NOT_IN_LOCATION).collect();
     let location = HeaderValue::try_from(encoded).expect("all that is not visible ASCII has been encoded");
@@ -192,6 +201,7 @@ pub fn redirect(url: &str) -> Response {
 ///
 /// # Errors
 /// Fails unless `code` is 200 to 599.
+#[weir::function(pure)]
 pub fn status(code: i64, text: &str) -> Result<Response, ResponseError> {
     let status = u16::try_from(code).ok().filter(|code| (200..=599).contains(code));
     let status = status.and_then(|code| StatusCode::from_u16(code).ok()).ok_or(ResponseError::Status(code))?;
@@ -202,6 +212,7 @@ pub fn status(code: i64, text: &str) -> Result<Response, ResponseError> {
 ///
 /// # Errors
 /// Fails where name or value cannot stand in a header, and for fields that say how the message is framed.
+#[weir::function(pure)]
 pub fn with_header(mut response: Response, name: &str, value: &str) -> Result<Response, ResponseError> {
     let field = HeaderName::try_from(name).map_err(|_| ResponseError::FieldName(name.into()))?;
     if FRAMING_FIELDS.contains(&field) {
@@ -217,10 +228,11 @@ pub fn with_header(mut response: Response, name: &str, value: &str) -> Result<Re
     if bytes > FIELDS_BYTES_MAX { Err(ResponseError::TooManyFields) } else { Ok(response) }
 }
 
-fn media_type_value(media_type: &str) -> Result<HeaderValue, ResponseError> {
-    match WELL_KNOWN.iter().find(|known| **known == media_type) {
-        Some(known) => Ok(HeaderValue::from_static(known)),
-        None => field_value("content-type", media_type),
+fn media_type(text: &str) -> HeaderValue {
+    match WELL_KNOWN.iter().find(|known| **known == text) {
+        Some(known) => HeaderValue::from_static(known),
+        None => HeaderValue::try_from(text.chars().filter(|c| matches!(c, ' '..='~')).collect::<String>())
+            .expect("visible ASCII may stand in a field"),
     }
 }
 

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use hyper::Method;
 use hyper::header::HeaderValue;
 use matchit::Router;
+use smallvec::SmallVec;
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Text, Type, Value};
 
 use super::input::{Definitions, Problem, decode_path, decode_query, expected, is_scalar, scalar_or_problem};
@@ -33,7 +34,7 @@ struct Path {
 /// What a method and a path lead to.
 pub(super) enum Found<'p> {
     /// The route, by its index, and the parts of the path that its pattern leaves open.
-    Route(usize, Vec<&'p str>),
+    Route(usize, SmallVec<[&'p str; 4]>),
     /// The path has other methods.
     OtherMethods(HeaderValue),
     /// A question for the methods that the path has.
@@ -137,10 +138,8 @@ impl Routes {
     pub(super) fn body_input(&self, route: usize, parameter: usize, body: Bytes) -> Result<Value, Problem> {
         let Route { parameters, types, .. } = &self.routes[route];
         let parameter = &parameters[parameter];
-        if body.is_empty() {
-            if let Some(missing) = left_out(parameter) {
-                return Ok(missing);
-            }
+        if let (true, Some(missing)) = (body.is_empty(), left_out(parameter)) {
+            return Ok(missing);
         }
         match &parameter.ty {
             Type::Bytes => Ok(Value::bytes(body)),
@@ -155,14 +154,15 @@ impl Routes {
 
 /// The pattern with its parameters numbered, so that routes of one path may name them differently; and their names.
 fn without_names(pattern: &str) -> (String, Vec<&str>) {
-    let (mut numbered, mut names, mut rest) = (String::new(), Vec::new(), pattern);
-    while let Some((before, name, after)) = next_parameter(rest) {
-        let star = if name.starts_with('*') { "*" } else { "" };
+    let (mut numbered, mut names, mut left) = (String::new(), Vec::new(), pattern);
+    while let Some((before, name, after)) = next_parameter(left) {
+        let rest_of_path = name.starts_with(['*', '.']);
+        let star = if rest_of_path { "*" } else { "" };
         numbered.push_str(&format!("{before}{{{star}{}}}", names.len()));
-        names.push(name.trim_start_matches('*'));
-        rest = after;
+        names.push(name.trim_start_matches(['*', '.']));
+        left = after;
     }
-    numbered.push_str(rest);
+    numbered.push_str(left);
     (numbered, names)
 }
 

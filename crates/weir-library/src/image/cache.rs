@@ -8,6 +8,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use weir::Size;
 
 use super::lfu::Lfu;
 
@@ -15,6 +16,8 @@ use super::lfu::Lfu;
 const ENTRY_BYTES: u64 = 192;
 
 /// Bytes by key, of bounded size.
+#[derive(weir::Type)]
+#[weir(opaque, unique, name = "image.Cache")]
 pub struct Cache {
     entries: Lfu<Bytes>,
 }
@@ -70,16 +73,20 @@ impl fmt::Debug for Cache {
 }
 
 /// A cache of at most `capacity` bytes.
-pub fn cache(capacity: u64) -> Cache {
-    Cache::new(capacity)
+// Not `pure`: two caches of one capacity are two. What the functions of a cache do is done to the cache alone.
+#[weir::function(reads)]
+pub fn cache(capacity: Size) -> Cache {
+    Cache::new(capacity.0)
 }
 
 /// What the cache has under `key`. A writer, because it counts the use.
+#[weir::function(reads)]
 pub fn get(cache: &mut Cache, key: &str) -> Option<Bytes> {
     cache.get(key)
 }
 
 /// Puts a value under `key`; one that finds no room is not kept.
+#[weir::function(reads)]
 pub fn put(cache: &mut Cache, key: &str, value: Bytes) {
     cache.put(key, value);
 }

@@ -107,6 +107,7 @@ impl std::error::Error for ImageError {}
 ///
 /// # Errors
 /// An [`ImageError`] that says what is wrong with the file.
+#[weir::function(pure)]
 pub fn decode(file: Bytes) -> Result<Ppm, ImageError> {
     decode_within(file, DecodeLimits::default())
 }

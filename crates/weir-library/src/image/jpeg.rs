@@ -41,7 +41,8 @@ impl std::error::Error for EncodeError {}
 ///
 /// # Errors
 /// An [`EncodeError`] for a quality out of range or a picture with a side above 65,535 pixels.
-pub fn to_jpeg(image: &Ppm, quality: i64) -> Result<Bytes, EncodeError> {
+#[weir::function(pure)]
+pub fn to_jpeg(image: &Ppm, #[default(85)] quality: i64) -> Result<Bytes, EncodeError> {
     let quality = u8::try_from(quality).ok().filter(|q| (1..=100).contains(q)).ok_or(EncodeError::Quality(quality))?;
     let (Ok(width), Ok(height)) = (u16::try_from(image.width), u16::try_from(image.height)) else {
         return Err(EncodeError::TooLarge { width: image.width, height: image.height });

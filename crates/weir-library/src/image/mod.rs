@@ -17,6 +17,11 @@ pub use scale::{ScaleError, scale};
 
 use bytes::Bytes;
 
+weir::library! {
+    /// Pictures: PPM in, scaled by eighths, JPEG out, and a cache that evicts what is used least.
+    pub(crate) image: decode::decode, scale::scale, jpeg::to_jpeg, cache::cache, cache::get, cache::put
+}
+
 /// Samples of one pixel: red, green, blue.
 pub(crate) const CHANNELS: usize = 3;
 
@@ -24,7 +29,8 @@ pub(crate) const CHANNELS: usize = 3;
 ///
 /// Deeper pictures are brought to eight bits when they are decoded, because everything that leaves this module (JPEG)
 /// has eight.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, weir::Type)]
+#[weir(opaque, name = "image.Ppm")]
 pub struct Ppm {
     width: u32,
     height: u32,

@@ -27,6 +27,7 @@ impl std::error::Error for ScaleError {}
 ///
 /// # Errors
 /// A [`ScaleError`] unless `eighths` is 1 to 8.
+#[weir::function(pure)]
 pub fn scale(image: &Ppm, eighths: i64) -> Result<Ppm, ScaleError> {
     match eighths {
         8 => Ok(image.clone()),

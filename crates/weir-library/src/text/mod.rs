@@ -5,6 +5,14 @@
 
 use std::fmt;
 
+use weir::Text;
+
+weir::library! {
+    /// Texts: their characters, their parts, and numbers in them.
+    pub(crate) text: length, is_empty, trim, lower, upper, contains, starts_with, ends_with, find, split, lines, join,
+        replace, repeat, slice, parse_int, parse_float
+}
+
 /// The most bytes that [`repeat`], [`replace`] and [`join`] make: 64 MiB, far above any page.
 pub const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -46,51 +54,61 @@ impl fmt::Display for NotANumber {
 impl std::error::Error for NotANumber {}
 
 /// How many characters there are.
+#[weir::function(pure)]
 pub fn length(text: &str) -> i64 {
     text.chars().count() as i64
 }
 
 /// Whether there are no characters.
+#[weir::function(pure)]
 pub fn is_empty(text: &str) -> bool {
     text.is_empty()
 }
 
 /// The text without white space at its start and end.
+#[weir::function(pure)]
 pub fn trim(text: &str) -> String {
     text.trim().to_owned()
 }
 
 /// The text in lower case, by Unicode's rules.
+#[weir::function(pure)]
 pub fn lower(text: &str) -> String {
     text.to_lowercase()
 }
 
 /// The text in upper case, by Unicode's rules.
+#[weir::function(pure)]
 pub fn upper(text: &str) -> String {
     text.to_uppercase()
 }
 
 /// Whether `part` occurs in it.
+#[weir::function(pure)]
 pub fn contains(text: &str, part: &str) -> bool {
     text.contains(part)
 }
 
 /// Whether it begins with `start`.
+#[weir::function(pure)]
 pub fn starts_with(text: &str, start: &str) -> bool {
     text.starts_with(start)
 }
 
 /// Whether it ends with `end`.
+#[weir::function(pure)]
 pub fn ends_with(text: &str, end: &str) -> bool {
     text.ends_with(end)
 }
 
 /// The position of the first `part`, counted in characters from 0.
+#[weir::function(pure)]
 pub fn find(text: &str, part: &str) -> Option<i64> {
     text.find(part).map(|at| length(&text[..at]))
 }
 
 /// What stands between the separators. Without a separator to split at, the characters one by one.
+#[weir::function(pure)]
 pub fn split(text: &str, separator: &str) -> Vec<String> {
     if separator.is_empty() {
         return text.chars().map(String::from).collect();
@@ -99,6 +117,7 @@ pub fn split(text: &str, separator: &str) -> Vec<String> {
 }
 
 /// The lines, without their ends; an end is `\n` or `\r\n`.
+#[weir::function(pure)]
 pub fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
@@ -107,13 +126,14 @@ pub fn lines(text: &str) -> Vec<String> {
 ///
 /// # Errors
 /// [`TooLong`] above [`TEXT_BYTES_MAX`].
-pub fn join(parts: &[impl AsRef<str>], separator: &str) -> Result<String, TooLong> {
+#[weir::function(pure)]
+pub fn join(parts: &[Text], separator: &str) -> Result<String, TooLong> {
     let separators = separator.len().saturating_mul(parts.len().saturating_sub(1));
-    let length = parts.iter().fold(separators, |length, part| length.saturating_add(part.as_ref().len()));
+    let length = parts.iter().fold(separators, |length, part| length.saturating_add(part.len()));
     let mut joined = String::with_capacity(within_limit(length)?);
     for (index, part) in parts.iter().enumerate() {
         joined.push_str(if index == 0 { "" } else { separator });
-        joined.push_str(part.as_ref());
+        joined.push_str(part);
     }
     Ok(joined)
 }
@@ -122,6 +142,7 @@ pub fn join(parts: &[impl AsRef<str>], separator: &str) -> Result<String, TooLon
 ///
 /// # Errors
 /// [`TooLong`] above [`TEXT_BYTES_MAX`].
+#[weir::function(pure)]
 pub fn replace(text: &str, part: &str, by: &str) -> Result<String, TooLong> {
     let removed = text.matches(part).count();
     let length = text.len().saturating_add(removed.saturating_mul(by.len())).saturating_sub(removed * part.len());
@@ -133,6 +154,7 @@ pub fn replace(text: &str, part: &str, by: &str) -> Result<String, TooLong> {
 ///
 /// # Errors
 /// [`TooLong`] above [`TEXT_BYTES_MAX`].
+#[weir::function(pure)]
 pub fn repeat(text: &str, times: i64) -> Result<String, TooLong> {
     let times = usize::try_from(times.max(0)).map_err(|_| TooLong)?;
     within_limit(text.len().saturating_mul(times))?;
@@ -141,6 +163,7 @@ pub fn repeat(text: &str, times: i64) -> Result<String, TooLong> {
 }
 
 /// The characters from position `from` up to and without `to`; positions beyond the text are its ends.
+#[weir::function(pure)]
 pub fn slice(text: &str, from: i64, to: i64) -> String {
     let position = |value: i64| usize::try_from(value.max(0)).unwrap_or(usize::MAX);
     let (from, to) = (position(from), position(to));
@@ -151,6 +174,7 @@ pub fn slice(text: &str, from: i64, to: i64) -> String {
 ///
 /// # Errors
 /// [`NotANumber`] for everything else.
+#[weir::function(pure)]
 pub fn parse_int(text: &str) -> Result<i64, NotANumber> {
     text.parse().map_err(|_| NotANumber::new(text, "a whole number of 64 bits"))
 }
@@ -159,6 +183,7 @@ pub fn parse_int(text: &str) -> Result<i64, NotANumber> {
 ///
 /// # Errors
 /// [`NotANumber`] for everything else, such as `inf`, and for numbers beyond the largest.
+#[weir::function(pure)]
 pub fn parse_float(text: &str) -> Result<f64, NotANumber> {
     text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| NotANumber::new(text, "a number"))
 }

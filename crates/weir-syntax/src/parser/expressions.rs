@@ -64,6 +64,11 @@ impl Parser<'_> {
         let mut value = self.binary(LOOSEST);
         while self.eat(T::Pipe).is_some() {
             value = self.pipe_step(start, value);
+            if self.infix().is_some() {
+                self.operator_after_pipe(start.at_start());
+                self.bump();
+                value = self.operators();
+            }
         }
         value
     }
@@ -171,13 +176,24 @@ impl Parser<'_> {
                     self.expr(start, ExprKind::Call { function: Box::new(value), arguments })
                 }
                 T::BracketOpen if same_line => self.index(start, value),
-                T::BraceOpen if same_line && self.braces == Braces::MakeRecords => match record_path(&value) {
+                T::BraceOpen if same_line => match self.record_here(&value) {
                     Some(path) => self.record_fields(start, path),
                     None => return value,
                 },
                 _ => return value,
             };
         }
+    }
+
+    /// The record's name, if the brace that comes next makes one of `value`. Where it would rather begin a body, only
+    /// `{ name :` shows that a record is meant, and that parentheses are missing.
+    fn record_here(&mut self, value: &Expr) -> Option<Path> {
+        let path = record_path(value)?;
+        if self.braces == Braces::BeginBody {
+            let is_meant = self.nth_kind(1) == T::Word && self.nth_kind(2) == T::Colon;
+            is_meant.then(|| self.record_in_head(value.span))?;
+        }
+        Some(path)
     }
 
     /// `. name`
@@ -204,7 +220,7 @@ impl Parser<'_> {
 
     /// `[ expression ]`
     fn index(&mut self, start: Span, object: Expr) -> Expr {
-        let mut indices = self.delimited(Self::expression);
+        let mut indices = self.delimited(T::BracketOpen, Self::expression);
         if indices.len() != 1 {
             let place = self.since(start);
             let wrong = Diagnostic::new(Code::UnexpectedToken, "an index is one expression")
@@ -218,7 +234,7 @@ impl Parser<'_> {
 
     /// `( [[name :]? expression],* )`
     pub(super) fn arguments(&mut self) -> Vec<Argument> {
-        let arguments = self.delimited(Self::argument);
+        let arguments = self.delimited(T::ParenOpen, Self::argument);
         let mut named: Option<Span> = None;
         for argument in &arguments {
             match (&argument.name, named) {

@@ -16,6 +16,7 @@ impl Parser<'_> {
         let mut items = Vec::new();
         while !self.at(T::End) {
             let before = self.at;
+            self.begun_at = before;
             items.extend(self.item());
             if self.at == before {
                 self.skip_to_item();
@@ -149,7 +150,7 @@ impl Parser<'_> {
         let start = self.span();
         let name = self.upper_name("a variant's name");
         let has_payload = self.at(T::ParenOpen) && !self.token().first_on_line;
-        let payload = if has_payload { self.delimited(Self::payload_field) } else { Vec::new() };
+        let payload = if has_payload { self.delimited(T::ParenOpen, Self::payload_field) } else { Vec::new() };
         Variant { docs, name, payload, span: self.since(start) }
     }
 
@@ -165,11 +166,7 @@ impl Parser<'_> {
         if !self.at(T::BraceOpen) {
             self.unexpected("`{`");
         }
-        self.braces_if_any(element)
-    }
-
-    fn braces_if_any<E>(&mut self, element: impl FnMut(&mut Self) -> E) -> Vec<E> {
-        if self.at(T::BraceOpen) { self.braced(element) } else { Vec::new() }
+        self.braced(element)
     }
 
     /// `fn name ( parameter,* ) [-> type]? block`
@@ -185,9 +182,8 @@ impl Parser<'_> {
     pub(super) fn parameters<E>(&mut self, parameter: impl FnMut(&mut Self) -> E) -> Vec<E> {
         if !self.at(T::ParenOpen) {
             self.unexpected("`(`");
-            return Vec::new();
         }
-        self.delimited(parameter)
+        self.delimited(T::ParenOpen, parameter)
     }
 
     /// `name : type [= expression]?`

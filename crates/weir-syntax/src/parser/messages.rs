@@ -2,7 +2,7 @@
 
 use super::{Case, Parser};
 use crate::ast::Name;
-use crate::token::{RESERVED_WORDS, TokenKind};
+use crate::token::TokenKind;
 use crate::{Code, Diagnostic, Span};
 
 /// Words of other languages, with what they are called here.
@@ -24,7 +24,7 @@ const FOREIGN_WORDS: &[(&str, &str)] = &[
 impl Parser<'_> {
     /// Reports that `what` was expected where the next token stands, unless this token has had its report.
     pub(super) fn unexpected(&mut self, what: &str) {
-        if self.reported_at.replace(self.at) == Some(self.at) {
+        if self.reported_at.replace(self.at) == Some(self.at) || self.follows_invented_bracket() {
             return;
         }
         let mut diagnostic = Diagnostic::new(Code::UnexpectedToken, format!("expected {what}, found {}", self.found()))
@@ -43,16 +43,21 @@ impl Parser<'_> {
         if self.reported_at.replace(self.at) == Some(self.at) {
             return;
         }
-        let found = self.found();
-        let mut diagnostic = Diagnostic::new(Code::MissingLineEnd, format!("expected a new line, found {found}"))
-            .at(self.visible_span(), "this begins another statement")
-            .because(statement, "the statement before it ends here");
         let word = &self.text[statement.range()];
-        diagnostic = match foreign(word) {
-            Some(ours) => diagnostic.fix(format!("`{word}` is `{ours}` here"), statement, ours),
-            None => diagnostic.fix("separate them with `;`", statement.at_end(), ";"),
-        };
-        self.report(diagnostic);
+        if let Some(ours) = foreign(word) {
+            return self.report(
+                Diagnostic::new(Code::UnexpectedToken, format!("`{word}` begins no statement"))
+                    .at(statement, "not a word of this language")
+                    .fix(format!("`{word}` is `{ours}` here"), statement, ours),
+            );
+        }
+        let found = self.found();
+        self.report(
+            Diagnostic::new(Code::MissingLineEnd, format!("expected a new line, found {found}"))
+                .at(self.visible_span(), "this begins another statement")
+                .because(statement, "the statement before it ends here")
+                .fix("separate them with `;`", statement.at_end(), ";"),
+        );
     }
 
     pub(super) fn foreign_word(&self) -> Option<(&str, &'static str)> {
@@ -60,9 +65,23 @@ impl Parser<'_> {
         (self.at(TokenKind::Word)).then(|| foreign(word).map(|ours| (word, ours))).flatten()
     }
 
+    /// Whether the bracket before was never closed, which has been reported and explains what is missing here.
+    fn follows_invented_bracket(&self) -> bool {
+        let before = self.at.checked_sub(1).map(|at| self.tokens[at]);
+        before.is_some_and(|token| token.kind.is_closing() && token.start == token.end)
+    }
+
+    /// Whether the line ended in the middle of something: what is missing belongs to its end.
+    fn line_broke_off(&self) -> bool {
+        self.token().first_on_line && self.at > self.begun_at && !self.at(TokenKind::End)
+    }
+
     /// What the next token is, for "found …".
     fn found(&self) -> String {
         let token = self.token();
+        if self.line_broke_off() && !token.kind.is_closing() {
+            return "the end of the line".to_owned();
+        }
         match token.kind.description() {
             Some(description) => description.to_owned(),
             None if token.start == token.end => "the end of the line".to_owned(),
@@ -70,9 +89,9 @@ impl Parser<'_> {
         }
     }
 
-    /// The next token's place; at the end of the file, the end of what is there.
+    /// The next token's place; where that is on another line, the place where what is missing belongs.
     fn visible_span(&self) -> Span {
-        if self.at(TokenKind::End) { self.previous_span().at_end() } else { self.span() }
+        if self.at(TokenKind::End) || self.line_broke_off() { self.previous_span().at_end() } else { self.span() }
     }
 
     pub(super) fn reserved_word(&mut self, what: &str) {
@@ -81,7 +100,6 @@ impl Parser<'_> {
         self.report(
             Diagnostic::new(Code::ReservedWord, format!("`{word}` is a reserved word and cannot be {what}"))
                 .at(self.span(), format!("expected {what}"))
-                .note(format!("reserved are {}", RESERVED_WORDS.join(", ")))
                 .fix("give it another name", self.span(), format!("{word}_")),
         );
     }
@@ -104,6 +122,25 @@ impl Parser<'_> {
             Diagnostic::new(Code::NameCase, format!("{what} begins in {case_name} case"))
                 .at(name.span, format!("`{name}` does not"))
                 .fix(format!("call it `{mended}`"), name.span, mended),
+        );
+    }
+
+    pub(super) fn record_in_head(&mut self, record: Span) {
+        self.report(
+            Diagnostic::new(Code::UnexpectedToken, "a record cannot be made here without parentheses")
+                .at(self.span(), "this brace would begin the body")
+                .because(record, "the record")
+                .hint("put the record in parentheses"),
+        );
+    }
+
+    pub(super) fn operator_after_pipe(&mut self, pipe: Span) {
+        let symbol = self.token_text();
+        self.report(
+            Diagnostic::new(Code::UnexpectedToken, format!("`{symbol}` cannot follow a pipe"))
+                .at(self.span(), "the pipe ends with a function")
+                .because(pipe, "it begins here")
+                .hint("put the pipe in parentheses, or name its value with `let`"),
         );
     }
 
@@ -141,10 +178,12 @@ fn shortened(text: &str) -> String {
 
 fn lower_case(name: &str) -> String {
     let mut out = String::new();
+    let mut after_lower = false;
     for (at, character) in name.chars().enumerate() {
-        if character.is_uppercase() && at > 0 && !out.ends_with('_') {
+        if character.is_uppercase() && at > 0 && after_lower {
             out.push('_');
         }
+        after_lower = character.is_lowercase();
         out.extend(character.to_lowercase());
     }
     out

@@ -41,7 +41,7 @@ impl Parser<'_> {
             T::TextOpen | T::BlockTextOpen => self.text_pattern(),
             T::ParenOpen => self.tuple_pattern(),
             T::BracketOpen => self.list_pattern(),
-            kind if kind.is_reserved() && !self.at_new_line() => {
+            kind if kind.is_reserved() && !kind.joins() && !self.at_new_line() => {
                 self.reserved_word("a name");
                 PatternKind::Bind(self.word())
             }
@@ -58,7 +58,7 @@ impl Parser<'_> {
         let same_line = !self.token().first_on_line;
         match self.peek() {
             T::ParenOpen if same_line => {
-                PatternKind::Variant { path, arguments: self.delimited(Self::pattern_argument) }
+                PatternKind::Variant { path, arguments: self.delimited(T::ParenOpen, Self::pattern_argument) }
             }
             T::BraceOpen if same_line && path.last().is_upper() => self.record_pattern(path),
             _ if path.names.len() == 1 && !path.last().is_upper() => PatternKind::Bind(path.last().clone()),
@@ -110,7 +110,7 @@ impl Parser<'_> {
 
     /// `( pattern,* )`; parentheses around one pattern mean nothing.
     fn tuple_pattern(&mut self) -> PatternKind {
-        let mut patterns = self.delimited(Self::pattern);
+        let mut patterns = self.delimited(T::ParenOpen, Self::pattern);
         match patterns.len() {
             1 => patterns.remove(0).kind,
             _ => PatternKind::Tuple(patterns),
@@ -120,7 +120,7 @@ impl Parser<'_> {
     /// `[ [pattern | .. name?],* ]`
     fn list_pattern(&mut self) -> PatternKind {
         let (mut before, mut rest, mut after) = (Vec::new(), None, Vec::new());
-        self.delimited(|parser| {
+        self.delimited(T::BracketOpen, |parser| {
             if parser.at(T::DotDot) {
                 let found = parser.rest_pattern();
                 if rest.is_some() {

@@ -34,7 +34,7 @@ impl Parser<'_> {
     fn parenthesized(&mut self) -> Expr {
         let start = self.span();
         let mut commas = 0;
-        let mut values = self.delimited(|parser| {
+        let mut values = self.delimited(T::ParenOpen, |parser| {
             let value = parser.expression();
             commas += u32::from(parser.at(T::Comma));
             value
@@ -56,7 +56,7 @@ impl Parser<'_> {
             return self.expr(start, ExprKind::Map(Vec::new()));
         }
         let mut is_map = None;
-        let entries = self.delimited(|parser| {
+        let entries = self.delimited(T::BracketOpen, |parser| {
             let key = parser.expression();
             let is_entry = *is_map.get_or_insert(parser.at(T::Colon));
             let value = is_entry.then(|| {

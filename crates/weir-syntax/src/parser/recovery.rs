@@ -2,6 +2,7 @@
 //! their next item. Each skipped token is skipped once, so recovery is linear too.
 
 use super::{Braces, Parser};
+use crate::Span;
 use crate::token::TokenKind;
 
 impl Parser<'_> {
@@ -48,22 +49,27 @@ impl Parser<'_> {
         kind.is_closing() || matches!(kind, TokenKind::Semicolon | TokenKind::End)
     }
 
-    /// `( element,* )`, or the same in `[…]`: the next token opens it. Line ends mean nothing inside.
-    pub(super) fn delimited<T>(&mut self, element: impl FnMut(&mut Self) -> T) -> Vec<T> {
-        self.bracketed(true, element)
+    /// `( element,* )`, or the same in `[…]`, if `open` comes next. Line ends mean nothing inside.
+    pub(super) fn delimited<T>(&mut self, open: TokenKind, element: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        if self.at(open) { self.bracketed(true, element) } else { Vec::new() }
     }
 
-    /// `{ element,* }`, where a line end does for a comma. The next token opens it.
+    /// `{ element,* }`, where a line end does for a comma, if that comes next.
     pub(super) fn braced<T>(&mut self, element: impl FnMut(&mut Self) -> T) -> Vec<T> {
-        self.bracketed(false, element)
+        if self.at(TokenKind::BraceOpen) { self.bracketed(false, element) } else { Vec::new() }
     }
 
     fn bracketed<T>(&mut self, line_ends_ignored: bool, element: impl FnMut(&mut Self) -> T) -> Vec<T> {
         let Some(close) = self.peek().closing() else { return Vec::new() };
+        let before = self.diagnostics.len();
         self.bump();
         let elements =
             self.within_mode(Braces::MakeRecords, line_ends_ignored, |parser| parser.elements(close, element));
-        self.eat(close);
+        let closed = !self.eat(close).is_none_or(Span::is_empty);
+        if !closed && line_ends_ignored {
+            // That it does not end is reported; what it lacks before that end follows from it.
+            self.diagnostics.truncate(before);
+        }
         elements
     }
 
@@ -72,6 +78,7 @@ impl Parser<'_> {
         let mut elements = Vec::new();
         while !self.at(close) && !self.at(TokenKind::End) {
             let before = self.at;
+            self.begun_at = before;
             elements.push(element(self));
             if self.eat(TokenKind::Comma).is_none() && !self.at(close) && (self.at == before || !self.at_new_line()) {
                 self.unexpected(element_end(close));

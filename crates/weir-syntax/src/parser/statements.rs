@@ -15,6 +15,7 @@ impl Parser<'_> {
                 continue;
             }
             let before = self.at;
+            self.begun_at = before;
             statements.extend(self.statement(place));
             if self.at == before {
                 self.skip_token();

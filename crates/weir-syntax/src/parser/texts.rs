@@ -49,7 +49,12 @@ impl Parser<'_> {
         while !self.at(T::InterpolationClose) && !self.at(T::End) {
             self.skip_token();
         }
-        self.eat(T::InterpolationClose);
+        let closed = !self.eat(T::InterpolationClose).is_none_or(Span::is_empty);
+        if !closed {
+            // That it does not end is reported; what it lacks before that end follows from it.
+            self.diagnostics.truncate(before);
+            return expr;
+        }
         if let Some(first) = self.diagnostics.get_mut(before).filter(|first| first.code == Code::UnexpectedToken) {
             *first = first.clone().fix("write `\\{` if you mean the character itself", open, "\\{");
         }

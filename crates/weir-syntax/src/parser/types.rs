@@ -28,13 +28,13 @@ impl Parser<'_> {
     fn named_type(&mut self) -> TypeKind {
         let path = self.path("a type");
         let has_arguments = self.at(T::ParenOpen) && !self.token().first_on_line;
-        let arguments = if has_arguments { self.delimited(Self::ty) } else { Vec::new() };
+        let arguments = if has_arguments { self.delimited(T::ParenOpen, Self::ty) } else { Vec::new() };
         TypeKind::Named { path, arguments }
     }
 
     /// `( type,* )`; parentheses around one type mean nothing.
     fn tuple_type(&mut self) -> TypeKind {
-        let mut types = self.delimited(Self::ty);
+        let mut types = self.delimited(T::ParenOpen, Self::ty);
         match types.len() {
             1 => types.remove(0).kind,
             _ => TypeKind::Tuple(types),
@@ -47,7 +47,7 @@ impl Parser<'_> {
         if !self.at(T::ParenOpen) {
             self.unexpected("`(`");
         }
-        let parameters = self.delimited(Self::ty);
+        let parameters = self.delimited(T::ParenOpen, Self::ty);
         let returns = self.eat(T::Arrow).map(|_| Box::new(self.ty()));
         TypeKind::Function { parameters, returns }
     }

@@ -93,3 +93,17 @@ fn a_head_is_begun_by_its_first_byte_and_ended_by_its_last() {
     framing.follow(b"\r\n");
     assert!(framing.is_between() && framing.heads_begun() == 1);
 }
+
+proptest::proptest! {
+    #[test]
+    fn how_bytes_are_cut_makes_no_difference(
+        parts in proptest::collection::vec(proptest::sample::select(&[
+            "GET / HTTP/1.1", "\r\n", "\n", "\r", "Host: a", "Host:", "Content-Length: 3", "Content-Length: ", "abc",
+            "Transfer-Encoding: chunked", "3", "0", ";x", "f", " ", "\0", OK,
+        ][..]), 0..24),
+        length in 1usize..9,
+    ) {
+        let text = parts.concat();
+        assert_eq!(refused_at(text.as_bytes(), length), refused_at(text.as_bytes(), usize::MAX), "{text:?}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Failure, Field, HostType, Text, Type, TypeDefinition, TypeShape, Value, Variant};
+use crate::{Failure, HostType, Value};
 
 /// The parts of a value, moved out where nobody else holds the value, else cloned.
 pub struct Parts {
@@ -51,38 +51,4 @@ impl Parts {
     pub fn field<T: HostType>(&mut self, name: &str) -> Result<T, Failure> {
         self.next().map_err(|failure| Failure::new(failure.kind, format!("`{name}`: {}", failure.message)))
     }
-}
-
-/// The failure of a value that is not of the type `T`.
-#[cold]
-#[must_use]
-pub fn mismatched<T: HostType>(found: &Value) -> Failure {
-    crate::convert::mismatch(&T::ty(), found)
-}
-
-/// One field of a definition.
-#[must_use]
-pub fn field<T: HostType>(name: &str) -> Field {
-    Field { name: name.into(), ty: T::ty() }
-}
-
-/// One variant of a definition.
-#[must_use]
-pub fn variant(name: &str, fields: Vec<Field>) -> Variant {
-    Variant { name: name.into(), fields }
-}
-
-/// Adds the definition of `T`, and with `parts` those of the types that it mentions, unless it is there already.
-pub fn define<T: HostType>(
-    definitions: &mut Vec<TypeDefinition>,
-    doc: &str,
-    shape: fn() -> TypeShape,
-    parts: fn(&mut Vec<TypeDefinition>),
-) {
-    let Type::Named(name) = T::ty() else { return };
-    if definitions.iter().any(|definition| definition.name == name) {
-        return;
-    }
-    definitions.push(TypeDefinition { name, doc: Text::from(doc), shape: shape() });
-    parts(definitions);
 }

@@ -1,0 +1,43 @@
+//! weir-events side by side with the channels that people use today, all in one run.
+//!
+//! ```text
+//! cargo run --release -p weir-bench-events -- [part of a case's name] [messages per case]
+//! ```
+//!
+//! Prints nanoseconds per message, the best of several rounds taken in turn, and the throughput of weir-events relative
+//! to the best peer: 1.00 is the same, more is better. Writes the same as `events.json` beside this package.
+
+mod combinators;
+mod go;
+mod matrix;
+mod peers;
+mod report;
+mod structures;
+mod tasks;
+
+use report::Report;
+
+/// What the command line may change.
+struct Settings {
+    /// Only cases whose name contains this.
+    filter: String,
+    /// Messages per case and round.
+    messages: usize,
+    /// Rounds per case; the best counts.
+    rounds: usize,
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let settings = Settings {
+        filter: arguments.next().unwrap_or_default(),
+        messages: arguments.next().and_then(|number| number.parse().ok()).unwrap_or(200_000),
+        rounds: 5,
+    };
+    let mut report = Report::new(&settings);
+    matrix::run(&mut report);
+    tasks::run(&mut report);
+    combinators::run(&mut report);
+    structures::run(&mut report);
+    report.write();
+}

@@ -1,0 +1,175 @@
+//! The load: keep-alive connections that each ask for something random, as fast as they are answered.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+
+use crate::Outcome;
+use crate::server::{SERVER_CORE, Server, pin};
+
+/// The core of the load.
+const CORE: usize = SERVER_CORE + 1;
+/// Latencies are recorded up to ten seconds, in nanoseconds, to three digits.
+const LATENCY_MAX_NS: u64 = 10_000_000_000;
+
+/// Writes the path of the next request, given a random number.
+pub type Request = Arc<dyn Fn(u64, &mut String) + Send + Sync>;
+
+/// A load generator on a core of its own.
+pub struct Load {
+    runtime: Runtime,
+    connections: usize,
+}
+
+/// What one round against one server gave.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Answers for each second.
+    pub requests_per_second: f64,
+    /// The median of the latencies.
+    pub p50_ns: u64,
+    /// What 99 of 100 latencies are below.
+    pub p99_ns: u64,
+}
+
+impl Load {
+    /// Takes this thread to the load's core.
+    ///
+    /// # Errors
+    /// Fails where the system gives no event loop.
+    pub fn new(connections: usize) -> Outcome<Self> {
+        pin(CORE);
+        Ok(Load { runtime: Builder::new_current_thread().enable_all().build()?, connections })
+    }
+
+    /// The bodies of all these paths, asked for one after the other.
+    ///
+    /// # Errors
+    /// Fails where one is not answered 200.
+    pub fn bodies(&self, server: &Server, paths: &[String]) -> Outcome<Vec<Vec<u8>>> {
+        self.runtime.block_on(async {
+            let mut connection = Connection::open(server.port).await?;
+            let mut bodies = Vec::new();
+            for path in paths {
+                let (head, length) = connection.ask(path).await?;
+                bodies.push(connection.read[head..head + length].to_vec());
+            }
+            Ok(bodies)
+        })
+    }
+
+    /// Asks for `seconds`; the same requests in the same order for the same `seed`.
+    ///
+    /// # Errors
+    /// Fails where something is not answered 200.
+    pub fn run(&self, server: &Server, seconds: f64, seed: u64, request: &Request) -> Outcome<Sample> {
+        let begin = Instant::now();
+        let end = begin + Duration::from_secs_f64(seconds);
+        let all = self.runtime.block_on(async {
+            let mut clients = JoinSet::new();
+            for client in 0..self.connections as u64 {
+                clients.spawn(client_until(server.port, end, seed * 1_000 + client, request.clone()));
+            }
+            let mut all = histogram();
+            while let Some(latencies) = clients.join_next().await {
+                all.add(latencies??)?;
+            }
+            Ok::<_, Box<dyn std::error::Error>>(all)
+        })?;
+        Ok(Sample {
+            requests_per_second: all.len() as f64 / begin.elapsed().as_secs_f64(),
+            p50_ns: all.value_at_quantile(0.5),
+            p99_ns: all.value_at_quantile(0.99),
+        })
+    }
+}
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LATENCY_MAX_NS, 3).expect("the bounds are constants that it takes")
+}
+
+async fn client_until(port: u16, end: Instant, seed: u64, request: Request) -> Result<Histogram<u64>, String> {
+    let mut connection = Connection::open(port).await.map_err(|error| error.to_string())?;
+    let mut latencies = histogram();
+    let mut state = seed;
+    let mut path = String::new();
+    loop {
+        let begin = Instant::now();
+        if begin >= end {
+            return Ok(latencies);
+        }
+        path.clear();
+        request(random(&mut state), &mut path);
+        connection.ask(&path).await.map_err(|error| error.to_string())?;
+        latencies.saturating_record(begin.elapsed().as_nanos() as u64);
+    }
+}
+
+/// The next random number, by SplitMix64.
+pub fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// One keep-alive connection.
+struct Connection {
+    stream: TcpStream,
+    written: String,
+    read: Vec<u8>,
+}
+
+impl Connection {
+    async fn open(port: u16) -> std::io::Result<Self> {
+        let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+        stream.set_nodelay(true)?;
+        Ok(Connection { stream, written: String::new(), read: Vec::new() })
+    }
+
+    /// Asks for a path; the body of the answer lies in `read`, from the first number on and of the second's length.
+    async fn ask(&mut self, path: &str) -> std::io::Result<(usize, usize)> {
+        self.written.clear();
+        self.written.extend(["GET ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n"]);
+        self.stream.write_all(self.written.as_bytes()).await?;
+        self.read.clear();
+        let head = loop {
+            self.more().await?;
+            if let Some(end) = memchr::memmem::find(&self.read, b"\r\n\r\n") {
+                break end + 4;
+            }
+        };
+        let length = content_length(&self.read[..head]).map_err(std::io::Error::other)?;
+        while self.read.len() < head + length {
+            self.more().await?;
+        }
+        Ok((head, length))
+    }
+
+    async fn more(&mut self) -> std::io::Result<()> {
+        match self.stream.read_buf(&mut self.read).await? {
+            0 => Err(std::io::Error::other("the server closed the connection")),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn content_length(head: &[u8]) -> Result<usize, String> {
+    let head = std::str::from_utf8(head).map_err(|error| error.to_string())?;
+    let mut lines = head.lines();
+    let status = lines.next().unwrap_or("");
+    if !status.starts_with("HTTP/1.1 200") {
+        return Err(format!("answered {status:?}"));
+    }
+    let value = lines.find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim())
+    });
+    value.and_then(|value| value.parse().ok()).ok_or_else(|| "answered without Content-Length".to_string())
+}

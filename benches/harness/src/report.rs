@@ -1,0 +1,130 @@
+//! What was measured, as a table and as JSON.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::Outcome;
+use crate::load::Sample;
+
+/// All cases.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The cases, in the order in which they are printed.
+    pub cases: Vec<Case>,
+}
+
+/// One case: the samples of every server, by round.
+#[derive(Debug)]
+pub struct Case {
+    name: String,
+    servers: Vec<(String, Vec<Sample>)>,
+}
+
+impl Case {
+    /// A case without samples. Ratios are taken to the first server.
+    #[must_use]
+    pub fn new(name: &str, servers: Vec<String>) -> Self {
+        Case { name: name.into(), servers: servers.into_iter().map(|server| (server, Vec::new())).collect() }
+    }
+
+    /// Adds what one round gave for the server with this index.
+    ///
+    /// # Panics
+    /// Panics on an index that is out of bounds.
+    pub fn add(&mut self, server: usize, sample: Sample) {
+        self.servers[server].1.push(sample);
+    }
+
+    fn rows(&self) -> impl Iterator<Item = Row<'_>> + '_ {
+        let peer = self.servers.first().map_or(&[][..], |(_, samples)| samples);
+        self.servers.iter().map(move |(server, samples)| {
+            let middle = |figure: &dyn Fn(&Sample) -> f64| median(samples.iter().map(figure).collect());
+            let ratio = |figure: &dyn Fn(&Sample) -> f64| {
+                median(samples.iter().zip(peer).map(|(own, peer)| figure(own) / figure(peer)).collect())
+            };
+            Row {
+                case: &self.name,
+                server,
+                requests_per_second: middle(&|sample| sample.requests_per_second),
+                p50_us: middle(&|sample| sample.p50_ns as f64 / 1e3),
+                p99_us: middle(&|sample| sample.p99_ns as f64 / 1e3),
+                throughput_ratio: ratio(&|sample| sample.requests_per_second),
+                p99_ratio: ratio(&|sample| sample.p99_ns as f64),
+            }
+        })
+    }
+}
+
+/// One line of the table.
+struct Row<'a> {
+    case: &'a str,
+    server: &'a str,
+    requests_per_second: f64,
+    p50_us: f64,
+    p99_us: f64,
+    throughput_ratio: f64,
+    p99_ratio: f64,
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+impl Report {
+    /// The rows as a JSON array.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let rows = self.cases.iter().flat_map(Case::rows).map(|row| {
+            json!({
+                "case": row.case,
+                "server": row.server,
+                "requests_per_second": row.requests_per_second,
+                "p50_us": row.p50_us,
+                "p99_us": row.p99_us,
+                "throughput_ratio_to_first": row.throughput_ratio,
+                "p99_ratio_to_first": row.p99_ratio,
+            })
+        });
+        Value::Array(rows.collect())
+    }
+
+    /// Prints the table and writes the JSON into `target/`.
+    ///
+    /// # Errors
+    /// Fails where the file cannot be written.
+    #[expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
+    pub fn publish(&self, name: &str) -> Outcome<()> {
+        println!("{self}");
+        let path = format!("target/{name}.json");
+        std::fs::write(&path, serde_json::to_string_pretty(&self.json())?)?;
+        println!("written to {path}");
+        Ok(())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<10} {:<12} {:>11} {:>9} {:>9} {:>11} {:>9}",
+            "case", "server", "requests/s", "p50 us", "p99 us", "throughput", "p99"
+        )?;
+        writeln!(f, "{:<10} {:<12} {:>11} {:>9} {:>9} {:>11} {:>9}", "", "", "", "", "", "to first's", "to first's")?;
+        for row in self.cases.iter().flat_map(Case::rows) {
+            writeln!(
+                f,
+                "{:<10} {:<12} {:>11.0} {:>9.0} {:>9.0} {:>11.3} {:>9.3}",
+                row.case,
+                row.server,
+                row.requests_per_second,
+                row.p50_us,
+                row.p99_us,
+                row.throughput_ratio,
+                row.p99_ratio
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+//! The three families of graphs, and what an operator does.
+
+use std::hint::black_box;
+
+use crate::Outcome;
+
+/// How many operators every graph has, the source and the sink not counted.
+pub(crate) const OPERATORS: usize = 1_000;
+
+/// A tuple of 64 bytes.
+#[derive(Clone)]
+pub(crate) struct Tuple {
+    /// Which of the parallel branches it takes.
+    pub(crate) branch: usize,
+    /// What operators compute with.
+    pub(crate) value: f64,
+    /// What makes it 64 bytes.
+    pub(crate) _payload: [u64; 6],
+}
+
+impl Tuple {
+    pub(crate) fn new(number: u64, branches: usize) -> Self {
+        Tuple { branch: number as usize % branches, value: number as f64, _payload: [number; 6] }
+    }
+}
+
+/// The shape of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// A chain of 1,000.
+    Pipeline,
+    /// A split into 1,000, and a sink that joins them.
+    Parallel,
+    /// A split into 10 chains of 100, and a sink that joins them.
+    Mixed,
+}
+
+impl Family {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Family::Pipeline => "pipeline",
+            Family::Parallel => "parallel",
+            Family::Mixed => "mixed",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Outcome<Family> {
+        let all = [Family::Pipeline, Family::Parallel, Family::Mixed];
+        let found = all.into_iter().find(|family| family.name() == name);
+        Ok(found.ok_or_else(|| format!("no family is called {name}: pipeline, parallel or mixed"))?)
+    }
+
+    /// How many branches the split has.
+    pub(crate) fn branches(self) -> usize {
+        match self {
+            Family::Pipeline => 1,
+            Family::Parallel => OPERATORS,
+            Family::Mixed => 10,
+        }
+    }
+
+    /// How many operators a tuple passes.
+    pub(crate) fn depth(self) -> usize {
+        OPERATORS / self.branches()
+    }
+}
+
+/// A graph and the cost of its operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) family: Family,
+    /// Floating-point operations for each tuple and operator.
+    pub(crate) cost: u32,
+}
+
+impl Case {
+    /// The cases of the paper's Figures 9 and 10.
+    pub(crate) fn all() -> impl Iterator<Item = Case> {
+        let of = |family, costs: &'static [u32]| costs.iter().map(move |&cost| Case { family, cost });
+        of(Family::Pipeline, &[1, 100, 1_000])
+            .chain(of(Family::Parallel, &[1, 10_000, 100_000]))
+            .chain(of(Family::Mixed, &[1, 100, 1_000]))
+    }
+}
+
+/// What one operator does to one tuple.
+#[inline(never)]
+pub(crate) fn operate(tuple: &mut Tuple, cost: u32) {
+    let mut value = tuple.value;
+    for _ in 0..cost {
+        value = black_box(value) * 1.000_000_1;
+    }
+    tuple.value = value;
+}

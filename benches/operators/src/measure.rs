@@ -1,0 +1,71 @@
+//! What is measured: throughput at the sink, and processor time for each tuple and operator.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value, json};
+
+use crate::family::Case;
+
+/// What one model gave in one case.
+pub(crate) struct Row {
+    pub(crate) case: Case,
+    pub(crate) model: String,
+    /// Tuples for each second.
+    pub(crate) throughput: f64,
+    /// Processor time for each tuple and operator, in nanoseconds.
+    pub(crate) cpu_ns: f64,
+}
+
+impl Row {
+    pub(crate) const HEADING: &str = "family      cost model              tuples/s    cpu ns per tuple and operator";
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "family": self.case.family.name(),
+            "cost": self.case.cost,
+            "model": self.model,
+            "tuples_per_second": self.throughput,
+            "cpu_ns_per_tuple_and_operator": self.cpu_ns,
+        })
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Row { case, model, throughput, cpu_ns } = self;
+        write!(f, "{:<8} {:>7} {model:<16} {throughput:>11.0} {cpu_ns:>10.1}", case.family.name(), case.cost)
+    }
+}
+
+/// Measures from now on: time, processor time, and what a count has grown by.
+pub(crate) struct Meter {
+    begin: Instant,
+    cpu: Duration,
+    count: u64,
+}
+
+impl Meter {
+    pub(crate) fn start(count: u64) -> Self {
+        Meter { begin: Instant::now(), cpu: cpu_time(), count }
+    }
+
+    /// The row of a model whose sink has counted up to `count`.
+    pub(crate) fn row(self, case: Case, model: impl Into<String>, count: u64) -> Row {
+        let tuples = (count - self.count) as f64;
+        let cpu = (cpu_time() - self.cpu).as_nanos() as f64;
+        Row {
+            case,
+            model: model.into(),
+            throughput: tuples / self.begin.elapsed().as_secs_f64(),
+            cpu_ns: cpu / tuples / case.family.depth() as f64,
+        }
+    }
+}
+
+/// The processor time of this process, all threads together.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}

@@ -1,0 +1,156 @@
+//! Weir's own ways: fused calls, and the scheduler with different crews.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use weir_scheduler::{Control, Crew, PortId, Ports, Scheduler, Settings, Work};
+
+use crate::family::{Case, OPERATORS, Tuple, operate};
+use crate::measure::{Meter, Row};
+use crate::{Outcome, chart};
+
+/// So many tuples may wait at an operator.
+const CAPACITY: usize = 128;
+/// How often levels change.
+const PERIOD: Duration = Duration::from_millis(100);
+/// So many periods the elastic engine is given to find its level: the bound that it has to keep.
+const SETTLE_PERIODS: u32 = 20;
+
+/// The operators: branch b's are at the ports b * depth to (b + 1) * depth - 1; the sink comes last.
+struct Operators {
+    case: Case,
+    sunk: AtomicU64,
+}
+
+impl Operators {
+    fn new(case: Case) -> Self {
+        Operators { case, sunk: AtomicU64::new(0) }
+    }
+
+    fn count(&self) -> u64 {
+        self.sunk.load(Ordering::Relaxed)
+    }
+}
+
+impl Work for Operators {
+    type Item = Box<Tuple>;
+
+    fn run(&self, PortId(port): PortId, mut tuple: Box<Tuple>) -> Option<(PortId, Box<Tuple>)> {
+        if port == OPERATORS {
+            // One tuple at a time is at the sink, so that nobody else writes.
+            self.sunk.store(self.count() + 1, Ordering::Relaxed);
+            return None;
+        }
+        operate(&mut tuple, self.case.cost);
+        let last = (port + 1).is_multiple_of(self.case.family.depth());
+        Some((PortId(if last { OPERATORS } else { port + 1 }), tuple))
+    }
+}
+
+/// All operators as calls on one thread.
+pub(crate) fn manual(case: Case, span: Duration) -> Row {
+    let operators = Operators::new(case);
+    let mut number = 0;
+    let mut run_until = |end: Instant| {
+        while Instant::now() < end {
+            for _ in 0..8 {
+                pass(&operators, number);
+                number += 1;
+            }
+        }
+    };
+    run_until(Instant::now() + span / 4);
+    let meter = Meter::start(operators.count());
+    run_until(Instant::now() + span);
+    meter.row(case, "manual", operators.count())
+}
+
+/// One tuple through the graph, from call to call.
+fn pass(operators: &Operators, number: u64) {
+    let family = operators.case.family;
+    let tuple = Box::new(Tuple::new(number, family.branches()));
+    let mut at = Some((PortId(tuple.branch * family.depth()), tuple));
+    while let Some((port, tuple)) = at {
+        at = operators.run(port, tuple);
+    }
+}
+
+/// One crew of so many threads.
+pub(crate) fn fixed(case: Case, threads: usize, span: Duration) -> Outcome<Row> {
+    let crews = vec![Crew { name: "static".into(), control: Control::Fixed(threads) }];
+    scheduled(case, &format!("static-{threads}"), crews, |_| 0, span / 4, span)
+}
+
+/// A thread for every operator.
+pub(crate) fn dedicated(case: Case, span: Duration) -> Outcome<Row> {
+    let crews = (0..=OPERATORS).map(|port| Crew { name: port.to_string(), control: Control::Fixed(1) });
+    scheduled(case, "dedicated", crews.collect(), |port| port, span / 4, span)
+}
+
+/// One crew that finds its size.
+pub(crate) fn elastic(case: Case, level_max: usize, span: Duration) -> Outcome<Row> {
+    let settings = Settings { level_min: 1, level_max, sensitivity: 0.05 };
+    let crews = vec![Crew { name: "elastic".into(), control: Control::Elastic(settings) }];
+    scheduled(case, "elastic", crews, |_| 0, PERIOD * SETTLE_PERIODS, span)
+}
+
+fn scheduled(
+    case: Case,
+    model: &str,
+    crews: Vec<Crew>,
+    crew_of: impl Fn(usize) -> usize,
+    settle: Duration,
+    span: Duration,
+) -> Outcome<Row> {
+    let ports: Vec<Ports> = (0..=OPERATORS).map(|port| Ports { capacity: CAPACITY, crew: crew_of(port) }).collect();
+    let scheduler = Scheduler::start(Operators::new(case), &ports, crews, PERIOD)?;
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| source(&scheduler, case, &stop));
+        let mut samples = chart::Samples::new();
+        samples.watch(&scheduler, |operators| operators.count(), settle);
+        let meter = Meter::start(scheduler.work().count());
+        samples.watch(&scheduler, |operators| operators.count(), span);
+        let row = meter.row(case, model, scheduler.work().count());
+        stop.store(true, Ordering::Relaxed);
+        if model == "elastic" {
+            samples.write(case)?;
+        }
+        Ok(row)
+    })
+}
+
+/// Puts tuples in as fast as it is let.
+fn source(scheduler: &Scheduler<Operators>, case: Case, stop: &AtomicBool) {
+    let branches = case.family.branches();
+    for number in 0.. {
+        let tuple = Box::new(Tuple::new(number, branches));
+        let port = PortId(tuple.branch * case.family.depth());
+        let mut waiting = Some(tuple);
+        while let Some(tuple) = waiting.take() {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            if let Err(full) = scheduler.submit(port, tuple) {
+                waiting = Some(full.0);
+                wait_for_room(scheduler, port);
+            }
+        }
+    }
+}
+
+fn wait_for_room(scheduler: &Scheduler<Operators>, port: PortId) {
+    use std::sync::Arc;
+    use std::task::{Context, Wake, Waker};
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    if scheduler.poll_room(port, &Context::from_waker(&waker)).is_pending() {
+        // The end of the run makes no room; look again now and then.
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+}

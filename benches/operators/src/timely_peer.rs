@@ -1,0 +1,47 @@
+//! timely-dataflow as a peer: a chain of maps on one worker, in its batches.
+
+use std::time::{Duration, Instant};
+
+use timely::dataflow::InputHandle;
+use timely::dataflow::operators::vec::Map;
+use timely::dataflow::operators::{Input, Inspect, Probe};
+
+use crate::Outcome;
+use crate::family::{Case, OPERATORS, Tuple, operate};
+use crate::measure::{Meter, Row};
+
+/// How many tuples are put in before the worker runs: a batch of timely's own size.
+const BATCH: u64 = 1_024;
+
+/// Runs a chain of operators.
+pub(crate) fn run(case: Case, span: Duration) -> Outcome<Row> {
+    let row = timely::execute_directly(move |worker| {
+        let mut input = InputHandle::new();
+        let sunk = std::rc::Rc::new(std::cell::Cell::new(0u64));
+        let sink = sunk.clone();
+        let probe = worker.dataflow(|scope| {
+            let mut stream = scope.input_from(&mut input);
+            for _ in 0..OPERATORS {
+                stream = stream.map(move |mut tuple: Box<Tuple>| {
+                    operate(&mut tuple, case.cost);
+                    tuple
+                });
+            }
+            stream.inspect(move |_| sink.set(sink.get() + 1)).probe().0
+        });
+        let mut epoch = 0;
+        let mut run_until = |end: Instant| {
+            while Instant::now() < end {
+                (0..BATCH).for_each(|number| input.send(Box::new(Tuple::new(number, 1))));
+                epoch += 1;
+                input.advance_to(epoch);
+                worker.step_while(|| probe.less_than(&epoch));
+            }
+        };
+        run_until(Instant::now() + span / 4);
+        let meter = Meter::start(sunk.get());
+        run_until(Instant::now() + span);
+        meter.row(case, "timely", sunk.get())
+    });
+    Ok(row)
+}

@@ -1,0 +1,83 @@
+//! The cases: the program of each, in the expression IR.
+
+use weir::{Text, Type, Value};
+use weir_ir::expr::{Atom, Block, Call, Let, Op, Origin, Program, Var, Variable};
+use weir_ir::program::{Entry, Flow};
+
+use crate::Outcome;
+
+/// How many calls a chain has.
+pub(crate) const NODES: u32 = 100;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Case {
+    /// A flow that does nothing.
+    Flow,
+    /// A chain of calls that pass one value.
+    OneValue,
+    /// A chain of calls that pass four values.
+    FourValues,
+    /// The chain of one value in plain Rust.
+    PlainOneValue,
+    /// The chain of four values in plain Rust.
+    PlainFourValues,
+}
+
+impl Case {
+    pub(crate) const ALL: [Case; 5] =
+        [Case::Flow, Case::OneValue, Case::FourValues, Case::PlainOneValue, Case::PlainFourValues];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Case::Flow => "flow",
+            Case::OneValue => "one-value",
+            Case::FourValues => "four-values",
+            Case::PlainOneValue => "plain-one-value",
+            Case::PlainFourValues => "plain-four-values",
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Outcome<Case> {
+        let found = Case::ALL.into_iter().find(|case| case.name() == name);
+        Ok(found.ok_or_else(|| format!("no case is called {name}"))?)
+    }
+
+    /// The function of the chain, where there is one.
+    fn function(self) -> Option<(&'static str, usize)> {
+        match self {
+            Case::OneValue => Some(("chain.one", 1)),
+            Case::FourValues => Some(("chain.four", 4)),
+            Case::Flow | Case::PlainOneValue | Case::PlainFourValues => None,
+        }
+    }
+}
+
+/// `for x in chain.burst(count) { one(one(… one(x))) }`
+pub(crate) fn program(case: Case, count: i64) -> Program {
+    let integer = |index: u32| Variable { var: Var(index), name: Text::default(), ty: Type::Int };
+    let lets: Vec<Let> = match case.function() {
+        None => Vec::new(),
+        Some((path, values)) => (1..=NODES).map(|index| call(path, values, integer(index))).collect(),
+    };
+    let last = Var(u32::try_from(lets.len()).unwrap_or(0));
+    let arguments = tuple_of(count);
+    let body = Block { lets, result: Atom::Var(last) };
+    let flow = Flow { name: "burst".into(), route: None, parameters: vec![integer(0)], result: Type::Int, body };
+    let entry =
+        Entry { name: "burst".into(), source: "chain.burst".into(), arguments, ordered: false, flows: vec![flow] };
+    Program { entries: vec![entry], ..Program::default() }
+}
+
+fn call(path: &str, values: usize, bound: Variable) -> Let {
+    let before = Atom::Var(Var(bound.var.0 - 1));
+    let site = format!("{path}#{}", bound.var.0).into();
+    let op = Op::Call(Call { function: path.into(), site, arguments: vec![before; values] });
+    Let { bound, op, origin: Origin::default() }
+}
+
+fn tuple_of(count: i64) -> Block {
+    let bound = Variable { var: Var(0), name: Text::default(), ty: Type::tuple(vec![Type::Int]) };
+    let op = Op::Prim(weir_ir::prim::Prim::Record, vec![Atom::Value(Value::Int(count))]);
+    Block { lets: vec![Let { bound, op, origin: Origin::default() }], result: Atom::Var(Var(0)) }
+}

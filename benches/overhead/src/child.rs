@@ -1,0 +1,114 @@
+//! One case in a process of its own: runs a loop and prints the nanoseconds that it took.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use weir::{
+    Begun, Failure, Flows, LocalFuture, Opened, Parameter, Passing, Route, Source, SourceSignature, Stop, Type,
+};
+use weir::{Library, Value};
+use weir_runtime::{Options, start};
+
+use crate::Outcome;
+use crate::cases::{Case, NODES, program};
+
+/// Passes one value on.
+#[weir::function(pure)]
+#[inline(never)]
+pub(crate) fn one(x: i64) -> i64 {
+    black_box(x)
+}
+
+/// Passes one value on, and looks at three.
+#[weir::function(pure)]
+#[inline(never)]
+pub(crate) fn four(x: i64, a: i64, b: i64, c: i64) -> i64 {
+    black_box((a, b, c));
+    black_box(x)
+}
+
+weir::library!(chain: one, four);
+
+/// Runs the case so many times.
+pub(crate) fn run(case: Case, count: u64) -> Outcome<()> {
+    match case {
+        Case::PlainOneValue => plain(count, one),
+        Case::PlainFourValues => plain(count, |x| four(x, x, x, x)),
+        Case::Flow | Case::OneValue | Case::FourValues => flows(case, count)?,
+    }
+    Ok(())
+}
+
+fn plain(count: u64, function: impl Fn(i64) -> i64) {
+    let begin = Instant::now();
+    for number in 0..count {
+        let mut x = number.cast_signed();
+        for _ in 0..NODES {
+            x = function(x);
+        }
+        black_box(x);
+    }
+    println!("{}", begin.elapsed().as_nanos());
+}
+
+fn flows(case: Case, count: u64) -> Outcome<()> {
+    let library = library()?;
+    let program = weir_ir::lower(&program(case, count.cast_signed()), &library);
+    let engine = weir_runtime::engine("event").ok_or("the engine `event` is there")?;
+    let options = Options { engine, threads: Some(1), ..Options::default() };
+    start(&program, &library, options)
+        .map_err(|error| error.to_string())?
+        .wait()
+        .map_err(|failure| failure.to_string())?;
+    Ok(())
+}
+
+fn library() -> Outcome<Library> {
+    let signature = SourceSignature {
+        module: "chain".into(),
+        name: "burst".into(),
+        doc: "Begins flows one after the other and prints the nanoseconds of the loop.".into(),
+        parameters: vec![Parameter { name: "count".into(), ty: Type::Int, passing: Passing::Value, default: None }],
+        element: Some(Type::Int),
+        answer: None,
+        ordered: false,
+    };
+    let mut library = Library::default();
+    library.add(chain().source(signature, Arc::new(Burst)))?;
+    Ok(library)
+}
+
+/// The source that is timed.
+struct Burst;
+
+impl Source for Burst {
+    fn open(&self, arguments: Vec<Value>, _routes: Arc<[Route]>) -> Result<Arc<dyn Opened>, Failure> {
+        match arguments.as_slice() {
+            [Value::Int(count)] => Ok(Arc::new(Counted(*count))),
+            _ => Err(Failure::argument("a count expected")),
+        }
+    }
+}
+
+struct Counted(i64);
+
+impl Opened for Counted {
+    fn describe(&self) -> String {
+        format!("{} flows", self.0)
+    }
+
+    fn run(self: Arc<Self>, flows: Arc<dyn Flows>, _stop: Stop) -> LocalFuture<Result<(), Failure>> {
+        Box::pin(async move {
+            let begin = Instant::now();
+            for number in 0..self.0 {
+                match flows.begin(0, vec![Value::Int(number)]) {
+                    Begun::Done(answer) => _ = black_box(answer?),
+                    Begun::Going(_) | Begun::Full => return Err(Failure::function("a flow had to wait")),
+                }
+            }
+            println!("{}", begin.elapsed().as_nanos());
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,323 @@
+//! The checker: gives every name its meaning and every expression its type, and says what is wrong.
+//!
+//! Types flow both ways within a body (Pierce and Turner, "Local type inference", 2000): an expression is looked at
+//! with what its place expects, where the place expects something, and answers with what it is. What was expected
+//! carries its reason, so that a diagnostic can show both places. At the borders of a `fn` types are written, so that
+//! bodies are checked one by one.
+//!
+//! The checker never gives up: what cannot be made sense of has the type [`Ty::Error`], about which nothing more is said.
+
+mod arguments;
+mod call;
+mod control;
+mod entry;
+mod expr;
+mod names;
+mod operators;
+mod pattern;
+mod recursion;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use weir_host::Library;
+use weir_syntax::ast::{self, Expr, ExprId, ItemKind, PatternId};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use crate::declare::{self, Declarations};
+use crate::effects::{self, Seen};
+use crate::typed::{CallOf, EntryInfo, Local, LocalId, Meaning, TryTo, Typed};
+use crate::types::{Inference, Ty};
+
+/// Checks a tree.
+pub(crate) fn check(tree: &ast::Tree, library: &Library, diagnostics: &mut Vec<Diagnostic>) -> Typed {
+    let declarations = declare::declare(tree, library, diagnostics);
+    let mut checker = Checker::new(tree, library, declarations, diagnostics);
+    checker.items();
+    checker.finish()
+}
+
+/// A type that a place expects, and why.
+#[derive(Clone)]
+pub(crate) struct Expected {
+    pub(crate) ty: Ty,
+    pub(crate) why: Option<(Span, String)>,
+}
+
+impl Expected {
+    fn new(ty: Ty, span: Span, why: impl Into<String>) -> Self {
+        Expected { ty, why: Some((span, why.into())) }
+    }
+
+    fn plain(ty: Ty) -> Self {
+        Expected { ty, why: None }
+    }
+}
+
+/// Where `return` and `?` lead in the body that is checked.
+#[derive(Clone)]
+enum Leaves {
+    /// They end the flow, with this answer.
+    Flow(Expected),
+    /// They leave the `fn`, with this result.
+    Function(Expected),
+    /// Within a closure, which only its value leaves.
+    Closure,
+    /// When the program starts; a failure ends the start.
+    Start,
+}
+
+struct Checker<'a> {
+    tree: &'a ast::Tree,
+    library: &'a Library,
+    declarations: Declarations,
+    diagnostics: &'a mut Vec<Diagnostic>,
+    inference: Inference,
+    expr_types: Vec<Ty>,
+    pattern_types: Vec<Ty>,
+    meanings: BTreeMap<ExprId, Meaning>,
+    calls: BTreeMap<ExprId, CallOf>,
+    tries: BTreeMap<ExprId, TryTo>,
+    locals: Vec<Local>,
+    pattern_locals: BTreeMap<PatternId, LocalId>,
+    pattern_tags: BTreeMap<PatternId, u32>,
+    failure_locals: BTreeMap<ExprId, LocalId>,
+    at_most: BTreeMap<ExprId, u64>,
+    fn_locals: Vec<Vec<LocalId>>,
+    entries: Vec<EntryInfo>,
+    scope: names::Scope,
+    leaves: Leaves,
+    /// What the body that is checked was seen to do.
+    seen: Seen,
+    fn_seen: Vec<Seen>,
+    /// What the bodies of all flows were seen to do.
+    flow_callees: BTreeSet<usize>,
+    unit_blocks: BTreeSet<u32>,
+    /// The calls of `fn`s by `fn`s: caller, callee, place.
+    fn_calls: Vec<(usize, usize, Span)>,
+    /// The `fn` that is checked.
+    current_fn: Option<usize>,
+    /// The expressions that stand for themselves and were left open, to be looked at when all is known.
+    open: Vec<(Span, Ty)>,
+    /// The matches and patterns to be looked at for missing cases when all types are known.
+    matches: Vec<Cases<'a>>,
+}
+
+/// A place where patterns must cover all values.
+enum Cases<'a> {
+    Match(&'a Expr, &'a [ast::Arm]),
+    /// A pattern that must match everything.
+    Whole(&'a ast::Pattern),
+}
+
+impl<'a> Checker<'a> {
+    fn new(
+        tree: &'a ast::Tree,
+        library: &'a Library,
+        declarations: Declarations,
+        diagnostics: &'a mut Vec<Diagnostic>,
+    ) -> Self {
+        let fns = declarations.functions.len();
+        Checker {
+            tree,
+            library,
+            declarations,
+            diagnostics,
+            inference: Inference::default(),
+            expr_types: vec![Ty::Error; tree.expr_count as usize],
+            pattern_types: vec![Ty::Error; tree.pattern_count as usize],
+            meanings: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            tries: BTreeMap::new(),
+            locals: Vec::new(),
+            pattern_locals: BTreeMap::new(),
+            pattern_tags: BTreeMap::new(),
+            failure_locals: BTreeMap::new(),
+            at_most: BTreeMap::new(),
+            fn_locals: vec![Vec::new(); fns],
+            entries: Vec::new(),
+            scope: names::Scope::default(),
+            leaves: Leaves::Start,
+            seen: Seen::default(),
+            fn_seen: vec![Seen::default(); fns],
+            flow_callees: BTreeSet::new(),
+            unit_blocks: BTreeSet::new(),
+            fn_calls: Vec::new(),
+            current_fn: None,
+            open: Vec::new(),
+            matches: Vec::new(),
+        }
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn items(&mut self) {
+        let tree = self.tree;
+        for item in &tree.items {
+            if let ItemKind::Shared(shared) = &item.kind {
+                self.shared(shared);
+            }
+        }
+        for at in 0..self.declarations.functions.len() {
+            self.function(at);
+        }
+        for (at, item) in tree.items.iter().enumerate() {
+            match &item.kind {
+                ItemKind::Service(service) => self.service(at, service),
+                ItemKind::Entry(entry) => self.entry(at, entry),
+                ItemKind::FailureHandler(handler) => self.not_yet(handler.span, "`on failure of`"),
+                ItemKind::Test(test) => self.not_yet(test.name_span, "`test`"),
+                _ => {}
+            }
+        }
+    }
+
+    /// A form of the language that the compiler cannot lower.
+    fn not_yet(&mut self, span: Span, what: &str) {
+        let diagnostic = Diagnostic::new(Code::NotYet, format!("{what} cannot be compiled by this version"))
+            .at(span, "not part of this version");
+        self.report(diagnostic);
+    }
+
+    fn shared(&mut self, shared: &'a ast::Shared) {
+        self.begin_body(Leaves::Start);
+        let expected = shared.ty.as_ref().map(|ty| {
+            let written = self.written(ty);
+            Expected::new(written, ty.span, "the type that is written here")
+        });
+        let ty = self.expr(&shared.value, expected.as_ref());
+        let ty = expected.map_or(ty, |expected| expected.ty);
+        if self.fallible(&ty) {
+            let diagnostic =
+                Diagnostic::new(Code::UnhandledFailure, "this may fail, and nothing says what happens then")
+                    .at(shared.value.span, format!("has the type `{}`", self.inference.resolve(&ty)))
+                    .fix("add `?`: the program then does not start", shared.value.span.at_end(), "?");
+            self.report(diagnostic);
+        }
+        if let Some(declared) = self.declarations.shared.get_mut(&shared.name.text)
+            && declared.span == shared.name.span
+        {
+            declared.ty = ty;
+        }
+    }
+
+    fn begin_body(&mut self, leaves: Leaves) {
+        self.scope = names::Scope::default();
+        self.leaves = leaves;
+        self.flow_callees.append(&mut self.seen.callees);
+        self.seen = Seen::default();
+        self.current_fn = None;
+    }
+
+    fn function(&mut self, at: usize) {
+        let tree = self.tree;
+        let declared = &self.declarations.functions[at];
+        let ItemKind::Function(function) = &tree.items[declared.item].kind else { return };
+        let taken: Vec<_> = declared.parameters.iter().map(|p| (p.name.clone(), p.span, p.ty.clone())).collect();
+        let result = Expected::new(declared.result.clone(), declared.result_span, result_reason(function));
+        self.begin_body(Leaves::Function(result.clone()));
+        self.current_fn = Some(at);
+        for ((name, span, ty), parameter) in taken.into_iter().zip(&function.parameters) {
+            if let Some(default) = &parameter.default {
+                self.expr(default, Some(&Expected::new(ty.clone(), parameter.ty.span, "the parameter's type")));
+            }
+            let local = self.bind(name, span, ty);
+            self.fn_locals[at].push(local);
+        }
+        self.block(&function.body, Some(&result));
+        self.fn_seen[at] = std::mem::take(&mut self.seen);
+    }
+
+    fn written(&mut self, ty: &ast::Type) -> Ty {
+        declare::written(&mut self.declarations, self.library, ty, self.diagnostics)
+    }
+
+    /// Brings a local name into the scope.
+    fn bind(&mut self, name: Arc<str>, span: Span, ty: Ty) -> LocalId {
+        let id = LocalId(self.locals.len() as u32);
+        self.locals.push(Local { name: name.clone(), span, ty });
+        self.scope.bind(name, id);
+        id
+    }
+
+    fn finish(mut self) -> Typed {
+        self.begin_body(Leaves::Start);
+        self.resolve_all();
+        self.unknown_types();
+        self.unused_modules();
+        recursion::report(&self.fn_calls, &self.declarations, self.diagnostics);
+        let matches = std::mem::take(&mut self.matches);
+        let fn_effects = effects::close(&self.fn_seen);
+        let typed = Typed {
+            declarations: self.declarations,
+            expr_types: self.expr_types,
+            pattern_types: self.pattern_types,
+            meanings: self.meanings,
+            calls: self.calls,
+            tries: self.tries,
+            locals: self.locals,
+            pattern_locals: self.pattern_locals,
+            pattern_tags: self.pattern_tags,
+            failure_locals: self.failure_locals,
+            at_most: self.at_most,
+            fn_locals: self.fn_locals,
+            fn_effects,
+            entries: self.entries,
+            fn_callees: self.fn_seen.into_iter().map(|seen| seen.callees).collect(),
+            flow_callees: self.flow_callees,
+            unit_blocks: self.unit_blocks,
+        };
+        for cases in matches {
+            match cases {
+                Cases::Match(value, arms) => {
+                    crate::cases::check_match(&typed, self.library, value, arms, self.diagnostics)
+                }
+                Cases::Whole(pattern) => crate::cases::check_whole(&typed, self.library, pattern, self.diagnostics),
+            }
+        }
+        typed
+    }
+
+    fn resolve_all(&mut self) {
+        let inference = &self.inference;
+        let types = self.expr_types.iter_mut().chain(&mut self.pattern_types);
+        let types = types.chain(self.locals.iter_mut().map(|local| &mut local.ty));
+        for ty in types.chain(self.declarations.shared.values_mut().map(|shared| &mut shared.ty)) {
+            *ty = inference.resolve(ty);
+        }
+    }
+
+    /// Reports expressions whose type nothing decides.
+    fn unknown_types(&mut self) {
+        for (span, ty) in std::mem::take(&mut self.open) {
+            if let Ty::Unknown(_) = self.inference.shallow(&ty) {
+                // One report settles all that hangs on the same unknown.
+                self.inference.unify(&ty, &Ty::Error);
+                let diagnostic = Diagnostic::new(Code::UnknownElementType, "nothing says what type this holds")
+                    .at(span, "its parts could be of any type")
+                    .hint("write the type: `let name: List(Int) = …`");
+                self.report(diagnostic);
+            }
+        }
+    }
+
+    fn unused_modules(&mut self) {
+        let unused: Vec<_> = self.declarations.modules.iter().filter(|(_, module)| !module.used).collect();
+        let unused: Vec<_> = unused.into_iter().map(|(name, module)| (name.clone(), module.span)).collect();
+        for (name, span) in unused {
+            let diagnostic = Diagnostic::new(Code::UnusedModule, format!("the module `{name}` is never used"))
+                .at(span, "nothing in this file names it")
+                .hint("take it out of the `use`");
+            self.report(diagnostic);
+        }
+    }
+}
+
+fn result_reason(function: &ast::Function) -> String {
+    match function.returns {
+        Some(_) => format!("the result of `{}`", function.name),
+        None => format!("`{}` declares no result, so it gives `()`", function.name),
+    }
+}

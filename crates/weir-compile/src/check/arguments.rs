@@ -1,0 +1,224 @@
+//! Brings the arguments of a call to the parameters of what is called.
+
+use std::sync::Arc;
+
+use weir_host::Passing;
+use weir_syntax::ast::{Argument, Expr, ExprKind, Name};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::{Checker, Expected};
+use crate::suggest::nearest;
+use crate::typed::{CallOf, Meaning, Supplied, Target};
+use crate::types::Ty;
+
+/// What a call gives.
+pub(super) struct Given<'a> {
+    /// The whole call, of a call in a body.
+    pub(super) call: Option<&'a Expr>,
+    /// The place of what is called.
+    pub(super) callee: Span,
+    /// What stands before the dot, its type known already.
+    pub(super) object: Option<(&'a Expr, Ty)>,
+    /// What stands before `|>`.
+    pub(super) piped: Option<&'a Expr>,
+    pub(super) arguments: &'a [Argument],
+}
+
+/// One parameter.
+pub(super) struct Taken {
+    /// `None` where it has only a position.
+    pub(super) name: Option<Arc<str>>,
+    pub(super) ty: Ty,
+    /// Of a host function.
+    pub(super) passing: Option<Passing>,
+    pub(super) has_default: bool,
+    /// Where it is declared, in the program.
+    pub(super) place: Option<Span>,
+}
+
+impl Taken {
+    pub(super) fn positional(ty: Ty) -> Taken {
+        Taken { name: None, ty, passing: None, has_default: false, place: None }
+    }
+
+    fn shown(&self) -> String {
+        match &self.name {
+            Some(name) => format!("`{name}`"),
+            None => format!("a `{}`", self.ty),
+        }
+    }
+}
+
+impl<'a> Checker<'a> {
+    /// Checks the arguments, and notes which parameter gets which.
+    pub(super) fn arguments(&mut self, callee: &str, target: Target, taken: Vec<Taken>, given: Given<'a>) {
+        let call = given.call;
+        let supplied = self.supplied(callee, taken, given);
+        if let Some(call) = call {
+            self.calls.insert(call.id, CallOf { target, supplied });
+        }
+    }
+
+    /// Checks the arguments, and gives for each parameter where its argument is.
+    pub(super) fn supplied(&mut self, callee: &str, taken: Vec<Taken>, given: Given<'a>) -> Vec<Supplied> {
+        let mut supplied: Vec<Option<(Supplied, Span)>> = vec![None; taken.len()];
+        let implicit = given.object.as_ref().map(|(object, _)| (Supplied::Object, object.span));
+        let implicit = implicit.into_iter().chain(given.piped.map(|piped| (Supplied::Piped, piped.span)));
+        let mut position = 0;
+        for (how, span) in implicit {
+            self.place(callee, &mut supplied, position, (how, span));
+            position += 1;
+        }
+        for (at, argument) in given.arguments.iter().enumerate() {
+            let index = match &argument.name {
+                Some(name) => self.named_parameter(callee, &taken, name),
+                None => {
+                    position += 1;
+                    Some(position - 1)
+                }
+            };
+            match index {
+                Some(index) => self.place(callee, &mut supplied, index, (Supplied::Argument(at), argument.span)),
+                None => _ = self.expr(&argument.value, Some(&Expected::plain(Ty::Error))),
+            }
+            if index.is_some_and(|index| index >= taken.len()) {
+                self.expr(&argument.value, None);
+            }
+        }
+        for (parameter, supplied) in taken.iter().zip(&supplied) {
+            self.argument(callee, parameter, *supplied, &given);
+        }
+        self.missing(callee, &taken, &supplied, &given);
+        supplied.iter().map(|supplied| supplied.map_or(Supplied::Default, |(how, _)| how)).collect()
+    }
+
+    fn named_parameter(&mut self, callee: &str, taken: &[Taken], name: &Name) -> Option<usize> {
+        let found = taken.iter().position(|parameter| parameter.name.as_deref() == Some(name.as_str()));
+        if found.is_none() && !name.is_missing() {
+            let known = taken.iter().filter_map(|parameter| parameter.name.as_deref());
+            let mut diagnostic =
+                Diagnostic::new(Code::UnknownArgument, format!("`{callee}` has no parameter `{name}`"))
+                    .at(name.span, "no such parameter");
+            if let Some(near) = nearest(name.as_str(), known.clone()) {
+                diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
+            } else {
+                let known: Vec<String> = known.map(str::to_owned).collect();
+                if !known.is_empty() {
+                    diagnostic = diagnostic.hint(format!("it takes {}", super::expr::listed(&known)));
+                }
+            }
+            self.report(diagnostic);
+        }
+        found
+    }
+
+    fn place(
+        &mut self,
+        callee: &str,
+        supplied: &mut [Option<(Supplied, Span)>],
+        index: usize,
+        (how, span): (Supplied, Span),
+    ) {
+        let count = supplied.len();
+        match supplied.get_mut(index) {
+            Some(slot @ None) => *slot = Some((how, span)),
+            Some(Some((_, first))) => {
+                let first = *first;
+                let diagnostic = Diagnostic::new(Code::UnknownArgument, "one parameter is given two arguments")
+                    .at(span, "given again here")
+                    .because(first, "first given here")
+                    .hint("take one of them out");
+                self.report(diagnostic);
+            }
+            None => {
+                let takes = match count {
+                    0 => "no arguments".to_owned(),
+                    1 => "1 argument".to_owned(),
+                    _ => format!("{count} arguments"),
+                };
+                let diagnostic = Diagnostic::new(Code::UnknownArgument, format!("`{callee}` takes {takes}"))
+                    .at(span, "one too many")
+                    .hint("take it out");
+                self.report(diagnostic);
+            }
+        }
+    }
+
+    fn missing(&mut self, callee: &str, taken: &[Taken], supplied: &[Option<(Supplied, Span)>], given: &Given<'a>) {
+        let lacks =
+            taken.iter().zip(supplied).filter(|(parameter, supplied)| supplied.is_none() && !parameter.has_default);
+        let lacks: Vec<&Taken> = lacks.map(|(parameter, _)| parameter).collect();
+        let [first, others @ ..] = &lacks[..] else { return };
+        let what = match others.len() {
+            0 => first.shown(),
+            1 => format!("{} and {}", first.shown(), others[0].shown()),
+            more => format!("{} and {more} more", first.shown()),
+        };
+        let ty = self.inference.resolve(&first.ty);
+        let mut diagnostic = Diagnostic::new(Code::MissingArgument, format!("the call of `{callee}` lacks {what}"))
+            .at(given.callee, "not all parameters get an argument");
+        if let Some(place) = first.place {
+            diagnostic = diagnostic.because(place, "declared here, without a default");
+        }
+        let diagnostic = match &first.name {
+            Some(name) => diagnostic.hint(format!("add `{name}: …`, a `{ty}`")),
+            None => diagnostic.hint(format!("add a `{ty}`")),
+        };
+        self.report(diagnostic);
+    }
+
+    fn argument(&mut self, callee: &str, parameter: &Taken, supplied: Option<(Supplied, Span)>, given: &Given<'a>) {
+        let expr: &'a Expr = match supplied {
+            Some((Supplied::Object, _)) => match &given.object {
+                Some((object, _)) => *object,
+                None => return,
+            },
+            Some((Supplied::Piped, _)) => match given.piped {
+                Some(piped) => piped,
+                None => return,
+            },
+            Some((Supplied::Argument(at), _)) => &given.arguments[at].value,
+            _ => return,
+        };
+        let expected = self.argument_expected(callee, parameter, given);
+        if let ExprKind::Name(name) = &expr.kind
+            && let Some(at) = self.shared_index(name)
+        {
+            return self.shared_argument(callee, parameter, expr, at, &expected);
+        }
+        match (&given.object, supplied) {
+            (Some((_, ty)), Some((Supplied::Object, _))) => _ = self.agree(expr.span, ty.clone(), &expected),
+            _ => _ = self.expr(expr, Some(&expected)),
+        }
+    }
+
+    fn argument_expected(&mut self, callee: &str, parameter: &Taken, given: &Given<'a>) -> Expected {
+        let ty = self.inference.resolve(&parameter.ty);
+        let why = match &parameter.name {
+            Some(name) => format!("the parameter `{name}` of `{callee}` is `{ty}`"),
+            None => format!("`{callee}` takes a `{ty}`"),
+        };
+        Expected::new(parameter.ty.clone(), parameter.place.unwrap_or(given.callee), why)
+    }
+
+    /// A shared value as an argument: only a host function may look at it or change it.
+    fn shared_argument(&mut self, callee: &str, parameter: &Taken, expr: &'a Expr, at: usize, expected: &Expected) {
+        self.meanings.insert(expr.id, Meaning::Shared(at));
+        let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
+        let (name, ty, place) = (name.clone(), declared.ty.clone(), declared.span);
+        self.agree(expr.span, ty, expected);
+        match parameter.passing {
+            Some(passing @ (Passing::Borrow | Passing::Change)) => self.touches_shared(&name, passing),
+            _ => {
+                let diagnostic = Diagnostic::new(
+                    Code::SharedAsValue,
+                    format!("`{callee}` would keep `{name}`, which all flows share"),
+                )
+                .at(expr.span, "taken by value")
+                .because(place, "declared as shared here")
+                .hint("only a function of the library that takes it by reference can use it");
+                self.report(diagnostic);
+            }
+        }
+    }
+}

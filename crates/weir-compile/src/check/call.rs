@@ -1,0 +1,338 @@
+//! What a call calls, and what it gives.
+//!
+//! `a.b(…)` is looked up in this order: a function of the module `a`; a variant of the enum `a`; else a function whose
+//! first argument is `a`, from the module that the type of `a` belongs to: `text` for a `Text`, `image` for an
+//! `image.Cache`. Such a module needs no `use`, for the type has brought it in.
+
+use weir_host::{Passing, Resource, Signature, Text, Type};
+use weir_syntax::ast::{Argument, Expr, ExprKind, Name};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::Checker;
+use super::arguments::{Given, Taken};
+use super::names::{VariantOf, path_of};
+use crate::suggest::nearest;
+use crate::typed::{Meaning, Target};
+use crate::types::{Parameters, Ty};
+
+impl<'a> Checker<'a> {
+    pub(super) fn call(
+        &mut self,
+        expr: &'a Expr,
+        function: &'a Expr,
+        piped: Option<&'a Expr>,
+        arguments: &'a [Argument],
+        expected: Option<&Ty>,
+    ) -> Ty {
+        let given = Given { call: Some(expr), callee: function.span, object: None, piped, arguments };
+        match &function.kind {
+            ExprKind::Name(name) => self.call_name(name, given, expected),
+            ExprKind::Field { object, name } => self.call_member(object, name, given),
+            ExprKind::Error => self.ignore(given),
+            _ => {
+                self.expr(function, None);
+                let diagnostic = Diagnostic::new(Code::NotCallable, "only what has a name can be called")
+                    .at(function.span, "not a name")
+                    .hint("bind it first: `let f = …`");
+                self.report(diagnostic);
+                self.ignore(given)
+            }
+        }
+    }
+
+    /// Looks at the arguments of a call that cannot be made sense of.
+    fn ignore(&mut self, given: Given<'a>) -> Ty {
+        for argument in given.piped.into_iter().chain(given.arguments.iter().map(|argument| &argument.value)) {
+            let shared = matches!(&argument.kind, ExprKind::Name(name) if self.shared_index(name).is_some());
+            if !shared {
+                self.expr(argument, None);
+            }
+        }
+        Ty::Error
+    }
+
+    fn call_name(&mut self, name: &'a Name, given: Given<'a>, expected: Option<&Ty>) -> Ty {
+        if name.is_missing() {
+            return self.ignore(given);
+        }
+        if let Some(local) = self.scope.find(name.as_str()) {
+            let ty = self.locals[local.0 as usize].ty.clone();
+            return self.call_local(name, &ty, Target::Local(local), given);
+        }
+        if let Some((at, _, _)) = self.declarations.functions.get_full(&name.text) {
+            return self.call_fn(at, name.span, given);
+        }
+        if name.is_upper() {
+            return match self.variant(name.as_str(), expected) {
+                Some(variant) => self.call_variant(name, variant, given),
+                None => {
+                    self.unknown_variant(name);
+                    self.ignore(given)
+                }
+            };
+        }
+        if self.shared_index(name).is_some() {
+            let diagnostic = Diagnostic::new(Code::NotCallable, format!("`{name}` is a shared value and no function"))
+                .at(name.span, "not callable")
+                .hint(format!("call a function on it: `{name}.…(…)`"));
+            self.report(diagnostic);
+        } else {
+            self.unknown_name(name);
+        }
+        self.ignore(given)
+    }
+
+    fn call_local(&mut self, name: &Name, ty: &Ty, target: Target, given: Given<'a>) -> Ty {
+        let Ty::Function(signature) = self.inference.shallow(ty) else {
+            let ty = self.inference.resolve(ty);
+            if ty != Ty::Error {
+                let diagnostic = Diagnostic::new(Code::NotCallable, format!("`{name}` is no function"))
+                    .at(name.span, format!("this is `{ty}`"));
+                self.report(diagnostic);
+            }
+            return self.ignore(given);
+        };
+        let taken = signature.0.iter().map(|ty| Taken::positional(ty.clone())).collect();
+        self.arguments(name.as_str(), target, taken, given);
+        signature.1.clone()
+    }
+
+    fn call_fn(&mut self, at: usize, span: Span, given: Given<'a>) -> Ty {
+        self.calls_fn(at, span);
+        let (name, declared) = self.declarations.functions.get_index(at).expect("its index was just found");
+        let name = name.clone();
+        let result = declared.result.clone();
+        let taken = declared.parameters.iter().map(|parameter| Taken {
+            name: Some(parameter.name.clone()),
+            ty: parameter.ty.clone(),
+            passing: None,
+            has_default: parameter.has_default,
+            place: Some(parameter.span),
+        });
+        let taken = taken.collect();
+        self.arguments(&name, Target::Function(at), taken, given);
+        result
+    }
+
+    pub(super) fn calls_fn(&mut self, at: usize, span: Span) {
+        self.seen.callees.insert(at);
+        if let Some(caller) = self.current_fn {
+            self.fn_calls.push((caller, at, span));
+        }
+    }
+
+    fn call_variant(&mut self, name: &Name, variant: VariantOf, given: Given<'a>) -> Ty {
+        let taken = variant.fields.iter().map(|(field, ty)| {
+            let named = !field.starts_with(|first: char| first.is_ascii_digit());
+            let name = named.then(|| field.as_str().into());
+            Taken { name, ty: ty.clone(), passing: None, has_default: false, place: None }
+        });
+        self.arguments(name.as_str(), Target::Variant(variant.tag), taken.collect(), given);
+        variant.ty
+    }
+
+    fn call_member(&mut self, object: &'a Expr, name: &'a Name, given: Given<'a>) -> Ty {
+        if name.is_missing() {
+            return self.ignore(given);
+        }
+        if let Some(path) = path_of(object) {
+            if self.type_named(&path).is_some() || (name.is_upper() && self.names_module(&path[0])) {
+                return match self.qualified_variant(&path, name) {
+                    Some(variant) => self.call_variant(name, variant, given),
+                    None => {
+                        self.unknown_variant(name);
+                        self.ignore(given)
+                    }
+                };
+            }
+            if let [module] = &path[..]
+                && self.names_module(module)
+            {
+                return match self.host_function(module, name) {
+                    Some(signature) => self.call_host(signature, name.span, given),
+                    None => self.ignore(given),
+                };
+            }
+            if let [unknown] = &path[..]
+                && self.scope.find(unknown.as_str()).is_none()
+                && self.shared_index(unknown).is_none()
+                && !self.declarations.functions.contains_key(&unknown.text)
+                && !unknown.is_upper()
+                && !unknown.is_missing()
+            {
+                self.unknown_before_dot(unknown, name);
+                return self.ignore(given);
+            }
+        }
+        self.call_method(object, name, given)
+    }
+
+    /// A lower-case word before `.name(…)` that means nothing: a module that was misspelt, or a value.
+    fn unknown_before_dot(&mut self, word: &Name, member: &Name) {
+        let modules = self.library.modules.values();
+        let with_member = modules.filter(|module| module.functions.contains_key(member.as_str()));
+        if let Some(near) = nearest(word.as_str(), with_member.map(|module| module.name.as_str())) {
+            let diagnostic = Diagnostic::new(Code::UnknownName, format!("there is no `{word}`"))
+                .at(word.span, "not found in this scope")
+                .fix(format!("did you mean `{near}.{member}`?"), word.span, near);
+            return self.report(diagnostic);
+        }
+        self.unknown_name(word);
+    }
+
+    /// The signature of `module.name`; reports what is not there.
+    pub(super) fn host_function(&mut self, module: &Name, name: &Name) -> Option<&'a Signature> {
+        let Some(whole) = self.module(module) else {
+            let used = self.declarations.modules.keys().map(|name| &**name);
+            let diagnostic = crate::declare::unknown_module(module, self.library, used);
+            self.report(diagnostic);
+            return None;
+        };
+        let found = self.library.modules.get(&whole)?;
+        if let Some(function) = found.functions.get(name.as_str()) {
+            return Some(&function.signature);
+        }
+        if name.is_missing() {
+            return None;
+        }
+        let mut diagnostic = Diagnostic::new(Code::UnknownMember, format!("`{module}` has no function `{name}`"))
+            .at(name.span, "no such function");
+        let near = nearest(name.as_str(), found.functions.keys().map(Text::as_str));
+        diagnostic = match near {
+            Some(near) => diagnostic.fix(format!("did you mean `{module}.{near}`?"), name.span, near),
+            None if found.functions.len() <= FUNCTIONS_LISTED_MAX && !found.functions.is_empty() => {
+                let names: Vec<String> = found.functions.keys().map(Text::to_string).collect();
+                diagnostic.hint(format!("it has {}", super::expr::listed(&names)))
+            }
+            None => diagnostic,
+        };
+        self.report(diagnostic);
+        None
+    }
+
+    pub(super) fn call_host(&mut self, signature: &'a Signature, span: Span, given: Given<'a>) -> Ty {
+        let mut parameters = Parameters::new();
+        let inference = &mut self.inference;
+        let taken = signature.parameters.iter().map(|parameter| Taken {
+            name: Some(parameter.name.as_str().into()),
+            ty: Ty::of(&parameter.ty, &mut parameters, inference),
+            passing: Some(parameter.passing),
+            has_default: parameter.default.is_some(),
+            place: None,
+        });
+        let taken: Vec<Taken> = taken.collect();
+        let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
+        self.touches(signature, span);
+        self.arguments(&signature.path(), Target::Host(signature.path().into()), taken, given);
+        result
+    }
+
+    /// Notes what a call touches, for the `fn` that it stands in.
+    pub(super) fn touches(&mut self, signature: &Signature, span: Span) {
+        // A call site's own name is known only when it is inlined; its place tells it apart until then.
+        let site = format!("{}@{}", signature.path(), span.start);
+        self.seen.own.call(signature, &site);
+    }
+
+    pub(super) fn touches_shared(&mut self, name: &str, passing: Passing) {
+        let mode = if passing == Passing::Change { weir_host::Mode::Write } else { weir_host::Mode::Read };
+        self.seen.own.touch(Resource::Shared(name.into()), mode);
+    }
+
+    pub(super) fn shared_index(&self, name: &Name) -> Option<usize> {
+        match self.scope.find(name.as_str()) {
+            Some(_) => None,
+            None => self.declarations.shared.get_index_of(&name.text),
+        }
+    }
+
+    fn call_method(&mut self, object: &'a Expr, name: &'a Name, given: Given<'a>) -> Ty {
+        let ty = self.object_type(object);
+        let ty = self.inference.shallow(&ty);
+        let given = Given { object: Some((object, ty.clone())), ..given };
+        if ty == Ty::Error {
+            return self.ignore(given);
+        }
+        if let Some(signature) = self.method(&ty, name.as_str()) {
+            return self.call_host(signature, name.span, given);
+        }
+        if name.as_str() == "length" && has_length(&ty) {
+            let taken = vec![Taken { passing: Some(Passing::Borrow), ..Taken::positional(ty) }];
+            self.arguments("length", Target::Length, taken, given);
+            return Ty::INT;
+        }
+        self.no_method(object.span, &ty, name);
+        self.ignore(given)
+    }
+
+    fn object_type(&mut self, object: &'a Expr) -> Ty {
+        match &object.kind {
+            ExprKind::Name(name) => match self.shared_index(name) {
+                Some(at) => {
+                    self.meanings.insert(object.id, Meaning::Shared(at));
+                    self.declarations.shared[at].ty.clone()
+                }
+                None => self.expr(object, None),
+            },
+            _ => self.expr(object, None),
+        }
+    }
+
+    pub(super) fn has_method(&self, ty: &Ty, name: &str) -> bool {
+        self.method(ty, name).is_some() || (name == "length" && has_length(ty))
+    }
+
+    /// The function of the type's own module whose first parameter may take the value.
+    fn method(&self, ty: &Ty, name: &str) -> Option<&'a Signature> {
+        let function = self.library.modules.get(module_of(ty)?)?.functions.get(name)?;
+        (!function.signature.parameters.is_empty()).then_some(&function.signature)
+    }
+
+    fn no_method(&mut self, object: Span, ty: &Ty, name: &Name) {
+        let ty = self.inference.resolve(ty);
+        if let Ty::Unknown(_) = ty {
+            self.unknown_here(object);
+            return;
+        }
+        let mut diagnostic = Diagnostic::new(Code::UnknownMethod, format!("`{ty}` has no function `{name}`"))
+            .at(name.span, "no such function")
+            .because(object, format!("this is `{ty}`"));
+        let module = module_of(&ty).and_then(|module| self.library.modules.get(module));
+        let near = module.and_then(|module| nearest(name.as_str(), module.functions.keys().map(Text::as_str)));
+        if let Some(near) = near {
+            diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
+        } else if self.declarations.functions.contains_key(&name.text) {
+            diagnostic = diagnostic.hint(format!("call the `fn` with the value as argument: `{name}(…)`"));
+        } else if let Ty::Result(_) = ty {
+            diagnostic = diagnostic.fix("take the value out first, with `?` or `else { … }`", object.at_end(), "?");
+        }
+        self.report(diagnostic);
+    }
+}
+
+/// Up to so many functions of a module are listed where none is near.
+const FUNCTIONS_LISTED_MAX: usize = 8;
+
+fn has_length(ty: &Ty) -> bool {
+    matches!(ty, Ty::List(_) | Ty::Map(_)) || *ty == Ty::TEXT || *ty == Ty::BYTES
+}
+
+/// The module whose functions can be called on a value of the type.
+fn module_of(ty: &Ty) -> Option<&str> {
+    match ty {
+        Ty::List(_) => Some("list"),
+        Ty::Map(_) => Some("map"),
+        Ty::Option(_) => Some("option"),
+        Ty::Result(_) => Some("result"),
+        Ty::Plain(Type::Text) => Some("text"),
+        Ty::Plain(Type::Bytes) => Some("bytes"),
+        Ty::Plain(Type::Int) => Some("int"),
+        Ty::Plain(Type::Float) => Some("float"),
+        Ty::Plain(Type::Time) => Some("time"),
+        Ty::Plain(Type::Duration) => Some("duration"),
+        Ty::Plain(Type::Size) => Some("size"),
+        Ty::Plain(Type::Failure) => Some("failure"),
+        Ty::Plain(Type::Named(name)) => name.as_str().rsplit_once('.').map(|(module, _)| module),
+        _ => None,
+    }
+}

@@ -1,0 +1,347 @@
+//! The types of what steers a flow: branches, failures, repetition, closures, atomic steps.
+
+use weir_syntax::ast::{self, AtomicResource, Block, ClosureParameter, Expr, Name, Pattern};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::{Cases, Checker, Expected, Leaves};
+use crate::suggest::nearest;
+use crate::typed::TryTo;
+use crate::types::Ty;
+
+/// The most rounds that a `loop` may be given.
+const LOOP_ROUNDS_MAX: i64 = 1_000_000_000;
+
+impl<'a> Checker<'a> {
+    pub(super) fn fallible(&self, ty: &Ty) -> bool {
+        matches!(self.inference.shallow(ty), Ty::Result(_))
+    }
+
+    /// What a `Result` or `Option` holds when all is well, and its failure's type where it has one.
+    pub(super) fn unwrapped(&self, ty: &Ty) -> Option<(Ty, Option<Ty>)> {
+        match self.inference.shallow(ty) {
+            Ty::Result(pair) => Some((pair.0.clone(), Some(pair.1.clone()))),
+            Ty::Option(some) => Some(((*some).clone(), None)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn cannot_fail(&mut self, span: Span, ty: &Ty, what: &str) {
+        let ty = self.inference.resolve(ty);
+        if ty == Ty::Error || ty.is_never() {
+            return;
+        }
+        let diagnostic = Diagnostic::new(Code::CannotFail, format!("{what} stands behind something that cannot fail"))
+            .at(span, format!("this is `{ty}`, neither a `Result` nor an `Option`"))
+            .hint(format!("take the {what} out"));
+        self.report(diagnostic);
+    }
+
+    pub(super) fn try_(&mut self, expr: &'a Expr, value: &'a Expr) -> Ty {
+        let ty = self.expr(value, None);
+        let Some((inner, failure)) = self.unwrapped(&ty) else {
+            self.cannot_fail(value.span, &ty, "`?`");
+            return if ty.is_never() { Ty::NEVER } else { Ty::Error };
+        };
+        let Some(failure) = failure else {
+            let diagnostic = Diagnostic::new(Code::CannotFail, "`?` needs a `Result`, and this is an `Option`")
+                .at(value.span, format!("this is `{}`", self.inference.resolve(&ty)))
+                .hint("say what happens if there is none: `else { … }`");
+            self.report(diagnostic);
+            return inner;
+        };
+        let to = self.try_to(value.span, &failure);
+        self.tries.insert(expr.id, to);
+        inner
+    }
+
+    /// Where a failure of this type goes, in the body that is checked.
+    fn try_to(&mut self, span: Span, failure: &Ty) -> TryTo {
+        let Leaves::Function(result) = self.leaves.clone() else { return TryTo::Flow };
+        let Ty::Result(pair) = self.inference.shallow(&result.ty) else { return TryTo::Flow };
+        if !self.inference.unify(failure, &pair.1) {
+            let (found, wanted) = (self.inference.resolve(failure), self.inference.resolve(&pair.1));
+            let mut diagnostic =
+                Diagnostic::new(Code::FailureType, format!("this fails with `{found}`, and its `fn` with `{wanted}`"))
+                    .at(span, format!("fails with `{found}`"));
+            if let Some((place, why)) = result.why {
+                diagnostic = diagnostic.because(place, why);
+            }
+            let diagnostic = diagnostic.hint("turn it into the other: `else as failure { return Err(…) }`");
+            self.report(diagnostic);
+        }
+        TryTo::Caller
+    }
+
+    pub(super) fn else_(
+        &mut self,
+        value: &'a Expr,
+        failure: Option<&'a Name>,
+        otherwise: &'a Expr,
+        expected: Option<&Expected>,
+    ) -> Ty {
+        let ty = self.expr(value, None);
+        let (inner, failed) = match self.unwrapped(&ty) {
+            Some((inner, failed)) => (inner, failed),
+            None => {
+                self.cannot_fail(value.span, &ty, "`else`");
+                (Ty::Error, Some(Ty::Error))
+            }
+        };
+        let inner = match expected {
+            Some(expected) => self.agree(value.span, inner, expected),
+            None => inner,
+        };
+        let wanted = Expected::new(inner.clone(), value.span, "stands for the value of this");
+        self.with_failure(failure, failed, otherwise, Some(&wanted));
+        inner
+    }
+
+    /// Checks what happens instead, with the failure bound.
+    pub(super) fn with_failure(
+        &mut self,
+        failure: Option<&'a Name>,
+        ty: Option<Ty>,
+        otherwise: &'a Expr,
+        expected: Option<&Expected>,
+    ) -> Ty {
+        let mark = self.scope.mark();
+        if let Some(name) = failure {
+            if ty.is_none() {
+                let diagnostic = Diagnostic::new(Code::CannotFail, "there is no failure to name here")
+                    .at(name.span, "nothing is known but that there is no value")
+                    .hint("take `as …` out");
+                self.report(diagnostic);
+            }
+            let local = self.bind(name.text.clone(), name.span, ty.unwrap_or(Ty::Error));
+            self.failure_locals.insert(otherwise.id, local);
+        }
+        let found = self.expr(otherwise, expected);
+        self.scope.leave(mark);
+        found
+    }
+
+    pub(super) fn if_(
+        &mut self,
+        condition: &'a Expr,
+        then: &'a Block,
+        otherwise: Option<&'a Expr>,
+        expected: Option<&Expected>,
+    ) -> Ty {
+        self.expr(condition, Some(&Expected::new(Ty::BOOL, condition.span, "a condition is a `Bool`")));
+        let Some(otherwise) = otherwise else {
+            self.block(then, Some(&Expected::plain(Ty::UNIT)));
+            return Ty::UNIT;
+        };
+        let mut join = Join::new(expected);
+        let ty = self.block(then, join.expected());
+        join.saw(then.span, ty);
+        let ty = self.expr(otherwise, join.expected());
+        join.saw(otherwise.span, ty);
+        join.ty()
+    }
+
+    pub(super) fn match_(
+        &mut self,
+        expr: &'a Expr,
+        value: &'a Expr,
+        arms: &'a [ast::Arm],
+        expected: Option<&Expected>,
+    ) -> Ty {
+        let ty = self.expr(value, None);
+        let mut join = Join::new(expected);
+        for arm in arms {
+            let mark = self.scope.mark();
+            self.pattern(&arm.pattern, &ty);
+            if let Some(guard) = &arm.guard {
+                self.expr(guard, Some(&Expected::new(Ty::BOOL, guard.span, "a guard is a `Bool`")));
+            }
+            let found = self.expr(&arm.body, join.expected());
+            join.saw(arm.body.span, found);
+            self.scope.leave(mark);
+        }
+        self.matches.push(Cases::Match(value, arms));
+        let _ = expr;
+        if ty.is_never() { Ty::NEVER } else { join.ty() }
+    }
+
+    fn elements(&mut self, items: &'a Expr) -> Ty {
+        let ty = self.expr(items, None);
+        match self.inference.shallow(&ty) {
+            Ty::List(element) => (*element).clone(),
+            other => self.not_a_collection(items.span, &other, "gone through with `for`"),
+        }
+    }
+
+    pub(super) fn for_(&mut self, pattern: &'a Pattern, items: &'a Expr, body: &'a Block) -> Ty {
+        let element = self.elements(items);
+        let mark = self.scope.mark();
+        self.whole_pattern(pattern, &element);
+        let ty = self.block(body, None);
+        self.scope.leave(mark);
+        // A body that always leaves yields no element, but a list without elements may come of it.
+        Ty::list(if ty.is_never() { Ty::UNIT } else { ty })
+    }
+
+    pub(super) fn fold(
+        &mut self,
+        (accumulator, initial): (&'a Pattern, &'a Expr),
+        (pattern, items): (&'a Pattern, &'a Expr),
+        body: &'a Block,
+        expected: Option<&Expected>,
+    ) -> Ty {
+        let ty = self.expr(initial, expected);
+        let element = self.elements(items);
+        let mark = self.scope.mark();
+        self.whole_pattern(accumulator, &ty);
+        self.whole_pattern(pattern, &element);
+        self.block(body, Some(&Expected::new(ty.clone(), initial.span, "the fold begins with this")));
+        self.scope.leave(mark);
+        ty
+    }
+
+    pub(super) fn loop_(
+        &mut self,
+        expr: &'a Expr,
+        (state, initial): (&'a Pattern, &'a Expr),
+        body: &'a Block,
+        until: &'a Expr,
+        at_most: &'a Expr,
+        expected: Option<&Expected>,
+    ) -> Ty {
+        let ty = self.expr(initial, expected);
+        let mark = self.scope.mark();
+        self.whole_pattern(state, &ty);
+        self.block(body, Some(&Expected::new(ty.clone(), initial.span, "the loop begins with this")));
+        self.expr(until, Some(&Expected::new(Ty::BOOL, until.span, "a condition is a `Bool`")));
+        self.scope.leave(mark);
+        self.expr(at_most, Some(&Expected::new(Ty::INT, at_most.span, "a number of rounds")));
+        self.rounds(expr, at_most);
+        ty
+    }
+
+    fn rounds(&mut self, expr: &Expr, at_most: &Expr) {
+        let rounds = match &at_most.kind {
+            ast::ExprKind::Literal(literal) => match literal.value {
+                ast::LiteralValue::Int(rounds) => Some(rounds),
+                _ => return,
+            },
+            ast::ExprKind::Error => return,
+            _ => None,
+        };
+        match rounds {
+            Some(rounds) if (1..=LOOP_ROUNDS_MAX).contains(&rounds) => _ = self.at_most.insert(expr.id, rounds as u64),
+            _ => {
+                let diagnostic = Diagnostic::new(Code::NotConstant, "the bound of a loop is a number known beforehand")
+                    .at(at_most.span, format!("expected a number from 1 to {LOOP_ROUNDS_MAX}"))
+                    .hint("write the number, as in `at most 100`");
+                self.report(diagnostic);
+            }
+        }
+    }
+
+    pub(super) fn return_(&mut self, span: Span, value: Option<&'a Expr>) -> Ty {
+        let expected = match self.leaves.clone() {
+            Leaves::Flow(answer) => answer,
+            Leaves::Function(result) => result,
+            Leaves::Closure | Leaves::Start => {
+                let place = if self.in_closure() { "a closure" } else { "this place" };
+                let diagnostic = Diagnostic::new(Code::MisplacedReturn, format!("`return` cannot leave {place}"))
+                    .at(span, "not within a `fn` or the body of an entry point")
+                    .hint("let the last expression be the value");
+                self.report(diagnostic);
+                value.map(|value| self.expr(value, None));
+                return Ty::NEVER;
+            }
+        };
+        match value {
+            Some(value) => _ = self.expr(value, Some(&expected)),
+            None => _ = self.agree(span, Ty::UNIT, &expected),
+        }
+        Ty::NEVER
+    }
+
+    pub(super) fn closure(&mut self, parameters: &'a [ClosureParameter], body: &'a Expr, expected: Option<&Ty>) -> Ty {
+        let wanted = match expected.map(|ty| self.inference.shallow(ty)) {
+            Some(Ty::Function(wanted)) if wanted.0.len() == parameters.len() => Some(wanted),
+            _ => None,
+        };
+        let mark = self.scope.mark();
+        let leaves = std::mem::replace(&mut self.leaves, Leaves::Closure);
+        let mut taken = Vec::new();
+        for (at, parameter) in parameters.iter().enumerate() {
+            let known = wanted.as_ref().map(|wanted| wanted.0[at].clone());
+            let ty = match (&parameter.ty, known) {
+                (Some(written), _) => self.written(written),
+                (None, Some(known)) => known,
+                (None, None) => self.inference.fresh(),
+            };
+            self.whole_pattern(&parameter.pattern, &ty);
+            taken.push(ty);
+        }
+        let result = wanted.map(|wanted| Expected::plain(wanted.1.clone()));
+        let ty = self.expr(body, result.as_ref());
+        self.leaves = leaves;
+        self.scope.leave(mark);
+        Ty::function(taken, result.map_or(ty, |result| result.ty))
+    }
+
+    pub(super) fn atomic(
+        &mut self,
+        resources: &'a [AtomicResource],
+        body: &'a Block,
+        expected: Option<&Expected>,
+    ) -> Ty {
+        for resource in resources {
+            if resource.per_session {
+                self.not_yet(resource.span, "`per session`");
+            }
+            self.resource(&resource.name);
+        }
+        self.block(body, expected)
+    }
+
+    fn resource(&mut self, name: &Name) {
+        let known =
+            self.declarations.shared.contains_key(&name.text) || self.declarations.constraints.contains_key(&name.text);
+        if known || name.is_missing() {
+            return;
+        }
+        let shared = self.declarations.shared.keys().chain(self.declarations.constraints.keys());
+        let diagnostic = Diagnostic::new(Code::NotAResource, format!("`{name}` is neither shared nor a constraint"))
+            .at(name.span, "nothing that could be held");
+        let near = nearest(name.as_str(), shared.map(|name| &**name)).map(str::to_owned);
+        let diagnostic = match near {
+            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
+            None => diagnostic.hint(format!("declare it at the top level: `constraint {name}`")),
+        };
+        self.report(diagnostic);
+    }
+}
+
+/// The type that several branches have in common: the place's, else that of the first branch that gives a value.
+struct Join {
+    expected: Option<Expected>,
+    all_leave: bool,
+}
+
+impl Join {
+    fn new(expected: Option<&Expected>) -> Self {
+        Join { expected: expected.cloned(), all_leave: true }
+    }
+
+    fn expected(&self) -> Option<&Expected> {
+        self.expected.as_ref()
+    }
+
+    fn saw(&mut self, span: Span, ty: Ty) {
+        if ty.is_never() {
+            return;
+        }
+        self.all_leave = false;
+        self.expected.get_or_insert_with(|| Expected::new(ty, span, "the other branches agree with this one"));
+    }
+
+    fn ty(self) -> Ty {
+        if self.all_leave { Ty::NEVER } else { self.expected.map_or(Ty::UNIT, |expected| expected.ty) }
+    }
+}

@@ -1,0 +1,347 @@
+//! Services and sources: where flows begin, and what they must answer.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use weir_host::{SourceSignature, Text, Type, TypeShape};
+use weir_syntax::ast::{
+    self, Argument, Expr, ExprKind, Name, ParameterPlace, PathPart, Route, Service, ServiceMemberKind,
+};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::arguments::{Given, Taken};
+use super::names::path_of;
+use super::{Checker, Expected, Leaves};
+use crate::constant::constant;
+use crate::suggest::nearest;
+use crate::typed::{EntryInfo, RouteInfo, Supplied};
+use crate::types::Ty;
+
+/// Sources that go by one word, and the path that they stand for.
+const SHORT_SOURCES: [(&str, &str); 1] = [("every", "time.every")];
+
+impl<'a> Checker<'a> {
+    pub(super) fn service(&mut self, item: usize, service: &'a Service) {
+        self.begin_body(Leaves::Start);
+        let signature = self.transport(&service.transport);
+        let supplied = self.source_arguments(signature, service.transport.span, &service.arguments);
+        for member in &service.members {
+            match &member.kind {
+                ServiceMemberKind::Route(_) => {}
+                ServiceMemberKind::Session(session) => self.not_yet(session.span, "`session`"),
+                ServiceMemberKind::FailureHandler(handler) => self.not_yet(handler.span, "`on failure of`"),
+            }
+        }
+        let answer = signature.and_then(|signature| signature.answer.clone());
+        let mut seen = IndexMap::new();
+        let routes = service.routes().map(|route| {
+            self.duplicate_route(route, &mut seen);
+            self.route(service, route, answer.as_ref())
+        });
+        let routes = routes.collect();
+        let Some(signature) = signature else { return };
+        self.entries.push(EntryInfo {
+            item,
+            source: path(signature),
+            ordered: signature.ordered,
+            answer: answer.unwrap_or(Type::Unit),
+            element: None,
+            supplied,
+            routes,
+        });
+    }
+
+    /// What a service is served on.
+    fn transport(&mut self, name: &Name) -> Option<&'a SourceSignature> {
+        if name.is_missing() {
+            return None;
+        }
+        let Some(module) = self.module(name) else {
+            let used = self.declarations.modules.keys().map(|name| &**name);
+            let diagnostic = crate::declare::unknown_module(name, self.library, used);
+            self.report(diagnostic);
+            return None;
+        };
+        let found = self.library.modules.get(&module)?.sources.get(&module);
+        if let Some((signature, _)) = found
+            && signature.answer.is_some()
+        {
+            return Some(signature);
+        }
+        let transports =
+            self.library.modules.values().filter(|module| {
+                module.sources.get(&module.name).is_some_and(|(signature, _)| signature.answer.is_some())
+            });
+        let transports: Vec<String> = transports.map(|module| module.name.to_string()).collect();
+        let diagnostic = Diagnostic::new(Code::UnknownSource, format!("no service can be served on `{name}`"))
+            .at(name.span, "serves nothing")
+            .hint(format!("serve it on {}", super::expr::listed(&transports)));
+        self.report(diagnostic);
+        None
+    }
+
+    fn source_arguments(
+        &mut self,
+        signature: Option<&'a SourceSignature>,
+        callee: Span,
+        arguments: &'a [Argument],
+    ) -> Vec<Supplied> {
+        let Some(signature) = signature else {
+            arguments.iter().for_each(|argument| _ = self.expr(&argument.value, None));
+            return Vec::new();
+        };
+        let taken = signature.parameters.iter().map(|parameter| Taken {
+            name: Some(parameter.name.as_str().into()),
+            ty: Ty::fixed(&parameter.ty),
+            passing: None,
+            has_default: parameter.default.is_some(),
+            place: None,
+        });
+        let given = Given { call: None, callee, object: None, piped: None, arguments };
+        self.supplied(&path(signature), taken.collect(), given)
+    }
+
+    fn duplicate_route(&mut self, route: &Route, seen: &mut IndexMap<String, Span>) {
+        let span = route.method_span.to(route.path.span);
+        let key = format!("{} {}", route.method.word(), shape(route));
+        if let Some(first) = seen.get(&key) {
+            let diagnostic = Diagnostic::new(Code::DuplicateRoute, "two routes answer the same requests")
+                .at(span, "would never be reached")
+                .because(*first, "answers them first")
+                .hint("take one of them out, or change its path or method");
+            self.report(diagnostic);
+            return;
+        }
+        seen.insert(key, span);
+    }
+
+    fn route(&mut self, service: &Service, route: &'a Route, answer: Option<&Type>) -> RouteInfo {
+        let why = format!("a route on `{}` answers with this", service.transport);
+        let answer = match answer {
+            Some(answer) => Expected::new(Ty::fixed(answer), service.transport.span, why),
+            None => Expected::plain(Ty::Error),
+        };
+        self.begin_body(Leaves::Flow(answer.clone()));
+        self.path_parameters(route);
+        let mut info = RouteInfo { locals: Vec::new(), defaults: Vec::new() };
+        let mut seen: IndexMap<Arc<str>, Span> = IndexMap::new();
+        let mut body = None;
+        for route_parameter in &route.parameters {
+            let parameter = &route_parameter.parameter;
+            self.parameter_name(&parameter.name, &mut seen);
+            let ty = self.written(&parameter.ty);
+            self.parameter_type(route_parameter.place, &parameter.ty, &ty);
+            if route_parameter.place == ParameterPlace::Body {
+                self.second_body(&mut body, parameter.span);
+            }
+            info.defaults.push(parameter.default.as_ref().and_then(|default| {
+                self.expr(default, Some(&Expected::new(ty.clone(), parameter.ty.span, "the parameter's type")));
+                self.default(default)
+            }));
+            info.locals.push(self.bind(parameter.name.text.clone(), parameter.name.span, ty));
+        }
+        self.block(&route.body, Some(&answer));
+        info
+    }
+
+    fn default(&mut self, default: &Expr) -> Option<weir_host::Value> {
+        let value = constant(default);
+        if value.is_none() && !matches!(default.kind, ExprKind::Error) {
+            let diagnostic =
+                Diagnostic::new(Code::NotConstant, "the default of a route's parameter is known beforehand")
+                    .at(default.span, "not a constant")
+                    .hint("make the parameter an `Option(…)`, and decide in the body");
+            self.report(diagnostic);
+        }
+        value
+    }
+
+    fn parameter_name(&mut self, name: &Name, seen: &mut IndexMap<Arc<str>, Span>) {
+        if let Some(first) = seen.insert(name.text.clone(), name.span)
+            && !name.is_missing()
+        {
+            let diagnostic = Diagnostic::new(Code::NameTaken, format!("the parameter `{name}` is declared twice"))
+                .at(name.span, "declared again here")
+                .because(first, "first declared here")
+                .hint("give one of them another name");
+            self.report(diagnostic);
+        }
+    }
+
+    fn path_parameters(&mut self, route: &Route) {
+        for name in route.path.names() {
+            let declared = route.parameters.iter().any(|p| p.parameter.name.text == name.text);
+            if !declared && !name.is_missing() {
+                let diagnostic = Diagnostic::new(
+                    Code::RouteParameter,
+                    format!("the path's `{{{name}}}` is no parameter of the route"),
+                )
+                .at(name.span, "has no type")
+                .hint(format!("declare it behind the path: `({name}: Text)`"));
+                self.report(diagnostic);
+            }
+        }
+    }
+
+    fn second_body(&mut self, first: &mut Option<Span>, span: Span) {
+        if let Some(first) = first {
+            let diagnostic = Diagnostic::new(Code::RouteParameter, "a request has only one body")
+                .at(span, "takes it again")
+                .because(*first, "takes the body")
+                .hint("put both into one record");
+            self.report(diagnostic);
+        }
+        first.get_or_insert(span);
+    }
+
+    fn parameter_type(&mut self, place: ParameterPlace, written: &ast::Type, ty: &Ty) {
+        let (fits, takes) = match place {
+            ParameterPlace::Path => {
+                (is_word(ty), "a part of the path can be a `Text`, `Int`, `Float`, `Bool`, `Size` or `Duration`")
+            }
+            ParameterPlace::Query => {
+                let optional = matches!(ty, Ty::Option(some) if is_word(some));
+                (
+                    is_word(ty) || optional,
+                    "a part of the query can be a `Text`, `Int`, `Float`, `Bool`, `Size` or `Duration`, or an `Option` of one",
+                )
+            }
+            ParameterPlace::Body => {
+                (self.is_data(ty, &mut Vec::new()), "a body can be anything that JSON can hold, a `Text`, or `Bytes`")
+            }
+        };
+        if !fits && *ty != Ty::Error {
+            let diagnostic = Diagnostic::new(Code::RouteParameterType, format!("a request cannot hold a `{ty}` here"))
+                .at(written.span, "no such value can be read from a request")
+                .note(takes);
+            self.report(diagnostic);
+        }
+    }
+
+    /// Whether values of the type are nothing but data.
+    fn is_data(&self, ty: &Ty, seen: &mut Vec<Text>) -> bool {
+        match ty {
+            Ty::Function(_) | Ty::Unknown(_) => false,
+            Ty::Error => true,
+            Ty::List(part) | Ty::Option(part) => self.is_data(part, seen),
+            Ty::Map(pair) => pair.0 == Ty::TEXT && self.is_data(&pair.1, seen),
+            Ty::Result(_) => false,
+            Ty::Tuple(parts) => parts.iter().all(|part| self.is_data(part, seen)),
+            Ty::Plain(Type::Named(name)) => {
+                if seen.contains(name) {
+                    return true;
+                }
+                seen.push(name.clone());
+                match self.declarations.definition(self.library, name).map(|definition| &definition.shape) {
+                    Some(TypeShape::Record(fields)) => fields.iter().all(|f| self.is_data(&Ty::fixed(&f.ty), seen)),
+                    Some(TypeShape::Enum(variants)) => {
+                        variants.iter().flat_map(|v| &v.fields).all(|f| self.is_data(&Ty::fixed(&f.ty), seen))
+                    }
+                    _ => false,
+                }
+            }
+            Ty::Plain(plain) => !matches!(plain, Type::Never | Type::Failure | Type::Parameter(_)),
+        }
+    }
+
+    pub(super) fn entry(&mut self, item: usize, entry: &'a ast::Entry) {
+        self.begin_body(Leaves::Start);
+        let (callee, arguments): (&Expr, &[Argument]) = match &entry.source.kind {
+            ExprKind::Call { function, arguments } => (function, arguments),
+            _ => (&entry.source, &[]),
+        };
+        let signature = self.source(callee);
+        let supplied = self.source_arguments(signature, callee.span, arguments);
+        if let Some(session) = &entry.session {
+            self.not_yet(session.span, "`session`");
+        }
+        let element = signature.and_then(|signature| signature.element.clone());
+        let answer =
+            Expected::new(Ty::UNIT, entry.source.span, "nobody waits for an answer of a flow from this source");
+        self.begin_body(Leaves::Flow(answer.clone()));
+        let ty = element.as_ref().map_or(Ty::Error, Ty::fixed);
+        self.whole_pattern(&entry.pattern, &ty);
+        self.block(&entry.body, Some(&answer));
+        let Some(signature) = signature else { return };
+        self.entries.push(EntryInfo {
+            item,
+            source: path(signature),
+            ordered: signature.ordered,
+            answer: Type::Unit,
+            element,
+            supplied,
+            routes: Vec::new(),
+        });
+    }
+
+    /// The source that an expression behind `in` names.
+    fn source(&mut self, callee: &Expr) -> Option<&'a SourceSignature> {
+        let names = path_of(callee).unwrap_or_default();
+        let found = match &names[..] {
+            [name] => match SHORT_SOURCES.iter().find(|(short, _)| *short == name.as_str()) {
+                Some((_, path)) => path.split_once('.').map(|(module, name)| (Text::from(module), name)),
+                None => self.module(name).map(|module| (module, name.as_str())),
+            },
+            [module, name] => match self.module(module) {
+                Some(module) => Some((module, name.as_str())),
+                None => {
+                    let used = self.declarations.modules.keys().map(|name| &**name);
+                    let diagnostic = crate::declare::unknown_module(module, self.library, used);
+                    self.report(diagnostic);
+                    return None;
+                }
+            },
+            _ => None,
+        };
+        let sources = found.as_ref().and_then(|(module, _)| self.library.modules.get(module)).map(|m| &m.sources);
+        let signature = found.as_ref().zip(sources).and_then(|((_, name), sources)| sources.get(*name));
+        if let Some((signature, _)) = signature
+            && signature.element.is_some()
+        {
+            return Some(signature);
+        }
+        if !matches!(callee.kind, ExprKind::Error) {
+            self.no_source(callee, &names);
+        }
+        None
+    }
+
+    fn no_source(&mut self, callee: &Expr, names: &[Name]) {
+        let shown = names.iter().map(Name::as_str).collect::<Vec<_>>().join(".");
+        let modules = self.library.modules.values();
+        let sources = modules.flat_map(|module| module.sources.values()).filter(|(source, _)| source.element.is_some());
+        let known: Vec<String> = sources.map(|(source, _)| path(source).to_string()).collect();
+        let message = if shown.is_empty() {
+            "at the top level, `for` goes through a source".to_owned()
+        } else {
+            format!("there is no source `{shown}`")
+        };
+        let diagnostic = Diagnostic::new(Code::UnknownSource, message).at(callee.span, "no flows begin from this");
+        let near = nearest(&shown, known.iter().map(String::as_str)).map(str::to_owned);
+        let diagnostic = match near {
+            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), callee.span, near),
+            None if known.is_empty() => diagnostic,
+            None => diagnostic.hint(format!("the sources are {}", super::expr::listed(&known))),
+        };
+        self.report(diagnostic);
+    }
+}
+
+fn path(signature: &SourceSignature) -> Text {
+    format!("{}.{}", signature.module, signature.name).into()
+}
+
+/// The path of a route with its parameters' names left out.
+fn shape(route: &Route) -> String {
+    let part = |part: &PathPart| match part {
+        PathPart::Literal(text) => text.to_string(),
+        PathPart::Parameter(_) => "{}".to_owned(),
+        PathPart::Rest(_) => "{..}".to_owned(),
+    };
+    route.path.parts.iter().map(part).collect()
+}
+
+/// Whether one word of a request can be read as the type.
+fn is_word(ty: &Ty) -> bool {
+    [Ty::TEXT, Ty::INT, Ty::FLOAT, Ty::BOOL, Ty::SIZE, Ty::DURATION].contains(ty)
+}

@@ -1,0 +1,253 @@
+//! What a name means where it stands.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use weir_host::{Text, TypeShape};
+use weir_syntax::ast::{Expr, ExprKind, Name};
+use weir_syntax::{Code, Diagnostic};
+
+use super::Checker;
+use crate::suggest::nearest;
+use crate::typed::{LocalId, Meaning};
+use crate::types::Ty;
+
+/// The local names that are in scope.
+#[derive(Default)]
+pub(super) struct Scope {
+    /// By name, the innermost last.
+    visible: BTreeMap<Arc<str>, Vec<LocalId>>,
+    /// The names in the order in which they were bound, to be taken back.
+    bound: Vec<Arc<str>>,
+}
+
+/// How many names were bound when a scope began.
+pub(super) struct Mark(usize);
+
+impl Scope {
+    pub(super) fn bind(&mut self, name: Arc<str>, id: LocalId) {
+        self.visible.entry(name.clone()).or_default().push(id);
+        self.bound.push(name);
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<LocalId> {
+        self.visible.get(name)?.last().copied()
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark(self.bound.len())
+    }
+
+    pub(super) fn leave(&mut self, mark: Mark) {
+        for name in self.bound.drain(mark.0..) {
+            if let Some(ids) = self.visible.get_mut(&name) {
+                ids.pop();
+            }
+        }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.visible.iter().filter(|(_, ids)| !ids.is_empty()).map(|(name, _)| &**name)
+    }
+}
+
+/// A variant that a name means.
+pub(super) struct VariantOf {
+    /// The type that it makes; generic for `Some`, `None`, `Ok` and `Err`.
+    pub(super) ty: Ty,
+    pub(super) tag: u32,
+    /// The names and types of its payload; a name is empty where the position is the name.
+    pub(super) fields: Vec<(Text, Ty)>,
+}
+
+impl Checker<'_> {
+    /// The variant that an upper-case word means here. `expected` is asked first, then the program's enums.
+    pub(super) fn variant(&mut self, name: &str, expected: Option<&Ty>) -> Option<VariantOf> {
+        if let Some(enum_name) = expected.map(|ty| self.inference.shallow(ty)).as_ref().and_then(Ty::name)
+            && let Some(found) = self.variant_of(enum_name, name)
+        {
+            return Some(found);
+        }
+        if let Some(enums) = self.declarations.variants.get(name) {
+            let first = enums.first()?.clone();
+            return self.variant_of(&first, name);
+        }
+        let parameter = self.inference.fresh();
+        let other = self.inference.fresh();
+        let (ty, tag, payload) = match name {
+            "None" => (Ty::option(parameter), 0, None),
+            "Some" => (Ty::option(parameter.clone()), 1, Some(parameter)),
+            "Ok" => (Ty::result(parameter.clone(), other), 0, Some(parameter)),
+            "Err" => (Ty::result(other, parameter.clone()), 1, Some(parameter)),
+            _ => return None,
+        };
+        Some(VariantOf { ty, tag, fields: payload.into_iter().map(|ty| (Text::from("0"), ty)).collect() })
+    }
+
+    /// The variant of this name in the enum.
+    pub(super) fn variant_of(&self, enum_name: &str, name: &str) -> Option<VariantOf> {
+        let definition = self.declarations.definition(self.library, enum_name)?;
+        let TypeShape::Enum(variants) = &definition.shape else { return None };
+        let tag = variants.iter().position(|variant| variant.name.as_str() == name)?;
+        let fields = variants[tag].fields.iter().map(|field| (field.name.clone(), Ty::fixed(&field.ty))).collect();
+        Some(VariantOf { ty: Ty::named(enum_name), tag: tag as u32, fields })
+    }
+
+    /// The whole name of the enum or record that `name` or `module.name` means, if it means one.
+    pub(super) fn type_named(&mut self, names: &[Name]) -> Option<Text> {
+        match names {
+            [name] => self.declarations.types.get_key_value(name.as_str()).map(|(whole, _)| whole.clone()),
+            [module, name] => {
+                let module = self.module(module)?;
+                let whole = format!("{module}.{name}");
+                self.library.modules.get(&module)?.types.get_key_value(whole.as_str()).map(|(whole, _)| whole.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// The library's name of the module that the word means in this file.
+    pub(super) fn module(&mut self, name: &Name) -> Option<Text> {
+        let used = self.declarations.modules.get_mut(&name.text)?;
+        used.used = true;
+        Some(used.module.clone())
+    }
+
+    /// Whether the word before a dot means a module, used or not, and nothing nearer.
+    pub(super) fn names_module(&self, name: &Name) -> bool {
+        let nearer = self.scope.find(name.as_str()).is_some() || self.declarations.shared.contains_key(&name.text);
+        !nearer
+            && (self.declarations.modules.contains_key(&name.text) || self.library.modules.contains_key(name.as_str()))
+    }
+
+    /// The value that a word names, with its type; reports a word that names none.
+    pub(super) fn name(&mut self, expr: &Expr, name: &Name, expected: Option<&Ty>) -> Ty {
+        if name.is_missing() {
+            return Ty::Error;
+        }
+        if let Some(local) = self.scope.find(name.as_str()) {
+            self.meanings.insert(expr.id, Meaning::Local(local));
+            return self.locals[local.0 as usize].ty.clone();
+        }
+        if let Some((at, _, declared)) = self.declarations.functions.get_full(&name.text) {
+            let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
+            let ty = Ty::function(taken, declared.result.clone());
+            self.meanings.insert(expr.id, Meaning::Function(at));
+            self.calls_fn(at, name.span);
+            return ty;
+        }
+        if let Some(at) = self.declarations.shared.get_index_of(&name.text) {
+            return self.shared_as_value(expr, at);
+        }
+        if name.is_upper() {
+            return self.variant_value(expr, name, expected);
+        }
+        self.unknown_name(name);
+        Ty::Error
+    }
+
+    /// A shared value may only be handed to a host function.
+    fn shared_as_value(&mut self, expr: &Expr, at: usize) -> Ty {
+        self.meanings.insert(expr.id, Meaning::Shared(at));
+        let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
+        let diagnostic =
+            Diagnostic::new(Code::SharedAsValue, format!("`{name}` is shared by all flows and is no value of one"))
+                .at(expr.span, "used as a value")
+                .because(declared.span, "declared as shared here")
+                .hint(format!("call a function on it: `{name}.…`"));
+        self.report(diagnostic);
+        Ty::Error
+    }
+
+    fn variant_value(&mut self, expr: &Expr, name: &Name, expected: Option<&Ty>) -> Ty {
+        let Some(variant) = self.variant(name.as_str(), expected) else {
+            self.unknown_variant(name);
+            return Ty::Error;
+        };
+        self.variant_without_payload(expr, name, variant)
+    }
+
+    pub(super) fn variant_without_payload(&mut self, expr: &Expr, name: &Name, variant: VariantOf) -> Ty {
+        self.meanings.insert(expr.id, Meaning::Variant(variant.tag));
+        if !variant.fields.is_empty() {
+            let wanted = variant.fields.iter().map(|(_, ty)| self.inference.resolve(ty).to_string());
+            let wanted = wanted.collect::<Vec<_>>().join(", ");
+            let diagnostic = Diagnostic::new(Code::MissingArgument, format!("`{name}` carries a value"))
+                .at(name.span, format!("expected `{name}({wanted})`"))
+                .hint(format!("write `{name}(…)`"));
+            self.report(diagnostic);
+            return Ty::Error;
+        }
+        if matches!(variant.ty, Ty::Option(_)) {
+            self.open.push((expr.span, part_of_option(&variant.ty)));
+        }
+        variant.ty
+    }
+
+    pub(super) fn unknown_variant(&mut self, name: &Name) {
+        let known = self.declarations.variants.keys().map(Text::as_str).chain(["Some", "None", "Ok", "Err"]);
+        let mut diagnostic = Diagnostic::new(Code::UnknownVariant, format!("there is no variant `{name}`"))
+            .at(name.span, "not declared");
+        if let Some(near) = nearest(name.as_str(), known) {
+            diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
+        } else if self.declarations.types.contains_key(name.as_str()) {
+            diagnostic = diagnostic.hint(format!("`{name}` is a type: make a value with `{name} {{ … }}`"));
+        }
+        self.report(diagnostic);
+    }
+
+    pub(super) fn unknown_name(&mut self, name: &Name) {
+        if self.names_module(name) {
+            let diagnostic = Diagnostic::new(Code::NotAValue, format!("`{name}` is a module and no value"))
+                .at(name.span, "expected a value")
+                .hint(format!("name something in it: `{name}.…`"));
+            return self.report(diagnostic);
+        }
+        if self.declarations.constraints.contains_key(&name.text) {
+            let diagnostic = Diagnostic::new(Code::NotAValue, format!("`{name}` is a constraint and no value"))
+                .at(name.span, "expected a value")
+                .hint(format!("hold it: `atomic {name} {{ … }}`"));
+            return self.report(diagnostic);
+        }
+        let diagnostic = Diagnostic::new(Code::UnknownName, format!("there is no `{name}`"))
+            .at(name.span, "not found in this scope");
+        let diagnostic = match self.near_name(name.as_str()) {
+            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
+            None => diagnostic,
+        };
+        self.report(diagnostic);
+    }
+
+    /// A name in scope, or a function of a used module, that was probably meant.
+    fn near_name(&self, word: &str) -> Option<String> {
+        let declared = self.declarations.functions.keys().chain(self.declarations.shared.keys()).map(|name| &**name);
+        if let Some(near) = nearest(word, self.scope.names().chain(declared)) {
+            return Some(near.to_owned());
+        }
+        let modules = self.declarations.modules.iter().filter_map(|(called, used)| {
+            let module = self.library.modules.get(&used.module)?;
+            module.functions.contains_key(word).then(|| format!("{called}.{word}"))
+        });
+        modules.into_iter().next()
+    }
+}
+
+fn part_of_option(ty: &Ty) -> Ty {
+    match ty {
+        Ty::Option(some) => (**some).clone(),
+        other => other.clone(),
+    }
+}
+
+/// The names of `a`, `a.b` or `a.b.c`, if the expression is nothing but names.
+pub(super) fn path_of(expr: &Expr) -> Option<Vec<Name>> {
+    match &expr.kind {
+        ExprKind::Name(name) => Some(vec![name.clone()]),
+        ExprKind::Field { object, name } => {
+            let mut names = path_of(object)?;
+            names.push(name.clone());
+            Some(names)
+        }
+        _ => None,
+    }
+}

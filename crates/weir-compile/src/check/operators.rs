@@ -1,0 +1,152 @@
+//! The types of operators.
+
+use weir_syntax::ast::{BinaryOperator, Expr, UnaryOperator};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::{Checker, Expected};
+use crate::types::Ty;
+
+impl<'a> Checker<'a> {
+    pub(super) fn unary(&mut self, operator: UnaryOperator, operand: &'a Expr) -> Ty {
+        match operator {
+            UnaryOperator::Not => {
+                self.expr(operand, Some(&Expected::new(Ty::BOOL, operand.span, "`!` takes a `Bool`")));
+                Ty::BOOL
+            }
+            UnaryOperator::Negate => {
+                let ty = self.expr(operand, None);
+                let ty = self.inference.shallow(&ty);
+                if [Ty::INT, Ty::FLOAT, Ty::DURATION, Ty::Error, Ty::NEVER].contains(&ty) {
+                    return ty;
+                }
+                let ty = self.inference.resolve(&ty);
+                let diagnostic = Diagnostic::new(Code::OperatorTypes, format!("`-` does not work on `{ty}`"))
+                    .at(operand.span, format!("this is `{ty}`"))
+                    .note("`-` works on `Int`, `Float` and `Duration`");
+                self.report(diagnostic);
+                Ty::Error
+            }
+        }
+    }
+
+    pub(super) fn binary(&mut self, operator: BinaryOperator, span: Span, left: &'a Expr, right: &'a Expr) -> Ty {
+        match operator {
+            BinaryOperator::And | BinaryOperator::Or => {
+                let why = format!("`{}` takes `Bool`s", operator.symbol());
+                let expected = Expected::new(Ty::BOOL, span, why);
+                self.expr(left, Some(&expected));
+                self.expr(right, Some(&expected));
+                Ty::BOOL
+            }
+            _ if operator.is_comparison() => self.comparison(operator, span, left, right),
+            _ => self.arithmetic(operator, span, left, right),
+        }
+    }
+
+    fn comparison(&mut self, operator: BinaryOperator, span: Span, left: &'a Expr, right: &'a Expr) -> Ty {
+        let ty = self.expr(left, None);
+        let why = format!(
+            "`{}` compares values of one type, and this is `{}`",
+            operator.symbol(),
+            self.inference.resolve(&ty)
+        );
+        self.expr(right, Some(&Expected::new(ty.clone(), left.span, why)));
+        let ty = self.inference.resolve(&ty);
+        let equality = matches!(operator, BinaryOperator::Equal | BinaryOperator::NotEqual);
+        let fits = if equality { self.has_equality(&ty) } else { has_order(&ty) };
+        if !fits {
+            let what = if equality { "compared" } else { "ordered" };
+            let diagnostic =
+                Diagnostic::new(Code::OperatorTypes, format!("values of the type `{ty}` cannot be {what}"))
+                    .at(span, format!("`{}` does not work on `{ty}`", operator.symbol()))
+                    .because(left.span, format!("this is `{ty}`"));
+            self.report(diagnostic);
+        }
+        Ty::BOOL
+    }
+
+    fn has_equality(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Function(_) => false,
+            Ty::List(part) | Ty::Option(part) => self.has_equality(part),
+            Ty::Map(pair) | Ty::Result(pair) => self.has_equality(&pair.0) && self.has_equality(&pair.1),
+            Ty::Tuple(parts) => parts.iter().all(|part| self.has_equality(part)),
+            other => !other.name().is_some_and(|name| self.is_opaque(name)),
+        }
+    }
+
+    fn arithmetic(&mut self, operator: BinaryOperator, span: Span, left: &'a Expr, right: &'a Expr) -> Ty {
+        let l = self.expr(left, None);
+        let r = self.expr(right, None);
+        let (mut l, mut r) = (self.inference.shallow(&l), self.inference.shallow(&r));
+        if matches!(l, Ty::Unknown(_)) || matches!(r, Ty::Unknown(_)) {
+            self.inference.unify(&l, &r);
+            (l, r) = (self.inference.shallow(&l), self.inference.shallow(&r));
+        }
+        if l == Ty::Error || r == Ty::Error {
+            return Ty::Error;
+        }
+        if l.is_never() || r.is_never() {
+            return Ty::NEVER;
+        }
+        if let Some(ty) = arithmetic_type(operator, &l, &r) {
+            return ty;
+        }
+        if let (Ty::List(_), Ty::List(_), BinaryOperator::Add) = (&l, &r, operator)
+            && self.inference.unify(&l, &r)
+        {
+            return l;
+        }
+        self.no_arithmetic(operator, span, (left, &l), (right, &r));
+        Ty::Error
+    }
+
+    fn no_arithmetic(&mut self, operator: BinaryOperator, span: Span, left: (&Expr, &Ty), right: (&Expr, &Ty)) {
+        let (l, r) = (self.inference.resolve(left.1), self.inference.resolve(right.1));
+        let symbol = operator.symbol();
+        let diagnostic = Diagnostic::new(Code::OperatorTypes, format!("`{symbol}` does not work on `{l}` and `{r}`"))
+            .at(span, format!("no `{symbol}` for these types"))
+            .because(left.0.span, format!("this is `{l}`"))
+            .because(right.0.span, format!("this is `{r}`"));
+        self.report(arithmetic_hint(diagnostic, operator, &l, &r));
+    }
+}
+
+fn arithmetic_hint(diagnostic: Diagnostic, operator: BinaryOperator, l: &Ty, r: &Ty) -> Diagnostic {
+    let has = |ty: &Ty| l == ty || r == ty;
+    if operator == BinaryOperator::Add && has(&Ty::TEXT) {
+        return diagnostic.hint("put values into a text with braces: `\"{a} and {b}\"`");
+    }
+    if has(&Ty::INT) && has(&Ty::FLOAT) {
+        return diagnostic.hint("write whole numbers with a point, as in `1.0`, to calculate with a `Float`");
+    }
+    if let Ty::Result(_) = l {
+        return diagnostic.hint("take the value out first, with `?` or `else { … }`");
+    }
+    diagnostic
+}
+
+fn has_order(ty: &Ty) -> bool {
+    [Ty::INT, Ty::FLOAT, Ty::TEXT, Ty::TIME, Ty::DURATION, Ty::SIZE, Ty::BYTES, Ty::Error, Ty::NEVER].contains(ty)
+}
+
+/// What an operator makes of two types, lists left out.
+fn arithmetic_type(operator: BinaryOperator, l: &Ty, r: &Ty) -> Option<Ty> {
+    use BinaryOperator as B;
+    let number = *l == Ty::INT || *l == Ty::FLOAT;
+    if number && l == r {
+        return Some(l.clone());
+    }
+    let measure = *l == Ty::DURATION || *l == Ty::SIZE;
+    match operator {
+        B::Add | B::Subtract if measure && l == r => Some(l.clone()),
+        B::Add if *l == Ty::TEXT && *r == Ty::TEXT => Some(Ty::TEXT),
+        B::Add | B::Subtract if *l == Ty::TIME && *r == Ty::DURATION => Some(Ty::TIME),
+        B::Add if *l == Ty::DURATION && *r == Ty::TIME => Some(Ty::TIME),
+        B::Subtract if *l == Ty::TIME && *r == Ty::TIME => Some(Ty::DURATION),
+        B::Multiply | B::Divide if measure && *r == Ty::INT => Some(l.clone()),
+        B::Multiply if *l == Ty::INT && (*r == Ty::DURATION || *r == Ty::SIZE) => Some(r.clone()),
+        B::Divide if measure && l == r => Some(Ty::INT),
+        _ => None,
+    }
+}

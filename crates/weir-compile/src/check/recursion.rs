@@ -1,0 +1,84 @@
+//! Finds `fn`s that call themselves: a graph has no cycles, so there is no recursion.
+
+use weir_syntax::{Code, Diagnostic, Span};
+
+use crate::declare::Declarations;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    New,
+    Open,
+    Done,
+}
+
+/// Reports each cycle of calls once, with every call in it.
+pub(super) fn report(calls: &[(usize, usize, Span)], declarations: &Declarations, diagnostics: &mut Vec<Diagnostic>) {
+    let count = declarations.functions.len();
+    let mut callees: Vec<Vec<(usize, Span)>> = vec![Vec::new(); count];
+    for (caller, callee, span) in calls {
+        callees[*caller].push((*callee, *span));
+    }
+    let mut marks = vec![Mark::New; count];
+    for start in 0..count {
+        search(start, &callees, &mut marks, declarations, diagnostics);
+    }
+}
+
+/// Depth first with a path of our own: a chain of calls may be as long as the program.
+fn search(
+    start: usize,
+    callees: &[Vec<(usize, Span)>],
+    marks: &mut [Mark],
+    declarations: &Declarations,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    if marks[start] != Mark::New {
+        return;
+    }
+    marks[start] = Mark::Open;
+    // The `fn`s that are open, each with the index of its next callee.
+    let mut path = vec![(start, 0)];
+    while let Some((at, next)) = path.last_mut() {
+        let Some((callee, span)) = callees[*at].get(*next).copied() else {
+            marks[*at] = Mark::Done;
+            path.pop();
+            continue;
+        };
+        *next += 1;
+        match marks[callee] {
+            Mark::New => {
+                marks[callee] = Mark::Open;
+                path.push((callee, 0));
+            }
+            Mark::Open => diagnostics.push(cycle(callee, span, &path, callees, declarations)),
+            Mark::Done => {}
+        }
+    }
+}
+
+fn cycle(
+    callee: usize,
+    span: Span,
+    path: &[(usize, usize)],
+    callees: &[Vec<(usize, Span)>],
+    declarations: &Declarations,
+) -> Diagnostic {
+    let name = |at: usize| declarations.functions.get_index(at).map_or("", |(name, _)| &**name);
+    let begin = path.iter().position(|(at, _)| *at == callee).unwrap_or(0);
+    let members = &path[begin..];
+    let shown: Vec<String> = members.iter().map(|(at, _)| format!("`{}`", name(*at))).collect();
+    let message = if members.len() == 1 {
+        format!("`{}` calls itself", name(callee))
+    } else {
+        format!("these functions call each other in a circle: {} → `{}`", shown.join(" → "), name(callee))
+    };
+    let last = members.last().map_or(callee, |(at, _)| *at);
+    let mut diagnostic =
+        Diagnostic::new(Code::Recursion, message).at(span, format!("`{}` calls `{}` here", name(last), name(callee)));
+    for (at, next) in &members[..members.len() - 1] {
+        if let Some((called, span)) = callees[*at].get(next - 1) {
+            diagnostic = diagnostic.because(*span, format!("`{}` calls `{}` here", name(*at), name(*called)));
+        }
+    }
+    diagnostic.hint("repeat with `for`, `fold` or `loop … until … at most n` instead")
+}

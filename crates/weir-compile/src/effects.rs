@@ -1,0 +1,98 @@
+//! What a body touches: resources, by reading or writing, and through which `fn`s.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use weir_host::{Mode, Resource, Signature, Text, World};
+
+/// What a `fn` or a flow touches, its calls of other `fn`s counted in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// The resources, and whether they are written.
+    pub resources: BTreeMap<Resource, Mode>,
+    /// Whether a call in it may wait.
+    pub waits: bool,
+}
+
+impl Effects {
+    /// Notes that a resource is touched; a writer stays a writer.
+    pub(crate) fn touch(&mut self, resource: Resource, mode: Mode) {
+        let known = self.resources.entry(resource).or_insert(mode);
+        *known = (*known).max(mode);
+    }
+
+    /// Notes what a call of a host function touches beyond its arguments. `site` names the call.
+    pub(crate) fn call(&mut self, signature: &Signature, site: &str) {
+        match signature.effects.world {
+            World::Pure => {}
+            World::Reads => self.touch(Resource::World(signature.module.clone()), Mode::Read),
+            World::Writes => self.touch(Resource::World(signature.module.clone()), Mode::Write),
+        }
+        if signature.state.is_some() {
+            self.touch(Resource::State(Text::from(site)), Mode::Write);
+        }
+        self.waits |= signature.effects.waits || signature.effects.blocking;
+    }
+
+    /// Adds all that `other` touches.
+    pub(crate) fn join(&mut self, other: &Effects) {
+        for (resource, mode) in &other.resources {
+            self.touch(resource.clone(), *mode);
+        }
+        self.waits |= other.waits;
+    }
+}
+
+/// One line for people: `reads shared thumbnails, writes world files`.
+impl fmt::Display for Effects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.resources.is_empty() {
+            return f.write_str("touches nothing");
+        }
+        for (at, (resource, mode)) in self.resources.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            let verb = if *mode == Mode::Read { "reads" } else { "writes" };
+            write!(f, "{comma}{verb} {resource}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What a body was seen to do by itself, and which `fn`s it calls.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) own: Effects,
+    pub(crate) callees: BTreeSet<usize>,
+}
+
+/// What each `fn` touches with all that it calls. Recursion, an error told elsewhere, is cut.
+pub(crate) fn close(seen: &[Seen]) -> Vec<Effects> {
+    let mut closed: Vec<Option<Effects>> = vec![None; seen.len()];
+    for at in 0..seen.len() {
+        close_one(at, seen, &mut closed);
+    }
+    closed.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+/// The callees first, with a stack of our own: a chain of calls may be as long as the program.
+fn close_one(at: usize, seen: &[Seen], closed: &mut [Option<Effects>]) {
+    let mut stack = vec![(at, false)];
+    let mut begun = BTreeSet::new();
+    while let Some((at, callees_done)) = stack.pop() {
+        if closed[at].is_some() {
+            continue;
+        }
+        if callees_done {
+            let mut effects = seen[at].own.clone();
+            for callee in &seen[at].callees {
+                if let Some(Some(known)) = closed.get(*callee) {
+                    effects.join(&known.clone());
+                }
+            }
+            closed[at] = Some(effects);
+        } else if begun.insert(at) {
+            stack.push((at, true));
+            stack.extend(seen[at].callees.iter().filter(|callee| **callee < seen.len()).map(|callee| (*callee, false)));
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! From the checked tree to the expression IR: every `fn` inlined, every `match` a chain of switches.
+//!
+//! Words. A *frame* is one inlined call of a `fn`; the outermost is the flow itself. A *site* names a call of a host
+//! function by the `fn`s that it was reached through: `thumbnail/image.scale`, `files.read#2`. A local name stands for an
+//! [`Atom`], or for something that can be called, which is inlined where it is called: no value of the IR is a function.
+
+mod atomic;
+mod branch;
+mod call;
+mod draft;
+mod expr;
+mod matching;
+mod pattern;
+mod repeat;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use indexmap::IndexMap;
+use weir_host::{Library, ParameterFrom, Text, Type, TypeDefinition, TypeShape, Value};
+use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
+use weir_ir::prim::Prim;
+use weir_ir::program::{Entry, Flow, RouteOf, RouteParameter, SharedValue};
+use weir_syntax::ast::{self, ClosureParameter, Expr, ItemKind, ParameterPlace, PathPart};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use crate::typed::{EntryInfo, LocalId, Supplied, Typed};
+use crate::types::Ty;
+use draft::{Closing, FrameId, Scope, Vars};
+
+/// The most operations of one flow, everything inlined.
+pub const OPERATIONS_MAX: usize = 100_000;
+
+/// How deep expressions may nest, everything inlined, so that no pass needs more stack than a thread has.
+const DEPTH_MAX: usize = 400;
+
+/// How deep blocks may nest.
+const BLOCKS_MAX: usize = 200;
+
+/// Lowers a checked tree. The tree has no errors; what only shows when everything is inlined is reported here.
+pub(crate) fn lower(tree: &ast::Tree, typed: &Typed, library: &Library, diagnostics: &mut Vec<Diagnostic>) -> Program {
+    let mut program = Program { types: Vec::new(), shared: Vec::new(), entries: Vec::new() };
+    for (name, shared) in &typed.declarations.shared {
+        let ItemKind::Shared(item) = &tree.items[shared.item].kind else { continue };
+        let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+        let init = lowering.whole(&shared.ty.to_type(), |lowering| lowering.expr(&item.value));
+        program.shared.push(SharedValue { name: (&**name).into(), ty: shared.ty.to_type(), init });
+    }
+    for entry in &typed.entries {
+        program.entries.push(lower_entry(entry, tree, typed, library, diagnostics));
+    }
+    program.types = types_of(typed, library);
+    program
+}
+
+/// What a `fn` does by itself, as the body of a flow that takes its parameters: for the checks that need the IR of a
+/// `fn` that nothing calls. `None` for one that takes functions.
+pub(crate) fn lower_fn(
+    at: usize,
+    tree: &ast::Tree,
+    typed: &Typed,
+    library: &Library,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<(Vec<Variable>, Block)> {
+    let declared = &typed.declarations.functions[at];
+    let ItemKind::Function(function) = &tree.items[declared.item].kind else { return None };
+    if declared.parameters.iter().any(|parameter| matches!(parameter.ty, Ty::Function(_))) {
+        return None;
+    }
+    let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+    let parameters = lowering.parameters(&typed.fn_locals[at]);
+    let body = lowering.whole(&declared.result.to_type(), |lowering| lowering.block(&function.body));
+    Some((parameters, body))
+}
+
+fn lower_entry(
+    info: &EntryInfo,
+    tree: &ast::Tree,
+    typed: &Typed,
+    library: &Library,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Entry<Block> {
+    let (name, arguments, flows): (Text, _, _) = match &tree.items[info.item].kind {
+        ItemKind::Service(service) => {
+            let flows = service.routes().zip(&info.routes);
+            let flows = flows.map(|(route, routed)| {
+                let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+                lowering.route(info, route, routed)
+            });
+            let flows = flows.collect();
+            ((&*service.name.text).into(), &service.arguments[..], flows)
+        }
+        ItemKind::Entry(entry) => {
+            let arguments: &[ast::Argument] = match &entry.source.kind {
+                ast::ExprKind::Call { arguments, .. } => arguments,
+                _ => &[],
+            };
+            let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+            (info.source.clone(), arguments, vec![lowering.entry(info, entry)])
+        }
+        _ => (Text::default(), &[][..], Vec::new()),
+    };
+    let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+    let arguments = lowering.source_arguments(info, arguments);
+    Entry { name, source: info.source.clone(), arguments, ordered: info.ordered, flows }
+}
+
+/// The named types of the program, and those of the library that its modules bring in.
+fn types_of(typed: &Typed, library: &Library) -> Vec<TypeDefinition> {
+    let mut found: IndexMap<Text, TypeDefinition> = IndexMap::new();
+    let mut wanted: Vec<Text> = typed.declarations.types.keys().rev().cloned().collect();
+    let types = typed.expr_types.iter().chain(&typed.pattern_types).chain(typed.locals.iter().map(|local| &local.ty));
+    for ty in types.chain(typed.declarations.shared.values().map(|shared| &shared.ty)) {
+        names_in(&ty.to_type(), &mut wanted);
+    }
+    for entry in &typed.entries {
+        names_in(&entry.answer, &mut wanted);
+        entry.element.iter().for_each(|element| names_in(element, &mut wanted));
+    }
+    while let Some(name) = wanted.pop() {
+        if found.contains_key(&name) {
+            continue;
+        }
+        if let Some(definition) = typed.declarations.definition(library, &name) {
+            found.insert(name, definition.clone());
+            for field in fields_of(&definition.shape) {
+                names_in(&field.ty, &mut wanted);
+            }
+        }
+    }
+    found.into_values().collect()
+}
+
+fn fields_of(shape: &TypeShape) -> Vec<&weir_host::Field> {
+    match shape {
+        TypeShape::Record(fields) => fields.iter().collect(),
+        TypeShape::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).collect(),
+        TypeShape::Opaque { .. } => Vec::new(),
+    }
+}
+
+fn names_in(ty: &Type, found: &mut Vec<Text>) {
+    match ty {
+        Type::Named(name) => {
+            if found.last() != Some(name) {
+                found.push(name.clone());
+            }
+        }
+        Type::List(part) | Type::Option(part) => names_in(part, found),
+        Type::Map(pair) | Type::Result(pair) => {
+            names_in(&pair.0, found);
+            names_in(&pair.1, found);
+        }
+        Type::Tuple(parts) => parts.iter().for_each(|part| names_in(part, found)),
+        Type::Function(signature) => {
+            signature.0.iter().for_each(|part| names_in(part, found));
+            names_in(&signature.1, found);
+        }
+        _ => {}
+    }
+}
+
+/// What a local name stands for.
+#[derive(Clone)]
+enum Binding<'a> {
+    Atom(Atom),
+    Callable(Callable<'a>),
+}
+
+/// Something that is inlined where it is called.
+#[derive(Clone)]
+enum Callable<'a> {
+    Closure { parameters: &'a [ClosureParameter], body: &'a Expr, names: Rc<Names<'a>> },
+    Function(usize),
+    Host(Text),
+}
+
+type Names<'a> = BTreeMap<LocalId, Binding<'a>>;
+
+/// One inlined call of a `fn`.
+struct Frame {
+    id: FrameId,
+    /// What stands before the sites within it, with a slash behind it.
+    site: String,
+    /// What it gives.
+    result: Type,
+    /// Whether it is the flow itself, which `return` and `?` end.
+    is_flow: bool,
+}
+
+/// The lowering of one flow.
+struct Lowering<'a, 'd> {
+    tree: &'a ast::Tree,
+    typed: &'a Typed,
+    library: &'a Library,
+    diagnostics: &'d mut Vec<Diagnostic>,
+    vars: Vars,
+    names: Names<'a>,
+    frames: Vec<Frame>,
+    frame_count: u32,
+    scopes: Vec<Scope>,
+    /// How often each site was given out.
+    sites: IndexMap<String, u32>,
+    operations: usize,
+    depth: usize,
+    /// Set once the flow is too large; nothing more is lowered then.
+    too_large: bool,
+}
+
+impl<'a, 'd> Lowering<'a, 'd> {
+    fn new(tree: &'a ast::Tree, typed: &'a Typed, library: &'a Library, diagnostics: &'d mut Vec<Diagnostic>) -> Self {
+        Lowering {
+            tree,
+            typed,
+            library,
+            diagnostics,
+            vars: Vars::default(),
+            names: BTreeMap::new(),
+            frames: Vec::new(),
+            frame_count: 0,
+            scopes: Vec::new(),
+            sites: IndexMap::new(),
+            operations: 0,
+            depth: 0,
+            too_large: false,
+        }
+    }
+
+    /// The block of a whole body, which `return` and `?` end.
+    fn whole(&mut self, result: &Type, body: impl FnOnce(&mut Self) -> Atom) -> Block {
+        self.frames.push(Frame { id: FrameId(0), site: String::new(), result: result.clone(), is_flow: true });
+        let draft = self.scoped(body);
+        self.frames.pop();
+        let mut closing = Closing { vars: &mut self.vars, ty: result.clone(), fall: &plain_fall, leave: &plain_leave };
+        draft.close(&mut closing)
+    }
+
+    /// Drafts what `body` lowers, in a scope of its own.
+    fn scoped(&mut self, body: impl FnOnce(&mut Self) -> Atom) -> draft::Draft {
+        self.scopes.push(Scope::default());
+        let value = body(self);
+        let scope = self.scopes.pop().expect("it was just pushed");
+        scope.finish(value)
+    }
+
+    fn scope(&mut self) -> &mut Scope {
+        self.scopes.last_mut().expect("a body is lowered in a scope")
+    }
+
+    fn frame(&self) -> &Frame {
+        self.frames.last().expect("a body is lowered in a frame")
+    }
+
+    /// Binds an operation in the current scope.
+    fn emit(&mut self, op: Op, ty: Type, span: Span) -> Atom {
+        if self.scope().has_ended() || self.too_large {
+            return Atom::Value(Value::Unit);
+        }
+        self.operations += 1;
+        if self.operations > OPERATIONS_MAX {
+            self.too_large(span);
+            return Atom::Value(Value::Unit);
+        }
+        let never = ty == Type::Never;
+        let scope = self.scopes.last_mut().expect("a body is lowered in a scope");
+        let atom = self.vars.push(scope.lets_mut(), op, ty, origin(span));
+        if never {
+            scope.end(draft::End::Never);
+        }
+        atom
+    }
+
+    fn prim(&mut self, prim: Prim, operands: Vec<Atom>, ty: Type, span: Span) -> Atom {
+        self.emit(Op::Prim(prim, operands), ty, span)
+    }
+
+    fn too_large(&mut self, span: Span) {
+        if !self.too_large {
+            self.too_large = true;
+            let diagnostic = Diagnostic::new(
+                Code::ProgramTooLarge,
+                "this flow is too large once all its `fn`s are put into it",
+            )
+            .at(span, "the bound is reached here")
+            .note(format!(
+                "a flow has at most {OPERATIONS_MAX} operations, nested {DEPTH_MAX} deep in {BLOCKS_MAX} branches"
+            ))
+            .hint("split the flow, or do the work in a function of the library");
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// The variables that a flow begins with, bound to its parameters.
+    fn parameters(&mut self, locals: &[LocalId]) -> Vec<Variable> {
+        let bound = locals.iter().map(|id| {
+            let local = self.typed.local(*id);
+            let variable = self.vars.variable(&local.name, local.ty.to_type());
+            self.names.insert(*id, Binding::Atom(Atom::Var(variable.var)));
+            variable
+        });
+        bound.collect()
+    }
+
+    fn route(&mut self, info: &EntryInfo, route: &'a ast::Route, routed: &crate::typed::RouteInfo) -> Flow<Block> {
+        let parameters = self.parameters(&routed.locals);
+        let pattern = pattern_of(&route.path);
+        let method = route.method.word();
+        let body = self.whole(&info.answer, |lowering| lowering.block(&route.body));
+        let places = route.parameters.iter().zip(&routed.defaults).map(|(parameter, default)| RouteParameter {
+            name: (&*parameter.parameter.name.text).into(),
+            from: match parameter.place {
+                ParameterPlace::Path => ParameterFrom::Path,
+                ParameterPlace::Query => ParameterFrom::Query,
+                ParameterPlace::Body => ParameterFrom::Body,
+            },
+            default: default.clone(),
+        });
+        let route_of = RouteOf {
+            method: method.to_uppercase().into(),
+            pattern: pattern.as_str().into(),
+            parameters: places.collect(),
+        };
+        let name = format!("{method} {pattern}").into();
+        Flow { name, route: Some(route_of), parameters, result: info.answer.clone(), body }
+    }
+
+    fn entry(&mut self, info: &EntryInfo, entry: &'a ast::Entry) -> Flow<Block> {
+        let element = self.vars.variable(pattern_name(&entry.pattern), info.element.clone().unwrap_or(Type::Unit));
+        let body = self.whole(&Type::Unit, |lowering| {
+            lowering.bind(&entry.pattern, Atom::Var(element.var));
+            lowering.block(&entry.body);
+            Atom::Value(Value::Unit)
+        });
+        Flow { name: info.source.clone(), route: None, parameters: vec![element], result: Type::Unit, body }
+    }
+
+    fn source_arguments(&mut self, info: &EntryInfo, arguments: &'a [ast::Argument]) -> Block {
+        let (module, name) = info.source.rsplit_once('.').unwrap_or(("", &info.source));
+        let signature = self.library.modules.get(module).and_then(|module| module.sources.get(name));
+        let parameters = signature.map_or(&[][..], |(signature, _)| &signature.parameters);
+        let types = Type::Tuple(parameters.iter().map(|parameter| parameter.ty.clone()).collect());
+        self.whole(&types, |lowering| {
+            let span = arguments.first().map_or(Span::default(), |argument| argument.span);
+            let atoms: Vec<Atom> = arguments.iter().map(|argument| lowering.expr(&argument.value)).collect();
+            let placed = info.supplied.iter().zip(parameters).map(|(supplied, parameter)| match supplied {
+                Supplied::Argument(at) => atoms[*at].clone(),
+                _ => Atom::Value(parameter.default.clone().unwrap_or(Value::Unit)),
+            });
+            let placed = placed.collect();
+            lowering.prim(Prim::Record, placed, types.clone(), span)
+        })
+    }
+}
+
+fn plain_fall(_: &mut Vars, _: &mut Vec<weir_ir::expr::Let>, value: Atom) -> Atom {
+    value
+}
+
+fn plain_leave(_: &mut Vars, _: &mut Vec<weir_ir::expr::Let>, _: FrameId, value: Atom) -> Atom {
+    value
+}
+
+fn origin(span: Span) -> Origin {
+    Origin { start: span.start, end: span.end }
+}
+
+/// The path with its parameters in braces, as it was written.
+fn pattern_of(path: &ast::RoutePath) -> String {
+    let part = |part: &PathPart| match part {
+        PathPart::Literal(text) => text.to_string(),
+        PathPart::Parameter(name) => format!("{{{name}}}"),
+        PathPart::Rest(name) => format!("{{{name}..}}"),
+    };
+    path.parts.iter().map(part).collect()
+}
+
+/// The name that a pattern gives to the whole value.
+fn pattern_name(pattern: &ast::Pattern) -> &str {
+    match &pattern.kind {
+        ast::PatternKind::Bind(name) => name.as_str(),
+        _ => "",
+    }
+}

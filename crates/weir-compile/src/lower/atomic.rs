@@ -1,0 +1,58 @@
+//! Lowers atomic steps: what they hold, in the canonical order, as readers or writers.
+
+use weir_host::{Library, Mode, Passing, Resource, Text};
+use weir_ir::expr::{Atom, Block, Constraint, Op};
+use weir_syntax::ast::{self, AtomicResource, Expr};
+
+use super::Lowering;
+
+impl<'a> Lowering<'a, '_> {
+    pub(super) fn atomic(&mut self, expr: &'a Expr, resources: &'a [AtomicResource], body: &'a ast::Block) -> Atom {
+        let ty = self.ty(expr);
+        let draft = self.scoped(|lowering| lowering.block(body));
+        let mut targets = Vec::new();
+        draft.targets(&mut targets);
+        let step = if targets.is_empty() { ty.clone() } else { self.steps(&ty, &targets) };
+        let yields = draft.yields();
+        let body =
+            if targets.is_empty() { self.close_plain(draft, &ty) } else { self.close_steps(draft, &ty, &targets) };
+        let mut constraints: Vec<Constraint> =
+            resources.iter().map(|resource| self.constraint(resource, &body)).collect();
+        constraints.sort();
+        constraints.dedup_by(|a, b| a.resource == b.resource);
+        let op = Op::Atomic { constraints, session: None, body };
+        let bound = if yields { step } else { weir_host::Type::Never };
+        let value = self.emit(op, bound, expr.span);
+        if targets.is_empty() { value } else { self.open_step(value, &ty, &targets, expr.span) }
+    }
+
+    fn constraint(&self, resource: &AtomicResource, body: &Block) -> Constraint {
+        let name: Text = (&*resource.name.text).into();
+        let (resource_held, mode) = if self.typed.declarations.shared.contains_key(&resource.name.text) {
+            let mode = mode_of(&name, body, self.library).unwrap_or(Mode::Write);
+            (Resource::Shared(name), mode)
+        } else {
+            // Nothing is known of what it stands for, so it is held alone.
+            (Resource::Constraint(name), Mode::Write)
+        };
+        Constraint { resource: resource_held, mode, per_session: resource.per_session }
+    }
+}
+
+/// How a block uses a shared value: as its strongest use does. `None` where it does not use it.
+pub(crate) fn mode_of(name: &Text, block: &Block, library: &Library) -> Option<Mode> {
+    block.lets.iter().filter_map(|binding| op_mode(name, &binding.op, library)).max()
+}
+
+fn op_mode(name: &Text, op: &Op, library: &Library) -> Option<Mode> {
+    if let Op::Call(call) = op {
+        let parameters = library.function(&call.function).map_or(&[][..], |function| &function.signature.parameters);
+        let uses = call.arguments.iter().zip(parameters).filter(|(atom, _)| **atom == Atom::Shared(name.clone()));
+        return uses.map(|(_, parameter)| mode(parameter.passing)).max();
+    }
+    op.blocks().filter_map(|block| mode_of(name, block, library)).max()
+}
+
+fn mode(passing: Passing) -> Mode {
+    if passing == Passing::Change { Mode::Write } else { Mode::Read }
+}

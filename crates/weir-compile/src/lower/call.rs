@@ -1,0 +1,168 @@
+//! Lowers calls: of host functions to nodes of their own, of everything else by inlining.
+
+use weir_host::{Text, Type, Value};
+use weir_ir::expr::{Atom, Call, Op};
+use weir_ir::prim::Prim;
+use weir_syntax::Span;
+use weir_syntax::ast::{Argument, ClosureParameter, Expr, ExprKind, ItemKind};
+
+use super::draft::FrameId;
+use super::{Binding, Callable, Frame, Lowering, Names};
+use crate::typed::{CallOf, Supplied, Target};
+
+/// An argument, once it is evaluated.
+type Given<'a> = Binding<'a>;
+
+impl<'a> Lowering<'a, '_> {
+    pub(super) fn call(
+        &mut self,
+        expr: &'a Expr,
+        function: &'a Expr,
+        piped: Option<&'a Expr>,
+        arguments: &'a [Argument],
+    ) -> Atom {
+        let typed = self.typed;
+        let Some(CallOf { target, supplied }) = typed.calls.get(&expr.id) else { return Atom::Value(Value::Unit) };
+        // In the order of the text, which may not be that of the parameters.
+        let object = match &function.kind {
+            ExprKind::Field { object, .. } if supplied.contains(&Supplied::Object) => Some(self.argument(object)),
+            _ => None,
+        };
+        let piped = piped.map(|piped| self.argument(piped));
+        let values: Vec<Given<'a>> = arguments.iter().map(|argument| self.argument(&argument.value)).collect();
+        let given = supplied.iter().map(|supplied| match supplied {
+            Supplied::Object => object.clone(),
+            Supplied::Piped => piped.clone(),
+            Supplied::Argument(at) => values.get(*at).cloned(),
+            Supplied::Default => None,
+        });
+        let given: Vec<Option<Given<'a>>> = given.collect();
+        let ty = self.ty(expr);
+        match target {
+            Target::Host(path) => self.call_host(path, given, ty, expr.span),
+            Target::Function(at) => self.inline_fn(*at, given, &ty, expr.span),
+            Target::Variant(tag) => {
+                let operands = atoms(given);
+                self.prim(Prim::Variant(*tag), operands, ty, expr.span)
+            }
+            Target::Length => {
+                let operands = atoms(given);
+                self.prim(Prim::Length, operands, ty, expr.span)
+            }
+            Target::Local(local) => match self.names.get(local).cloned() {
+                Some(Binding::Callable(callable)) => self.call_value(callable, given, &ty, expr.span),
+                _ => Atom::Value(Value::Unit),
+            },
+        }
+    }
+
+    fn argument(&mut self, expr: &'a Expr) -> Given<'a> {
+        match self.callable(expr) {
+            Some(callable) => Binding::Callable(callable),
+            None => Binding::Atom(self.expr(expr)),
+        }
+    }
+
+    fn call_host(&mut self, path: &Text, given: Vec<Option<Given<'a>>>, ty: Type, span: Span) -> Atom {
+        let Some(function) = self.library.function(path) else { return Atom::Value(Value::Unit) };
+        let parameters = given.into_iter().zip(&function.signature.parameters);
+        let arguments = parameters.map(|(given, parameter)| match given {
+            Some(Binding::Atom(atom)) => atom,
+            _ => Atom::Value(parameter.default.clone().unwrap_or(Value::Unit)),
+        });
+        let arguments = arguments.collect();
+        let site = format!("{}{path}", self.frame().site);
+        let site = self.unique(site).into();
+        self.emit(Op::Call(Call { function: path.clone(), site, arguments }), ty, span)
+    }
+
+    /// The site's name, with a number from its second use on.
+    fn unique(&mut self, site: String) -> String {
+        let count = self.sites.entry(site.clone()).or_insert(0);
+        *count += 1;
+        if *count == 1 { site } else { format!("{site}#{count}") }
+    }
+
+    fn call_value(&mut self, callable: Callable<'a>, given: Vec<Option<Given<'a>>>, ty: &Type, span: Span) -> Atom {
+        match callable {
+            Callable::Closure { parameters, body, names } => self.inline_closure(parameters, body, &names, given),
+            Callable::Function(at) => self.inline_fn(at, given, ty, span),
+            Callable::Host(path) => self.call_host(&path, given, ty.clone(), span),
+        }
+    }
+
+    fn inline_closure(
+        &mut self,
+        parameters: &'a [ClosureParameter],
+        body: &'a Expr,
+        names: &Names<'a>,
+        given: Vec<Option<Given<'a>>>,
+    ) -> Atom {
+        let outer = std::mem::replace(&mut self.names, names.clone());
+        for (parameter, given) in parameters.iter().zip(given) {
+            match given {
+                Some(Binding::Atom(atom)) => self.bind(&parameter.pattern, atom),
+                Some(callable) => {
+                    if let Some(local) = self.typed.pattern_locals.get(&parameter.pattern.id) {
+                        self.names.insert(*local, callable);
+                    }
+                }
+                None => {}
+            }
+        }
+        let value = self.expr(body);
+        self.names = outer;
+        value
+    }
+
+    fn inline_fn(&mut self, at: usize, given: Vec<Option<Given<'a>>>, ty: &Type, span: Span) -> Atom {
+        let declared = &self.typed.declarations.functions[at];
+        let ItemKind::Function(function) = &self.tree.items[declared.item].kind else {
+            return Atom::Value(Value::Unit);
+        };
+        if self.too_large || self.scope().has_ended() {
+            return Atom::Value(Value::Unit);
+        }
+        self.depth += 1;
+        if self.depth > super::DEPTH_MAX {
+            self.too_large(span);
+        }
+        let site = format!("{}{}", self.frame().site, function.name);
+        let site = format!("{}/", self.unique(site));
+        self.frame_count += 1;
+        let id = FrameId(self.frame_count);
+        let result = declared.result.to_type();
+        self.frames.push(Frame { id, site, result: result.clone(), is_flow: false });
+        let outer = std::mem::take(&mut self.names);
+        let mut draft = self.scoped(|lowering| {
+            lowering.bind_parameters(at, given, function);
+            lowering.block(&function.body)
+        });
+        self.names = outer;
+        draft.arrive(id);
+        let value = self.join(draft, if result == Type::Never { ty } else { &result }, span);
+        self.frames.pop();
+        self.depth -= 1;
+        value
+    }
+
+    fn bind_parameters(&mut self, at: usize, given: Vec<Option<Given<'a>>>, function: &'a weir_syntax::ast::Function) {
+        let locals = &self.typed.fn_locals[at];
+        for ((local, given), parameter) in locals.iter().zip(given).zip(&function.parameters) {
+            let binding = match (given, &parameter.default) {
+                (Some(binding), _) => binding,
+                (None, Some(default)) => self.argument(default),
+                (None, None) => continue,
+            };
+            self.names.insert(*local, binding);
+        }
+    }
+}
+
+fn atoms(given: Vec<Option<Given<'_>>>) -> Vec<Atom> {
+    let atom = |given: Option<Given<'_>>| match given {
+        Some(Binding::Atom(atom)) => atom,
+        _ => Atom::Value(Value::Unit),
+    };
+    given.into_iter().map(atom).collect()
+}

@@ -1,0 +1,356 @@
+//! Lowers expressions: each to the atom that holds its value.
+
+use weir_host::{Type, Value};
+use weir_ir::expr::Atom;
+use weir_ir::prim::Prim;
+use weir_syntax::Span;
+use weir_syntax::ast::{
+    BinaryOperator, Block, Expr, ExprKind, FieldValue, Let, Name, Statement, StatementKind, TextLiteral, TextPart,
+    UnaryOperator,
+};
+
+use super::branch::Outcome;
+use super::{Binding, Callable, DEPTH_MAX, Lowering};
+use crate::constant::literal_value;
+use crate::typed::{Meaning, TryTo};
+use crate::types::Ty;
+
+impl<'a> Lowering<'a, '_> {
+    /// The value of an expression.
+    pub(super) fn expr(&mut self, expr: &'a Expr) -> Atom {
+        if self.too_large || self.scope().has_ended() {
+            return Atom::Value(Value::Unit);
+        }
+        self.depth += 1;
+        let value = if self.depth > DEPTH_MAX {
+            self.too_large(expr.span);
+            Atom::Value(Value::Unit)
+        } else {
+            self.form(expr)
+        };
+        self.depth -= 1;
+        value
+    }
+
+    pub(super) fn ty(&self, expr: &Expr) -> Type {
+        self.typed.expr_type(expr.id).to_type()
+    }
+
+    fn form(&mut self, expr: &'a Expr) -> Atom {
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::Literal(literal) => Atom::Value(literal_value(literal)),
+            ExprKind::Text(text) => self.text(text),
+            ExprKind::Name(_) => self.name(expr),
+            ExprKind::Field { object, .. } => self.field(expr, object),
+            ExprKind::TupleIndex { object, .. } => self.field(expr, object),
+            ExprKind::Index { object, index } => {
+                let operands = vec![self.expr(object), self.expr(index)];
+                self.prim(Prim::Index, operands, self.ty(expr), span)
+            }
+            ExprKind::Call { function, arguments } => self.call(expr, function, None, arguments),
+            ExprKind::Pipe { value, function, arguments } => self.call(expr, function, Some(value), arguments),
+            ExprKind::Unary { operator, operand } => {
+                let operands = vec![self.expr(operand)];
+                let prim = if *operator == UnaryOperator::Negate { Prim::Negate } else { Prim::Not };
+                self.prim(prim, operands, self.ty(expr), span)
+            }
+            ExprKind::Binary { operator, left, right, .. } => self.binary(expr, *operator, left, right),
+            ExprKind::Try(value) => self.try_(expr, value),
+            ExprKind::Else { value, otherwise, .. } => self.else_(expr, value, otherwise),
+            ExprKind::If { condition, then, otherwise } => self.if_(expr, condition, then, otherwise.as_deref()),
+            ExprKind::Match { value, arms } => self.match_(expr, value, arms),
+            ExprKind::For { pattern, items, body } => self.for_(expr, pattern, items, body),
+            ExprKind::Fold { accumulator, initial, pattern, items, body } => {
+                self.fold(expr, (accumulator, initial), (pattern, items), body)
+            }
+            ExprKind::Loop { state, initial, body, until, .. } => self.loop_(expr, (state, initial), body, until),
+            ExprKind::Return(value) => {
+                let value = value.as_ref().map_or(Atom::Value(Value::Unit), |value| self.expr(value));
+                self.leave(value, span)
+            }
+            ExprKind::Block(block) => self.block(block),
+            ExprKind::Atomic { resources, body } => self.atomic(expr, resources, body),
+            ExprKind::Record { base, fields, .. } => self.record(expr, base.as_deref(), fields),
+            ExprKind::Tuple(elements) if elements.is_empty() => Atom::Value(Value::Unit),
+            ExprKind::Tuple(elements) => self.parts(Prim::Record, elements.iter(), expr),
+            ExprKind::List(elements) => self.parts(Prim::List, elements.iter(), expr),
+            ExprKind::Map(entries) => {
+                self.parts(Prim::Map, entries.iter().flat_map(|entry| [&entry.key, &entry.value]), expr)
+            }
+            ExprKind::Closure { .. } => self.function_as_value(span),
+            // The checker has reported these, so that no program with one is lowered.
+            ExprKind::Within { .. }
+            | ExprKind::Race(_)
+            | ExprKind::Retry { .. }
+            | ExprKind::With { .. }
+            | ExprKind::Error => Atom::Value(Value::Unit),
+        }
+    }
+
+    fn parts(&mut self, prim: Prim, elements: impl Iterator<Item = &'a Expr>, expr: &Expr) -> Atom {
+        let operands = elements.map(|element| self.expr(element)).collect();
+        self.prim(prim, operands, self.ty(expr), expr.span)
+    }
+
+    fn text(&mut self, text: &'a TextLiteral) -> Atom {
+        let parts = text.parts.iter().map(|part| match part {
+            TextPart::Literal { value, .. } => Atom::Value(Value::text(value)),
+            TextPart::Expr(expr) => self.expr(expr),
+        });
+        let parts: Vec<Atom> = parts.collect();
+        match &parts[..] {
+            [] => Atom::Value(Value::text("")),
+            [Atom::Value(only @ Value::Text(_))] => Atom::Value(only.clone()),
+            _ => self.prim(Prim::Interpolate, parts, Type::Text, text.span),
+        }
+    }
+
+    fn name(&mut self, expr: &Expr) -> Atom {
+        match self.typed.meanings.get(&expr.id) {
+            Some(Meaning::Local(local)) => match self.names.get(local) {
+                Some(Binding::Atom(atom)) => atom.clone(),
+                Some(Binding::Callable(_)) => self.function_as_value(expr.span),
+                None => Atom::Value(Value::Unit),
+            },
+            Some(Meaning::Shared(at)) => self.shared_atom(*at),
+            Some(Meaning::Variant(tag)) => Atom::Value(Value::Variant(*tag, None)),
+            Some(Meaning::Function(_) | Meaning::Host(_)) => self.function_as_value(expr.span),
+            Some(Meaning::Field(_)) | None => Atom::Value(Value::Unit),
+        }
+    }
+
+    pub(super) fn shared_atom(&self, at: usize) -> Atom {
+        let name = self.typed.declarations.shared.get_index(at).map_or("", |(name, _)| &**name);
+        Atom::Shared(name.into())
+    }
+
+    /// Functions are inlined where they are called: they cannot be held.
+    fn function_as_value(&mut self, span: Span) -> Atom {
+        let diagnostic =
+            weir_syntax::Diagnostic::new(weir_syntax::Code::FunctionAsValue, "a function cannot be held as a value")
+                .at(span, "neither called nor handed to a `fn`")
+                .hint("call it here, or hand it to a `fn` that takes it as a parameter");
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+        Atom::Value(Value::Unit)
+    }
+
+    fn field(&mut self, expr: &'a Expr, object: &'a Expr) -> Atom {
+        let Some(Meaning::Field(index)) = self.typed.meanings.get(&expr.id) else { return self.name(expr) };
+        let object = self.expr(object);
+        self.prim(Prim::Field(*index), vec![object], self.ty(expr), expr.span)
+    }
+
+    fn binary(&mut self, expr: &'a Expr, operator: BinaryOperator, left: &'a Expr, right: &'a Expr) -> Atom {
+        let prim = match operator {
+            BinaryOperator::And => {
+                let left = self.expr(left);
+                let no = Atom::Value(Value::Bool(false));
+                return self.choose(left, &Type::Bool, expr.span, |lowering| lowering.expr(right), |_| no);
+            }
+            BinaryOperator::Or => {
+                let left = self.expr(left);
+                let yes = Atom::Value(Value::Bool(true));
+                return self.choose(left, &Type::Bool, expr.span, |_| yes, |lowering| lowering.expr(right));
+            }
+            BinaryOperator::Equal => Prim::Equal,
+            BinaryOperator::NotEqual => Prim::NotEqual,
+            BinaryOperator::Less => Prim::Less,
+            BinaryOperator::LessEqual => Prim::LessOrEqual,
+            BinaryOperator::Greater => Prim::Greater,
+            BinaryOperator::GreaterEqual => Prim::GreaterOrEqual,
+            BinaryOperator::Add => Prim::Add,
+            BinaryOperator::Subtract => Prim::Subtract,
+            BinaryOperator::Multiply => Prim::Multiply,
+            BinaryOperator::Divide => Prim::Divide,
+            BinaryOperator::Remainder => Prim::Remainder,
+        };
+        let operands = vec![self.expr(left), self.expr(right)];
+        self.prim(prim, operands, self.ty(expr), expr.span)
+    }
+
+    /// `value?`: what it holds; a failure ends the flow, or leaves the `fn` as its `Err`.
+    fn try_(&mut self, expr: &'a Expr, value: &'a Expr) -> Atom {
+        let subject = self.expr(value);
+        let of = self.ty(value);
+        let to = self.typed.tries.get(&expr.id).copied().unwrap_or(TryTo::Flow);
+        let span = expr.span;
+        self.outcome(Outcome { subject, of }, &self.ty(expr), span, |lowering, failure| {
+            let failure = failure.unwrap_or(Atom::Value(Value::Unit));
+            lowering.failed(failure, to, span)
+        })
+    }
+
+    fn failed(&mut self, failure: Atom, to: TryTo, span: Span) -> Atom {
+        // A `fn` is lowered as the flow itself only where it is looked at alone; its `Err` is then the answer.
+        match to {
+            TryTo::Flow => self.fail(failure, span),
+            TryTo::Caller => {
+                let result = self.frame().result.clone();
+                let err = self.prim(Prim::Variant(Value::ERR), vec![failure], result, span);
+                self.leave(err, span)
+            }
+        }
+    }
+
+    fn else_(&mut self, expr: &'a Expr, value: &'a Expr, otherwise: &'a Expr) -> Atom {
+        let subject = self.expr(value);
+        let of = self.ty(value);
+        self.outcome(Outcome { subject, of }, &self.ty(expr), expr.span, |lowering, failure| {
+            lowering.bind_failure(otherwise, failure);
+            lowering.expr(otherwise)
+        })
+    }
+
+    fn bind_failure(&mut self, otherwise: &Expr, failure: Option<Atom>) {
+        if let (Some(local), Some(failure)) = (self.typed.failure_locals.get(&otherwise.id), failure) {
+            self.names.insert(*local, Binding::Atom(failure));
+        }
+    }
+
+    fn if_(&mut self, expr: &'a Expr, condition: &'a Expr, then: &'a Block, otherwise: Option<&'a Expr>) -> Atom {
+        let condition = self.expr(condition);
+        let ty = self.ty(expr);
+        self.choose(
+            condition,
+            &ty,
+            expr.span,
+            |lowering| lowering.block_of(then, otherwise.is_none()),
+            |lowering| otherwise.map_or(Atom::Value(Value::Unit), |otherwise| lowering.expr(otherwise)),
+        )
+    }
+
+    /// A block of which only the effects count, where `unit` says so.
+    fn block_of(&mut self, block: &'a Block, unit: bool) -> Atom {
+        let value = self.block(block);
+        if unit { Atom::Value(Value::Unit) } else { value }
+    }
+
+    pub(super) fn block(&mut self, block: &'a Block) -> Atom {
+        let mut value = Atom::Value(Value::Unit);
+        for statement in &block.statements {
+            value = self.statement(statement);
+        }
+        match block.value() {
+            Some(last) if self.discards(block, last) => Atom::Value(Value::Unit),
+            Some(_) => value,
+            None => Atom::Value(Value::Unit),
+        }
+    }
+
+    /// Whether a block's last expression was checked for its effects only: its type is then not the block's.
+    fn discards(&self, block: &Block, _last: &Expr) -> bool {
+        self.typed.unit_blocks.contains(&block.span.start)
+    }
+
+    fn statement(&mut self, statement: &'a Statement) -> Atom {
+        match &statement.kind {
+            StatementKind::Expr(expr) => self.expr(expr),
+            StatementKind::Let(binding) => self.let_(binding),
+            StatementKind::Expect(_) | StatementKind::FailureHandler(_) => Atom::Value(Value::Unit),
+        }
+    }
+
+    fn let_(&mut self, binding: &'a Let) -> Atom {
+        if let Some(callable) = self.callable(&binding.value) {
+            self.bind_callable(&binding.pattern, callable);
+            return Atom::Value(Value::Unit);
+        }
+        let value = self.expr(&binding.value);
+        let Some(otherwise) = &binding.otherwise else {
+            self.hint_name(&binding.pattern, &value);
+            self.bind(&binding.pattern, value);
+            return Atom::Value(Value::Unit);
+        };
+        let pattern_type = self.typed.pattern_type(binding.pattern.id).to_type();
+        let value_type = self.ty(&binding.value);
+        let value = if pattern_type == value_type {
+            value
+        } else {
+            self.outcome(
+                Outcome { subject: value, of: value_type },
+                &pattern_type,
+                binding.value.span,
+                |lowering, failure| {
+                    lowering.bind_failure(&otherwise.body, failure);
+                    lowering.expr(&otherwise.body)
+                },
+            )
+        };
+        self.hint_name(&binding.pattern, &value);
+        self.bind_or(&binding.pattern, value, &otherwise.body);
+        Atom::Value(Value::Unit)
+    }
+
+    /// Gives the variable that was just bound the name that the text has for it.
+    pub(super) fn hint_name(&mut self, pattern: &weir_syntax::ast::Pattern, value: &Atom) {
+        let name = super::pattern_name(pattern);
+        if let (Atom::Var(var), Some(last)) = (value, self.scope().lets_mut().last_mut())
+            && last.bound.var == *var
+            && last.bound.name.is_empty()
+        {
+            last.bound.name = name.into();
+        }
+    }
+
+    fn record(&mut self, expr: &'a Expr, base: Option<&'a Expr>, fields: &'a [FieldValue]) -> Atom {
+        let ty = self.ty(expr);
+        let base = base.map(|base| self.expr(base));
+        let given: Vec<(&Name, Atom)> = fields.iter().map(|field| (&field.name, self.expr(&field.value))).collect();
+        let all = self.field_names(self.typed.expr_type(expr.id));
+        match base {
+            Some(mut record) => {
+                for (name, value) in given {
+                    let index = all.iter().position(|field| field == name.as_str()).unwrap_or(0);
+                    record = self.prim(Prim::WithField(index as u32), vec![record, value], ty.clone(), expr.span);
+                }
+                record
+            }
+            None => {
+                let values = all.iter().map(|field| {
+                    let found = given.iter().find(|(name, _)| name.as_str() == field);
+                    found.map_or(Atom::Value(Value::Unit), |(_, value)| value.clone())
+                });
+                let values = values.collect();
+                self.prim(Prim::Record, values, ty, expr.span)
+            }
+        }
+    }
+
+    /// The names of a record's fields, in order.
+    pub(super) fn field_names(&self, ty: &Ty) -> Vec<String> {
+        let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.library, name));
+        match definition.map(|definition| &definition.shape) {
+            Some(weir_host::TypeShape::Record(fields)) => fields.iter().map(|field| field.name.to_string()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What an expression names or is that can be called, if it is such.
+    pub(super) fn callable(&mut self, expr: &'a Expr) -> Option<Callable<'a>> {
+        if let ExprKind::Closure { parameters, body } = &expr.kind {
+            return Some(Callable::Closure { parameters, body, names: std::rc::Rc::new(self.names.clone()) });
+        }
+        match self.typed.meanings.get(&expr.id)? {
+            Meaning::Local(local) => match self.names.get(local)? {
+                Binding::Callable(callable) => Some(callable.clone()),
+                Binding::Atom(_) => None,
+            },
+            Meaning::Function(at) => Some(Callable::Function(*at)),
+            Meaning::Host(path) => Some(Callable::Host(path.clone())),
+            _ => None,
+        }
+    }
+
+    fn bind_callable(&mut self, pattern: &weir_syntax::ast::Pattern, callable: Callable<'a>) {
+        if let Some(local) = self.typed.pattern_locals.get(&pattern.id) {
+            self.names.insert(*local, Binding::Callable(callable));
+        }
+    }
+
+    pub(super) fn constant_true() -> Atom {
+        Atom::Value(Value::Bool(true))
+    }
+}

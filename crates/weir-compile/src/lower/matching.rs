@@ -1,0 +1,152 @@
+//! Lowers `match`: to one switch where every arm looks no deeper than the outermost form, else to a chain of tests.
+
+use weir_host::{Type, TypeShape};
+use weir_ir::expr::{Atom, Test, Variable};
+use weir_syntax::Span;
+use weir_syntax::ast::{Arm, Expr, Pattern, PatternKind};
+
+use super::draft::DraftArm;
+use super::pattern::{At, has_names};
+use super::{Lowering, pattern_name};
+use crate::types::Ty;
+
+impl<'a> Lowering<'a, '_> {
+    pub(super) fn match_(&mut self, expr: &'a Expr, value: &'a Expr, arms: &'a [Arm]) -> Atom {
+        let subject = self.expr(value);
+        let of = self.typed.expr_type(value.id);
+        let ty = self.ty(expr);
+        let tests: Option<Vec<Test>> =
+            arms.iter().map(|arm| if arm.guard.is_some() { None } else { self.direct_test(&arm.pattern) }).collect();
+        match tests {
+            Some(tests) => self.direct_match(expr.span, (subject, of), arms, tests, &ty),
+            None => self.arms_in_turn(expr.span, &subject, arms, &ty),
+        }
+    }
+
+    fn direct_match(
+        &mut self,
+        span: Span,
+        (subject, of): (Atom, &Ty),
+        arms: &'a [Arm],
+        tests: Vec<Test>,
+        ty: &Type,
+    ) -> Atom {
+        let mut drafts: Vec<DraftArm> = Vec::new();
+        let mut covered = false;
+        for (arm, test) in arms.iter().zip(tests) {
+            // Behind an arm that takes everything, or the same value, nothing is reached.
+            if covered || drafts.iter().any(|draft| draft.test == test) {
+                continue;
+            }
+            covered = test == Test::Otherwise;
+            drafts.push(self.direct_arm(&subject, arm, test));
+        }
+        if !covered && !self.all_tags(of, &drafts) {
+            drafts.push(self.arm(Test::Otherwise, Vec::new(), |lowering| lowering.no_case(span)));
+        }
+        self.switch(subject, drafts, ty, span)
+    }
+
+    /// Whether the arms' tests take every variant of the type. Both values of a `Bool` count as such: the last becomes
+    /// the arm for all else.
+    fn all_tags(&self, of: &Ty, drafts: &[DraftArm]) -> bool {
+        let count = match of {
+            Ty::Option(_) | Ty::Result(_) => 2,
+            other => {
+                let definition = other.name().and_then(|name| self.typed.declarations.definition(self.library, name));
+                match definition.map(|definition| &definition.shape) {
+                    Some(TypeShape::Enum(variants)) => variants.len(),
+                    _ => return false,
+                }
+            }
+        };
+        drafts.len() == count
+    }
+
+    fn direct_arm(&mut self, subject: &Atom, arm: &'a Arm, test: Test) -> DraftArm {
+        let payload = match test {
+            Test::Tag(_) => self.payload(&arm.pattern),
+            _ => Vec::new(),
+        };
+        let atoms: Vec<Atom> = payload.iter().map(|variable| Atom::Var(variable.var)).collect();
+        self.arm(test, payload, |lowering| {
+            if atoms.is_empty() {
+                lowering.bind(&arm.pattern, subject.clone());
+            } else {
+                for part in lowering.parts_of(&arm.pattern) {
+                    if let At::Payload(index) = part.at
+                        && let Some(atom) = atoms.get(index as usize)
+                    {
+                        lowering.bind(part.pattern, atom.clone());
+                    }
+                }
+            }
+            lowering.expr(&arm.body)
+        })
+    }
+
+    /// Variables for the payload of a variant's pattern; none where it binds nothing.
+    fn payload(&mut self, pattern: &'a Pattern) -> Vec<Variable> {
+        if !has_names(pattern) {
+            return Vec::new();
+        }
+        let mut parts = self.parts_of(pattern);
+        parts.sort_by_key(|part| match part.at {
+            At::Payload(index) => index,
+            _ => 0,
+        });
+        let variables = parts.iter().map(|part| {
+            let ty = self.typed.pattern_type(part.pattern.id).to_type();
+            self.vars.variable(pattern_name(part.pattern), ty)
+        });
+        variables.collect()
+    }
+
+    fn arms_in_turn(&mut self, span: Span, subject: &Atom, arms: &'a [Arm], ty: &Type) -> Atom {
+        let Some((arm, others)) = arms.split_first() else { return self.no_case(span) };
+        self.depth += 1;
+        if self.depth > super::DEPTH_MAX {
+            self.too_large(span);
+        }
+        let matches = self.matches(arm, subject, others.is_empty());
+        let value = match matches {
+            None => self.arm_body(arm, subject),
+            Some(matches) => self.choose(
+                matches,
+                ty,
+                arm.span,
+                |lowering| lowering.arm_body(arm, subject),
+                |lowering| lowering.arms_in_turn(span, subject, others, ty),
+            ),
+        };
+        self.depth -= 1;
+        value
+    }
+
+    fn arm_body(&mut self, arm: &'a Arm, subject: &Atom) -> Atom {
+        self.bind(&arm.pattern, subject.clone());
+        self.expr(&arm.body)
+    }
+
+    /// Whether the arm takes the value; `None` where it surely does. The checker has seen that the last one does.
+    fn matches(&mut self, arm: &'a Arm, subject: &Atom, last: bool) -> Option<Atom> {
+        let fits = if last && arm.guard.is_none() { None } else { self.test(&arm.pattern, subject) };
+        let Some(guard) = &arm.guard else { return fits };
+        self.boolean_and(fits, arm.span, |lowering| {
+            lowering.bind(&arm.pattern, subject.clone());
+            Some(lowering.expr(guard))
+        })
+    }
+}
+
+/// Whether the pattern may not match a value of its type.
+pub(super) fn is_refutable(pattern: &Pattern) -> bool {
+    match &pattern.kind {
+        PatternKind::Wildcard | PatternKind::Bind(_) | PatternKind::Error => false,
+        PatternKind::Tuple(parts) => parts.iter().any(is_refutable),
+        PatternKind::Record { fields, .. } => fields.iter().any(|field| is_refutable(&field.pattern)),
+        PatternKind::List { before, rest, after } => rest.is_none() || !before.is_empty() || !after.is_empty(),
+        PatternKind::Or(alternatives) => alternatives.iter().all(is_refutable),
+        _ => true,
+    }
+}

@@ -1,0 +1,197 @@
+//! Lowers repetition. A body that may leave its `fn` carries the leaving through the rounds: those that follow do nothing.
+
+use weir_host::{Type, Value};
+use weir_ir::expr::{Atom, Op, Test};
+use weir_ir::prim::Prim;
+use weir_syntax::Span;
+use weir_syntax::ast::{Block, Expr, Pattern};
+
+use super::draft::{Draft, FrameId};
+use super::{Lowering, pattern_name};
+
+impl<'a> Lowering<'a, '_> {
+    /// `for x in xs { … }`: a map, or a fold where the body may leave the `fn`.
+    pub(super) fn for_(&mut self, expr: &'a Expr, pattern: &'a Pattern, items: &'a Expr, body: &'a Block) -> Atom {
+        let list = self.expr(items);
+        let result = self.ty(expr);
+        let Type::List(of) = &result else { return Atom::Value(Value::Unit) };
+        let element_type = self.typed.pattern_type(pattern.id).to_type();
+        let element = self.vars.variable(pattern_name(pattern), element_type);
+        let draft = self.scoped(|lowering| {
+            lowering.bind(pattern, Atom::Var(element.var));
+            lowering.block(body)
+        });
+        let targets = targets(&draft);
+        if targets.is_empty() {
+            let body = self.close_plain(draft, of);
+            return self.emit(Op::Map { list, element, body }, result, expr.span);
+        }
+        self.collect(expr.span, (list, element), (draft, of), &targets)
+    }
+
+    /// Maps by folding: the list so far, or what leaves. Each element is appended, so that a long list is copied often;
+    /// a `?` that ends the flow instead of leaving a `fn` does not come here.
+    fn collect(
+        &mut self,
+        span: Span,
+        (list, element): (Atom, weir_ir::expr::Variable),
+        (draft, of): (Draft, &Type),
+        targets: &[FrameId],
+    ) -> Atom {
+        let whole = Type::list(of.clone());
+        let init = Atom::Value(Value::list(Vec::new()));
+        self.fold_leaving(span, (list, init, element), &whole, targets, |lowering, so_far| {
+            let value = lowering.join(draft, of, span);
+            let one = lowering.prim(Prim::List, vec![value], whole.clone(), span);
+            lowering.prim(Prim::Add, vec![so_far, one], whole.clone(), span)
+        })
+    }
+
+    /// A fold whose body may leave: the accumulator is a step.
+    fn fold_leaving(
+        &mut self,
+        span: Span,
+        (list, init, element): (Atom, Atom, weir_ir::expr::Variable),
+        ty: &Type,
+        targets: &[FrameId],
+        body: impl FnOnce(&mut Self, Atom) -> Atom,
+    ) -> Atom {
+        let step = self.steps(ty, targets);
+        let Type::Result(pair) = &step else { return Atom::Value(Value::Unit) };
+        let init = self.prim(Prim::Variant(Value::OK), vec![init], step.clone(), span);
+        let accumulator = self.vars.variable("", step.clone());
+        let so_far = self.vars.variable("", ty.clone());
+        let left = self.vars.variable("", pair.1.clone());
+        let going = Atom::Var(so_far.var);
+        let draft = self.scoped(|lowering| body(lowering, going));
+        let next = self.close_steps(draft, ty, targets);
+        let subject = Atom::Var(accumulator.var);
+        let kept = Atom::Var(left.var);
+        let rounds = self.scoped(|lowering| {
+            let err = |lowering: &mut Self| lowering.prim(Prim::Variant(Value::ERR), vec![kept], step.clone(), span);
+            let going = super::draft::DraftArm {
+                test: Test::Tag(Value::OK),
+                payload: vec![so_far],
+                body: Draft { lets: next.lets, end: super::draft::End::Fall(next.result) },
+            };
+            let arms = vec![going, lowering.arm(Test::Tag(Value::ERR), vec![left], err)];
+            lowering.switch(subject, arms, &step, span)
+        });
+        let body = self.close_plain(rounds, &step);
+        let value = self.emit(Op::Fold { list, init, accumulator, element, body }, step.clone(), span);
+        self.open_step(value, ty, targets, span)
+    }
+
+    pub(super) fn fold(
+        &mut self,
+        expr: &'a Expr,
+        (accumulator, initial): (&'a Pattern, &'a Expr),
+        (pattern, items): (&'a Pattern, &'a Expr),
+        body: &'a Block,
+    ) -> Atom {
+        let init = self.expr(initial);
+        let list = self.expr(items);
+        let ty = self.typed.pattern_type(accumulator.id).to_type();
+        let element = self.vars.variable(pattern_name(pattern), self.typed.pattern_type(pattern.id).to_type());
+        let so_far = self.vars.variable(pattern_name(accumulator), ty.clone());
+        let draft = self.scoped(|lowering| {
+            lowering.bind(accumulator, Atom::Var(so_far.var));
+            lowering.bind(pattern, Atom::Var(element.var));
+            lowering.block(body)
+        });
+        let targets = targets(&draft);
+        if targets.is_empty() {
+            let body = self.close_plain(draft, &ty);
+            return self.emit(Op::Fold { list, init, accumulator: so_far, element, body }, ty, expr.span);
+        }
+        self.fold_leaving(expr.span, (list, init, element), &ty, &targets, |lowering, going| {
+            // The draft knows the accumulator by the name that it was drafted with.
+            lowering.rename(so_far, going, expr.span);
+            lowering.join(draft, &ty, expr.span)
+        })
+    }
+
+    /// Binds a variable that a draft already mentions.
+    fn rename(&mut self, variable: weir_ir::expr::Variable, value: Atom, span: Span) {
+        let origin = super::origin(span);
+        let op = Op::Prim(Prim::Copy, vec![value]);
+        self.scope().lets_mut().push(weir_ir::expr::Let { bound: variable, op, origin });
+    }
+
+    pub(super) fn loop_(
+        &mut self,
+        expr: &'a Expr,
+        (state, initial): (&'a Pattern, &'a Expr),
+        body: &'a Block,
+        until: &'a Expr,
+    ) -> Atom {
+        let init = self.expr(initial);
+        let at_most = self.typed.at_most.get(&expr.id).copied().unwrap_or(1);
+        let ty = self.typed.pattern_type(state.id).to_type();
+        let span = expr.span;
+        let variable = self.vars.variable(pattern_name(state), ty.clone());
+        let pair = Type::tuple(vec![ty.clone(), Type::Bool]);
+        let draft = self.scoped(|lowering| {
+            lowering.bind(state, Atom::Var(variable.var));
+            let next = lowering.block(body);
+            lowering.bind(state, next.clone());
+            let done = lowering.expr(until);
+            lowering.prim(Prim::Record, vec![next, done], pair.clone(), span)
+        });
+        let targets = targets(&draft);
+        if targets.is_empty() {
+            let body = self.close_plain(draft, &pair);
+            return self.emit(Op::Loop { init, state: variable, body, at_most }, ty, span);
+        }
+        self.loop_leaving(span, (init, variable, draft), (&ty, &pair), &targets, at_most)
+    }
+
+    /// A loop whose body may leave: the state is a step, and leaving it is being done.
+    fn loop_leaving(
+        &mut self,
+        span: Span,
+        (init, variable, draft): (Atom, weir_ir::expr::Variable, Draft),
+        (ty, pair): (&Type, &Type),
+        targets: &[FrameId],
+        at_most: u64,
+    ) -> Atom {
+        let step = self.steps(ty, targets);
+        let Type::Result(parts) = step.clone() else { return Atom::Value(Value::Unit) };
+        let init = self.prim(Prim::Variant(Value::OK), vec![init], step.clone(), span);
+        let state = self.vars.variable("", step.clone());
+        let round = Type::tuple(vec![step.clone(), Type::Bool]);
+        let inner = self.close_steps(draft, pair, targets);
+        let subject = Atom::Var(state.var);
+        let rounds = self.scoped(|lowering| {
+            // A round begins only while the state goes on.
+            let held = lowering.prim(Prim::Payload(Value::OK), vec![subject], ty.clone(), span);
+            lowering.rename(variable, held, span);
+            lowering.scope().lets_mut().extend(inner.lets);
+            let next = lowering.vars.variable("", pair.clone());
+            let left = lowering.vars.variable("", parts.1.clone());
+            let (next_atom, left_atom) = (Atom::Var(next.var), Atom::Var(left.var));
+            let arms = vec![
+                lowering.arm(Test::Tag(Value::OK), vec![next], |lowering| {
+                    let value = lowering.prim(Prim::Field(0), vec![next_atom.clone()], ty.clone(), span);
+                    let done = lowering.prim(Prim::Field(1), vec![next_atom], Type::Bool, span);
+                    let value = lowering.prim(Prim::Variant(Value::OK), vec![value], step.clone(), span);
+                    lowering.prim(Prim::Record, vec![value, done], round.clone(), span)
+                }),
+                lowering.arm(Test::Tag(Value::ERR), vec![left], |lowering| {
+                    let value = lowering.prim(Prim::Variant(Value::ERR), vec![left_atom], step.clone(), span);
+                    lowering.prim(Prim::Record, vec![value, Self::constant_true()], round.clone(), span)
+                }),
+            ];
+            lowering.switch(inner.result, arms, &round, span)
+        });
+        let body = self.close_plain(rounds, &round);
+        let value = self.emit(Op::Loop { init, state, body, at_most }, step.clone(), span);
+        self.open_step(value, ty, targets, span)
+    }
+}
+
+fn targets(draft: &Draft) -> Vec<FrameId> {
+    let mut targets = Vec::new();
+    draft.targets(&mut targets);
+    targets
+}

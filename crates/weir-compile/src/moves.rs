@@ -1,0 +1,180 @@
+//! Finds values that are used again after they were moved.
+//!
+//! A value whose type can neither be shared nor cloned has one holder: handing it over by value, holding it in another
+//! value or taking it apart moves it; lending it by `&` or `&mut` does not. The check runs on the expression IR, where
+//! every use is an operand: branches are looked at one by one and joined, and a body that runs more than once must not
+//! move what it did not make.
+
+use std::collections::BTreeMap;
+
+use weir_host::{Library, Passing, Text, Type, TypeDefinition, TypeShape};
+use weir_ir::expr::{Atom, Block, Op, Origin, Var, Variable};
+use weir_syntax::{Code, Diagnostic, SourceId, Span};
+
+/// Checks one body.
+pub(crate) fn check(
+    parameters: &[Variable],
+    body: &Block,
+    types: &[TypeDefinition],
+    library: &Library,
+    source: SourceId,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let mut moves = Moves { types, library, source, known: BTreeMap::new(), gone: BTreeMap::new(), diagnostics };
+    parameters.iter().for_each(|parameter| moves.bind(parameter));
+    moves.block(body);
+}
+
+struct Moves<'a> {
+    types: &'a [TypeDefinition],
+    library: &'a Library,
+    source: SourceId,
+    /// The names of the variables that can only be moved, with their types.
+    known: BTreeMap<Var, (Text, Type)>,
+    /// Where a variable was moved.
+    gone: BTreeMap<Var, Origin>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl Moves<'_> {
+    fn bind(&mut self, variable: &Variable) {
+        if self.only_moves(&variable.ty, &mut Vec::new()) {
+            self.known.insert(variable.var, (variable.name.clone(), variable.ty.clone()));
+        }
+    }
+
+    fn only_moves(&self, ty: &Type, seen: &mut Vec<Text>) -> bool {
+        match ty {
+            Type::List(part) | Type::Option(part) => self.only_moves(part, seen),
+            Type::Map(pair) | Type::Result(pair) => self.only_moves(&pair.0, seen) || self.only_moves(&pair.1, seen),
+            Type::Tuple(parts) => parts.iter().any(|part| self.only_moves(part, seen)),
+            Type::Named(name) => !seen.contains(name) && self.named_only_moves(name, seen),
+            _ => false,
+        }
+    }
+
+    fn named_only_moves(&self, name: &Text, seen: &mut Vec<Text>) -> bool {
+        seen.push(name.clone());
+        let definition = self.types.iter().find(|definition| definition.name == *name);
+        match definition.or_else(|| self.library.definition(name)).map(|definition| &definition.shape) {
+            Some(TypeShape::Opaque { shareable }) => !shareable,
+            Some(TypeShape::Record(fields)) => fields.iter().any(|field| self.only_moves(&field.ty, seen)),
+            Some(TypeShape::Enum(variants)) => {
+                variants.iter().flat_map(|variant| &variant.fields).any(|field| self.only_moves(&field.ty, seen))
+            }
+            None => false,
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        let mut last = Origin::default();
+        for binding in &block.lets {
+            self.op(&binding.op, binding.origin);
+            self.bind(&binding.bound);
+            last = binding.origin;
+        }
+        self.take(&block.result, last);
+    }
+
+    fn op(&mut self, op: &Op, origin: Origin) {
+        match op {
+            Op::Prim(_, operands) => operands.iter().for_each(|atom| self.take(atom, origin)),
+            Op::Call(call) => {
+                let function = self.library.function(&call.function);
+                let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+                for (atom, parameter) in call.arguments.iter().zip(parameters) {
+                    match parameter.passing {
+                        Passing::Value => self.take(atom, origin),
+                        Passing::Borrow | Passing::Change => self.lend(atom, origin),
+                    }
+                }
+            }
+            Op::Switch { subject, arms } => {
+                self.take(subject, origin);
+                let before = self.gone.clone();
+                let mut after = before.clone();
+                for arm in arms {
+                    self.gone.clone_from(&before);
+                    arm.payload.iter().for_each(|variable| self.bind(variable));
+                    self.block(&arm.body);
+                    after.append(&mut self.gone);
+                }
+                self.gone = after;
+            }
+            Op::Map { list, element, body } => {
+                self.take(list, origin);
+                self.rounds(&[element], body);
+            }
+            Op::Fold { list, init, accumulator, element, body } => {
+                self.take(list, origin);
+                self.take(init, origin);
+                self.rounds(&[accumulator, element], body);
+            }
+            Op::Loop { init, state, body, .. } => {
+                self.take(init, origin);
+                self.rounds(&[state], body);
+            }
+            Op::Atomic { body, .. } => self.block(body),
+            Op::Return(atom) | Op::Fail(atom) => self.take(atom, origin),
+        }
+    }
+
+    /// A body that runs once for each element: what it moves must be its own.
+    fn rounds(&mut self, variables: &[&Variable], body: &Block) {
+        let outside: Vec<Var> = self.known.keys().copied().collect();
+        let before = self.gone.clone();
+        variables.iter().for_each(|variable| self.bind(variable));
+        self.block(body);
+        for var in outside {
+            if let (None, Some(at)) = (before.get(&var), self.gone.get(&var).copied()) {
+                self.moved_in_rounds(var, at);
+            }
+        }
+    }
+
+    fn take(&mut self, atom: &Atom, origin: Origin) {
+        self.lend(atom, origin);
+        if let Atom::Var(var) = atom
+            && self.known.contains_key(var)
+        {
+            self.gone.entry(*var).or_insert(origin);
+        }
+    }
+
+    fn lend(&mut self, atom: &Atom, origin: Origin) {
+        let Atom::Var(var) = atom else { return };
+        if let (Some(at), Some((name, ty))) = (self.gone.get(var), self.known.get(var)) {
+            let shown = shown(name);
+            let diagnostic = Diagnostic::new(Code::MovedValue, format!("{shown} was moved and cannot be used again"))
+                .at(self.span(origin), "used again here")
+                .because(self.span(*at), "moved here")
+                .note(format!("a `{ty}` has one holder: it can neither be shared nor cloned"))
+                .hint("use it before it is moved, or make another one");
+            self.report(diagnostic);
+        }
+    }
+
+    fn moved_in_rounds(&mut self, var: Var, at: Origin) {
+        let Some((name, ty)) = self.known.get(&var) else { return };
+        let diagnostic = Diagnostic::new(Code::MovedValue, format!("{} is moved in every round", shown(name)))
+            .at(self.span(at), "moved here, and gone in the next round")
+            .note(format!("a `{ty}` has one holder: it can neither be shared nor cloned"))
+            .hint("make it within the body, so that each round has its own");
+        self.report(diagnostic);
+    }
+
+    /// A `fn` that is inlined twice has the same fault twice.
+    fn report(&mut self, diagnostic: Diagnostic) {
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn span(&self, origin: Origin) -> Span {
+        Span { source: self.source, start: origin.start, end: origin.end }
+    }
+}
+
+fn shown(name: &str) -> String {
+    if name.is_empty() { "this value".to_owned() } else { format!("`{name}`") }
+}

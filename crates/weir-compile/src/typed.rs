@@ -1,0 +1,161 @@
+//! What the checker found out about a tree, by the numbers of its expressions and patterns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use weir_host::{Text, Type, Value};
+use weir_syntax::Span;
+use weir_syntax::ast::{ExprId, PatternId};
+
+use crate::declare::Declarations;
+use crate::effects::Effects;
+use crate::types::Ty;
+
+/// The types and meanings of a tree.
+pub struct Typed {
+    pub(crate) declarations: Declarations,
+    pub(crate) expr_types: Vec<Ty>,
+    pub(crate) pattern_types: Vec<Ty>,
+    pub(crate) meanings: BTreeMap<ExprId, Meaning>,
+    pub(crate) calls: BTreeMap<ExprId, CallOf>,
+    pub(crate) tries: BTreeMap<ExprId, TryTo>,
+    pub(crate) locals: Vec<Local>,
+    pub(crate) pattern_locals: BTreeMap<PatternId, LocalId>,
+    pub(crate) pattern_tags: BTreeMap<PatternId, u32>,
+    /// What a failure is called, by the expression that handles it.
+    pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
+    pub(crate) at_most: BTreeMap<ExprId, u64>,
+    /// The locals of the parameters of each `fn`, by its index.
+    pub(crate) fn_locals: Vec<Vec<LocalId>>,
+    /// What each `fn` touches, by its index.
+    pub(crate) fn_effects: Vec<Effects>,
+    pub(crate) entries: Vec<EntryInfo>,
+    /// The `fn`s that a `fn` calls, by its index.
+    pub(crate) fn_callees: Vec<BTreeSet<usize>>,
+    /// The `fn`s that flows call.
+    pub(crate) flow_callees: BTreeSet<usize>,
+    /// Where blocks begin whose last expression counts only for its effects.
+    pub(crate) unit_blocks: BTreeSet<u32>,
+}
+
+/// The number of a local name in its file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct LocalId(pub(crate) u32);
+
+/// A name that a body binds.
+#[derive(Clone, Debug)]
+pub(crate) struct Local {
+    pub(crate) name: Arc<str>,
+    pub(crate) span: Span,
+    pub(crate) ty: Ty,
+}
+
+/// What a name means.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Meaning {
+    Local(LocalId),
+    /// A shared value, by its index.
+    Shared(usize),
+    /// A `fn` of the program, by its index.
+    Function(usize),
+    /// A host function, by its path.
+    Host(Text),
+    /// A variant, by its tag.
+    Variant(u32),
+    /// A field of a record or tuple, by its index.
+    Field(u32),
+}
+
+/// What is called, and where each of its parameters gets its argument.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct CallOf {
+    pub(crate) target: Target,
+    pub(crate) supplied: Vec<Supplied>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Target {
+    Host(Text),
+    Function(usize),
+    Variant(u32),
+    /// A closure or function that a local name holds.
+    Local(LocalId),
+    /// `xs.length()`.
+    Length,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Supplied {
+    /// What stands before the dot.
+    Object,
+    /// What stands before `|>`.
+    Piped,
+    /// The argument of this index in the text.
+    Argument(usize),
+    /// Nothing: the parameter's default.
+    Default,
+}
+
+/// Where a `?` goes with a failure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TryTo {
+    /// The flow ends.
+    Flow,
+    /// The `fn` gives `Err`.
+    Caller,
+}
+
+/// An entry point as it was checked.
+#[derive(Clone, Debug)]
+pub(crate) struct EntryInfo {
+    /// The index of its item in the tree.
+    pub(crate) item: usize,
+    /// The path of its source.
+    pub(crate) source: Text,
+    pub(crate) ordered: bool,
+    pub(crate) answer: Type,
+    pub(crate) element: Option<Type>,
+    /// Where each of the source's parameters gets its argument.
+    pub(crate) supplied: Vec<Supplied>,
+    /// Of a service, in the order of its routes.
+    pub(crate) routes: Vec<RouteInfo>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct RouteInfo {
+    pub(crate) locals: Vec<LocalId>,
+    pub(crate) defaults: Vec<Option<Value>>,
+}
+
+impl Typed {
+    /// The `fn`s that no flow reaches, from the last of each chain of calls on: those that no other of them calls.
+    pub(crate) fn unreached_fns(&self) -> Vec<usize> {
+        let mut reached = self.flow_callees.clone();
+        let mut open: Vec<usize> = reached.iter().copied().collect();
+        while let Some(at) = open.pop() {
+            let callees = self.fn_callees.get(at).into_iter().flatten();
+            open.extend(callees.copied().filter(|callee| reached.insert(*callee)));
+        }
+        let called: BTreeSet<usize> = self.fn_callees.iter().flatten().copied().collect();
+        (0..self.fn_callees.len()).filter(|at| !reached.contains(at) && !called.contains(at)).collect()
+    }
+
+    /// What the `fn` of this name touches, its calls of other `fn`s counted in.
+    #[must_use]
+    pub fn effects_of(&self, name: &str) -> Option<&Effects> {
+        let at = self.declarations.functions.get_index_of(name)?;
+        self.fn_effects.get(at)
+    }
+
+    pub(crate) fn expr_type(&self, id: ExprId) -> &Ty {
+        self.expr_types.get(id.0 as usize).unwrap_or(&Ty::Error)
+    }
+
+    pub(crate) fn pattern_type(&self, id: PatternId) -> &Ty {
+        self.pattern_types.get(id.0 as usize).unwrap_or(&Ty::Error)
+    }
+
+    pub(crate) fn local(&self, id: LocalId) -> &Local {
+        &self.locals[id.0 as usize]
+    }
+}

@@ -1,0 +1,227 @@
+//! Types while they are being found out: those of the language, with unknowns in them.
+//!
+//! A [`Ty`] is a [`weir_host::Type`] that may hold unknowns ([`Ty::Unknown`]), which [`Inference`] fills in by
+//! unification (Robinson 1965), and [`Ty::Error`], which agrees with everything so that one fault is told once.
+
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use weir_host::{Text, Type};
+
+/// A type, perhaps not wholly known yet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Ty {
+    /// The fault is told already; agrees with everything.
+    Error,
+    /// An unknown, by its number in [`Inference`].
+    Unknown(u32),
+    /// A type without parts, or a named one.
+    Plain(Type),
+    List(Arc<Ty>),
+    Map(Arc<(Ty, Ty)>),
+    Option(Arc<Ty>),
+    Result(Arc<(Ty, Ty)>),
+    Tuple(Arc<[Ty]>),
+    Function(Arc<(Vec<Ty>, Ty)>),
+}
+
+/// What the type parameters of one call of a generic function stand for.
+pub(crate) type Parameters = IndexMap<Text, Ty>;
+
+impl Ty {
+    pub(crate) const UNIT: Ty = Ty::Plain(Type::Unit);
+    pub(crate) const BOOL: Ty = Ty::Plain(Type::Bool);
+    pub(crate) const INT: Ty = Ty::Plain(Type::Int);
+    pub(crate) const FLOAT: Ty = Ty::Plain(Type::Float);
+    pub(crate) const TEXT: Ty = Ty::Plain(Type::Text);
+    pub(crate) const BYTES: Ty = Ty::Plain(Type::Bytes);
+    pub(crate) const TIME: Ty = Ty::Plain(Type::Time);
+    pub(crate) const DURATION: Ty = Ty::Plain(Type::Duration);
+    pub(crate) const SIZE: Ty = Ty::Plain(Type::Size);
+    pub(crate) const FAILURE: Ty = Ty::Plain(Type::Failure);
+    pub(crate) const NEVER: Ty = Ty::Plain(Type::Never);
+
+    pub(crate) fn named(name: &str) -> Ty {
+        Ty::Plain(Type::Named(name.into()))
+    }
+
+    pub(crate) fn list(element: Ty) -> Ty {
+        Ty::List(Arc::new(element))
+    }
+
+    pub(crate) fn map(key: Ty, value: Ty) -> Ty {
+        Ty::Map(Arc::new((key, value)))
+    }
+
+    pub(crate) fn option(some: Ty) -> Ty {
+        Ty::Option(Arc::new(some))
+    }
+
+    pub(crate) fn result(ok: Ty, err: Ty) -> Ty {
+        Ty::Result(Arc::new((ok, err)))
+    }
+
+    pub(crate) fn tuple(elements: Vec<Ty>) -> Ty {
+        Ty::Tuple(elements.into())
+    }
+
+    pub(crate) fn function(parameters: Vec<Ty>, result: Ty) -> Ty {
+        Ty::Function(Arc::new((parameters, result)))
+    }
+
+    /// The type without type parameters; what a generic function's author wrote as `T` becomes an unknown.
+    pub(crate) fn of(ty: &Type, parameters: &mut Parameters, inference: &mut Inference) -> Ty {
+        let mut part = |ty: &Type| Ty::of(ty, parameters, inference);
+        match ty {
+            Type::List(element) => Ty::list(part(element)),
+            Type::Map(pair) => Ty::map(part(&pair.0), part(&pair.1)),
+            Type::Option(some) => Ty::option(part(some)),
+            Type::Result(pair) => Ty::result(part(&pair.0), part(&pair.1)),
+            Type::Tuple(elements) => Ty::Tuple(elements.iter().map(part).collect()),
+            Type::Function(signature) => {
+                let taken = signature.0.iter().map(&mut part).collect();
+                Ty::function(taken, part(&signature.1))
+            }
+            Type::Parameter(name) => parameters.entry(name.clone()).or_insert_with(|| inference.fresh()).clone(),
+            plain => Ty::Plain(plain.clone()),
+        }
+    }
+
+    /// The type of a definition that has no type parameters.
+    pub(crate) fn fixed(ty: &Type) -> Ty {
+        Ty::of(ty, &mut Parameters::new(), &mut Inference::default())
+    }
+
+    pub(crate) fn is_never(&self) -> bool {
+        *self == Ty::NEVER
+    }
+
+    /// The name of a record, enum or host type.
+    pub(crate) fn name(&self) -> Option<&Text> {
+        match self {
+            Ty::Plain(Type::Named(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The whole type for the IR. An unknown that nothing decides carries no value, so any type serves.
+    pub(crate) fn to_type(&self) -> Type {
+        match self {
+            Ty::Error | Ty::Unknown(_) => Type::Unit,
+            Ty::Plain(ty) => ty.clone(),
+            Ty::List(element) => Type::list(element.to_type()),
+            Ty::Map(pair) => Type::map(pair.0.to_type(), pair.1.to_type()),
+            Ty::Option(some) => Type::option(some.to_type()),
+            Ty::Result(pair) => Type::result(pair.0.to_type(), pair.1.to_type()),
+            Ty::Tuple(elements) => Type::Tuple(elements.iter().map(Ty::to_type).collect()),
+            Ty::Function(signature) => {
+                let taken = signature.0.iter().map(Ty::to_type).collect();
+                Type::Function(Arc::new((taken, signature.1.to_type())))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Ty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ty::Error | Ty::Unknown(_) => f.write_str("_"),
+            Ty::Plain(ty) => write!(f, "{ty}"),
+            Ty::List(element) => write!(f, "List({element})"),
+            Ty::Map(pair) => write!(f, "Map({}, {})", pair.0, pair.1),
+            Ty::Option(some) => write!(f, "Option({some})"),
+            Ty::Result(pair) => write!(f, "Result({}, {})", pair.0, pair.1),
+            Ty::Tuple(elements) => write!(f, "({})", commas(elements)),
+            Ty::Function(signature) => write!(f, "fn({}) -> {}", commas(&signature.0), signature.1),
+        }
+    }
+}
+
+fn commas(types: &[Ty]) -> String {
+    types.iter().map(Ty::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// What is known of the unknowns.
+#[derive(Default)]
+pub(crate) struct Inference {
+    known: Vec<Option<Ty>>,
+}
+
+impl Inference {
+    /// A new unknown.
+    pub(crate) fn fresh(&mut self) -> Ty {
+        self.known.push(None);
+        Ty::Unknown(self.known.len() as u32 - 1)
+    }
+
+    /// The type with the outermost unknown replaced by what is known of it.
+    pub(crate) fn shallow(&self, ty: &Ty) -> Ty {
+        let mut ty = ty;
+        while let Ty::Unknown(at) = ty {
+            match self.known.get(*at as usize) {
+                Some(Some(known)) => ty = known,
+                _ => break,
+            }
+        }
+        ty.clone()
+    }
+
+    /// The type with every unknown replaced by what is known of it.
+    pub(crate) fn resolve(&self, ty: &Ty) -> Ty {
+        match self.shallow(ty) {
+            Ty::List(element) => Ty::list(self.resolve(&element)),
+            Ty::Map(pair) => Ty::map(self.resolve(&pair.0), self.resolve(&pair.1)),
+            Ty::Option(some) => Ty::option(self.resolve(&some)),
+            Ty::Result(pair) => Ty::result(self.resolve(&pair.0), self.resolve(&pair.1)),
+            Ty::Tuple(elements) => Ty::Tuple(elements.iter().map(|element| self.resolve(element)).collect()),
+            Ty::Function(signature) => {
+                let taken = signature.0.iter().map(|ty| self.resolve(ty)).collect();
+                Ty::function(taken, self.resolve(&signature.1))
+            }
+            other => other,
+        }
+    }
+
+    /// Makes two types equal by filling in unknowns; false where they cannot be.
+    pub(crate) fn unify(&mut self, a: &Ty, b: &Ty) -> bool {
+        match (self.shallow(a), self.shallow(b)) {
+            (Ty::Error, _) | (_, Ty::Error) => true,
+            (Ty::Unknown(x), Ty::Unknown(y)) if x == y => true,
+            (Ty::Unknown(x), other) | (other, Ty::Unknown(x)) => self.fill(x, other),
+            (Ty::Plain(x), Ty::Plain(y)) => x == y,
+            (Ty::List(x), Ty::List(y)) | (Ty::Option(x), Ty::Option(y)) => self.unify(&x, &y),
+            (Ty::Map(x), Ty::Map(y)) | (Ty::Result(x), Ty::Result(y)) => {
+                self.unify(&x.0, &y.0) && self.unify(&x.1, &y.1)
+            }
+            (Ty::Tuple(x), Ty::Tuple(y)) => self.unify_all(&x, &y),
+            (Ty::Function(x), Ty::Function(y)) => self.unify_all(&x.0, &y.0) && self.unify(&x.1, &y.1),
+            _ => false,
+        }
+    }
+
+    fn unify_all(&mut self, a: &[Ty], b: &[Ty]) -> bool {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.unify(a, b))
+    }
+
+    fn fill(&mut self, unknown: u32, ty: Ty) -> bool {
+        if self.mentions(&ty, unknown) {
+            return false;
+        }
+        self.known[unknown as usize] = Some(ty);
+        true
+    }
+
+    fn mentions(&self, ty: &Ty, unknown: u32) -> bool {
+        match self.shallow(ty) {
+            Ty::Unknown(at) => at == unknown,
+            Ty::List(part) | Ty::Option(part) => self.mentions(&part, unknown),
+            Ty::Map(pair) | Ty::Result(pair) => self.mentions(&pair.0, unknown) || self.mentions(&pair.1, unknown),
+            Ty::Tuple(parts) => parts.iter().any(|part| self.mentions(part, unknown)),
+            Ty::Function(signature) => {
+                signature.0.iter().any(|part| self.mentions(part, unknown)) || self.mentions(&signature.1, unknown)
+            }
+            Ty::Error | Ty::Plain(_) => false,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Values, failures and libraries as programs and tools see them.
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+use std::hash::{BuildHasher, RandomState};
+
+use indexmap::IndexMap;
+use weir_host::{Environment, Failure, FailureKind, Library, Module, Shared, Text, Type, Unique, Value};
+
+fn samples() -> Vec<Value> {
+    vec![
+        Value::Unit,
+        Value::Bool(false),
+        Value::Bool(true),
+        Value::Int(-1),
+        Value::Int(3),
+        Value::Float(f64::NEG_INFINITY),
+        Value::Float(-0.0),
+        Value::Float(0.0),
+        Value::Float(f64::NAN),
+        Value::Duration(3),
+        Value::Size(3),
+        Value::text("a"),
+        Value::text("b"),
+        Value::list(vec![]),
+        Value::list(vec![Value::Int(1)]),
+        Value::Map(IndexMap::from([(Value::Int(1), Value::Unit)]).into()),
+        Value::none(),
+        Value::some(Value::Int(1)),
+    ]
+}
+
+#[test]
+fn values_have_one_order_and_equal_ones_one_hash() {
+    let state = RandomState::new();
+    for (left, one) in samples().iter().enumerate() {
+        for (right, other) in samples().iter().enumerate() {
+            assert_eq!(one.cmp(other), left.cmp(&right), "{one} and {other}");
+            if left == right {
+                assert_eq!(state.hash_one(one), state.hash_one(other), "{one}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_value_is_three_words() {
+    assert_eq!(size_of::<Value>(), 24);
+}
+
+#[test]
+fn sizes_and_durations_show_the_largest_unit_without_a_rest() {
+    let shown: Vec<String> = [0, 999, 1_000, 1_500_000, 2_000_000_000, 60_000_000_000, -3_600_000_000_000]
+        .map(|nanos| Value::Duration(nanos).to_string())
+        .to_vec();
+    assert_eq!(shown, ["0ns", "999ns", "1us", "1500us", "2s", "1m", "-1h"]);
+    let shown: Vec<String> = [0, 1000, 1024, 1536 << 10, 1 << 40].map(|bytes| Value::Size(bytes).to_string()).to_vec();
+    assert_eq!(shown, ["0b", "1000b", "1kb", "1536kb", "1tb"]);
+}
+
+#[test]
+fn a_text_alone_is_bare_and_within_others_quoted() {
+    assert_eq!(Value::text("a").to_string(), "a");
+    assert_eq!(Value::list(vec![Value::text("a")]).to_string(), "[\"a\"]");
+    assert_eq!(Value::Map(IndexMap::new().into()).to_string(), "[:]");
+}
+
+#[test]
+fn an_error_of_rust_brings_its_sources() {
+    #[derive(Debug)]
+    struct Outer(std::num::ParseIntError);
+    impl std::fmt::Display for Outer {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("line 3")
+        }
+    }
+    impl std::error::Error for Outer {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+    let failure = Failure::from(Outer("x".parse::<i64>().unwrap_err()));
+    assert_eq!(failure.to_string(), "line 3: invalid digit found in string");
+    assert_eq!(failure.kind, FailureKind::Function);
+}
+
+#[test]
+fn types_read_as_they_are_written() {
+    let ty = Type::map(Type::Text, Type::list(Type::option(Type::named("image.Ppm"))));
+    let function = Type::Function((vec![ty, Type::tuple(vec![Type::Int, Type::Size])], Type::Unit).into());
+    assert_eq!(function.to_string(), "fn(Map(Text, List(Option(image.Ppm))), (Int, Size)) -> ()");
+}
+
+#[test]
+fn two_modules_of_one_name_are_refused() {
+    let mut library = Library::default();
+    library.add(Module::new("image", "Pictures.")).unwrap();
+    let error = library.add(Module::new("image", "")).unwrap_err();
+    assert_eq!(error.to_string(), "two modules are named `image`");
+    assert!(library.function("image.scale").is_none());
+    assert!(library.function("image").is_none());
+}
+
+#[test]
+fn the_environment_holds_one_value_of_each_type() {
+    let mut environment = Environment::default();
+    environment.insert(1_i64);
+    environment.insert(Text::from("root"));
+    environment.insert(2_i64);
+    assert_eq!(environment.get::<i64>().as_deref(), Some(&2));
+    assert_eq!(environment.get::<u8>(), None);
+}
+
+#[test]
+fn many_read_a_shared_value_or_one_writes_it() {
+    let shared = Shared::new(Value::Int(1));
+    let (one, other) = (shared.read(), shared.read_owned());
+    assert_eq!(*one, *other);
+    assert!(!shared.is_free());
+    drop((one, other));
+    *shared.write_owned() = Value::Int(2);
+    assert!(shared.is_free());
+    assert_eq!(*shared.clone().read(), Value::Int(2), "a clone is the same value");
+}
+
+#[test]
+fn the_clone_of_a_unique_value_is_empty() {
+    assert!(Unique::clone(&weir_unique()).get().is_none());
+    assert!(weir_unique().get().is_some());
+}
+
+fn weir_unique() -> Unique {
+    match weir_host::macros::make_state(1_i64) {
+        Value::Unique(unique) => unique,
+        other => panic!("{other}"),
+    }
+}

@@ -1,0 +1,114 @@
+//! What nodes say that they use, against what they use.
+
+use std::collections::BTreeMap;
+
+use weir_host::{Mode, Passing, Resource, World};
+
+use super::Rule;
+use super::graphs::{Checker, Held, View};
+use crate::graph::{Graph, Kind, Node, NodeId, Source, Use};
+use crate::print::{Commas, UseText};
+
+/// Checks the uses of one node.
+pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: NodeId, node: &'a Node, held: &Held) {
+    let inside = held_at(view, Some(id), held);
+    let expected: Vec<Use> = match &node.kind {
+        Kind::Call { function } => {
+            let Some(function) = checker.library.function(function) else { return };
+            let state = function.signature.state.as_ref().map(|state| state.mode);
+            let mut uses = call_uses(&function.signature, node);
+            uses.extend(own_state(checker, node, state));
+            with_held(uses, &inside)
+        }
+        _ => node.body().map_or(Vec::new(), body_uses),
+    };
+    if node.uses != expected {
+        let what = format!("uses {}, but says {}", uses_text(&expected), uses_text(&node.uses));
+        checker.add(Rule::Uses, node, what);
+    }
+}
+
+fn uses_text(uses: &[Use]) -> String {
+    if uses.is_empty() { "nothing".into() } else { Commas(uses.iter().map(UseText)).to_string() }
+}
+
+/// What the signature, the shared arguments and the marks say.
+fn call_uses(signature: &weir_host::Signature, node: &Node) -> BTreeMap<Resource, Mode> {
+    let mut uses = BTreeMap::new();
+    let mut touch = |resource: Resource, mode: Mode| {
+        let entry = uses.entry(resource).or_insert(mode);
+        *entry = mode.max(*entry);
+    };
+    for (input, parameter) in node.inputs.iter().zip(&signature.parameters) {
+        if let Source::Shared(name) = input {
+            let writes = parameter.passing == Passing::Change;
+            touch(Resource::Shared(name.clone()), if writes { Mode::Write } else { Mode::Read });
+        }
+    }
+    match signature.effects.world {
+        World::Pure => {}
+        World::Reads => touch(Resource::World(signature.module.clone()), Mode::Read),
+        World::Writes => touch(Resource::World(signature.module.clone()), Mode::Write),
+    }
+    uses
+}
+
+/// The private state that the node names, which no other node may name.
+fn own_state<'a>(checker: &mut Checker<'a, '_>, node: &'a Node, state: Option<Mode>) -> Option<(Resource, Mode)> {
+    let named = node.uses.iter().find(|usage| matches!(usage.resource, Resource::State(_)));
+    if state.is_some() && named.is_none() {
+        checker.add(Rule::Uses, node, "calls a stateful function, but names no state");
+    }
+    let (usage, mode) = named.zip(state)?;
+    if !checker.states.insert(&usage.resource) {
+        checker.add(Rule::Once, node, format!("another node has the {}", usage.resource));
+    }
+    Some((usage.resource.clone(), mode))
+}
+
+fn with_held(uses: BTreeMap<Resource, Mode>, held: &Held) -> Vec<Use> {
+    let uses = uses.into_iter();
+    uses.map(|(resource, mode)| Use { held: held.get(&resource).is_some_and(|own| *own >= mode), resource, mode })
+        .collect()
+}
+
+/// All that the nodes and steps of a body say that they use: each resource once, in its strongest mode, held where all
+/// of them hold it. What the nodes of the body say is checked for them.
+fn body_uses(body: &Graph) -> Vec<Use> {
+    let mut uses: BTreeMap<Resource, Use> = BTreeMap::new();
+    for node in &body.nodes {
+        let constraints = constraints(node).map(|(resource, mode)| Use { resource, mode, held: false });
+        for usage in node.uses.iter().cloned().chain(constraints) {
+            let entry = uses.entry(usage.resource.clone()).or_insert_with(|| usage.clone());
+            entry.mode = entry.mode.max(usage.mode);
+            entry.held &= usage.held;
+        }
+    }
+    uses.into_values().collect()
+}
+
+/// What an acquire takes; nothing for other nodes.
+pub(super) fn constraints(node: &Node) -> impl Iterator<Item = (Resource, Mode)> + '_ {
+    let constraints: &[_] = match &node.kind {
+        Kind::Acquire { constraints } => constraints,
+        _ => &[],
+    };
+    constraints.iter().map(|constraint| (constraint.resource.clone(), constraint.mode))
+}
+
+/// What is held for the whole program where the node runs: by the steps it is within, here and in the graphs outside.
+pub(super) fn held_at(view: &View<'_>, node: Option<NodeId>, outside: &Held) -> Held {
+    let mut held = outside.clone();
+    let mut step = node.and_then(|id| view.graph.node(id).within);
+    while let Some(acquire) = step {
+        let node = view.graph.node(acquire);
+        if let Kind::Acquire { constraints } = &node.kind {
+            for constraint in constraints.iter().filter(|constraint| !constraint.per_session) {
+                let entry = held.entry(constraint.resource.clone()).or_insert(constraint.mode);
+                *entry = constraint.mode.max(*entry);
+            }
+        }
+        step = node.within;
+    }
+    held
+}

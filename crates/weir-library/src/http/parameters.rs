@@ -1,0 +1,121 @@
+//! What a program may say in `http(…)`: where to listen, and the limits under their own names.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use weir::{Failure, Parameter, Passing, SourceSignature, Type, Value};
+
+use super::server::Limits;
+
+/// A limit that a program may set: how to get at it tells what it is.
+#[derive(Clone, Copy)]
+enum Limit {
+    Size(fn(&mut Limits) -> &mut usize),
+    Count(fn(&mut Limits) -> &mut usize),
+    Time(fn(&mut Limits) -> &mut Duration),
+}
+
+/// The limits by their names, in the order of the parameters.
+const LIMITS: [(&str, Limit); 9] = [
+    ("header_bytes_max", Limit::Size(|limits| &mut limits.header_bytes_max)),
+    ("header_timeout", Limit::Time(|limits| &mut limits.header_timeout)),
+    ("body_bytes_max", Limit::Size(|limits| &mut limits.body_bytes_max)),
+    ("body_timeout", Limit::Time(|limits| &mut limits.body_timeout)),
+    ("body_idle_timeout", Limit::Time(|limits| &mut limits.body_idle_timeout)),
+    ("idle_timeout", Limit::Time(|limits| &mut limits.idle_timeout)),
+    ("write_timeout", Limit::Time(|limits| &mut limits.write_timeout)),
+    ("shutdown_grace", Limit::Time(|limits| &mut limits.shutdown_grace)),
+    ("connections_max", Limit::Count(|limits| &mut limits.connections_max)),
+];
+
+/// Below this no request of a browser comes through.
+const HEADER_BYTES_LEAST: usize = 1024;
+
+/// What the compiler knows of `http(…)`.
+pub(super) fn signature() -> SourceSignature {
+    let parameter = |name: &str, ty, default| Parameter { name: name.into(), ty, passing: Passing::Value, default };
+    let limits = LIMITS.iter().map(|(name, limit)| {
+        let default = limit.get(&mut Limits::default());
+        parameter(name, limit.ty(), Some(default))
+    });
+    let place = [parameter("port", Type::Int, None), parameter("address", Type::Text, Some(Value::text("127.0.0.1")))];
+    SourceSignature {
+        module: "http".into(),
+        name: "http".into(),
+        doc:
+            "Serves HTTP/1.1 and HTTP/2 without TLS at a port of this machine. `address: \"0.0.0.0\"` lets others in; \
+              port 0 lets the system choose."
+                .into(),
+        parameters: place.into_iter().chain(limits).collect(),
+        element: None,
+        answer: Some(Type::named("http.Response")),
+        ordered: false,
+    }
+}
+
+/// Where the arguments say to listen.
+///
+/// # Errors
+/// Fails where the port or the address is none.
+pub(super) fn address(arguments: &[Value]) -> Result<SocketAddr, Failure> {
+    let [Value::Int(port), Value::Text(text), ..] = arguments else {
+        return Err(Failure::argument("`http` takes a port and an address"));
+    };
+    let port =
+        u16::try_from(*port).map_err(|_| Failure::argument(format!("`port` is {port}, it must be 0 to 65535")))?;
+    let address: IpAddr = text.parse().map_err(|_| {
+        Failure::argument(format!("`address` is {:?}, it must be an IP address such as 127.0.0.1", text.as_str()))
+    })?;
+    Ok(SocketAddr::new(address, port))
+}
+
+/// The limits that the arguments say.
+///
+/// # Errors
+/// Fails where nobody could be served under them.
+pub(super) fn limits(arguments: &[Value]) -> Result<Limits, Failure> {
+    let mut limits = Limits::default();
+    for ((name, limit), argument) in LIMITS.iter().zip(arguments.iter().skip(2)) {
+        limit.set(&mut limits, argument).ok_or_else(|| Failure::argument(format!("`{name}` cannot be {argument}")))?;
+    }
+    // The count of connections is a semaphore's, which has an end.
+    limits.connections_max = limits.connections_max.min(tokio::sync::Semaphore::MAX_PERMITS);
+    if limits.connections_max == 0 {
+        return Err(Failure::argument("`connections_max` must be at least 1"));
+    }
+    if limits.header_bytes_max < HEADER_BYTES_LEAST {
+        return Err(Failure::argument(format!("`header_bytes_max` must be at least {HEADER_BYTES_LEAST}b")));
+    }
+    Ok(limits)
+}
+
+impl Limit {
+    fn ty(self) -> Type {
+        match self {
+            Limit::Size(_) => Type::Size,
+            Limit::Count(_) => Type::Int,
+            Limit::Time(_) => Type::Duration,
+        }
+    }
+
+    fn get(self, limits: &mut Limits) -> Value {
+        match self {
+            Limit::Size(field) => Value::Size(*field(limits) as u64),
+            Limit::Count(field) => Value::Int(i64::try_from(*field(limits)).unwrap_or(i64::MAX)),
+            Limit::Time(field) => Value::Duration(i64::try_from(field(limits).as_nanos()).unwrap_or(i64::MAX)),
+        }
+    }
+
+    /// `None` for a value of another type, and for one that is below nothing.
+    fn set(self, limits: &mut Limits, value: &Value) -> Option<()> {
+        match (self, value) {
+            (Limit::Size(field), Value::Size(size)) => *field(limits) = usize::try_from(*size).unwrap_or(usize::MAX),
+            (Limit::Count(field), Value::Int(count)) => *field(limits) = usize::try_from(*count).ok()?,
+            (Limit::Time(field), Value::Duration(nanos)) => {
+                *field(limits) = Duration::from_nanos(u64::try_from(*nanos).ok()?);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,97 @@
+//! Random requests, whole, in pieces and damaged: the guard and hyper agree where each begins and ends.
+#![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
+
+mod support;
+
+use std::net::Shutdown;
+
+use proptest::prelude::*;
+use support::{Client, Running};
+use weir_library::http::server::Limits;
+
+/// A request and what its answer says.
+#[derive(Clone, Debug)]
+struct Asked {
+    request: Vec<u8>,
+    body: Vec<u8>,
+}
+
+/// Bodies that look like what would be a request in another place.
+fn body() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        Just(b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n".to_vec()),
+        Just(b"\n".to_vec()),
+        Just(b"\r\n0\r\n\r\n".to_vec()),
+        Just(b"Host: b\n\n".to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..20),
+    ];
+    proptest::collection::vec(piece, 0..4).prop_map(|pieces| pieces.concat())
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    prop_oneof![
+        Just(Asked { request: b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n".to_vec(), body: b"hello".to_vec() }),
+        Just(Asked {
+            request: b"\r\nGET /hello HTTP/1.1\r\nHost:a\r\nX: \ty \r\n\r\n".to_vec(),
+            body: b"hello".to_vec()
+        }),
+        body().prop_map(|body| {
+            let head = format!("POST /echo HTTP/1.1\r\nHost: a\r\ncontent-length:{}\r\n\r\n", body.len());
+            Asked { request: [head.as_bytes(), &body].concat(), body }
+        }),
+        (body(), 1usize..30, any::<bool>()).prop_map(|(body, size, extra)| {
+            let (extension, trailer) = if extra { (";a=\"b\"", "T: u\r\n") } else { ("", "") };
+            let mut request = b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: a\r\n\r\n".to_vec();
+            for chunk in body.chunks(size) {
+                request.extend(format!("{:X}{extension}\r\n", chunk.len()).bytes());
+                request.extend_from_slice(chunk);
+                request.extend(b"\r\n");
+            }
+            request.extend(format!("0\r\n{trailer}\r\n").bytes());
+            Asked { request, body }
+        }),
+    ]
+}
+
+fn send_in_pieces(client: &mut Client, bytes: &[u8], length: usize) {
+    for piece in bytes.chunks(length) {
+        client.send_all_it_takes(piece);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_request_of_a_connection_gets_its_own_answer(
+        all in proptest::collection::vec(asked(), 1..8), length in prop_oneof![1usize..40, Just(usize::MAX)],
+    ) {
+        let server = Running::start(Limits::default());
+        let mut client = server.connect();
+        let bytes: Vec<u8> = all.iter().flat_map(|asked| asked.request.clone()).collect();
+        send_in_pieces(&mut client, &bytes, length);
+        for asked in &all {
+            let answer = client.answer();
+            prop_assert_eq!((answer.status, &answer.body), (200, &asked.body));
+        }
+    }
+
+    #[test]
+    fn damaged_requests_end_and_hurt_nobody(
+        all in proptest::collection::vec(asked(), 1..4), at in any::<prop::sample::Index>(),
+        damage in prop_oneof![Just(vec![]), Just(b"\n".to_vec()), Just(b"\r\n".to_vec()), proptest::collection::vec(any::<u8>(), 1..4)],
+        removed in 0usize..4,
+    ) {
+        let server = Running::start(support::short());
+        let mut client = server.connect();
+        let mut bytes: Vec<u8> = all.iter().flat_map(|asked| asked.request.clone()).collect();
+        let at = at.index(bytes.len());
+        let end = (at + removed).min(bytes.len());
+        bytes.splice(at..end, damage);
+        client.send_all_it_takes(&bytes);
+        let _ = client.stream.shutdown(Shutdown::Write);
+        let answers = client.rest();
+        prop_assert!(answers.is_empty() || answers.starts_with("HTTP/1."), "{:?}", answers);
+        server.assert_serves();
+    }
+}

@@ -1,0 +1,40 @@
+//! A process that has no more files: accepting pauses, does not spin, and goes on. Alone, because the limit is the
+//! whole process's.
+#![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
+
+mod support;
+
+use std::fs::File;
+use std::io::Read;
+use std::time::Duration;
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
+use support::{Client, Running};
+use weir_library::http::server::Limits;
+
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
+}
+
+#[test]
+fn accepting_goes_on_once_there_are_files_again() {
+    let server = Running::start(Limits::default());
+    server.assert_serves();
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = Some(256);
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let mut taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+    drop(taken.pop());
+    // The one file that was left is the client's; for the server's side of it there is none.
+    let mut client = Client::connect(server.address);
+    client.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.stream.set_read_timeout(Some(Duration::from_millis(400))).unwrap();
+    let before = processor_time();
+    assert!(client.stream.read(&mut [0]).is_err(), "accepted without a file");
+    assert!(processor_time() - before < Duration::from_millis(200), "spinning");
+    drop(taken);
+    client.stream.set_read_timeout(Some(support::PATIENCE)).unwrap();
+    assert_eq!(client.answer().body, b"hello");
+}
