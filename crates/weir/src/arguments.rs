@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Format programs in the one style
     Fmt(FmtArguments),
+    /// Make a folder with a service that runs
+    New(NewArguments),
 }
 
 /// Arguments of `weir run`.
@@ -56,6 +58,9 @@ pub(crate) struct RunArguments {
     /// How to write diagnostics
     #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
     pub(crate) error_format: ErrorFormat,
+    /// Run it again whenever the file changes and is right
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 /// Arguments of `weir check`.
@@ -101,6 +106,16 @@ pub(crate) struct FmtArguments {
     /// Change nothing, and fail where a file is not formatted
     #[arg(long)]
     pub(crate) check: bool,
+}
+
+/// Arguments of `weir new`.
+#[derive(Args, Debug)]
+pub(crate) struct NewArguments {
+    /// The folder; its last part names the service
+    pub(crate) path: PathBuf,
+    /// Make a Cargo project with functions of its own
+    #[arg(long)]
+    pub(crate) rust: bool,
 }
 
 /// How diagnostics are written.

@@ -10,7 +10,7 @@ mod greeting;
 mod log;
 mod places;
 mod port;
-mod signals;
+pub(super) mod signals;
 
 use std::path::Path;
 

@@ -121,3 +121,15 @@ fn an_output_that_nobody_reads_is_no_failure() {
     drop(child.stdout.take());
     assert!(child.wait().expect("it ends").success());
 }
+
+#[test]
+fn a_new_service_is_right_formatted_and_made_once() {
+    let folder = Scratch::folder("new");
+    let path = &format!("{}/hello", folder.path());
+    let made = say(&["new", path]);
+    assert_eq!((made.code, made.messages.as_str()), (0, ""));
+    let program = format!("{path}/main.weir");
+    assert_eq!(say(&["check", &program]).messages, "");
+    assert_eq!(say(&["fmt", "--check", &program]).code, 0);
+    assert_eq!(say(&["new", path]).code, 3);
+}

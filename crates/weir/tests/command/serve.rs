@@ -167,3 +167,21 @@ fn a_second_signal_ends_the_program_at_once() {
     served.terminate();
     assert_eq!(served.end().0, Some(130));
 }
+
+fn saying(words: &str) -> String {
+    format!("use http\n\nservice s on http(port: 80) {{\n  get \"/\" {{ http.text(\"{words}\") }}\n}}\n")
+}
+
+#[test]
+fn a_watched_program_is_run_again_when_it_has_changed_and_is_right() {
+    let program = Scratch::new("watched.weir", saying("one").as_bytes());
+    let mut served = Served::start(program.path(), &["--watch"]);
+    assert_eq!(text(&served.get("/")), (200, "one"));
+    program.write(b"service s on");
+    served.wait_for("runs on");
+    assert_eq!(text(&served.get("/")), (200, "one"), "a wrong text changes nothing");
+    program.write(saying("three").as_bytes());
+    served.greet();
+    assert_eq!(text(&served.get("/")), (200, "three"));
+    assert_eq!(served.stop().0, Some(0));
+}

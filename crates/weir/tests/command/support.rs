@@ -27,6 +27,18 @@ impl Scratch {
         Scratch(path)
     }
 
+    /// A folder of our own.
+    pub(crate) fn folder(name: &str) -> Scratch {
+        let scratch = Scratch::new(name, b"");
+        std::fs::remove_file(&scratch.0).expect("the file is ours");
+        std::fs::create_dir(&scratch.0).expect("the name is free");
+        scratch
+    }
+
+    pub(crate) fn write(&self, text: &[u8]) {
+        std::fs::write(&self.0, text).expect("the file is ours");
+    }
+
     pub(crate) fn path(&self) -> &str {
         self.0.to_str().expect("a path of ASCII")
     }
@@ -34,7 +46,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let _ = if self.0.is_dir() { std::fs::remove_dir_all(&self.0) } else { std::fs::remove_file(&self.0) };
     }
 }
 
@@ -113,15 +125,22 @@ impl Served {
 
     fn spawn(mut command: Command) -> Served {
         let mut process = command.spawn().expect("the command starts");
-        let mut messages = BufReader::new(process.stderr.take().expect("standard error is piped"));
+        let messages = BufReader::new(process.stderr.take().expect("standard error is piped"));
+        let mut served = Served { process, messages, greeting: String::new(), address: String::new() };
+        served.greet();
+        served
+    }
+
+    /// Waits until the program has said where it listens.
+    pub(crate) fn greet(&mut self) {
         let mut greeting = String::new();
         while !greeting.contains("Ctrl-C") {
-            let read = messages.read_line(&mut greeting).expect("standard error can be read");
+            let read = self.messages.read_line(&mut greeting).expect("standard error can be read");
             assert_ne!(read, 0, "the program ended instead of running: {greeting}");
         }
         let address = greeting.split("http://").nth(1).and_then(|rest| rest.split_whitespace().next());
-        let address = address.expect("the greeting says where it listens").to_owned();
-        Served { process, messages, greeting, address }
+        self.address = address.expect("the greeting says where it listens").to_owned();
+        self.greeting = greeting;
     }
 
     /// Opens a connection.
