@@ -147,7 +147,9 @@ impl Assembly<'_> {
     fn repeat(&self, id: NodeId, repeat: Repeat, part: Part) -> Result<Action, PrepareError> {
         let body = part.body.ok_or_else(|| error(&self.graph.node(id).name, "its body was not prepared".into()))?;
         let (inputs, out) = (self.arguments(id.0 as usize)?, self.layout.port(id, 0));
-        Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, body, out })))
+        let step = |step: &NodeId| self.graph.node(*step).within;
+        let within = std::iter::successors(self.graph.node(id).within, step).map(|step| step.0).collect();
+        Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, within, body, out })))
     }
 
     fn acquire(&self, id: NodeId, constraints: &[Constraint], turns: &[Vec<usize>]) -> AcquireStep {
