@@ -14,8 +14,8 @@ use std::time::Instant;
 
 use support::gates::{immediate, int, library, on_shared};
 use weir_host::{
-    Begun, Call, Failure, Flows, LocalFuture, Opened, Outcome, Parameter, Passing, Route, Source, SourceSignature, Stop,
-    Type, Value,
+    Begun, Call, Failure, Flows, LocalFuture, Opened, Outcome, Parameter, Passing, Route, Source, SourceSignature,
+    Stop, Type, Value,
 };
 use weir_runtime::{Options, start};
 
@@ -61,10 +61,8 @@ fn ns_per_flow(shared: &str, line: &str, count: u32) -> f64 {
     let step = |call: &mut Call<'_>| Outcome::Value(Value::Int(black_box(int(call, 0)).wrapping_add(1)));
     let touch = |call: &mut Call<'_>| Outcome::Value(Value::Int(black_box(int(call, 1)).wrapping_add(1)));
     let parameters = [("x", Type::Int, Passing::Value)];
-    let functions = [
-        immediate("a.step", &parameters, step),
-        on_shared(immediate("a.touch", &parameters, touch), Passing::Change),
-    ];
+    let functions =
+        [immediate("a.step", &parameters, step), on_shared(immediate("a.touch", &parameters, touch), Passing::Change)];
     let mut library = library(functions);
     let signature = SourceSignature {
         module: "a".into(),
