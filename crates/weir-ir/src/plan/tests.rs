@@ -1,3 +1,5 @@
+//! What plans say, and what is wrong with them, as texts.
+
 use std::fmt::Write;
 
 use weir_host::Mode;
