@@ -1,5 +1,6 @@
 //! The command line: every command, option and default.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Format programs in the one style
     Fmt(FmtArguments),
+    /// Make a folder with a service that runs
+    New(NewArguments),
 }
 
 /// Arguments of `weir run`.
@@ -44,6 +47,9 @@ pub(crate) struct RunArguments {
     /// How many threads it has; default: one for each core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    /// How many flows may wait; more are refused, as HTTP with 503
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) flows_max: u32,
     /// The folder below which `files` reads; default: the program's own
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
@@ -53,6 +59,9 @@ pub(crate) struct RunArguments {
     /// How to write diagnostics
     #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
     pub(crate) error_format: ErrorFormat,
+    /// Run it again whenever the file changes and is right
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 /// Arguments of `weir check`.
@@ -100,6 +109,16 @@ pub(crate) struct FmtArguments {
     pub(crate) check: bool,
 }
 
+/// Arguments of `weir new`.
+#[derive(Args, Debug)]
+pub(crate) struct NewArguments {
+    /// The folder; its last part names the service
+    pub(crate) path: PathBuf,
+    /// Make a Cargo project with functions of its own
+    #[arg(long)]
+    pub(crate) rust: bool,
+}
+
 /// How diagnostics are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ErrorFormat {
@@ -131,8 +150,8 @@ impl Arguments {
     /// # Errors
     /// Gives the exit code where there is nothing more to do: help was asked for, or the command line is wrong, which has
     /// been said.
-    pub(crate) fn read() -> Result<Arguments, Exit> {
-        Arguments::try_parse().map_err(|error| {
+    pub(crate) fn read<I: IntoIterator<Item: Into<OsString> + Clone>>(arguments: I) -> Result<Arguments, Exit> {
+        Arguments::try_parse_from(arguments).map_err(|error| {
             // Where even this cannot be written there is nobody to tell.
             let _ = error.print();
             if error.use_stderr() { Exit::Usage } else { Exit::Success }
