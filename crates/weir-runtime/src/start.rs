@@ -202,7 +202,8 @@ fn prepare(program: &Program, library: &Library, options: &Options) -> Result<(R
     let mut entries = Vec::new();
     for entry in &program.entries {
         let flows = entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, AtomicU64::new(0))));
-        entries.push(LiveEntry { flows: flows.collect::<Result<_, PrepareError>>()? });
+        let flows = flows.collect::<Result<_, PrepareError>>()?;
+        entries.push(LiveEntry { flows, answers: entry.flows.iter().any(|flow| flow.route.is_some()) });
     }
     let live = Arc::new(Live {
         resources,
@@ -402,7 +403,7 @@ struct EntryFlows {
 impl Flows for EntryFlows {
     fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         let begun = self.engine.begin(&mut || Flow::new(&self.live, self.entry, route as u32, std::mem::take(inputs)));
-        if matches!(begun, Begun::Full) {
+        if matches!(begun, Begun::Full) && self.live.entries[self.entry as usize].answers {
             self.live.record(Detail::Log, || What::Refused { entry: self.entry });
         }
         begun
