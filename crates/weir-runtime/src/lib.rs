@@ -23,7 +23,7 @@ mod start;
 mod step;
 mod turn;
 
-pub use engine::{ENGINES, EngineRow, engine};
+pub use engine::{ENGINES, EngineRow, engine, engine_facts};
 pub use machine::{Machine, Real, Scripted};
 pub use prepare::PrepareError;
 pub use start::{Options, Running, StartError, Stopper, start};

@@ -173,6 +173,7 @@ impl Sequence {
             frame.rewind();
             self.begun = false;
             match finished {
+                Finished::Stretch => unreachable!("bodies are not cut"),
                 Finished::Ended(ended) => return Poll::Ready(Err(ended)),
                 Finished::Value(value) => {
                     if self.keep(step.repeat, value) {
@@ -314,6 +315,7 @@ impl Overlap {
     fn finish(&mut self, iteration: u64, index: usize, finished: Finished) {
         match finished {
             Finished::Value(value) => self.results[iteration as usize] = value,
+            Finished::Stretch => unreachable!("bodies are not cut"),
             Finished::Ended(ended) => {
                 self.end = Some(ended);
                 self.running.drain(index..).for_each(|(_, frame)| Frame::give_back(frame));

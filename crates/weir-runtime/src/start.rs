@@ -24,10 +24,11 @@ use weir_host::{
     Value,
 };
 use weir_ir::graph::{Graph, Program};
+use weir_ir::plan::{Plan, Problem};
 use weir_ir::program::Flow as IrFlow;
 use weir_trace::{Detail, FlowKey, Recorder, What};
 
-use crate::engine::{ENGINES, Engine, EngineRow, Setup};
+use crate::engine::{ENGINES, Engine, EngineRow, Setup, engine, engine_facts};
 use crate::flow::Flow;
 use crate::frame::{Finished, Frame};
 use crate::live::{Env, Live, LiveEntry};
@@ -38,6 +39,8 @@ use crate::step::Body;
 
 /// How a program is run.
 pub struct Options {
+    /// What is architecture and not logic. What it says goes before what is said here.
+    pub plan: Plan,
     /// The engine.
     pub engine: &'static EngineRow,
     /// How many threads it has; `None` for as many as there are cores.
@@ -55,6 +58,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
+            plan: Plan::default(),
             engine: &ENGINES[0],
             threads: None,
             flows_max: 10_000,
@@ -70,6 +74,8 @@ impl Default for Options {
 pub enum StartError {
     /// The program and the library do not belong together.
     Prepare(PrepareError),
+    /// The plan does not fit the program.
+    Plan(Vec<Problem>),
     /// A shared value could not be made: its name, and why.
     Shared(Text, Failure),
     /// A source's arguments could not be evaluated, or it could not be opened: its name, and why.
@@ -82,6 +88,9 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Prepare(error) => error.fmt(f),
+            StartError::Plan(problems) => {
+                problems.iter().try_for_each(|problem| writeln!(f, "the plan: {}", problem.message))
+            }
             StartError::Shared(name, failure) => write!(f, "shared value `{name}` cannot be made: {failure}"),
             StartError::Source(name, failure) => write!(f, "`{name}` cannot start: {failure}"),
             StartError::System(error) => write!(f, "the system refuses: {error}"),
@@ -164,17 +173,37 @@ impl Running {
 /// # Errors
 /// Fails where the program does not fit the library, a shared value or source cannot be made, or the system refuses.
 pub fn start(program: &Program, library: &Library, options: Options) -> Result<Running, StartError> {
-    let threads = options.threads.unwrap_or_else(cores).max(1);
-    let runtimes = (0..(options.engine.loops)(threads).max(1)).map(|_| event_loop()).collect::<io::Result<Vec<_>>>()?;
-    let (live, arguments) = prepare(program, library, &options)?;
+    let problems = options.plan.check(program, &engine_facts());
+    if !problems.is_empty() {
+        return Err(StartError::Plan(problems));
+    }
+    let row = row_of(&options);
+    let planned = options.plan.threads.as_ref().map(|threads| threads.value);
+    let threads = planned.or(options.threads).unwrap_or_else(cores).max(1);
+    let runtimes = (0..(row.loops)(threads).max(1)).map(|_| event_loop()).collect::<io::Result<Vec<_>>>()?;
+    let (live, arguments) = prepare(program, library, &options, row)?;
     let inside = runtimes[0].enter();
     make_shared(program, &live, &runtimes[0])?;
     let opened = open_sources(program, library, &live.live, &arguments, &runtimes[0])?;
-    let setup =
-        Setup { threads, flows_max: options.flows_max, machine: &*options.machine, handle: runtimes[0].handle() };
-    let engine = (options.engine.start)(setup)?;
+    let setup = Setup {
+        threads,
+        flows_max: options.plan.flows.as_ref().map_or(options.flows_max, |flows| flows.value),
+        machine: &options.machine,
+        handle: runtimes[0].handle(),
+        live: &live.live,
+        program,
+        plan: &options.plan,
+    };
+    let engine = row.start(setup)?;
     drop(inside);
     run_loops(runtimes, live.live, opened, engine, &options)
+}
+
+/// The plan's engine; else one that has sections where the plan has some; else the options'.
+fn row_of(options: &Options) -> &'static EngineRow {
+    let named = options.plan.engine.as_ref().and_then(|name| engine(&name.value));
+    let sections = !options.plan.sections.is_empty() && !options.engine.has_sections();
+    named.or_else(|| engine("manual").filter(|_| sections)).unwrap_or(options.engine)
 }
 
 fn cores() -> usize {
@@ -191,7 +220,12 @@ struct Ready {
     shared: Vec<Body>,
 }
 
-fn prepare(program: &Program, library: &Library, options: &Options) -> Result<(Ready, Vec<Body>), PrepareError> {
+fn prepare(
+    program: &Program,
+    library: &Library,
+    options: &Options,
+    row: &EngineRow,
+) -> Result<(Ready, Vec<Body>), PrepareError> {
     let mut resources = Resources::of(program);
     let mut preparation = Preparation::new(program, library, &mut resources);
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
@@ -207,7 +241,7 @@ fn prepare(program: &Program, library: &Library, options: &Options) -> Result<(R
         resources,
         entries,
         environment: library.environment.clone(),
-        blocking: options.engine.blocking,
+        blocking: row.blocking,
         recorder: options.recorder.clone(),
         machine: Arc::clone(&options.machine),
     });
@@ -231,6 +265,7 @@ fn run_once(body: &Body, live: &Live, runtime: &Runtime) -> Result<Value, Failur
     Frame::give_back(frame);
     match finished {
         Finished::Value(value) => Ok(value),
+        Finished::Stretch => Err(Failure::function("it stopped on its way")),
         Finished::Ended(ended) => ended.how.map_err(|failure| *failure),
     }
 }
@@ -401,8 +436,9 @@ struct EntryFlows {
 impl Flows for EntryFlows {
     fn begin(&self, route: usize, inputs: Vec<Value>) -> Begun {
         let mut inputs = inputs;
-        let begun =
-            self.engine.begin(&mut || Flow::new(&self.live, self.entry, route as u32, std::mem::take(&mut inputs)));
+        let begun = self.engine.begin(self.entry as usize, route, &mut || {
+            Flow::new(&self.live, self.entry, route as u32, std::mem::take(&mut inputs))
+        });
         if matches!(begun, Begun::Full) {
             self.live.record(Detail::Log, || What::Refused { entry: self.entry });
         }
