@@ -63,6 +63,32 @@ fn random_plans_give_the_evaluators_answers_and_effects() {
     }
 }
 
+/// How many flows are under way at a time where all are begun at once.
+const TOGETHER: usize = 12;
+
+#[test]
+fn flows_of_random_programs_that_meet_all_end() {
+    for seed in 0..programs() {
+        check(seed, |case| {
+            for row in ENGINES {
+                let mut library = Recording::new(seed).library();
+                let feed = Feed::new();
+                feed.put(&mut library, "a", "elements");
+                let graph = weir_ir::lower(&case.program, &library);
+                let running = start(&graph, &library, options(row.name, 3)).map_err(|error| error.to_string())?;
+                let flows = (0..TOGETHER).map(|index| feed.begin(case.inputs[index % case.inputs.len()].clone()));
+                let answers = feed.answers(flows.collect());
+                if answers.contains(&None) {
+                    return Err(format!("under `{}`: {answers:?}", row.name));
+                }
+                drop(feed);
+                running.wait().map_err(|failure| failure.to_string())?;
+            }
+            Ok(())
+        });
+    }
+}
+
 /// A plan that cuts the case's flow at random, with engines at random.
 fn plan_text(case: &Case, seed: u64) -> String {
     let mut random = Random::new(seed);
