@@ -18,10 +18,14 @@ use std::task::{Context, Poll};
 use weir_host::{Argument, Failure, FailureKind, Value};
 use weir_trace::{Detail, What};
 
-use crate::action::{End, Ran, Stage};
 use crate::live::Env;
 use crate::lock::Held;
 use crate::step::{Action, Body, NONE, Step};
+use action::{End, Ran, Stage};
+
+mod action;
+mod call;
+mod repeat;
 
 /// How many frames a thread keeps for later.
 const FREE_MAX: usize = 256;
@@ -314,7 +318,7 @@ impl Frame {
         while index < self.waits.len() {
             let node = self.waits[index].node;
             let Some(stage) = self.waits[index].stage.take() else { continue };
-            let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, stage, body, env, context)));
+            let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, *stage, body, env, context)));
             let ran = polled.unwrap_or_else(|panic| Ran::fail(panicked(path_of(body, node), &*panic)));
             if let Ran::Waits(stage) = ran {
                 self.waits[index].stage = Some(stage);

@@ -87,7 +87,8 @@ impl Feed {
     /// The answers of flows that were begun, in their order; `None` for one that does not come.
     pub fn answers(&self, flows: Vec<oneshot::Receiver<Answer>>) -> Vec<Option<Answer>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
-        let answer = |flow: oneshot::Receiver<Answer>| async move { tokio::time::timeout(PATIENCE, flow).await.ok()?.ok() };
+        let answer =
+            |flow: oneshot::Receiver<Answer>| async move { tokio::time::timeout(PATIENCE, flow).await.ok()?.ok() };
         flows.into_iter().map(|flow| runtime.block_on(answer(flow))).collect()
     }
 
