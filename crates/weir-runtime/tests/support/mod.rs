@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses its own part")]
 
 pub mod gates;
+pub mod stream;
 
 use std::future::Future;
 use std::pin::Pin;
