@@ -8,7 +8,11 @@ use std::process::Stdio;
 use crate::support::{Served, repository, say, weir};
 
 const LOGINS: &str = "examples/failed_logins/main.weir";
-const ENGINES: [&str; 2] = ["event", "pool"];
+
+/// The names of the engines.
+fn engines() -> impl Iterator<Item = &'static str> {
+    weir_runtime::ENGINES.iter().map(|engine| engine.name)
+}
 
 /// A folder of our own with a program in it; removed when dropped.
 struct Folder(PathBuf);
@@ -62,7 +66,7 @@ fn failed_logins() -> String {
 fn failed_logins_are_printed_in_the_order_of_the_log() {
     let expected = failed_logins();
     assert!(expected.lines().count() > 10, "the log has some");
-    for engine in ENGINES {
+    for engine in engines() {
         let said = say(&["run", LOGINS, "--engine", engine, "--threads", "2"]);
         assert_eq!((said.code, said.output.as_str()), (0, expected.as_str()), "{engine}: {}", said.messages);
     }
@@ -72,7 +76,7 @@ fn failed_logins_are_printed_in_the_order_of_the_log() {
 fn all_that_was_written_is_there_in_order_when_the_input_ends() {
     let program = "use files, stream\n\nfor number in stream.range(0, 20_000) {\n  \
                    files.append(\"numbers\", \"{number}\")?\n}\n";
-    for engine in ENGINES {
+    for engine in engines() {
         let folder = Folder::new(&format!("numbers-{engine}"), program);
         let said = say(&["run", &folder.program(), "--engine", engine, "--threads", "4"]);
         assert_eq!(said.code, 0, "{}", said.messages);
@@ -144,7 +148,7 @@ fn page() -> String {
 #[test]
 fn the_web_server_answers_and_keeps_its_connections() {
     for program in ["main", "zero_copy"] {
-        for engine in ENGINES {
+        for engine in engines() {
             let served = Served::start(&format!("examples/web_server/{program}.weir"), &["--engine", engine]);
             let mut streams = [served.connect(), served.connect()];
             for turn in 0..4 {
@@ -179,7 +183,7 @@ fn a_head_may_come_in_pieces() {
 
 #[test]
 fn what_is_posted_is_what_the_path_gives_to_all() {
-    for engine in ENGINES {
+    for engine in engines() {
         let served = Served::start("examples/web_server/registry.weir", &["--engine", engine]);
         let (mut one, mut other) = (served.connect(), served.connect());
         let post = |body: &str| format!("POST /weir HTTP/1.1\r\nContent-Length: {}\r\n\r\n{body}", body.len());
