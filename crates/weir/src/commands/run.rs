@@ -10,6 +10,7 @@ mod greeting;
 mod log;
 mod places;
 mod port;
+mod progress;
 pub(super) mod signals;
 
 use std::path::Path;
@@ -24,6 +25,7 @@ use crate::terminal::Terminal;
 use crate::{Exit, Library};
 use log::Log;
 use places::Places;
+use progress::Progress;
 
 /// Runs a program to its end.
 pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut Terminal) -> Exit {
@@ -51,7 +53,9 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
 }
 
 fn wait(running: Running, log: &Log, terminal: &mut Terminal) -> Exit {
+    let progress = Progress::begin(running.watcher());
     let ended = running.wait();
+    progress.end();
     log.end();
     match ended {
         Ok(()) => Exit::Success,
