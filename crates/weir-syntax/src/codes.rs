@@ -99,6 +99,7 @@ codes! {
     E0316 FunctionAsValue,
     E0317 ProgramTooLarge,
     E0318 EndlessType,
+    E0319 WithOutsideTest,
     E0401 MissingCases,
     E0402 PatternType,
     E0403 PatternArguments,
@@ -109,6 +110,8 @@ codes! {
     E0501 MovedValue,
     E0502 SharedAsValue,
     E0503 NotAResource,
+    E0504 MixedScope,
+    E0505 NoSession,
     E0601 UnknownSource,
     E0602 RouteParameterType,
     E0603 RouteParameter,
@@ -117,6 +120,7 @@ codes! {
     W0702 UnhandledFailure,
     W0703 LostUpdate,
     W0704 UnreachableArm,
+    W0705 HoistedConstraint,
 }
 
 impl Code {

@@ -112,8 +112,9 @@ pub fn function(path: &'static str, parameters: &[(&str, Type, Passing)], world:
         failure: None,
         effects: Effects { world, ..Effects::default() },
         state: None,
+        batch: None,
     };
-    Function { signature, code, types: Vec::new() }
+    Function { signature, code, batch: None, types: Vec::new() }
 }
 
 /// The same function with private state.
