@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_host::{Begun, Failure, Flows, Library, LocalFuture, Opened, Route, Source, Stop, Value};
+use weir_host::{Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Route, Source, Stop, Value};
 use weir_ir::generate::{Case, Execution, Recording, check, evaluate};
 use weir_runtime::{ENGINES, EngineRow, Options, Running, start};
 
@@ -35,7 +35,12 @@ struct OneByOne {
 }
 
 impl Source for OneByOne {
-    fn open(&self, _arguments: Vec<Value>, _routes: Arc<[Route]>) -> Result<Arc<dyn Opened>, Failure> {
+    fn open(
+        &self,
+        _arguments: Vec<Value>,
+        _routes: Arc<[Route]>,
+        _environment: &Environment,
+    ) -> Result<Arc<dyn Opened>, Failure> {
         Ok(Arc::new(OneByOne { inputs: self.inputs.clone(), results: Arc::clone(&self.results) }))
     }
 }
@@ -57,8 +62,9 @@ impl Opened for OneByOne {
 }
 
 async fn result(flows: &dyn Flows, row: &[Value]) -> Result<Value, Failure> {
+    let mut inputs = row.to_vec();
     loop {
-        match flows.begin(0, row.to_vec()) {
+        match flows.begin(0, &mut inputs) {
             Begun::Done(result) => return result,
             Begun::Going(result) => return result.await,
             Begun::Full => flows.room().await,
