@@ -329,6 +329,8 @@ fn interpolate(parts: &[&Value]) -> Text {
     for part in parts {
         match part {
             Value::Text(part) => text.push_str(part),
+            // People read it; its kind is for tools.
+            Value::Failure(failure) => text.push_str(&failure.message),
             // Writing to a `String` cannot fail.
             other => _ = write!(text, "{other}"),
         }
