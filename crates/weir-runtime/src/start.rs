@@ -3,7 +3,7 @@
 //! 1. The program is prepared, its shared values are made, its sources' arguments evaluated.
 //! 2. The engine starts, and the sources are opened: what fails, fails here.
 //! 3. Every event loop runs its sources until they end, on their own or told to stop, and then until no flow is left.
-//! 4. After the last, the engine's threads end.
+//! 4. After the last, the engine's threads end, and the environment is closed: files are flushed.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -147,7 +147,7 @@ impl Running {
     /// Waits until all sources have ended and no flow is left.
     ///
     /// # Errors
-    /// Fails where a source has failed.
+    /// Fails where a source has failed, or what the environment holds could not be closed: a file could not be written.
     pub fn wait(mut self) -> Result<(), Failure> {
         for thread in self.loops.drain(..) {
             if thread.join().is_err() {
@@ -155,7 +155,8 @@ impl Running {
             }
         }
         self.engine.close();
-        self.failure.lock().take().map_or(Ok(()), Err)
+        let closed = self.live.environment.close();
+        self.failure.lock().take().map_or(closed, Err)
     }
 }
 
@@ -253,7 +254,7 @@ fn open_sources(
             _ => Vec::new(),
         };
         let routes = entry.flows.iter().filter_map(|flow| route_of(flow, &types)).collect();
-        let source = source.open(arguments, routes).map_err(failed)?;
+        let source = source.open(arguments, routes, &live.environment).map_err(failed)?;
         let description: Arc<str> = source.describe().into();
         let entry = opened.len() as u32;
         live.record(Detail::Log, || What::SourceOpened { entry, description });
@@ -329,7 +330,10 @@ fn run_loops(
 fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift) {
     let local = LocalSet::new();
     let limit = out_of_time(shift.stop.subscribe(), shift.drain_within);
-    local.block_on(&runtime, either(serve(sources, shift), limit));
+    // As a task: the set polls what it blocks on at every turn, and this would look for a stop each time.
+    let work = local.spawn_local(either(serve(sources, shift), limit));
+    // A source that panicked has been reported; there is nothing else that could.
+    let _ = local.block_on(&runtime, work);
     drop(local);
     // Jobs that hold a thread of the blocking pool for ever must not hold up the end.
     runtime.shutdown_background();
@@ -399,10 +403,8 @@ struct EntryFlows {
 }
 
 impl Flows for EntryFlows {
-    fn begin(&self, route: usize, inputs: Vec<Value>) -> Begun {
-        let mut inputs = inputs;
-        let begun =
-            self.engine.begin(&mut || Flow::new(&self.live, self.entry, route as u32, std::mem::take(&mut inputs)));
+    fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
+        let begun = self.engine.begin(&mut || Flow::new(&self.live, self.entry, route as u32, std::mem::take(inputs)));
         if matches!(begun, Begun::Full) {
             self.live.record(Detail::Log, || What::Refused { entry: self.entry });
         }
