@@ -8,6 +8,7 @@
 //! The checker never gives up: what cannot be made sense of has the type [`Ty::Error`], about which nothing more is said.
 
 mod arguments;
+mod block;
 mod call;
 mod control;
 mod entry;
@@ -16,6 +17,7 @@ mod handlers;
 mod names;
 mod operators;
 mod pattern;
+mod record;
 mod recursion;
 mod tests;
 

@@ -14,12 +14,13 @@ mod matching;
 mod pattern;
 mod repeat;
 mod tests;
+mod types;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use weir_host::{Library, ParameterFrom, Text, Type, TypeDefinition, TypeShape, Value};
+use weir_host::{Library, ParameterFrom, Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::{Entry, Flow, RouteOf, RouteParameter, SharedValue};
@@ -53,7 +54,7 @@ pub(crate) fn lower(tree: &ast::Tree, typed: &Typed, library: &Library, diagnost
     for entry in &typed.entries {
         program.entries.push(lower_entry(entry, tree, typed, library, diagnostics));
     }
-    program.types = types_of(typed, library);
+    program.types = types::types_of(typed, library);
     program
 }
 
@@ -109,61 +110,6 @@ fn lower_entry(
     let mut lowering = Lowering::new(tree, typed, library, diagnostics);
     let arguments = lowering.source_arguments(info, arguments);
     Entry { name, source: info.source.clone(), arguments, ordered: info.ordered, flows }
-}
-
-/// The named types of the program, and those of the library that its modules bring in.
-fn types_of(typed: &Typed, library: &Library) -> Vec<TypeDefinition> {
-    let mut found: IndexMap<Text, TypeDefinition> = IndexMap::new();
-    let mut wanted: Vec<Text> = typed.declarations.types.keys().rev().cloned().collect();
-    let types = typed.expr_types.iter().chain(&typed.pattern_types).chain(typed.locals.iter().map(|local| &local.ty));
-    for ty in types.chain(typed.declarations.shared.values().map(|shared| &shared.ty)) {
-        names_in(&ty.to_type(), &mut wanted);
-    }
-    for entry in &typed.entries {
-        names_in(&entry.answer, &mut wanted);
-        entry.element.iter().for_each(|element| names_in(element, &mut wanted));
-    }
-    while let Some(name) = wanted.pop() {
-        if found.contains_key(&name) {
-            continue;
-        }
-        if let Some(definition) = typed.declarations.definition(library, &name) {
-            found.insert(name, definition.clone());
-            for field in fields_of(&definition.shape) {
-                names_in(&field.ty, &mut wanted);
-            }
-        }
-    }
-    found.into_values().collect()
-}
-
-fn fields_of(shape: &TypeShape) -> Vec<&weir_host::Field> {
-    match shape {
-        TypeShape::Record(fields) => fields.iter().collect(),
-        TypeShape::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).collect(),
-        TypeShape::Opaque { .. } => Vec::new(),
-    }
-}
-
-fn names_in(ty: &Type, found: &mut Vec<Text>) {
-    match ty {
-        Type::Named(name) => {
-            if found.last() != Some(name) {
-                found.push(name.clone());
-            }
-        }
-        Type::List(part) | Type::Option(part) => names_in(part, found),
-        Type::Map(pair) | Type::Result(pair) => {
-            names_in(&pair.0, found);
-            names_in(&pair.1, found);
-        }
-        Type::Tuple(parts) => parts.iter().for_each(|part| names_in(part, found)),
-        Type::Function(signature) => {
-            signature.0.iter().for_each(|part| names_in(part, found));
-            names_in(&signature.1, found);
-        }
-        _ => {}
-    }
 }
 
 /// What a local name stands for.
