@@ -4,8 +4,16 @@
 //! "Wrong" and the mended one under "Mended") and add one row here. Ranges: E01 syntax, E02 names, E03 types,
 //! E04 patterns, E05 moves, effects and resources, E06 services and sources, W07 warnings.
 
-use crate::Severity;
 use std::fmt;
+
+/// How bad breaking a rule is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Severity {
+    /// The program cannot run.
+    Error,
+    /// The program runs, but probably not as it was meant to.
+    Warning,
+}
 
 macro_rules! codes {
     ($($id:ident $name:ident,)*) => {
