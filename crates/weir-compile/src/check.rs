@@ -20,6 +20,7 @@ mod pattern;
 mod record;
 mod recursion;
 mod tests;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -99,6 +100,8 @@ struct Checker<'a> {
     /// What each `with` replaces.
     replacements: BTreeMap<ExprId, Vec<Option<Target>>>,
     in_test: bool,
+    /// The failure of the innermost `retry` that is checked, to which a `?` leads.
+    retried: Option<Ty>,
     fn_locals: Vec<Vec<LocalId>>,
     entries: Vec<EntryInfo>,
     scope: names::Scope,
@@ -158,6 +161,7 @@ impl<'a> Checker<'a> {
             at_most: BTreeMap::new(),
             replacements: BTreeMap::new(),
             in_test: false,
+            retried: None,
             fn_locals: vec![Vec::new(); fns],
             entries: Vec::new(),
             scope: names::Scope::default(),

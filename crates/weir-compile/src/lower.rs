@@ -15,6 +15,7 @@ mod pattern;
 mod repeat;
 mod tests;
 mod types;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -129,6 +130,17 @@ enum Callable<'a> {
 
 type Names<'a> = BTreeMap<LocalId, Binding<'a>>;
 
+/// What a frame is, and so what leaves it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum FrameKind {
+    /// The flow itself, which `return` and `?` end.
+    Flow,
+    /// An inlined `fn`, which `return` leaves.
+    Function,
+    /// One try of a `retry`, which only a `?` leaves.
+    Retry,
+}
+
 /// One inlined call of a `fn`.
 struct Frame<'a> {
     id: FrameId,
@@ -136,8 +148,7 @@ struct Frame<'a> {
     site: String,
     /// What it gives.
     result: Type,
-    /// Whether it is the flow itself, which `return` and `?` end.
-    is_flow: bool,
+    kind: FrameKind,
     /// The `fn` that is inlined.
     function: Option<usize>,
     /// The failure handlers that hold for it, from the innermost.
@@ -210,7 +221,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             id: FrameId(0),
             site: String::new(),
             result: result_of,
-            is_flow: true,
+            kind: FrameKind::Flow,
             function: None,
             handlers,
             parameters,
@@ -235,6 +246,11 @@ impl<'a, 'd> Lowering<'a, 'd> {
 
     fn frame(&self) -> &Frame<'a> {
         self.frames.last().expect("a body is lowered in a frame")
+    }
+
+    /// The index of the frame that `return` leaves: the innermost `fn`, or the flow.
+    fn body_frame(&self) -> usize {
+        self.frames.iter().rposition(|frame| frame.kind != FrameKind::Retry).unwrap_or(0)
     }
 
     /// Binds an operation in the current scope.

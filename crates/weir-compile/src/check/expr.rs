@@ -106,17 +106,12 @@ impl<'a> Checker<'a> {
             ExprKind::Tuple(elements) => self.tuple(elements, wanted),
             ExprKind::List(elements) => self.list(expr.span, elements, wanted),
             ExprKind::Map(entries) => self.map(expr.span, entries, wanted),
-            ExprKind::Within { .. } => self.unsupported(expr, "`within`"),
-            ExprKind::Race(_) => self.unsupported(expr, "`race`"),
-            ExprKind::Retry { .. } => self.unsupported(expr, "`retry`"),
+            ExprKind::Within { value, limit } => self.within(value, limit),
+            ExprKind::Race(bodies) => self.race(bodies, expected),
+            ExprKind::Retry { arguments, body } => self.retry(expr, arguments, body),
             ExprKind::With { replacements, body } => self.with(expr, replacements, body, expected),
             ExprKind::Error => Ty::Error,
         }
-    }
-
-    fn unsupported(&mut self, expr: &Expr, what: &str) -> Ty {
-        self.not_yet(expr.span, what);
-        Ty::Error
     }
 
     fn text(&mut self, text: &'a TextLiteral) -> Ty {
