@@ -36,6 +36,6 @@ pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
     let file = folder.join(format!("{kind}-{capacity}.weir"));
     std::fs::write(&file, program)?;
     let (file, root) = (file.to_string_lossy(), folder.to_string_lossy());
-    weir::cli().run_from(["weir", "run", &file, "--engine", kind, "--threads", "1", "--root", &root]);
-    Ok(())
+    let exit = weir::cli().run_from(["weir", "run", &file, "--engine", kind, "--threads", "1", "--root", &root]);
+    if exit.code() == 0 { Ok(()) } else { Err(format!("weir ended with exit code {}", exit.code()).into()) }
 }

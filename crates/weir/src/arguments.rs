@@ -1,5 +1,6 @@
 //! The command line: every command, option and default.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -131,8 +132,8 @@ impl Arguments {
     /// # Errors
     /// Gives the exit code where there is nothing more to do: help was asked for, or the command line is wrong, which has
     /// been said.
-    pub(crate) fn read() -> Result<Arguments, Exit> {
-        Arguments::try_parse().map_err(|error| {
+    pub(crate) fn read<I: IntoIterator<Item: Into<OsString> + Clone>>(arguments: I) -> Result<Arguments, Exit> {
+        Arguments::try_parse_from(arguments).map_err(|error| {
             // Where even this cannot be written there is nobody to tell.
             let _ = error.print();
             if error.use_stderr() { Exit::Usage } else { Exit::Success }

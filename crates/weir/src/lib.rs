@@ -28,6 +28,8 @@ pub use exit::Exit;
 pub use weir_host::*;
 pub use weir_macros::{Type, batched, function, library};
 
+use std::ffi::OsString;
+
 use arguments::{Arguments, Command};
 use terminal::Terminal;
 
@@ -63,7 +65,13 @@ impl Cli {
     /// Reads the command line and does what it says.
     #[must_use]
     pub fn run(self) -> Exit {
-        let arguments = match Arguments::read() {
+        self.run_from(std::env::args_os())
+    }
+
+    /// Does what these arguments say; the first is the name of the command.
+    #[must_use]
+    pub fn run_from<I: IntoIterator<Item: Into<OsString> + Clone>>(self, arguments: I) -> Exit {
+        let arguments = match Arguments::read(arguments) {
             Ok(arguments) => arguments,
             Err(exit) => return exit,
         };
