@@ -57,12 +57,24 @@ pub(crate) enum Drive {
 /// How threads serve sections.
 #[derive(Clone, Copy)]
 pub(crate) struct Threading {
-    /// Whether each call that no pattern names is a section of its own.
-    pub cuts_calls: bool,
+    /// How it cuts what no pattern names.
+    pub grain: Grain,
     /// Whether its sections share their threads.
     pub shares_threads: bool,
     /// How the number of threads is found, from how many there may be and the length of the queue.
     pub control: fn(usize, usize) -> Control,
+}
+
+/// How an engine cuts what no pattern names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grain {
+    /// Not at all.
+    Whole,
+    /// Before and after each call that has a private state: the others gain nothing from a queue, for different flows run
+    /// through them side by side.
+    States,
+    /// Before each call.
+    Calls,
 }
 
 /// What an engine is started with.

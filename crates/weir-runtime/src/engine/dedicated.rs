@@ -5,7 +5,7 @@
 
 use weir_scheduler::Control;
 
-use super::{Drive, EngineRow, Threading};
+use super::{Drive, EngineRow, Grain, Threading};
 use crate::live::Blocking;
 
 /// The engine's row.
@@ -14,5 +14,5 @@ pub(super) const ROW: EngineRow = EngineRow {
     doc: "each call is a section with a thread of its own",
     loops: |_| 1,
     blocking: Blocking::InPlace,
-    drive: Drive::Sections(Threading { cuts_calls: true, shares_threads: false, control: |_, _| Control::Fixed(1) }),
+    drive: Drive::Sections(Threading { grain: Grain::Calls, shares_threads: false, control: |_, _| Control::Fixed(1) }),
 };

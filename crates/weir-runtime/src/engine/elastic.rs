@@ -2,10 +2,14 @@
 //!
 //! The dynamic threading model of the Streams paper (§4). Ports, crews and levels are those of `weir-scheduler`, which says
 //! where it differs from the paper. No level is too low to go on: a flow that waits leaves its thread.
+//!
+//! The paper puts a queue before every operator, and finds (§5.1, §5.2) that a dedicated thread each, or none at all, is
+//! often faster. Here only a call with a private state has a queue, because only that has to wait for other flows. All
+//! other calls are fused, and parallel by running different flows side by side.
 
 use weir_scheduler::{Control, Settings};
 
-use super::{Drive, EngineRow, Threading};
+use super::{Drive, EngineRow, Grain, Threading};
 use crate::live::Blocking;
 
 /// Differences of throughput up to this are no trend: the paper's SENS.
@@ -18,7 +22,7 @@ pub(super) const ROW: EngineRow = EngineRow {
     loops: |_| 1,
     blocking: Blocking::InPlace,
     drive: Drive::Sections(Threading {
-        cuts_calls: true,
+        grain: Grain::States,
         shares_threads: true,
         control: |threads, _| Control::Elastic(Settings { level_min: 1, level_max: threads, sensitivity: SENSITIVITY }),
     }),

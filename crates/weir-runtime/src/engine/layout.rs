@@ -10,11 +10,14 @@ use weir_ir::graph::{Graph, Kind, Node};
 use weir_ir::plan::{Given, REST, Section, is_stateless};
 use weir_scheduler::{Crew, PortId, Ports};
 
-use super::{Drive, Setup, Threading, engine};
+use super::{Drive, Grain, Setup, Threading, engine};
 use crate::step::{Action, Step};
 
 /// How many flows wait before a section where the plan says nothing: 128 to 256 do better than more.
 const QUEUE_DEFAULT: usize = 256;
+
+/// How many copies of a section without state there are for each thread that may come by.
+const COPIES_FOR_EACH_THREAD: usize = 4;
 
 /// A program, cut.
 pub(super) struct Layout {
@@ -56,6 +59,8 @@ enum Key {
     Rest,
     /// One call that no pattern names, by entry, route and node.
     Call(usize, usize, usize),
+    /// Calls without state that no pattern names, by entry, route and the first node.
+    Stateless(usize, usize, usize),
 }
 
 /// What is known of a section while the program is cut.
@@ -153,8 +158,10 @@ impl Cutter<'_> {
         match (self.setup.plan.section_of(flow, &node.name), before) {
             (Some(section), _) => Key::Named(section),
             (None, Some(before)) if !works => before.clone(),
-            (None, _) if self.rest.cuts_calls => Key::Call(entry, route, index),
-            (None, _) => Key::Rest,
+            (None, _) if self.rest.grain == Grain::Whole => Key::Rest,
+            (None, _) if self.rest.grain == Grain::Calls || !is_stateless(node) => Key::Call(entry, route, index),
+            (None, Some(before @ Key::Stateless(..))) => before.clone(),
+            (None, _) => Key::Stateless(entry, route, index),
         }
     }
 
@@ -171,7 +178,7 @@ impl Cutter<'_> {
         Known {
             name: match (named, key) {
                 (Some(section), _) => section.name.value.to_string(),
-                (None, Key::Call(..)) => node.name.to_string(),
+                (None, Key::Call(..) | Key::Stateless(..)) => node.name.to_string(),
                 (None, _) => REST.to_owned(),
             },
             threads: own.unwrap_or(shared).max(1),
@@ -190,7 +197,7 @@ impl Layout {
         let mut common = None;
         for key in order {
             let section = &known[key];
-            let replicas = section.replicas(order.len());
+            let replicas = section.replicas();
             let crew = if section.threading.shares_threads {
                 *common.get_or_insert_with(|| self.add_crew(section, "elastic", usize::MAX))
             } else {
@@ -211,14 +218,15 @@ impl Layout {
 }
 
 impl Known {
-    /// How many copies work side by side. Where the plan says nothing, a section without state has one for each thread
-    /// that it might use; with more sections than threads there is enough to do without.
-    fn replicas(&self, sections: usize) -> usize {
-        let enough = self.threading.shares_threads && sections > self.threads;
+    /// How many copies work side by side. Where the plan says nothing, a section without state has enough for all threads
+    /// that it might use.
+    fn replicas(&self) -> usize {
         match self.replicas {
             _ if !self.stateless => 1,
             Some(replicas) => replicas,
-            None if enough || self.threading.cuts_calls && !self.threading.shares_threads => 1,
+            None if self.threading.grain == Grain::Calls => 1,
+            // More copies than threads, so that a long flow holds up few others.
+            None if self.threading.shares_threads => self.threads * COPIES_FOR_EACH_THREAD,
             None => self.threads,
         }
     }

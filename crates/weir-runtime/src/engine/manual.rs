@@ -4,7 +4,7 @@
 
 use weir_scheduler::Control;
 
-use super::{Drive, EngineRow, Threading};
+use super::{Drive, EngineRow, Grain, Threading};
 use crate::live::Blocking;
 
 /// The engine's row.
@@ -14,7 +14,7 @@ pub(super) const ROW: EngineRow = EngineRow {
     loops: |_| 1,
     blocking: Blocking::InPlace,
     drive: Drive::Sections(Threading {
-        cuts_calls: false,
+        grain: Grain::Whole,
         shares_threads: false,
         control: |threads, _| Control::Fixed(threads),
     }),

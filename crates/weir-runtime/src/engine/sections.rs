@@ -52,6 +52,8 @@ struct Stretches {
 /// A flow on its way.
 struct Job {
     flow: Flow,
+    /// The stretch that it is in.
+    stretch: usize,
     task: Arc<Task>,
     member: Member,
 }
@@ -126,7 +128,7 @@ impl Engine for Sections {
         self.begun[entry][route].store(next + 1, Ordering::Relaxed);
         let link = Arc::clone(&scheduler.work().scheduler);
         let task = Arc::new(Task { state: Mutex::default(), scheduler: link });
-        scheduler.resume(port, Job { flow: make(), task: Arc::clone(&task), member: self.flows.enter() });
+        scheduler.resume(port, Job { flow: make(), stretch: 0, task: Arc::clone(&task), member: self.flows.enter() });
         let mut awaited = Awaited(task, self.awaited.enter());
         Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context))))
     }
@@ -168,20 +170,26 @@ impl Work for Stretches {
     type Item = Job;
 
     fn run(&self, port: PortId, mut job: Job) -> Option<(PortId, Job)> {
+        let key = job.flow.key();
+        let stretches = &self.stretches[key.entry as usize][key.route as usize];
+        let last = stretches.len() - 1;
         loop {
-            let key = job.flow.key();
-            let stretches = &self.stretches[key.entry as usize][key.route as usize];
-            let at = job.flow.at();
-            // A switch may have skipped whole stretches. The last one also ends the flow.
-            let stretch = stretches.iter().find(|stretch| at < stretch.until).or(stretches.last())?;
+            let stretch = &stretches[job.stretch];
             let next = stretch.port_of(key.sequence);
             if next != port {
                 return Some((next, job));
             }
-            let last = stretches.last().is_some_and(|last| last.until == stretch.until);
-            let until = if last { usize::MAX } else { stretch.until };
+            // The last stretch also ends the flow.
+            let until = if job.stretch == last { usize::MAX } else { stretch.until };
             match self.advance(&mut job, until, stretch.calls_out) {
-                Poll::Ready(None) => {}
+                Poll::Ready(None) => {
+                    job.stretch += 1;
+                    // A switch may have skipped whole stretches.
+                    let at = job.flow.at();
+                    while job.stretch < last && stretches[job.stretch].until <= at {
+                        job.stretch += 1;
+                    }
+                }
                 Poll::Ready(Some(answer)) => {
                     finish(job, answer);
                     return None;
@@ -207,7 +215,7 @@ impl Stretches {
 }
 
 fn finish(job: Job, answer: Result<Value, Failure>) {
-    let Job { flow, task, member } = job;
+    let Job { flow, task, member, .. } = job;
     drop(flow);
     let mut state = task.state.lock();
     state.answer = Some(answer);

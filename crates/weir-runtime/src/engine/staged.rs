@@ -5,7 +5,7 @@
 
 use weir_scheduler::Control;
 
-use super::{Drive, EngineRow, Threading};
+use super::{Drive, EngineRow, Grain, Threading};
 use crate::live::Blocking;
 
 /// A thread more from this part of a full queue on.
@@ -18,7 +18,7 @@ pub(super) const ROW: EngineRow = EngineRow {
     loops: |_| 1,
     blocking: Blocking::InPlace,
     drive: Drive::Sections(Threading {
-        cuts_calls: false,
+        grain: Grain::Whole,
         shares_threads: false,
         control: |threads, queue| Control::QueueLength {
             threads_min: 1,
