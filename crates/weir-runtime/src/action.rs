@@ -19,6 +19,7 @@ use crate::live::{Blocking, Env};
 use crate::lock::{Acquiring, Borrowed, Handle, Held, Sessions};
 use crate::repeat::Run;
 use crate::step::{AcquireStep, Action, Body, CallStep, NONE, Out, PrimStep, RepeatStep, Step, SwitchStep, Wanted};
+use crate::timed::Timed;
 
 /// What came of a step.
 pub(crate) enum Ran {
@@ -42,6 +43,8 @@ pub(crate) enum Stage {
     Function(Pending, Vec<Held>),
     /// The body that it repeats.
     Body(Box<Run>),
+    /// The bodies that it may give up.
+    Timed(Box<Timed>),
 }
 
 impl Frame {
@@ -84,6 +87,7 @@ impl Frame {
                 let run = Run::new(repeat, self, body);
                 self.repeat(run, repeat, env, context)
             }
+            Action::Timed(timed) => self.timed(timed, body, env, context),
             Action::Acquire(acquire) => self.acquire(node, 0, acquire, body, env, context),
             Action::Release(acquire) => {
                 self.scopes.retain(|(node, _)| node != acquire);
@@ -118,6 +122,7 @@ impl Frame {
             (Stage::Turn(passed), Action::Acquire(acquire)) => self.acquire(node, passed, acquire, body, env, context),
             (Stage::Locks(locks), Action::Acquire(_)) => self.hold(node, locks, context),
             (Stage::Body(run), Action::Repeat(repeat)) => self.repeat(*run, repeat, env, context),
+            (Stage::Timed(run), Action::Timed(timed)) => self.timed_on(*run, timed, env, context),
             _ => unreachable!("a step waits only for what it can wait for"),
         }
     }

@@ -21,6 +21,7 @@ mod repeat;
 mod resources;
 mod start;
 mod step;
+mod timed;
 mod turn;
 
 pub use engine::{ENGINES, EngineRow, engine};

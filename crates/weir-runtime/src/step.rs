@@ -11,6 +11,7 @@ use weir_ir::graph::Test;
 use weir_ir::prim::Prim;
 
 use crate::lock::{Lock, Sessions};
+use crate::timed::TimedStep;
 
 /// Stands for "none" where an index is expected.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -83,6 +84,8 @@ pub(crate) enum Action {
     },
     /// A map, fold or loop.
     Repeat(Box<RepeatStep>),
+    /// A within or race.
+    Timed(Box<TimedStep>),
     /// The beginning of an atomic step.
     Acquire(Box<AcquireStep>),
     /// The end of the atomic step that this node began.
