@@ -7,6 +7,7 @@ use weir_host::{Field, Library, Text, Type, TypeDefinition, TypeShape, Variant};
 use weir_syntax::ast::{self, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
+use crate::index::{Entity, Reference};
 use crate::suggest::nearest;
 use crate::types::Ty;
 
@@ -23,6 +24,8 @@ pub(crate) struct Declarations {
     pub(crate) functions: IndexMap<Arc<str>, DeclaredFn>,
     pub(crate) shared: IndexMap<Arc<str>, DeclaredShared>,
     pub(crate) constraints: IndexMap<Arc<str>, Span>,
+    /// Every place that names something.
+    pub(crate) references: Vec<Reference>,
 }
 
 pub(crate) struct UsedModule {
@@ -39,7 +42,6 @@ pub(crate) struct DeclaredType {
 pub(crate) struct DeclaredFn {
     /// The index of its item in the tree.
     pub(crate) item: usize,
-    pub(crate) span: Span,
     pub(crate) parameters: Vec<DeclaredParameter>,
     pub(crate) result: Ty,
     /// Where the result's type is written, or the name where none is.
@@ -106,6 +108,7 @@ impl Declarer<'_> {
             return;
         };
         if self.take(called) {
+            self.declarations.define(called, Entity::Module(module.name.clone()));
             let entry = UsedModule { module: module.name.clone(), span: used.span, used: false };
             self.declarations.modules.insert(called.text.clone(), entry);
         }
@@ -136,6 +139,7 @@ impl Declarer<'_> {
                 _ => continue,
             };
             if self.take(name) {
+                self.declarations.define(name, Entity::Type((&*name.text).into()));
                 let shape = TypeShape::Record(Vec::new());
                 let definition = TypeDefinition { name: (&*name.text).into(), doc: item.docs.text().into(), shape };
                 let declared = DeclaredType { definition, span: name.span };
@@ -167,6 +171,8 @@ impl Declarer<'_> {
         for field in &record.fields {
             if self.first_of(&mut seen, &field.name, "field") {
                 let ty = self.written(&field.ty).to_type();
+                let entity = Entity::Field((&*record.name.text).into(), (&*field.name.text).into());
+                self.declarations.define(&field.name, entity);
                 fields.push(Field { name: (&*field.name.text).into(), ty });
             }
         }
@@ -180,6 +186,8 @@ impl Declarer<'_> {
             if self.first_of(&mut seen, &variant.name, "variant") {
                 let enums = self.declarations.variants.entry((&*variant.name.text).into()).or_default();
                 enums.push((&*declared.name.text).into());
+                let entity = Entity::Variant((&*declared.name.text).into(), (&*variant.name.text).into());
+                self.declarations.define(&variant.name, entity);
                 variants.push(self.variant(variant));
             }
         }
@@ -254,16 +262,22 @@ impl Declarer<'_> {
                 ItemKind::Function(function) => self.function(at, function),
                 ItemKind::Shared(shared) => {
                     if self.take(&shared.name) {
+                        self.declarations.define(&shared.name, Entity::Shared((&*shared.name.text).into()));
                         let declared = DeclaredShared { item: at, span: shared.name.span, ty: Ty::Error };
                         self.declarations.shared.insert(shared.name.text.clone(), declared);
                     }
                 }
                 ItemKind::Constraint(constraint) => {
                     if self.take(&constraint.name) {
+                        self.declarations.define(&constraint.name, Entity::Constraint((&*constraint.name.text).into()));
                         self.declarations.constraints.insert(constraint.name.text.clone(), constraint.name.span);
                     }
                 }
-                ItemKind::Service(service) => _ = self.take(&service.name),
+                ItemKind::Service(service) => {
+                    if self.take(&service.name) {
+                        self.declarations.define(&service.name, Entity::Service((&*service.name.text).into()));
+                    }
+                }
                 _ => {}
             }
         }
@@ -281,7 +295,8 @@ impl Declarer<'_> {
         let result = function.returns.as_ref().map_or(Ty::UNIT, |ty| self.written(ty));
         let result_span = function.returns.as_ref().map_or(function.name.span, |ty| ty.span);
         if self.take(&function.name) {
-            let declared = DeclaredFn { item, span: function.name.span, parameters, result, result_span };
+            self.declarations.define(&function.name, Entity::Function((&*function.name.text).into()));
+            let declared = DeclaredFn { item, parameters, result, result_span };
             self.declarations.functions.insert(function.name.text.clone(), declared);
         }
     }
@@ -374,6 +389,7 @@ impl Writer<'_> {
     fn unqualified(&mut self, name: &Name) -> Option<(Ty, usize)> {
         let word = name.as_str();
         if self.declarations.types.contains_key(word) {
+            self.declarations.refer(name.span, Entity::Type(word.into()));
             return Some((Ty::named(word), 0));
         }
         if let Some((_, ty)) = PLAIN.iter().find(|(plain, _)| *plain == word) {
@@ -401,9 +417,12 @@ impl Writer<'_> {
             return None;
         };
         used.used = true;
-        let whole = format!("{}.{}", used.module, path.last());
-        let types = &self.library.modules.get(&used.module)?.types;
+        let used_module = used.module.clone();
+        self.declarations.refer(module.span, Entity::Module(used_module.clone()));
+        let whole = format!("{}.{}", used_module, path.last());
+        let types = &self.library.modules.get(&used_module)?.types;
         if types.contains_key(whole.as_str()) {
+            self.declarations.refer(path.last().span, Entity::Type(whole.as_str().into()));
             return Some((Ty::named(&whole), 0));
         }
         let near = nearest(&whole, types.keys().map(Text::as_str)).map(str::to_owned);
@@ -444,6 +463,16 @@ impl Declarations {
     /// The definition of a named type of the program or the library.
     pub(crate) fn definition<'d>(&'d self, library: &'d Library, name: &str) -> Option<&'d TypeDefinition> {
         self.types.get(name).map(|declared| &declared.definition).or_else(|| library.definition(name))
+    }
+
+    /// Notes that a name is declared here.
+    fn define(&mut self, name: &Name, entity: Entity) {
+        self.references.push(Reference { span: name.span, entity, defines: true });
+    }
+
+    /// Notes that a place names something.
+    pub(crate) fn refer(&mut self, span: Span, entity: Entity) {
+        self.references.push(Reference { span, entity, defines: false });
     }
 
     /// What to say of a word before a dot that is no module of this file; `None` where it is said already.

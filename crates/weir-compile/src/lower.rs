@@ -13,6 +13,7 @@ mod failing;
 mod matching;
 mod pattern;
 mod repeat;
+mod tests;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -25,8 +26,10 @@ use weir_ir::program::{Entry, Flow, RouteOf, RouteParameter, SharedValue};
 use weir_syntax::ast::{self, ClosureParameter, Expr, FailureHandler, ItemKind, ParameterPlace, PathPart};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use crate::typed::{EntryInfo, LocalId, Supplied, Typed};
+use crate::typed::{EntryInfo, LocalId, Supplied, Target, Typed};
 use crate::types::Ty;
+pub(crate) use tests::lower_tests;
+
 use draft::{Closing, FrameId, Scope, Vars};
 
 /// The most operations of one flow, everything inlined.
@@ -70,6 +73,8 @@ pub(crate) fn lower_fn(
     }
     let mut lowering = Lowering::new(tree, typed, library, diagnostics);
     let parameters = lowering.parameters(&typed.fn_locals[at]);
+    // Whether there is a session, only a flow that reaches it can say.
+    lowering.session = Some(Atom::Value(Value::Unit));
     let body = lowering.whole(&declared.result.to_type(), |lowering| lowering.block(&function.body));
     Some((parameters, body))
 }
@@ -206,6 +211,12 @@ struct Lowering<'a, 'd> {
     frames: Vec<Frame<'a>>,
     frame_count: u32,
     scopes: Vec<Scope>,
+    /// What stands in the place of a function, the innermost last.
+    replaced: Vec<(Target, Callable<'a>)>,
+    /// The text, to show what was expected.
+    text: &'a str,
+    /// What tells the session of the flow from others.
+    session: Option<Atom>,
     /// How often each site was given out.
     sites: IndexMap<String, u32>,
     operations: usize,
@@ -226,6 +237,9 @@ impl<'a, 'd> Lowering<'a, 'd> {
             frames: Vec::new(),
             frame_count: 0,
             scopes: Vec::new(),
+            replaced: Vec::new(),
+            text: "",
+            session: None,
             sites: IndexMap::new(),
             operations: 0,
             depth: 0,
@@ -297,7 +311,21 @@ impl<'a, 'd> Lowering<'a, 'd> {
     }
 
     fn prim(&mut self, prim: Prim, operands: Vec<Atom>, ty: Type, span: Span) -> Atom {
+        self.no_shared(&operands, span);
         self.emit(Op::Prim(prim, operands), ty, span)
+    }
+
+    /// Reports a shared value that something would keep. The checker sees the name of one; a function that takes the
+    /// place of another sees it as a parameter.
+    fn no_shared(&mut self, operands: &[Atom], span: Span) {
+        let Some(Atom::Shared(name)) = operands.iter().find(|atom| matches!(atom, Atom::Shared(_))) else { return };
+        let diagnostic =
+            Diagnostic::new(Code::SharedAsValue, format!("`{name}` is shared by all flows and is no value of one"))
+                .at(span, "used as a value")
+                .hint("only call functions on it");
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     fn too_large(&mut self, span: Span) {
@@ -339,7 +367,10 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let method = route.method.word();
         let handlers =
             failing::handlers_of(&route.body).chain(service.handlers()).chain(failing::handlers_of_file(self.tree));
-        let body = self.flow(&info.answer, handlers.collect(), |lowering| lowering.block(&route.body));
+        let body = self.flow(&info.answer, handlers.collect(), |lowering| {
+            lowering.begin_session(service, &info.session_locals, &routed.locals);
+            lowering.block(&route.body)
+        });
         let places = route.parameters.iter().zip(&routed.defaults).map(|(parameter, default)| RouteParameter {
             name: (&*parameter.parameter.name.text).into(),
             from: match parameter.place {
@@ -364,6 +395,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let body = self.flow(&Type::Unit, handlers, |lowering| {
             lowering.bind(&entry.pattern, Atom::Var(element.var));
             lowering.keep_parameters();
+            lowering.session = entry.session.as_ref().map(|session| lowering.expr(&session.value));
             lowering.block(&entry.body);
             Atom::Value(Value::Unit)
         });

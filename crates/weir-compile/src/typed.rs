@@ -15,6 +15,7 @@ use crate::types::Ty;
 pub struct Typed {
     pub(crate) declarations: Declarations,
     pub(crate) expr_types: Vec<Ty>,
+    pub(crate) expr_spans: Vec<Span>,
     pub(crate) pattern_types: Vec<Ty>,
     pub(crate) meanings: BTreeMap<ExprId, Meaning>,
     pub(crate) calls: BTreeMap<ExprId, CallOf>,
@@ -27,6 +28,8 @@ pub struct Typed {
     /// What a failure is called, by the expression that handles it.
     pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
     pub(crate) at_most: BTreeMap<ExprId, u64>,
+    /// What each `with` replaces.
+    pub(crate) replacements: BTreeMap<ExprId, Vec<Option<Target>>>,
     /// The locals of the parameters of each `fn`, by its index.
     pub(crate) fn_locals: Vec<Vec<LocalId>>,
     /// What each `fn` touches, by its index.
@@ -50,6 +53,8 @@ pub(crate) struct Local {
     pub(crate) name: Arc<str>,
     pub(crate) span: Span,
     pub(crate) ty: Ty,
+    /// From where on it can be named: behind the value of its `let`.
+    pub(crate) from: u32,
 }
 
 /// What a name means.
@@ -137,6 +142,8 @@ pub(crate) struct EntryInfo {
     pub(crate) supplied: Vec<Supplied>,
     /// Of a service, in the order of its routes.
     pub(crate) routes: Vec<RouteInfo>,
+    /// What the session of a service is told by: parameters that all its routes have.
+    pub(crate) session_locals: Vec<LocalId>,
 }
 
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ struct Shown {
 }
 
 impl Flows for Shown {
-    fn begin(&self, entry: usize, inputs: Vec<Value>) -> Begun {
+    fn begin(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun {
         self.begun.lock().unwrap().push(entry);
         let answer = match &*self.routes[entry].pattern {
             "/failing" => Err(Failure::function("the reason is secret")),
@@ -93,7 +93,7 @@ fn open(routes: Vec<Route>, arguments: Vec<Value>) -> Result<Arc<dyn Opened>, Fa
     let (signature, source) = &library.modules["http"].sources["http"];
     let mut all = arguments;
     all.extend(signature.parameters[all.len()..].iter().map(|parameter| parameter.default.clone().unwrap()));
-    source.open(all, routes.into())
+    source.open(all, routes.into(), &library.environment)
 }
 
 impl Service {

@@ -18,7 +18,9 @@ use crate::frame::{Frame, panicked, record_ran};
 use crate::live::{Blocking, Env};
 use crate::lock::{Acquiring, Borrowed, Handle, Held, Sessions};
 use crate::repeat::Run;
-use crate::step::{AcquireStep, Action, Body, CallStep, NONE, Out, PrimStep, RepeatStep, Step, SwitchStep, Wanted};
+use crate::step::{
+    AcquireStep, Action, Body, CallStep, NONE, Out, PrimStep, RepeatStep, SimpleStep, Step, SwitchStep, Wanted,
+};
 use crate::timed::Timed;
 
 /// What came of a step.
@@ -26,15 +28,37 @@ pub(crate) enum Ran {
     /// It is through.
     Next,
     /// It has to wait.
-    Waits(Stage),
-    /// It ends the flow: the path within it, and how.
-    Ends(String, Result<Value, Box<Failure>>),
+    Waits(Box<Stage>),
+    /// It ends the flow.
+    Ends(Box<End>),
+}
+
+/// How a step ends the flow. It is boxed, so that what every step returns fits into registers.
+pub(crate) struct End {
+    /// The path of the node within the step's body; empty where it is the step itself.
+    pub within: String,
+    /// The answer, or the failure.
+    pub how: Result<Value, Box<Failure>>,
+}
+
+impl Ran {
+    fn wait(stage: Stage) -> Ran {
+        Ran::Waits(Box::new(stage))
+    }
+
+    fn end(how: Result<Value, Box<Failure>>) -> Ran {
+        Ran::Ends(Box::new(End { within: String::new(), how }))
+    }
+
+    /// The step fails.
+    #[cold]
+    pub(crate) fn fail(failure: Box<Failure>) -> Ran {
+        Ran::end(Err(failure))
+    }
 }
 
 /// What a step waits for.
 pub(crate) enum Stage {
-    /// Nothing; it is just being polled.
-    Polled,
     /// Its turn; for an atomic step the turnstile of this index among those within it.
     Turn(usize),
     /// Its locks.
@@ -79,6 +103,7 @@ impl Frame {
         match &step.action {
             Action::Nothing => Ran::Next,
             Action::Prim(prim) => self.prim(prim, body),
+            Action::Simple(call) => self.simple(call, body, env),
             Action::Call(call) if call.turn.is_some() => self.take_turn(call, body, env, context),
             Action::Call(call) => self.call(call, body, env, context),
             Action::Switch(switch) => self.switch(switch, body),
@@ -96,12 +121,12 @@ impl Frame {
             // Where an earlier end still waits, this one stands behind it and loses.
             Action::Never => {
                 let failure = Failure::new(FailureKind::Program, "this is never reached");
-                Ran::Ends(String::new(), Err(Box::new(failure)))
+                Ran::fail(Box::new(failure))
             }
-            Action::Return(answer) => Ran::Ends(String::new(), Ok(self.value(body, *answer))),
+            Action::Return(answer) => Ran::end(Ok(self.value(body, *answer))),
             Action::Fail(failure) => {
                 let failure = failure_of(self.value(body, *failure));
-                Ran::Ends(String::new(), Err(failure))
+                Ran::fail(failure)
             }
         }
     }
@@ -110,12 +135,12 @@ impl Frame {
     pub(crate) fn go_on(
         &mut self,
         node: usize,
-        stage: Stage,
+        stage: Box<Stage>,
         body: &Body,
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
-        match (stage, &body.steps[node].action) {
+        match (*stage, &body.steps[node].action) {
             (Stage::Turn(_), Action::Call(call)) => self.take_turn(call, body, env, context),
             (Stage::Locks(locks), Action::Call(call)) => self.call_under(locks, call, body, env, context),
             (Stage::Function(pending, held), Action::Call(call)) => self.function(pending, held, call, context),
@@ -159,10 +184,10 @@ impl Frame {
         self.forget(&step.dead);
         match computed {
             Ok(value) => {
-                self.slots[step.out as usize] = value;
+                put(&mut self.slots[step.out as usize], value);
                 Ran::Next
             }
-            Err(failure) => Ran::Ends(String::new(), Err(failure)),
+            Err(failure) => Ran::fail(failure),
         }
     }
 
@@ -198,7 +223,7 @@ impl Frame {
         let chosen = step.arms.iter().position(|(test, _)| holds(test, subject));
         let Some(arm) = chosen else {
             let message = format!("no arm of the match fits {subject}");
-            return Ran::Ends(String::new(), Err(Box::new(Failure::new(FailureKind::Program, message))));
+            return Ran::fail(Box::new(Failure::new(FailureKind::Program, message)));
         };
         self.choices[step.switch as usize] = arm as u32;
         let ports = &step.arms[arm].1;
@@ -252,11 +277,35 @@ impl Frame {
         Ran::Next
     }
 
+    /// Makes a call of the simplest kind, of which there are the most.
+    #[inline]
+    fn simple(&mut self, step: &SimpleStep, body: &Body, env: Env<'_>) -> Ran {
+        let outcome = (step.code)(&mut Call {
+            slots: &mut self.slots,
+            constants: &body.constants,
+            shared: &env.live.resources.shared,
+            state: None,
+            arguments: &step.arguments,
+            environment: &env.live.environment,
+        });
+        if !step.dead.is_empty() {
+            self.forget(&step.dead);
+        }
+        match outcome {
+            Outcome::Value(value) => {
+                put(&mut self.slots[step.out as usize], value);
+                Ran::Next
+            }
+            Outcome::Error(error) => Ran::fail(failure_of(error)),
+            Outcome::Fault(failure) => Ran::fail(failure),
+        }
+    }
+
     fn take_turn(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         if let Some(turn) = step.turn
             && env.live.resources.turns[turn].poll(env.key.sequence, context).is_pending()
         {
-            return Ran::Waits(Stage::Turn(turn));
+            return Ran::wait(Stage::Turn(turn));
         }
         self.call(step, body, env, context)
     }
@@ -300,7 +349,7 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
-        let Poll::Ready(held) = locks.poll(context) else { return Ran::Waits(Stage::Locks(locks)) };
+        let Poll::Ready(held) = locks.poll(context) else { return Ran::wait(Stage::Locks(locks)) };
         let mut call = self.call_of(step, body, env);
         match &step.code {
             Code::Immediate(code) => {
@@ -333,7 +382,7 @@ impl Frame {
 
     fn function(&mut self, mut pending: Pending, held: Vec<Held>, step: &CallStep, context: &mut Context<'_>) -> Ran {
         match pending.as_mut().poll(context) {
-            Poll::Pending => Ran::Waits(Stage::Function(pending, held)),
+            Poll::Pending => Ran::wait(Stage::Function(pending, held)),
             Poll::Ready(settled) => {
                 drop(pending);
                 drop(held);
@@ -360,8 +409,8 @@ impl Frame {
             (Outcome::Error(error), Out::Result(slot)) => self.slots[*slot as usize] = Value::err(error),
             (Outcome::Value(value), Out::Arms { switch, ok, .. }) => self.decide(*switch, *ok, value),
             (Outcome::Error(error), Out::Arms { switch, err, .. }) => self.decide(*switch, *err, error),
-            (Outcome::Error(error), Out::Value(_)) => return Ran::Ends(String::new(), Err(failure_of(error))),
-            (Outcome::Fault(failure), _) => return Ran::Ends(String::new(), Err(failure)),
+            (Outcome::Error(error), Out::Value(_)) => return Ran::fail(failure_of(error)),
+            (Outcome::Fault(failure), _) => return Ran::fail(failure),
         }
         Ran::Next
     }
@@ -384,7 +433,7 @@ impl Frame {
     ) -> Ran {
         for (index, turn) in step.turns.iter().enumerate().skip(passed) {
             if env.live.resources.turns[*turn].poll(env.key.sequence, context).is_pending() {
-                return Ran::Waits(Stage::Turn(index));
+                return Ran::wait(Stage::Turn(index));
             }
         }
         let session = step.session.map_or(Value::Unit, |session| self.value(body, session));
@@ -405,7 +454,7 @@ impl Frame {
 
     fn hold(&mut self, node: usize, mut locks: Acquiring, context: &mut Context<'_>) -> Ran {
         match locks.poll(context) {
-            Poll::Pending => Ran::Waits(Stage::Locks(locks)),
+            Poll::Pending => Ran::wait(Stage::Locks(locks)),
             Poll::Ready(held) => {
                 self.scopes.push((node as u32, Arc::new(held)));
                 Ran::Next
@@ -415,7 +464,7 @@ impl Frame {
 
     fn repeat(&mut self, mut run: Run, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match run.advance(step, env, context) {
-            Poll::Pending => Ran::Waits(Stage::Body(Box::new(run))),
+            Poll::Pending => Ran::wait(Stage::Body(Box::new(run))),
             Poll::Ready(result) => {
                 run.restore(step, self);
                 match result {
@@ -423,7 +472,7 @@ impl Frame {
                         self.slots[step.out as usize] = value;
                         Ran::Next
                     }
-                    Err(ended) => Ran::Ends(ended.path(&step.body), ended.how),
+                    Err(ended) => Ran::Ends(Box::new(End { within: ended.path(&step.body), how: ended.how })),
                 }
             }
         }
@@ -453,4 +502,14 @@ fn elsewhere(job: Job, held: Vec<Held>, scopes: Vec<Arc<Vec<Held>>>, path: Arc<s
             Err(_) => fault(Box::new(Failure::new(FailureKind::Cancelled, "the program stops"))),
         }
     })
+}
+
+/// Fills a slot. What most often lies in it needs no drop, and is found out here instead of in a call.
+#[inline]
+fn put(slot: &mut Value, value: Value) {
+    let old = std::mem::replace(slot, value);
+    match old {
+        Value::Absent | Value::Unit | Value::Bool(_) | Value::Int(_) | Value::Float(_) => std::mem::forget(old),
+        old => drop(old),
+    }
 }

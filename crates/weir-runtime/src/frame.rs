@@ -18,7 +18,7 @@ use std::task::{Context, Poll};
 use weir_host::{Argument, Failure, FailureKind, Value};
 use weir_trace::{Detail, What};
 
-use crate::action::{Ran, Stage};
+use crate::action::{End, Ran, Stage};
 use crate::live::Env;
 use crate::lock::Held;
 use crate::step::{Action, Body, NONE, Step};
@@ -57,7 +57,8 @@ pub(crate) type Scope = Arc<Vec<Held>>;
 /// A step that waits.
 struct Wait {
     node: usize,
-    stage: Stage,
+    /// Taken out only while it is polled.
+    stage: Option<Box<Stage>>,
     since_ns: u64,
 }
 
@@ -148,7 +149,8 @@ impl Frame {
                 if self.seen.is_empty() {
                     self.low = self.cursor;
                 }
-                self.record_end(self.cursor, String::new(), Err(panicked(path_of(body, self.cursor), &*panic)));
+                let failure = panicked(path_of(body, self.cursor), &*panic);
+                self.record_end(self.cursor, End { within: String::new(), how: Err(failure) });
             }
             if self.waits.is_empty() && self.low >= self.limit(body) {
                 return Poll::Ready(self.finish(body));
@@ -210,9 +212,9 @@ impl Frame {
                     self.seen.resize(body.steps.len().div_ceil(64), 0);
                     return self.wait(next, stage, body, env);
                 }
-                Ran::Ends(within, how) => {
+                Ran::Ends(end) => {
                     self.low = next;
-                    return self.record_end(next, within, how);
+                    return self.record_end(next, *end);
                 }
             }
         }
@@ -238,7 +240,7 @@ impl Frame {
                             unfinished |= step.bit;
                             self.wait(index, stage, body, env);
                         }
-                        Ran::Ends(within, how) => self.record_end(index, within, how),
+                        Ran::Ends(end) => self.record_end(index, *end),
                     }
                 } else {
                     self.see(index);
@@ -267,14 +269,14 @@ impl Frame {
         }
     }
 
-    fn wait(&mut self, node: usize, stage: Stage, body: &Body, env: Env<'_>) {
+    fn wait(&mut self, node: usize, stage: Box<Stage>, body: &Body, env: Env<'_>) {
         self.see(node);
         if env.records_nodes {
             let name = || Arc::clone(&body.names[node]);
             env.live.record(Detail::Nodes, || What::NodeWaits { flow: env.key, node: name() });
         }
         let since_ns = if env.records_nodes { env.live.machine.now_ns() } else { 0 };
-        self.waits.push(Wait { node, stage, since_ns });
+        self.waits.push(Wait { node, stage: Some(stage), since_ns });
     }
 
     /// A step has run or was skipped.
@@ -300,12 +302,11 @@ impl Frame {
         let mut index = 0;
         while index < self.waits.len() {
             let node = self.waits[index].node;
-            let stage = std::mem::replace(&mut self.waits[index].stage, Stage::Polled);
+            let Some(stage) = self.waits[index].stage.take() else { continue };
             let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, stage, body, env, context)));
-            let ran =
-                polled.unwrap_or_else(|panic| Ran::Ends(String::new(), Err(panicked(path_of(body, node), &*panic))));
+            let ran = polled.unwrap_or_else(|panic| Ran::fail(panicked(path_of(body, node), &*panic)));
             if let Ran::Waits(stage) = ran {
-                self.waits[index].stage = stage;
+                self.waits[index].stage = Some(stage);
                 index += 1;
                 continue;
             }
@@ -313,8 +314,8 @@ impl Frame {
             let wait = self.waits.remove(index);
             record_ran(body, env, node, wait.since_ns);
             match ran {
-                Ran::Ends(within, how) => {
-                    self.record_end(node, within, how);
+                Ran::Ends(end) => {
+                    self.record_end(node, *end);
                     return true;
                 }
                 _ => self.through(&body.steps[node], env),
@@ -324,7 +325,8 @@ impl Frame {
     }
 
     /// Keeps the end that is listed first, and gives up what is listed after it.
-    fn record_end(&mut self, node: usize, within: String, how: Result<Value, Box<Failure>>) {
+    fn record_end(&mut self, node: usize, end: End) {
+        let End { within, how } = end;
         if self.end.as_ref().is_none_or(|end| node < end.node) {
             self.end = Some(Ended { node, within, how });
             self.waits.retain(|wait| wait.node < node);
@@ -369,6 +371,7 @@ pub(crate) fn panicked(path: &str, panic: &(dyn Any + Send)) -> Box<Failure> {
 /// The function that a step calls, or its node's name.
 fn path_of(body: &Body, node: usize) -> &str {
     match body.steps.get(node).map(|step| &step.action) {
+        Some(Action::Simple(call)) => &call.path,
         Some(Action::Call(call)) => &call.path,
         _ => body.names.get(node).map_or("", |name| name),
     }

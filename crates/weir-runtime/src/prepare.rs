@@ -66,8 +66,8 @@ struct Resolved {
     code: Code,
     path: Text,
     fallible: bool,
-    /// For each parameter, whether it is taken by `&mut`.
-    changes: Vec<bool>,
+    /// How each parameter is taken.
+    passing: Vec<Passing>,
     locks: Box<[(Arc<Lock>, Mode)]>,
     turn: Option<usize>,
     state: Option<usize>,
@@ -108,7 +108,7 @@ impl Part {
     /// Whether the node changes what its input carries.
     fn changes(&self, node: &Node, input: usize) -> bool {
         match (&self.call, &self.body) {
-            (Some(call), _) => call.changes.get(input).copied().unwrap_or(false),
+            (Some(call), _) => call.passing.get(input) == Some(&Passing::Change),
             // Inputs of a repeated body are its parameters, but for the list, which is not changed itself.
             (_, Some(body)) => body.handed.get(input).copied().unwrap_or(false),
             _ => timed::captured(node, &self.timed, input).is_some_and(|(body, index)| body.handed[index]),
@@ -196,12 +196,11 @@ impl<'a> Preparation<'a> {
         if let (Some(state), None) = (&found.signature.state, turn) {
             locks.push((Arc::default(), state.mode));
         }
-        let changes = found.signature.parameters.iter().map(|parameter| parameter.passing == Passing::Change);
         Ok(Resolved {
             code: found.code.clone(),
             path: path.into(),
             fallible: found.signature.failure.is_some(),
-            changes: changes.collect(),
+            passing: found.signature.parameters.iter().map(|parameter| parameter.passing).collect(),
             locks: locks.into(),
             turn,
             state,

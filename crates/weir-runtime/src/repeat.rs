@@ -70,7 +70,9 @@ impl Run {
         let handed = &step.body.handed[fixed..];
         let captures = step.inputs[fixed..].iter().zip(handed);
         let captured: Vec<Value> = captures.map(|(input, handed)| capture(*input, *handed, frame, body)).collect();
-        let scopes = frame.inherited.iter().chain(frame.scopes.iter().map(|(_, scope)| scope)).cloned().collect();
+        // Not those of a step that only happens to be open beside it: its body may wait for the very locks.
+        let around = frame.scopes.iter().filter(|(begun_at, _)| step.within.contains(begun_at));
+        let scopes = frame.inherited.iter().chain(around.map(|(_, scope)| scope)).cloned().collect();
         if step.repeat == Repeat::Map && step.body.overlaps && !handed.contains(&true) && list.len() > 1 {
             return Run::Overlap(Overlap::new(list, captured, scopes, step));
         }

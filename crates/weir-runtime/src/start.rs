@@ -3,7 +3,7 @@
 //! 1. The program is prepared, its shared values are made, its sources' arguments evaluated.
 //! 2. The engine starts, and the sources are opened: what fails, fails here.
 //! 3. Every event loop runs its sources until they end, on their own or told to stop, and then until no flow is left.
-//! 4. After the last, the engine's threads end.
+//! 4. After the last, the engine's threads end, and the environment is closed: files are flushed.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -147,7 +147,7 @@ impl Running {
     /// Waits until all sources have ended and no flow is left.
     ///
     /// # Errors
-    /// Fails where a source has failed.
+    /// Fails where a source has failed, or what the environment holds could not be closed: a file could not be written.
     pub fn wait(mut self) -> Result<(), Failure> {
         for thread in self.loops.drain(..) {
             if thread.join().is_err() {
@@ -155,7 +155,8 @@ impl Running {
             }
         }
         self.engine.close();
-        self.failure.lock().take().map_or(Ok(()), Err)
+        let closed = self.live.environment.close();
+        self.failure.lock().take().map_or(closed, Err)
     }
 }
 
@@ -253,7 +254,7 @@ fn open_sources(
             _ => Vec::new(),
         };
         let routes = entry.flows.iter().filter_map(|flow| route_of(flow, &types)).collect();
-        let source = source.open(arguments, routes).map_err(failed)?;
+        let source = source.open(arguments, routes, &live.environment).map_err(failed)?;
         let description: Arc<str> = source.describe().into();
         let entry = opened.len() as u32;
         live.record(Detail::Log, || What::SourceOpened { entry, description });
@@ -399,10 +400,8 @@ struct EntryFlows {
 }
 
 impl Flows for EntryFlows {
-    fn begin(&self, route: usize, inputs: Vec<Value>) -> Begun {
-        let mut inputs = inputs;
-        let begun =
-            self.engine.begin(&mut || Flow::new(&self.live, self.entry, route as u32, std::mem::take(&mut inputs)));
+    fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
+        let begun = self.engine.begin(&mut || Flow::new(&self.live, self.entry, route as u32, std::mem::take(inputs)));
         if matches!(begun, Begun::Full) {
             self.live.record(Detail::Log, || What::Refused { entry: self.entry });
         }

@@ -1,6 +1,6 @@
 //! The one style of writing a program: two spaces a level, at most 100 columns, comments and groups kept.
 //!
-//! A tree becomes a [`Doc`](doc::Doc), a text that knows where it may be broken; the document becomes lines. What the
+//! A tree becomes a [`Doc`], a text that knows where it may be broken; the document becomes lines. What the
 //! writer decides stays: comments, one empty line between groups, parentheses, how numbers and texts are written, and
 //! whether something in braces is on one line, as far as it fits.
 //!

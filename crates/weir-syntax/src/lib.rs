@@ -19,8 +19,8 @@ mod source;
 mod span;
 mod token;
 
-pub use codes::Code;
-pub use diagnostic::{Diagnostic, Edit, Hint, Label, Severity};
+pub use codes::{Code, Severity};
+pub use diagnostic::{Diagnostic, Edit, Hint, Label};
 pub use format::{WIDTH, format, print};
 pub use parser::{HEIGHT_MAX, NESTING_MAX, parse};
 pub use render::{Style, place, render, render_all, render_json};

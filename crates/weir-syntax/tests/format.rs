@@ -1,5 +1,6 @@
 //! Formatting: what it looks like, that it means the same, and that doing it again changes nothing.
 
+use std::path::{Path, PathBuf};
 use weir_syntax::ast::outline;
 use weir_syntax::{Diagnostic, Parsed, SourceId, format, parse};
 
@@ -81,3 +82,22 @@ macro_rules! looks {
 }
 
 looks! { programs comments long_lines spacing }
+
+/// All programs below a folder.
+fn programs_in(folder: &Path) -> Vec<PathBuf> {
+    let entries =
+        std::fs::read_dir(folder).expect("the folder is there").map(|entry| entry.expect("it is read").path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let here = files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "weir"));
+    here.chain(folders.iter().flat_map(|folder| programs_in(folder))).collect()
+}
+
+#[test]
+fn every_example_is_formatted() {
+    let examples = programs_in(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples"));
+    assert!(!examples.is_empty());
+    for example in examples {
+        let text = std::fs::read_to_string(&example).expect("it is read");
+        assert_eq!(formatted(&text), text, "{} is not formatted", example.display());
+    }
+}

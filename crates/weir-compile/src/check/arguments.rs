@@ -204,6 +204,7 @@ impl<'a> Checker<'a> {
     /// A shared value as an argument: only a host function may look at it or change it.
     fn shared_argument(&mut self, callee: &str, parameter: &Taken, expr: &'a Expr, at: usize, expected: &Expected) {
         self.meanings.insert(expr.id, Meaning::Shared(at));
+        self.refer_shared(expr.span, at);
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
         let (name, ty, place) = (name.clone(), declared.ty.clone(), declared.span);
         self.agree(expr.span, ty, expected);

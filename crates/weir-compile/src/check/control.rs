@@ -4,6 +4,7 @@ use weir_syntax::ast::{self, AtomicResource, Block, ClosureParameter, Expr, Name
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Cases, Checker, Expected, Leaves};
+use crate::index::Entity;
 use crate::suggest::nearest;
 use crate::typed::{Meaning, Target, TryOf, TryTo};
 use crate::types::Ty;
@@ -300,19 +301,41 @@ impl<'a> Checker<'a> {
         expected: Option<&Expected>,
     ) -> Ty {
         for resource in resources {
-            if resource.per_session {
-                self.not_yet(resource.span, "`per session`");
+            if self.resource(&resource.name) {
+                self.one_scope(resource);
             }
-            self.resource(&resource.name);
         }
         self.block(body, expected)
     }
 
-    fn resource(&mut self, name: &Name) {
-        let known =
-            self.declarations.shared.contains_key(&name.text) || self.declarations.constraints.contains_key(&name.text);
-        if known || name.is_missing() {
+    /// A resource is held per session everywhere in a program or nowhere, so that its steps keep each other out.
+    fn one_scope(&mut self, resource: &AtomicResource) {
+        let name = &resource.name;
+        let first = self.scopes_of.entry(name.text.clone()).or_insert((resource.per_session, resource.span));
+        let (per_session, place) = *first;
+        if per_session == resource.per_session {
             return;
+        }
+        let held = |per_session| if per_session { "per session" } else { "for all flows" };
+        let diagnostic = Diagnostic::new(
+            Code::MixedScope,
+            format!("`{name}` is held per session in one place and for all flows in another"),
+        )
+        .at(resource.span, format!("held {}", held(resource.per_session)))
+        .because(place, format!("held {}", held(per_session)))
+        .hint("hold it the same way everywhere: the two would not keep each other out");
+        self.report(diagnostic);
+    }
+
+    fn resource(&mut self, name: &Name) -> bool {
+        let shared = self.declarations.shared.contains_key(&name.text);
+        let known = shared || self.declarations.constraints.contains_key(&name.text);
+        if known {
+            let text: weir_host::Text = name.as_str().into();
+            self.refer(name.span, if shared { Entity::Shared(text) } else { Entity::Constraint(text) });
+        }
+        if known || name.is_missing() {
+            return known;
         }
         let shared = self.declarations.shared.keys().chain(self.declarations.constraints.keys());
         let diagnostic = Diagnostic::new(Code::NotAResource, format!("`{name}` is neither shared nor a constraint"))
@@ -323,6 +346,7 @@ impl<'a> Checker<'a> {
             None => diagnostic.hint(format!("declare it at the top level: `constraint {name}`")),
         };
         self.report(diagnostic);
+        false
     }
 }
 

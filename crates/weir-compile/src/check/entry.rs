@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use weir_host::{SourceSignature, Text, Type, TypeShape};
-use weir_syntax::ast::{
-    self, Argument, Expr, ExprKind, Name, ParameterPlace, PathPart, Route, Service, ServiceMemberKind,
-};
+use weir_syntax::ast::{self, Argument, Expr, ExprKind, Name, ParameterPlace, PathPart, Route, Service, Session};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{Given, Taken};
@@ -14,7 +12,7 @@ use super::names::path_of;
 use super::{Checker, Expected, Leaves};
 use crate::constant::constant;
 use crate::suggest::nearest;
-use crate::typed::{EntryInfo, RouteInfo, Supplied};
+use crate::typed::{EntryInfo, LocalId, RouteInfo, Supplied};
 use crate::types::Ty;
 
 /// Sources that go by one word, and the path that they stand for.
@@ -25,13 +23,6 @@ impl<'a> Checker<'a> {
         self.begin_body(Leaves::Start);
         let signature = self.transport(&service.transport);
         let supplied = self.source_arguments(signature, service.transport.span, &service.arguments);
-        for member in &service.members {
-            match &member.kind {
-                ServiceMemberKind::Route(_) => {}
-                ServiceMemberKind::Session(session) => self.not_yet(session.span, "`session`"),
-                ServiceMemberKind::FailureHandler(_) => {}
-            }
-        }
         let answer = signature.and_then(|signature| signature.answer.clone());
         self.begin_body(Leaves::Flow(service_answer(service, answer.as_ref())));
         self.handlers(service.handlers());
@@ -40,7 +31,8 @@ impl<'a> Checker<'a> {
             self.duplicate_route(route, &mut seen);
             self.route(service, route, answer.as_ref())
         });
-        let routes = routes.collect();
+        let routes: Vec<RouteInfo> = routes.collect();
+        let session_locals = self.service_session(service, &routes);
         let Some(signature) = signature else { return };
         self.entries.push(EntryInfo {
             item,
@@ -50,7 +42,40 @@ impl<'a> Checker<'a> {
             element: None,
             supplied,
             routes,
+            session_locals,
         });
+    }
+
+    /// Checks what tells the sessions of a service apart: it sees the parameters that all routes have.
+    fn service_session(&mut self, service: &'a Service, routes: &[RouteInfo]) -> Vec<LocalId> {
+        let Some(session) = service.session() else { return Vec::new() };
+        self.begin_body(Leaves::Start);
+        let (first, others) = match routes.split_first() {
+            Some((first, others)) => (&first.locals[..], others),
+            None => (&[][..], &[][..]),
+        };
+        let mut common: Vec<_> = first.iter().map(|id| self.locals[id.0 as usize].clone()).collect();
+        common.retain(|local| {
+            others.iter().all(|route| {
+                let mut of_route = route.locals.iter().map(|id| &self.locals[id.0 as usize]);
+                of_route.any(|other| other.name == local.name && other.ty == local.ty)
+            })
+        });
+        let locals = common.into_iter().map(|local| self.bind(local.name, local.span, local.ty)).collect();
+        self.session(session);
+        locals
+    }
+
+    /// A session is told apart by its key, which is a plain value.
+    fn session(&mut self, session: &'a Session) {
+        let ty = self.expr(&session.value, None);
+        let ty = self.inference.resolve(&ty);
+        if !self.is_data(&ty, &mut Vec::new()) {
+            let diagnostic = Diagnostic::new(Code::TypeMismatch, format!("a session cannot be told by a `{ty}`"))
+                .at(session.value.span, format!("this is `{ty}`"))
+                .hint("tell it by a value that can be compared, such as a `Text` or an `Int`");
+            self.report(diagnostic);
+        }
     }
 
     /// What a service is served on.
@@ -233,15 +258,15 @@ impl<'a> Checker<'a> {
         };
         let signature = self.source(callee);
         let supplied = self.source_arguments(signature, callee.span, arguments);
-        if let Some(session) = &entry.session {
-            self.not_yet(session.span, "`session`");
-        }
         let element = signature.and_then(|signature| signature.element.clone());
         let answer =
             Expected::new(Ty::UNIT, entry.source.span, "nobody waits for an answer of a flow from this source");
         self.begin_body(Leaves::Flow(answer.clone()));
         let ty = element.as_ref().map_or(Ty::Error, Ty::fixed);
         self.whole_pattern(&entry.pattern, &ty);
+        if let Some(session) = &entry.session {
+            self.session(session);
+        }
         self.handlers_of_block(&entry.body);
         self.block(&entry.body, Some(&answer));
         let Some(signature) = signature else { return };
@@ -253,6 +278,7 @@ impl<'a> Checker<'a> {
             element,
             supplied,
             routes: Vec::new(),
+            session_locals: Vec::new(),
         });
     }
 
@@ -278,6 +304,9 @@ impl<'a> Checker<'a> {
         if let Some((signature, _)) = signature
             && signature.element.is_some()
         {
+            if let Some(name) = names.last() {
+                self.refer(name.span, crate::index::Entity::Source(path(signature)));
+            }
             return Some(signature);
         }
         if !matches!(callee.kind, ExprKind::Error) {

@@ -8,6 +8,7 @@ use weir_syntax::ast::{
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Cases, Checker, Expected, Leaves};
+use crate::index::Entity;
 use crate::suggest::nearest;
 use crate::typed::Meaning;
 use crate::types::Ty;
@@ -22,7 +23,9 @@ impl<'a> Checker<'a> {
         };
         if let Some(slot) = self.expr_types.get_mut(expr.id.0 as usize) {
             *slot = ty.clone();
+            self.expr_spans[expr.id.0 as usize] = expr.span;
         }
+        self.reached = expr.span.end;
         ty
     }
 
@@ -111,7 +114,7 @@ impl<'a> Checker<'a> {
             ExprKind::Within { .. } => self.unsupported(expr, "`within`"),
             ExprKind::Race(_) => self.unsupported(expr, "`race`"),
             ExprKind::Retry { .. } => self.unsupported(expr, "`retry`"),
-            ExprKind::With { .. } => self.unsupported(expr, "`with`"),
+            ExprKind::With { replacements, body } => self.with(expr, replacements, body, expected),
             ExprKind::Error => Ty::Error,
         }
     }
@@ -164,11 +167,18 @@ impl<'a> Checker<'a> {
             return Ty::Error;
         }
         match self.field_of(&ty, name.as_str()) {
-            Some((index, ty)) => {
+            Some((index, field)) => {
                 self.meanings.insert(expr.id, Meaning::Field(index));
-                ty
+                self.refer_field(&ty, name);
+                field
             }
             None => self.no_field(object.span, &ty, name),
+        }
+    }
+
+    pub(super) fn refer_field(&mut self, record: &Ty, name: &Name) {
+        if let Some(of) = record.name() {
+            self.refer(name.span, Entity::Field(of.clone(), name.as_str().into()));
         }
     }
 
@@ -310,6 +320,7 @@ impl<'a> Checker<'a> {
         if let Some(whole) = self.type_named(&path.names) {
             let definition = self.declarations.definition(self.library, &whole);
             if definition.is_some_and(|definition| matches!(definition.shape, TypeShape::Record(_))) {
+                self.refer(path.last().span, Entity::Type(whole.clone()));
                 return Ty::named(&whole);
             }
         }
@@ -333,6 +344,7 @@ impl<'a> Checker<'a> {
         }
         match self.field_of(ty, name.as_str()) {
             Some((_, field)) => {
+                self.refer_field(ty, name);
                 let why = format!("the field `{name}` of `{path}` is `{field}`");
                 Some(Expected::new(field, name.span, why))
             }
@@ -449,9 +461,8 @@ impl<'a> Checker<'a> {
                 self.dropped(expr, &ty);
                 ty
             }
-            StatementKind::Expect(expr) => {
-                self.expr(expr, Some(&Expected::plain(Ty::BOOL)));
-                self.not_yet(statement.span, "`expect`");
+            StatementKind::Expect(condition) => {
+                self.expect(condition);
                 Ty::UNIT
             }
             // Checked before the body that it stands in.

@@ -86,6 +86,11 @@ impl<'a> Checker<'a> {
         match &path.names[..] {
             [name] => match self.declarations.functions.get_full(&name.text) {
                 Some((at, _, declared)) => {
+                    self.declarations.references.push(crate::index::Reference {
+                        span: name.span,
+                        entity: crate::index::Entity::Function(name.as_str().into()),
+                        defines: false,
+                    });
                     // A `fn` without a `Result` fails where a `?` in it ends the flow.
                     let failure = match &declared.result {
                         Ty::Result(pair) => pair.1.clone(),

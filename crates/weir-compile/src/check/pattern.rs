@@ -108,6 +108,7 @@ impl<'a> Checker<'a> {
             arguments.iter().for_each(|argument| self.part(&argument.pattern, &Ty::Error, bound));
             return;
         };
+        self.refer_variant(name, &variant);
         self.fits(path.span, variant.ty.clone(), ty);
         self.pattern_tags.insert(pattern.id, variant.tag);
         if arguments.len() != variant.fields.len() {
@@ -207,6 +208,7 @@ impl<'a> Checker<'a> {
                         .hint(format!("it has {}", listed(&all)));
                 self.report(diagnostic);
             }
+            self.refer_field(record, &field.name);
             self.part(&field.pattern, &found.map_or(Ty::Error, |(_, ty)| ty), bound);
         }
         let missing: Vec<String> =
@@ -314,6 +316,7 @@ impl<'a> Checker<'a> {
         let taken = signature.parameters.iter().map(|p| Ty::of(&p.ty, &mut parameters, &mut self.inference)).collect();
         let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
         self.meanings.insert(expr.id, Meaning::Host(signature.path().into()));
+        self.refer(name.span, crate::index::Entity::HostFunction(signature.path().into()));
         self.touches(signature, name.span);
         Some(Ty::function(taken, result))
     }

@@ -38,6 +38,9 @@ impl<'a> Lowering<'a, '_> {
         });
         let given: Vec<Option<Given<'a>>> = given.collect();
         let ty = self.ty(expr);
+        if let Some(value) = self.call_replaced(target, &given, &ty, expr.span) {
+            return value;
+        }
         match target {
             Target::Host(path) => self.call_host(path, given, ty, expr.span),
             Target::Function(at) => self.inline_fn(*at, given, &ty, expr.span),
@@ -67,10 +70,16 @@ impl<'a> Lowering<'a, '_> {
         let Some(function) = self.library.function(path) else { return Atom::Value(Value::Unit) };
         let parameters = given.into_iter().zip(&function.signature.parameters);
         let arguments = parameters.map(|(given, parameter)| match given {
-            Some(Binding::Atom(atom)) => atom,
+            Some(Binding::Atom(atom)) => {
+                let kept = parameter.passing == weir_host::Passing::Value;
+                if kept {
+                    self.no_shared(std::slice::from_ref(&atom), span)
+                }
+                atom
+            }
             _ => Atom::Value(parameter.default.clone().unwrap_or(Value::Unit)),
         });
-        let arguments = arguments.collect();
+        let arguments: Vec<Atom> = arguments.collect();
         let site = format!("{}{path}", self.frame().site);
         let site = self.unique(site).into();
         self.emit(Op::Call(Call { function: path.clone(), site, arguments }), ty, span)
@@ -83,7 +92,13 @@ impl<'a> Lowering<'a, '_> {
         if *count == 1 { site } else { format!("{site}#{count}") }
     }
 
-    fn call_value(&mut self, callable: Callable<'a>, given: Vec<Option<Given<'a>>>, ty: &Type, span: Span) -> Atom {
+    pub(super) fn call_value(
+        &mut self,
+        callable: Callable<'a>,
+        given: Vec<Option<Given<'a>>>,
+        ty: &Type,
+        span: Span,
+    ) -> Atom {
         match callable {
             Callable::Closure { parameters, body, names } => self.inline_closure(parameters, body, &names, given),
             Callable::Function(at) => self.inline_fn(at, given, ty, span),

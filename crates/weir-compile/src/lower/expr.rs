@@ -79,12 +79,11 @@ impl<'a> Lowering<'a, '_> {
                 self.parts(Prim::Map, entries.iter().flat_map(|entry| [&entry.key, &entry.value]), expr)
             }
             ExprKind::Closure { .. } => self.function_as_value(span),
+            ExprKind::With { replacements, body } => self.with(expr, replacements, body),
             // The checker has reported these, so that no program with one is lowered.
-            ExprKind::Within { .. }
-            | ExprKind::Race(_)
-            | ExprKind::Retry { .. }
-            | ExprKind::With { .. }
-            | ExprKind::Error => Atom::Value(Value::Unit),
+            ExprKind::Within { .. } | ExprKind::Race(_) | ExprKind::Retry { .. } | ExprKind::Error => {
+                Atom::Value(Value::Unit)
+            }
         }
     }
 
@@ -242,7 +241,11 @@ impl<'a> Lowering<'a, '_> {
         match &statement.kind {
             StatementKind::Expr(expr) => self.expr(expr),
             StatementKind::Let(binding) => self.let_(binding),
-            StatementKind::Expect(_) | StatementKind::FailureHandler(_) => Atom::Value(Value::Unit),
+            StatementKind::Expect(condition) => {
+                self.expect(condition);
+                Atom::Value(Value::Unit)
+            }
+            StatementKind::FailureHandler(_) => Atom::Value(Value::Unit),
         }
     }
 

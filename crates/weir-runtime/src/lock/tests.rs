@@ -1,3 +1,5 @@
+//! The locks, polled by hand.
+
 use super::*;
 
 fn context() -> Context<'static> {

@@ -104,11 +104,6 @@ impl Doc {
         self.then(Self::text(next))
     }
 
-    /// Whether it breaks the groups around it.
-    pub(super) fn breaks(&self) -> bool {
-        self.breaks
-    }
-
     /// The lines, each ended, with no group wider than `width` on one line.
     pub(super) fn render(&self, width: usize) -> String {
         let mut out = Output { text: String::new(), column: 0, indentation: 0 };

@@ -3,8 +3,8 @@
 use super::Parser;
 use crate::Span;
 use crate::ast::{
-    Constraint, Docs, Entry, Enum, FieldDeclaration, Function, Item, ItemKind, Parameter, PayloadField, Record, Shared,
-    Test, TextPart, Tree, Use, UsedModule, Variant,
+    Constraint, Entry, Enum, FieldDeclaration, Function, Item, ItemKind, Parameter, PayloadField, Record, Shared, Test,
+    TextPart, Tree, Use, UsedModule, Variant,
 };
 use crate::token::TokenKind as T;
 use std::sync::Arc;
@@ -215,14 +215,6 @@ impl Parser<'_> {
             self.misplaced(span, "an interpolation", "into an `expect` of the test");
         }
         Test { name: Arc::from(value), name_span: text.span, body: self.body() }
-    }
-
-    /// Gives documentation back that found nothing to document: it is kept as a comment.
-    pub(super) fn release_docs(&mut self, docs: &Docs) {
-        for line in &docs.lines {
-            let at = self.comments.partition_point(|comment| comment.start < line.span.start);
-            self.comment_taken[at] = false;
-        }
     }
 }
 

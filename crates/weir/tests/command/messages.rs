@@ -2,28 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::support::{say, weir};
-
-/// A file of our own that is removed in the end.
-struct Scratch(std::path::PathBuf);
-
-impl Scratch {
-    fn new(name: &str, text: &[u8]) -> Scratch {
-        let path = std::env::temp_dir().join(format!("weir-{}-{name}", std::process::id()));
-        std::fs::write(&path, text).expect("a file of our own");
-        Scratch(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("a path of ASCII")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
+use crate::support::{Scratch, say, weir};
 
 /// Exit code, standard output and standard error as one text.
 fn all(arguments: &[&str]) -> String {
@@ -141,4 +120,16 @@ fn an_output_that_nobody_reads_is_no_failure() {
     let mut child = weir(&["graph", "examples/image_server/main.weir", "--format", "svg"]).spawn().expect("it starts");
     drop(child.stdout.take());
     assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_new_service_is_right_formatted_and_made_once() {
+    let folder = Scratch::folder("new");
+    let path = &format!("{}/hello", folder.path());
+    let made = say(&["new", path]);
+    assert_eq!((made.code, made.messages.as_str()), (0, ""));
+    let program = format!("{path}/main.weir");
+    assert_eq!(say(&["check", &program]).messages, "");
+    assert_eq!(say(&["fmt", "--check", &program]).code, 0);
+    assert_eq!(say(&["new", path]).code, 3);
 }

@@ -1,7 +1,5 @@
 //! Events of time: `after` a duration, `at` an instant.
 
-pub(crate) mod alarm;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

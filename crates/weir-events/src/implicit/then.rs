@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use super::implicit;
-
 /// The post-consumption actions of one asynchronous event, `B` being what its consumption yields.
 pub(crate) struct Then<B>(Option<Arc<Continuation<B>>>);
 
@@ -58,7 +56,7 @@ impl<B: 'static> Then<B> {
             Place::Implicit => self.run_at(action(consumed), Place::Implicit),
             Place::Consumer => {
                 let (then, action) = (self.clone(), action.clone());
-                implicit::run(move || then.run_at(action(consumed), Place::Implicit));
+                super::run(move || then.run_at(action(consumed), Place::Implicit));
             }
         })
     }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::Event;
-use super::forcing::Forcing;
-use super::node::{Node, Shape, Stake};
-use super::placing::{Placing, Wishes};
-use super::settlement::Settlement;
-use crate::asynchronous::{Place, Then, run_implicitly};
+use crate::event::Event;
+use crate::event::forcing::Forcing;
+use crate::event::node::{Node, Shape, Stake};
+use crate::event::placing::{Placing, Wishes};
+use crate::event::settlement::Settlement;
+use crate::implicit::{self, Place, Then};
 use crate::party::Party;
 
 /// Takes effect when `inner` does, and leaves the rest to an implicit thread.
@@ -24,7 +24,7 @@ impl<B: Send + 'static> Postponed<B> {
             return;
         }
         let (inner, then) = (self.inner.clone(), self.then.clone());
-        run_implicitly(move || then.run_at(inner.node.redeem(leaf, stake), Place::Implicit));
+        implicit::run(move || then.run_at(inner.node.redeem(leaf, stake), Place::Implicit));
     }
 }
 

@@ -3,11 +3,15 @@
 //! An action may wait as long as it likes, so each gets a thread of its own; threads are kept for a moment and used
 //! again. They are made when the first action runs, not before.
 
+mod then;
+
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+pub(crate) use then::{Place, Then};
 
 /// At most so many actions run at once; more wait for one to end. An action that waits for another one needs both.
 pub const ACTION_THREADS_MAX: usize = 4096;
