@@ -42,7 +42,7 @@ pub(crate) struct End {
 }
 
 impl Ran {
-    fn wait(stage: Stage) -> Ran {
+    pub(crate) fn wait(stage: Stage) -> Ran {
         Ran::Waits(Box::new(stage))
     }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 use weir_events::Synchronisation;
 use weir_host::{Argument, Value};
 
-use crate::action::{Ran, Stage};
+use crate::action::{End, Ran, Stage};
 use crate::frame::{Ended, Finished, Frame, Scope};
 use crate::live::Env;
 use crate::repeat::capture;
@@ -73,12 +73,12 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         match run.advance(step, env, context) {
-            Poll::Pending => Ran::Waits(Stage::Timed(Box::new(run))),
+            Poll::Pending => Ran::wait(Stage::Timed(Box::new(run))),
             Poll::Ready(Ok(value)) => {
                 self.slots[step.out as usize] = value;
                 Ran::Next
             }
-            Poll::Ready(Err((ended, body))) => Ran::Ends(ended.path(body), ended.how),
+            Poll::Ready(Err((ended, body))) => Ran::Ends(Box::new(End { within: ended.path(body), how: ended.how })),
         }
     }
 }
