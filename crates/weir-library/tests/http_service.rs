@@ -159,7 +159,7 @@ impl Service {
                 let stopping = Arc::clone(&stopping);
                 Box::pin(async move { stopping.notified().await })
             });
-            runtime.block_on(opened.run(flowing, stop)).unwrap();
+            tokio::task::LocalSet::new().block_on(&runtime, opened.run(flowing, stop)).unwrap();
         });
         Service { address, flows, stop, thread: Some(thread) }
     }

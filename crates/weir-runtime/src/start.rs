@@ -330,7 +330,10 @@ fn run_loops(
 fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift) {
     let local = LocalSet::new();
     let limit = out_of_time(shift.stop.subscribe(), shift.drain_within);
-    local.block_on(&runtime, either(serve(sources, shift), limit));
+    // As a task: the set polls what it blocks on at every turn, and this would look for a stop each time.
+    let work = local.spawn_local(either(serve(sources, shift), limit));
+    // A source that panicked has been reported; there is nothing else that could.
+    let _ = local.block_on(&runtime, work);
     drop(local);
     // Jobs that hold a thread of the blocking pool for ever must not hold up the end.
     runtime.shutdown_background();
