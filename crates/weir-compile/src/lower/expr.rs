@@ -84,9 +84,7 @@ impl<'a> Lowering<'a, '_> {
             ExprKind::Race(bodies) => self.race(expr, bodies),
             ExprKind::Retry { arguments, body } => self.retry(expr, arguments, body),
             // The parser has reported it, so that no program with one is lowered.
-            ExprKind::Within { .. } | ExprKind::Race(_) | ExprKind::Retry { .. } | ExprKind::Error => {
-                Atom::Value(Value::Unit)
-            }
+            ExprKind::Error => Atom::Value(Value::Unit),
         }
     }
 
