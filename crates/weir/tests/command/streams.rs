@@ -101,6 +101,32 @@ fn lines_go_from_the_standard_input_to_the_standard_output() {
 }
 
 #[test]
+fn lists_maps_and_failures_have_methods() {
+    let folder = Folder::new(
+        "methods",
+        r#"use failure, list, map, stdio, stream, text
+
+fn small(number: Int) -> Result(Int, Failure) {
+  if number > 1 { return Err(failure.of("too large")) }
+  Ok(number)
+}
+
+for number in stream.range(1, 3) {
+  let words = text.words("c b a").sort().take(number)
+  let held = ["a": 1].with("b", number)
+  stdio.print("{words} {held.values()} {list.numbers(0, number)?.contains(1)}")?
+  let checked = small(number) else as why { stdio.print("{why.kind()}: {why.message()}")?; return }
+  stdio.print("{checked}")?
+}
+"#,
+    );
+    let said = say(&["run", &folder.program()]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    let expected = "[\"a\"] [1, 1] false\n1\n[\"a\", \"b\"] [1, 2] true\nprogram: too large\n";
+    assert_eq!(said.output, expected);
+}
+
+#[test]
 fn a_source_that_fails_in_the_middle_fails_the_program_and_keeps_what_was_written() {
     let folder = Folder::new(
         "damaged",
