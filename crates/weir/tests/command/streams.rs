@@ -224,6 +224,29 @@ fn what_is_posted_is_what_the_path_gives_to_all() {
 }
 
 #[test]
+fn packets_are_answered_and_lines_of_connections_printed() {
+    let packets = "use udp\n\nfor packet in udp.packets(port: 0) {\n  \
+                   packet.socket.send(packet.sender, packet.bytes)?\n}\n";
+    let folder = Folder::new("packets", packets);
+    let served = Served::start(&folder.program(), &[]);
+    let client = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port is free");
+    client.set_read_timeout(Some(std::time::Duration::from_secs(30))).expect("a time limit can be set");
+    client.send_to(b"hello", &served.address).expect("it is sent");
+    let mut answer = [0; 10];
+    assert_eq!(client.recv(&mut answer).expect("it comes back"), 5);
+    assert_eq!(served.stop().0, Some(0));
+
+    let lines = "use files, tcp\n\nfor line in tcp.lines(port: 0) {\n  files.append(\"lines\", line)?\n}\n";
+    let folder = Folder::new("connection-lines", lines);
+    let served = Served::start(&folder.program(), &[]);
+    let mut stream = served.connect();
+    stream.write_all(b"one\ntwo\n\xff\n").expect("it reads");
+    assert_eq!(stream.read(&mut [0]).expect("it closes"), 0, "after what is no text");
+    assert_eq!(served.stop().0, Some(0));
+    assert_eq!(folder.read("lines"), "one\ntwo\n");
+}
+
+#[test]
 fn the_same_over_the_http_module() {
     let served = Served::start("examples/web_server/over_http.weir", &[]);
     let mut stream = served.connect();
