@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Test(TestArguments),
     /// Write the documentation of a program, or of the standard library, as one HTML page
     Doc(DocArguments),
+    /// Answer an editor on standard input and output, in the Language Server Protocol
+    Lsp,
 }
 
 /// Arguments of `weir run`.

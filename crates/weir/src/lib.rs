@@ -93,6 +93,7 @@ impl Cli {
             Command::Fmt(arguments) => commands::fmt(arguments, terminal),
             Command::Test(arguments) => commands::test(arguments, library, terminal),
             Command::Doc(arguments) => commands::doc(arguments, &library, terminal),
+            Command::Lsp => commands::lsp(library, terminal),
             Command::New(arguments) => commands::new(arguments, terminal),
         }
     }
