@@ -3,4 +3,5 @@
 mod lsp;
 mod messages;
 mod serve;
+mod streams;
 mod support;
