@@ -137,6 +137,23 @@ fn a_new_service_is_right_formatted_and_made_once() {
 
 const TESTED: &[u8] = b"fn twice(n: Int) -> Int { n * 2 }\n\ntest \"two are four\" { expect twice(2) == 4 }\n\ntest \"three are six\" { expect twice(3) == 7 }\n";
 
+const PLAN: &[u8] = b"engine = \"staged\"\nthreads = 2\n\n[[section]]\nname = \"codec\"\nnodes = [\"image.*\"]\nwhy = \"it is where the time goes\"\n";
+
+#[test]
+fn a_plan_says_which_calls_are_in_which_section_and_why() {
+    let plan = Scratch::new("images.plan.toml", PLAN);
+    let said = all(&["plan", "examples/image_server/main.weir", "--plan", plan.path()]);
+    insta::assert_snapshot!(said.replace(plan.path(), "images.plan.toml"));
+}
+
+#[test]
+fn a_plan_that_does_not_fit_is_shown_with_its_place() {
+    let wrong = String::from_utf8_lossy(PLAN).replace("staged", "stagged").replace("image.*", "imago.*");
+    let plan = Scratch::new("wrong.plan.toml", wrong.as_bytes());
+    let said = all(&["run", "examples/image_server/main.weir", "--plan", plan.path()]);
+    insta::assert_snapshot!(said.replace(plan.path(), "wrong.plan.toml"));
+}
+
 /// A text without the times that something took.
 fn timeless(text: &str) -> String {
     let mut lines = String::new();
