@@ -7,6 +7,8 @@ mod lines;
 mod picture;
 mod shapes;
 mod style;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::{self, Write as _};
 

@@ -17,7 +17,7 @@ const STORE_HEIGHT: f64 = 38.0;
 /// How many tints tell sections apart.
 const TINTS: u32 = 3;
 /// How far from a box a line passes it.
-const CLEARANCE: f64 = 7.0;
+const CLEARANCE: f64 = 11.0;
 
 /// Tints what runs without leaving its thread, where there is more than one such section.
 pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &Picture) {
