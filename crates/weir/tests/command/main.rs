@@ -2,6 +2,7 @@
 
 mod lsp;
 mod messages;
+mod picture;
 mod serve;
 mod streams;
 mod support;
