@@ -210,3 +210,40 @@ fn the_page_of_the_library_has_every_function() {
         }
     }
 }
+
+#[test]
+fn the_picture_in_the_readme_is_what_the_program_is() {
+    let path = crate::support::repository().join("docs/image_server.svg");
+    let drawn = say(&["graph", "examples/image_server/main.weir", "--format", "svg"]).output;
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == drawn,
+        "draw it again: weir graph examples/image_server/main.weir --format svg -o docs/image_server.svg"
+    );
+}
+
+#[test]
+fn a_new_cargo_project_has_a_program_that_fits_its_functions() {
+    let folder = Scratch::folder("new-rust");
+    let path = &format!("{}/hello", folder.path());
+    assert_eq!(say(&["new", "--rust", path]).code, 0);
+    // `examples/words.rs` is what the project's `src/main.rs` says.
+    let program = format!("{path}/main.weir");
+    let checked = crate::support::example("words", &["check", &program]).output().expect("it runs");
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    let written = std::fs::read_to_string(format!("{path}/src/main.rs")).expect("the project has functions");
+    assert!(written.contains("weir::library!"), "{written}");
+}
+
+#[test]
+fn absurd_programs_are_refused_and_nothing_breaks() {
+    let deep = "fn f() -> Int { ".to_owned() + &"(".repeat(100_000) + "1" + &")".repeat(100_000) + " }\n";
+    let braces = "service s on http(port: 1) ".to_owned() + &"{".repeat(100_000);
+    let long = "// ".to_owned() + &"x".repeat(10 << 20) + "\nlet\n";
+    for (name, text) in [("deep", deep), ("braces", braces), ("long", long)] {
+        let program = Scratch::new(&format!("{name}.weir"), text.as_bytes());
+        let said = say(&["check", program.path()]);
+        assert_eq!(said.code, 1, "{name}");
+        assert!(said.messages.len() < 200_000, "{name}: {} bytes of messages", said.messages.len());
+    }
+}
