@@ -107,6 +107,9 @@ pub(crate) struct GraphArguments {
     /// Where it is written; default: standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Tint the sections of this plan; default: the one beside the program
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<PathBuf>,
     /// Show every node, plumbing included
     #[arg(long)]
     pub(crate) all: bool,

@@ -15,7 +15,7 @@ fn drawn(test: impl Fn(u64, &Diagram, &Program, Detail)) {
     for seed in 0..PROGRAMS {
         let program = weir_ir::lower(&case(seed).program, &library);
         for detail in [Detail::Folded, Detail::Everything] {
-            let drawing = Drawing { program: &program, library: Some(&library), detail };
+            let drawing = Drawing { program: &program, library: Some(&library), plan: None, detail };
             test(seed, &Diagram::of(&drawing, &program.entries[0].flows[0]), &program, detail);
         }
     }
@@ -96,7 +96,7 @@ fn the_document_has_as_many_ends_as_beginnings() {
     let library = Recording::new(0).library();
     for seed in 0..PROGRAMS {
         let program = weir_ir::lower(&case(seed).program, &library);
-        let drawing = Drawing { program: &program, library: Some(&library), detail: Detail::Folded };
+        let drawing = Drawing { program: &program, library: Some(&library), plan: None, detail: Detail::Folded };
         let text = svg(&drawing).expect("generated programs are small");
         for (begin, end) in [("<g", "</g>"), ("<text", "</text>"), ("<title", "</title>"), ("<svg", "</svg>")] {
             assert_eq!(text.matches(begin).count(), text.matches(end).count(), "seed {seed}: {begin}");
