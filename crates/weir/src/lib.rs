@@ -21,6 +21,7 @@
 mod arguments;
 mod commands;
 mod exit;
+mod plan_file;
 mod project;
 mod terminal;
 
@@ -93,6 +94,8 @@ impl Cli {
             Command::Fmt(arguments) => commands::fmt(arguments, terminal),
             Command::Test(arguments) => commands::test(arguments, library, terminal),
             Command::Doc(arguments) => commands::doc(arguments, &library, terminal),
+            Command::Plan(arguments) => commands::plan(arguments, &library, terminal),
+            Command::Lsp => commands::lsp(library, terminal),
             Command::New(arguments) => commands::new(arguments, terminal),
         }
     }
