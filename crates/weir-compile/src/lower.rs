@@ -13,6 +13,7 @@ mod failing;
 mod matching;
 mod pattern;
 mod repeat;
+mod show;
 mod tests;
 mod types;
 mod waiting;
