@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::{Environment, Failure, Parameter, Text, Type, Value};
 
-/// A future that stays on its event loop.
+/// A future that stays on its event loop, and is polled within a `LocalSet` of tokio.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
 /// What the compiler knows of a source.

@@ -1,3 +1,5 @@
+//! What a plan says, and what is said of a plan that is wrong.
+
 use std::fmt::Write;
 
 use weir_host::Mode;
