@@ -205,6 +205,7 @@ impl<'a> Checker<'a> {
             }
         }
         self.file_handlers();
+        self.test_names();
     }
 
     /// A form of the language that the compiler cannot lower.

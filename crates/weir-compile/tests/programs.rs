@@ -329,3 +329,10 @@ fn main() -> Text {
         "Post { id: 1, title: Some(x), shape: Circle(radius: 2.0) } Pair(1, 2) Empty (1, false) Link(1, Some(Link(2, None)))"
     );
 }
+
+#[test]
+fn two_entry_points_of_one_source_have_different_names() {
+    let (program, _) = program(include_str!("programs/two_sources.weir"));
+    let names: Vec<_> = program.entries.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["files.lines", "files.lines#2"]);
+}
