@@ -26,7 +26,8 @@ struct State {
 
 /// Serves the pictures in `folder/images` until the process is killed.
 pub(crate) fn serve(port: u16, capacity: u64, folder: &Path) -> Outcome<()> {
-    let state = Arc::new(State { cache: Mutex::new(image::cache(weir::Size(capacity))), images: folder.join("images") });
+    let state =
+        Arc::new(State { cache: Mutex::new(image::cache(weir::Size(capacity))), images: folder.join("images") });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;

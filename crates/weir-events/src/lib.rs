@@ -92,13 +92,16 @@
 //! The protocol is model-checked (`tests/model.rs`, loom) for two and three parties, with faults in it that the model
 //! has to find, and stressed under ThreadSanitizer (`tests/stress.rs`).
 
+mod alarm;
 mod asynchronous;
 mod channel;
 mod event;
 mod future;
+mod implicit;
 mod mailbox;
 mod multicast;
 mod mutants;
+mod nack;
 mod party;
 mod primitives;
 mod queue;
@@ -106,16 +109,15 @@ mod signal;
 mod time;
 
 pub use asynchronous::{
-    ACTION_THREADS_MAX, AsyncEvent, a_always, a_choose, a_guard, a_never, a_receive, a_send, a_send_parcel,
-    action_panics, action_threads, s_choose, s_trans,
+    AsyncEvent, a_always, a_choose, a_guard, a_never, a_receive, a_send, a_send_parcel, s_choose, s_trans,
 };
 pub use channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryReceiveError, TrySendError};
-pub use event::{
-    Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_biased, guard, never, seed_choices, with_nack,
-};
+pub use event::{Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_biased, guard, never, seed_choices};
 pub use future::{from_future, from_future_with};
+pub use implicit::{ACTION_THREADS_MAX, action_panics, action_threads};
 pub use mailbox::Mailbox;
 pub use multicast::{Multicast, Port};
+pub use nack::with_nack;
 pub use signal::Signal;
 pub use time::{after, at};
 

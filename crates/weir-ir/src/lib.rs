@@ -18,6 +18,7 @@ pub mod graph;
 pub mod lower;
 mod moved;
 pub mod parse;
+pub mod plan;
 pub mod prim;
 pub mod print;
 pub mod program;

@@ -18,10 +18,15 @@ use std::task::{Context, Poll};
 use weir_host::{Argument, Failure, FailureKind, Value};
 use weir_trace::{Detail, What};
 
-use crate::action::{Ran, Stage};
 use crate::live::Env;
 use crate::lock::Held;
 use crate::step::{Action, Body, NONE, Step};
+use action::{End, Ran, Stage};
+
+mod action;
+mod call;
+mod repeat;
+mod timed;
 
 /// How many frames a thread keeps for later.
 const FREE_MAX: usize = 256;
@@ -41,10 +46,12 @@ pub(crate) struct Frame {
     pub lanes_left: Vec<u32>,
     /// Whether it belongs to a body within another.
     pub nested: bool,
+    /// The step that it stops before, because another section goes on from there.
+    pub until: usize,
     /// The step that runs, to be named where it panics.
     cursor: usize,
     /// All steps before this one have been seen.
-    low: usize,
+    pub low: usize,
     /// For each step, whether it has begun or was skipped; in use only once something had to wait.
     seen: Vec<u64>,
     waits: Vec<Wait>,
@@ -57,7 +64,8 @@ pub(crate) type Scope = Arc<Vec<Held>>;
 /// A step that waits.
 struct Wait {
     node: usize,
-    stage: Stage,
+    /// Taken out only while it is polled.
+    stage: Option<Box<Stage>>,
     since_ns: u64,
 }
 
@@ -78,6 +86,8 @@ pub(crate) enum Finished {
     Value(Value),
     /// The end of the flow.
     Ended(Ended),
+    /// It has come to the step that it stops before.
+    Stretch,
 }
 
 /// Where one iteration of an overlapped `map` stands among the others.
@@ -99,6 +109,7 @@ impl Frame {
     pub(crate) fn take(body: &Body, nested: bool) -> Box<Frame> {
         let mut frame = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
         frame.nested = nested;
+        frame.until = usize::MAX;
         frame.slots.resize(body.slots as usize, Value::Absent);
         frame.choices.resize(body.switches as usize, NONE);
         frame
@@ -148,7 +159,8 @@ impl Frame {
                 if self.seen.is_empty() {
                     self.low = self.cursor;
                 }
-                self.record_end(self.cursor, String::new(), Err(panicked(path_of(body, self.cursor), &*panic)));
+                let failure = panicked(path_of(body, self.cursor), &*panic);
+                self.record_end(self.cursor, End { within: String::new(), how: Err(failure) });
             }
             if self.waits.is_empty() && self.low >= self.limit(body) {
                 return Poll::Ready(self.finish(body));
@@ -160,12 +172,17 @@ impl Frame {
     }
 
     fn limit(&self, body: &Body) -> usize {
-        self.end.as_ref().map_or(body.steps.len(), |end| end.node)
+        self.end.as_ref().map_or(body.steps.len().min(self.until), |end| end.node)
     }
 
     fn finish(&mut self, body: &Body) -> Finished {
         match self.end.take() {
             Some(end) => Finished::Ended(end),
+            None if self.until < body.steps.len() => {
+                // Everything before is through, so that the next section may begin straight again.
+                self.seen.clear();
+                Finished::Stretch
+            }
             None => Finished::Value(body.result.map_or(Value::Absent, |result| self.value(body, result))),
         }
     }
@@ -193,7 +210,8 @@ impl Frame {
     /// Runs step after step, until one has to wait.
     fn scan_straight(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) {
         let mut next = self.low;
-        while let Some(step) = body.steps.get(next) {
+        let steps = &body.steps[..self.until.min(body.steps.len())];
+        while let Some(step) = steps.get(next) {
             if !self.is_chosen(step) {
                 self.pass_turns(step, env);
                 next = step.skip_to as usize;
@@ -210,9 +228,9 @@ impl Frame {
                     self.seen.resize(body.steps.len().div_ceil(64), 0);
                     return self.wait(next, stage, body, env);
                 }
-                Ran::Ends(within, how) => {
+                Ran::Ends(end) => {
                     self.low = next;
-                    return self.record_end(next, within, how);
+                    return self.record_end(next, *end);
                 }
             }
         }
@@ -238,7 +256,7 @@ impl Frame {
                             unfinished |= step.bit;
                             self.wait(index, stage, body, env);
                         }
-                        Ran::Ends(within, how) => self.record_end(index, within, how),
+                        Ran::Ends(end) => self.record_end(index, *end),
                     }
                 } else {
                     self.see(index);
@@ -267,14 +285,14 @@ impl Frame {
         }
     }
 
-    fn wait(&mut self, node: usize, stage: Stage, body: &Body, env: Env<'_>) {
+    fn wait(&mut self, node: usize, stage: Box<Stage>, body: &Body, env: Env<'_>) {
         self.see(node);
         if env.records_nodes {
             let name = || Arc::clone(&body.names[node]);
             env.live.record(Detail::Nodes, || What::NodeWaits { flow: env.key, node: name() });
         }
         let since_ns = if env.records_nodes { env.live.machine.now_ns() } else { 0 };
-        self.waits.push(Wait { node, stage, since_ns });
+        self.waits.push(Wait { node, stage: Some(stage), since_ns });
     }
 
     /// A step has run or was skipped.
@@ -300,12 +318,11 @@ impl Frame {
         let mut index = 0;
         while index < self.waits.len() {
             let node = self.waits[index].node;
-            let stage = std::mem::replace(&mut self.waits[index].stage, Stage::Polled);
-            let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, stage, body, env, context)));
-            let ran =
-                polled.unwrap_or_else(|panic| Ran::Ends(String::new(), Err(panicked(path_of(body, node), &*panic))));
+            let Some(stage) = self.waits[index].stage.take() else { continue };
+            let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, *stage, body, env, context)));
+            let ran = polled.unwrap_or_else(|panic| Ran::fail(panicked(path_of(body, node), &*panic)));
             if let Ran::Waits(stage) = ran {
-                self.waits[index].stage = stage;
+                self.waits[index].stage = Some(stage);
                 index += 1;
                 continue;
             }
@@ -313,8 +330,8 @@ impl Frame {
             let wait = self.waits.remove(index);
             record_ran(body, env, node, wait.since_ns);
             match ran {
-                Ran::Ends(within, how) => {
-                    self.record_end(node, within, how);
+                Ran::Ends(end) => {
+                    self.record_end(node, *end);
                     return true;
                 }
                 _ => self.through(&body.steps[node], env),
@@ -324,7 +341,8 @@ impl Frame {
     }
 
     /// Keeps the end that is listed first, and gives up what is listed after it.
-    fn record_end(&mut self, node: usize, within: String, how: Result<Value, Box<Failure>>) {
+    fn record_end(&mut self, node: usize, end: End) {
+        let End { within, how } = end;
         if self.end.as_ref().is_none_or(|end| node < end.node) {
             self.end = Some(Ended { node, within, how });
             self.waits.retain(|wait| wait.node < node);
@@ -369,6 +387,7 @@ pub(crate) fn panicked(path: &str, panic: &(dyn Any + Send)) -> Box<Failure> {
 /// The function that a step calls, or its node's name.
 fn path_of(body: &Body, node: usize) -> &str {
     match body.steps.get(node).map(|step| &step.action) {
+        Some(Action::Simple(call)) => &call.path,
         Some(Action::Call(call)) => &call.path,
         _ => body.names.get(node).map_or("", |name| name),
     }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, Code, Mode, Value};
+use weir_host::{Argument, Code, ImmediateCode, Mode, Value};
 use weir_ir::graph::Test;
 use weir_ir::prim::Prim;
 
@@ -68,7 +68,9 @@ pub(crate) enum Action {
     Nothing,
     /// A primitive.
     Prim(PrimStep),
-    /// A call.
+    /// A call that needs nothing but its function: it returns at once, cannot fail, and touches no state or lock.
+    Simple(Box<SimpleStep>),
+    /// Any other call.
     Call(Box<CallStep>),
     /// A switch.
     Switch(Box<SwitchStep>),
@@ -83,6 +85,8 @@ pub(crate) enum Action {
     },
     /// A map, fold or loop.
     Repeat(Box<RepeatStep>),
+    /// A within or race.
+    Timed(Box<TimedStep>),
     /// The beginning of an atomic step.
     Acquire(Box<AcquireStep>),
     /// The end of the atomic step that this node began.
@@ -106,6 +110,20 @@ pub(crate) struct PrimStep {
     /// Whether what it passes on may have to be moved.
     pub moves: bool,
     /// The slot of the output.
+    pub out: u32,
+}
+
+/// A call of the simplest kind.
+pub(crate) struct SimpleStep {
+    /// The function.
+    pub code: Arc<ImmediateCode>,
+    /// Its path, for messages.
+    pub path: Arc<str>,
+    /// Its arguments.
+    pub arguments: Box<[Argument]>,
+    /// The slots that nobody uses afterwards and that the function only borrows.
+    pub dead: Box<[u32]>,
+    /// The slot of its answer.
     pub out: u32,
 }
 
@@ -178,6 +196,8 @@ pub(crate) struct RepeatStep {
     pub repeat: Repeat,
     /// The node's inputs.
     pub inputs: Box<[Argument]>,
+    /// The atomic steps that it is within, by the node that begins each: what they hold is held for the body too.
+    pub within: Box<[u32]>,
     /// What is repeated.
     pub body: Body,
     /// The slot of the output.
@@ -200,4 +220,16 @@ pub(crate) enum Wanted {
     Whole(Arc<Lock>, Mode),
     /// The lock of the session.
     Session(Arc<Sessions>, Mode),
+}
+
+/// A `within` or `race`.
+pub(crate) struct TimedStep {
+    /// How long it may take; `None` for a race.
+    pub limit: Option<Argument>,
+    /// The bodies, each with what it captures.
+    pub bodies: Box<[(Body, Box<[Argument]>)]>,
+    /// The atomic steps that it is within, by the node that begins each: what they hold is held for the bodies too.
+    pub within: Box<[u32]>,
+    /// The slot of the output.
+    pub out: u32,
 }

@@ -32,6 +32,12 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Format programs in the one style
     Fmt(FmtArguments),
+    /// Make a folder with a service that runs
+    New(NewArguments),
+    /// Run the tests of programs
+    Test(TestArguments),
+    /// Write the documentation of a program, or of the standard library, as one HTML page
+    Doc(DocArguments),
 }
 
 /// Arguments of `weir run`.
@@ -45,6 +51,9 @@ pub(crate) struct RunArguments {
     /// How many threads it has; default: one for each core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
+    /// How many flows may wait; more are refused, as HTTP with 503
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) flows_max: u32,
     /// The folder below which `files` reads; default: the program's own
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
@@ -54,6 +63,9 @@ pub(crate) struct RunArguments {
     /// How to write diagnostics
     #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
     pub(crate) error_format: ErrorFormat,
+    /// Run it again whenever the file changes and is right
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 /// Arguments of `weir check`.
@@ -99,6 +111,37 @@ pub(crate) struct FmtArguments {
     /// Change nothing, and fail where a file is not formatted
     #[arg(long)]
     pub(crate) check: bool,
+}
+
+/// Arguments of `weir new`.
+#[derive(Args, Debug)]
+pub(crate) struct NewArguments {
+    /// The folder; its last part names the service
+    pub(crate) path: PathBuf,
+    /// Make a Cargo project with functions of its own
+    #[arg(long)]
+    pub(crate) rust: bool,
+}
+
+/// Arguments of `weir test`.
+#[derive(Args, Debug)]
+pub(crate) struct TestArguments {
+    /// The programs
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Run only the tests whose names contain this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+}
+
+/// Arguments of `weir doc`.
+#[derive(Args, Debug)]
+pub(crate) struct DocArguments {
+    /// The program; without one, the library is documented
+    pub(crate) file: Option<PathBuf>,
+    /// Where the page is written; default: standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// How diagnostics are written.

@@ -85,11 +85,15 @@ impl Cli {
     fn dispatch(self, command: &Command, terminal: &mut Terminal) -> Exit {
         let library = self.library;
         match command {
+            Command::Run(arguments) if arguments.watch => commands::watch(arguments, &library, terminal),
             Command::Run(arguments) => commands::run(arguments, library, terminal),
             Command::Check(arguments) => commands::check(arguments, &library, terminal),
             Command::Graph(arguments) => commands::graph(arguments, &library, terminal),
             Command::Explain(arguments) => commands::explain(arguments, terminal),
             Command::Fmt(arguments) => commands::fmt(arguments, terminal),
+            Command::Test(arguments) => commands::test(arguments, library, terminal),
+            Command::Doc(arguments) => commands::doc(arguments, &library, terminal),
+            Command::New(arguments) => commands::new(arguments, terminal),
         }
     }
 }

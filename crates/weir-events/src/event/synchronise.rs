@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::Event;
 use super::session::{Session, attempt_unguarded};
+use crate::alarm::{self, Alarm};
 use crate::party::{Party, pool};
-use crate::time::alarm::{self, Alarm};
 
 impl<T: 'static> Event<T> {
     /// Waits, blocking the thread, until the event takes effect (the paper's `sync`, §2).

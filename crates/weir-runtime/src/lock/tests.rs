@@ -1,3 +1,5 @@
+//! Constraints: who goes with whom, who goes first, and what is left by who leaves.
+
 use super::*;
 
 fn context() -> Context<'static> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, Value};
+use weir_host::{Argument, Code, Passing, Type, Value};
 use weir_ir::graph::{Constraint, Graph, Kind, Node, NodeId, Source, SwitchArm};
 
 use super::moves::{Moves, changed_parameters};
@@ -12,7 +12,7 @@ use super::slots::Layout;
 use super::{Part, PrepareError, Resolved, error};
 use crate::resources::Resources;
 use crate::step::{
-    AcquireStep, Action, Body, CallStep, NONE, Out, PrimStep, Repeat, RepeatStep, Step, SwitchStep, Wanted,
+    AcquireStep, Action, Body, CallStep, NONE, Out, PrimStep, Repeat, RepeatStep, SimpleStep, Step, SwitchStep, Wanted,
 };
 
 /// All that is known of a graph before its steps are made.
@@ -74,13 +74,13 @@ impl Assembly<'_> {
         Ok(match &node.kind {
             Kind::Prim(prim) => {
                 let operands = self.arguments(index)?;
-                let dead = slots_of_last_uses(&operands);
+                let dead = self.dead(index, &operands, |_| true);
                 let moves = node.inputs.iter().any(|input| self.moves.input(self.graph, input));
                 Action::Prim(PrimStep { prim: *prim, operands, dead, moves, out: self.layout.port(id, 0) })
             }
             Kind::Call { .. } => {
                 let call = part.call.ok_or_else(|| error(&node.name, "its call was not resolved".into()))?;
-                Action::Call(Box::new(self.call(id, call)?))
+                self.call(id, call)?
             }
             Kind::Switch { .. } if self.shape.decided_by[index].is_some() => Action::Nothing,
             Kind::Switch { arms } => Action::Switch(Box::new(self.switch(id, arms)?)),
@@ -97,6 +97,7 @@ impl Assembly<'_> {
             Kind::Map { .. } => self.repeat(id, Repeat::Map, part)?,
             Kind::Fold { .. } => self.repeat(id, Repeat::Fold, part)?,
             Kind::Loop { at_most, .. } => self.repeat(id, Repeat::Loop { at_most: *at_most }, part)?,
+            Kind::Within { .. } | Kind::Race { .. } => Action::Timed(Box::new(self.timed(id, part)?)),
             Kind::Acquire { constraints } => Action::Acquire(Box::new(self.acquire(id, constraints, turns))),
             Kind::Release { acquire } => Action::Release(acquire.0),
             Kind::Return => self.only_input(index).map_or(Action::Nothing, Action::Return),
@@ -104,23 +105,25 @@ impl Assembly<'_> {
         })
     }
 
-    fn call(&self, id: NodeId, call: Resolved) -> Result<CallStep, PrepareError> {
+    fn call(&self, id: NodeId, call: Resolved) -> Result<Action, PrepareError> {
         let arguments = self.arguments(id.0 as usize)?;
+        let dead = self.dead(id.0 as usize, &arguments, |input| call.passing.get(input) != Some(&Passing::Value));
+        let path = Arc::from(call.path.as_str());
+        if let Code::Immediate(code) = &call.code
+            && call.locks.is_empty()
+            && call.state.is_none()
+            && !call.fallible
+        {
+            let (code, out) = (Arc::clone(code), self.layout.port(id, 0));
+            return Ok(Action::Simple(Box::new(SimpleStep { code, path, arguments, dead, out })));
+        }
         let out = match self.shape.decides[id.0 as usize] {
             Some(switch) => self.decided(switch),
             None if call.fallible => Out::Result(self.layout.port(id, 0)),
             None => Out::Value(self.layout.port(id, 0)),
         };
-        Ok(CallStep {
-            dead: slots_of_last_uses(&arguments),
-            arguments,
-            out,
-            code: call.code,
-            path: call.path.as_str().into(),
-            locks: call.locks,
-            turn: call.turn,
-            state: call.state,
-        })
+        let (code, locks, turn, state) = (call.code, call.locks, call.turn, call.state);
+        Ok(Action::Call(Box::new(CallStep { dead, arguments, out, code, path, locks, turn, state })))
     }
 
     fn decided(&self, switch: NodeId) -> Out {
@@ -147,7 +150,9 @@ impl Assembly<'_> {
     fn repeat(&self, id: NodeId, repeat: Repeat, part: Part) -> Result<Action, PrepareError> {
         let body = part.body.ok_or_else(|| error(&self.graph.node(id).name, "its body was not prepared".into()))?;
         let (inputs, out) = (self.arguments(id.0 as usize)?, self.layout.port(id, 0));
-        Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, body, out })))
+        let step = |step: &NodeId| self.graph.node(*step).within;
+        let within = std::iter::successors(self.graph.node(id).within, step).map(|step| step.0).collect();
+        Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, within, body, out })))
     }
 
     fn acquire(&self, id: NodeId, constraints: &[Constraint], turns: &[Vec<usize>]) -> AcquireStep {
@@ -167,13 +172,33 @@ impl Assembly<'_> {
         })
     }
 
-    fn arguments(&self, node: usize) -> Result<Box<[Argument]>, PrepareError> {
+    pub(super) fn arguments(&self, node: usize) -> Result<Box<[Argument]>, PrepareError> {
         let inputs = self.graph.nodes[node].inputs.iter().enumerate();
         let found = inputs.map(|(input, source)| {
             let never = || error(&self.graph.nodes[node].name, format!("its input {input} is never there"));
             self.input(node, input, source).ok_or_else(never)
         });
         found.collect()
+    }
+
+    /// The slots that the step may leave full though nobody looks into them again, as far as it matters: what lies in them
+    /// holds memory.
+    fn dead(&self, node: usize, arguments: &[Argument], may_stay: impl Fn(usize) -> bool) -> Box<[u32]> {
+        let sources = &self.graph.nodes[node].inputs;
+        let dead = arguments.iter().zip(sources).enumerate().filter_map(|(input, (argument, source))| match argument {
+            Argument::Slot { index, last: true } if may_stay(input) && !self.is_scalar(source) => Some(*index),
+            _ => None,
+        });
+        dead.collect()
+    }
+
+    fn is_scalar(&self, source: &Source) -> bool {
+        let ty = match source {
+            Source::Port(id, port) => self.graph.node(*id).outputs.get(*port as usize),
+            Source::Parameter(index) => self.graph.parameters.get(*index as usize),
+            _ => None,
+        };
+        matches!(ty, Some(Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Time | Type::Duration | Type::Size))
     }
 
     fn only_input(&self, node: usize) -> Option<Argument> {
@@ -207,13 +232,4 @@ impl Assembly<'_> {
             steps[index].skip_to = next as u32;
         }
     }
-}
-
-/// The slots that an action may leave full though nobody looks into them again.
-fn slots_of_last_uses(arguments: &[Argument]) -> Box<[u32]> {
-    let last = arguments.iter().filter_map(|argument| match argument {
-        Argument::Slot { index, last: true } => Some(*index),
-        _ => None,
-    });
-    last.collect()
 }

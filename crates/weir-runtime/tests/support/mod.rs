@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses its own part")]
 
 pub mod gates;
+pub mod stream;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,10 +12,13 @@ use std::task::{Context, Poll};
 
 use tokio::sync::{mpsc, oneshot};
 use weir_host::{
-    Begun, Failure, FailureKind, Flows, Library, LocalFuture, Module, Opened, Parameter, Passing, Route, Source,
-    SourceSignature, Stop, Type, Value,
+    Begun, Environment, Failure, FailureKind, Flows, Library, LocalFuture, Module, Opened, Parameter, Passing, Route,
+    Source, SourceSignature, Stop, Type, Value,
 };
 use weir_runtime::{Options, Running, engine, start};
+
+/// How long a test waits for what must come, before it fails.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// What became of a flow.
 pub type Answer = Result<Value, Failure>;
@@ -81,6 +85,14 @@ impl Feed {
         self.begin(inputs).blocking_recv().expect("the flow is answered")
     }
 
+    /// The answers of flows that were begun, in their order; `None` for one that does not come.
+    pub fn answers(&self, flows: Vec<oneshot::Receiver<Answer>>) -> Vec<Option<Answer>> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let answer =
+            |flow: oneshot::Receiver<Answer>| async move { tokio::time::timeout(PATIENCE, flow).await.ok()?.ok() };
+        flows.into_iter().map(|flow| runtime.block_on(answer(flow))).collect()
+    }
+
     /// How many flows were refused.
     pub fn refused(&self) -> usize {
         self.opened.refused.load(Ordering::SeqCst)
@@ -90,7 +102,12 @@ impl Feed {
 struct Handle(Arc<Fed>);
 
 impl Source for Handle {
-    fn open(&self, _arguments: Vec<Value>, _routes: Arc<[Route]>) -> Result<Arc<dyn Opened>, Failure> {
+    fn open(
+        &self,
+        _arguments: Vec<Value>,
+        _routes: Arc<[Route]>,
+        _environment: &Environment,
+    ) -> Result<Arc<dyn Opened>, Failure> {
         Ok(Arc::clone(&self.0) as Arc<dyn Opened>)
     }
 }
@@ -104,8 +121,8 @@ impl Opened for Fed {
         Box::pin(async move {
             let mut asks = self.asks.lock().take().expect("one program for each feed");
             let mut stopped = stop.stopped();
-            while let Some(ask) = Either(&mut stopped, Box::pin(asks.recv())).await {
-                match flows.begin(ask.entry, ask.inputs) {
+            while let Some(mut ask) = Either(&mut stopped, Box::pin(asks.recv())).await {
+                match flows.begin(ask.entry, &mut ask.inputs) {
                     Begun::Done(answer) => _ = ask.answer.send(answer),
                     Begun::Going(answer) => _ = tokio::task::spawn_local(answer_or_drop(answer, ask.answer)),
                     Begun::Full => {

@@ -8,13 +8,12 @@
 
 mod greeting;
 mod log;
+mod places;
 mod port;
-mod signals;
+pub(super) mod signals;
 
 use std::path::Path;
-use std::sync::Arc;
 
-use weir_ir::graph::Program;
 use weir_library::files::Root;
 use weir_runtime::{Options, Running, StartError};
 use weir_trace::{Detail, Recorder};
@@ -24,11 +23,12 @@ use crate::project::{Project, folder};
 use crate::terminal::Terminal;
 use crate::{Exit, Library};
 use log::Log;
+use places::Places;
 
 /// Runs a program to its end.
 pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut Terminal) -> Exit {
-    let program = match prepare(arguments, &mut library, terminal) {
-        Ok(program) => program,
+    let Places { program, file } = match prepare(arguments, &mut library, terminal) {
+        Ok(prepared) => prepared,
         Err(exit) => return exit,
     };
     let (recorder, reader) = Recorder::new(Detail::Log, Recorder::EVENTS_MAX);
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
     };
     signals.stop(running.stopper());
     terminal.say(&greeting::greeting(arguments, &program, &running, terminal.messages()));
-    let log = Log::begin(Arc::new(reader), terminal.messages());
+    let log = Log::begin(reader, Places { program, file }, terminal.messages());
     wait(running, &log, terminal)
 }
 
@@ -60,7 +60,7 @@ fn wait(running: Running, log: &Log, terminal: &mut Terminal) -> Exit {
 }
 
 /// Compiles the program, and gives `files` its root.
-fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Terminal) -> Result<Program, Exit> {
+fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Terminal) -> Result<Places, Exit> {
     let mut project = Project::default();
     let id = project.read(&arguments.file, terminal)?;
     let compiled = project.compile(id, library);
@@ -76,7 +76,7 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
     if let Some(port) = arguments.port {
         port::replace(&mut program, library, port).map_err(|message| terminal.fail(Exit::Usage, &message, &[]))?;
     }
-    Ok(program)
+    Ok(Places { program, file: project.sources.file(id).clone() })
 }
 
 fn open_root(path: &Path, terminal: &mut Terminal) -> Result<Root, Exit> {
@@ -89,7 +89,8 @@ fn open_root(path: &Path, terminal: &mut Terminal) -> Result<Root, Exit> {
 fn options(arguments: &RunArguments, recorder: Recorder) -> Result<Options, String> {
     let engine =
         weir_runtime::engine(&arguments.engine).ok_or_else(|| format!("there is no engine `{}`", arguments.engine))?;
-    Ok(Options { engine, threads: arguments.threads.map(usize::from), recorder, ..Options::default() })
+    let threads = arguments.threads.map(usize::from);
+    Ok(Options { engine, threads, flows_max: arguments.flows_max as usize, recorder, ..Options::default() })
 }
 
 /// Says why the program did not start.

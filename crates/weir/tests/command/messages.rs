@@ -2,28 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::support::{say, weir};
-
-/// A file of our own that is removed in the end.
-struct Scratch(std::path::PathBuf);
-
-impl Scratch {
-    fn new(name: &str, text: &[u8]) -> Scratch {
-        let path = std::env::temp_dir().join(format!("weir-{}-{name}", std::process::id()));
-        std::fs::write(&path, text).expect("a file of our own");
-        Scratch(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("a path of ASCII")
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
+use crate::support::{Scratch, say, weir};
 
 /// Exit code, standard output and standard error as one text.
 fn all(arguments: &[&str]) -> String {
@@ -141,4 +120,76 @@ fn an_output_that_nobody_reads_is_no_failure() {
     let mut child = weir(&["graph", "examples/image_server/main.weir", "--format", "svg"]).spawn().expect("it starts");
     drop(child.stdout.take());
     assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_new_service_is_right_formatted_and_made_once() {
+    let folder = Scratch::folder("new");
+    let path = &format!("{}/hello", folder.path());
+    let made = say(&["new", path]);
+    assert_eq!((made.code, made.messages.as_str()), (0, ""));
+    let program = format!("{path}/main.weir");
+    assert_eq!(say(&["check", &program]).messages, "");
+    assert_eq!(say(&["fmt", "--check", &program]).code, 0);
+    assert_eq!(say(&["test", &program]).code, 0);
+    assert_eq!(say(&["new", path]).code, 3);
+}
+
+const TESTED: &[u8] = b"fn twice(n: Int) -> Int { n * 2 }\n\ntest \"two are four\" { expect twice(2) == 4 }\n\ntest \"three are six\" { expect twice(3) == 7 }\n";
+
+/// A text without the times that something took.
+fn timeless(text: &str) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let end = match words.as_slice() {
+            [.., number, "us" | "ms" | "s"] => {
+                line.len() - number.len() - words.last().map_or(0, |unit| unit.len()) - 2
+            }
+            _ => line.len(),
+        };
+        lines.push_str(line[..end].trim_end_matches(" in"));
+        lines.push('\n');
+    }
+    lines
+}
+
+#[test]
+fn tests_of_a_program_show_what_differs() {
+    let program = Scratch::new("tested.weir", TESTED);
+    insta::assert_snapshot!(timeless(&all(&["test", program.path()])).replace(program.path(), "tested.weir"));
+}
+
+#[test]
+fn a_filter_leaves_other_tests_out() {
+    let program = Scratch::new("filtered.weir", TESTED);
+    let said = say(&["test", "--filter", "four", program.path()]);
+    assert_eq!(said.code, 0, "{}", said.output);
+    assert!(said.output.contains("1 passed, 1 left out"), "{}", said.output);
+}
+
+#[test]
+fn the_page_of_a_program_names_what_it_serves_and_asks_for_nothing_outside() {
+    let said = say(&["doc", "examples/image_server/main.weir"]);
+    assert_eq!(said.code, 0);
+    for expected in ["GET /{name}", "writes shared thumbnails", "The image <code>name</code>", "data:image/svg+xml,"] {
+        assert!(said.output.contains(expected), "{expected} is missing");
+    }
+    for outside in ["src=\"http", "href=\"http", "url(", "<script"] {
+        assert!(!said.output.contains(outside), "{outside} comes from outside");
+    }
+}
+
+#[test]
+fn the_page_of_the_library_has_every_function() {
+    let page = say(&["doc"]).output;
+    let library = weir_library::library();
+    for (name, module) in &library.modules {
+        for function in module.functions.keys() {
+            assert!(
+                page.contains(&format!("id=\"{name}.{name}-{}\"", function.replace('_', "-"))),
+                "{name}.{function}"
+            );
+        }
+    }
 }

@@ -1,8 +1,11 @@
 //! `weir run`, from a file to answered requests, as a real process over real connections.
 
 use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::thread;
 
-use crate::support::{Answer, Served, read_answer};
+use crate::support::{Answer, Scratch, Served, read_answer};
 
 const IMAGES: &str = "examples/image_server/main.weir";
 const HELLO: &str = "examples/hello/main.weir";
@@ -103,4 +106,82 @@ fn an_idle_connection_is_closed_when_the_program_stops() {
     let mut rest = Vec::new();
     idle.read_to_end(&mut rest).expect("the connection is closed in time");
     assert_eq!(served.end().0, Some(0));
+}
+
+/// A program whose flows wait at a gate that the test opens, and the test's side of the gate.
+fn gated() -> (Scratch, TcpListener, String) {
+    let text = "use http, gate\n\nservice gated on http(port: 80) {\n  get \"/{port}\" (port: Int) { http.text(gate.pass(port)?) }\n}\n";
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let path = format!("/{}", listener.local_addr().expect("an address").port());
+    (Scratch::new("gated.weir", text.as_bytes()), listener, path)
+}
+
+#[test]
+fn over_the_bound_of_flows_the_answer_is_503_and_the_others_are_answered() {
+    for engine in ENGINES {
+        let (program, gate, path) = gated();
+        let more = ["--engine", engine, "--threads", "1", "--flows-max", "1"];
+        let served = Served::start_with_gate(program.path(), &more);
+        let (answered, answers) = mpsc::channel();
+        let ask = || {
+            let (stream, answered) = (served.ask(&path), answered.clone());
+            thread::spawn(move || answered.send(read_answer(stream).status));
+        };
+        ask();
+        let held = gate.accept().expect("the first flow comes to the gate").0;
+        (0..3).for_each(|_| ask());
+        // The first flow holds the one thread, and one more may wait: at least two are refused while the gate is shut.
+        let next = || answers.recv().expect("every request is answered");
+        assert_eq!([next(), next()], [503, 503], "`{engine}`");
+        drop(held);
+        thread::spawn(move || gate.incoming().for_each(drop));
+        let mut rest = [next(), next()];
+        rest.sort_unstable();
+        assert_eq!(rest[0], 200, "`{engine}`");
+        assert_eq!(served.stop().0, Some(0));
+    }
+}
+
+#[test]
+fn a_flow_that_has_begun_is_answered_after_the_first_signal() {
+    for engine in ENGINES {
+        let (program, gate, path) = gated();
+        let served = Served::start_with_gate(program.path(), &["--engine", engine]);
+        let asked = served.ask(&path);
+        let held = gate.accept().expect("the flow comes to the gate").0;
+        served.terminate();
+        drop(held);
+        assert_eq!(read_answer(asked).status, 200);
+        assert_eq!(served.end().0, Some(0));
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_program_at_once() {
+    let (program, gate, path) = gated();
+    let mut served = Served::start_with_gate(program.path(), &[]);
+    let _asked = served.ask(&path);
+    let _held = gate.accept().expect("the flow comes to the gate").0;
+    served.terminate();
+    served.wait_for("stopping");
+    served.terminate();
+    assert_eq!(served.end().0, Some(130));
+}
+
+fn saying(words: &str) -> String {
+    format!("use http\n\nservice s on http(port: 80) {{\n  get \"/\" {{ http.text(\"{words}\") }}\n}}\n")
+}
+
+#[test]
+fn a_watched_program_is_run_again_when_it_has_changed_and_is_right() {
+    let program = Scratch::new("watched.weir", saying("one").as_bytes());
+    let mut served = Served::start(program.path(), &["--watch"]);
+    assert_eq!(text(&served.get("/")), (200, "one"));
+    program.write(b"service s on");
+    served.wait_for("runs on");
+    assert_eq!(text(&served.get("/")), (200, "one"), "a wrong text changes nothing");
+    program.write(saying("three").as_bytes());
+    served.greet();
+    assert_eq!(text(&served.get("/")), (200, "three"));
+    assert_eq!(served.stop().0, Some(0));
 }

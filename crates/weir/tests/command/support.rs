@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// No answer takes longer, even on a busy machine.
@@ -14,9 +15,61 @@ pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// A file of our own that is removed in the end.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str, text: &[u8]) -> Scratch {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("weir-{}-{number}-{name}", std::process::id()));
+        std::fs::write(&path, text).expect("a file of our own");
+        Scratch(path)
+    }
+
+    /// A folder of our own.
+    pub(crate) fn folder(name: &str) -> Scratch {
+        let scratch = Scratch::new(name, b"");
+        std::fs::remove_file(&scratch.0).expect("the file is ours");
+        std::fs::create_dir(&scratch.0).expect("the name is free");
+        scratch
+    }
+
+    pub(crate) fn write(&self, text: &[u8]) {
+        std::fs::write(&self.0, text).expect("the file is ours");
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.0.to_str().expect("a path of ASCII")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = if self.0.is_dir() { std::fs::remove_dir_all(&self.0) } else { std::fs::remove_file(&self.0) };
+    }
+}
+
 /// The command, run in the repository, without colours.
 pub(crate) fn weir(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    command(Path::new(env!("CARGO_BIN_EXE_weir")), arguments)
+}
+
+/// The command that `examples/gate.rs` links functions of its own into. Cargo builds it beside the tests, unless only one
+/// of them was asked for.
+fn gate() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its file");
+    let folder = test.ancestors().nth(2).expect("tests lie in target/…/deps");
+    let gate = folder.join("examples").join("gate");
+    if !gate.exists() {
+        let built = Command::new(env!("CARGO")).args(["build", "--package", "weir", "--example", "gate"]).status();
+        assert!(built.expect("cargo is there").success());
+    }
+    gate
+}
+
+fn command(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
     command
         .args(arguments)
         .current_dir(repository())
@@ -62,16 +115,32 @@ pub(crate) struct Answer {
 impl Served {
     /// Runs a program on a free port, and waits until it has said where.
     pub(crate) fn start(file: &str, more: &[&str]) -> Served {
-        let mut process = weir(&[&["run", file, "--port", "0"], more].concat()).spawn().expect("the command starts");
-        let mut messages = BufReader::new(process.stderr.take().expect("standard error is piped"));
+        Served::spawn(weir(&[&["run", file, "--port", "0"], more].concat()))
+    }
+
+    /// Runs a program with the functions of `examples/gate.rs`.
+    pub(crate) fn start_with_gate(file: &str, more: &[&str]) -> Served {
+        Served::spawn(command(&gate(), &[&["run", file, "--port", "0"], more].concat()))
+    }
+
+    fn spawn(mut command: Command) -> Served {
+        let mut process = command.spawn().expect("the command starts");
+        let messages = BufReader::new(process.stderr.take().expect("standard error is piped"));
+        let mut served = Served { process, messages, greeting: String::new(), address: String::new() };
+        served.greet();
+        served
+    }
+
+    /// Waits until the program has said where it listens.
+    pub(crate) fn greet(&mut self) {
         let mut greeting = String::new();
         while !greeting.contains("Ctrl-C") {
-            let read = messages.read_line(&mut greeting).expect("standard error can be read");
+            let read = self.messages.read_line(&mut greeting).expect("standard error can be read");
             assert_ne!(read, 0, "the program ended instead of running: {greeting}");
         }
-        let address = greeting.split("http://").nth(1).and_then(|rest| rest.split_whitespace().next());
-        let address = address.expect("the greeting says where it listens").to_owned();
-        Served { process, messages, greeting, address }
+        let address = greeting.split("://").nth(1).and_then(|rest| rest.split_whitespace().next());
+        self.address = address.expect("the greeting says where it listens").to_owned();
+        self.greeting = greeting;
     }
 
     /// Opens a connection.
@@ -83,16 +152,31 @@ impl Served {
 
     /// Gets a page on a connection of its own.
     pub(crate) fn get(&self, path: &str) -> Answer {
+        read_answer(self.ask(path))
+    }
+
+    /// Asks for a page on a connection of its own.
+    pub(crate) fn ask(&self, path: &str) -> TcpStream {
         let mut stream = self.connect();
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
         stream.write_all(request.as_bytes()).expect("the request is sent");
-        read_answer(stream)
+        stream
     }
 
     /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
         let killed = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
         assert!(killed.expect("`kill` is there").success());
+    }
+
+    /// Waits until this was said.
+    pub(crate) fn wait_for(&mut self, words: &str) {
+        let mut line = String::new();
+        while !line.contains(words) {
+            line.clear();
+            let read = self.messages.read_line(&mut line).expect("standard error can be read");
+            assert_ne!(read, 0, "the program ended without saying {words:?}");
+        }
     }
 
     /// Waits for the end: the exit code, and what was said after the greeting, without times of day.

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use weir_trace::{Event, Reader, What};
 
+use super::places::Places;
 use crate::terminal::Paint;
 
 /// How long the reader sleeps where nothing happens; it wakes as soon as something does.
@@ -14,16 +15,24 @@ const NAP: Duration = Duration::from_secs(60);
 /// Writes the log on a thread of its own.
 pub(super) struct Log {
     reader: Arc<Reader>,
+    writer: Writer,
+}
+
+/// How events become lines.
+#[derive(Clone)]
+struct Writer {
+    places: Arc<Places>,
     paint: Paint,
 }
 
 impl Log {
-    pub(super) fn begin(reader: Arc<Reader>, paint: Paint) -> Log {
-        let log = Log { reader: Arc::clone(&reader), paint };
+    pub(super) fn begin(reader: Reader, places: Places, paint: Paint) -> Log {
+        let (reader, writer) = (Arc::new(reader), Writer { places: Arc::new(places), paint });
+        let log = Log { reader: Arc::clone(&reader), writer: writer.clone() };
         // The thread ends with the process: it only waits and writes.
         std::thread::spawn(move || {
             loop {
-                write(&reader.wait(NAP), paint);
+                writer.write(&reader.wait(NAP));
             }
         });
         log
@@ -31,7 +40,7 @@ impl Log {
 
     /// Writes what is left.
     pub(super) fn end(&self) {
-        write(&self.reader.take(), self.paint);
+        self.writer.write(&self.reader.take());
         match self.reader.lost() {
             0 => {}
             lost => {
@@ -41,25 +50,29 @@ impl Log {
     }
 }
 
-fn write(events: &[Event], paint: Paint) {
-    let lines: String = events.iter().filter_map(|event| line(&event.what, paint)).collect();
-    if !lines.is_empty() {
-        say(&lines);
-    }
-}
-
-/// One event as a line; nothing for what the greeting said already.
-fn line(what: &What, paint: Paint) -> Option<String> {
-    let words = match what {
-        What::FlowFailed { path, kind, message, .. } => {
-            format!("{} in {path} ({kind}): {message}", paint.red("failure"))
+impl Writer {
+    fn write(&self, events: &[Event]) {
+        let lines: String = events.iter().filter_map(|event| self.line(&event.what)).collect();
+        if !lines.is_empty() {
+            say(&lines);
         }
-        What::SourceEnded { failure: Some(failure), .. } => format!("{}: {failure}", paint.red("a source has failed")),
-        What::Refused { .. } => format!("{}: as many flows wait as may", paint.red("refused")),
-        What::Stopping => "stopping; what has begun is finished first".to_owned(),
-        _ => return None,
-    };
-    Some(format!("{} {words}\n", paint.faint(&clock())))
+    }
+
+    /// One event as a line; nothing for what the greeting said already.
+    fn line(&self, what: &What) -> Option<String> {
+        let failure = self.paint.red("failure");
+        let words = match what {
+            What::FlowFailed { flow, path, kind, message } => {
+                let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
+                format!("{failure} in {}{kind}: {message}", self.places.describe(*flow, path))
+            }
+            What::SourceEnded { failure: Some(message), .. } => format!("{failure} of a source: {message}"),
+            What::Refused { .. } => "refused a flow: as many wait as may".to_owned(),
+            What::Stopping => "stopping; what has begun is finished first".to_owned(),
+            _ => return None,
+        };
+        Some(format!("{} {words}\n", self.paint.faint(&clock())))
+    }
 }
 
 /// The time of day, in UTC.

@@ -27,26 +27,49 @@ impl Signals {
 /// # Errors
 /// Fails where the system gives no thread or no signals.
 pub(super) fn listen() -> io::Result<Signals> {
+    let signals = receive()?;
+    let (stoppers, received) = mpsc::channel();
+    thread::Builder::new().name("weir stop".into()).spawn(move || obey(&signals, &received))?;
+    Ok(Signals { stoppers })
+}
+
+/// Signals as messages, one for each.
+///
+/// # Errors
+/// Fails where the system gives no thread or no signals.
+pub(in crate::commands) fn receive() -> io::Result<mpsc::Receiver<()>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (terminate, interrupt) = {
         let _inside = runtime.enter();
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
     };
-    let (stoppers, received) = mpsc::channel::<Stopper>();
-    let obey = move || runtime.block_on(obey(terminate, interrupt, received));
-    thread::Builder::new().name("weir signals".into()).spawn(obey)?;
-    Ok(Signals { stoppers })
+    let (heard, received) = mpsc::channel();
+    let pass_on = move || runtime.block_on(pass_on(terminate, interrupt, heard));
+    thread::Builder::new().name("weir signals".into()).spawn(pass_on)?;
+    Ok(received)
 }
 
-async fn obey(mut terminate: Signal, mut interrupt: Signal, stoppers: mpsc::Receiver<Stopper>) {
-    next(&mut terminate, &mut interrupt).await;
-    // A signal before the program has started ends the process: there is nothing to finish.
-    match stoppers.try_recv() {
-        Ok(stopper) => stopper.stop(),
-        Err(_) => std::process::exit(Exit::Interrupted.code().into()),
+async fn pass_on(mut terminate: Signal, mut interrupt: Signal, heard: mpsc::Sender<()>) {
+    loop {
+        next(&mut terminate, &mut interrupt).await;
+        if heard.send(()).is_err() {
+            return;
+        }
     }
-    next(&mut terminate, &mut interrupt).await;
-    std::process::exit(Exit::Interrupted.code().into());
+}
+
+fn obey(signals: &mpsc::Receiver<()>, stoppers: &mpsc::Receiver<Stopper>) {
+    let leave = || std::process::exit(Exit::Interrupted.code().into());
+    if signals.recv().is_ok() {
+        // A signal before the program has started ends the process: there is nothing to finish.
+        match stoppers.try_recv() {
+            Ok(stopper) => stopper.stop(),
+            Err(_) => leave(),
+        }
+        if signals.recv().is_ok() {
+            leave();
+        }
+    }
 }
 
 async fn next(terminate: &mut Signal, interrupt: &mut Signal) {

@@ -1,0 +1,54 @@
+//! Patterns of node names.
+
+use weir_host::Text;
+
+/// A pattern of node names: `image.*`, `thumbnail/*`, `get /{name}: files.read`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(Text);
+
+impl Pattern {
+    /// The pattern of this text.
+    #[must_use]
+    pub fn new(text: &str) -> Pattern {
+        Pattern(text.into())
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it names this node of this flow.
+    #[must_use]
+    pub fn names(&self, flow: &str, node: &str) -> bool {
+        match self.0.rsplit_once(": ") {
+            Some((flows, nodes)) => matches(flows, flow) && matches(nodes, node),
+            None => matches(&self.0, node),
+        }
+    }
+}
+
+/// Whether the text is what the pattern says, `*` being any characters. Each `*` takes as little as it can, and only the
+/// last one ever takes more; so the time is bounded by the product of the lengths.
+fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut at, mut seen) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while seen < text.len() {
+        if pattern.get(at) == Some(&b'*') {
+            star = Some((at + 1, seen));
+            at += 1;
+        } else if pattern.get(at) == text.get(seen) {
+            at += 1;
+            seen += 1;
+        } else if let Some((after, taken)) = star {
+            star = Some((after, taken + 1));
+            at = after;
+            seen = taken + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern[at..].iter().all(|rest| *rest == b'*')
+}

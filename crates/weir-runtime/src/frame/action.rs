@@ -1,0 +1,337 @@
+//! What one step does: primitives, switches, selects, atomic steps, repeated bodies. Calls are in `call.rs`.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use smallvec::SmallVec;
+use weir_host::{Argument, Failure, FailureKind, Pending, Value};
+use weir_ir::evaluate::{failure_of, holds};
+use weir_ir::prim::{Prim, elements};
+
+use super::repeat::Run;
+use super::timed::Timed;
+use super::{Frame, record_ran};
+use crate::live::Env;
+use crate::lock::{Acquiring, Handle, Held, Sessions};
+use crate::step::{AcquireStep, Action, Body, PrimStep, RepeatStep, Step, SwitchStep, Wanted};
+
+/// What came of a step.
+pub(super) enum Ran {
+    /// It is through.
+    Next,
+    /// It has to wait.
+    Waits(Box<Stage>),
+    /// It ends the flow.
+    Ends(Box<End>),
+}
+
+/// How a step ends the flow. It is boxed, so that what every step returns fits into registers.
+pub(super) struct End {
+    /// The path of the node within the step's body; empty where it is the step itself.
+    pub within: String,
+    /// The answer, or the failure.
+    pub how: Result<Value, Box<Failure>>,
+}
+
+impl Ran {
+    pub(super) fn wait(stage: Stage) -> Ran {
+        Ran::Waits(Box::new(stage))
+    }
+
+    pub(super) fn end(how: Result<Value, Box<Failure>>) -> Ran {
+        Ran::Ends(Box::new(End { within: String::new(), how }))
+    }
+
+    /// The step fails.
+    #[cold]
+    pub(super) fn fail(failure: Box<Failure>) -> Ran {
+        Ran::end(Err(failure))
+    }
+}
+
+/// What a step waits for.
+pub(super) enum Stage {
+    /// Its turn; for an atomic step the turnstile of this index among those within it.
+    Turn(usize),
+    /// Its locks.
+    Locks(Acquiring),
+    /// Its function, under these locks.
+    Function(Pending, Vec<Held>),
+    /// The body that it repeats.
+    Body(Box<Run>),
+    /// The bodies that it may give up.
+    Timed(Box<Timed>),
+}
+
+impl Frame {
+    /// Runs a step from its beginning.
+    #[inline]
+    pub(super) fn run(
+        &mut self,
+        node: usize,
+        step: &Step,
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        if env.records_nodes {
+            return self.run_recorded(node, step, body, env, context);
+        }
+        self.run_step(node, step, body, env, context)
+    }
+
+    #[cold]
+    fn run_recorded(&mut self, node: usize, step: &Step, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+        let since_ns = env.live.machine.now_ns();
+        let ran = self.run_step(node, step, body, env, context);
+        if !matches!(ran, Ran::Waits(_)) {
+            record_ran(body, env, node, since_ns);
+        }
+        ran
+    }
+
+    #[inline]
+    fn run_step(&mut self, node: usize, step: &Step, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+        match &step.action {
+            Action::Nothing => Ran::Next,
+            Action::Prim(prim) => self.prim(prim, body),
+            Action::Simple(call) => self.simple(call, body, env),
+            Action::Call(call) if call.turn.is_some() => self.take_turn(call, body, env, context),
+            Action::Call(call) => self.call(call, body, env, context),
+            Action::Switch(switch) => self.switch(switch, body),
+            Action::Select { switch, inputs, out } => self.select(*switch, inputs, *out, body),
+            Action::Repeat(repeat) => {
+                let run = Run::new(repeat, self, body);
+                self.repeat(run, repeat, env, context)
+            }
+            Action::Timed(timed) => self.timed(timed, body, env, context),
+            Action::Acquire(acquire) => self.acquire(node, 0, acquire, body, env, context),
+            Action::Release(acquire) => {
+                self.scopes.retain(|(node, _)| node != acquire);
+                Ran::Next
+            }
+            // Where an earlier end still waits, this one stands behind it and loses.
+            Action::Never => {
+                let failure = Failure::new(FailureKind::Program, "this is never reached");
+                Ran::fail(Box::new(failure))
+            }
+            Action::Return(answer) => Ran::end(Ok(self.value(body, *answer))),
+            Action::Fail(failure) => {
+                let failure = failure_of(self.value(body, *failure));
+                Ran::fail(failure)
+            }
+        }
+    }
+
+    /// Goes on with a step that has waited.
+    pub(super) fn go_on(
+        &mut self,
+        node: usize,
+        stage: Stage,
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        match (stage, &body.steps[node].action) {
+            (Stage::Turn(_), Action::Call(call)) => self.take_turn(call, body, env, context),
+            (Stage::Locks(locks), Action::Call(call)) => self.call_under(locks, call, body, env, context),
+            (Stage::Function(pending, held), Action::Call(call)) => self.function(pending, held, call, context),
+            (Stage::Turn(passed), Action::Acquire(acquire)) => self.acquire(node, passed, acquire, body, env, context),
+            (Stage::Locks(locks), Action::Acquire(_)) => self.hold(node, locks, context),
+            (Stage::Body(run), Action::Repeat(repeat)) => self.repeat(*run, repeat, env, context),
+            (Stage::Timed(run), Action::Timed(timed)) => self.timed_on(*run, timed, env, context),
+            _ => unreachable!("a step waits only for what it can wait for"),
+        }
+    }
+
+    pub(super) fn forget(&mut self, dead: &[u32]) {
+        for slot in dead {
+            self.slots[*slot as usize] = Value::Absent;
+        }
+    }
+
+    #[inline]
+    fn prim(&mut self, step: &PrimStep, body: &Body) -> Ran {
+        let computed = match step.prim {
+            prim if step.moves => self.prim_moving(prim, step, body),
+            Prim::Copy => Ok(self.value(body, step.operands[0])),
+            Prim::List => Ok(Value::List(self.values(body, &step.operands).collect())),
+            Prim::Record => Ok(Value::Record(self.values(body, &step.operands).collect())),
+            Prim::Variant(tag) if !step.operands.is_empty() => {
+                Ok(Value::Variant(tag, Some(self.values(body, &step.operands).collect())))
+            }
+            prim => {
+                let place = |operand: &Argument| match *operand {
+                    Argument::Slot { index, .. } => &self.slots[index as usize],
+                    Argument::Constant(index) => &body.constants[index as usize],
+                    Argument::Shared(_) => &Value::Absent,
+                };
+                match &step.operands[..] {
+                    [one] => prim.apply(&[place(one)]),
+                    [one, other] => prim.apply(&[place(one), place(other)]),
+                    all => prim.apply(&all.iter().map(place).collect::<SmallVec<[&Value; 8]>>()),
+                }
+            }
+        };
+        self.forget(&step.dead);
+        match computed {
+            Ok(value) => {
+                put(&mut self.slots[step.out as usize], value);
+                Ran::Next
+            }
+            Err(failure) => Ran::fail(failure),
+        }
+    }
+
+    /// What can only be moved is moved out of the operands; what is left of them goes back.
+    #[cold]
+    fn prim_moving(&mut self, prim: Prim, step: &PrimStep, body: &Body) -> Result<Value, Box<Failure>> {
+        let take = |operand: &Argument| match *operand {
+            Argument::Slot { index, .. } => self.slots[index as usize].take(),
+            Argument::Constant(index) => body.constants[index as usize].clone(),
+            Argument::Shared(_) => Value::Absent,
+        };
+        let mut operands: SmallVec<[Value; 4]> = step.operands.iter().map(take).collect();
+        let computed = prim.apply_moving(&mut operands);
+        for (operand, rest) in step.operands.iter().zip(operands) {
+            if let Argument::Slot { index, .. } = operand {
+                self.slots[*index as usize] = rest;
+            }
+        }
+        computed
+    }
+
+    fn values<'a>(&'a mut self, body: &'a Body, operands: &'a [Argument]) -> impl Iterator<Item = Value> + 'a {
+        operands.iter().map(|operand| self.value(body, *operand))
+    }
+
+    #[inline]
+    fn switch(&mut self, step: &SwitchStep, body: &Body) -> Ran {
+        let subject = match step.subject {
+            Argument::Slot { index, .. } => &self.slots[index as usize],
+            Argument::Constant(index) => &body.constants[index as usize],
+            Argument::Shared(_) => &Value::Absent,
+        };
+        let chosen = step.arms.iter().position(|(test, _)| holds(test, subject));
+        let Some(arm) = chosen else {
+            let message = format!("no arm of the match fits {subject}");
+            return Ran::fail(Box::new(Failure::new(FailureKind::Program, message)));
+        };
+        self.choices[step.switch as usize] = arm as u32;
+        let ports = &step.arms[arm].1;
+        if ports.is_empty() {
+            if let Argument::Slot { index, last: true } = step.subject {
+                self.slots[index as usize] = Value::Absent;
+            }
+        } else if step.moves {
+            self.unpack_moving(step.subject, ports);
+        } else if let Value::Variant(_, Some(payload)) = self.value(body, step.subject) {
+            self.unpack(payload, ports);
+        }
+        Ran::Next
+    }
+
+    /// Moves those fields out of the payload that can only be moved; the rest stays for later users.
+    #[cold]
+    fn unpack_moving(&mut self, subject: Argument, ports: &[u32]) {
+        let Argument::Slot { index, .. } = subject else { return };
+        let mut rest = self.slots[index as usize].take();
+        if let Value::Variant(_, Some(payload)) = &mut rest {
+            for (port, field) in ports.iter().zip(elements(payload)) {
+                self.slots[*port as usize] = field;
+            }
+        }
+        self.slots[index as usize] = rest;
+    }
+
+    /// Moves the fields of a payload that nobody else holds, and clones them otherwise.
+    fn unpack(&mut self, mut payload: Arc<[Value]>, ports: &[u32]) {
+        match Arc::get_mut(&mut payload) {
+            Some(fields) => {
+                for (port, field) in ports.iter().zip(fields) {
+                    self.slots[*port as usize] = field.take();
+                }
+            }
+            None => {
+                for (port, field) in ports.iter().zip(payload.iter()) {
+                    self.slots[*port as usize] = field.clone();
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn select(&mut self, switch: u32, inputs: &[Option<Argument>], out: u32, body: &Body) -> Ran {
+        let chosen = self.choices[switch as usize] as usize;
+        if let Some(input) = inputs.get(chosen).copied().flatten() {
+            self.slots[out as usize] = self.value(body, input);
+        }
+        Ran::Next
+    }
+
+    fn acquire(
+        &mut self,
+        node: usize,
+        passed: usize,
+        step: &AcquireStep,
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        for (index, turn) in step.turns.iter().enumerate().skip(passed) {
+            if env.live.resources.turns[*turn].poll(env.key.sequence, context).is_pending() {
+                return Ran::wait(Stage::Turn(index));
+            }
+        }
+        let session = step.session.map_or(Value::Unit, |session| self.value(body, session));
+        let handles = step.wanted.iter().filter_map(|wanted| match wanted {
+            Wanted::Whole(lock, mode) => Some((Handle::Whole(Arc::clone(lock)), *mode)),
+            // Whether an enclosing step holds the very same session is known only now.
+            Wanted::Session(sessions, _) if self.holds_session(sessions, &session) => None,
+            Wanted::Session(sessions, mode) => Some((Handle::session(sessions, session.clone()), *mode)),
+        });
+        let handles: Vec<_> = handles.collect();
+        self.hold(node, Acquiring::new(handles), context)
+    }
+
+    fn holds_session(&self, sessions: &Arc<Sessions>, session: &Value) -> bool {
+        let scopes = self.inherited.iter().chain(self.scopes.iter().map(|(_, scope)| scope));
+        scopes.flat_map(|scope| scope.iter()).any(|held| held.is_session(sessions, session))
+    }
+
+    fn hold(&mut self, node: usize, mut locks: Acquiring, context: &mut Context<'_>) -> Ran {
+        match locks.poll(context) {
+            Poll::Pending => Ran::wait(Stage::Locks(locks)),
+            Poll::Ready(held) => {
+                self.scopes.push((node as u32, Arc::new(held)));
+                Ran::Next
+            }
+        }
+    }
+
+    fn repeat(&mut self, mut run: Run, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+        match run.advance(step, env, context) {
+            Poll::Pending => Ran::wait(Stage::Body(Box::new(run))),
+            Poll::Ready(result) => {
+                run.restore(step, self);
+                match result {
+                    Ok(value) => {
+                        self.slots[step.out as usize] = value;
+                        Ran::Next
+                    }
+                    Err(ended) => Ran::Ends(Box::new(End { within: ended.path(&step.body), how: ended.how })),
+                }
+            }
+        }
+    }
+}
+
+/// Fills a slot. What most often lies in it needs no drop, and is found out here instead of in a call.
+#[inline]
+pub(super) fn put(slot: &mut Value, value: Value) {
+    let old = std::mem::replace(slot, value);
+    match old {
+        Value::Absent | Value::Unit | Value::Bool(_) | Value::Int(_) | Value::Float(_) => std::mem::forget(old),
+        old => drop(old),
+    }
+}

@@ -1,0 +1,350 @@
+//! Repeated bodies: `map`, `fold` and `loop`.
+//!
+//! A body runs in a frame of its own, once for each element or round. Iterations of a `map` overlap where the body calls
+//! functions that wait: up to [`OVERLAP_MAX`] frames at a time, kept in order by *lanes* (see `prepare/order.rs`). In all
+//! other cases one frame is used again and again.
+//!
+//! What the body captures is cloned once for each frame. A value that the body changes, or that can only be moved, is
+//! handed from one iteration to the next instead, and back at the end; such iterations do not overlap.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use weir_host::{Argument, Failure, Value};
+use weir_ir::evaluate::rounds_exceeded;
+
+use super::{Ended, Finished, Frame, Place, Scope};
+use crate::live::Env;
+use crate::step::{Body, Repeat, RepeatStep};
+
+/// How many iterations of one `map` run at a time. Each may hold a connection or a file open.
+const OVERLAP_MAX: usize = 64;
+
+/// A repeated body while it runs.
+pub(super) enum Run {
+    /// One iteration after the other.
+    Sequence(Sequence),
+    /// Several iterations at a time.
+    Overlap(Overlap),
+}
+
+/// One iteration after the other, in one frame.
+pub(super) struct Sequence {
+    frame: Option<Box<Frame>>,
+    list: Arc<[Value]>,
+    /// The element, or the round.
+    index: u64,
+    /// Whether the current iteration's parameters are in place.
+    begun: bool,
+    accumulator: Value,
+    results: Vec<Value>,
+}
+
+/// Several iterations at a time.
+pub(super) struct Overlap {
+    list: Arc<[Value]>,
+    captured: Vec<Value>,
+    scopes: Vec<Scope>,
+    next: usize,
+    running: VecDeque<(u64, Box<Frame>)>,
+    results: Vec<Value>,
+    /// For each lane, the iteration whose turn it is.
+    turns: Vec<u64>,
+    end: Option<Ended>,
+}
+
+impl Run {
+    /// Begins: takes the inputs out of the frame.
+    pub(super) fn new(step: &RepeatStep, frame: &mut Frame, body: &Body) -> Run {
+        let fixed = step.repeat.fixed();
+        let list = match (step.repeat, frame_value(step.repeat, step, frame, body)) {
+            (Repeat::Map | Repeat::Fold, Value::List(list)) => list,
+            _ => Arc::from([]),
+        };
+        let accumulator = match step.repeat {
+            Repeat::Map => Value::Absent,
+            Repeat::Fold => frame.value(body, step.inputs[1]),
+            Repeat::Loop { .. } => frame.value(body, step.inputs[0]),
+        };
+        let handed = &step.body.handed[fixed..];
+        let captures = step.inputs[fixed..].iter().zip(handed);
+        let captured: Vec<Value> = captures.map(|(input, handed)| capture(*input, *handed, frame, body)).collect();
+        // Not those of a step that only happens to be open beside it: its body may wait for the very locks.
+        let around = frame.scopes.iter().filter(|(begun_at, _)| step.within.contains(begun_at));
+        let scopes = frame.inherited.iter().chain(around.map(|(_, scope)| scope)).cloned().collect();
+        if step.repeat == Repeat::Map && step.body.overlaps && !handed.contains(&true) && list.len() > 1 {
+            return Run::Overlap(Overlap::new(list, captured, scopes, step));
+        }
+        Run::Sequence(Sequence::new(list, accumulator, captured, scopes, step))
+    }
+
+    /// Runs as far as it can; yields the result, or the end of the flow.
+    pub(super) fn advance(
+        &mut self,
+        step: &RepeatStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Value, Ended>> {
+        match self {
+            Run::Sequence(sequence) => sequence.advance(step, env, context),
+            Run::Overlap(overlap) => overlap.advance(step, env, context),
+        }
+    }
+
+    /// Puts back what was lent.
+    pub(super) fn restore(&mut self, step: &RepeatStep, frame: &mut Frame) {
+        let Run::Sequence(Sequence { frame: Some(inner), .. }) = self else { return };
+        for (parameter, input) in step.inputs.iter().enumerate().skip(step.repeat.fixed()) {
+            if let Argument::Slot { index, last: false } = input
+                && step.body.handed[parameter]
+            {
+                frame.slots[*index as usize] = inner.slots[parameter].take();
+            }
+        }
+    }
+}
+
+impl Repeat {
+    /// How many inputs, and parameters of the body, come before what is captured.
+    fn fixed(self) -> usize {
+        match self {
+            Repeat::Map | Repeat::Loop { .. } => 1,
+            Repeat::Fold => 2,
+        }
+    }
+}
+
+fn frame_value(repeat: Repeat, step: &RepeatStep, frame: &mut Frame, body: &Body) -> Value {
+    match repeat {
+        Repeat::Map | Repeat::Fold => frame.value(body, step.inputs[0]),
+        Repeat::Loop { .. } => Value::Absent,
+    }
+}
+
+/// What is handed on is taken out for the time being, and put back by [`Run::restore`].
+pub(crate) fn capture(input: Argument, handed: bool, frame: &mut Frame, body: &Body) -> Value {
+    match input {
+        Argument::Slot { index, last: false } if handed => frame.slots[index as usize].take(),
+        input => frame.value(body, input),
+    }
+}
+
+/// A frame for the body, with what it captures.
+fn frame_of(step: &RepeatStep, captured: impl IntoIterator<Item = Value>, scopes: &[Scope]) -> Box<Frame> {
+    let mut frame = Frame::take(&step.body, true);
+    for (slot, value) in (step.repeat.fixed()..).zip(captured) {
+        frame.slots[slot] = value;
+    }
+    frame.inherited.extend_from_slice(scopes);
+    frame
+}
+
+/// The element, moved out where nobody else holds the list.
+fn element(list: &mut Arc<[Value]>, index: usize) -> Value {
+    match Arc::get_mut(list) {
+        Some(elements) => elements[index].take(),
+        None => list[index].clone(),
+    }
+}
+
+impl Sequence {
+    fn new(
+        list: Arc<[Value]>,
+        accumulator: Value,
+        captured: Vec<Value>,
+        scopes: Vec<Scope>,
+        step: &RepeatStep,
+    ) -> Sequence {
+        let results = if step.repeat == Repeat::Map { Vec::with_capacity(list.len()) } else { Vec::new() };
+        let frame = Some(frame_of(step, captured, &scopes));
+        Sequence { frame, list, index: 0, begun: false, accumulator, results }
+    }
+
+    fn advance(&mut self, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Poll<Result<Value, Ended>> {
+        loop {
+            if !self.begun {
+                match self.begin(step.repeat) {
+                    Ok(true) => {}
+                    Ok(false) => return Poll::Ready(Ok(self.result(step.repeat))),
+                    Err(failure) => return Poll::Ready(Err(Ended::at_loop(failure))),
+                }
+            }
+            let Some(frame) = &mut self.frame else { return Poll::Ready(Ok(Value::Absent)) };
+            let Poll::Ready(finished) = frame.advance(&step.body, env, None, context) else { return Poll::Pending };
+            frame.rewind();
+            self.begun = false;
+            match finished {
+                Finished::Stretch => unreachable!("bodies are not cut"),
+                Finished::Ended(ended) => return Poll::Ready(Err(ended)),
+                Finished::Value(value) => {
+                    if self.keep(step.repeat, value) {
+                        return Poll::Ready(Ok(self.result(step.repeat)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts the next iteration's parameters in place; `false` where there is none.
+    fn begin(&mut self, repeat: Repeat) -> Result<bool, Box<Failure>> {
+        if let Repeat::Loop { at_most } = repeat
+            && self.index >= at_most
+        {
+            return Err(rounds_exceeded(at_most));
+        }
+        let index = self.index as usize;
+        if !matches!(repeat, Repeat::Loop { .. }) && index >= self.list.len() {
+            return Ok(false);
+        }
+        let Some(frame) = &mut self.frame else { return Ok(false) };
+        match repeat {
+            Repeat::Map => frame.slots[0] = element(&mut self.list, index),
+            Repeat::Fold => {
+                frame.slots[0] = self.accumulator.take();
+                frame.slots[1] = element(&mut self.list, index);
+            }
+            Repeat::Loop { .. } => frame.slots[0] = self.accumulator.take(),
+        }
+        self.index += 1;
+        self.begun = true;
+        Ok(true)
+    }
+
+    /// Keeps an iteration's result, and tells whether it was the last.
+    fn keep(&mut self, repeat: Repeat, value: Value) -> bool {
+        match repeat {
+            Repeat::Map => self.results.push(value),
+            Repeat::Fold => self.accumulator = value,
+            Repeat::Loop { .. } => {
+                let Value::Record(pair) = value else { return true };
+                self.accumulator = pair[0].clone();
+                return pair[1] == Value::Bool(true);
+            }
+        }
+        false
+    }
+
+    fn result(&mut self, repeat: Repeat) -> Value {
+        match repeat {
+            Repeat::Map => Value::list(std::mem::take(&mut self.results)),
+            Repeat::Fold | Repeat::Loop { .. } => self.accumulator.take(),
+        }
+    }
+}
+
+impl Drop for Sequence {
+    fn drop(&mut self) {
+        self.frame.take().into_iter().for_each(Frame::give_back);
+    }
+}
+
+impl Overlap {
+    fn new(list: Arc<[Value]>, captured: Vec<Value>, scopes: Vec<Scope>, step: &RepeatStep) -> Overlap {
+        Overlap {
+            results: vec![Value::Absent; list.len()],
+            list,
+            captured,
+            scopes,
+            next: 0,
+            running: VecDeque::new(),
+            turns: vec![0; step.body.lanes.len()],
+            end: None,
+        }
+    }
+
+    fn advance(&mut self, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Poll<Result<Value, Ended>> {
+        loop {
+            let begun = self.begin_more(step);
+            self.advance_all(step, env, context);
+            if self.running.is_empty() && (self.end.is_some() || self.next == self.list.len()) {
+                let results = std::mem::take(&mut self.results);
+                return Poll::Ready(self.end.take().map_or(Ok(Value::list(results)), Err));
+            }
+            if !begun && self.running.len() == self.room() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// How many iterations run when as many do as may.
+    fn room(&self) -> usize {
+        let left = if self.end.is_some() { 0 } else { self.list.len() - self.next };
+        OVERLAP_MAX.min(self.running.len() + left)
+    }
+
+    fn begin_more(&mut self, step: &RepeatStep) -> bool {
+        let before = self.running.len();
+        while self.running.len() < self.room() {
+            let mut frame = frame_of(step, self.captured.iter().cloned(), &self.scopes);
+            frame.slots[0] = element(&mut self.list, self.next);
+            frame.lanes_left.extend_from_slice(&step.body.lanes);
+            self.running.push_back((self.next as u64, frame));
+            self.next += 1;
+        }
+        self.running.len() > before
+    }
+
+    /// Advances every iteration, in order, so that a lane that one leaves is free for the next.
+    fn advance_all(&mut self, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) {
+        let mut index = 0;
+        while index < self.running.len() {
+            let (iteration, frame) = &mut self.running[index];
+            let (iteration, place) = (*iteration, Place { turns: &self.turns, iteration: *iteration });
+            let polled = frame.advance(&step.body, env, Some(place), context);
+            self.leave_lanes(index, iteration);
+            match polled {
+                Poll::Pending => index += 1,
+                Poll::Ready(finished) => {
+                    self.running.remove(index).into_iter().for_each(|(_, frame)| Frame::give_back(frame));
+                    self.finish(iteration, index, finished);
+                }
+            }
+        }
+    }
+
+    /// Hands the lanes that this iteration had and is through with to the next one that will still use them.
+    fn leave_lanes(&mut self, index: usize, iteration: u64) {
+        for lane in 0..self.turns.len() {
+            if self.turns[lane] == iteration && self.running[index].1.lanes_left[lane] == 0 {
+                let mut later = self.running.range(index + 1..);
+                let next = later.find(|(_, frame)| frame.lanes_left[lane] != 0);
+                self.turns[lane] = next.map_or(self.next as u64, |(iteration, _)| *iteration);
+            }
+        }
+    }
+
+    fn finish(&mut self, iteration: u64, index: usize, finished: Finished) {
+        match finished {
+            Finished::Value(value) => self.results[iteration as usize] = value,
+            Finished::Stretch => unreachable!("bodies are not cut"),
+            Finished::Ended(ended) => {
+                self.end = Some(ended);
+                self.running.drain(index..).for_each(|(_, frame)| Frame::give_back(frame));
+            }
+        }
+    }
+}
+
+impl Drop for Overlap {
+    fn drop(&mut self) {
+        self.running.drain(..).for_each(|(_, frame)| Frame::give_back(frame));
+    }
+}
+
+impl Ended {
+    /// The end of a loop that is not done in time: at no node within.
+    fn at_loop(failure: Box<Failure>) -> Ended {
+        Ended { node: usize::MAX, within: String::new(), how: Err(failure) }
+    }
+
+    /// The path of the node where it ended, within this body.
+    pub(crate) fn path(&self, body: &Body) -> String {
+        let name = body.names.get(self.node).map_or("", |name| name);
+        match (name.is_empty(), self.within.is_empty()) {
+            (false, false) => format!("{name}/{}", self.within),
+            (false, true) => name.to_owned(),
+            (true, _) => self.within.clone(),
+        }
+    }
+}
