@@ -98,6 +98,7 @@ mod asynchronous;
 mod channel;
 mod event;
 mod future;
+mod halves;
 mod implicit;
 mod mailbox;
 mod multicast;
@@ -115,6 +116,7 @@ pub use asynchronous::{
 pub use channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryReceiveError, TrySendError};
 pub use event::{Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_biased, guard, never, seed_choices};
 pub use future::{from_future, from_future_with};
+pub use halves::{Receiver, Sender, halves};
 pub use implicit::{ACTION_THREADS_MAX, action_panics, action_threads};
 pub use mailbox::Mailbox;
 pub use multicast::{Multicast, Port};
