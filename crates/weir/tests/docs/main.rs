@@ -8,6 +8,7 @@
 //! | `weir fails E0301` | is a program of which the compiler says exactly this code (or these, separated by blanks) |
 //! | `weir runs` | is as `weir`, and does what the `text` block behind it says, under every engine |
 //! | `weir tests` | is as `weir`, and its tests pass |
+//! | `weir words` | is as `weir`, for a command with the module `words` of the guide to functions of the host |
 //! | `sh` | names only commands and options of `weir` that exist |
 
 #[path = "../command/support.rs"]
@@ -18,3 +19,5 @@ mod commands;
 mod markdown;
 mod programs;
 mod requests;
+#[allow(unreachable_pub, reason = "the guide shows a crate of its own")]
+mod words;

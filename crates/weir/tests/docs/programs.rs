@@ -5,12 +5,22 @@ use weir_syntax::{SourceFile, Sources, Style};
 use crate::markdown::{Block, blocks, blocks_named};
 use crate::requests::differences;
 
+/// The info strings of programs of which the compiler says nothing.
+const RIGHT: [&str; 4] = ["weir", "weir runs", "weir tests", "weir words"];
+
+/// The standard library, and the module `words`.
+fn library() -> weir::Library {
+    let mut library = weir_library::library();
+    library.add(crate::words::words()).expect("no other module is named so");
+    library
+}
+
 /// What the compiler says of a program, drawn, and the codes of it.
 fn said(block: &Block) -> (String, Vec<String>) {
     let mut sources = Sources::new();
     let file = SourceFile::new(block.place.clone(), block.text.clone());
     let source = sources.add(file.clone());
-    let found = weir_compile::compile(source, &file, &weir_library::library()).diagnostics;
+    let found = weir_compile::compile(source, &file, &library()).diagnostics;
     let mut codes: Vec<String> = found.iter().map(|one| one.code.to_string()).collect();
     codes.dedup();
     (weir_syntax::render_all(&sources, &found, Style::Plain), codes)
@@ -31,7 +41,7 @@ fn none_of(faults: Vec<String>) {
 
 #[test]
 fn the_compiler_says_nothing_of_programs_that_are_right() {
-    let right = ["weir", "weir runs", "weir tests"].into_iter().flat_map(blocks_named);
+    let right = RIGHT.into_iter().flat_map(blocks_named);
     let faults = right.filter_map(|block| {
         let (drawn, codes) = said(&block);
         (!codes.is_empty()).then_some(drawn)
@@ -41,7 +51,7 @@ fn the_compiler_says_nothing_of_programs_that_are_right() {
 
 #[test]
 fn programs_are_in_the_one_style() {
-    let right = ["weir", "weir runs", "weir tests"].into_iter().flat_map(blocks_named);
+    let right = RIGHT.into_iter().flat_map(blocks_named);
     let faults = right.filter_map(|block| {
         let formatted = formatted(&block);
         (formatted != block.text).then(|| format!("{}: `weir fmt` writes\n{formatted}", block.place))
@@ -80,12 +90,18 @@ fn programs_that_run_do_what_the_guide_says() {
 
 #[test]
 fn every_info_string_is_one_that_means_something() {
-    let known = ["weir", "weir runs", "weir tests", "text", "sh", "rust", "toml", "ebnf", "json", "console"];
+    let known = ["text", "sh", "rust", "rust,no_run", "toml", "ebnf", "json"];
     let faults = blocks().into_iter().flatten().filter_map(|block| {
-        let rust = block.info.starts_with("rust,");
         let fails = block.info.starts_with("weir fails ");
-        (!known.contains(&block.info.as_str()) && !fails && !rust)
-            .then(|| format!("{}: nothing is known of `{}`", block.place, block.info))
+        let means = known.contains(&block.info.as_str()) || RIGHT.contains(&block.info.as_str());
+        (!means && !fails).then(|| format!("{}: nothing is known of `{}`", block.place, block.info))
     });
     none_of(faults.collect());
+}
+
+#[test]
+fn the_guide_shows_the_functions_that_its_programs_call() {
+    let (_caption, functions) = include_str!("words.rs").split_once("\n\n").expect("a caption");
+    let shown = blocks_named("rust,no_run").into_iter().any(|block| block.text.starts_with(functions));
+    assert!(shown, "docs/host-functions.md does not show `words.rs`");
 }
