@@ -8,6 +8,7 @@
 //! The checker never gives up: what cannot be made sense of has the type [`Ty::Error`], about which nothing more is said.
 
 mod arguments;
+mod block;
 mod call;
 mod control;
 mod entry;
@@ -16,8 +17,10 @@ mod handlers;
 mod names;
 mod operators;
 mod pattern;
+mod record;
 mod recursion;
 mod tests;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -97,6 +100,8 @@ struct Checker<'a> {
     /// What each `with` replaces.
     replacements: BTreeMap<ExprId, Vec<Option<Target>>>,
     in_test: bool,
+    /// The failure of the innermost `retry` that is checked, to which a `?` leads.
+    retried: Option<Ty>,
     fn_locals: Vec<Vec<LocalId>>,
     entries: Vec<EntryInfo>,
     scope: names::Scope,
@@ -156,6 +161,7 @@ impl<'a> Checker<'a> {
             at_most: BTreeMap::new(),
             replacements: BTreeMap::new(),
             in_test: false,
+            retried: None,
             fn_locals: vec![Vec::new(); fns],
             entries: Vec::new(),
             scope: names::Scope::default(),

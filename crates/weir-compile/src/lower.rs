@@ -14,12 +14,14 @@ mod matching;
 mod pattern;
 mod repeat;
 mod tests;
+mod types;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use weir_host::{Library, ParameterFrom, Text, Type, TypeDefinition, TypeShape, Value};
+use weir_host::{Library, ParameterFrom, Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::{Entry, Flow, RouteOf, RouteParameter, SharedValue};
@@ -53,7 +55,7 @@ pub(crate) fn lower(tree: &ast::Tree, typed: &Typed, library: &Library, diagnost
     for entry in &typed.entries {
         program.entries.push(lower_entry(entry, tree, typed, library, diagnostics));
     }
-    program.types = types_of(typed, library);
+    program.types = types::types_of(typed, library);
     program
 }
 
@@ -111,61 +113,6 @@ fn lower_entry(
     Entry { name, source: info.source.clone(), arguments, ordered: info.ordered, flows }
 }
 
-/// The named types of the program, and those of the library that its modules bring in.
-fn types_of(typed: &Typed, library: &Library) -> Vec<TypeDefinition> {
-    let mut found: IndexMap<Text, TypeDefinition> = IndexMap::new();
-    let mut wanted: Vec<Text> = typed.declarations.types.keys().rev().cloned().collect();
-    let types = typed.expr_types.iter().chain(&typed.pattern_types).chain(typed.locals.iter().map(|local| &local.ty));
-    for ty in types.chain(typed.declarations.shared.values().map(|shared| &shared.ty)) {
-        names_in(&ty.to_type(), &mut wanted);
-    }
-    for entry in &typed.entries {
-        names_in(&entry.answer, &mut wanted);
-        entry.element.iter().for_each(|element| names_in(element, &mut wanted));
-    }
-    while let Some(name) = wanted.pop() {
-        if found.contains_key(&name) {
-            continue;
-        }
-        if let Some(definition) = typed.declarations.definition(library, &name) {
-            found.insert(name, definition.clone());
-            for field in fields_of(&definition.shape) {
-                names_in(&field.ty, &mut wanted);
-            }
-        }
-    }
-    found.into_values().collect()
-}
-
-fn fields_of(shape: &TypeShape) -> Vec<&weir_host::Field> {
-    match shape {
-        TypeShape::Record(fields) => fields.iter().collect(),
-        TypeShape::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).collect(),
-        TypeShape::Opaque { .. } => Vec::new(),
-    }
-}
-
-fn names_in(ty: &Type, found: &mut Vec<Text>) {
-    match ty {
-        Type::Named(name) => {
-            if found.last() != Some(name) {
-                found.push(name.clone());
-            }
-        }
-        Type::List(part) | Type::Option(part) => names_in(part, found),
-        Type::Map(pair) | Type::Result(pair) => {
-            names_in(&pair.0, found);
-            names_in(&pair.1, found);
-        }
-        Type::Tuple(parts) => parts.iter().for_each(|part| names_in(part, found)),
-        Type::Function(signature) => {
-            signature.0.iter().for_each(|part| names_in(part, found));
-            names_in(&signature.1, found);
-        }
-        _ => {}
-    }
-}
-
 /// What a local name stands for.
 #[derive(Clone)]
 enum Binding<'a> {
@@ -183,6 +130,17 @@ enum Callable<'a> {
 
 type Names<'a> = BTreeMap<LocalId, Binding<'a>>;
 
+/// What a frame is, and so what leaves it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum FrameKind {
+    /// The flow itself, which `return` and `?` end.
+    Flow,
+    /// An inlined `fn`, which `return` leaves.
+    Function,
+    /// One try of a `retry`, which only a `?` leaves.
+    Retry,
+}
+
 /// One inlined call of a `fn`.
 struct Frame<'a> {
     id: FrameId,
@@ -190,8 +148,7 @@ struct Frame<'a> {
     site: String,
     /// What it gives.
     result: Type,
-    /// Whether it is the flow itself, which `return` and `?` end.
-    is_flow: bool,
+    kind: FrameKind,
     /// The `fn` that is inlined.
     function: Option<usize>,
     /// The failure handlers that hold for it, from the innermost.
@@ -264,7 +221,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             id: FrameId(0),
             site: String::new(),
             result: result_of,
-            is_flow: true,
+            kind: FrameKind::Flow,
             function: None,
             handlers,
             parameters,
@@ -289,6 +246,11 @@ impl<'a, 'd> Lowering<'a, 'd> {
 
     fn frame(&self) -> &Frame<'a> {
         self.frames.last().expect("a body is lowered in a frame")
+    }
+
+    /// The index of the frame that `return` leaves: the innermost `fn`, or the flow.
+    fn body_frame(&self) -> usize {
+        self.frames.iter().rposition(|frame| frame.kind != FrameKind::Retry).unwrap_or(0)
     }
 
     /// Binds an operation in the current scope.

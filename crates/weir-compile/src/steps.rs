@@ -117,7 +117,10 @@ impl Steps<'_> {
         let origin = binding.origin;
         match &mut binding.op {
             Op::Switch { arms, .. } => arms.iter_mut().for_each(|arm| self.block(&mut arm.body, held)),
-            Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } => self.block(body, held),
+            Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } | Op::Within { body, .. } => {
+                self.block(body, held);
+            }
+            Op::Race { bodies } => bodies.iter_mut().for_each(|body| self.block(body, held)),
             Op::Atomic { constraints, session, body } => {
                 let mut within = self.locks_of(body);
                 within.retain(|key, _| !held.contains(key));

@@ -126,6 +126,8 @@ pub(crate) enum TryTo {
     Flow,
     /// The `fn` gives `Err`.
     Caller,
+    /// The try of the innermost `retry` has failed.
+    Retry,
 }
 
 /// An entry point as it was checked.

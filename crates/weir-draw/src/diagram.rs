@@ -188,11 +188,14 @@ impl Builder<'_> {
         }
         let id = self.diagram.marks.len();
         self.diagram.marks.push(drawn);
-        if let Some(body) = node.body() {
-            let inner = scope.body(node, body);
-            let title = inner.parameters.first().cloned().unwrap_or_default();
+        for inner in scope.bodies(node) {
+            let title = match node.gives_up() {
+                true => "begin".to_owned(),
+                false => inner.parameters.first().cloned().unwrap_or_default(),
+            };
+            let entry = self.diagram.marks.len();
             self.diagram.marks.push(mark(Look::Entry, title, Some(id)));
-            self.graph(&inner, id + 1, Some(id), "");
+            self.graph(&inner, entry, Some(id), "");
         }
         id
     }
@@ -304,6 +307,8 @@ fn drawn(scope: &Scope<'_>, node: &Node, parent: Option<MarkId>) -> Mark {
         Kind::Map { .. } => plain(Look::Repeat, format!("for each in {}", input(0))),
         Kind::Fold { .. } => plain(Look::Repeat, format!("fold {}", input(0))),
         Kind::Loop { at_most, .. } => plain(Look::Repeat, format!("loop, at most {at_most} times")),
+        Kind::Within { .. } => plain(Look::Repeat, format!("within {}", input(0))),
+        Kind::Race { .. } => plain(Look::Repeat, "race".into()),
         Kind::Acquire { constraints } => {
             let held: Vec<String> = constraints.iter().map(|held| names::resource(&held.resource).to_owned()).collect();
             plain(Look::Step, format!("atomic {}", held.join(", ")))

@@ -16,6 +16,7 @@ mod graphs;
 mod operand;
 mod order;
 mod prims;
+mod timed;
 mod types;
 mod uses;
 

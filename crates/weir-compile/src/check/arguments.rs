@@ -170,7 +170,7 @@ impl<'a> Checker<'a> {
     fn argument(&mut self, callee: &str, parameter: &Taken, supplied: Option<(Supplied, Span)>, given: &Given<'a>) {
         let expr: &'a Expr = match supplied {
             Some((Supplied::Object, _)) => match &given.object {
-                Some((object, _)) => *object,
+                Some((object, _)) => object,
                 None => return,
             },
             Some((Supplied::Piped, _)) => match given.piped {

@@ -69,6 +69,11 @@ impl<'a> Checker<'a> {
 
     /// Where a failure of this type goes, in the body that is checked.
     fn try_to(&mut self, span: Span, failure: &Ty) -> TryTo {
+        if let Some(retried) = self.retried.clone() {
+            let expected = Expected::new(retried, span, "everything in a `retry` fails with one type");
+            self.agree(span, failure.clone(), &expected);
+            return TryTo::Retry;
+        }
         let Leaves::Function(result) = self.leaves.clone() else { return TryTo::Flow };
         let Ty::Result(pair) = self.inference.shallow(&result.ty) else { return TryTo::Flow };
         if !self.inference.unify(failure, &pair.1) {
@@ -276,6 +281,7 @@ impl<'a> Checker<'a> {
         };
         let mark = self.scope.mark();
         let leaves = std::mem::replace(&mut self.leaves, Leaves::Closure);
+        let retried = self.retried.take();
         let mut taken = Vec::new();
         for (at, parameter) in parameters.iter().enumerate() {
             let known = wanted.as_ref().map(|wanted| wanted.0[at].clone());
@@ -290,6 +296,7 @@ impl<'a> Checker<'a> {
         let result = wanted.map(|wanted| Expected::plain(wanted.1.clone()));
         let ty = self.expr(body, result.as_ref());
         self.leaves = leaves;
+        self.retried = retried;
         self.scope.leave(mark);
         Ty::function(taken, result.map_or(ty, |result| result.ty))
     }
@@ -351,21 +358,21 @@ impl<'a> Checker<'a> {
 }
 
 /// The type that several branches have in common: the place's, else that of the first branch that gives a value.
-struct Join {
+pub(super) struct Join {
     expected: Option<Expected>,
     all_leave: bool,
 }
 
 impl Join {
-    fn new(expected: Option<&Expected>) -> Self {
+    pub(super) fn new(expected: Option<&Expected>) -> Self {
         Join { expected: expected.cloned(), all_leave: true }
     }
 
-    fn expected(&self) -> Option<&Expected> {
+    pub(super) fn expected(&self) -> Option<&Expected> {
         self.expected.as_ref()
     }
 
-    fn saw(&mut self, span: Span, ty: Ty) {
+    pub(super) fn saw(&mut self, span: Span, ty: Ty) {
         if ty.is_never() {
             return;
         }
@@ -373,7 +380,7 @@ impl Join {
         self.expected.get_or_insert_with(|| Expected::new(ty, span, "the other branches agree with this one"));
     }
 
-    fn ty(self) -> Ty {
+    pub(super) fn ty(self) -> Ty {
         if self.all_leave { Ty::NEVER } else { self.expected.map_or(Ty::UNIT, |expected| expected.ty) }
     }
 }

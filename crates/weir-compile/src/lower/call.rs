@@ -7,7 +7,7 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Argument, ClosureParameter, Expr, ExprKind, ItemKind};
 
 use super::draft::FrameId;
-use super::{Binding, Callable, Frame, Lowering, Names};
+use super::{Binding, Callable, Frame, FrameKind, Lowering, Names};
 use crate::typed::{CallOf, Supplied, Target};
 
 /// An argument, once it is evaluated.
@@ -66,7 +66,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    fn call_host(&mut self, path: &Text, given: Vec<Option<Given<'a>>>, ty: Type, span: Span) -> Atom {
+    pub(super) fn call_host(&mut self, path: &Text, given: Vec<Option<Given<'a>>>, ty: Type, span: Span) -> Atom {
         let Some(function) = self.library.function(path) else { return Atom::Value(Value::Unit) };
         let parameters = given.into_iter().zip(&function.signature.parameters);
         let arguments = parameters.map(|(given, parameter)| match given {
@@ -153,7 +153,7 @@ impl<'a> Lowering<'a, '_> {
             id,
             site,
             result: result.clone(),
-            is_flow: false,
+            kind: FrameKind::Function,
             function: Some(at),
             handlers,
             parameters,

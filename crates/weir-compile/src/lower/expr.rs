@@ -80,10 +80,11 @@ impl<'a> Lowering<'a, '_> {
             }
             ExprKind::Closure { .. } => self.function_as_value(span),
             ExprKind::With { replacements, body } => self.with(expr, replacements, body),
-            // The checker has reported these, so that no program with one is lowered.
-            ExprKind::Within { .. } | ExprKind::Race(_) | ExprKind::Retry { .. } | ExprKind::Error => {
-                Atom::Value(Value::Unit)
-            }
+            ExprKind::Within { value, limit } => self.within(expr, value, limit),
+            ExprKind::Race(bodies) => self.race(expr, bodies),
+            ExprKind::Retry { arguments, body } => self.retry(expr, arguments, body),
+            // The parser has reported it, so that no program with one is lowered.
+            ExprKind::Error => Atom::Value(Value::Unit),
         }
     }
 

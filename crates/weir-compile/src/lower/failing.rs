@@ -6,34 +6,37 @@
 //! its value is that frame's result, and what fails in it is for the handlers further out.
 
 use weir_host::{Type, Value};
-use weir_ir::expr::{Atom, Op};
+use weir_ir::expr::Atom;
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Block, FailureHandler, ItemKind, StatementKind, Tree};
 
-use super::draft::End;
-use super::{Binding, Lowering};
+use super::{Binding, FrameKind, Lowering};
 use crate::typed::{Target, TryTo};
 
 impl<'a> Lowering<'a, '_> {
     /// What happens with the failure of a `?`.
     pub(super) fn failed(&mut self, failure: Atom, ty: &Type, (to, of): (TryTo, Option<&Target>), span: Span) -> Atom {
         let mut failed: Vec<Target> = of.cloned().into_iter().collect();
-        let frames = if to == TryTo::Caller { self.frames.len() - 1..self.frames.len() } else { 0..self.frames.len() };
+        if to == TryTo::Retry {
+            let frame = self.frames.iter().rposition(|frame| frame.kind == FrameKind::Retry).unwrap_or(0);
+            return self.leave_with_err(frame, failure, span);
+        }
+        let body = self.body_frame();
+        let frames = if to == TryTo::Caller { body..body + 1 } else { 0..self.frames.len() };
         for at in frames.rev() {
             if let Some(handler) = self.handler_in(at, &failed, ty) {
                 return self.handle(at, handler, failure, span);
             }
             failed.extend(self.frames[at].function.map(Target::Function));
         }
-        match to {
-            TryTo::Flow => self.fail(failure, span),
-            TryTo::Caller => {
-                let result = self.frame().result.clone();
-                let err = self.prim(Prim::Variant(Value::ERR), vec![failure], result, span);
-                self.leave(err, span)
-            }
-        }
+        if to == TryTo::Caller { self.leave_with_err(body, failure, span) } else { self.fail(failure, span) }
+    }
+
+    fn leave_with_err(&mut self, at: usize, failure: Atom, span: Span) -> Atom {
+        let result = self.frames[at].result.clone();
+        let err = self.prim(Prim::Variant(Value::ERR), vec![failure], result, span);
+        self.leave_frame(at, err, span)
     }
 
     /// The handler in the frame that is about the failure of one of these.
@@ -58,23 +61,11 @@ impl<'a> Lowering<'a, '_> {
         let value = self.block(&handler.body);
         self.names = outer_names;
         self.frames[at].handlers = handlers;
-        let left = self.leave_frame(at, value, span);
+        // Where nobody waits for an answer, the value of a handler of the whole file is dropped.
+        let nothing = self.frames[at].result == Type::Unit;
+        let left = self.leave_frame(at, if nothing { Atom::Value(Value::Unit) } else { value }, span);
         self.frames.extend(inner);
         left
-    }
-
-    fn leave_frame(&mut self, at: usize, value: Atom, span: Span) -> Atom {
-        let frame = &self.frames[at];
-        let (id, is_flow, nothing) = (frame.id, frame.is_flow, frame.result == Type::Unit);
-        // Where nobody waits for an answer, the value of a handler of the whole file is dropped.
-        let value = if nothing { Atom::Value(Value::Unit) } else { value };
-        if is_flow {
-            return self.emit(Op::Return(value), Type::Never, span);
-        }
-        if !self.scope().has_ended() {
-            self.scope().end(End::Leave(id, value));
-        }
-        Atom::Value(Value::Unit)
     }
 
     /// Keeps what the parameters of the innermost frame stand for, where its handlers may need them.
