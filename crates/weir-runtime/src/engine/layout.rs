@@ -132,7 +132,7 @@ impl Cutter<'_> {
         let mut cuts: Vec<Cut> = Vec::new();
         for (index, node) in body.nodes.iter().enumerate() {
             let calls_out = calls_out(&steps[index]);
-            let works = !calls_out && (matches!(node.kind, Kind::Call { .. }) || node.body().is_some());
+            let works = !calls_out && (matches!(node.kind, Kind::Call { .. }) || !node.bodies().is_empty());
             let key = self.key((place, index), flow, node, works, cuts.last().map(|cut| &cut.key));
             see(&key, node);
             match cuts.last_mut().filter(|cut| cut.key == key) {
