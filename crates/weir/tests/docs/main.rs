@@ -16,6 +16,7 @@
 mod support;
 
 mod commands;
+mod grammar;
 mod markdown;
 mod programs;
 mod requests;
