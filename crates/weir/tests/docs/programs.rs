@@ -4,9 +4,11 @@ use weir_syntax::{SourceFile, Sources, Style};
 
 use crate::markdown::{Block, blocks, blocks_named};
 use crate::requests::differences;
+use crate::scratch::Scratch;
+use crate::support::say;
 
 /// The info strings of programs of which the compiler says nothing.
-const RIGHT: [&str; 4] = ["weir", "weir runs", "weir tests", "weir words"];
+const RIGHT: [&str; 5] = ["weir", "weir runs", "weir prints", "weir tests", "weir words"];
 
 /// The standard library, and the module `words`.
 fn library() -> weir::Library {
@@ -73,19 +75,45 @@ fn programs_that_fail_do_so_with_the_code_that_the_guide_says() {
     none_of(faults.collect());
 }
 
-#[test]
-fn programs_that_run_do_what_the_guide_says() {
-    let (mut pairs, mut faults) = (0, Vec::new());
+/// Programs of a kind, each with the `text` block behind it.
+fn shown_with(info: &str) -> Vec<(Block, Block)> {
+    let mut pairs = Vec::new();
     for file in blocks() {
-        for (at, block) in file.iter().enumerate().filter(|(_, block)| block.info == "weir runs") {
+        for (at, block) in file.iter().enumerate().filter(|(_, block)| block.info == info) {
             let behind = file.get(at + 1).filter(|behind| behind.info == "text");
             let wanted = behind.unwrap_or_else(|| panic!("{}: no `text` block behind it", block.place));
-            faults.extend(differences(block, wanted));
-            pairs += 1;
+            pairs.push((block.clone(), wanted.clone()));
         }
     }
-    assert!(pairs > 0, "the guides have programs that run");
-    none_of(faults);
+    assert!(!pairs.is_empty(), "the guides have programs of the kind `{info}`");
+    pairs
+}
+
+#[test]
+fn programs_that_serve_answer_what_the_guide_says() {
+    let pairs = shown_with("weir runs");
+    none_of(pairs.iter().flat_map(|(program, wanted)| differences(program, wanted)).collect());
+}
+
+#[test]
+fn programs_that_print_print_what_the_guide_says() {
+    for (program, wanted) in shown_with("weir prints") {
+        let file = Scratch::new(&program);
+        for engine in weir_runtime::ENGINES {
+            let said = say(&["run", file.path(), "--engine", engine.name]);
+            assert_eq!(said.code, 0, "{} under {}: {}", program.place, engine.name, said.messages);
+            assert_eq!(said.output, wanted.text, "{} under {}", program.place, engine.name);
+        }
+    }
+}
+
+#[test]
+fn the_tests_in_the_guides_pass() {
+    for program in blocks_named("weir tests") {
+        let said = say(&["test", Scratch::new(&program).path()]);
+        assert_eq!(said.code, 0, "{}: {}{}", program.place, said.output, said.messages);
+        assert!(!said.output.contains("0 passed"), "{}: {}", program.place, said.output);
+    }
 }
 
 #[test]
