@@ -143,6 +143,8 @@ pub(crate) struct CallStep {
     pub turn: Option<usize>,
     /// Its private state.
     pub state: Option<usize>,
+    /// The nodes that began the atomic steps that it is within.
+    pub within: Box<[u32]>,
 }
 
 /// Where a call's answer goes.
@@ -196,6 +198,8 @@ pub(crate) struct RepeatStep {
     pub inputs: Box<[Argument]>,
     /// What is repeated.
     pub body: Body,
+    /// The nodes that began the atomic steps that it is within.
+    pub within: Box<[u32]>,
     /// The slot of the output.
     pub out: u32,
 }
@@ -206,6 +210,8 @@ pub(crate) struct AcquireStep {
     pub wanted: Box<[Wanted]>,
     /// The session.
     pub session: Option<Argument>,
+    /// The nodes that began the atomic steps around it.
+    pub within: Box<[u32]>,
     /// The turnstiles within, whose turns come before any lock.
     pub turns: Box<[usize]>,
 }

@@ -70,7 +70,7 @@ impl Run {
         let handed = &step.body.handed[fixed..];
         let captures = step.inputs[fixed..].iter().zip(handed);
         let captured: Vec<Value> = captures.map(|(input, handed)| capture(*input, *handed, frame, body)).collect();
-        let scopes = frame.inherited.iter().chain(frame.scopes.iter().map(|(_, scope)| scope)).cloned().collect();
+        let scopes = frame.scopes_around(&step.within);
         if step.repeat == Repeat::Map && step.body.overlaps && !handed.contains(&true) && list.len() > 1 {
             return Run::Overlap(Overlap::new(list, captured, scopes, step));
         }
