@@ -32,6 +32,11 @@ impl Go {
         }
     }
 
+    /// Nothing measured.
+    pub(crate) fn none() -> Self {
+        Go { figures: Value::Null }
+    }
+
     pub(crate) fn figure(&self, case: &str) -> Option<f64> {
         self.figures.get(case)?.as_f64()
     }

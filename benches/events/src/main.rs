@@ -32,7 +32,7 @@ fn main() {
     let settings = Settings {
         filter: arguments.next().unwrap_or_default(),
         messages: arguments.next().and_then(|number| number.parse().ok()).unwrap_or(200_000),
-        rounds: 5,
+        rounds: 7,
     };
     let mut report = Report::new(&settings);
     matrix::run(&mut report);

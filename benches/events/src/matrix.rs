@@ -1,6 +1,6 @@
-//! crossbeam-channel's own matrix of cases (its `benchmarks/`), for all channels of threads.
+//! crossbeam-channel's own matrix of cases (its `benchmarks/`), for all channels of threads. Go's channels belong to
+//! goroutines, which are tasks; they are compared there.
 
-use crate::go::Go;
 use crate::peers::{Crossbeam, Flume, Peer, Weir};
 use crate::report::{Contender, Report};
 use std::thread;
@@ -28,7 +28,6 @@ const CASES: [Case; 6] = [
 ];
 
 pub(crate) fn run(report: &mut Report) {
-    let go = Go::run(report);
     for case in &CASES {
         for capacity in case.capacities {
             let name = format!("{} cap {}", case.name, capacity_name(*capacity));
@@ -37,8 +36,7 @@ pub(crate) fn run(report: &mut Report) {
             if !case.is_choice {
                 contenders.push(contender::<Flume>(case.name, *capacity));
             }
-            let known: Vec<_> = go.figure(&name).map(|ns| ("go", ns)).into_iter().collect();
-            report.case(&name, contenders, &known);
+            report.case(&name, contenders, &[]);
         }
     }
 }

@@ -1,3 +1,150 @@
-//! soon
-use crate::report::Report;
-pub(crate) fn run(_: &mut Report) {}
+//! The same cases for tasks: tokio's channels, and Go's for its goroutines.
+
+use crate::go::Go;
+use crate::matrix::THREADS;
+use crate::report::{Contender, Report};
+use std::future::Future;
+use std::sync::Arc;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+use weir_events::{Channel, choose};
+
+/// Senders and receivers of a case; tokio's `mpsc` has one receiver.
+const SHAPES: [(&str, usize, usize); 3] = [("spsc", 1, 1), ("mpsc", THREADS, 1), ("mpmc", THREADS, THREADS)];
+
+const CAPACITIES: [(&str, usize); 3] = [("0", 0), ("1", 1), ("n", usize::MAX)];
+
+pub(crate) fn run(report: &mut Report) {
+    let one = Builder::new_current_thread().build().expect("the system gives a runtime");
+    let many = Builder::new_multi_thread().worker_threads(2).build().expect("the system gives a runtime");
+    let go = if report.wants("tasks") { Go::run(report) } else { Go::none() };
+    for (runtime, label) in [(&one, "tasks"), (&many, "tasks on 2 threads")] {
+        for (shape, senders, receivers) in SHAPES {
+            for (name, capacity) in CAPACITIES {
+                let mut contenders = vec![weir(runtime, capacity, senders, receivers)];
+                if capacity > 0 && receivers == 1 {
+                    contenders.push(tokio_mpsc(runtime, capacity, senders));
+                }
+                let known = go.figure(&format!("{shape} cap {name}")).map(|ns| ("go", ns));
+                report.case(&format!("{label} {shape} cap {name}"), contenders, known.as_slice());
+            }
+        }
+        for (name, capacity) in CAPACITIES {
+            let mut contenders = vec![weir_select(runtime, capacity)];
+            if capacity > 0 {
+                contenders.push(tokio_select(runtime, capacity));
+            }
+            let known = go.figure(&format!("select_rx cap {name}")).map(|ns| ("go", ns));
+            report.case(&format!("{label} select_rx cap {name}"), contenders, known.as_slice());
+        }
+    }
+}
+
+/// Runs all tasks to their end.
+fn all(runtime: &Runtime, tasks: Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>) {
+    runtime.block_on(async {
+        let handles: Vec<_> = tasks.into_iter().map(|task| tokio::spawn(task)).collect();
+        for handle in handles {
+            handle.await.expect("no task panics");
+        }
+    });
+}
+
+fn weir(runtime: &Runtime, capacity: usize, senders: usize, receivers: usize) -> Contender<'_> {
+    let round = move |messages: usize| {
+        let channel = Channel::<usize>::bounded(capacity.min(messages));
+        let mut tasks = Vec::new();
+        for _ in 0..senders {
+            let channel = channel.clone();
+            tasks.push(Box::pin(async move {
+                for message in 0..messages / senders {
+                    channel.send_async(message).await.expect("the channel is open");
+                }
+            }) as _);
+        }
+        for _ in 0..receivers {
+            let channel = channel.clone();
+            tasks.push(Box::pin(async move {
+                for _ in 0..messages / receivers {
+                    channel.receive_async().await.expect("the channel is open");
+                }
+            }) as _);
+        }
+        all(runtime, tasks);
+    };
+    ("weir", Box::new(round))
+}
+
+fn tokio_mpsc(runtime: &Runtime, capacity: usize, senders: usize) -> Contender<'_> {
+    let round = move |messages: usize| {
+        let (sender, mut receiver) = mpsc::channel::<usize>(capacity.min(messages));
+        let mut tasks = Vec::new();
+        for _ in 0..senders {
+            let sender = sender.clone();
+            tasks.push(Box::pin(async move {
+                for message in 0..messages / senders {
+                    sender.send(message).await.expect("the channel is open");
+                }
+            }) as _);
+        }
+        tasks.push(Box::pin(async move {
+            for _ in 0..messages / senders * senders {
+                receiver.recv().await.expect("the channel is open");
+            }
+        }) as _);
+        all(runtime, tasks);
+    };
+    ("tokio", Box::new(round))
+}
+
+fn weir_select(runtime: &Runtime, capacity: usize) -> Contender<'_> {
+    let round = move |messages: usize| {
+        let channels: Arc<Vec<_>> =
+            Arc::new((0..THREADS).map(|_| Channel::<usize>::bounded(capacity.min(messages))).collect());
+        let mut tasks = Vec::new();
+        for number in 0..THREADS {
+            let channels = channels.clone();
+            tasks.push(Box::pin(async move {
+                for message in 0..messages / THREADS {
+                    channels[number].send_async(message).await.expect("the channel is open");
+                }
+            }) as _);
+        }
+        tasks.push(Box::pin(async move {
+            let event = choose(channels.iter().map(Channel::receive));
+            for _ in 0..messages / THREADS * THREADS {
+                event.synchronise().await.expect("the channel is open");
+            }
+        }) as _);
+        all(runtime, tasks);
+    };
+    ("weir", Box::new(round))
+}
+
+fn tokio_select(runtime: &Runtime, capacity: usize) -> Contender<'_> {
+    let round = move |messages: usize| {
+        let (senders, receivers): (Vec<_>, Vec<_>) =
+            (0..THREADS).map(|_| mpsc::channel::<usize>(capacity.min(messages))).unzip();
+        let mut tasks = Vec::new();
+        for sender in senders {
+            tasks.push(Box::pin(async move {
+                for message in 0..messages / THREADS {
+                    sender.send(message).await.expect("the channel is open");
+                }
+            }) as _);
+        }
+        tasks.push(Box::pin(async move {
+            let Ok([mut a, mut b, mut c, mut d]) = <[_; THREADS]>::try_from(receivers) else { return };
+            for _ in 0..messages / THREADS * THREADS {
+                tokio::select! {
+                    Some(_) = a.recv() => {}
+                    Some(_) = b.recv() => {}
+                    Some(_) = c.recv() => {}
+                    Some(_) = d.recv() => {}
+                }
+            }
+        }) as _);
+        all(runtime, tasks);
+    };
+    ("tokio", Box::new(round))
+}

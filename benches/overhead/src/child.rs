@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use weir::{
-    Begun, Failure, Flows, LocalFuture, Opened, Parameter, Passing, Route, Source, SourceSignature, Stop, Type,
+    Begun, Environment, Failure, Flows, LocalFuture, Opened, Parameter, Passing, Route, Source, SourceSignature, Stop,
+    Type,
 };
 use weir::{Library, Value};
 use weir_runtime::{Options, start};
@@ -83,7 +84,12 @@ fn library() -> Outcome<Library> {
 struct Burst;
 
 impl Source for Burst {
-    fn open(&self, arguments: Vec<Value>, _routes: Arc<[Route]>) -> Result<Arc<dyn Opened>, Failure> {
+    fn open(
+        &self,
+        arguments: Vec<Value>,
+        _routes: Arc<[Route]>,
+        _environment: &Environment,
+    ) -> Result<Arc<dyn Opened>, Failure> {
         match arguments.as_slice() {
             [Value::Int(count)] => Ok(Arc::new(Counted(*count))),
             _ => Err(Failure::argument("a count expected")),
@@ -102,7 +108,7 @@ impl Opened for Counted {
         Box::pin(async move {
             let begin = Instant::now();
             for number in 0..self.0 {
-                match flows.begin(0, vec![Value::Int(number)]) {
+                match flows.begin(0, &mut vec![Value::Int(number)]) {
                     Begun::Done(answer) => _ = black_box(answer?),
                     Begun::Going(_) | Begun::Full => return Err(Failure::function("a flow had to wait")),
                 }

@@ -38,7 +38,7 @@ pub(crate) fn check_match(
     let mut rows = Vec::new();
     for arm in arms {
         let Some(case) = space.case(&arm.pattern) else { return };
-        if Search::new(&space).useful(&rows, &[case.clone()], &[ty.clone()]) == Found::Nothing {
+        if Search::new(&space).useful(&rows, std::slice::from_ref(&case), std::slice::from_ref(ty)) == Found::Nothing {
             let mut diagnostic = Diagnostic::new(Code::UnreachableArm, "this arm is never reached")
                 .at(arm.pattern.span, "the arms before it take every such value");
             if let Some(first) = arms.first().filter(|first| first.guard.is_none() && arms.len() == 2) {

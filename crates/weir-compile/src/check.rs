@@ -8,14 +8,19 @@
 //! The checker never gives up: what cannot be made sense of has the type [`Ty::Error`], about which nothing more is said.
 
 mod arguments;
+mod block;
 mod call;
 mod control;
 mod entry;
 mod expr;
+mod handlers;
 mod names;
 mod operators;
 mod pattern;
+mod record;
 mod recursion;
+mod tests;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +31,8 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::declare::{self, Declarations};
 use crate::effects::{self, Seen};
-use crate::typed::{CallOf, EntryInfo, Local, LocalId, Meaning, TryTo, Typed};
+use crate::index::{Entity, Reference};
+use crate::typed::{CallOf, EntryInfo, HandlerOf, Local, LocalId, Meaning, Target, TryOf, Typed};
 use crate::types::{Inference, Ty};
 
 /// Checks a tree.
@@ -36,6 +42,8 @@ pub(crate) fn check(tree: &ast::Tree, library: &Library, diagnostics: &mut Vec<D
     checker.items();
     checker.finish()
 }
+
+pub(crate) use tests::tests;
 
 /// A type that a place expects, and why.
 #[derive(Clone)]
@@ -74,15 +82,26 @@ struct Checker<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
     inference: Inference,
     expr_types: Vec<Ty>,
+    expr_spans: Vec<Span>,
+    /// The end of the expression that was checked last.
+    reached: u32,
     pattern_types: Vec<Ty>,
     meanings: BTreeMap<ExprId, Meaning>,
     calls: BTreeMap<ExprId, CallOf>,
-    tries: BTreeMap<ExprId, TryTo>,
+    tries: BTreeMap<ExprId, TryOf>,
+    handler_targets: BTreeMap<u32, HandlerOf>,
+    /// The call whose result a local name holds, so that a `?` behind the name knows whose failure it is.
+    local_calls: BTreeMap<LocalId, Target>,
     locals: Vec<Local>,
     pattern_locals: BTreeMap<PatternId, LocalId>,
     pattern_tags: BTreeMap<PatternId, u32>,
     failure_locals: BTreeMap<ExprId, LocalId>,
     at_most: BTreeMap<ExprId, u64>,
+    /// What each `with` replaces.
+    replacements: BTreeMap<ExprId, Vec<Option<Target>>>,
+    in_test: bool,
+    /// The failure of the innermost `retry` that is checked, to which a `?` leads.
+    retried: Option<Ty>,
     fn_locals: Vec<Vec<LocalId>>,
     entries: Vec<EntryInfo>,
     scope: names::Scope,
@@ -90,6 +109,8 @@ struct Checker<'a> {
     /// What the body that is checked was seen to do.
     seen: Seen,
     fn_seen: Vec<Seen>,
+    /// How each resource is held, by the first step that names it.
+    scopes_of: BTreeMap<Arc<str>, (bool, Span)>,
     /// What the bodies of all flows were seen to do.
     flow_callees: BTreeSet<usize>,
     unit_blocks: BTreeSet<u32>,
@@ -125,21 +146,29 @@ impl<'a> Checker<'a> {
             diagnostics,
             inference: Inference::default(),
             expr_types: vec![Ty::Error; tree.expr_count as usize],
+            reached: 0,
+            expr_spans: vec![Span::default(); tree.expr_count as usize],
             pattern_types: vec![Ty::Error; tree.pattern_count as usize],
             meanings: BTreeMap::new(),
             calls: BTreeMap::new(),
             tries: BTreeMap::new(),
+            handler_targets: BTreeMap::new(),
+            local_calls: BTreeMap::new(),
             locals: Vec::new(),
             pattern_locals: BTreeMap::new(),
             pattern_tags: BTreeMap::new(),
             failure_locals: BTreeMap::new(),
             at_most: BTreeMap::new(),
+            replacements: BTreeMap::new(),
+            in_test: false,
+            retried: None,
             fn_locals: vec![Vec::new(); fns],
             entries: Vec::new(),
             scope: names::Scope::default(),
             leaves: Leaves::Start,
             seen: Seen::default(),
             fn_seen: vec![Seen::default(); fns],
+            scopes_of: BTreeMap::new(),
             flow_callees: BTreeSet::new(),
             unit_blocks: BTreeSet::new(),
             fn_calls: Vec::new(),
@@ -167,11 +196,11 @@ impl<'a> Checker<'a> {
             match &item.kind {
                 ItemKind::Service(service) => self.service(at, service),
                 ItemKind::Entry(entry) => self.entry(at, entry),
-                ItemKind::FailureHandler(handler) => self.not_yet(handler.span, "`on failure of`"),
-                ItemKind::Test(test) => self.not_yet(test.name_span, "`test`"),
+                ItemKind::Test(test) => self.test(test),
                 _ => {}
             }
         }
+        self.file_handlers();
     }
 
     /// A form of the language that the compiler cannot lower.
@@ -215,17 +244,18 @@ impl<'a> Checker<'a> {
         let tree = self.tree;
         let declared = &self.declarations.functions[at];
         let ItemKind::Function(function) = &tree.items[declared.item].kind else { return };
-        let taken: Vec<_> = declared.parameters.iter().map(|p| (p.name.clone(), p.span, p.ty.clone())).collect();
+        let taken: Vec<_> = declared.parameters.iter().map(|p| p.ty.clone()).collect();
         let result = Expected::new(declared.result.clone(), declared.result_span, result_reason(function));
         self.begin_body(Leaves::Function(result.clone()));
         self.current_fn = Some(at);
-        for ((name, span, ty), parameter) in taken.into_iter().zip(&function.parameters) {
+        for (ty, parameter) in taken.into_iter().zip(&function.parameters) {
             if let Some(default) = &parameter.default {
                 self.expr(default, Some(&Expected::new(ty.clone(), parameter.ty.span, "the parameter's type")));
             }
-            let local = self.bind(name, span, ty);
+            let local = self.bind(parameter.name.text.clone(), parameter.name.span, ty);
             self.fn_locals[at].push(local);
         }
+        self.handlers_of_block(&function.body);
         self.block(&function.body, Some(&result));
         self.fn_seen[at] = std::mem::take(&mut self.seen);
     }
@@ -237,9 +267,16 @@ impl<'a> Checker<'a> {
     /// Brings a local name into the scope.
     fn bind(&mut self, name: Arc<str>, span: Span, ty: Ty) -> LocalId {
         let id = LocalId(self.locals.len() as u32);
-        self.locals.push(Local { name: name.clone(), span, ty });
+        let from = span.end.max(self.reached);
+        self.locals.push(Local { name: name.clone(), span, ty, from });
         self.scope.bind(name, id);
+        let entity = Entity::Local(id.0);
+        self.declarations.references.push(Reference { span, entity, defines: true });
         id
+    }
+
+    fn refer(&mut self, span: Span, entity: Entity) {
+        self.declarations.refer(span, entity);
     }
 
     fn finish(mut self) -> Typed {
@@ -253,15 +290,18 @@ impl<'a> Checker<'a> {
         let typed = Typed {
             declarations: self.declarations,
             expr_types: self.expr_types,
+            expr_spans: self.expr_spans,
             pattern_types: self.pattern_types,
             meanings: self.meanings,
             calls: self.calls,
             tries: self.tries,
+            handlers: self.handler_targets,
             locals: self.locals,
             pattern_locals: self.pattern_locals,
             pattern_tags: self.pattern_tags,
             failure_locals: self.failure_locals,
             at_most: self.at_most,
+            replacements: self.replacements,
             fn_locals: self.fn_locals,
             fn_effects,
             entries: self.entries,

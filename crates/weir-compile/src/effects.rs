@@ -43,7 +43,7 @@ impl Effects {
     }
 }
 
-/// One line for people: `reads shared thumbnails, writes world files`.
+/// One line for people: ``changes `thumbnails`, reads the world outside by `files` ``.
 impl fmt::Display for Effects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.resources.is_empty() {
@@ -51,8 +51,13 @@ impl fmt::Display for Effects {
         }
         for (at, (resource, mode)) in self.resources.iter().enumerate() {
             let comma = if at == 0 { "" } else { ", " };
-            let verb = if *mode == Mode::Read { "reads" } else { "writes" };
-            write!(f, "{comma}{verb} {resource}")?;
+            let verb = if *mode == Mode::Read { "reads" } else { "changes" };
+            write!(f, "{comma}{verb} ")?;
+            match resource {
+                Resource::Shared(name) | Resource::Constraint(name) => write!(f, "`{name}`")?,
+                Resource::World(module) => write!(f, "the world outside by `{module}`")?,
+                Resource::State(site) => write!(f, "the state of `{}`", site.split('@').next().unwrap_or(site))?,
+            }
         }
         Ok(())
     }

@@ -15,8 +15,10 @@ mod check;
 mod constant;
 mod declare;
 mod effects;
+mod index;
 mod lower;
 mod moves;
+mod steps;
 mod suggest;
 mod typed;
 mod types;
@@ -27,6 +29,7 @@ use weir_ir::{expr, graph};
 use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId};
 
 pub use effects::Effects;
+pub use index::{Described, Entity, LocalName, Reference};
 pub use lower::OPERATIONS_MAX;
 pub use typed::Typed;
 
@@ -38,6 +41,8 @@ pub struct Checked {
     pub typed: Typed,
     /// The program, where nothing is wrong with it.
     pub expr: Option<expr::Program>,
+    /// The tests of the text: a program with one flow for each, in the order of the text.
+    pub tests: Option<expr::Program>,
     /// What is wrong, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -48,6 +53,9 @@ pub struct Compiled {
     pub expr: Option<expr::Program>,
     /// The program as graphs, where nothing is wrong with it.
     pub graph: Option<graph::Program>,
+    /// The tests of the text: a program with one entry point, whose source names nothing and which has one flow for each
+    /// test, in the order of the text. A flow that ends with a failure is a test that fails.
+    pub tests: Option<expr::Program>,
     /// What is wrong, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -58,22 +66,37 @@ pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked 
     let mut parsed = weir_syntax::parse(source, file.text());
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
     let typed = check::check(&parsed.tree, library, &mut diagnostics);
-    let mut expr = None;
+    let (mut expr, mut tests) = (None, None);
     if !has_errors(&diagnostics) {
-        let program = lower::lower(&parsed.tree, &typed, library, &mut diagnostics);
+        let mut program = lower::lower(&parsed.tree, &typed, library, &mut diagnostics);
+        steps::order(&mut program, library, source, &mut diagnostics);
         check_bodies(source, &parsed, &typed, library, &program, &mut diagnostics);
-        expr = Some(program).filter(|_| !has_errors(&diagnostics));
+        let mut tested = lower::lower_tests(&parsed.tree, &typed, library, file.text(), &program, &mut diagnostics);
+        steps::order(&mut tested, library, source, &mut diagnostics);
+        check_flows(source, library, &tested, &mut diagnostics);
+        if !has_errors(&diagnostics) {
+            (expr, tests) = (Some(program), Some(tested));
+        }
     }
     diagnostics.sort_by_key(|diagnostic| diagnostic.span().map_or((0, 0), |span| (span.start, span.end)));
     parsed.diagnostics.clone_from(&diagnostics);
-    Checked { parsed, typed, expr, diagnostics }
+    Checked { parsed, typed, expr, tests, diagnostics }
 }
 
 /// Compiles a text.
 #[must_use]
 pub fn compile(source: SourceId, file: &SourceFile, library: &Library) -> Compiled {
     let checked = check(source, file, library);
-    Compiled { expr: checked.expr, graph: None, diagnostics: checked.diagnostics }
+    let graph = checked.expr.as_ref().map(|program| to_graph(program, library));
+    Compiled { expr: checked.expr, graph, tests: checked.tests, diagnostics: checked.diagnostics }
+}
+
+/// The program as graphs. Both are verified where assertions are on: what the verifier finds is a bug of ours.
+fn to_graph(program: &expr::Program, library: &Library) -> graph::Program {
+    debug_assert_eq!(weir_ir::verify::expr(program, library), [], "the lowering of the tree is right");
+    let graph = weir_ir::lower(program, library);
+    debug_assert_eq!(weir_ir::verify::graph(&graph, library), [], "the lowering to graphs is right");
+    graph
 }
 
 fn has_errors(diagnostics: &[Diagnostic]) -> bool {
@@ -90,14 +113,18 @@ fn check_bodies(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let types = &program.types;
-    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
-        moves::check(&flow.parameters, &flow.body, types, library, source, diagnostics);
-        updates::check(&flow.body, library, source, diagnostics);
-    }
+    check_flows(source, library, program, diagnostics);
     for at in typed.unreached_fns() {
         if let Some((parameters, body)) = lower::lower_fn(at, &parsed.tree, typed, library, diagnostics) {
             moves::check(&parameters, &body, types, library, source, diagnostics);
             updates::check(&body, library, source, diagnostics);
         }
+    }
+}
+
+fn check_flows(source: SourceId, library: &Library, program: &expr::Program, diagnostics: &mut Vec<Diagnostic>) {
+    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
+        moves::check(&flow.parameters, &flow.body, &program.types, library, source, diagnostics);
+        updates::check(&flow.body, library, source, diagnostics);
     }
 }

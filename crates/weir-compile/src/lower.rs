@@ -9,23 +9,29 @@ mod branch;
 mod call;
 mod draft;
 mod expr;
+mod failing;
 mod matching;
 mod pattern;
 mod repeat;
+mod tests;
+mod types;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use indexmap::IndexMap;
-use weir_host::{Library, ParameterFrom, Text, Type, TypeDefinition, TypeShape, Value};
+use weir_host::{Library, ParameterFrom, Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::{Entry, Flow, RouteOf, RouteParameter, SharedValue};
-use weir_syntax::ast::{self, ClosureParameter, Expr, ItemKind, ParameterPlace, PathPart};
+use weir_syntax::ast::{self, ClosureParameter, Expr, FailureHandler, ItemKind, ParameterPlace, PathPart};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use crate::typed::{EntryInfo, LocalId, Supplied, Typed};
+use crate::typed::{EntryInfo, LocalId, Supplied, Target, Typed};
 use crate::types::Ty;
+pub(crate) use tests::lower_tests;
+
 use draft::{Closing, FrameId, Scope, Vars};
 
 /// The most operations of one flow, everything inlined.
@@ -49,7 +55,7 @@ pub(crate) fn lower(tree: &ast::Tree, typed: &Typed, library: &Library, diagnost
     for entry in &typed.entries {
         program.entries.push(lower_entry(entry, tree, typed, library, diagnostics));
     }
-    program.types = types_of(typed, library);
+    program.types = types::types_of(typed, library);
     program
 }
 
@@ -69,6 +75,8 @@ pub(crate) fn lower_fn(
     }
     let mut lowering = Lowering::new(tree, typed, library, diagnostics);
     let parameters = lowering.parameters(&typed.fn_locals[at]);
+    // Whether there is a session, only a flow that reaches it can say.
+    lowering.session = Some(Atom::Value(Value::Unit));
     let body = lowering.whole(&declared.result.to_type(), |lowering| lowering.block(&function.body));
     Some((parameters, body))
 }
@@ -85,7 +93,7 @@ fn lower_entry(
             let flows = service.routes().zip(&info.routes);
             let flows = flows.map(|(route, routed)| {
                 let mut lowering = Lowering::new(tree, typed, library, diagnostics);
-                lowering.route(info, route, routed)
+                lowering.route(info, service, route, routed)
             });
             let flows = flows.collect();
             ((&*service.name.text).into(), &service.arguments[..], flows)
@@ -105,61 +113,6 @@ fn lower_entry(
     Entry { name, source: info.source.clone(), arguments, ordered: info.ordered, flows }
 }
 
-/// The named types of the program, and those of the library that its modules bring in.
-fn types_of(typed: &Typed, library: &Library) -> Vec<TypeDefinition> {
-    let mut found: IndexMap<Text, TypeDefinition> = IndexMap::new();
-    let mut wanted: Vec<Text> = typed.declarations.types.keys().rev().cloned().collect();
-    let types = typed.expr_types.iter().chain(&typed.pattern_types).chain(typed.locals.iter().map(|local| &local.ty));
-    for ty in types.chain(typed.declarations.shared.values().map(|shared| &shared.ty)) {
-        names_in(&ty.to_type(), &mut wanted);
-    }
-    for entry in &typed.entries {
-        names_in(&entry.answer, &mut wanted);
-        entry.element.iter().for_each(|element| names_in(element, &mut wanted));
-    }
-    while let Some(name) = wanted.pop() {
-        if found.contains_key(&name) {
-            continue;
-        }
-        if let Some(definition) = typed.declarations.definition(library, &name) {
-            found.insert(name, definition.clone());
-            for field in fields_of(&definition.shape) {
-                names_in(&field.ty, &mut wanted);
-            }
-        }
-    }
-    found.into_values().collect()
-}
-
-fn fields_of(shape: &TypeShape) -> Vec<&weir_host::Field> {
-    match shape {
-        TypeShape::Record(fields) => fields.iter().collect(),
-        TypeShape::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).collect(),
-        TypeShape::Opaque { .. } => Vec::new(),
-    }
-}
-
-fn names_in(ty: &Type, found: &mut Vec<Text>) {
-    match ty {
-        Type::Named(name) => {
-            if found.last() != Some(name) {
-                found.push(name.clone());
-            }
-        }
-        Type::List(part) | Type::Option(part) => names_in(part, found),
-        Type::Map(pair) | Type::Result(pair) => {
-            names_in(&pair.0, found);
-            names_in(&pair.1, found);
-        }
-        Type::Tuple(parts) => parts.iter().for_each(|part| names_in(part, found)),
-        Type::Function(signature) => {
-            signature.0.iter().for_each(|part| names_in(part, found));
-            names_in(&signature.1, found);
-        }
-        _ => {}
-    }
-}
-
 /// What a local name stands for.
 #[derive(Clone)]
 enum Binding<'a> {
@@ -177,15 +130,31 @@ enum Callable<'a> {
 
 type Names<'a> = BTreeMap<LocalId, Binding<'a>>;
 
+/// What a frame is, and so what leaves it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum FrameKind {
+    /// The flow itself, which `return` and `?` end.
+    Flow,
+    /// An inlined `fn`, which `return` leaves.
+    Function,
+    /// One try of a `retry`, which only a `?` leaves.
+    Retry,
+}
+
 /// One inlined call of a `fn`.
-struct Frame {
+struct Frame<'a> {
     id: FrameId,
     /// What stands before the sites within it, with a slash behind it.
     site: String,
     /// What it gives.
     result: Type,
-    /// Whether it is the flow itself, which `return` and `?` end.
-    is_flow: bool,
+    kind: FrameKind,
+    /// The `fn` that is inlined.
+    function: Option<usize>,
+    /// The failure handlers that hold for it, from the innermost.
+    handlers: Vec<&'a FailureHandler>,
+    /// What its parameters stand for, where it has handlers.
+    parameters: Names<'a>,
 }
 
 /// The lowering of one flow.
@@ -196,9 +165,15 @@ struct Lowering<'a, 'd> {
     diagnostics: &'d mut Vec<Diagnostic>,
     vars: Vars,
     names: Names<'a>,
-    frames: Vec<Frame>,
+    frames: Vec<Frame<'a>>,
     frame_count: u32,
     scopes: Vec<Scope>,
+    /// What stands in the place of a function, the innermost last.
+    replaced: Vec<(Target, Callable<'a>)>,
+    /// The text, to show what was expected.
+    text: &'a str,
+    /// What tells the session of the flow from others.
+    session: Option<Atom>,
     /// How often each site was given out.
     sites: IndexMap<String, u32>,
     operations: usize,
@@ -219,6 +194,9 @@ impl<'a, 'd> Lowering<'a, 'd> {
             frames: Vec::new(),
             frame_count: 0,
             scopes: Vec::new(),
+            replaced: Vec::new(),
+            text: "",
+            session: None,
             sites: IndexMap::new(),
             operations: 0,
             depth: 0,
@@ -228,7 +206,26 @@ impl<'a, 'd> Lowering<'a, 'd> {
 
     /// The block of a whole body, which `return` and `?` end.
     fn whole(&mut self, result: &Type, body: impl FnOnce(&mut Self) -> Atom) -> Block {
-        self.frames.push(Frame { id: FrameId(0), site: String::new(), result: result.clone(), is_flow: true });
+        self.flow(result, Vec::new(), body)
+    }
+
+    /// The block of the body of a flow for which these handlers hold.
+    fn flow(
+        &mut self,
+        result: &Type,
+        handlers: Vec<&'a FailureHandler>,
+        body: impl FnOnce(&mut Self) -> Atom,
+    ) -> Block {
+        let (result_of, parameters) = (result.clone(), self.names.clone());
+        self.frames.push(Frame {
+            id: FrameId(0),
+            site: String::new(),
+            result: result_of,
+            kind: FrameKind::Flow,
+            function: None,
+            handlers,
+            parameters,
+        });
         let draft = self.scoped(body);
         self.frames.pop();
         let mut closing = Closing { vars: &mut self.vars, ty: result.clone(), fall: &plain_fall, leave: &plain_leave };
@@ -247,8 +244,13 @@ impl<'a, 'd> Lowering<'a, 'd> {
         self.scopes.last_mut().expect("a body is lowered in a scope")
     }
 
-    fn frame(&self) -> &Frame {
+    fn frame(&self) -> &Frame<'a> {
         self.frames.last().expect("a body is lowered in a frame")
+    }
+
+    /// The index of the frame that `return` leaves: the innermost `fn`, or the flow.
+    fn body_frame(&self) -> usize {
+        self.frames.iter().rposition(|frame| frame.kind != FrameKind::Retry).unwrap_or(0)
     }
 
     /// Binds an operation in the current scope.
@@ -271,7 +273,21 @@ impl<'a, 'd> Lowering<'a, 'd> {
     }
 
     fn prim(&mut self, prim: Prim, operands: Vec<Atom>, ty: Type, span: Span) -> Atom {
+        self.no_shared(&operands, span);
         self.emit(Op::Prim(prim, operands), ty, span)
+    }
+
+    /// Reports a shared value that something would keep. The checker sees the name of one; a function that takes the
+    /// place of another sees it as a parameter.
+    fn no_shared(&mut self, operands: &[Atom], span: Span) {
+        let Some(Atom::Shared(name)) = operands.iter().find(|atom| matches!(atom, Atom::Shared(_))) else { return };
+        let diagnostic =
+            Diagnostic::new(Code::SharedAsValue, format!("`{name}` is shared by all flows and is no value of one"))
+                .at(span, "used as a value")
+                .hint("only call functions on it");
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     fn too_large(&mut self, span: Span) {
@@ -301,11 +317,22 @@ impl<'a, 'd> Lowering<'a, 'd> {
         bound.collect()
     }
 
-    fn route(&mut self, info: &EntryInfo, route: &'a ast::Route, routed: &crate::typed::RouteInfo) -> Flow<Block> {
+    fn route(
+        &mut self,
+        info: &EntryInfo,
+        service: &'a ast::Service,
+        route: &'a ast::Route,
+        routed: &crate::typed::RouteInfo,
+    ) -> Flow<Block> {
         let parameters = self.parameters(&routed.locals);
         let pattern = pattern_of(&route.path);
         let method = route.method.word();
-        let body = self.whole(&info.answer, |lowering| lowering.block(&route.body));
+        let handlers =
+            failing::handlers_of(&route.body).chain(service.handlers()).chain(failing::handlers_of_file(self.tree));
+        let body = self.flow(&info.answer, handlers.collect(), |lowering| {
+            lowering.begin_session(service, &info.session_locals, &routed.locals);
+            lowering.block(&route.body)
+        });
         let places = route.parameters.iter().zip(&routed.defaults).map(|(parameter, default)| RouteParameter {
             name: (&*parameter.parameter.name.text).into(),
             from: match parameter.place {
@@ -326,8 +353,11 @@ impl<'a, 'd> Lowering<'a, 'd> {
 
     fn entry(&mut self, info: &EntryInfo, entry: &'a ast::Entry) -> Flow<Block> {
         let element = self.vars.variable(pattern_name(&entry.pattern), info.element.clone().unwrap_or(Type::Unit));
-        let body = self.whole(&Type::Unit, |lowering| {
+        let handlers = failing::handlers_of(&entry.body).chain(failing::handlers_of_file(self.tree)).collect();
+        let body = self.flow(&Type::Unit, handlers, |lowering| {
             lowering.bind(&entry.pattern, Atom::Var(element.var));
+            lowering.keep_parameters();
+            lowering.session = entry.session.as_ref().map(|session| lowering.expr(&session.value));
             lowering.block(&entry.body);
             Atom::Value(Value::Unit)
         });

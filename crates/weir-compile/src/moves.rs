@@ -115,6 +115,20 @@ impl Moves<'_> {
                 self.rounds(&[state], body);
             }
             Op::Atomic { body, .. } => self.block(body),
+            Op::Within { limit, body } => {
+                self.take(limit, origin);
+                self.block(body);
+            }
+            Op::Race { bodies } => {
+                let before = self.gone.clone();
+                let mut after = before.clone();
+                for body in bodies {
+                    self.gone.clone_from(&before);
+                    self.block(body);
+                    after.append(&mut self.gone);
+                }
+                self.gone = after;
+            }
             Op::Return(atom) | Op::Fail(atom) => self.take(atom, origin),
         }
     }

@@ -15,16 +15,21 @@ use crate::types::Ty;
 pub struct Typed {
     pub(crate) declarations: Declarations,
     pub(crate) expr_types: Vec<Ty>,
+    pub(crate) expr_spans: Vec<Span>,
     pub(crate) pattern_types: Vec<Ty>,
     pub(crate) meanings: BTreeMap<ExprId, Meaning>,
     pub(crate) calls: BTreeMap<ExprId, CallOf>,
-    pub(crate) tries: BTreeMap<ExprId, TryTo>,
+    pub(crate) tries: BTreeMap<ExprId, TryOf>,
+    /// By the place where a handler begins.
+    pub(crate) handlers: BTreeMap<u32, HandlerOf>,
     pub(crate) locals: Vec<Local>,
     pub(crate) pattern_locals: BTreeMap<PatternId, LocalId>,
     pub(crate) pattern_tags: BTreeMap<PatternId, u32>,
     /// What a failure is called, by the expression that handles it.
     pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
     pub(crate) at_most: BTreeMap<ExprId, u64>,
+    /// What each `with` replaces.
+    pub(crate) replacements: BTreeMap<ExprId, Vec<Option<Target>>>,
     /// The locals of the parameters of each `fn`, by its index.
     pub(crate) fn_locals: Vec<Vec<LocalId>>,
     /// What each `fn` touches, by its index.
@@ -48,6 +53,8 @@ pub(crate) struct Local {
     pub(crate) name: Arc<str>,
     pub(crate) span: Span,
     pub(crate) ty: Ty,
+    /// From where on it can be named: behind the value of its `let`.
+    pub(crate) from: u32,
 }
 
 /// What a name means.
@@ -96,6 +103,22 @@ pub(crate) enum Supplied {
     Default,
 }
 
+/// A `?`: where it goes with a failure, and whose failure it is, where that is known.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct TryOf {
+    pub(crate) to: TryTo,
+    pub(crate) of: Option<Target>,
+}
+
+/// A failure handler: whose failures it handles.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct HandlerOf {
+    pub(crate) target: Target,
+    /// What the failure is called in it.
+    pub(crate) local: Option<LocalId>,
+    pub(crate) failure: Ty,
+}
+
 /// Where a `?` goes with a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TryTo {
@@ -103,6 +126,8 @@ pub(crate) enum TryTo {
     Flow,
     /// The `fn` gives `Err`.
     Caller,
+    /// The try of the innermost `retry` has failed.
+    Retry,
 }
 
 /// An entry point as it was checked.
@@ -119,6 +144,8 @@ pub(crate) struct EntryInfo {
     pub(crate) supplied: Vec<Supplied>,
     /// Of a service, in the order of its routes.
     pub(crate) routes: Vec<RouteInfo>,
+    /// What the session of a service is told by: parameters that all its routes have.
+    pub(crate) session_locals: Vec<LocalId>,
 }
 
 #[derive(Clone, Debug)]

@@ -114,6 +114,11 @@ impl Updates<'_> {
                 self.steps.pop();
                 reads
             }
+            Op::Within { limit, body } => {
+                let of = self.reads_of(limit);
+                self.body(of, body)
+            }
+            Op::Race { bodies } => bodies.iter().flat_map(|body| self.block(body)).collect(),
             Op::Return(_) | Op::Fail(_) => BTreeSet::new(),
         }
     }

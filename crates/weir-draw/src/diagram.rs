@@ -188,11 +188,14 @@ impl Builder<'_> {
         }
         let id = self.diagram.marks.len();
         self.diagram.marks.push(drawn);
-        if let Some(body) = node.body() {
-            let inner = scope.body(node, body);
-            let title = inner.parameters.first().cloned().unwrap_or_default();
+        for inner in scope.bodies(node) {
+            let title = match node.gives_up() {
+                true => "begin".to_owned(),
+                false => inner.parameters.first().cloned().unwrap_or_default(),
+            };
+            let entry = self.diagram.marks.len();
             self.diagram.marks.push(mark(Look::Entry, title, Some(id)));
-            self.graph(&inner, id + 1, Some(id), "");
+            self.graph(&inner, entry, Some(id), "");
         }
         id
     }
@@ -304,6 +307,8 @@ fn drawn(scope: &Scope<'_>, node: &Node, parent: Option<MarkId>) -> Mark {
         Kind::Map { .. } => plain(Look::Repeat, format!("for each in {}", input(0))),
         Kind::Fold { .. } => plain(Look::Repeat, format!("fold {}", input(0))),
         Kind::Loop { at_most, .. } => plain(Look::Repeat, format!("loop, at most {at_most} times")),
+        Kind::Within { .. } => plain(Look::Repeat, format!("within {}", input(0))),
+        Kind::Race { .. } => plain(Look::Repeat, "race".into()),
         Kind::Acquire { constraints } => {
             let held: Vec<String> = constraints.iter().map(|held| names::resource(&held.resource).to_owned()).collect();
             plain(Look::Step, format!("atomic {}", held.join(", ")))
@@ -323,9 +328,19 @@ fn call(scope: &Scope<'_>, node: &Node, function: &str, parent: Option<MarkId>) 
     Mark {
         over: module.to_owned(),
         hint: scope.call(function, &node.inputs),
-        uses: node.uses.iter().map(|usage| (usage.resource.clone(), usage.mode)).collect(),
+        uses: worth_showing(node),
         ..mark(Look::Call, name.to_owned(), parent)
     }
+}
+
+/// The resources of a call. That a call on a shared value also looks at its library's part of the world goes without saying.
+fn worth_showing(node: &Node) -> Vec<(Resource, Mode)> {
+    let on_shared = node.uses.iter().any(|usage| matches!(usage.resource, Resource::Shared(_)));
+    let obvious = |usage: &&weir_ir::graph::Use| {
+        on_shared && usage.mode == Mode::Read && matches!(usage.resource, Resource::World(_))
+    };
+    let shown = node.uses.iter().filter(|usage| !obvious(usage));
+    shown.map(|usage| (usage.resource.clone(), usage.mode)).collect()
 }
 
 /// What a fork asks; nothing where it takes apart what a call just gave.

@@ -17,17 +17,23 @@ pub(crate) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// The scope of the body of `node`, which stands in this scope.
-    pub(crate) fn body(&self, node: &'a Node, body: &'a Graph) -> Scope<'a> {
+    /// The scopes of the bodies of `node`, which stands in this scope.
+    pub(crate) fn bodies(&self, node: &'a Node) -> Vec<Scope<'a>> {
         let own: &[&str] = match node.kind {
             Kind::Fold { .. } => &["so far", "each"],
             Kind::Loop { .. } => &["state"],
+            Kind::Within { .. } | Kind::Race { .. } => &[],
             _ => &["each"],
         };
-        // The first inputs are the list or the initial value; what is captured comes after them.
-        let captured = node.inputs.iter().skip(own.len()).map(|input| self.describe(input));
-        let parameters = own.iter().map(|name| (*name).to_owned()).chain(captured).collect();
-        Scope { program: self.program, graph: body, parameters }
+        // The first inputs are the list, the initial value or the limit; what is captured comes after them.
+        let first = if matches!(node.kind, Kind::Within { .. }) { 1 } else { own.len() };
+        let mut captured = node.inputs.iter().skip(first).map(|input| self.describe(input));
+        let scope = |graph: &'a Graph| {
+            let count = graph.parameters.len().saturating_sub(own.len());
+            let parameters = own.iter().map(|name| (*name).to_owned()).chain(captured.by_ref().take(count)).collect();
+            Scope { program: self.program, graph, parameters }
+        };
+        node.bodies().iter().map(scope).collect()
     }
 
     /// A value as a short expression: `scale < 1`, `"{name}/{scale}"`.
@@ -107,6 +113,8 @@ impl<'a> Scope<'a> {
             Kind::Map { .. } => "for …".into(),
             Kind::Fold { .. } => "fold …".into(),
             Kind::Loop { .. } => "loop …".into(),
+            Kind::Within { .. } => "within …".into(),
+            Kind::Race { .. } => "race …".into(),
             Kind::Acquire { .. } | Kind::Release { .. } | Kind::Return | Kind::Fail => String::new(),
         }
     }

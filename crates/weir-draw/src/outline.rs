@@ -110,6 +110,8 @@ impl Outline<'_> {
             Kind::Map { .. } => self.say(depth, &format!("for each in {}", input(0)), &note),
             Kind::Fold { .. } => self.say(depth, &format!("fold {} from {}", input(0), input(1)), &note),
             Kind::Loop { at_most, .. } => self.say(depth, &format!("loop {} at most {at_most}", input(0)), &note),
+            Kind::Within { .. } => self.say(depth, &format!("within {}", input(0)), &note),
+            Kind::Race { .. } => self.say(depth, "race", &note),
             Kind::Acquire { constraints } => {
                 let held = constraints.iter().map(|held| format!("{} ({})", held.resource, mode(held.mode)));
                 self.say(depth, &format!("atomic {}", held.collect::<Vec<_>>().join(", ")), "");
@@ -118,8 +120,12 @@ impl Outline<'_> {
             Kind::Return => self.say(depth, &format!("return {}", input(0)), ""),
             Kind::Fail => self.say(depth, &format!("fail {}", input(0)), ""),
         }
-        if let Some(body) = node.body() {
-            self.graph(&scope.body(node, body), depth + 1);
+        for body in scope.bodies(node) {
+            if matches!(node.kind, Kind::Race { .. }) {
+                self.say(depth + 1, "either", "");
+            }
+            let inner = if matches!(node.kind, Kind::Race { .. }) { depth + 2 } else { depth + 1 };
+            self.graph(&body, inner);
         }
     }
 

@@ -1,12 +1,107 @@
 //! Events: composable communication, synchronous and asynchronous, for threads and tasks.
+//!
+//! An [`Event<T>`] is a communication as a value: it says what may happen, can be stored, wrapped and chosen from by
+//! people who do not know what is inside, and happens only when somebody *synchronises* on it. An [`AsyncEvent<A, B>`]
+//! is one that somebody starts and somebody else completes, and that composes just as well. Both meet on the same
+//! [`Channel`]s, and both are there for threads ([`sync`](Event::sync), [`sync_timeout`](Event::sync_timeout),
+//! [`poll`](Event::poll)) and for tasks of any executor (`.await`).
+//!
+//! ```
+//! use std::time::Duration;
+//! use weir_events::{Channel, after, choose};
+//!
+//! let answers = Channel::rendezvous();
+//! let stop = weir_events::Signal::new();
+//! let answer_in_time = choose([
+//!     answers.receive().wrap(|answer| answer.unwrap_or("nobody is there any more")),
+//!     after(Duration::from_millis(200)).wrap(|()| "too late"),
+//!     stop.fired().wrap(|()| "we are closing"),
+//! ]);
+//! answers.send_and_go("42");
+//! assert_eq!(answer_in_time.sync(), "42");
+//! assert_eq!(answer_in_time.sync(), "too late");
+//! ```
+//!
+//! Sources: J. Reppy, *Concurrent Programming in ML* (1999), for events; L. Ziarek, K. Sivaramakrishnan and S.
+//! Jagannathan, *Composable Asynchronous Events* (PLDI 2011), "the paper" below, for the asynchronous ones.
+//! `docs/events.md` is the guide.
+//!
+//! # The promise
+//!
+//! A synchronisation that does not take effect, because another branch won, time ran out, a guard panicked or a future
+//! was dropped, is as if it had never been made: no offer stays in any queue, no value is lost, and every nack fires.
+//! This holds for sends as for receives. A future that is dropped after a peer had committed to it, but before it
+//! looked, gives a received value back to the front of its channel.
+//!
+//! # Names
+//!
+//! | the paper and Concurrent ML | here |
+//! |---|---|
+//! | `channel ()` | [`Channel::rendezvous`] |
+//! | `send`, `recv` | [`Channel::blocking_send`], [`Channel::blocking_receive`]; for tasks [`Channel::send_async`], [`Channel::receive_async`] |
+//! | `sendEvt`, `recvEvt` | [`Channel::send`] ([`send_once`](Channel::send_once), [`send_parcel`](Channel::send_parcel)), [`Channel::receive`] |
+//! | `alwaysEvt`, `never`, `timeOutEvt`, `atTimeEvt` | [`always`], [`never`], [`after`], [`at`] |
+//! | `wrap`, `guard`, `choose`, `withNack` | [`Event::wrap`], [`guard`], [`choose`] ([`choose_biased`]), [`with_nack`] |
+//! | `sync` | [`Event::sync`], `event.await` |
+//! | `aSendEvt`, `aRecvEvt`, `aAlwaysEvt`, `aNever` | [`a_send`], [`a_receive`], [`a_always`], [`a_never`] |
+//! | `sWrap`, `aWrap`, `aGuard` | [`AsyncEvent::s_wrap`], [`AsyncEvent::a_wrap`], [`a_guard`] |
+//! | `aChoose`, `sChoose` | [`a_choose`], [`s_choose`] |
+//! | `aTrans`, `sTrans` | [`AsyncEvent::a_trans`], [`s_trans`] |
+//! | `callbackEvt`, `aSync` | [`AsyncEvent::callback`], [`AsyncEvent::a_sync`] |
+//!
+//! # The commit protocol
+//!
+//! Words: a *party* is one synchronisation; its *word* is `WAITING`, `CLAIMED`, `COMMITTED(leaf)` or `ABANDONED`. A
+//! channel is one lock over a buffer and two queues of *offers*. An offer names its party and leaf, and has a *slot*
+//! for the value under a lock of its own. Locks are taken in the order channel, then slot, and never two of a kind.
+//!
+//! 1. **Force.** The owner runs all guards. It holds no lock. A panic here abandons the synchronisation.
+//! 2. **Attempt.** For each leaf in turn the owner takes the channel's lock and looks for a peer. Nobody can see the
+//!    owner yet, so one word decides: it takes the peer's slot's lock and moves the peer's word from `WAITING` to
+//!    `COMMITTED` (compare and exchange, acquire-release). If that succeeds it exchanges the value through the slot,
+//!    lets go of both locks, and wakes the peer. If the peer is `CLAIMED` it waits for the end of the claim; if the peer
+//!    is taken or abandoned, its offer is stale and is dropped from the queue.
+//! 3. **Publish.** If no leaf succeeded, the owner visits the leaves again. Under each channel's lock it looks once more
+//!    for a peer and otherwise queues its offer, so no peer can come in between unseen. From the first queued offer on,
+//!    others can take the owner; so to take a peer now, two words must change as one:
+//!    1. own word `WAITING` → `CLAIMED` (compare and exchange, acquire-release); if that fails somebody has taken the
+//!       owner, and it goes to step 5;
+//!    2. the peer's word `WAITING` → `COMMITTED`; if it succeeds, exchange the value and set the own word to
+//!       `COMMITTED` (store, release);
+//!    3. if the peer is stale, set the own word back to `WAITING` (store, release) and look on;
+//!    4. if the peer is `CLAIMED` too: whoever has the smaller identity keeps its claim and waits; the other one goes
+//!       back to `WAITING` until the peer is not claimed, and begins again at 1.
+//!
+//!    A party never takes its own offer: identity is the party, not the thread or task.
+//! 4. **Wait.** The owner parks, or its task returns `Pending`, until its word is `COMMITTED` (load, acquire). A timer
+//!    commits the owner's word like a peer would. To give up, the owner moves its word from `WAITING` to `ABANDONED`; if
+//!    that fails the match stands.
+//! 5. **Withdraw.** The owner removes the offers of all other leaves from their queues, each under its channel's lock,
+//!    and then fires the nacks that do not cover the winner.
+//! 6. **Redeem.** The owner takes the value out of the winner's slot and runs the wraps. It holds no lock.
+//!
+//! Why it does not deadlock: a claim is made and let go of under one channel's lock, and no other channel's lock is
+//! taken in between; claimed parties wait only for greater ones. So waits end.
+//!
+//! Why the value is there: the peer holds the slot's lock from before its commit until the exchange is done; the owner
+//! takes that lock after it has seen the commit. The lock orders the value, so the orderings on the word need only order
+//! the commit itself; they are acquire and release all the same, so that whoever sees a commit sees what led to it.
+//!
+//! No foreign code, be it a clone, a waker, an action or a drop of a value, runs under one of these locks.
+//!
+//! The protocol is model-checked (`tests/model.rs`, loom) for two and three parties, with faults in it that the model
+//! has to find, and stressed under ThreadSanitizer (`tests/stress.rs`).
 
+mod alarm;
 mod asynchronous;
 mod channel;
 mod event;
 mod future;
+mod implicit;
 mod mailbox;
 mod multicast;
 mod mutants;
+mod nack;
 mod party;
 mod primitives;
 mod queue;
@@ -14,18 +109,22 @@ mod signal;
 mod time;
 
 pub use asynchronous::{
-    ACTION_THREADS_MAX, AsyncEvent, a_always, a_choose, a_guard, a_never, a_receive, a_send, a_send_parcel,
-    action_panics, action_threads, s_choose, s_trans,
+    AsyncEvent, a_always, a_choose, a_guard, a_never, a_receive, a_send, a_send_parcel, s_choose, s_trans,
 };
 pub use channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryReceiveError, TrySendError};
-pub use event::{
-    Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_biased, guard, never, seed_choices, with_nack,
-};
+pub use event::{Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_biased, guard, never, seed_choices};
 pub use future::{from_future, from_future_with};
+pub use implicit::{ACTION_THREADS_MAX, action_panics, action_threads};
 pub use mailbox::Mailbox;
 pub use multicast::{Multicast, Port};
+pub use nack::with_nack;
 pub use signal::Signal;
 pub use time::{after, at};
 
 #[cfg(loom)]
 pub use mutants::{Mutant, activate};
+
+/// The guide; its examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/events.md")]
+mod guide {}

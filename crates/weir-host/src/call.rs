@@ -13,7 +13,8 @@
 //! What is passed by `&mut` must not also be another argument taken by `&` or `&mut`; the adaptor refuses it.
 //!
 //! An asynchronous call has to own what it waits with: it takes everything in steps 1 and 2, shared values as owned
-//! guards, and gives back what step 2 took in [`Settled::restored`].
+//! guards, and gives back what step 2 took in [`Settled::restored`]. Where it panics, it settles with a fault, for the
+//! same reason; the engine catches only the panics of calls that return at once.
 
 use std::any::{Any, TypeId};
 use std::future::Future;
@@ -88,18 +89,47 @@ pub enum Code {
 
 /// Values that the embedder gives to the functions of its libraries, one for each Rust type: the root of `files`, say.
 #[derive(Clone, Default)]
-pub struct Environment(IndexMap<TypeId, Arc<dyn Any + Send + Sync>>);
+pub struct Environment {
+    values: IndexMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    closing: Vec<Arc<dyn Closing>>,
+}
+
+/// A value of the environment that holds something back until the program is through: a buffer that is not written yet.
+pub trait Closing: Any + Send + Sync {
+    /// Brings everything to its place. Called when no flow is left; calls of functions may still come when another
+    /// program uses the same environment.
+    ///
+    /// # Errors
+    /// Fails where something is lost.
+    fn close(&self) -> Result<(), Failure>;
+}
 
 impl Environment {
     /// Adds a value, in the place of an earlier one of its type.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
-        self.0.insert(TypeId::of::<T>(), Arc::new(value));
+        self.values.insert(TypeId::of::<T>(), Arc::new(value));
+    }
+
+    /// Adds a value that is closed when the program is through.
+    pub fn insert_closing<T: Closing>(&mut self, value: T) {
+        let value = Arc::new(value);
+        self.values.insert(TypeId::of::<T>(), Arc::clone(&value) as Arc<dyn Any + Send + Sync>);
+        self.closing.push(value);
+    }
+
+    /// Closes what is to be closed, all of it.
+    ///
+    /// # Errors
+    /// Fails with the first failure.
+    pub fn close(&self) -> Result<(), Failure> {
+        let failures = self.closing.iter().filter_map(|closing| closing.close().err());
+        failures.reduce(|first, _| first).map_or(Ok(()), Err)
     }
 
     /// The value of this type.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        self.0.get(&TypeId::of::<T>()).cloned().and_then(|value| value.downcast().ok())
+        self.values.get(&TypeId::of::<T>()).cloned().and_then(|value| value.downcast().ok())
     }
 }
 

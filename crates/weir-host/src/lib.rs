@@ -52,7 +52,8 @@ pub mod macros;
 pub use batch::{Batch, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
-    Argument, BlockingCode, Call, Code, Environment, ImmediateCode, Job, Outcome, Pending, Settled, WaitingCode,
+    Argument, BlockingCode, Call, Closing, Code, Environment, ImmediateCode, Job, Outcome, Pending, Settled,
+    WaitingCode,
 };
 pub use convert::{Borrowable, Changing, Generic, HostType, Lent, Size};
 pub use failure::{Failure, FailureKind};

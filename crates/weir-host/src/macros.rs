@@ -8,6 +8,7 @@ mod answer;
 mod definition;
 mod describe;
 mod opaque;
+mod panic;
 mod state;
 
 pub use adaptor::{
@@ -20,6 +21,7 @@ pub use describe::Described;
 pub use opaque::{
     shared_from_value, shared_in_place, shared_in_place_mut, unique_from_value, unique_in_place, unique_in_place_mut,
 };
+pub use panic::{caught, caught_later};
 pub use state::{make_state, state_mut, state_ref};
 
 pub use crate::batch::{Calls, PendingBatch, batch};

@@ -10,9 +10,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::{Failure, Parameter, Text, Type, Value};
+use crate::{Environment, Failure, Parameter, Text, Type, Value};
 
-/// A future that stays on its event loop.
+/// A future that stays on its event loop, and is polled within a `LocalSet` of tokio.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
 /// What the compiler knows of a source.
@@ -36,11 +36,17 @@ pub struct SourceSignature {
 
 /// Something that flows begin from.
 pub trait Source: Send + Sync {
-    /// Gets ready: binds the port, opens the file. `arguments` are in the order of the signature's parameters.
+    /// Gets ready: binds the port, opens the file. `arguments` are in the order of the signature's parameters;
+    /// `environment` is what the embedder gave, such as the directory that files lie below.
     ///
     /// # Errors
     /// Fails with what to do about it: the port is taken, the file is not there.
-    fn open(&self, arguments: Vec<Value>, routes: Arc<[Route]>) -> Result<Arc<dyn Opened>, Failure>;
+    fn open(
+        &self,
+        arguments: Vec<Value>,
+        routes: Arc<[Route]>,
+        environment: &Environment,
+    ) -> Result<Arc<dyn Opened>, Failure>;
 }
 
 /// A source that is ready to run.
@@ -69,8 +75,9 @@ pub enum Loops {
 /// Where a source begins flows; an engine is behind it.
 pub trait Flows: Send + Sync {
     /// Begins a flow at the entry point: for a service the index of the route, else 0. The inputs are in the order of
-    /// the entry's parameters.
-    fn begin(&self, entry: usize, inputs: Vec<Value>) -> Begun;
+    /// the entry's parameters; they are taken unless the answer is [`Begun::Full`], so that a value that cannot be
+    /// cloned, such as a connection, is still there when there is room.
+    fn begin(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun;
 
     /// Waits until a flow may begin.
     fn room(&self) -> LocalFuture<()>;

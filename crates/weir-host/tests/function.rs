@@ -82,6 +82,7 @@ fn exchange(one: &mut Connection, by: &i64, other: &mut Connection) {
 
 #[weir::function]
 async fn send_later(to: &mut Connection, text: &str) -> Result<i64, Failure> {
+    assert!(text != "panic", "as asked");
     if text == "forever" {
         std::future::pending::<()>().await;
     }
@@ -96,6 +97,7 @@ async fn sent_later(to: &Connection) -> usize {
 
 #[weir::function(blocking)]
 fn send_held(to: &mut Connection, text: String, again: u8) -> usize {
+    assert!(text != "panic", "as asked");
     to.0.extend(std::iter::repeat_n(text, again.into()));
     to.0.len()
 }
@@ -277,6 +279,16 @@ fn a_call_that_waits_gives_back_what_it_borrowed() {
     frame.slots[1] = value(Text::from("b"));
     frame.slots.push(value(2_i64));
     assert_eq!(given(frame.run(&__weir_function_send_held())), Value::Int(3));
+    assert_eq!(frame.slots[0].to_string(), "<Connection>");
+}
+
+#[test]
+fn a_call_that_waits_gives_back_what_it_borrowed_also_when_it_panics() {
+    let mut frame = Frame::of([value(Connection(vec![])), value(Text::from("panic"))]);
+    assert_eq!(fault(frame.run(&__weir_function_send_later())), "the function panicked: as asked");
+    frame.slots[1] = value(Text::from("panic"));
+    frame.slots.push(value(2_i64));
+    assert_eq!(fault(frame.run(&__weir_function_send_held())), "the function panicked: as asked");
     assert_eq!(frame.slots[0].to_string(), "<Connection>");
 }
 

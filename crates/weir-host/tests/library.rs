@@ -178,3 +178,33 @@ fn a_generic_function_passes_values_through() {
     let mut frame = Frame::of([Value::list(vec![Value::text("a")]), Value::none()]);
     assert_eq!(common::given(frame.run(&blog().functions["first"])), Value::some(Value::text("a")));
 }
+
+/// Counts how often it is closed, and fails where it is told to.
+struct Closed(std::sync::Arc<std::sync::atomic::AtomicUsize>, Option<&'static str>);
+
+impl weir::Closing for Closed {
+    fn close(&self) -> Result<(), Failure> {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        self.1.map_or(Ok(()), |message| Err(Failure::function(message)))
+    }
+}
+
+struct Other(Closed);
+
+impl weir::Closing for Other {
+    fn close(&self) -> Result<(), Failure> {
+        self.0.close()
+    }
+}
+
+#[test]
+fn all_of_an_environment_is_closed_and_the_first_failure_told() {
+    let closed = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let mut environment = weir::Environment::default();
+    environment.insert_closing(Closed(closed.clone(), Some("the disk is full")));
+    environment.insert_closing(Other(Closed(closed.clone(), Some("later"))));
+    assert!(environment.get::<Closed>().is_some());
+    assert_eq!(environment.clone().close().unwrap_err().message.as_str(), "the disk is full");
+    assert_eq!(closed.load(std::sync::atomic::Ordering::SeqCst), 2);
+    assert!(weir::Environment::default().close().is_ok());
+}

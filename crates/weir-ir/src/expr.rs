@@ -37,7 +37,7 @@ pub struct Block {
 /// One binding.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Let {
-    /// What is bound; [`Type::Never`] for an operation that does not yield.
+    /// What is bound; [`weir_host::Type::Never`] for an operation that does not yield.
     pub bound: Variable,
     /// What is evaluated.
     pub op: Op,
@@ -103,6 +103,22 @@ pub enum Op {
         /// What is one atomic step.
         body: Block,
     },
+    /// Evaluates the body for as long as the limit allows: `Some` of what it yields, or `None`. It is given up where it
+    /// waits when the time is up; what it did before stays done.
+    ///
+    /// What it captures and changes, or what can only be moved, is gone afterwards, whichever way it went.
+    Within {
+        /// How long it may take, a `Duration`.
+        limit: Atom,
+        /// What may take long.
+        body: Block,
+    },
+    /// Evaluates the bodies side by side, and yields what the first yields that gets to its end; the others are given up
+    /// where they wait. What they capture is as for [`Op::Within`].
+    Race {
+        /// The bodies, at least one.
+        bodies: Vec<Block>,
+    },
     /// Ends the flow with an answer.
     Return(Atom),
     /// Ends the flow with a failure.
@@ -163,20 +179,29 @@ impl Op {
         match self {
             Op::Prim(prim, _) => prim.may_fail(),
             Op::Return(_) | Op::Fail(_) | Op::Loop { .. } => true,
-            Op::Call(_) | Op::Switch { .. } | Op::Map { .. } | Op::Fold { .. } | Op::Atomic { .. } => false,
+            Op::Call(_)
+            | Op::Switch { .. }
+            | Op::Map { .. }
+            | Op::Fold { .. }
+            | Op::Atomic { .. }
+            | Op::Within { .. }
+            | Op::Race { .. } => false,
         }
     }
 
     /// The blocks inside it.
     pub fn blocks(&self) -> impl Iterator<Item = &Block> {
-        let (arms, body): (&[Arm], Option<&Block>) = match self {
-            Op::Switch { arms, .. } => (arms, None),
-            Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } | Op::Atomic { body, .. } => {
-                (&[], Some(body))
-            }
-            Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_) => (&[], None),
+        let (arms, bodies): (&[Arm], &[Block]) = match self {
+            Op::Switch { arms, .. } => (arms, &[]),
+            Op::Map { body, .. }
+            | Op::Fold { body, .. }
+            | Op::Loop { body, .. }
+            | Op::Atomic { body, .. }
+            | Op::Within { body, .. } => (&[], std::slice::from_ref(body)),
+            Op::Race { bodies } => (&[], bodies),
+            Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_) => (&[], &[]),
         };
-        arms.iter().map(|arm| &arm.body).chain(body)
+        arms.iter().map(|arm| &arm.body).chain(bodies)
     }
 
     /// The operands, those of inner blocks left out.
@@ -189,6 +214,8 @@ impl Op {
             Op::Fold { list, init, .. } => (&[], [Some(list), Some(init)]),
             Op::Loop { init, .. } => (&[], [Some(init), None]),
             Op::Atomic { session, .. } => (&[], [session.as_ref(), None]),
+            Op::Within { limit, .. } => (&[], [Some(limit), None]),
+            Op::Race { .. } => (&[], [None, None]),
             Op::Return(atom) | Op::Fail(atom) => (&[], [Some(atom), None]),
         };
         list.iter().chain(single.into_iter().flatten())
@@ -201,7 +228,13 @@ impl Op {
             Op::Map { element, .. } => (&[], [Some(element), None]),
             Op::Fold { accumulator, element, .. } => (&[], [Some(accumulator), Some(element)]),
             Op::Loop { state, .. } => (&[], [Some(state), None]),
-            Op::Prim(..) | Op::Call(_) | Op::Atomic { .. } | Op::Return(_) | Op::Fail(_) => (&[], [None, None]),
+            Op::Prim(..)
+            | Op::Call(_)
+            | Op::Atomic { .. }
+            | Op::Within { .. }
+            | Op::Race { .. }
+            | Op::Return(_)
+            | Op::Fail(_) => (&[], [None, None]),
         };
         arms.iter().flat_map(|arm| &arm.payload).chain(single.into_iter().flatten())
     }

@@ -25,6 +25,7 @@ mod program;
 mod random;
 mod recording;
 mod shrink;
+mod timed;
 mod values;
 
 pub use cover::constructs;

@@ -2,7 +2,8 @@
 //!
 //! *Control.* A [`Kind::Switch`] chooses one of its arms; a node in an arm says so in [`Node::control`] and runs only if
 //! that arm was chosen; a [`Kind::Select`] takes the value of the arm that was (Ohua thesis §3.2, `ctrl` and `select`).
-//! A node whose control does not hold is *skipped*, and so is all that it controls.
+//! A node whose control does not hold is *skipped*, and so is all that it controls. It is skipped only when all that it
+//! would have waited for has run or was skipped, so that an order that goes through it holds.
 //!
 //! *Order.* Nodes are listed in the order of the program, which is a topological order of all edges. A node may run as
 //! soon as the nodes that its inputs, its control and its [`Node::after`] edges name have run or were skipped. `after`
@@ -14,6 +15,7 @@
 //!
 //! *Bodies.* `map`, `fold` and `loop` hold a graph of their own, run once for each element or round. An end within it ends
 //! the whole flow. A captured value that the body changes by `&mut` is handed from one iteration to the next, and back.
+//! `within` and `race` hold graphs that may be given up on their way: such a value goes into them and never comes back.
 
 use weir_host::{Mode, Resource, Text, Type, Value};
 
@@ -28,8 +30,8 @@ pub type Program = program::Program<Graph>;
 /// A graph, or the body of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
-    /// The types of what it begins with. Of a body: the element, or accumulator and element, or state; then what it
-    /// captures, in the order of the node's further inputs.
+    /// The types of what it begins with. Of a body: the element, or accumulator and element, or state, or nothing of its
+    /// own; then what it captures, in the order of the node's further inputs.
     pub parameters: Vec<Type>,
     /// The constants that inputs name.
     pub constants: Vec<Value>,
@@ -139,6 +141,17 @@ pub enum Kind {
         /// After so many rounds it fails with [`weir_host::FailureKind::Limit`].
         at_most: u64,
     },
+    /// Runs the body for as long as its first input, a `Duration`, allows; yields `Some` of its result, or `None`.
+    Within {
+        /// The body.
+        body: Box<Graph>,
+    },
+    /// Runs the bodies side by side, and yields the result of the first that gets to its end. Its inputs are what the
+    /// first body captures, then what the second does, and so on.
+    Race {
+        /// The bodies.
+        bodies: Vec<Graph>,
+    },
     /// Begins an atomic step: waits for the constraints, in their order. Its input, where it has one, is the session.
     Acquire {
         /// What is held, in the canonical order.
@@ -181,13 +194,22 @@ impl Graph {
 }
 
 impl Node {
-    /// The graph that it runs for each element or round.
+    /// The graphs within it: one for each element or round, one for a while, or those of a race.
     #[must_use]
-    pub fn body(&self) -> Option<&Graph> {
+    pub fn bodies(&self) -> &[Graph] {
         match &self.kind {
-            Kind::Map { body } | Kind::Fold { body } | Kind::Loop { body, .. } => Some(body),
-            _ => None,
+            Kind::Map { body } | Kind::Fold { body } | Kind::Loop { body, .. } | Kind::Within { body } => {
+                std::slice::from_ref(body)
+            }
+            Kind::Race { bodies } => bodies,
+            _ => &[],
         }
+    }
+
+    /// Whether a body of it may be given up on its way.
+    #[must_use]
+    pub fn gives_up(&self) -> bool {
+        matches!(self.kind, Kind::Within { .. } | Kind::Race { .. })
     }
 
     /// The first output port of a switch's arm.
@@ -205,8 +227,7 @@ impl Node {
         match &self.kind {
             Kind::Prim(prim) => prim.may_fail(),
             Kind::Loop { .. } | Kind::Return | Kind::Fail => true,
-            Kind::Map { body } | Kind::Fold { body } => body.nodes.iter().any(Node::may_end),
-            _ => false,
+            _ => self.bodies().iter().any(|body| body.nodes.iter().any(Node::may_end)),
         }
     }
 

@@ -1,11 +1,12 @@
 //! The two intermediate representations of a program, and the evaluator that says what a program means.
 //!
 //! The *expression IR* ([`expr`]) is a λ-calculus in A-normal form (Ohua thesis, chapter 4, where it is called EDD); the
-//! compiler's rewrites of expressions live on it. [`lower`] turns it into the *graph* ([`graph`]): nodes with typed
+//! compiler's rewrites of expressions live on it. [`lower()`] turns it into the *graph* ([`graph`]): nodes with typed
 //! ports, control flow turned into data, resources as explicit edges. Engines run the graph. [`evaluate`] runs the
-//! expression IR from top to bottom and is the law: every pass and every engine is tested against it.
+//! expression IR from top to bottom and is the law: every pass and every engine is tested against it, on the random
+//! programs of the feature `generate`.
 //!
-//! Both [`print`](mod@print) as text, [`parse`] back and [`verify`].
+//! Both representations [`print`](mod@print) as text, [`parse`] back and [`verify`].
 //!
 //! Architecture invariant: neither syntax nor scheduling is known here, and nothing here does I/O.
 

@@ -27,7 +27,8 @@ use crate::moved::Definitions;
 use crate::prim::Prim;
 use crate::program::{Entry, Flow, Origin, Program, SharedValue};
 use crate::{graph, lower::order::Order};
-use uses::{body_uses, call_uses, changed_variables, free_variables, needs};
+use uses::{body_uses, call_uses, needs};
+pub(crate) use uses::{changed_variables, free_variables};
 
 /// The program with graphs in the place of its blocks.
 ///
@@ -143,6 +144,14 @@ impl<'a> Builder<'a> {
                 self.with_body(kind, "loop", &[init], captures, binding)
             }
             Op::Atomic { constraints, session, body } => self.atomic(constraints, session.as_ref(), body, binding),
+            Op::Within { limit, body } => {
+                let (graph, captures) = self.body(body, &[]);
+                self.with_body(Kind::Within { body: Box::new(graph) }, "within", &[limit], captures, binding)
+            }
+            Op::Race { bodies } => {
+                let (bodies, captures): (Vec<_>, Vec<_>) = bodies.iter().map(|body| self.body(body, &[])).unzip();
+                self.with_body(Kind::Race { bodies }, "race", &[], captures.concat(), binding)
+            }
             Op::Return(answer) => self.end(Kind::Return, "return", answer, binding),
             Op::Fail(failure) => self.end(Kind::Fail, "fail", failure, binding),
         }
@@ -242,7 +251,7 @@ impl<'a> Builder<'a> {
         let (own, captures) = (first.iter().map(|atom| (*atom).clone()), captures.into_iter());
         let operands: Vec<Atom> = own.chain(captures).collect();
         let mut node = self.draft(kind, name, &operands, binding);
-        node.uses = node.body().map(body_uses).unwrap_or_default();
+        node.uses = body_uses(node.bodies());
         for operand in &operands {
             self.moves(operand);
             if variable(operand).is_some_and(|var| self.changed.contains(&var)) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use weir_host::{Failure, FailureKind, Text, Value};
 
 mod moving;
@@ -323,17 +324,34 @@ fn compare(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
     }
 }
 
+/// Parts of up to so many bytes are put together without a detour over the heap.
+const INTERPOLATED_IN_PLACE: usize = 128;
+
 fn interpolate(parts: &[&Value]) -> Text {
     use std::fmt::Write;
-    let mut text = String::new();
+    let mut text = SmallText::default();
     for part in parts {
-        match part {
-            Value::Text(part) => text.push_str(part),
-            // Writing to a `String` cannot fail.
-            other => _ = write!(text, "{other}"),
-        }
+        // Writing to a `SmallText` cannot fail.
+        _ = match part {
+            Value::Text(part) => text.write_str(part),
+            Value::Int(part) => write!(text, "{part}"),
+            // People read it; its kind is for tools.
+            Value::Failure(failure) => text.write_str(&failure.message),
+            other => write!(text, "{other}"),
+        };
     }
-    text.into()
+    std::str::from_utf8(&text.0).expect("whole strings were put together").into()
+}
+
+/// A text in the making.
+#[derive(Default)]
+struct SmallText(SmallVec<[u8; INTERPOLATED_IN_PLACE]>);
+
+impl std::fmt::Write for SmallText {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
 }
 
 fn with_field(fields: &[Value], index: u32, value: &Value) -> Value {

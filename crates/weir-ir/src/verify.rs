@@ -16,6 +16,7 @@ mod graphs;
 mod operand;
 mod order;
 mod prims;
+mod timed;
 mod types;
 mod uses;
 
@@ -47,7 +48,7 @@ pub enum Rule {
     Payload,
     /// Nothing follows an operation that never yields.
     Reach,
-    /// Constraints are in the canonical order, each once, and sessions are given where they are needed.
+    /// Constraints are in the canonical order, each once, also in steps within steps; sessions are given where needed.
     Constraints,
     /// Blocks and bodies nest no deeper than [`crate::parse::NESTING_MAX`].
     Nesting,

@@ -115,6 +115,14 @@ entry images from http.http unordered
       yield %7
     %8: Int = fold [1, 2] from 0 as %9: Int, %10: Int
       yield %9
+    %18: Option(Int) = within 200ms
+      yield 1
+    %19: Int = race
+      branch
+        %20: Int = copy(1)
+        yield %20
+      branch
+        yield 2
     %11: Int = loop 0 at most 5 as %12: Int
       yield (1, true)
     %13: Int = atomic (write per session shared hits, read constraint db) session %3

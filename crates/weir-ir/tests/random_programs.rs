@@ -136,3 +136,31 @@ fn smaller_cases_differ_from_the_case() {
         assert!(smaller(&case).all(|smaller| smaller != case));
     }
 }
+
+/// The deepest program that verifies, in a thread with the stack that engines' threads have by default.
+#[test]
+fn the_deepest_program_goes_through_everything() {
+    let depth = parse::NESTING_MAX - 4;
+    let mut text =
+        String::from("entry test from a.elements ordered\n  arguments\n    yield (0,)\n  flow f (%0: Bool) -> Int\n");
+    let indented = |level: usize, line: &str| format!("{:1$}{line}\n", "", (level + 2) * 2);
+    for level in 0..depth / 2 {
+        let var = level + 1;
+        text += &indented(2 * level, &format!("%{var}: Int = switch %0"));
+        text += &indented(2 * level + 1, "otherwise");
+    }
+    text += &indented(depth, "yield 7");
+    for level in (0..depth / 2).rev() {
+        text += &indented(2 * level, &format!("yield %{}", level + 1));
+    }
+    let program = parse::expr(&text).expect("it parses");
+    assert_eq!(print::expr(&program), text);
+    let library = Recording::new(0).library();
+    assert_eq!(verify::expr(&program, &library), []);
+    let graph = lower(&program, &library);
+    assert_eq!(verify::graph(&graph, &library), []);
+    let case = Case { program, inputs: vec![vec![weir_host::Value::Bool(true)]] };
+    let expected = evaluate(&case, 0).expect("nothing is shared");
+    assert_eq!(expected.results, [Ok(weir_host::Value::Int(7))]);
+    assert_eq!(support::interpret(&case, 0).1, expected);
+}

@@ -71,6 +71,16 @@ const EXPRESSIONS: &[(Rule, &str)] = &[
     (Rule::Types, "%3: Int = for %4: Int in %1\n  yield %4\nyield %3"),
     (Rule::Types, "%3: Int = fold %1 from \"a\" as %4: Int, %5: Int\n  yield %4\nyield %3"),
     (Rule::Types, "%3: Int = atomic (write shared hits)\n  %4: Never = return 1\n  yield ()\nyield %3"),
+    (Rule::Types, "%3: Option(Int) = within 5\n  yield 1\nyield 1"),
+    (Rule::Types, "%3: Int = within 5ms\n  yield 1\nyield %3"),
+    (Rule::Types, "%3: Int = race\n  branch\n    yield 1\n  branch\n    yield \"a\"\nyield %3"),
+    (Rule::Types, "%3: Int = race\nyield 1"),
+    (
+        Rule::Scope,
+        "%3: count.Counter = call count.new at count.new (1)\n%4: Option(Int) = within 5ms\n  \
+         %5: Int = call count.add at count.add (%3, 1)\n  yield %5\n\
+         %6: Int = call count.finish at count.finish (%3)\nyield %6",
+    ),
     (Rule::Cover, "%3: Int = switch %2\n  tag 0\n    yield 1\nyield %3"),
     (Rule::Cover, "%3: Int = switch %0\n  value 5\n    yield 1\nyield %3"),
     (Rule::Cover, "%3: Int = switch %2\n  tag 7\n    yield 1\n  otherwise\n    yield 2\nyield %3"),
@@ -101,9 +111,32 @@ const GRAPHS: &[(Rule, &str)] = &[
     (Rule::Types, "%0 a: Int = for(p1)\n  parameters Int\n  yield p0\nyield p0"),
     (Rule::Types, "%0 a: Int = fold(p1)\n  parameters Int, Int\n  yield p0\nyield p0"),
     (Rule::Types, "%0 a = return(p1)\nyield never"),
+    (Rule::Types, "%0 a: Option(Int) = within(p0)\n  constant 1\n  yield k0\nyield p0"),
+    (Rule::Types, "%0 a: Int = race(p0)\n  branch\n    constant 1\n    yield k0\nyield p0"),
+    (
+        Rule::Types,
+        "%0 a = acquire (write shared hits) ()\n\
+         %1 b: Int = race(p0, p0) after %0 uses write held shared hits within %0\n\
+         \x20 branch\n    parameters Int\n\
+         \x20   %0 c: Int = call count.add(shared hits, p0) uses write held shared hits\n    yield %0.0\n\
+         \x20 branch\n    parameters Int\n\
+         \x20   %0 d: Int = call count.value(shared hits, p0) uses read held shared hits\n    yield %0.0\n\
+         %2 e = release %0 () after %1\nyield p0",
+    ),
     (Rule::Cover, "%0 a = switch(p2)\n  tag 0\nyield p0"),
     (Rule::Payload, "%0 a: Text = switch(p2)\n  tag 1 payload 1\n  otherwise\nyield p0"),
     (Rule::Constraints, "%0 a = acquire (read shared misses, read shared hits) ()\n%1 b = release %0 ()\nyield p0"),
+    (
+        Rule::Constraints,
+        "%0 a = acquire (write shared misses) ()\n%1 b = acquire (write shared hits) () after %0 within %0\n\
+         %2 c = release %1 () after %1 within %0\n%3 d = release %0 () after %2\nyield p0",
+    ),
+    (
+        Rule::Constraints,
+        "%0 a = acquire (read shared hits) ()\n\
+         %1 b: Int = call count.add(shared hits, p0) after %0 uses write shared hits within %0\n\
+         %2 c = release %0 () after %1\nyield p0",
+    ),
     (Rule::Edges, "%0 a: Int = copy(%1.0)\n%1 b: Int = copy(p0)\nyield p0"),
     (Rule::Edges, "%0 a: Int = copy(p0) after %1\n%1 b: Int = copy(p0)\nyield p0"),
     (Rule::Edges, "%0 a: Int = copy(p0) if %1 arm 0\n%1 b = switch(p2)\n  otherwise\nyield p0"),

@@ -1,56 +1,192 @@
-//! How a source begins a flow for each of its elements.
+//! How a stream begins a flow for each of its elements.
+//!
+//! A source of the library is a [`Stream`]: a loop that hands each element to a [`Feeder`]. All else is the same for all
+//! and done here:
+//! 1. an element waits until there is room for its flow, so that pressure runs back to what the stream reads;
+//! 2. when the program stops, the loop is dropped where it waits;
+//! 3. then, and at the end of the input, the flows that have begun are waited for.
 
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::task::{JoinSet, LocalSet, yield_now};
-use weir::{Begun, Flows, Stop, Value};
+use weir::{
+    Begun, Environment, Failure, Flows, LocalFuture, Loops, Module, Opened, Parameter, Passing, Route, Source,
+    SourceSignature, Stop, Type, Value,
+};
 
 /// Elements after which others on the event loop get their turn, where no flow had to wait.
-const TURN: usize = 64;
+const TURN: u32 = 64;
 
-/// Begins a flow for each element until there is none or `stop` says so, and waits for those that have begun.
-///
-/// `next` waits for an element; `None` is the end.
-pub(crate) async fn feed(flows: Arc<dyn Flows>, stop: Stop, mut next: impl AsyncFnMut() -> Option<Value>) {
-    LocalSet::new()
-        .run_until(async {
-            let mut going = JoinSet::new();
-            tokio::select! {
-                biased;
-                () = stop.stopped() => {}
-                () = begin_all(&*flows, &mut next, &mut going) => {}
-            }
-            while going.join_next().await.is_some() {}
-        })
-        .await;
+/// Something that gives elements, opened and ready to.
+pub(crate) trait Stream: Send + Sync + 'static {
+    /// What it reads, for the start-up message.
+    fn describe(&self) -> String;
+
+    /// On how many event loops it gives them.
+    fn loops(&self) -> Loops {
+        Loops::One
+    }
+
+    /// Gives all its elements. Dropped where it waits when the program stops.
+    fn run(&self, feeder: Feeder) -> impl Future<Output = Result<(), Failure>>;
 }
 
-async fn begin_all(
-    flows: &dyn Flows,
-    next: &mut impl AsyncFnMut() -> Option<Value>,
-    going: &mut JoinSet<Result<Value, weir::Failure>>,
-) {
-    let mut turn = 0;
-    while let Some(element) = next().await {
-        begin(flows, element, going).await;
-        while going.try_join_next().is_some() {}
-        turn = (turn + 1) % TURN;
-        if turn == 0 {
-            yield_now().await;
+/// What a program says of a source, and how it is opened.
+pub(crate) struct StreamRow<S> {
+    pub(crate) name: &'static str,
+    pub(crate) doc: &'static str,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) element: Type,
+    pub(crate) ordered: bool,
+    pub(crate) open: fn(&Given<'_>) -> Result<S, Failure>,
+}
+
+impl<S: Stream> StreamRow<S> {
+    /// The module with this source in it.
+    pub(crate) fn within(self, module: Module) -> Module {
+        let signature = SourceSignature {
+            module: module.name.clone(),
+            name: self.name.into(),
+            doc: self.doc.into(),
+            parameters: self.parameters,
+            element: Some(self.element),
+            answer: None,
+            ordered: self.ordered,
+        };
+        module.source(signature, Arc::new(StreamSource(self.open)))
+    }
+}
+
+/// A parameter of a source that has to be given.
+pub(crate) fn parameter(name: &str, ty: Type) -> Parameter {
+    Parameter { name: name.into(), ty, passing: Passing::Value, default: None }
+}
+
+/// A parameter of a source that may be left out.
+pub(crate) fn optional(name: &str, ty: Type, default: Value) -> Parameter {
+    Parameter { default: Some(default), ..parameter(name, ty) }
+}
+
+/// What a source is opened with.
+pub(crate) struct Given<'a> {
+    arguments: &'a [Value],
+    /// What the embedder gave.
+    pub(crate) environment: &'a Environment,
+}
+
+impl Given<'_> {
+    /// The whole number at this place.
+    pub(crate) fn int(&self, index: usize) -> Result<i64, Failure> {
+        match self.arguments.get(index) {
+            Some(Value::Int(int)) => Ok(*int),
+            _ => Err(Failure::argument("a whole number is missing")),
+        }
+    }
+
+    /// The text at this place.
+    pub(crate) fn text(&self, index: usize) -> Result<&str, Failure> {
+        match self.arguments.get(index) {
+            Some(Value::Text(text)) => Ok(text),
+            _ => Err(Failure::argument("a text is missing")),
+        }
+    }
+
+    /// The truth value at this place.
+    pub(crate) fn bool(&self, index: usize) -> Result<bool, Failure> {
+        match self.arguments.get(index) {
+            Some(Value::Bool(bool)) => Ok(*bool),
+            _ => Err(Failure::argument("`true` or `false` is missing")),
+        }
+    }
+
+    /// The span of time at this place, which must be longer than nothing.
+    pub(crate) fn duration(&self, index: usize, name: &str) -> Result<std::time::Duration, Failure> {
+        match self.arguments.get(index) {
+            Some(Value::Duration(nanos @ 1..)) => Ok(std::time::Duration::from_nanos(nanos.unsigned_abs())),
+            _ => Err(Failure::argument(format!("`{name}` must be longer than nothing"))),
         }
     }
 }
 
-/// Begins one flow as soon as there is room. A failure of it is the runtime's to tell.
-async fn begin(flows: &dyn Flows, element: Value, going: &mut JoinSet<Result<Value, weir::Failure>>) {
-    loop {
-        match flows.begin(0, vec![element.clone()]) {
-            Begun::Done(_) => return,
-            Begun::Going(flow) => {
-                going.spawn_local(flow);
-                return;
+/// A source that opens a stream.
+struct StreamSource<S>(fn(&Given<'_>) -> Result<S, Failure>);
+
+impl<S: Stream> Source for StreamSource<S> {
+    fn open(
+        &self,
+        arguments: Vec<Value>,
+        _routes: Arc<[Route]>,
+        environment: &Environment,
+    ) -> Result<Arc<dyn Opened>, Failure> {
+        Ok(Arc::new(OpenStream((self.0)(&Given { arguments: &arguments, environment })?)))
+    }
+}
+
+struct OpenStream<S>(S);
+
+impl<S: Stream> Opened for OpenStream<S> {
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+
+    fn loops(&self) -> Loops {
+        self.0.loops()
+    }
+
+    fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>> {
+        Box::pin(async move { LocalSet::new().run_until(feed(&self.0, flows, stop)).await })
+    }
+}
+
+async fn feed(stream: &impl Stream, flows: Arc<dyn Flows>, stop: Stop) -> Result<(), Failure> {
+    let begun = Rc::new(RefCell::default());
+    let feeder = Feeder { flows, going: Rc::clone(&begun), turn: Rc::default() };
+    let ended = tokio::select! {
+        biased;
+        () = stop.stopped() => Ok(()),
+        ended = stream.run(feeder) => ended,
+    };
+    let mut begun: JoinSet<_> = begun.take();
+    while begun.join_next().await.is_some() {}
+    ended
+}
+
+/// Where a stream gives its elements. Its clones are for the tasks of one stream, which share an event loop.
+#[derive(Clone)]
+pub(crate) struct Feeder {
+    flows: Arc<dyn Flows>,
+    /// The flows that are not through.
+    going: Rc<RefCell<JoinSet<Result<Value, Failure>>>>,
+    /// Elements since others had their turn.
+    turn: Rc<Cell<u32>>,
+}
+
+impl Feeder {
+    /// Begins a flow for the element as soon as there is room. A failure of the flow is the runtime's to tell.
+    pub(crate) async fn give(&self, element: Value) {
+        let mut inputs = vec![element];
+        loop {
+            match self.flows.begin(0, &mut inputs) {
+                Begun::Done(_) => break,
+                Begun::Going(flow) => {
+                    self.keep(flow);
+                    break;
+                }
+                Begun::Full => self.flows.room().await,
             }
-            Begun::Full => flows.room().await,
         }
+        self.turn.set((self.turn.get() + 1) % TURN);
+        if self.turn.get() == 0 {
+            yield_now().await;
+        }
+    }
+
+    fn keep(&self, flow: LocalFuture<Result<Value, Failure>>) {
+        let mut going = self.going.borrow_mut();
+        going.spawn_local(flow);
+        while going.try_join_next().is_some() {}
     }
 }

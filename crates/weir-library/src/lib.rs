@@ -1,23 +1,49 @@
-//! The standard functions: http, files, image, text, time, stream.
+//! The standard functions and sources: files, http, image, text, time, streams of lines, rows and packets, sockets.
 //!
 //! Each module is plain Rust that stands on a well-kept crate and can be used without Weir; the attribute above a
 //! function is all that makes it a function of the language. [`library`] is all of them.
 //!
 //! `files` works below a [`files::Root`] that the embedder puts into the library's environment.
 
+pub mod bytes;
+pub mod csv;
 mod feed;
 pub mod files;
 pub mod http;
+pub mod http1;
 pub mod image;
+pub mod json;
+pub mod lines;
+pub mod output;
+pub mod stdio;
 pub mod stream;
+pub mod tcp;
 pub mod text;
 pub mod time;
+pub mod udp;
 
-/// The standard modules. The environment is empty: a program that uses `files` needs a [`files::Root`] in it.
+/// The standard modules. The environment has an [`output::Outputs`]; a program that uses `files` needs a [`files::Root`]
+/// in it, too.
 #[must_use]
 pub fn library() -> weir::Library {
     let mut library = weir::Library::default();
-    for module in [http::http(), files::files(), image::image(), text::text(), time::time(), stream::stream()] {
+    library.environment.insert_closing(output::Outputs::default());
+    let modules = [
+        http::http(),
+        files::files(),
+        image::image(),
+        text::text(),
+        time::time(),
+        stream::stream(),
+        bytes::bytes(),
+        csv::csv(),
+        json::json(),
+        stdio::stdio(),
+        tcp::tcp(),
+        udp::udp(),
+        http1::http1(),
+    ];
+    for module in modules {
         library.add(module).expect("the standard modules have different names");
     }
     library

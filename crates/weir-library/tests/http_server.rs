@@ -22,6 +22,27 @@ fn a_connection_is_kept_for_many_requests() {
 }
 
 #[test]
+fn limits_may_be_as_large_as_can_be() {
+    let forever = Duration::MAX;
+    let server = Running::start(Limits {
+        header_timeout: forever,
+        body_timeout: forever,
+        body_idle_timeout: forever,
+        idle_timeout: forever,
+        write_timeout: forever,
+        write_rate_min: 0,
+        connections_max: usize::MAX,
+        body_bytes_max: usize::MAX,
+        ..Limits::default()
+    });
+    let mut client = server.connect();
+    client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab");
+    assert_eq!(client.answer().body, b"ab");
+    client.send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.answer().body.len(), BIG);
+}
+
+#[test]
 fn pipelined_requests_are_answered_in_their_order() {
     let server = Running::start(Limits::default());
     let mut client = server.connect();

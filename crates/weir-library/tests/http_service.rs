@@ -21,7 +21,7 @@ struct Shown {
 }
 
 impl Flows for Shown {
-    fn begin(&self, entry: usize, inputs: Vec<Value>) -> Begun {
+    fn begin(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun {
         self.begun.lock().unwrap().push(entry);
         let answer = match &*self.routes[entry].pattern {
             "/failing" => Err(Failure::function("the reason is secret")),
@@ -93,7 +93,7 @@ fn open(routes: Vec<Route>, arguments: Vec<Value>) -> Result<Arc<dyn Opened>, Fa
     let (signature, source) = &library.modules["http"].sources["http"];
     let mut all = arguments;
     all.extend(signature.parameters[all.len()..].iter().map(|parameter| parameter.default.clone().unwrap()));
-    source.open(all, routes.into())
+    source.open(all, routes.into(), &library.environment)
 }
 
 impl Service {
@@ -109,7 +109,7 @@ impl Service {
                 let stopping = Arc::clone(&stopping);
                 Box::pin(async move { stopping.notified().await })
             });
-            runtime.block_on(opened.run(flowing, stop)).unwrap();
+            tokio::task::LocalSet::new().block_on(&runtime, opened.run(flowing, stop)).unwrap();
         });
         Service { address, flows, stop, thread: Some(thread) }
     }
@@ -156,7 +156,7 @@ fn parts_of_the_path_and_the_query_become_inputs() {
                 parameter("wait", Type::option(Type::Duration), Query),
             ],
         ),
-        route("GET", "/files/{*rest}", vec![parameter("rest", Type::Text, Path)]),
+        route("GET", "/files/{rest..}", vec![parameter("rest", Type::Text, Path)]),
     ]);
     for (target, told) in [
         ("/hills", "200 hills|8"),

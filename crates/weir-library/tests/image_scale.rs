@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use bytes::Bytes;
-use weir_library::image::{EncodeError, Ppm, ScaleError, scale, to_jpeg};
+use weir_library::image::{EncodeError, Ppm, ScaleError, decode, scale, to_jpeg};
 
 fn picture(width: u32, height: u32, sample: impl Fn(u32, u32, u32) -> u8) -> Ppm {
     let mut samples = Vec::new();
@@ -112,4 +112,19 @@ fn what_jpeg_cannot_say_is_refused() {
     }
     let wide = picture(65_536, 1, |_, _, _| 0);
     assert_eq!(to_jpeg(&wide, 85), Err(EncodeError::TooLarge { width: 65_536, height: 1 }));
+}
+
+#[test]
+fn the_pictures_of_the_example_go_through() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/image_server/images");
+    let mut shown = Vec::new();
+    for name in ["hills", "meadow", "moon", "pond", "weir"] {
+        let file = std::fs::read(folder.join(name).with_extension("ppm")).unwrap();
+        let picture = decode(file.into()).unwrap();
+        for eighths in 1..=8 {
+            assert!(to_jpeg(&scale(&picture, eighths).unwrap(), 85).unwrap().len() > 500, "{name} {eighths}/8");
+        }
+        shown.push(format!("{name} {}x{}", picture.width(), picture.height()));
+    }
+    assert_eq!(shown, ["hills 160x120", "meadow 112x112", "moon 144x108", "pond 128x128", "weir 96x72"]);
 }

@@ -64,13 +64,13 @@ struct TwoAtATime {
 }
 
 impl Flows for TwoAtATime {
-    fn begin(&self, entry: usize, inputs: Vec<Value>) -> Begun {
+    fn begin(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun {
         assert_eq!((entry, inputs.len()), (0, 1));
         if self.going.load(Ordering::SeqCst) == 2 {
             return Begun::Full;
         }
         self.most.fetch_max(self.going.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        self.elements.lock().unwrap().extend(inputs);
+        self.elements.lock().unwrap().append(inputs);
         let (going, ended, release) = (Arc::clone(&self.going), Arc::clone(&self.ended), Arc::clone(&self.release));
         Begun::Going(Box::pin(async move {
             tokio::task::yield_now().await;
@@ -91,7 +91,7 @@ impl Flows for TwoAtATime {
 fn run(path: &str, arguments: Vec<Value>, count: usize) -> Arc<TwoAtATime> {
     let library = weir_library::library();
     let (module, name) = path.split_once('.').unwrap();
-    let opened = library.modules[module].sources[name].1.open(arguments, Arc::new([])).unwrap();
+    let opened = library.modules[module].sources[name].1.open(arguments, Arc::new([]), &library.environment).unwrap();
     let flows = Arc::new(TwoAtATime::default());
     let watched = Arc::clone(&flows);
     let stop = Stop::new(move || {
@@ -136,6 +136,6 @@ fn ticks_need_an_interval() {
     let library = weir_library::library();
     let every = &library.modules["time"].sources["every"].1;
     for nanos in [0, -1] {
-        assert!(every.open(vec![Value::Duration(nanos)], Arc::new([])).is_err());
+        assert!(every.open(vec![Value::Duration(nanos)], Arc::new([]), &library.environment).is_err());
     }
 }

@@ -69,3 +69,10 @@ fn numbers_are_read_whole_or_not_at_all() {
     }
     assert_eq!(parse_int("twelve").unwrap_err().to_string(), "\"twelve\" is not a whole number of 64 bits");
 }
+
+#[test]
+fn texts_become_bytes_and_bytes_texts() {
+    assert_eq!(from_bytes(&to_bytes("höß…")).as_deref(), Ok("höß…"));
+    let message = from_bytes(b"a\xff").unwrap_err().to_string();
+    assert_eq!(message, "invalid utf-8 sequence of 1 bytes from index 1");
+}

@@ -95,8 +95,7 @@ impl<'f> Parts<'f> {
             ::weir::macros::waiting(|call| {
                 #prepare
                 let pending: ::weir::macros::Pending = ::std::boxed::Box::pin(async move {
-                    let outcome: ::core::result::Result<::weir::Outcome, ::std::boxed::Box<::weir::Failure>> =
-                        async { #opened #body }.await;
+                    let outcome = ::weir::macros::caught_later(async { #opened #body }).await;
                     #settled
                 });
                 ::core::result::Result::Ok(pending)
@@ -111,10 +110,7 @@ impl<'f> Parts<'f> {
             ::weir::macros::blocking(|call| {
                 #prepare
                 let job: ::weir::macros::Job = ::std::boxed::Box::new(move || {
-                    let outcome = (|| -> ::core::result::Result<
-                        ::weir::Outcome,
-                        ::std::boxed::Box<::weir::Failure>,
-                    > { #opened #body })();
+                    let outcome = ::weir::macros::caught(|| { #opened #body });
                     #settled
                 });
                 ::core::result::Result::Ok(job)
@@ -138,7 +134,7 @@ impl<'f> Parts<'f> {
         });
         quote_spanned! { Span::mixed_site()=>
             ::weir::macros::Settled {
-                outcome: outcome.unwrap_or_else(::weir::Outcome::Fault),
+                outcome,
                 restored: ::weir::macros::restored([#(#loans),*]),
             }
         }

@@ -1,7 +1,7 @@
 //! A program that runs: its event loops and its end.
 //!
 //! Every event loop runs its sources until they end, on their own or told to stop, and then until no flow is left. A
-//! source that fails stops the program.
+//! source that fails stops the program. Last, the environment is closed: what was written is flushed.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -66,7 +66,7 @@ impl Running {
     /// Waits until all sources have ended and no flow is left.
     ///
     /// # Errors
-    /// Fails where a source has failed.
+    /// Fails where a source has failed, or what the environment holds could not be closed: a file could not be written.
     pub fn wait(mut self) -> Result<(), Failure> {
         for thread in self.loops.drain(..) {
             if thread.join().is_err() {
@@ -74,7 +74,8 @@ impl Running {
             }
         }
         self.engine.close();
-        self.failure.lock().take().map_or(Ok(()), Err)
+        let closed = self.live.environment.close();
+        self.failure.lock().take().map_or(closed, Err)
     }
 }
 
@@ -131,7 +132,10 @@ pub(crate) fn run_loops(
 fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift) {
     let local = LocalSet::new();
     let limit = out_of_time(shift.stop.subscribe(), shift.drain_within);
-    local.block_on(&runtime, either(serve(sources, shift), limit));
+    // As a task: the set polls what it blocks on at every turn, and this would look for a stop each time.
+    let work = local.spawn_local(either(serve(sources, shift), limit));
+    // A source that panicked has been reported; there is nothing else that could.
+    let _ = local.block_on(&runtime, work);
     drop(local);
     // Jobs that hold a thread of the blocking pool for ever must not hold up the end.
     runtime.shutdown_background();
@@ -201,12 +205,11 @@ struct EntryFlows {
 }
 
 impl Flows for EntryFlows {
-    fn begin(&self, route: usize, inputs: Vec<Value>) -> Begun {
-        let mut inputs = inputs;
+    fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         let begun = self.engine.begin(self.entry as usize, route, &mut || {
-            Flow::new(&self.live, self.entry, route as u32, std::mem::take(&mut inputs))
+            Flow::new(&self.live, self.entry, route as u32, std::mem::take(inputs))
         });
-        if matches!(begun, Begun::Full) {
+        if matches!(begun, Begun::Full) && self.live.entries[self.entry as usize].answers {
             self.live.record(Detail::Log, || What::Refused { entry: self.entry });
         }
         begun

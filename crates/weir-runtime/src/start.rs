@@ -169,7 +169,8 @@ fn prepare(
     let mut entries = Vec::new();
     for entry in &program.entries {
         let flows = entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, AtomicU64::new(0))));
-        entries.push(LiveEntry { flows: flows.collect::<Result<_, PrepareError>>()? });
+        let flows = flows.collect::<Result<_, PrepareError>>()?;
+        entries.push(LiveEntry { flows, answers: entry.flows.iter().any(|flow| flow.route.is_some()) });
     }
     let live = Arc::new(Live {
         resources,
@@ -222,7 +223,7 @@ fn open_sources(
             _ => Vec::new(),
         };
         let routes = entry.flows.iter().filter_map(|flow| route_of(flow, &types)).collect();
-        let source = source.open(arguments, routes).map_err(failed)?;
+        let source = source.open(arguments, routes, &live.environment).map_err(failed)?;
         let description: Arc<str> = source.describe().into();
         let entry = opened.len() as u32;
         live.record(Detail::Log, || What::SourceOpened { entry, description });

@@ -196,10 +196,10 @@ pub(crate) struct RepeatStep {
     pub repeat: Repeat,
     /// The node's inputs.
     pub inputs: Box<[Argument]>,
+    /// The atomic steps that it is within, by the node that begins each: what they hold is held for the body too.
+    pub within: Box<[u32]>,
     /// What is repeated.
     pub body: Body,
-    /// The nodes that began the atomic steps that it is within.
-    pub within: Box<[u32]>,
     /// The slot of the output.
     pub out: u32,
 }

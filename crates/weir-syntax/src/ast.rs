@@ -8,15 +8,21 @@
 
 mod expr;
 mod item;
+mod literal;
+mod operator;
 mod outline;
 mod pattern;
+mod statement;
 mod types;
 mod visit;
 
 pub use expr::*;
 pub use item::*;
+pub use literal::*;
+pub use operator::*;
 pub use outline::{outline, outline_expr};
 pub use pattern::*;
+pub use statement::*;
 pub use types::*;
 pub use visit::*;
 

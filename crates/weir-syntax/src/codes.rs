@@ -4,8 +4,16 @@
 //! "Wrong" and the mended one under "Mended") and add one row here. Ranges: E01 syntax, E02 names, E03 types,
 //! E04 patterns, E05 moves, effects and resources, E06 services and sources, W07 warnings.
 
-use crate::Severity;
 use std::fmt;
+
+/// How bad breaking a rule is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Severity {
+    /// The program cannot run.
+    Error,
+    /// The program runs, but probably not as it was meant to.
+    Warning,
+}
 
 macro_rules! codes {
     ($($id:ident $name:ident,)*) => {
@@ -91,6 +99,7 @@ codes! {
     E0316 FunctionAsValue,
     E0317 ProgramTooLarge,
     E0318 EndlessType,
+    E0319 WithOutsideTest,
     E0401 MissingCases,
     E0402 PatternType,
     E0403 PatternArguments,
@@ -101,6 +110,8 @@ codes! {
     E0501 MovedValue,
     E0502 SharedAsValue,
     E0503 NotAResource,
+    E0504 MixedScope,
+    E0505 NoSession,
     E0601 UnknownSource,
     E0602 RouteParameterType,
     E0603 RouteParameter,
@@ -109,6 +120,7 @@ codes! {
     W0702 UnhandledFailure,
     W0703 LostUpdate,
     W0704 UnreachableArm,
+    W0705 HoistedConstraint,
 }
 
 impl Code {

@@ -1,19 +1,10 @@
 //! Diagnostics as data: what is wrong, where, why, and what would mend it.
 //!
-//! A pass makes values and never text for a terminal; [`render`](crate::render) draws them.
+//! A pass makes values and never text for a terminal; [`render`](crate::render()) draws them.
 //! A message is one terse sentence that begins in lower case and ends without a full stop; a label says what stands at
 //! its place ("expected `Int`, found `Text`"); a note adds a reason; a hint is something that can be done.
 
-use crate::{Code, Span};
-
-/// How bad it is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Severity {
-    /// The program cannot run.
-    Error,
-    /// The program runs, but probably not as it was meant to.
-    Warning,
-}
+use crate::{Code, Severity, Span};
 
 /// One finding.
 #[derive(Clone, PartialEq, Eq, Debug)]

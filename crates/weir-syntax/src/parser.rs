@@ -12,6 +12,7 @@
 
 mod bodies;
 mod control;
+mod docs;
 mod expressions;
 mod items;
 mod literals;
@@ -24,7 +25,9 @@ mod statements;
 mod texts;
 mod types;
 
-use crate::ast::{Comment, DocLine, Docs, Expr, ExprId, ExprKind, Name, Path, Pattern, PatternId, PatternKind, Tree};
+pub(crate) use texts::escape;
+
+use crate::ast::{Comment, Expr, ExprId, ExprKind, Name, Path, Pattern, PatternId, PatternKind, Tree};
 use crate::ast::{Visitor, walk_expr};
 use crate::balance::balance;
 use crate::lexer::{CommentPlace, DIAGNOSTICS_MAX, lex};
@@ -147,6 +150,11 @@ impl<'t> Parser<'t> {
     /// Whether the word `word`, which is not reserved, comes next.
     fn at_word(&self, word: &str) -> bool {
         self.at(TokenKind::Word) && self.token_text() == word
+    }
+
+    /// Whether `word` comes next, and `kind` behind it on its line.
+    fn at_pair(&self, word: &str, kind: TokenKind) -> bool {
+        self.at_word(word) && self.nth_kind(1) == kind && !self.nth(1).first_on_line
     }
 
     fn token_text(&self) -> &'t str {
@@ -339,40 +347,6 @@ impl<'t> Parser<'t> {
         if self.diagnostics.len() < DIAGNOSTICS_MAX {
             self.diagnostics.push(diagnostic);
         }
-    }
-
-    // Documentation.
-
-    /// The `///` lines between the token before and the next one.
-    fn docs(&mut self) -> Docs {
-        let from = if self.at == 0 { 0 } else { self.previous_span().end };
-        let first = self.comments.partition_point(|comment| comment.start < from);
-        let next = self.token().start;
-        let count = self.comments[first..].iter().take_while(|comment| comment.start < next).count();
-        self.take_docs(first..first + count, "///")
-    }
-
-    fn take_docs(&mut self, range: std::ops::Range<usize>, marker: &str) -> Docs {
-        let mut lines = Vec::new();
-        for index in range {
-            let place = self.comments[index];
-            let text = self.text[place.start as usize..place.end as usize].trim_end();
-            let Some(words) = text.strip_prefix(marker).filter(|words| !words.starts_with('/')) else { continue };
-            if !place.first_on_line {
-                continue;
-            }
-            self.comment_taken[index] = true;
-            let words = words.strip_prefix(' ').unwrap_or(words);
-            lines.push(DocLine { text: Arc::from(words), span: Span::new(self.source, place.start, place.end) });
-        }
-        Docs { lines }
-    }
-
-    /// The `//!` lines before the first token.
-    fn file_docs(&mut self) -> Docs {
-        let first = self.token().start;
-        let count = self.comments.iter().take_while(|comment| comment.start < first).count();
-        self.take_docs(0..count, "//!")
     }
 }
 

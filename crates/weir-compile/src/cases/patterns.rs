@@ -46,7 +46,12 @@ impl Head {
                 let middle = vec![Case::Any; parts - front - back];
                 Some([&inner[..*front], &middle, &inner[*front..]].concat())
             }
-            (own, other) => (own == other).then(|| inner.to_vec()),
+            (own, other) => (own == other).then(|| {
+                // A pattern with a fault has the wrong number of parts; the fault is told already.
+                let mut inner = inner.to_vec();
+                inner.resize(parts, Case::Any);
+                inner
+            }),
         }
     }
 }

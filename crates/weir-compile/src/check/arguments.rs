@@ -161,8 +161,8 @@ impl<'a> Checker<'a> {
             diagnostic = diagnostic.because(place, "declared here, without a default");
         }
         let diagnostic = match &first.name {
-            Some(name) => diagnostic.hint(format!("add `{name}: …`, a `{ty}`")),
-            None => diagnostic.hint(format!("add a `{ty}`")),
+            Some(name) => diagnostic.hint(format!("add `{name}: …` of the type `{ty}`")),
+            None => diagnostic.hint(format!("add a value of the type `{ty}`")),
         };
         self.report(diagnostic);
     }
@@ -170,7 +170,7 @@ impl<'a> Checker<'a> {
     fn argument(&mut self, callee: &str, parameter: &Taken, supplied: Option<(Supplied, Span)>, given: &Given<'a>) {
         let expr: &'a Expr = match supplied {
             Some((Supplied::Object, _)) => match &given.object {
-                Some((object, _)) => *object,
+                Some((object, _)) => object,
                 None => return,
             },
             Some((Supplied::Piped, _)) => match given.piped {
@@ -204,6 +204,7 @@ impl<'a> Checker<'a> {
     /// A shared value as an argument: only a host function may look at it or change it.
     fn shared_argument(&mut self, callee: &str, parameter: &Taken, expr: &'a Expr, at: usize, expected: &Expected) {
         self.meanings.insert(expr.id, Meaning::Shared(at));
+        self.refer_shared(expr.span, at);
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
         let (name, ty, place) = (name.clone(), declared.ty.clone(), declared.span);
         self.agree(expr.span, ty, expected);

@@ -11,6 +11,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::Checker;
 use super::arguments::{Given, Taken};
 use super::names::{VariantOf, path_of};
+use crate::index::Entity;
 use crate::suggest::nearest;
 use crate::typed::{Meaning, Target};
 use crate::types::{Parameters, Ty};
@@ -57,6 +58,7 @@ impl<'a> Checker<'a> {
         }
         if let Some(local) = self.scope.find(name.as_str()) {
             let ty = self.locals[local.0 as usize].ty.clone();
+            self.refer(name.span, Entity::Local(local.0));
             return self.call_local(name, &ty, Target::Local(local), given);
         }
         if let Some((at, _, _)) = self.declarations.functions.get_full(&name.text) {
@@ -116,12 +118,17 @@ impl<'a> Checker<'a> {
 
     pub(super) fn calls_fn(&mut self, at: usize, span: Span) {
         self.seen.callees.insert(at);
+        if let Some((name, _)) = self.declarations.functions.get_index(at) {
+            let entity = Entity::Function((&**name).into());
+            self.refer(span, entity);
+        }
         if let Some(caller) = self.current_fn {
             self.fn_calls.push((caller, at, span));
         }
     }
 
     fn call_variant(&mut self, name: &Name, variant: VariantOf, given: Given<'a>) -> Ty {
+        self.refer_variant(name, &variant);
         let taken = variant.fields.iter().map(|(field, ty)| {
             let named = !field.starts_with(|first: char| first.is_ascii_digit());
             let name = named.then(|| field.as_str().into());
@@ -183,9 +190,7 @@ impl<'a> Checker<'a> {
     /// The signature of `module.name`; reports what is not there.
     pub(super) fn host_function(&mut self, module: &Name, name: &Name) -> Option<&'a Signature> {
         let Some(whole) = self.module(module) else {
-            let used = self.declarations.modules.keys().map(|name| &**name);
-            let diagnostic = crate::declare::unknown_module(module, self.library, used);
-            self.report(diagnostic);
+            self.diagnostics.extend(self.declarations.unknown_module(module, self.library));
             return None;
         };
         let found = self.library.modules.get(&whole)?;
@@ -223,6 +228,7 @@ impl<'a> Checker<'a> {
         let taken: Vec<Taken> = taken.collect();
         let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
         self.touches(signature, span);
+        self.refer(span, Entity::HostFunction(signature.path().into()));
         self.arguments(&signature.path(), Target::Host(signature.path().into()), taken, given);
         result
     }

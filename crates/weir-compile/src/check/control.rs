@@ -4,8 +4,9 @@ use weir_syntax::ast::{self, AtomicResource, Block, ClosureParameter, Expr, Name
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Cases, Checker, Expected, Leaves};
+use crate::index::Entity;
 use crate::suggest::nearest;
-use crate::typed::TryTo;
+use crate::typed::{Meaning, Target, TryOf, TryTo};
 use crate::types::Ty;
 
 /// The most rounds that a `loop` may be given.
@@ -50,12 +51,29 @@ impl<'a> Checker<'a> {
             return inner;
         };
         let to = self.try_to(value.span, &failure);
-        self.tries.insert(expr.id, to);
+        let of = self.failed_call(value);
+        self.tries.insert(expr.id, TryOf { to, of });
         inner
+    }
+
+    /// The function whose failure a value would be.
+    fn failed_call(&self, value: &Expr) -> Option<Target> {
+        if let Some(call) = self.calls.get(&value.id) {
+            return Some(call.target.clone());
+        }
+        match self.meanings.get(&value.id) {
+            Some(Meaning::Local(local)) => self.local_calls.get(local).cloned(),
+            _ => None,
+        }
     }
 
     /// Where a failure of this type goes, in the body that is checked.
     fn try_to(&mut self, span: Span, failure: &Ty) -> TryTo {
+        if let Some(retried) = self.retried.clone() {
+            let expected = Expected::new(retried, span, "everything in a `retry` fails with one type");
+            self.agree(span, failure.clone(), &expected);
+            return TryTo::Retry;
+        }
         let Leaves::Function(result) = self.leaves.clone() else { return TryTo::Flow };
         let Ty::Result(pair) = self.inference.shallow(&result.ty) else { return TryTo::Flow };
         if !self.inference.unify(failure, &pair.1) {
@@ -140,18 +158,13 @@ impl<'a> Checker<'a> {
         join.ty()
     }
 
-    pub(super) fn match_(
-        &mut self,
-        expr: &'a Expr,
-        value: &'a Expr,
-        arms: &'a [ast::Arm],
-        expected: Option<&Expected>,
-    ) -> Ty {
+    pub(super) fn match_(&mut self, value: &'a Expr, arms: &'a [ast::Arm], expected: Option<&Expected>) -> Ty {
         let ty = self.expr(value, None);
         let mut join = Join::new(expected);
+        let mut clean = true;
         for arm in arms {
             let mark = self.scope.mark();
-            self.pattern(&arm.pattern, &ty);
+            clean &= self.pattern(&arm.pattern, &ty);
             if let Some(guard) = &arm.guard {
                 self.expr(guard, Some(&Expected::new(Ty::BOOL, guard.span, "a guard is a `Bool`")));
             }
@@ -159,8 +172,9 @@ impl<'a> Checker<'a> {
             join.saw(arm.body.span, found);
             self.scope.leave(mark);
         }
-        self.matches.push(Cases::Match(value, arms));
-        let _ = expr;
+        if clean {
+            self.matches.push(Cases::Match(value, arms));
+        }
         if ty.is_never() { Ty::NEVER } else { join.ty() }
     }
 
@@ -267,6 +281,7 @@ impl<'a> Checker<'a> {
         };
         let mark = self.scope.mark();
         let leaves = std::mem::replace(&mut self.leaves, Leaves::Closure);
+        let retried = self.retried.take();
         let mut taken = Vec::new();
         for (at, parameter) in parameters.iter().enumerate() {
             let known = wanted.as_ref().map(|wanted| wanted.0[at].clone());
@@ -281,6 +296,7 @@ impl<'a> Checker<'a> {
         let result = wanted.map(|wanted| Expected::plain(wanted.1.clone()));
         let ty = self.expr(body, result.as_ref());
         self.leaves = leaves;
+        self.retried = retried;
         self.scope.leave(mark);
         Ty::function(taken, result.map_or(ty, |result| result.ty))
     }
@@ -292,19 +308,41 @@ impl<'a> Checker<'a> {
         expected: Option<&Expected>,
     ) -> Ty {
         for resource in resources {
-            if resource.per_session {
-                self.not_yet(resource.span, "`per session`");
+            if self.resource(&resource.name) {
+                self.one_scope(resource);
             }
-            self.resource(&resource.name);
         }
         self.block(body, expected)
     }
 
-    fn resource(&mut self, name: &Name) {
-        let known =
-            self.declarations.shared.contains_key(&name.text) || self.declarations.constraints.contains_key(&name.text);
-        if known || name.is_missing() {
+    /// A resource is held per session everywhere in a program or nowhere, so that its steps keep each other out.
+    fn one_scope(&mut self, resource: &AtomicResource) {
+        let name = &resource.name;
+        let first = self.scopes_of.entry(name.text.clone()).or_insert((resource.per_session, resource.span));
+        let (per_session, place) = *first;
+        if per_session == resource.per_session {
             return;
+        }
+        let held = |per_session| if per_session { "per session" } else { "for all flows" };
+        let diagnostic = Diagnostic::new(
+            Code::MixedScope,
+            format!("`{name}` is held per session in one place and for all flows in another"),
+        )
+        .at(resource.span, format!("held {}", held(resource.per_session)))
+        .because(place, format!("held {}", held(per_session)))
+        .hint("hold it the same way everywhere: the two would not keep each other out");
+        self.report(diagnostic);
+    }
+
+    fn resource(&mut self, name: &Name) -> bool {
+        let shared = self.declarations.shared.contains_key(&name.text);
+        let known = shared || self.declarations.constraints.contains_key(&name.text);
+        if known {
+            let text: weir_host::Text = name.as_str().into();
+            self.refer(name.span, if shared { Entity::Shared(text) } else { Entity::Constraint(text) });
+        }
+        if known || name.is_missing() {
+            return known;
         }
         let shared = self.declarations.shared.keys().chain(self.declarations.constraints.keys());
         let diagnostic = Diagnostic::new(Code::NotAResource, format!("`{name}` is neither shared nor a constraint"))
@@ -315,25 +353,26 @@ impl<'a> Checker<'a> {
             None => diagnostic.hint(format!("declare it at the top level: `constraint {name}`")),
         };
         self.report(diagnostic);
+        false
     }
 }
 
 /// The type that several branches have in common: the place's, else that of the first branch that gives a value.
-struct Join {
+pub(super) struct Join {
     expected: Option<Expected>,
     all_leave: bool,
 }
 
 impl Join {
-    fn new(expected: Option<&Expected>) -> Self {
+    pub(super) fn new(expected: Option<&Expected>) -> Self {
         Join { expected: expected.cloned(), all_leave: true }
     }
 
-    fn expected(&self) -> Option<&Expected> {
+    pub(super) fn expected(&self) -> Option<&Expected> {
         self.expected.as_ref()
     }
 
-    fn saw(&mut self, span: Span, ty: Ty) {
+    pub(super) fn saw(&mut self, span: Span, ty: Ty) {
         if ty.is_never() {
             return;
         }
@@ -341,7 +380,7 @@ impl Join {
         self.expected.get_or_insert_with(|| Expected::new(ty, span, "the other branches agree with this one"));
     }
 
-    fn ty(self) -> Ty {
+    pub(super) fn ty(self) -> Ty {
         if self.all_leave { Ty::NEVER } else { self.expected.map_or(Ty::UNIT, |expected| expected.ty) }
     }
 }

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use weir_host::{SourceSignature, Text, Type, TypeShape};
-use weir_syntax::ast::{
-    self, Argument, Expr, ExprKind, Name, ParameterPlace, PathPart, Route, Service, ServiceMemberKind,
-};
+use weir_syntax::ast::{self, Argument, Expr, ExprKind, Name, ParameterPlace, PathPart, Route, Service, Session};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{Given, Taken};
@@ -14,7 +12,7 @@ use super::names::path_of;
 use super::{Checker, Expected, Leaves};
 use crate::constant::constant;
 use crate::suggest::nearest;
-use crate::typed::{EntryInfo, RouteInfo, Supplied};
+use crate::typed::{EntryInfo, LocalId, RouteInfo, Supplied};
 use crate::types::Ty;
 
 /// Sources that go by one word, and the path that they stand for.
@@ -25,20 +23,16 @@ impl<'a> Checker<'a> {
         self.begin_body(Leaves::Start);
         let signature = self.transport(&service.transport);
         let supplied = self.source_arguments(signature, service.transport.span, &service.arguments);
-        for member in &service.members {
-            match &member.kind {
-                ServiceMemberKind::Route(_) => {}
-                ServiceMemberKind::Session(session) => self.not_yet(session.span, "`session`"),
-                ServiceMemberKind::FailureHandler(handler) => self.not_yet(handler.span, "`on failure of`"),
-            }
-        }
         let answer = signature.and_then(|signature| signature.answer.clone());
+        self.begin_body(Leaves::Flow(service_answer(service, answer.as_ref())));
+        self.handlers(service.handlers());
         let mut seen = IndexMap::new();
         let routes = service.routes().map(|route| {
             self.duplicate_route(route, &mut seen);
             self.route(service, route, answer.as_ref())
         });
-        let routes = routes.collect();
+        let routes: Vec<RouteInfo> = routes.collect();
+        let session_locals = self.service_session(service, &routes);
         let Some(signature) = signature else { return };
         self.entries.push(EntryInfo {
             item,
@@ -48,7 +42,40 @@ impl<'a> Checker<'a> {
             element: None,
             supplied,
             routes,
+            session_locals,
         });
+    }
+
+    /// Checks what tells the sessions of a service apart: it sees the parameters that all routes have.
+    fn service_session(&mut self, service: &'a Service, routes: &[RouteInfo]) -> Vec<LocalId> {
+        let Some(session) = service.session() else { return Vec::new() };
+        self.begin_body(Leaves::Start);
+        let (first, others) = match routes.split_first() {
+            Some((first, others)) => (&first.locals[..], others),
+            None => (&[][..], &[][..]),
+        };
+        let mut common: Vec<_> = first.iter().map(|id| self.locals[id.0 as usize].clone()).collect();
+        common.retain(|local| {
+            others.iter().all(|route| {
+                let mut of_route = route.locals.iter().map(|id| &self.locals[id.0 as usize]);
+                of_route.any(|other| other.name == local.name && other.ty == local.ty)
+            })
+        });
+        let locals = common.into_iter().map(|local| self.bind(local.name, local.span, local.ty)).collect();
+        self.session(session);
+        locals
+    }
+
+    /// A session is told apart by its key, which is a plain value.
+    fn session(&mut self, session: &'a Session) {
+        let ty = self.expr(&session.value, None);
+        let ty = self.inference.resolve(&ty);
+        if !self.is_data(&ty, &mut Vec::new()) {
+            let diagnostic = Diagnostic::new(Code::TypeMismatch, format!("a session cannot be told by a `{ty}`"))
+                .at(session.value.span, format!("this is `{ty}`"))
+                .hint("tell it by a value that can be compared, such as a `Text` or an `Int`");
+            self.report(diagnostic);
+        }
     }
 
     /// What a service is served on.
@@ -57,9 +84,7 @@ impl<'a> Checker<'a> {
             return None;
         }
         let Some(module) = self.module(name) else {
-            let used = self.declarations.modules.keys().map(|name| &**name);
-            let diagnostic = crate::declare::unknown_module(name, self.library, used);
-            self.report(diagnostic);
+            self.diagnostics.extend(self.declarations.unknown_module(name, self.library));
             return None;
         };
         let found = self.library.modules.get(&module)?.sources.get(&module);
@@ -116,13 +141,8 @@ impl<'a> Checker<'a> {
     }
 
     fn route(&mut self, service: &Service, route: &'a Route, answer: Option<&Type>) -> RouteInfo {
-        let why = format!("a route on `{}` answers with this", service.transport);
-        let answer = match answer {
-            Some(answer) => Expected::new(Ty::fixed(answer), service.transport.span, why),
-            None => Expected::plain(Ty::Error),
-        };
+        let answer = service_answer(service, answer);
         self.begin_body(Leaves::Flow(answer.clone()));
-        self.path_parameters(route);
         let mut info = RouteInfo { locals: Vec::new(), defaults: Vec::new() };
         let mut seen: IndexMap<Arc<str>, Span> = IndexMap::new();
         let mut body = None;
@@ -140,6 +160,7 @@ impl<'a> Checker<'a> {
             }));
             info.locals.push(self.bind(parameter.name.text.clone(), parameter.name.span, ty));
         }
+        self.handlers_of_block(&route.body);
         self.block(&route.body, Some(&answer));
         info
     }
@@ -165,21 +186,6 @@ impl<'a> Checker<'a> {
                 .because(first, "first declared here")
                 .hint("give one of them another name");
             self.report(diagnostic);
-        }
-    }
-
-    fn path_parameters(&mut self, route: &Route) {
-        for name in route.path.names() {
-            let declared = route.parameters.iter().any(|p| p.parameter.name.text == name.text);
-            if !declared && !name.is_missing() {
-                let diagnostic = Diagnostic::new(
-                    Code::RouteParameter,
-                    format!("the path's `{{{name}}}` is no parameter of the route"),
-                )
-                .at(name.span, "has no type")
-                .hint(format!("declare it behind the path: `({name}: Text)`"));
-                self.report(diagnostic);
-            }
         }
     }
 
@@ -252,15 +258,16 @@ impl<'a> Checker<'a> {
         };
         let signature = self.source(callee);
         let supplied = self.source_arguments(signature, callee.span, arguments);
-        if let Some(session) = &entry.session {
-            self.not_yet(session.span, "`session`");
-        }
         let element = signature.and_then(|signature| signature.element.clone());
         let answer =
             Expected::new(Ty::UNIT, entry.source.span, "nobody waits for an answer of a flow from this source");
         self.begin_body(Leaves::Flow(answer.clone()));
         let ty = element.as_ref().map_or(Ty::Error, Ty::fixed);
         self.whole_pattern(&entry.pattern, &ty);
+        if let Some(session) = &entry.session {
+            self.session(session);
+        }
+        self.handlers_of_block(&entry.body);
         self.block(&entry.body, Some(&answer));
         let Some(signature) = signature else { return };
         self.entries.push(EntryInfo {
@@ -271,6 +278,7 @@ impl<'a> Checker<'a> {
             element,
             supplied,
             routes: Vec::new(),
+            session_locals: Vec::new(),
         });
     }
 
@@ -285,9 +293,7 @@ impl<'a> Checker<'a> {
             [module, name] => match self.module(module) {
                 Some(module) => Some((module, name.as_str())),
                 None => {
-                    let used = self.declarations.modules.keys().map(|name| &**name);
-                    let diagnostic = crate::declare::unknown_module(module, self.library, used);
-                    self.report(diagnostic);
+                    self.diagnostics.extend(self.declarations.unknown_module(module, self.library));
                     return None;
                 }
             },
@@ -298,6 +304,9 @@ impl<'a> Checker<'a> {
         if let Some((signature, _)) = signature
             && signature.element.is_some()
         {
+            if let Some(name) = names.last() {
+                self.refer(name.span, crate::index::Entity::Source(path(signature)));
+            }
             return Some(signature);
         }
         if !matches!(callee.kind, ExprKind::Error) {
@@ -324,6 +333,15 @@ impl<'a> Checker<'a> {
             None => diagnostic.hint(format!("the sources are {}", super::expr::listed(&known))),
         };
         self.report(diagnostic);
+    }
+}
+
+/// What the flows of a service answer with.
+fn service_answer(service: &Service, answer: Option<&Type>) -> Expected {
+    let why = format!("a route on `{}` answers with this", service.transport);
+    match answer {
+        Some(answer) => Expected::new(Ty::fixed(answer), service.transport.span, why),
+        None => Expected::plain(Ty::Error),
     }
 }
 

@@ -1,14 +1,10 @@
 //! The type of each form of expression.
 
 use weir_host::TypeShape;
-use weir_syntax::ast::{
-    Block, Expr, ExprKind, FieldValue, Let, Literal, LiteralValue, MapEntry, Name, Path, Statement, StatementKind,
-    TextLiteral, TextPart,
-};
+use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, MapEntry, TextLiteral, TextPart};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{Cases, Checker, Expected, Leaves};
-use crate::suggest::nearest;
+use super::{Checker, Expected, Leaves};
 use crate::typed::Meaning;
 use crate::types::Ty;
 
@@ -22,7 +18,9 @@ impl<'a> Checker<'a> {
         };
         if let Some(slot) = self.expr_types.get_mut(expr.id.0 as usize) {
             *slot = ty.clone();
+            self.expr_spans[expr.id.0 as usize] = expr.span;
         }
+        self.reached = expr.span.end;
         ty
     }
 
@@ -91,7 +89,7 @@ impl<'a> Checker<'a> {
             ExprKind::Try(value) => self.try_(expr, value),
             ExprKind::Else { value, failure, otherwise } => self.else_(value, failure.as_ref(), otherwise, expected),
             ExprKind::If { condition, then, otherwise } => self.if_(condition, then, otherwise.as_deref(), expected),
-            ExprKind::Match { value, arms } => self.match_(expr, value, arms, expected),
+            ExprKind::Match { value, arms } => self.match_(value, arms, expected),
             ExprKind::For { pattern, items, body } => self.for_(pattern, items, body),
             ExprKind::Fold { accumulator, initial, pattern, items, body } => {
                 self.fold((accumulator, initial), (pattern, items), body, expected)
@@ -108,17 +106,12 @@ impl<'a> Checker<'a> {
             ExprKind::Tuple(elements) => self.tuple(elements, wanted),
             ExprKind::List(elements) => self.list(expr.span, elements, wanted),
             ExprKind::Map(entries) => self.map(expr.span, entries, wanted),
-            ExprKind::Within { .. } => self.unsupported(expr, "`within`"),
-            ExprKind::Race(_) => self.unsupported(expr, "`race`"),
-            ExprKind::Retry { .. } => self.unsupported(expr, "`retry`"),
-            ExprKind::With { .. } => self.unsupported(expr, "`with`"),
+            ExprKind::Within { value, limit } => self.within(value, limit),
+            ExprKind::Race(bodies) => self.race(bodies, expected),
+            ExprKind::Retry { arguments, body } => self.retry(expr, arguments, body),
+            ExprKind::With { replacements, body } => self.with(expr, replacements, body, expected),
             ExprKind::Error => Ty::Error,
         }
-    }
-
-    fn unsupported(&mut self, expr: &Expr, what: &str) -> Ty {
-        self.not_yet(expr.span, what);
-        Ty::Error
     }
 
     fn text(&mut self, text: &'a TextLiteral) -> Ty {
@@ -149,65 +142,6 @@ impl<'a> Checker<'a> {
     pub(super) fn is_opaque(&self, name: &str) -> bool {
         let definition = self.declarations.definition(self.library, name);
         definition.is_some_and(|definition| matches!(definition.shape, TypeShape::Opaque { .. }))
-    }
-
-    /// `object.name` where it is not called: a field, a variant, or a function named as a value.
-    fn field(&mut self, expr: &'a Expr, object: &'a Expr, name: &Name, expected: Option<&Ty>) -> Ty {
-        if let Some(path) = super::names::path_of(expr)
-            && let Some(ty) = self.path_value(expr, &path, expected)
-        {
-            return ty;
-        }
-        let ty = self.expr(object, None);
-        let ty = self.inference.shallow(&ty);
-        if name.is_missing() || ty == Ty::Error {
-            return Ty::Error;
-        }
-        match self.field_of(&ty, name.as_str()) {
-            Some((index, ty)) => {
-                self.meanings.insert(expr.id, Meaning::Field(index));
-                ty
-            }
-            None => self.no_field(object.span, &ty, name),
-        }
-    }
-
-    /// The index and type of a record's field.
-    pub(super) fn field_of(&self, ty: &Ty, name: &str) -> Option<(u32, Ty)> {
-        let definition = self.declarations.definition(self.library, ty.name()?)?;
-        let TypeShape::Record(fields) = &definition.shape else { return None };
-        let index = fields.iter().position(|field| field.name.as_str() == name)?;
-        Some((index as u32, Ty::fixed(&fields[index].ty)))
-    }
-
-    fn no_field(&mut self, object: Span, ty: &Ty, name: &Name) -> Ty {
-        let resolved = self.inference.resolve(ty);
-        if let Ty::Unknown(_) = resolved {
-            return self.unknown_here(object);
-        }
-        let mut diagnostic = Diagnostic::new(Code::UnknownField, format!("`{resolved}` has no field `{name}`"))
-            .at(name.span, "no such field")
-            .because(object, format!("this is `{resolved}`"));
-        let fields = self.fields_of(&resolved);
-        if let Some(near) = nearest(name.as_str(), fields.iter().map(String::as_str)) {
-            diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
-        } else if !fields.is_empty() {
-            diagnostic = diagnostic.hint(format!("it has {}", listed(&fields)));
-        } else if self.has_method(&resolved, name.as_str()) {
-            diagnostic = diagnostic.fix("call it", name.span.at_end(), "()");
-        } else if let Ty::Result(_) = resolved {
-            diagnostic = diagnostic.fix("take the value out first, with `?` or `else { … }`", object.at_end(), "?");
-        }
-        self.report(diagnostic);
-        Ty::Error
-    }
-
-    pub(super) fn fields_of(&self, ty: &Ty) -> Vec<String> {
-        let definition = ty.name().and_then(|name| self.declarations.definition(self.library, name));
-        match definition.map(|definition| &definition.shape) {
-            Some(TypeShape::Record(fields)) => fields.iter().map(|field| field.name.to_string()).collect(),
-            _ => Vec::new(),
-        }
     }
 
     /// A value whose type has to be known to go on.
@@ -279,85 +213,6 @@ impl<'a> Checker<'a> {
         Ty::Error
     }
 
-    fn record(&mut self, span: Span, path: &Path, base: Option<&'a Expr>, fields: &'a [FieldValue]) -> Ty {
-        let ty = self.record_type(path);
-        if let Some(base) = base {
-            self.expr(base, Some(&Expected::new(ty.clone(), path.span, format!("a `{path}` is made here"))));
-        }
-        let mut given: Vec<&Name> = Vec::new();
-        for field in fields {
-            let expected = self.field_expected(&ty, path, &field.name);
-            self.expr(&field.value, expected.as_ref());
-            if let Some(first) = given.iter().find(|name| name.text == field.name.text) {
-                let diagnostic =
-                    Diagnostic::new(Code::RecordFields, format!("the field `{}` is given twice", field.name))
-                        .at(field.name.span, "given again here")
-                        .because(first.span, "first given here");
-                self.report(diagnostic);
-            }
-            given.push(&field.name);
-        }
-        if base.is_none() {
-            self.missing_fields(span, path, &ty, &given);
-        }
-        ty
-    }
-
-    pub(super) fn record_type(&mut self, path: &Path) -> Ty {
-        if path.last().is_missing() {
-            return Ty::Error;
-        }
-        if let Some(whole) = self.type_named(&path.names) {
-            let definition = self.declarations.definition(self.library, &whole);
-            if definition.is_some_and(|definition| matches!(definition.shape, TypeShape::Record(_))) {
-                return Ty::named(&whole);
-            }
-        }
-        let known = self.declarations.types.iter();
-        let records =
-            known.filter(|(_, ty)| matches!(ty.definition.shape, TypeShape::Record(_))).map(|(name, _)| name.as_str());
-        let diagnostic =
-            Diagnostic::new(Code::UnknownType, format!("there is no record `{path}`")).at(path.span, "not declared");
-        let near = nearest(path.last().as_str(), records).map(str::to_owned);
-        let diagnostic = match near {
-            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), path.span, near),
-            None => diagnostic.hint(format!("declare it: `record {} {{ … }}`", path.last())),
-        };
-        self.report(diagnostic);
-        Ty::Error
-    }
-
-    fn field_expected(&mut self, ty: &Ty, path: &Path, name: &Name) -> Option<Expected> {
-        if *ty == Ty::Error || name.is_missing() {
-            return None;
-        }
-        match self.field_of(ty, name.as_str()) {
-            Some((_, field)) => {
-                let why = format!("the field `{name}` of `{path}` is `{field}`");
-                Some(Expected::new(field, name.span, why))
-            }
-            None => {
-                self.no_field(path.span, ty, name);
-                Some(Expected::plain(Ty::Error))
-            }
-        }
-    }
-
-    fn missing_fields(&mut self, span: Span, path: &Path, ty: &Ty, given: &[&Name]) {
-        let missing: Vec<String> = self.fields_of(ty);
-        let missing: Vec<String> =
-            missing.into_iter().filter(|field| !given.iter().any(|name| name.as_str() == field)).collect();
-        if missing.is_empty() {
-            return;
-        }
-        let plural = if missing.len() == 1 { "field" } else { "fields" };
-        let diagnostic =
-            Diagnostic::new(Code::RecordFields, format!("the {plural} {} of `{path}` is not given", listed(&missing)))
-                .at(span, "not all fields have a value")
-                .hint(format!("add `{}: …`", missing[0]));
-        self.report(diagnostic);
-    }
-
     fn tuple(&mut self, elements: &'a [Expr], expected: Option<&Ty>) -> Ty {
         let wanted = match expected.map(|ty| self.inference.shallow(ty)) {
             Some(Ty::Tuple(wanted)) if wanted.len() == elements.len() => Some(wanted),
@@ -410,127 +265,9 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A block: its type is its value's, or [`Ty::NEVER`] where it never gets to its end.
-    pub(super) fn block(&mut self, block: &'a Block, expected: Option<&Expected>) -> Ty {
-        let mark = self.scope.mark();
-        let value = block.value();
-        let gives_unit = expected.is_some_and(|expected| self.inference.shallow(&expected.ty) == Ty::UNIT);
-        let mut leaves = false;
-        let mut ty = Ty::UNIT;
-        for (at, statement) in block.statements.iter().enumerate() {
-            let is_value = value.is_some() && at + 1 == block.statements.len();
-            if let (StatementKind::Expr(expr), true, false) = (&statement.kind, is_value, gives_unit) {
-                // A value behind a statement that never ends is never looked at.
-                ty = self.expr(expr, expected.filter(|_| !leaves));
-            } else {
-                leaves |= self.statement(statement).is_never();
-            }
-        }
-        if gives_unit && value.is_some() {
-            self.unit_blocks.insert(block.span.start);
-        }
-        self.scope.leave(mark);
-        if leaves || ty.is_never() {
-            return Ty::NEVER;
-        }
-        match expected {
-            Some(expected) if value.is_none() => self.agree(end_of(block), Ty::UNIT, expected),
-            _ => ty,
-        }
-    }
-
-    fn statement(&mut self, statement: &'a Statement) -> Ty {
-        match &statement.kind {
-            StatementKind::Let(binding) => self.let_(binding),
-            StatementKind::Expr(expr) => {
-                let ty = self.expr(expr, None);
-                self.dropped(expr, &ty);
-                ty
-            }
-            StatementKind::Expect(expr) => {
-                self.expr(expr, Some(&Expected::plain(Ty::BOOL)));
-                self.not_yet(statement.span, "`expect`");
-                Ty::UNIT
-            }
-            StatementKind::FailureHandler(handler) => {
-                self.not_yet(handler.span, "`on failure of`");
-                Ty::UNIT
-            }
-        }
-    }
-
-    /// Warns of a failure that nobody would see.
-    fn dropped(&mut self, expr: &Expr, ty: &Ty) {
-        if !self.fallible(ty) || matches!(self.inference.shallow(ty), Ty::Option(_)) {
-            return;
-        }
-        let diagnostic = Diagnostic::new(Code::UnhandledFailure, "this may fail, and nothing says what happens then")
-            .at(expr.span, format!("has the type `{}`", self.inference.resolve(ty)))
-            .fix("add `?` to end the flow if it fails, or handle it with `else { … }`", expr.span.at_end(), "?");
-        self.report(diagnostic);
-    }
-
-    fn let_(&mut self, binding: &'a Let) -> Ty {
-        let written = binding.ty.as_ref().map(|ty| {
-            let written = self.written(ty);
-            Expected::new(written, ty.span, "the type that is written here")
-        });
-        let unwraps = binding.otherwise.is_some() && !super::pattern::names_outcome(&binding.pattern);
-        let value = if unwraps { self.expr(&binding.value, None) } else { self.expr(&binding.value, written.as_ref()) };
-        let mut ty = value.clone();
-        let mut failure = None;
-        if unwraps && let Some((inner, failed)) = self.unwrapped(&value) {
-            ty = match &written {
-                Some(written) => self.agree(binding.value.span, inner, written),
-                None => inner,
-            };
-            failure = Some(failed);
-        }
-        if let Some(otherwise) = &binding.otherwise {
-            self.let_otherwise(binding, otherwise, failure, &ty);
-        } else {
-            self.matches.push(Cases::Whole(&binding.pattern));
-        }
-        if let (Some(written), true) = (written, ty == Ty::Error || ty.is_never()) {
-            ty = written.ty;
-        }
-        self.pattern(&binding.pattern, &ty);
-        if value.is_never() { Ty::NEVER } else { Ty::UNIT }
-    }
-
-    /// The `else` of a `let`: gives a value for the pattern, or leaves where the pattern may not match.
-    fn let_otherwise(
-        &mut self,
-        binding: &'a Let,
-        otherwise: &'a weir_syntax::ast::Otherwise,
-        failure: Option<Option<Ty>>,
-        ty: &Ty,
-    ) {
-        let refutable = super::pattern::is_refutable(&binding.pattern);
-        if failure.is_none() && !refutable && *ty != Ty::Error {
-            self.cannot_fail(binding.value.span, ty, "`else`");
-        }
-        let expected = Expected::new(ty.clone(), binding.value.span, "stands for the value of this");
-        let found = self.with_failure(otherwise.failure.as_ref(), failure.flatten(), &otherwise.body, Some(&expected));
-        if refutable && !found.is_never() && found != Ty::Error {
-            let diagnostic = Diagnostic::new(Code::ElseFallsThrough, "the `else` of this `let` must leave")
-                .at(otherwise.body.span, "goes on, with nothing bound")
-                .because(binding.pattern.span, "this pattern may not match")
-                .hint("end it with `return …`");
-            self.report(diagnostic);
-        }
-    }
-
     /// Whether the body that is checked is that of a closure.
     pub(super) fn in_closure(&self) -> bool {
         matches!(self.leaves, Leaves::Closure)
-    }
-}
-
-fn end_of(block: &Block) -> Span {
-    match block.statements.last() {
-        Some(last) => last.span,
-        None => block.span,
     }
 }
 

@@ -8,6 +8,7 @@ use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic};
 
 use super::Checker;
+use crate::index::Entity;
 use crate::suggest::nearest;
 use crate::typed::{LocalId, Meaning};
 use crate::types::Ty;
@@ -106,11 +107,26 @@ impl Checker<'_> {
         }
     }
 
+    pub(super) fn refer_shared(&mut self, span: weir_syntax::Span, at: usize) {
+        if let Some((name, _)) = self.declarations.shared.get_index(at) {
+            let entity = Entity::Shared((&**name).into());
+            self.refer(span, entity);
+        }
+    }
+
+    pub(super) fn refer_variant(&mut self, name: &Name, variant: &VariantOf) {
+        if let Some(of) = variant.ty.name() {
+            self.refer(name.span, Entity::Variant(of.clone(), name.as_str().into()));
+        }
+    }
+
     /// The library's name of the module that the word means in this file.
     pub(super) fn module(&mut self, name: &Name) -> Option<Text> {
         let used = self.declarations.modules.get_mut(&name.text)?;
         used.used = true;
-        Some(used.module.clone())
+        let module = used.module.clone();
+        self.refer(name.span, Entity::Module(module.clone()));
+        Some(module)
     }
 
     /// Whether the word before a dot means a module, used or not, and nothing nearer.
@@ -127,6 +143,7 @@ impl Checker<'_> {
         }
         if let Some(local) = self.scope.find(name.as_str()) {
             self.meanings.insert(expr.id, Meaning::Local(local));
+            self.refer(name.span, Entity::Local(local.0));
             return self.locals[local.0 as usize].ty.clone();
         }
         if let Some((at, _, declared)) = self.declarations.functions.get_full(&name.text) {
@@ -149,6 +166,7 @@ impl Checker<'_> {
     /// A shared value may only be handed to a host function.
     fn shared_as_value(&mut self, expr: &Expr, at: usize) -> Ty {
         self.meanings.insert(expr.id, Meaning::Shared(at));
+        self.refer_shared(expr.span, at);
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
         let diagnostic =
             Diagnostic::new(Code::SharedAsValue, format!("`{name}` is shared by all flows and is no value of one"))
@@ -169,6 +187,7 @@ impl Checker<'_> {
 
     pub(super) fn variant_without_payload(&mut self, expr: &Expr, name: &Name, variant: VariantOf) -> Ty {
         self.meanings.insert(expr.id, Meaning::Variant(variant.tag));
+        self.refer_variant(name, &variant);
         if !variant.fields.is_empty() {
             let wanted = variant.fields.iter().map(|(_, ty)| self.inference.resolve(ty).to_string());
             let wanted = wanted.collect::<Vec<_>>().join(", ");
@@ -198,6 +217,7 @@ impl Checker<'_> {
 
     pub(super) fn unknown_name(&mut self, name: &Name) {
         if self.names_module(name) {
+            self.module(name);
             let diagnostic = Diagnostic::new(Code::NotAValue, format!("`{name}` is a module and no value"))
                 .at(name.span, "expected a value")
                 .hint(format!("name something in it: `{name}.…`"));

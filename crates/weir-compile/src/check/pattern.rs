@@ -14,14 +14,17 @@ use crate::types::Ty;
 impl<'a> Checker<'a> {
     /// Checks a pattern that must match every value of the type.
     pub(super) fn whole_pattern(&mut self, pattern: &'a Pattern, ty: &Ty) {
-        self.pattern(pattern, ty);
-        self.matches.push(Cases::Whole(pattern));
+        if self.pattern(pattern, ty) {
+            self.matches.push(Cases::Whole(pattern));
+        }
     }
 
-    /// Checks a pattern against the type of what it takes apart, and binds its names.
-    pub(super) fn pattern(&mut self, pattern: &'a Pattern, ty: &Ty) {
+    /// Checks a pattern against the type of what it takes apart, and binds its names. Whether nothing is wrong with it.
+    pub(super) fn pattern(&mut self, pattern: &'a Pattern, ty: &Ty) -> bool {
         let mut bound = BTreeMap::new();
+        let said = self.diagnostics.len();
         self.part(pattern, ty, &mut bound);
+        self.diagnostics.len() == said
     }
 
     fn part(&mut self, pattern: &'a Pattern, ty: &Ty, bound: &mut Bound) {
@@ -105,6 +108,7 @@ impl<'a> Checker<'a> {
             arguments.iter().for_each(|argument| self.part(&argument.pattern, &Ty::Error, bound));
             return;
         };
+        self.refer_variant(name, &variant);
         self.fits(path.span, variant.ty.clone(), ty);
         self.pattern_tags.insert(pattern.id, variant.tag);
         if arguments.len() != variant.fields.len() {
@@ -204,6 +208,7 @@ impl<'a> Checker<'a> {
                         .hint(format!("it has {}", listed(&all)));
                 self.report(diagnostic);
             }
+            self.refer_field(record, &field.name);
             self.part(&field.pattern, &found.map_or(Ty::Error, |(_, ty)| ty), bound);
         }
         let missing: Vec<String> =
@@ -311,6 +316,7 @@ impl<'a> Checker<'a> {
         let taken = signature.parameters.iter().map(|p| Ty::of(&p.ty, &mut parameters, &mut self.inference)).collect();
         let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
         self.meanings.insert(expr.id, Meaning::Host(signature.path().into()));
+        self.refer(name.span, crate::index::Entity::HostFunction(signature.path().into()));
         self.touches(signature, name.span);
         Some(Ty::function(taken, result))
     }

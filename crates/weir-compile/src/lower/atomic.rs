@@ -4,11 +4,15 @@ use weir_host::{Library, Mode, Passing, Resource, Text};
 use weir_ir::expr::{Atom, Block, Constraint, Op};
 use weir_syntax::ast::{self, AtomicResource, Expr};
 
+use weir_syntax::{Code, Diagnostic};
+
 use super::Lowering;
+use crate::typed::LocalId;
 
 impl<'a> Lowering<'a, '_> {
     pub(super) fn atomic(&mut self, expr: &'a Expr, resources: &'a [AtomicResource], body: &'a ast::Block) -> Atom {
         let ty = self.ty(expr);
+        let session = self.session_of(resources);
         let draft = self.scoped(|lowering| lowering.block(body));
         let mut targets = Vec::new();
         draft.targets(&mut targets);
@@ -20,10 +24,39 @@ impl<'a> Lowering<'a, '_> {
             resources.iter().map(|resource| self.constraint(resource, &body)).collect();
         constraints.sort();
         constraints.dedup_by(|a, b| a.resource == b.resource);
-        let op = Op::Atomic { constraints, session: None, body };
+        let op = Op::Atomic { constraints, session, body };
         let bound = if yields { step } else { weir_host::Type::Never };
         let value = self.emit(op, bound, expr.span);
         if targets.is_empty() { value } else { self.open_step(value, &ty, &targets, expr.span) }
+    }
+
+    /// The session, where a resource is held per session.
+    fn session_of(&mut self, resources: &[AtomicResource]) -> Option<Atom> {
+        let resource = resources.iter().find(|resource| resource.per_session)?;
+        if self.session.is_none() {
+            let name = &resource.name;
+            let diagnostic =
+                Diagnostic::new(Code::NoSession, format!("`{name}` is held per session, but the flow has no session"))
+                    .at(resource.span, "nothing tells one session from another")
+                    .hint("say what does, at the head of the service or the entry point: `session = …`");
+            if !self.diagnostics.contains(&diagnostic) {
+                self.diagnostics.push(diagnostic);
+            }
+        }
+        Some(self.session.clone().unwrap_or(Atom::Value(weir_host::Value::Unit)))
+    }
+
+    /// Lowers what tells the session of a service's flow; the route's parameters stand for those that it names.
+    pub(super) fn begin_session(&mut self, service: &'a ast::Service, named: &[LocalId], parameters: &[LocalId]) {
+        let Some(session) = service.session() else { return };
+        for local in named {
+            let name = &self.typed.local(*local).name;
+            let own = parameters.iter().find(|id| self.typed.local(**id).name == *name);
+            if let Some(binding) = own.and_then(|own| self.names.get(own)).cloned() {
+                self.names.insert(*local, binding);
+            }
+        }
+        self.session = Some(self.expr(&session.value));
     }
 
     fn constraint(&self, resource: &AtomicResource, body: &Block) -> Constraint {

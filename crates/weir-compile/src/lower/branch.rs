@@ -6,7 +6,7 @@ use weir_ir::prim::Prim;
 use weir_syntax::Span;
 
 use super::draft::{Closing, Draft, DraftArm, End, FrameId, Vars};
-use super::{BLOCKS_MAX, Lowering, origin, plain_fall, plain_leave};
+use super::{BLOCKS_MAX, FrameKind, Lowering, origin, plain_fall, plain_leave};
 
 impl Lowering<'_, '_> {
     /// Drafts an arm of a switch.
@@ -151,14 +151,19 @@ impl Lowering<'_, '_> {
         Draft { lets: Vec::new(), end }
     }
 
-    /// Leaves the innermost frame with its result: ends the flow, or the inlined `fn`.
+    /// Leaves the body: ends the flow, or the inlined `fn` with its result.
     pub(super) fn leave(&mut self, result: Atom, span: Span) -> Atom {
-        if self.frame().is_flow {
+        self.leave_frame(self.body_frame(), result, span)
+    }
+
+    /// Leaves a frame with its result, and all frames within it.
+    pub(super) fn leave_frame(&mut self, at: usize, result: Atom, span: Span) -> Atom {
+        let (id, kind) = (self.frames[at].id, self.frames[at].kind);
+        if kind == FrameKind::Flow {
             return self.emit(Op::Return(result), Type::Never, span);
         }
-        let frame = self.frame().id;
         if !self.scope().has_ended() {
-            self.scope().end(End::Leave(frame, result));
+            self.scope().end(End::Leave(id, result));
         }
         Atom::Value(Value::Unit)
     }

@@ -7,7 +7,7 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Argument, ClosureParameter, Expr, ExprKind, ItemKind};
 
 use super::draft::FrameId;
-use super::{Binding, Callable, Frame, Lowering, Names};
+use super::{Binding, Callable, Frame, FrameKind, Lowering, Names};
 use crate::typed::{CallOf, Supplied, Target};
 
 /// An argument, once it is evaluated.
@@ -38,6 +38,9 @@ impl<'a> Lowering<'a, '_> {
         });
         let given: Vec<Option<Given<'a>>> = given.collect();
         let ty = self.ty(expr);
+        if let Some(value) = self.call_replaced(target, &given, &ty, expr.span) {
+            return value;
+        }
         match target {
             Target::Host(path) => self.call_host(path, given, ty, expr.span),
             Target::Function(at) => self.inline_fn(*at, given, &ty, expr.span),
@@ -63,14 +66,20 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    fn call_host(&mut self, path: &Text, given: Vec<Option<Given<'a>>>, ty: Type, span: Span) -> Atom {
+    pub(super) fn call_host(&mut self, path: &Text, given: Vec<Option<Given<'a>>>, ty: Type, span: Span) -> Atom {
         let Some(function) = self.library.function(path) else { return Atom::Value(Value::Unit) };
         let parameters = given.into_iter().zip(&function.signature.parameters);
         let arguments = parameters.map(|(given, parameter)| match given {
-            Some(Binding::Atom(atom)) => atom,
+            Some(Binding::Atom(atom)) => {
+                let kept = parameter.passing == weir_host::Passing::Value;
+                if kept {
+                    self.no_shared(std::slice::from_ref(&atom), span)
+                }
+                atom
+            }
             _ => Atom::Value(parameter.default.clone().unwrap_or(Value::Unit)),
         });
-        let arguments = arguments.collect();
+        let arguments: Vec<Atom> = arguments.collect();
         let site = format!("{}{path}", self.frame().site);
         let site = self.unique(site).into();
         self.emit(Op::Call(Call { function: path.clone(), site, arguments }), ty, span)
@@ -83,7 +92,13 @@ impl<'a> Lowering<'a, '_> {
         if *count == 1 { site } else { format!("{site}#{count}") }
     }
 
-    fn call_value(&mut self, callable: Callable<'a>, given: Vec<Option<Given<'a>>>, ty: &Type, span: Span) -> Atom {
+    pub(super) fn call_value(
+        &mut self,
+        callable: Callable<'a>,
+        given: Vec<Option<Given<'a>>>,
+        ty: &Type,
+        span: Span,
+    ) -> Atom {
         match callable {
             Callable::Closure { parameters, body, names } => self.inline_closure(parameters, body, &names, given),
             Callable::Function(at) => self.inline_fn(at, given, ty, span),
@@ -132,10 +147,21 @@ impl<'a> Lowering<'a, '_> {
         self.frame_count += 1;
         let id = FrameId(self.frame_count);
         let result = declared.result.to_type();
-        self.frames.push(Frame { id, site, result: result.clone(), is_flow: false });
+        let handlers: Vec<_> = super::failing::handlers_of(&function.body).collect();
+        let parameters = Names::new();
+        self.frames.push(Frame {
+            id,
+            site,
+            result: result.clone(),
+            kind: FrameKind::Function,
+            function: Some(at),
+            handlers,
+            parameters,
+        });
         let outer = std::mem::take(&mut self.names);
         let mut draft = self.scoped(|lowering| {
             lowering.bind_parameters(at, given, function);
+            lowering.keep_parameters();
             lowering.block(&function.body)
         });
         self.names = outer;

@@ -115,9 +115,15 @@ pub(super) struct Closing<'c> {
     pub(super) vars: &'c mut Vars,
     /// The type of what the block yields.
     pub(super) ty: Type,
-    pub(super) fall: &'c dyn Fn(&mut Vars, &mut Vec<Let>, Atom) -> Atom,
-    pub(super) leave: &'c dyn Fn(&mut Vars, &mut Vec<Let>, FrameId, Atom) -> Atom,
+    pub(super) fall: &'c Fall<'c>,
+    pub(super) leave: &'c Leave<'c>,
 }
+
+/// What a block yields where it falls through with a value; may add bindings.
+type Fall<'c> = dyn Fn(&mut Vars, &mut Vec<Let>, Atom) -> Atom + 'c;
+
+/// What a block yields where it leaves a frame with a result; may add bindings.
+type Leave<'c> = dyn Fn(&mut Vars, &mut Vec<Let>, FrameId, Atom) -> Atom + 'c;
 
 /// The variables of one flow.
 #[derive(Default)]

@@ -79,12 +79,12 @@ impl<'a> Lowering<'a, '_> {
                 self.parts(Prim::Map, entries.iter().flat_map(|entry| [&entry.key, &entry.value]), expr)
             }
             ExprKind::Closure { .. } => self.function_as_value(span),
-            // The checker has reported these, so that no program with one is lowered.
-            ExprKind::Within { .. }
-            | ExprKind::Race(_)
-            | ExprKind::Retry { .. }
-            | ExprKind::With { .. }
-            | ExprKind::Error => Atom::Value(Value::Unit),
+            ExprKind::With { replacements, body } => self.with(expr, replacements, body),
+            ExprKind::Within { value, limit } => self.within(expr, value, limit),
+            ExprKind::Race(bodies) => self.race(expr, bodies),
+            ExprKind::Retry { arguments, body } => self.retry(expr, arguments, body),
+            // The parser has reported it, so that no program with one is lowered.
+            ExprKind::Error => Atom::Value(Value::Unit),
         }
     }
 
@@ -174,25 +174,18 @@ impl<'a> Lowering<'a, '_> {
     /// `value?`: what it holds; a failure ends the flow, or leaves the `fn` as its `Err`.
     fn try_(&mut self, expr: &'a Expr, value: &'a Expr) -> Atom {
         let subject = self.expr(value);
-        let of = self.ty(value);
-        let to = self.typed.tries.get(&expr.id).copied().unwrap_or(TryTo::Flow);
+        let of_ty = self.ty(value);
+        let of = self.typed.tries.get(&expr.id);
+        let (to, failed) = of.map_or((TryTo::Flow, None), |of| (of.to, of.of.as_ref()));
         let span = expr.span;
-        self.outcome(Outcome { subject, of }, &self.ty(expr), span, |lowering, failure| {
+        let failure_type = match &of_ty {
+            Type::Result(pair) => pair.1.clone(),
+            _ => Type::Failure,
+        };
+        self.outcome(Outcome { subject, of: of_ty }, &self.ty(expr), span, |lowering, failure| {
             let failure = failure.unwrap_or(Atom::Value(Value::Unit));
-            lowering.failed(failure, to, span)
+            lowering.failed(failure, &failure_type, (to, failed), span)
         })
-    }
-
-    fn failed(&mut self, failure: Atom, to: TryTo, span: Span) -> Atom {
-        // A `fn` is lowered as the flow itself only where it is looked at alone; its `Err` is then the answer.
-        match to {
-            TryTo::Flow => self.fail(failure, span),
-            TryTo::Caller => {
-                let result = self.frame().result.clone();
-                let err = self.prim(Prim::Variant(Value::ERR), vec![failure], result, span);
-                self.leave(err, span)
-            }
-        }
     }
 
     fn else_(&mut self, expr: &'a Expr, value: &'a Expr, otherwise: &'a Expr) -> Atom {
@@ -249,7 +242,11 @@ impl<'a> Lowering<'a, '_> {
         match &statement.kind {
             StatementKind::Expr(expr) => self.expr(expr),
             StatementKind::Let(binding) => self.let_(binding),
-            StatementKind::Expect(_) | StatementKind::FailureHandler(_) => Atom::Value(Value::Unit),
+            StatementKind::Expect(condition) => {
+                self.expect(condition);
+                Atom::Value(Value::Unit)
+            }
+            StatementKind::FailureHandler(_) => Atom::Value(Value::Unit),
         }
     }
 

@@ -143,14 +143,15 @@ impl<'a> Lowering<'a, '_> {
             let body = self.close_plain(draft, &pair);
             return self.emit(Op::Loop { init, state: variable, body, at_most }, ty, span);
         }
-        self.loop_leaving(span, (init, variable, draft), (&ty, &pair), &targets, at_most)
+        let inner = self.close_steps(draft, &pair, &targets);
+        self.loop_of_steps(span, (init, variable, inner), (&ty, &pair), &targets, at_most)
     }
 
     /// A loop whose body may leave: the state is a step, and leaving it is being done.
-    fn loop_leaving(
+    pub(super) fn loop_of_steps(
         &mut self,
         span: Span,
-        (init, variable, draft): (Atom, weir_ir::expr::Variable, Draft),
+        (init, variable, inner): (Atom, weir_ir::expr::Variable, weir_ir::expr::Block),
         (ty, pair): (&Type, &Type),
         targets: &[FrameId],
         at_most: u64,
@@ -160,7 +161,6 @@ impl<'a> Lowering<'a, '_> {
         let init = self.prim(Prim::Variant(Value::OK), vec![init], step.clone(), span);
         let state = self.vars.variable("", step.clone());
         let round = Type::tuple(vec![step.clone(), Type::Bool]);
-        let inner = self.close_steps(draft, pair, targets);
         let subject = Atom::Var(state.var);
         let rounds = self.scoped(|lowering| {
             // A round begins only while the state goes on.

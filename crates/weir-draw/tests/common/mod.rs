@@ -71,8 +71,14 @@ pub(crate) fn function(module: &str, name: &str, parameters: &[Passing], result:
         failure: None,
         effects,
         state: None,
+        batch: None,
     };
-    Function { signature, code: Code::Immediate(Arc::new(|_| Outcome::Value(Value::Unit))), types: Vec::new() }
+    Function {
+        signature,
+        batch: None,
+        code: Code::Immediate(Arc::new(|_| Outcome::Value(Value::Unit))),
+        types: Vec::new(),
+    }
 }
 
 pub(crate) fn pure() -> Effects {

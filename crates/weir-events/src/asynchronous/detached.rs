@@ -6,9 +6,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
 
-use super::implicit;
-use super::then::{Place, Then};
 use crate::event::{Advance, Event, Synchronisation};
+use crate::implicit::{self, Place, Then};
 
 struct Detached<T: 'static> {
     synchronisation: Mutex<Option<Synchronisation<T>>>,

@@ -2,20 +2,16 @@
 //! (the paper's §4).
 
 mod detached;
-mod implicit;
 mod node;
-mod then;
+mod postponed;
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::channel::{Channel, Closed, Parcel};
 use crate::event::{Event, always, guard, never};
+use crate::implicit::Then;
 use node::{AsyncNode, Choice, Choose};
-
-pub(crate) use implicit::run as run_implicitly;
-pub use implicit::{ACTION_THREADS_MAX, action_panics, action_threads};
-pub(crate) use then::{Place, Then};
 
 /// An asynchronous communication: starting it yields an `A` at once, its consumption yields a `B` later (the paper's
 /// `('a, 'b) AEvent`).

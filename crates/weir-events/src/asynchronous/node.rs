@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::then::Then;
+use super::postponed::Postponed;
 use super::{AsyncEvent, detached};
 use crate::channel::core::Core;
 use crate::channel::{Channel, Closed, Parcel};
 use crate::event::{Event, choose, random_below};
+use crate::implicit::Then;
 
 /// One node of an asynchronous event.
 pub(crate) trait AsyncNode<A, B>: Send + Sync {
@@ -219,6 +220,6 @@ impl<B: Send + 'static> AsyncNode<(), B> for FromSynchronous<B> {
 
     fn transform(&self, then: Then<B>) -> Event<()> {
         // The event's wraps are post-consumption actions here: they belong to the implicit thread.
-        self.0.postponed(then)
+        Event::of(Postponed { inner: self.0.clone(), then })
     }
 }

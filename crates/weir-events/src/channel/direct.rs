@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::core::{Received, Sent};
 use super::offer::Offer;
+use super::state::{Received, Sent};
 use super::{Channel, Closed};
 use crate::party::{Party, pool};
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::Closed;
-use crate::asynchronous::Then;
+use crate::implicit::Then;
 use crate::mutants::{Mutant, is_active};
 use crate::party::Party;
 

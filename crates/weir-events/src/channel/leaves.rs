@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::Closed;
-use super::core::{Core, Received, Sent};
+use super::core::Core;
 use super::offer::Offer;
+use super::state::{Received, Sent};
 use crate::event::node::{Node, Shape, Stake, recover};
 use crate::event::placing::Placing;
 use crate::event::settlement::Settlement;

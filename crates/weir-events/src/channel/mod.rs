@@ -6,6 +6,7 @@ mod effects;
 mod leaves;
 pub(crate) mod offer;
 mod parcel;
+mod state;
 mod tasks;
 
 use std::fmt;

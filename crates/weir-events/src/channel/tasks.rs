@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::core::{Core, Received, Sent};
+use super::core::Core;
 use super::offer::Offer;
+use super::state::{Received, Sent};
 use super::{Channel, Closed, SendError};
 use crate::event::node::Stake;
 use crate::party::Party;

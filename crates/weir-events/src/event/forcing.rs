@@ -1,4 +1,4 @@
-//! Guards and `with_nack`: events that are made anew for each synchronisation.
+//! Forcing: events that are made anew for each synchronisation, before anything is tried.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use super::Event;
 use super::node::{Node, Shape, Stake};
 use super::placing::Placing;
 use super::settlement::Settlement;
-use crate::signal::Signal;
 
 /// What a synchronisation gathers while its guards run.
 #[derive(Default)]
@@ -20,7 +19,7 @@ pub const GUARD_DEPTH_MAX: usize = 256;
 
 impl Forcing {
     /// Forces an event that a guard has just made.
-    fn force_made<T: 'static>(&mut self, event: Event<T>, first: usize) -> Event<T> {
+    pub(crate) fn force_made<T: 'static>(&mut self, event: Event<T>, first: usize) -> Event<T> {
         self.depth += 1;
         assert!(self.depth <= GUARD_DEPTH_MAX, "guards are nested deeper than {GUARD_DEPTH_MAX}");
         let forced = event.node.force(first, self).unwrap_or(event);
@@ -40,36 +39,6 @@ impl<T: 'static, F: Fn() -> Event<T> + Send + Sync> Node<T> for Guard<F> {
     fn force(&self, first: usize, forcing: &mut Forcing) -> Option<Event<T>> {
         let event = (self.0)();
         Some(forcing.force_made(event, first))
-    }
-
-    fn attempt(&self, _: usize, _: &mut Settlement) -> Option<T> {
-        unreachable!("guards are forced before anything is tried")
-    }
-
-    fn place(&self, _: usize, _: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
-        unreachable!("guards are forced before anything is placed")
-    }
-
-    fn redeem(&self, _: usize, _: Option<Arc<dyn Stake>>) -> T {
-        unreachable!("guards are forced before anything takes effect")
-    }
-}
-
-/// `with_nack(f)`.
-pub(crate) struct WithNack<F>(pub(crate) F);
-
-impl<T: 'static, F: Fn(Event<()>) -> Event<T> + Send + Sync> Node<T> for WithNack<F> {
-    fn shape(&self) -> Shape {
-        Shape { guarded: true, acts: true, ..Shape::LEAF }
-    }
-
-    fn force(&self, first: usize, forcing: &mut Forcing) -> Option<Event<T>> {
-        let signal = Signal::new();
-        let nack = forcing.settlement.add(signal.clone());
-        let event = (self.0)(signal.fired());
-        let forced = forcing.force_made(event, first);
-        forcing.settlement.cover(nack, first..first + forced.node.shape().leaves);
-        Some(forced)
     }
 
     fn attempt(&self, _: usize, _: &mut Settlement) -> Option<T> {

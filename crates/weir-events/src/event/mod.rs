@@ -2,11 +2,10 @@
 
 mod base;
 mod choose;
-mod forcing;
+pub(crate) mod forcing;
 pub(crate) mod node;
 mod order;
 pub(crate) mod placing;
-mod postponed;
 mod session;
 pub(crate) mod settlement;
 mod synchronise;
@@ -15,10 +14,8 @@ mod wrap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::asynchronous::Then;
 use choose::{Choose, Preference};
 use node::{Node, Shape};
-use postponed::Postponed;
 
 pub use forcing::GUARD_DEPTH_MAX;
 pub(crate) use order::below as random_below;
@@ -76,13 +73,6 @@ impl<T: 'static> Event<T> {
     }
 }
 
-impl<T: Send + 'static> Event<T> {
-    /// Takes effect when this event does; its wraps and `then` run in an implicit thread.
-    pub(crate) fn postponed(&self, then: Then<T>) -> Event<()> {
-        Event::of(Postponed { inner: self.clone(), then })
-    }
-}
-
 /// An event that takes effect at once (`alwaysEvt`).
 pub fn always<T: Clone + Send + Sync + 'static>(value: T) -> Event<T> {
     Event::of(base::Always(value))
@@ -98,14 +88,6 @@ pub fn never<T: 'static>() -> Event<T> {
 /// If `make` panics the synchronisation is given up: nacks made before fire, nothing stays queued.
 pub fn guard<T: 'static>(make: impl Fn() -> Event<T> + Send + Sync + 'static) -> Event<T> {
     Event::of(forcing::Guard(make))
-}
-
-/// Like [`guard`], with an event that tells when this one is not wanted any more (`withNack`, Reppy 1999, §4.2.5).
-///
-/// The nack takes effect, from then on and for everybody, when and only when the synchronisation chose a branch
-/// outside of this event or was given up: by a time limit, a drop, or a panic in a guard.
-pub fn with_nack<T: 'static>(make: impl Fn(Event<()>) -> Event<T> + Send + Sync + 'static) -> Event<T> {
-    Event::of(forcing::WithNack(make))
 }
 
 /// Exactly one of the branches takes effect (`choose`).

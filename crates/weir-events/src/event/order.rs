@@ -44,8 +44,8 @@ impl Iterator for Order {
 
 /// A random step in `1..leaves` that visits every leaf.
 fn stride(leaves: usize) -> usize {
-    if leaves < 4 {
-        return 1 + below(leaves - 1);
+    if leaves.is_power_of_two() {
+        return below(leaves) | 1;
     }
     loop {
         let step = 1 + below(leaves - 1);

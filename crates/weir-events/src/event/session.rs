@@ -38,24 +38,12 @@ impl<T: 'static> Session<T> {
 
     /// Step 2: tries every leaf once, without publishing anything.
     pub(crate) fn attempt(&mut self) -> Option<T> {
-        for leaf in self.order() {
-            self.settlement.consider(leaf);
-            let value = self.event.node.attempt(leaf, &mut self.settlement);
-            if value.is_some() {
-                return value;
-            }
-        }
-        None
-    }
-
-    fn order(&self) -> Order {
-        let shape = self.event.node.shape();
-        if shape.biased { Order::List(self.event.node.arrange(0).into_iter()) } else { Order::fair(shape.leaves) }
+        attempt(&self.event, &mut self.settlement)
     }
 
     /// Step 3: places a stake for every leaf, until one is found to take effect.
     pub(crate) fn publish(&mut self, party: Arc<Party>) {
-        let order = self.order();
+        let order = order(&self.event);
         let published = self.published.insert(Published { party, stakes: Vec::new(), wishes: Wishes::default() });
         for leaf in order {
             let mut placing = Placing { party: &published.party, leaf, wishes: &mut published.wishes };
@@ -150,6 +138,30 @@ impl<T: 'static> Drop for Session<T> {
             self.settlement.settle();
         }
     }
+}
+
+/// Steps 1 and 2 of an event without guards, for which no session is needed yet.
+pub(crate) fn attempt_unguarded<T: 'static>(event: &Event<T>) -> Option<T> {
+    if event.shape().guarded {
+        return None;
+    }
+    attempt(event, &mut Settlement::default())
+}
+
+fn attempt<T: 'static>(event: &Event<T>, settlement: &mut Settlement) -> Option<T> {
+    for leaf in order(event) {
+        settlement.consider(leaf);
+        let value = event.node.attempt(leaf, settlement);
+        if value.is_some() {
+            return value;
+        }
+    }
+    None
+}
+
+fn order<T: 'static>(event: &Event<T>) -> Order {
+    let shape = event.node.shape();
+    if shape.biased { Order::List(event.node.arrange(0).into_iter()) } else { Order::fair(shape.leaves) }
 }
 
 /// Takes all stakes back but the winner's, which it returns. The latest goes first: it is the last in its queue.

@@ -5,24 +5,27 @@
 
 use std::ops::Range;
 
-use crate::signal::Signal;
-
 /// The nacks of one synchronisation.
 #[derive(Default)]
 pub(crate) struct Settlement {
-    nacks: Vec<Nack>,
+    nacks: Vec<Covering>,
     candidate: usize,
 }
 
-struct Nack {
-    signal: Signal,
+struct Covering {
+    nack: Box<dyn Nack>,
     covers: Range<usize>,
+}
+
+/// What can be told that a branch is not wanted any more.
+pub(crate) trait Nack: Send + Sync {
+    fn fire(&self);
 }
 
 impl Settlement {
     /// Adds a nack that covers nothing yet; returns its number.
-    pub(crate) fn add(&mut self, signal: Signal) -> usize {
-        self.nacks.push(Nack { signal, covers: 0..0 });
+    pub(crate) fn add(&mut self, nack: Box<dyn Nack>) -> usize {
+        self.nacks.push(Covering { nack, covers: 0..0 });
         self.nacks.len() - 1
     }
 
@@ -38,9 +41,9 @@ impl Settlement {
 
     /// The leaf that was tried took effect: fires the nacks of the others. Nothing fires after that.
     pub(crate) fn settle(&mut self) {
-        for nack in std::mem::take(&mut self.nacks) {
-            if !nack.covers.contains(&self.candidate) {
-                nack.signal.fire();
+        for covering in std::mem::take(&mut self.nacks) {
+            if !covering.covers.contains(&self.candidate) {
+                covering.nack.fire();
             }
         }
     }
@@ -48,8 +51,8 @@ impl Settlement {
 
 impl Drop for Settlement {
     fn drop(&mut self) {
-        for nack in std::mem::take(&mut self.nacks) {
-            nack.signal.fire();
+        for covering in std::mem::take(&mut self.nacks) {
+            covering.nack.fire();
         }
     }
 }

@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::Event;
-use super::session::Session;
+use super::session::{Session, attempt_unguarded};
+use crate::alarm::{self, Alarm};
 use crate::party::{Party, pool};
-use crate::time::alarm::{self, Alarm};
 
 impl<T: 'static> Event<T> {
     /// Waits, blocking the thread, until the event takes effect (the paper's `sync`, §2).
@@ -50,10 +50,16 @@ impl<T: 'static> Event<T> {
 }
 
 fn synchronise<T: 'static>(event: &Event<T>, deadline: Option<Instant>) -> Option<T> {
-    let mut session = Session::begin(event);
-    let value = session.attempt();
+    let value = attempt_unguarded(event);
     if value.is_some() {
         return value;
+    }
+    let mut session = Session::begin(event);
+    if event.shape().guarded {
+        let value = session.attempt();
+        if value.is_some() {
+            return value;
+        }
     }
     session.publish(pool::take());
     while !session.is_committed() {

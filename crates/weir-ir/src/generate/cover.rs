@@ -35,6 +35,8 @@ fn names(op: &Op) -> Vec<String> {
         Op::Fold { .. } => vec!["fold".into()],
         Op::Loop { .. } => vec!["loop".into()],
         Op::Atomic { session, .. } => vec![format!("atomic{}", if session.is_some() { " session" } else { "" })],
+        Op::Within { .. } => vec!["within".into()],
+        Op::Race { .. } => vec!["race".into()],
         Op::Return(_) => vec!["return".into()],
         Op::Fail(_) => vec!["fail".into()],
     }

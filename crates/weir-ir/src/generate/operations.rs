@@ -31,7 +31,7 @@ impl Generator {
         Some(self.call_of(&function, vec![argument]))
     }
 
-    fn call_of(&mut self, function: &str, arguments: Vec<Atom>) -> Op {
+    pub(super) fn call_of(&mut self, function: &str, arguments: Vec<Atom>) -> Op {
         Op::Call(Call { function: function.into(), site: self.site(function), arguments })
     }
 
@@ -63,7 +63,7 @@ impl Generator {
     }
 
     /// An integer, without a new binding that might give away the counter that was picked before.
-    fn known_int(&mut self) -> Atom {
+    pub(super) fn known_int(&mut self) -> Atom {
         let seen: Vec<Var> = self.scope.iter().filter(|known| known.ty == Type::Int).map(|known| known.var).collect();
         if seen.is_empty() {
             Atom::Value(value(&mut self.random, &Type::Int))

@@ -165,18 +165,20 @@ impl Generator {
     fn compute(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Var {
         self.budget = self.budget.saturating_sub(1);
         let nests = self.budget > 0 && self.depth < DEPTH_MAX;
-        let op = match self.random.below(20) {
+        let op = match self.random.below(22) {
             0..=3 if nests => self.switch(ty, lets),
             4 if nests && *ty != counter() => self.fold(ty, lets),
             5 if nests && *ty != counter() => self.repeat(ty, lets),
             6 if nests && !self.shared.is_empty() => self.atomic(ty, lets),
+            20 if nests && *ty != counter() => self.within(ty, lets),
+            21 if nests && *ty != counter() => self.race(ty, lets),
             0..=6 if self.budget > 0 && self.depth < DEPTH_MAX && self.random.chance(30) => self.switch(ty, lets),
             _ => self.plain(ty, lets),
         };
         self.bind(ty.clone(), op, lets)
     }
 
-    fn bind(&mut self, ty: Type, op: Op, lets: &mut Vec<Let>) -> Var {
+    pub(super) fn bind(&mut self, ty: Type, op: Op, lets: &mut Vec<Let>) -> Var {
         let bound = self.variable(ty);
         let var = bound.var;
         let start = u32::try_from(self.random.below(100)).unwrap_or(0);

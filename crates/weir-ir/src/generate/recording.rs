@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use weir_host::{Failure, Library, Opened, Parameter, Passing, Route, Source, SourceSignature, Type, Value};
+use weir_host::{
+    Environment, Failure, Library, Opened, Parameter, Passing, Route, Source, SourceSignature, Type, Value,
+};
 
 use super::functions;
 
@@ -95,7 +97,12 @@ impl Recording {
 struct NoSource;
 
 impl Source for NoSource {
-    fn open(&self, _arguments: Vec<Value>, _routes: Arc<[Route]>) -> Result<Arc<dyn Opened>, Failure> {
+    fn open(
+        &self,
+        _arguments: Vec<Value>,
+        _routes: Arc<[Route]>,
+        _environment: &Environment,
+    ) -> Result<Arc<dyn Opened>, Failure> {
         Err(Failure::function("the flows of a generated program are begun by its test"))
     }
 }

@@ -152,7 +152,8 @@ fn operands(op: &mut Op) -> Vec<&mut Atom> {
         Op::Switch { subject, .. } => vec![subject],
         Op::Map { list, .. } | Op::Fold { list, .. } => vec![list],
         Op::Loop { init, .. } => vec![init],
-        Op::Return(atom) | Op::Fail(atom) => vec![atom],
+        Op::Within { limit: atom, .. } | Op::Return(atom) | Op::Fail(atom) => vec![atom],
+        Op::Race { .. } => Vec::new(),
         Op::Atomic { session, .. } => session.iter_mut().collect(),
     }
 }
@@ -197,7 +198,12 @@ fn visit_mut(block: &mut Block, see: &mut impl FnMut(&mut Block) -> bool) -> boo
 fn blocks_mut(op: &mut Op) -> Vec<&mut Block> {
     match op {
         Op::Switch { arms, .. } => arms.iter_mut().map(|arm| &mut arm.body).collect(),
-        Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } | Op::Atomic { body, .. } => vec![body],
+        Op::Map { body, .. }
+        | Op::Fold { body, .. }
+        | Op::Loop { body, .. }
+        | Op::Atomic { body, .. }
+        | Op::Within { body, .. } => vec![body],
+        Op::Race { bodies } => bodies.iter_mut().collect(),
         Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_) => Vec::new(),
     }
 }

@@ -116,7 +116,12 @@ impl Order {
                 after.extend(self.waits.drain(..).filter(|waiting| waiting >= acquire));
                 self.waits.push(id);
             }
-            Kind::Call { .. } | Kind::Map { .. } | Kind::Fold { .. } | Kind::Loop { .. } => {
+            Kind::Call { .. }
+            | Kind::Map { .. }
+            | Kind::Fold { .. }
+            | Kind::Loop { .. }
+            | Kind::Within { .. }
+            | Kind::Race { .. } => {
                 after.extend(node.within);
                 self.waits.push(id);
             }

@@ -32,10 +32,11 @@ pub(crate) fn call_uses(signature: &Signature, call: &Call) -> Vec<Use> {
     uses.into_iter().map(|(resource, mode)| Use { resource, mode, held: false }).collect()
 }
 
-/// All that a body touches, each resource once in its strongest mode; held where all that touch it hold it.
-pub(crate) fn body_uses(body: &Graph) -> Vec<Use> {
+/// All that bodies touch, each resource once in its strongest mode; held where all that touch it hold it.
+pub(crate) fn body_uses(bodies: &[Graph]) -> Vec<Use> {
     let mut uses: BTreeMap<Resource, Use> = BTreeMap::new();
-    let acquired = body.nodes.iter().filter_map(|node| match &node.kind {
+    let nodes = || bodies.iter().flat_map(|body| &body.nodes);
+    let acquired = nodes().filter_map(|node| match &node.kind {
         Kind::Acquire { constraints } => Some(constraints.iter().map(|constraint| Use {
             resource: constraint.resource.clone(),
             mode: constraint.mode,
@@ -43,7 +44,7 @@ pub(crate) fn body_uses(body: &Graph) -> Vec<Use> {
         })),
         _ => None,
     });
-    let all = body.nodes.iter().flat_map(|node| node.uses.iter().cloned()).chain(acquired.flatten());
+    let all = nodes().flat_map(|node| node.uses.iter().cloned()).chain(acquired.flatten());
     for usage in all {
         let entry = uses.entry(usage.resource.clone()).or_insert_with(|| usage.clone());
         entry.mode = entry.mode.max(usage.mode);

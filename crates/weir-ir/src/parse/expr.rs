@@ -66,6 +66,12 @@ fn head(line: &mut Cursor<'_>) -> Parsed<Op> {
         let session = if line.eat("session") { Some(atom(line)?) } else { None };
         return Ok(Op::Atomic { constraints, session, body: empty() });
     }
+    if line.eat("within") {
+        return Ok(Op::Within { limit: atom(line)?, body: empty() });
+    }
+    if line.eat("race") {
+        return Ok(Op::Race { bodies: Vec::new() });
+    }
     if line.eat("return") {
         return Ok(Op::Return(atom(line)?));
     }
@@ -98,8 +104,16 @@ fn children(op: &mut Op, lines: &mut Lines<'_>, depth: usize) -> Parsed<()> {
                 arms.push(arm(lines, &mut line, depth)?);
             }
         }
-        Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } | Op::Atomic { body, .. } => {
-            *body = block(lines, depth)?;
+        Op::Map { body, .. }
+        | Op::Fold { body, .. }
+        | Op::Loop { body, .. }
+        | Op::Atomic { body, .. }
+        | Op::Within { body, .. } => *body = block(lines, depth)?,
+        Op::Race { bodies } => {
+            while let Some(mut line) = lines.next_with(depth, "branch") {
+                line.end()?;
+                bodies.push(block(lines, depth + 1)?);
+            }
         }
         Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_) => {}
     }

@@ -72,6 +72,12 @@ fn kind(line: &mut Cursor<'_>) -> Parsed<Kind> {
         line.expect("at most")?;
         return Ok(Kind::Loop { body: Box::default(), at_most: line.number("the bound of a loop")? });
     }
+    if line.eat("within") {
+        return Ok(Kind::Within { body: Box::default() });
+    }
+    if line.eat("race") {
+        return Ok(Kind::Race { bodies: Vec::new() });
+    }
     if line.eat("acquire") {
         return Ok(Kind::Acquire { constraints: line.list("(", ")", constraint)? });
     }
@@ -97,7 +103,15 @@ fn children(kind: &mut Kind, lines: &mut Lines<'_>, depth: usize) -> Parsed<()> 
                 arms.push(SwitchArm { test, payload });
             }
         }
-        Kind::Map { body } | Kind::Fold { body } | Kind::Loop { body, .. } => **body = graph(lines, depth)?,
+        Kind::Map { body } | Kind::Fold { body } | Kind::Loop { body, .. } | Kind::Within { body } => {
+            **body = graph(lines, depth)?;
+        }
+        Kind::Race { bodies } => {
+            while let Some(mut line) = lines.next_with(depth, "branch") {
+                line.end()?;
+                bodies.push(graph(lines, depth + 1)?);
+            }
+        }
         _ => {}
     }
     Ok(())

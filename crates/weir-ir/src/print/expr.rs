@@ -16,7 +16,14 @@
 //!   yield (1, true)
 //! %13: Int = atomic (write shared hits, read per session world db) session %3
 //!   yield 1
-//! yield %13
+//! %14: Option(Int) = within 200ms
+//!   yield %13
+//! %15: Int = race
+//!   branch
+//!     yield 1
+//!   branch
+//!     yield 2
+//! yield %15
 //! ```
 
 use std::fmt::{self, Display};
@@ -36,6 +43,10 @@ fn line(page: &mut Page, binding: &Let) {
     page.line(format_args!("{} = {}{}", Binder(&binding.bound), Head(&binding.op), Place(binding.origin)));
     page.nested(|page| match &binding.op {
         Op::Switch { arms, .. } => arms.iter().for_each(|value| arm(page, value)),
+        Op::Race { bodies } => bodies.iter().for_each(|body| {
+            page.line("branch");
+            page.nested(|page| block(page, body));
+        }),
         op => op.blocks().for_each(|body| block(page, body)),
     });
 }
@@ -72,6 +83,8 @@ impl Display for Head<'_> {
                 write!(f, "atomic ({})", Commas(constraints.iter().map(ConstraintText)))?;
                 session.iter().try_for_each(|session| write!(f, " session {}", AtomText(session)))
             }
+            Op::Within { limit, .. } => write!(f, "within {}", AtomText(limit)),
+            Op::Race { .. } => f.write_str("race"),
             Op::Return(answer) => write!(f, "return {}", AtomText(answer)),
             Op::Fail(failure) => write!(f, "fail {}", AtomText(failure)),
         }

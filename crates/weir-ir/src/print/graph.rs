@@ -44,7 +44,11 @@ fn node(page: &mut Page, id: NodeId, node: &Node) {
             0 => page.line(TestText(&arm.test)),
             payload => page.line(format_args!("{} payload {payload}", TestText(&arm.test))),
         }),
-        _ => node.body().into_iter().for_each(|body| graph(page, body)),
+        Kind::Race { bodies } => bodies.iter().for_each(|body| {
+            page.line("branch");
+            page.nested(|page| graph(page, body));
+        }),
+        _ => node.bodies().iter().for_each(|body| graph(page, body)),
     });
 }
 
@@ -61,6 +65,8 @@ impl Display for Head<'_> {
             Kind::Map { .. } => f.write_str("for"),
             Kind::Fold { .. } => f.write_str("fold"),
             Kind::Loop { at_most, .. } => write!(f, "loop at most {at_most} "),
+            Kind::Within { .. } => f.write_str("within"),
+            Kind::Race { .. } => f.write_str("race"),
             Kind::Acquire { constraints } => {
                 write!(f, "acquire ({}) ", Commas(constraints.iter().map(ConstraintText)))
             }

@@ -8,6 +8,7 @@ use super::operand::Operand;
 use super::types::Types;
 use super::{Report, Rule, calls, prims};
 use crate::expr::{Arm, Atom, Block, Call, Constraint, Let, Op, Test, Var, Variable};
+use crate::lower::{changed_variables, free_variables};
 use crate::parse::NESTING_MAX;
 use crate::print::TypeText;
 
@@ -155,6 +156,27 @@ impl<'a> Checker<'a, '_> {
                 let yields = self.block(body, ty, "the result of the step");
                 self.never(at, yields, result);
             }
+            Op::Within { limit, body } => {
+                let limit = self.operand(at, limit);
+                self.types_hold(at, limit.must_be("the limit", &Type::Duration, self.types));
+                let Type::Option(inner) = result else {
+                    return self.add(Rule::Types, at, format!("`within` gives an Option, not {}", TypeText(result)));
+                };
+                self.block(body, Some(inner), "the result of the body");
+                self.given_away(body);
+            }
+            Op::Race { bodies } => {
+                if bodies.is_empty() {
+                    return self.add(Rule::Types, at, "a race has at least one body");
+                }
+                let ty = (*result != Type::Never).then_some(result);
+                let mut yields = false;
+                for body in bodies {
+                    yields |= self.block(body, ty, "the result of the body");
+                    self.given_away(body);
+                }
+                self.never(at, yields, result);
+            }
             Op::Return(answer) => {
                 let operand = self.operand(at, answer);
                 if let Some(ty) = self.result {
@@ -165,6 +187,17 @@ impl<'a> Checker<'a, '_> {
             Op::Fail(failure) => {
                 self.operand(at, failure);
                 self.ends(at, result);
+            }
+        }
+    }
+
+    /// What a body that may be given up changes, or what can only be moved, is not seen any more behind it.
+    fn given_away(&mut self, body: &Block) {
+        let changed = changed_variables(body, self.library);
+        for var in free_variables(body, &[]) {
+            let is_moved = |ty: &&Type| self.types.definitions.is_moved(ty);
+            if changed.contains(&var) || self.visible.get(&var).is_some_and(is_moved) {
+                self.visible.remove(&var);
             }
         }
     }

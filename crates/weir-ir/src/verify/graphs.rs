@@ -7,7 +7,7 @@ use weir_host::{Library, Mode, Resource, Text, Type};
 use super::blocks::{canonical, covers, payload_fits};
 use super::operand::Operand;
 use super::types::Types;
-use super::{Report, Rule, calls, order, prims, uses};
+use super::{Report, Rule, calls, order, prims, timed, uses};
 use crate::expr::Test;
 use crate::graph::{Control, Graph, Kind, Node, NodeId, Source, SwitchArm};
 use crate::parse::NESTING_MAX;
@@ -116,7 +116,7 @@ impl<'a> Checker<'a, '_> {
         for (id, node) in view.graph.nodes() {
             self.types(view, node);
             uses::check(self, view, id, node, held);
-            if let Some(body) = node.body() {
+            for body in node.bodies() {
                 let inner = uses::held_at(view, Some(id), held);
                 self.graph(body, &inner, body_result(node));
             }
@@ -237,7 +237,10 @@ impl<'a> Checker<'a, '_> {
             (Kind::Select { .. }, inputs) => {
                 inputs.iter().try_for_each(|input| input.must_be("the result of an arm", &node.outputs[0], self.types))
             }
-            (Kind::Map { .. } | Kind::Fold { .. } | Kind::Loop { .. }, inputs) => self.body(node, inputs),
+            (Kind::Map { body } | Kind::Fold { body } | Kind::Loop { body, .. }, inputs) => {
+                self.body(node, body, inputs)
+            }
+            (Kind::Within { .. } | Kind::Race { .. }, inputs) => timed::check(node, inputs, self.types),
             (Kind::Acquire { constraints }, inputs) if inputs.len() < 2 => {
                 let checked = canonical(constraints, !inputs.is_empty(), self.types);
                 return self.holds(Rule::Constraints, node, checked);
@@ -260,8 +263,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// The inputs of a node with a body against the body's parameters, and its output against the body's result.
-    fn body(&self, node: &Node, inputs: &[Operand<'_>]) -> Result<(), String> {
-        let Some(body) = node.body() else { return Ok(()) };
+    fn body(&self, node: &Node, body: &Graph, inputs: &[Operand<'_>]) -> Result<(), String> {
         let (parameters, output) = (&body.parameters, &node.outputs[0]);
         let own = match &node.kind {
             Kind::Map { .. } => parameters.first().map(|element| vec![Type::list(element.clone())]),
@@ -293,6 +295,8 @@ fn body_result(node: &Node) -> Option<&Type> {
     match (&node.kind, node.outputs.first()) {
         (Kind::Map { .. }, Some(Type::List(element))) => Some(element),
         (Kind::Fold { body }, _) => body.parameters.first(),
+        (Kind::Within { .. }, Some(Type::Option(inner))) => Some(inner),
+        (Kind::Race { .. }, Some(ty)) if *ty != Type::Never => Some(ty),
         _ => None,
     }
 }

@@ -74,6 +74,7 @@ fn resources(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) 
             accesses.entry(key).or_default().push((id, mode));
         }
     }
+    accesses.retain(|_, nodes| nodes.iter().any(|(_, mode)| *mode == Mode::Write));
     for (key, nodes) in accesses {
         for (index, (second, mode)) in nodes.iter().enumerate() {
             let conflicting = nodes[..index].iter().filter(|(first, other)| {
@@ -129,9 +130,26 @@ fn mode_of(checker: &Checker<'_, '_>, graph: &Graph, node: &Node, input: usize) 
         Kind::Fold { body } if input > 1 => changes_parameter(checker, body, input),
         // The list, or what it begins with, goes into the body.
         Kind::Map { .. } | Kind::Fold { .. } | Kind::Loop { .. } => is_moved(checker, graph, node, input),
+        // A body that may be given up takes what it could lose.
+        Kind::Within { .. } | Kind::Race { .. } => {
+            is_moved(checker, graph, node, input)
+                || captured(node, input).is_some_and(|(body, index)| changes_parameter(checker, body, index))
+        }
         Kind::Acquire { .. } | Kind::Release { .. } => false,
     };
     if changes { Mode::Write } else { Mode::Read }
+}
+
+/// The body that captures this input of a `within` or `race`, and its parameter there.
+fn captured(node: &Node, input: usize) -> Option<(&Graph, usize)> {
+    let mut index = input.checked_sub(usize::from(matches!(node.kind, Kind::Within { .. })))?;
+    for body in node.bodies() {
+        match index.checked_sub(body.parameters.len()) {
+            Some(rest) => index = rest,
+            None => return Some((body, index)),
+        }
+    }
+    None
 }
 
 fn changes_parameter(checker: &Checker<'_, '_>, body: &Graph, index: usize) -> bool {
@@ -214,6 +232,5 @@ fn release(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier, id
 
 /// Whether the node may keep the flow waiting.
 fn may_wait(node: &Node) -> bool {
-    use Kind::{Acquire, Call, Fold, Loop, Map, Release};
-    matches!(node.kind, Call { .. } | Map { .. } | Fold { .. } | Loop { .. } | Acquire { .. } | Release { .. })
+    matches!(node.kind, Kind::Call { .. } | Kind::Acquire { .. } | Kind::Release { .. }) || !node.bodies().is_empty()
 }

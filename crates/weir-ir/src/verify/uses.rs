@@ -20,12 +20,26 @@ pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: Node
             uses.extend(own_state(checker, node, state));
             with_held(uses, &inside)
         }
-        _ => node.body().map_or(Vec::new(), body_uses),
+        _ => body_uses(node.bodies()),
     };
+    if let Some((wanted, held)) = out_of_order(node, &inside) {
+        checker.add(Rule::Constraints, node, format!("takes {wanted} within a step that holds {held}"));
+    }
     if node.uses != expected {
         let what = format!("uses {}, but says {}", uses_text(&expected), uses_text(&node.uses));
         checker.add(Rule::Uses, node, what);
     }
+}
+
+/// A resource that is taken although a step around holds it weaker, or one that comes after it in the canonical order:
+/// two flows could wait for each other (Flux §3.1.1).
+fn out_of_order<'a>(node: &Node, held: &'a Held) -> Option<(Resource, &'a Resource)> {
+    let used = node.uses.iter().filter(|usage| !usage.held).map(|usage| (usage.resource.clone(), usage.mode));
+    // What a body takes is checked where it is taken.
+    let used = used.filter(|_| node.bodies().is_empty());
+    let mut taken = used.chain(constraints(node));
+    let (last, _) = held.last_key_value()?;
+    taken.find_map(|(resource, _)| (resource <= *last).then_some((resource, last)))
 }
 
 fn uses_text(uses: &[Use]) -> String {
@@ -72,11 +86,11 @@ fn with_held(uses: BTreeMap<Resource, Mode>, held: &Held) -> Vec<Use> {
         .collect()
 }
 
-/// All that the nodes and steps of a body say that they use: each resource once, in its strongest mode, held where all
+/// All that the nodes and steps of bodies say that they use: each resource once, in its strongest mode, held where all
 /// of them hold it. What the nodes of the body say is checked for them.
-fn body_uses(body: &Graph) -> Vec<Use> {
+fn body_uses(bodies: &[Graph]) -> Vec<Use> {
     let mut uses: BTreeMap<Resource, Use> = BTreeMap::new();
-    for node in &body.nodes {
+    for node in bodies.iter().flat_map(|body| &body.nodes) {
         let constraints = constraints(node).map(|(resource, mode)| Use { resource, mode, held: false });
         for usage in node.uses.iter().cloned().chain(constraints) {
             let entry = uses.entry(usage.resource.clone()).or_insert_with(|| usage.clone());

@@ -218,6 +218,14 @@ impl<'g> Frame<'g> {
                 }
                 self.give(id, state);
             }
+            Kind::Within { body } => {
+                let value = self.body(world, body, Vec::new(), &node.inputs[1..])?;
+                self.give(id, Value::some(value));
+            }
+            Kind::Race { bodies } => {
+                let value = self.body(world, &bodies[0], Vec::new(), &node.inputs[..bodies[0].parameters.len()])?;
+                self.give(id, value);
+            }
             Kind::Acquire { .. } | Kind::Release { .. } => {}
             Kind::Return => return Err(End::Return(self.take(&node.inputs[0]))),
             Kind::Fail => return Err(End::Fail(failure_of(self.take(&node.inputs[0])))),

@@ -3,16 +3,33 @@
 //! Everything goes through a [`Root`], which the embedder opens; a program names files relative to it. Nothing in a
 //! path is decoded: `%2e%2e` is a name like any other.
 
+mod follow;
+mod lines;
 mod open;
+mod opened;
 mod root;
+mod write;
 
+pub(crate) use lines::{FileLines, root_of};
+pub use opened::{OpenFile, length, open};
 pub use root::{FileError, Root};
+pub use write::{Appender, write};
 
 use bytes::Bytes;
 
-weir::library! {
-    /// Files below the program's root.
-    pub(crate) files: read, exists, list
+/// The module `files`: its functions and its sources.
+pub(crate) fn files() -> weir::Module {
+    follow::within(lines::within(functions::files()))
+}
+
+mod functions {
+    //! The functions of the module, apart so that the module made of them can be named as it is.
+
+    weir::library! {
+        /// Files below the program's root.
+        pub(crate) files: super::read, super::exists, super::list, super::opened::open, super::opened::length,
+            super::write::Appender::append, super::write::write
+    }
 }
 
 /// The whole file at `path`.

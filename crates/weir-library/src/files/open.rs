@@ -30,42 +30,68 @@ fn parts(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|part| !part.is_empty() && *part != ".")
 }
 
-fn reading() -> OFlags {
-    OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY
+/// What a file is opened for.
+#[derive(Clone, Copy)]
+pub(super) enum Access {
+    /// To be read.
+    Read,
+    /// To be written at its end; made where there is none.
+    Append,
 }
 
-/// Opens what `path` names below `directory`, for reading.
+impl Access {
+    fn flags(self) -> OFlags {
+        let access = match self {
+            Access::Read => OFlags::RDONLY,
+            Access::Append => OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE,
+        };
+        access | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY
+    }
+
+    /// The mode of a file that is made; the kernel wants none where none can be made.
+    fn mode(self) -> Mode {
+        match self {
+            Access::Read => Mode::empty(),
+            Access::Append => Mode::from_raw_mode(0o666),
+        }
+    }
+}
+
+/// Opens what `path` names below `directory`.
 #[cfg(target_os = "linux")]
-pub(super) fn open(directory: &OwnedFd, path: &Below<'_>) -> Result<OwnedFd, Errno> {
+pub(super) fn open(directory: &OwnedFd, path: &Below<'_>, access: Access) -> Result<OwnedFd, Errno> {
     use rustix::fs::{ResolveFlags, openat2};
 
     /// The kernel gives up where a rename crosses its walk; a path that is renamed all the time fails.
     const ATTEMPTS_MAX: usize = 16;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     for _ in 0..ATTEMPTS_MAX {
-        match openat2(directory, path.0, reading(), Mode::empty(), resolve) {
+        match openat2(directory, path.0, access.flags(), access.mode(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(Errno::NOSYS | Errno::PERM) => return walk(directory.as_fd(), path),
+            Err(Errno::NOSYS | Errno::PERM) => return walk(directory.as_fd(), path, access),
             opened => return opened,
         }
     }
     Err(Errno::AGAIN)
 }
 
-/// Opens what `path` names below `directory`, for reading.
+/// Opens what `path` names below `directory`.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn open(directory: &OwnedFd, path: &Below<'_>) -> Result<OwnedFd, Errno> {
-    walk(directory.as_fd(), path)
+pub(super) fn open(directory: &OwnedFd, path: &Below<'_>, access: Access) -> Result<OwnedFd, Errno> {
+    walk(directory.as_fd(), path, access)
 }
 
 /// Opens part by part, following no links.
-pub(super) fn walk(directory: BorrowedFd<'_>, path: &Below<'_>) -> Result<OwnedFd, Errno> {
+pub(super) fn walk(directory: BorrowedFd<'_>, path: &Below<'_>, access: Access) -> Result<OwnedFd, Errno> {
     let mut parts = parts(path.0).peekable();
     let mut parent: Option<OwnedFd> = None;
     while let Some(part) = parts.next() {
-        let kind = if parts.peek().is_some() { OFlags::DIRECTORY } else { OFlags::empty() };
+        let (access, kind) = match parts.peek() {
+            Some(_) => (Access::Read, OFlags::DIRECTORY),
+            None => (access, OFlags::empty()),
+        };
         let at = parent.as_ref().map_or(directory, AsFd::as_fd);
-        parent = Some(openat(at, part, reading() | OFlags::NOFOLLOW | kind, Mode::empty())?);
+        parent = Some(openat(at, part, access.flags() | OFlags::NOFOLLOW | kind, access.mode())?);
     }
     parent.ok_or(Errno::NOENT)
 }
@@ -83,7 +109,7 @@ mod tests {
         std::os::unix::fs::symlink("sub", directory.join("link")).unwrap();
         std::os::unix::fs::symlink("sub/file", directory.join("file")).unwrap();
         let root: OwnedFd = std::fs::File::open(&directory).unwrap().into();
-        let walked = |path| walk(root.as_fd(), &Below::new(path).unwrap()).map(|_| ());
+        let walked = |path| walk(root.as_fd(), &Below::new(path).unwrap(), Access::Read).map(|_| ());
         let found = ["sub/file", "./sub//file", "link/file", "file", "sub/none"].map(walked);
         std::fs::remove_dir_all(&directory).unwrap();
         assert_eq!(found, [Ok(()), Ok(()), Err(Errno::NOTDIR), Err(Errno::LOOP), Err(Errno::NOENT)]);

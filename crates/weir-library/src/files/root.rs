@@ -7,10 +7,10 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use rustix::fs::{Dir, FileType, fstat};
+use rustix::fs::{Dir, FileType, Stat, fstat};
 use rustix::io::Errno;
 
-use super::open::{Below, open};
+use super::open::{Access, Below, open};
 
 /// The most bytes of a file that is read at once, unless the embedder says otherwise: 64 MiB.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -99,11 +99,7 @@ impl Root {
     /// # Errors
     /// A [`FileError`].
     pub fn read(&self, path: &str) -> Result<Bytes, FileError> {
-        let file = self.open_below(path)?;
-        let status = fstat(&file).map_err(|errno| explain(path, errno))?;
-        if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-            return Err(FileError::NotAFile(path.into()));
-        }
+        let (file, status) = self.open_file(path, Access::Read)?;
         let too_large = || FileError::TooLarge { path: path.into(), limit: self.file_bytes_max };
         let length = u64::try_from(status.st_size).unwrap_or(0);
         if length > self.file_bytes_max {
@@ -111,7 +107,7 @@ impl Root {
         }
         // One more than is expected tells the end without asking again; one more than the limit tells that it grew.
         let mut bytes = Vec::with_capacity(length as usize + 1);
-        let read = File::from(file).take(self.file_bytes_max.saturating_add(1)).read_to_end(&mut bytes);
+        let read = file.take(self.file_bytes_max.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(|reason| FileError::Refused { path: path.into(), reason })?;
         if bytes.len() as u64 > self.file_bytes_max { Err(too_large()) } else { Ok(bytes.into()) }
     }
@@ -133,8 +129,7 @@ impl Root {
     /// # Errors
     /// A [`FileError`].
     pub fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
-        let directory = if path == "." { self.directory.try_clone().ok() } else { None };
-        let directory = directory.map_or_else(|| self.open_below(path), Ok)?;
+        let directory = self.open_directory(path)?;
         let mut names = Vec::new();
         for entry in Dir::read_from(directory).map_err(|errno| explain(path, errno))? {
             let entry = entry.map_err(|errno| explain(path, errno))?;
@@ -150,12 +145,47 @@ impl Root {
         Ok(names)
     }
 
+    /// The file at `path`, to be read piece by piece.
+    ///
+    /// # Errors
+    /// A [`FileError`].
+    pub fn open_to_read(&self, path: &str) -> Result<File, FileError> {
+        self.open_file(path, Access::Read).map(|(file, _)| file)
+    }
+
+    /// The file at `path`, to be written at its end; made where there is none.
+    ///
+    /// # Errors
+    /// A [`FileError`].
+    pub fn open_to_append(&self, path: &str) -> Result<File, FileError> {
+        self.open_file(path, Access::Append).map(|(file, _)| file)
+    }
+
+    fn open_file(&self, path: &str, access: Access) -> Result<(File, Stat), FileError> {
+        let file = self.open_for(path, access)?;
+        let status = fstat(&file).map_err(|errno| explain(path, errno))?;
+        match FileType::from_raw_mode(status.st_mode) {
+            FileType::RegularFile => Ok((file.into(), status)),
+            _ => Err(FileError::NotAFile(path.into())),
+        }
+    }
+
+    /// The directory at `path`, or whatever else is there; `.` is the root itself.
+    pub(super) fn open_directory(&self, path: &str) -> Result<OwnedFd, FileError> {
+        let root = if path == "." { self.directory.try_clone().ok() } else { None };
+        root.map_or_else(|| self.open_below(path), Ok)
+    }
+
     fn open_below(&self, path: &str) -> Result<OwnedFd, FileError> {
+        self.open_for(path, Access::Read)
+    }
+
+    fn open_for(&self, path: &str, access: Access) -> Result<OwnedFd, FileError> {
         if path.is_empty() || path.contains('\0') {
             return Err(FileError::NotAPath(path.into()));
         }
         let below = Below::new(path).ok_or_else(|| FileError::Outside(path.into()))?;
-        open(&self.directory, &below).map_err(|errno| explain(path, errno))
+        open(&self.directory, &below, access).map_err(|errno| explain(path, errno))
     }
 }
 
@@ -168,7 +198,8 @@ fn explain(path: &str, errno: Errno) -> FileError {
         // A link out of the root, and one that is not followed or leads back to itself.
         Errno::XDEV | Errno::LOOP => FileError::Outside(path),
         Errno::NAMETOOLONG | Errno::INVAL | Errno::ILSEQ => FileError::NotAPath(path),
-        Errno::NXIO | Errno::NODEV => FileError::NotAFile(path),
+        // A pipe that nobody reads, a device that is not there, a directory to be written.
+        Errno::NXIO | Errno::NODEV | Errno::ISDIR => FileError::NotAFile(path),
         errno => FileError::Refused { path, reason: errno.into() },
     }
 }

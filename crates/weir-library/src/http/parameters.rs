@@ -78,8 +78,6 @@ pub(super) fn limits(arguments: &[Value]) -> Result<Limits, Failure> {
     for ((name, limit), argument) in LIMITS.iter().zip(arguments.iter().skip(2)) {
         limit.set(&mut limits, argument).ok_or_else(|| Failure::argument(format!("`{name}` cannot be {argument}")))?;
     }
-    // The count of connections is a semaphore's, which has an end.
-    limits.connections_max = limits.connections_max.min(tokio::sync::Semaphore::MAX_PERMITS);
     if limits.connections_max == 0 {
         return Err(Failure::argument("`connections_max` must be at least 1"));
     }

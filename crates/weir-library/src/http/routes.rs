@@ -152,14 +152,15 @@ impl Routes {
     }
 }
 
-/// The pattern with its parameters numbered, so that routes of one path may name them differently; and their names.
+/// The pattern as `matchit` writes it, where the rest of a path is `{*name}` and not `{name..}`, and with its parameters
+/// numbered, so that routes of one path may name them differently; and their names.
 fn without_names(pattern: &str) -> (String, Vec<&str>) {
     let (mut numbered, mut names, mut left) = (String::new(), Vec::new(), pattern);
     while let Some((before, name, after)) = next_parameter(left) {
-        let rest_of_path = name.starts_with(['*', '.']);
+        let rest_of_path = name.ends_with("..");
         let star = if rest_of_path { "*" } else { "" };
         numbered.push_str(&format!("{before}{{{star}{}}}", names.len()));
-        names.push(name.trim_start_matches(['*', '.']));
+        names.push(name.trim_end_matches('.'));
         left = after;
     }
     numbered.push_str(left);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
-use weir::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Route, Source, Stop, Value};
+use weir::{Begun, Environment, Failure, Flows, LocalFuture, Loops, Opened, Route, Source, Stop, Value};
 
 use super::input::Problem;
 use super::parameters;
@@ -18,7 +18,12 @@ use super::server::{Handler, Limits, Server, read_body};
 pub(super) struct Http;
 
 impl Source for Http {
-    fn open(&self, arguments: Vec<Value>, routes: Arc<[Route]>) -> Result<Arc<dyn Opened>, Failure> {
+    fn open(
+        &self,
+        arguments: Vec<Value>,
+        routes: Arc<[Route]>,
+        _environment: &Environment,
+    ) -> Result<Arc<dyn Opened>, Failure> {
         let address = parameters::address(&arguments)?;
         let limits = parameters::limits(&arguments)?;
         let routes = Arc::new(Routes::new(routes)?);
@@ -87,7 +92,7 @@ impl Answers {
             let body = read.map_err(|error| Box::new(Response::of_status(error.status()).closing()))?;
             inputs[parameter] = self.routes.body_input(route, parameter, body).map_err(|one| refusal(&[one]))?;
         }
-        let result = match self.flows.begin(route, inputs) {
+        let result = match self.flows.begin(route, &mut inputs) {
             Begun::Done(result) => result,
             Begun::Going(flow) => flow.await,
             Begun::Full => return Err(Box::new(Response::overloaded())),

@@ -4,13 +4,15 @@
 //! cut one in two; finding the n-th takes a walk through the text.
 
 use std::fmt;
+use std::str::Utf8Error;
 
+use bytes::Bytes;
 use weir::Text;
 
 weir::library! {
     /// Texts: their characters, their parts, and numbers in them.
-    pub(crate) text: length, is_empty, trim, lower, upper, contains, starts_with, ends_with, find, split, lines, join,
-        replace, repeat, slice, parse_int, parse_float
+    pub(crate) text: length, is_empty, trim, lower, upper, contains, starts_with, ends_with, find, split, words, before, after, lines, join,
+        replace, repeat, slice, parse_int, parse_float, to_bytes, from_bytes
 }
 
 /// The most bytes that [`repeat`], [`replace`] and [`join`] make: 64 MiB, far above any page.
@@ -116,6 +118,24 @@ pub fn split(text: &str, separator: &str) -> Vec<String> {
     text.split(separator).map(str::to_owned).collect()
 }
 
+/// What stands between white space, however much of it there is.
+#[weir::function(pure)]
+pub fn words(text: &str) -> Vec<Text> {
+    text.split_whitespace().map(Text::from).collect()
+}
+
+/// What stands before the first `separator`.
+#[weir::function(pure)]
+pub fn before(text: &str, separator: &str) -> Option<Text> {
+    text.split_once(separator).map(|(before, _)| before.into())
+}
+
+/// What stands behind the first `separator`.
+#[weir::function(pure)]
+pub fn after(text: &str, separator: &str) -> Option<Text> {
+    text.split_once(separator).map(|(_, after)| after.into())
+}
+
 /// The lines, without their ends; an end is `\n` or `\r\n`.
 #[weir::function(pure)]
 pub fn lines(text: &str) -> Vec<String> {
@@ -186,6 +206,21 @@ pub fn parse_int(text: &str) -> Result<i64, NotANumber> {
 #[weir::function(pure)]
 pub fn parse_float(text: &str) -> Result<f64, NotANumber> {
     text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| NotANumber::new(text, "a number"))
+}
+
+/// The text's bytes in UTF-8.
+#[weir::function(pure)]
+pub fn to_bytes(text: &str) -> Bytes {
+    Bytes::copy_from_slice(text.as_bytes())
+}
+
+/// The text that the bytes are in UTF-8.
+///
+/// # Errors
+/// Fails where they are not, with the place.
+#[weir::function(pure)]
+pub fn from_bytes(bytes: &[u8]) -> Result<String, Utf8Error> {
+    std::str::from_utf8(bytes).map(str::to_owned)
 }
 
 fn within_limit(length: usize) -> Result<usize, TooLong> {

@@ -93,7 +93,8 @@ impl Running {
             let (server, stop) = (Arc::clone(&server), Arc::clone(&stop));
             std::thread::spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                runtime.block_on(server.run(routes, async move { stop.notified().await })).unwrap();
+                let serving = server.run(routes, async move { stop.notified().await });
+                tokio::task::LocalSet::new().block_on(&runtime, serving).unwrap();
             })
         };
         let threads = (0..loops).map(spawn).collect();

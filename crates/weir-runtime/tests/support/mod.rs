@@ -12,8 +12,8 @@ use std::task::{Context, Poll};
 
 use tokio::sync::{mpsc, oneshot};
 use weir_host::{
-    Begun, Failure, FailureKind, Flows, Library, LocalFuture, Module, Opened, Parameter, Passing, Route, Source,
-    SourceSignature, Stop, Type, Value,
+    Begun, Environment, Failure, FailureKind, Flows, Library, LocalFuture, Module, Opened, Parameter, Passing, Route,
+    Source, SourceSignature, Stop, Type, Value,
 };
 use weir_runtime::{Options, Running, engine, start};
 
@@ -102,7 +102,12 @@ impl Feed {
 struct Handle(Arc<Fed>);
 
 impl Source for Handle {
-    fn open(&self, _arguments: Vec<Value>, _routes: Arc<[Route]>) -> Result<Arc<dyn Opened>, Failure> {
+    fn open(
+        &self,
+        _arguments: Vec<Value>,
+        _routes: Arc<[Route]>,
+        _environment: &Environment,
+    ) -> Result<Arc<dyn Opened>, Failure> {
         Ok(Arc::clone(&self.0) as Arc<dyn Opened>)
     }
 }
@@ -116,8 +121,8 @@ impl Opened for Fed {
         Box::pin(async move {
             let mut asks = self.asks.lock().take().expect("one program for each feed");
             let mut stopped = stop.stopped();
-            while let Some(ask) = Either(&mut stopped, Box::pin(asks.recv())).await {
-                match flows.begin(ask.entry, ask.inputs) {
+            while let Some(mut ask) = Either(&mut stopped, Box::pin(asks.recv())).await {
+                match flows.begin(ask.entry, &mut ask.inputs) {
                     Begun::Done(answer) => _ = ask.answer.send(answer),
                     Begun::Going(answer) => _ = tokio::task::spawn_local(answer_or_drop(answer, ask.answer)),
                     Begun::Full => {

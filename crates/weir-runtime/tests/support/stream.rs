@@ -58,7 +58,7 @@ impl Numbers {
 }
 
 impl Source for Numbers {
-    fn open(&self, _: Vec<Value>, _: Arc<[Route]>) -> Result<Arc<dyn Opened>, Failure> {
+    fn open(&self, _: Vec<Value>, _: Arc<[Route]>, _: &weir_host::Environment) -> Result<Arc<dyn Opened>, Failure> {
         Ok(Arc::new(self.clone()))
     }
 }
@@ -72,7 +72,7 @@ impl Opened for Numbers {
         Box::pin(async move {
             let mut number = 0;
             while number < self.count {
-                match flows.begin(0, vec![Value::Int(number)]) {
+                match flows.begin(0, &mut vec![Value::Int(number)]) {
                     Begun::Done(answer) => self.keep(number, answer),
                     Begun::Going(answer) => {
                         let own = Arc::clone(&self);

@@ -1,8 +1,7 @@
-//! Expressions, and the statements that stand in blocks.
+//! Expressions.
 
-use super::{ExprId, FailureHandler, Name, Path, Pattern, Type};
+use super::{BinaryOperator, Block, ExprId, Literal, Name, Path, Pattern, TextLiteral, Type, UnaryOperator};
 use crate::Span;
-use std::sync::Arc;
 
 /// An expression.
 #[derive(Clone, PartialEq, Debug)]
@@ -207,66 +206,6 @@ pub enum ExprKind {
     Error,
 }
 
-/// A literal that is not a text.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Literal {
-    /// What it means.
-    pub value: LiteralValue,
-    /// As written, with a minus sign where there is one.
-    pub raw: Arc<str>,
-    /// Its place.
-    pub span: Span,
-}
-
-/// The value of a literal.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum LiteralValue {
-    /// `1_000`, `0xff`, `-1`.
-    Int(i64),
-    /// `1.5e3`; always finite.
-    Float(f64),
-    /// `true`, `false`.
-    Bool(bool),
-    /// `64mb`, in bytes: `kb`, `mb` and `gb` are powers of 1024.
-    Size(u64),
-    /// `200ms`, in nanoseconds.
-    Duration(u64),
-}
-
-/// A text with its interpolations.
-#[derive(Clone, PartialEq, Debug)]
-pub struct TextLiteral {
-    /// How it is written.
-    pub style: TextStyle,
-    /// Its pieces from left to right; no two literal pieces follow each other, none is empty.
-    pub parts: Vec<TextPart>,
-    /// Its place, with the quotes.
-    pub span: Span,
-}
-
-/// How a text is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TextStyle {
-    /// `"…"` on one line.
-    Line,
-    /// `"""` and `"""` on lines of their own. What stands before the closing quotes is taken off each line.
-    Block,
-}
-
-/// A piece of a text.
-#[derive(Clone, PartialEq, Debug)]
-pub enum TextPart {
-    /// Characters.
-    Literal {
-        /// What they mean, escapes resolved.
-        value: Arc<str>,
-        /// As written; for a block without its indentation.
-        raw: Arc<str>,
-    },
-    /// `{expression}`; always on one line.
-    Expr(Expr),
-}
-
 /// An argument of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Argument {
@@ -276,103 +215,6 @@ pub struct Argument {
     pub value: Expr,
     /// Name and value.
     pub span: Span,
-}
-
-/// An operator with one operand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum UnaryOperator {
-    /// `-`.
-    Negate,
-    /// `!`.
-    Not,
-}
-
-/// An operator with two operands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BinaryOperator {
-    /// `||`; looks at the right side only if it must.
-    Or,
-    /// `&&`; looks at the right side only if it must.
-    And,
-    /// `==`.
-    Equal,
-    /// `!=`.
-    NotEqual,
-    /// `<`.
-    Less,
-    /// `<=`.
-    LessEqual,
-    /// `>`.
-    Greater,
-    /// `>=`.
-    GreaterEqual,
-    /// `+`.
-    Add,
-    /// `-`.
-    Subtract,
-    /// `*`.
-    Multiply,
-    /// `/`.
-    Divide,
-    /// `%`.
-    Remainder,
-}
-
-impl UnaryOperator {
-    /// As written.
-    #[must_use]
-    pub fn symbol(self) -> &'static str {
-        match self {
-            Self::Negate => "-",
-            Self::Not => "!",
-        }
-    }
-}
-
-impl BinaryOperator {
-    /// All operators.
-    pub const ALL: [Self; 13] = [
-        Self::Or,
-        Self::And,
-        Self::Equal,
-        Self::NotEqual,
-        Self::Less,
-        Self::LessEqual,
-        Self::Greater,
-        Self::GreaterEqual,
-        Self::Add,
-        Self::Subtract,
-        Self::Multiply,
-        Self::Divide,
-        Self::Remainder,
-    ];
-
-    /// As written.
-    #[must_use]
-    pub fn symbol(self) -> &'static str {
-        match self {
-            Self::Or => "||",
-            Self::And => "&&",
-            Self::Equal => "==",
-            Self::NotEqual => "!=",
-            Self::Less => "<",
-            Self::LessEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterEqual => ">=",
-            Self::Add => "+",
-            Self::Subtract => "-",
-            Self::Multiply => "*",
-            Self::Divide => "/",
-            Self::Remainder => "%",
-        }
-    }
-
-    /// Whether it compares two values; comparisons cannot be chained.
-    #[must_use]
-    pub fn is_comparison(self) -> bool {
-        use BinaryOperator as B;
-        matches!(self, B::Equal | B::NotEqual | B::Less | B::LessEqual | B::Greater | B::GreaterEqual)
-    }
 }
 
 /// `Pattern if guard => body`.
@@ -438,72 +280,5 @@ pub struct Replacement {
     /// What takes its place.
     pub value: Expr,
     /// Both.
-    pub span: Span,
-}
-
-/// `{ statements }`; its value is its last statement's, if that is an expression, else `()`.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Block {
-    /// The statements in order.
-    pub statements: Vec<Statement>,
-    /// Its place, with the braces.
-    pub span: Span,
-}
-
-impl Block {
-    /// The last statement, if it is an expression: the block's value.
-    #[must_use]
-    pub fn value(&self) -> Option<&Expr> {
-        match &self.statements.last()?.kind {
-            StatementKind::Expr(expr) => Some(expr),
-            _ => None,
-        }
-    }
-}
-
-/// One statement of a block.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Statement {
-    /// Which statement.
-    pub kind: StatementKind,
-    /// Its place.
-    pub span: Span,
-}
-
-/// The forms of a statement.
-#[derive(Clone, PartialEq, Debug)]
-pub enum StatementKind {
-    /// `let pattern = value`.
-    Let(Let),
-    /// An expression.
-    Expr(Expr),
-    /// `expect condition`, in tests.
-    Expect(Expr),
-    /// `on failure of f { … }`. The parser admits it only in the outermost block of a `fn`, a route, an entry point or
-    /// a test; it holds for that whole block.
-    FailureHandler(FailureHandler),
-}
-
-/// `let pattern: Type = value else as failure { … }`.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Let {
-    /// What the value is taken apart with.
-    pub pattern: Pattern,
-    /// The value's type, where written.
-    pub ty: Option<Type>,
-    /// The value, without the `else` that belongs to the `let`.
-    pub value: Expr,
-    /// What to do if the value is a failure, or the pattern does not match.
-    pub otherwise: Option<Otherwise>,
-}
-
-/// The `else` of a `let`.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Otherwise {
-    /// What the failure is called in the body.
-    pub failure: Option<Name>,
-    /// What happens instead.
-    pub body: Expr,
-    /// From `else` to the end of the body.
     pub span: Span,
 }

@@ -168,6 +168,8 @@ pub struct Service {
     pub arguments: Vec<Argument>,
     /// What stands in the braces, in order.
     pub members: Vec<ServiceMember>,
+    /// The place of the braces.
+    pub braces: Span,
 }
 
 impl Service {

@@ -3,8 +3,8 @@
 use super::Parser;
 use crate::Span;
 use crate::ast::{
-    Constraint, Docs, Entry, Enum, FieldDeclaration, Function, Item, ItemKind, Parameter, PayloadField, Record, Shared,
-    Test, TextPart, Tree, Use, UsedModule, Variant,
+    Constraint, Entry, Enum, FieldDeclaration, Function, Item, ItemKind, Parameter, PayloadField, Record, Shared, Test,
+    TextPart, Tree, Use, UsedModule, Variant,
 };
 use crate::token::TokenKind as T;
 use std::sync::Arc;
@@ -52,11 +52,11 @@ impl Parser<'_> {
     }
 
     fn at_constraint(&self) -> bool {
-        self.at_word("constraint") && self.nth_kind(1) == T::Word
+        self.at_pair("constraint", T::Word)
     }
 
     fn at_test(&self) -> bool {
-        self.at_word("test") && self.nth_kind(1).opens_text()
+        self.at_pair("test", T::TextOpen) || self.at_pair("test", T::BlockTextOpen)
     }
 
     /// `docs [use | shared | constraint | record | enum | fn | service | for | on failure | test] …`
@@ -215,14 +215,6 @@ impl Parser<'_> {
             self.misplaced(span, "an interpolation", "into an `expect` of the test");
         }
         Test { name: Arc::from(value), name_span: text.span, body: self.body() }
-    }
-
-    /// Gives documentation back that found nothing to document: it is kept as a comment.
-    pub(super) fn release_docs(&mut self, docs: &Docs) {
-        for line in &docs.lines {
-            let at = self.comments.partition_point(|comment| comment.start < line.span.start);
-            self.comment_taken[at] = false;
-        }
     }
 }
 

@@ -176,6 +176,12 @@ fn shortened(text: &str) -> String {
     }
 }
 
+fn capitalized(word: &str) -> String {
+    let mut characters = word.chars();
+    let first = characters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(characters).collect()
+}
+
 fn lower_case(name: &str) -> String {
     let mut out = String::new();
     let mut after_lower = false;
@@ -191,5 +197,5 @@ fn lower_case(name: &str) -> String {
 
 fn upper_case(name: &str) -> String {
     let words = name.split('_').filter(|word| !word.is_empty());
-    words.map(|word| word[..1].to_uppercase() + &word[1..]).collect()
+    words.map(capitalized).collect()
 }

@@ -58,6 +58,7 @@ impl Parser<'_> {
         let same_line = !self.token().first_on_line;
         match self.peek() {
             T::ParenOpen if same_line => {
+                self.check_case(path.last(), Case::Upper, "a variant's name");
                 PatternKind::Variant { path, arguments: self.delimited(T::ParenOpen, Self::pattern_argument) }
             }
             T::BraceOpen if same_line && path.last().is_upper() => self.record_pattern(path),
@@ -121,7 +122,8 @@ impl Parser<'_> {
     fn list_pattern(&mut self) -> PatternKind {
         let (mut before, mut rest, mut after) = (Vec::new(), None, Vec::new());
         self.delimited(T::BracketOpen, |parser| {
-            if parser.at(T::DotDot) {
+            // `..3` is a range.
+            if parser.at(T::DotDot) && !matches!(parser.nth_kind(1), T::Number | T::Minus) {
                 let found = parser.rest_pattern();
                 if rest.is_some() {
                     parser.second_rest(&found);
@@ -159,7 +161,8 @@ impl Parser<'_> {
     fn literal_pattern(&mut self) -> PatternKind {
         let low = (!matches!(self.peek(), T::DotDot | T::DotDotEqual)).then(|| self.literal());
         let inclusive = match self.peek() {
-            T::DotDot => false,
+            // On the next line, `..` leaves the other fields of a record alone.
+            T::DotDot if low.is_none() || !self.token().first_on_line => false,
             T::DotDotEqual => true,
             _ => return low.flatten().map_or(PatternKind::Error, PatternKind::Literal),
         };

@@ -17,10 +17,11 @@ impl Parser<'_> {
         self.expect_word("on");
         let transport = self.lower_name("a module that serves, such as `http`");
         let arguments = if self.at(T::ParenOpen) { self.arguments() } else { Vec::new() };
+        let open = self.span();
         let members = self.braces_of(Self::member);
         let members: Vec<_> = members.into_iter().flatten().collect();
         self.check_sessions(&members);
-        Service { name, transport, arguments, members }
+        Service { name, transport, arguments, members, braces: self.since(open) }
     }
 
     fn check_sessions(&mut self, members: &[ServiceMember]) {
@@ -81,7 +82,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn at_handler(&self) -> bool {
-        self.at_word("on") && self.nth_kind(1) == T::Word && self.text_of(self.nth(1)) == "failure"
+        self.at_pair("on", T::Word) && self.text_of(self.nth(1)) == "failure"
     }
 
     /// `on failure of path [as name]? block`

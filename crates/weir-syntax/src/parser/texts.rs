@@ -160,9 +160,10 @@ impl Parser<'_> {
             return line.at_end();
         }
         let shown = (text.len() - text.trim_start().len()) as u32;
+        let first = text.chars().next().map_or(0, char::len_utf8) as u32;
         self.report(
             Diagnostic::new(Code::BlockTextLayout, "this line begins left of the text block's closing quotes")
-                .at(Span { end: line.start + shown.max(1).min(line.len()), ..line }, "it has less space than they have")
+                .at(Span { end: line.start + shown.max(first), ..line }, "it has less space than they have")
                 .hint("indent the line, or move the closing quotes to the left"),
         );
         Span { start: line.start + shown, ..line }

@@ -7,6 +7,7 @@ use hyper::body::{Body, Incoming};
 use tokio::time::{Instant, timeout_at};
 
 use super::Limits;
+use super::limits::after;
 
 /// Why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,11 +40,11 @@ pub async fn read_body(mut body: Incoming, limits: &Limits) -> Result<Bytes, Bod
     if body.size_hint().lower() > limits.body_bytes_max as u64 {
         return Err(BodyError::TooLarge);
     }
-    let deadline = Instant::now() + limits.body_timeout;
+    let deadline = after(Instant::now(), limits.body_timeout);
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     loop {
-        let piece_deadline = deadline.min(Instant::now() + limits.body_idle_timeout);
+        let piece_deadline = deadline.min(after(Instant::now(), limits.body_idle_timeout));
         let piece = match timeout_at(piece_deadline, body.frame()).await {
             Err(_) => return Err(BodyError::TooSlow),
             Ok(None) => break,

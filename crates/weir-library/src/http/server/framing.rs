@@ -13,6 +13,20 @@ use memchr::memchr;
 /// Bytes of one line, far above what hyper takes: it stops reading at the limits of heads, chunk extensions and trailers.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// For each byte, whether it may stand in a host.
+const IN_HOST: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = b'!';
+    while byte <= b'~' {
+        table[byte as usize] = !matches!(
+            byte,
+            b'/' | b'?' | b'#' | b'@' | b',' | b'\\' | b'<' | b'>' | b'"' | b'{' | b'}' | b'|' | b'^' | b'`'
+        );
+        byte += 1;
+    }
+    table
+};
+
 /// What to do with the bytes that were followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -190,7 +204,7 @@ impl Head {
     fn host(&mut self, line: &[u8]) -> Result<(), Wrong> {
         let Some(value) = value_of(line, b"host:") else { return Ok(()) };
         self.hosts += 1;
-        let is_host = value.iter().all(|byte| byte.is_ascii_graphic() && !b"/?#@,\\<>\"{}|^`".contains(byte));
+        let is_host = value.iter().all(|byte| IN_HOST[usize::from(*byte)]);
         if self.hosts == 1 && is_host { Ok(()) } else { Err(Wrong) }
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 /// What a server bears from its clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
@@ -48,4 +50,11 @@ impl Default for Limits {
             linger_timeout: Duration::from_secs(2),
         }
     }
+}
+
+/// The end of a time limit; one that lasts longer than the clock goes on does not end.
+pub(super) fn after(start: Instant, limit: Duration) -> Instant {
+    /// Thirty years.
+    const FOREVER: Duration = Duration::from_secs(30 * 365 * 86_400);
+    start.checked_add(limit).unwrap_or_else(|| start + FOREVER)
 }

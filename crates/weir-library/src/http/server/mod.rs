@@ -37,7 +37,7 @@ use hyper::{Request, Response};
 use socket2::{Domain, Socket, Type};
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::JoinSet;
 use tokio::time::{Duration, sleep, timeout};
 
 use connection::serve_connection;
@@ -74,7 +74,7 @@ impl Server {
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
         socket.listen(BACKLOG)?;
-        let slots = Arc::new(Semaphore::new(limits.connections_max));
+        let slots = Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS)));
         Ok(Server { listener: socket.into(), limits, slots })
     }
 
@@ -93,32 +93,34 @@ impl Server {
     }
 
     /// Serves until `stop` completes, and then until the requests that have begun are answered or the grace time is
-    /// over. To be awaited on a current-thread runtime of tokio with I/O and time.
+    /// over. To be awaited within a `LocalSet` on a current-thread runtime of tokio with I/O and time: connections are
+    /// tasks of that set, so that nothing stands between the event loop and a connection that has something to do.
     ///
     /// # Errors
     /// Fails where the socket cannot be watched by this event loop.
     pub async fn run<H: Handler>(&self, handler: H, stop: impl Future<Output = ()>) -> io::Result<()> {
         let listener = TcpListener::from_std(self.listener.try_clone()?)?;
         let crowd = Rc::new(Crowd::default());
-        let connections = LocalSet::new();
-        let grace = self.limits.shutdown_grace;
-        connections
-            .run_until(async {
-                tokio::select! {
-                    () = self.accept(&listener, &crowd, Rc::new(handler)) => {}
-                    () = pin!(stop) => {}
-                }
-                drop(listener);
-                crowd.stop();
-                // Whoever is not through when the grace time is over is dropped with the set.
-                let _ = timeout(grace, crowd.gone()).await;
-            })
-            .await;
+        let mut connections = JoinSet::new();
+        tokio::select! {
+            () = self.accept(&listener, &crowd, Rc::new(handler), &mut connections) => {}
+            () = pin!(stop) => {}
+        }
+        drop(listener);
+        crowd.stop();
+        // Whoever is not through when the grace time is over is given up with the set.
+        let _ = timeout(self.limits.shutdown_grace, crowd.gone()).await;
         Ok(())
     }
 
     /// Accepts connections forever.
-    async fn accept<H: Handler>(&self, listener: &TcpListener, crowd: &Rc<Crowd>, handler: Rc<H>) {
+    async fn accept<H: Handler>(
+        &self,
+        listener: &TcpListener,
+        crowd: &Rc<Crowd>,
+        handler: Rc<H>,
+        connections: &mut JoinSet<()>,
+    ) {
         let limits = Rc::new(self.limits.clone());
         let mut pause = ACCEPT_PAUSE_MIN;
         loop {
@@ -129,7 +131,8 @@ impl Server {
                     // An answer is written whole; waiting to fill a packet would only delay its end.
                     let _ = stream.set_nodelay(true);
                     let served = serve_connection(stream, Rc::clone(&limits), Rc::clone(&handler), crowd.join());
-                    spawn_local(with_slot(served, slot));
+                    connections.spawn_local(with_slot(served, slot));
+                    while connections.try_join_next().is_some() {}
                 }
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(_) => {

@@ -13,6 +13,7 @@ use std::task::{Context, Poll};
 use tokio::time::{Duration, Instant, Sleep, sleep_until};
 
 use super::Limits;
+use super::limits::after;
 
 /// What happens on one connection; shared by its I/O, its service and its task, which are all on one thread.
 #[derive(Default)]
@@ -85,7 +86,7 @@ pub(super) struct Watch<'a> {
 impl<'a> Watch<'a> {
     pub(super) fn new(limits: &'a Limits) -> Self {
         let since = Instant::now();
-        let deadline = since + limits.header_timeout;
+        let deadline = after(since, limits.header_timeout);
         Watch {
             limits,
             phase: Phase::Head,
@@ -126,12 +127,12 @@ impl<'a> Watch<'a> {
         let limits = self.limits;
         match self.phase {
             Phase::Answering => None,
-            Phase::Head => Some(now + limits.header_timeout),
-            Phase::Idle => Some(now + limits.idle_timeout),
-            Phase::Lingering => Some(now + limits.linger_timeout),
+            Phase::Head => Some(after(now, limits.header_timeout)),
+            Phase::Idle => Some(after(now, limits.idle_timeout)),
+            Phase::Lingering => Some(after(now, limits.linger_timeout)),
             Phase::Writing => {
                 let earned = Duration::from_secs((written - self.written_before) / limits.write_rate_min.max(1));
-                Some((self.since + limits.write_timeout + earned).min(now + limits.write_timeout))
+                Some(after(after(self.since, limits.write_timeout), earned).min(after(now, limits.write_timeout)))
             }
         }
     }

@@ -1,0 +1,88 @@
+//! The peer: the same image server as somebody would write it by hand on hyper, with Weir's codec and cache.
+
+use std::convert::Infallible;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bench_harness::Outcome;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use weir_library::image::{self, Cache};
+
+/// What all requests share.
+struct State {
+    cache: Mutex<Cache>,
+    images: PathBuf,
+}
+
+/// Serves the pictures in `folder/images` until the process is killed.
+pub(crate) fn serve(port: u16, capacity: u64, folder: &Path) -> Outcome<()> {
+    let state =
+        Arc::new(State { cache: Mutex::new(image::cache(weir::Size(capacity))), images: folder.join("images") });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        loop {
+            let (stream, _) = listener.accept().await?;
+            stream.set_nodelay(true)?;
+            let state = state.clone();
+            tokio::spawn(async move {
+                let service = service_fn(move |request| answer(state.clone(), request));
+                let mut server = http1::Builder::new();
+                server.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10)).pipeline_flush(true);
+                // A client that goes away is no error of the server's.
+                _ = server.serve_connection(TokioIo::new(stream), service).await;
+            });
+        }
+    })
+}
+
+async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (status, kind, body) = match thumbnail(&state, &request).await {
+        Ok(jpeg) => (StatusCode::OK, "image/jpeg", jpeg),
+        Err((status, message)) => (status, "text/plain; charset=utf-8", Bytes::from(message)),
+    };
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
+    Ok(response)
+}
+
+async fn thumbnail(state: &State, request: &Request<Incoming>) -> Result<Bytes, (StatusCode, String)> {
+    let name = request.uri().path().trim_start_matches('/');
+    let scale = scale(request.uri().query())?;
+    let key = format!("{name}/{scale}");
+    let hit = state.cache.lock().expect("nobody panics while holding it").get(&key);
+    if let Some(hit) = hit {
+        return Ok(hit);
+    }
+    if name.contains(['/', '.']) {
+        return Err((StatusCode::NOT_FOUND, "no such image".into()));
+    }
+    let file = tokio::fs::read(state.images.join(format!("{name}.ppm"))).await;
+    let file = file.map_err(|_| (StatusCode::NOT_FOUND, "no such image".to_string()))?;
+    let jpeg = compress(file, scale).map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
+    state.cache.lock().expect("nobody panics while holding it").put(&key, jpeg.clone());
+    Ok(jpeg)
+}
+
+fn scale(query: Option<&str>) -> Result<i64, (StatusCode, String)> {
+    let Some(value) = query.and_then(|query| query.strip_prefix("scale=")) else { return Ok(8) };
+    let scale = value.parse().ok().filter(|scale| (1..=8).contains(scale));
+    scale.ok_or_else(|| (StatusCode::BAD_REQUEST, "scale must be 1 to 8".into()))
+}
+
+fn compress(file: Vec<u8>, scale: i64) -> Outcome<Bytes> {
+    let ppm = image::decode(Bytes::from(file))?;
+    let small = image::scale(&ppm, scale)?;
+    Ok(image::to_jpeg(&small, 85)?)
+}

@@ -1,0 +1,130 @@
+//! The types of blocks and their statements.
+
+use weir_syntax::ast::{Block, Expr, Let, Statement, StatementKind};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::{Cases, Checker, Expected};
+use crate::types::Ty;
+
+impl<'a> Checker<'a> {
+    /// A block: its type is its value's, or [`Ty::NEVER`] where it never gets to its end.
+    pub(super) fn block(&mut self, block: &'a Block, expected: Option<&Expected>) -> Ty {
+        let mark = self.scope.mark();
+        let value = block.value();
+        let gives_unit = expected.is_some_and(|expected| self.inference.shallow(&expected.ty) == Ty::UNIT);
+        let mut leaves = false;
+        let mut ty = Ty::UNIT;
+        for (at, statement) in block.statements.iter().enumerate() {
+            let is_value = value.is_some() && at + 1 == block.statements.len();
+            if let (StatementKind::Expr(expr), true, false) = (&statement.kind, is_value, gives_unit) {
+                // A value behind a statement that never ends is never looked at.
+                ty = self.expr(expr, expected.filter(|_| !leaves));
+            } else {
+                leaves |= self.statement(statement).is_never();
+            }
+        }
+        if gives_unit && value.is_some() {
+            self.unit_blocks.insert(block.span.start);
+        }
+        self.scope.leave(mark);
+        if leaves || ty.is_never() {
+            return Ty::NEVER;
+        }
+        match expected {
+            Some(expected) if value.is_none() => self.agree(end_of(block), Ty::UNIT, expected),
+            _ => ty,
+        }
+    }
+
+    fn statement(&mut self, statement: &'a Statement) -> Ty {
+        match &statement.kind {
+            StatementKind::Let(binding) => self.let_(binding),
+            StatementKind::Expr(expr) => {
+                let ty = self.expr(expr, None);
+                self.dropped(expr, &ty);
+                ty
+            }
+            StatementKind::Expect(condition) => {
+                self.expect(condition);
+                Ty::UNIT
+            }
+            // Checked before the body that it stands in.
+            StatementKind::FailureHandler(_) => Ty::UNIT,
+        }
+    }
+
+    /// Warns of a failure that nobody would see.
+    fn dropped(&mut self, expr: &Expr, ty: &Ty) {
+        if !self.fallible(ty) || matches!(self.inference.shallow(ty), Ty::Option(_)) {
+            return;
+        }
+        let diagnostic = Diagnostic::new(Code::UnhandledFailure, "this may fail, and nothing says what happens then")
+            .at(expr.span, format!("has the type `{}`", self.inference.resolve(ty)))
+            .fix("add `?` to end the flow if it fails, or handle it with `else { … }`", expr.span.at_end(), "?");
+        self.report(diagnostic);
+    }
+
+    fn let_(&mut self, binding: &'a Let) -> Ty {
+        let written = binding.ty.as_ref().map(|ty| {
+            let written = self.written(ty);
+            Expected::new(written, ty.span, "the type that is written here")
+        });
+        let unwraps = binding.otherwise.is_some() && !super::pattern::names_outcome(&binding.pattern);
+        let value = if unwraps { self.expr(&binding.value, None) } else { self.expr(&binding.value, written.as_ref()) };
+        let mut ty = value.clone();
+        let mut failure = None;
+        if unwraps && let Some((inner, failed)) = self.unwrapped(&value) {
+            ty = match &written {
+                Some(written) => self.agree(binding.value.span, inner, written),
+                None => inner,
+            };
+            failure = Some(failed);
+        }
+        if let Some(otherwise) = &binding.otherwise {
+            self.let_otherwise(binding, otherwise, failure, &ty);
+        }
+        if let (Some(written), true) = (written, ty == Ty::Error || ty.is_never()) {
+            ty = written.ty;
+        }
+        let clean = self.pattern(&binding.pattern, &ty);
+        if let (Some(local), Some(call)) =
+            (self.pattern_locals.get(&binding.pattern.id), self.calls.get(&binding.value.id))
+        {
+            self.local_calls.insert(*local, call.target.clone());
+        }
+        if clean && binding.otherwise.is_none() {
+            self.matches.push(Cases::Whole(&binding.pattern));
+        }
+        if value.is_never() { Ty::NEVER } else { Ty::UNIT }
+    }
+
+    /// The `else` of a `let`: gives a value for the pattern, or leaves where the pattern may not match.
+    fn let_otherwise(
+        &mut self,
+        binding: &'a Let,
+        otherwise: &'a weir_syntax::ast::Otherwise,
+        failure: Option<Option<Ty>>,
+        ty: &Ty,
+    ) {
+        let refutable = super::pattern::is_refutable(&binding.pattern);
+        if failure.is_none() && !refutable && *ty != Ty::Error {
+            self.cannot_fail(binding.value.span, ty, "`else`");
+        }
+        let expected = Expected::new(ty.clone(), binding.value.span, "stands for the value of this");
+        let found = self.with_failure(otherwise.failure.as_ref(), failure.flatten(), &otherwise.body, Some(&expected));
+        if refutable && !found.is_never() && found != Ty::Error {
+            let diagnostic = Diagnostic::new(Code::ElseFallsThrough, "the `else` of this `let` must leave")
+                .at(otherwise.body.span, "goes on, with nothing bound")
+                .because(binding.pattern.span, "this pattern may not match")
+                .hint("end it with `return …`");
+            self.report(diagnostic);
+        }
+    }
+}
+
+fn end_of(block: &Block) -> Span {
+    match block.statements.last() {
+        Some(last) => last.span,
+        None => block.span,
+    }
+}

@@ -1,0 +1,123 @@
+//! Failure handlers: which failures `on failure of f { … }` is about, and what it must give.
+//!
+//! A handler gives what the place that it holds for gives: the result of its `fn`, the answer of its service or flow. A
+//! handler of the whole file gives the answer of the file's services; where nobody waits for an answer, its value is
+//! dropped.
+
+use weir_host::Text;
+use weir_syntax::ast::{Block, FailureHandler, ItemKind, Path, StatementKind};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::{Checker, Expected, Leaves};
+use crate::typed::{HandlerOf, Target};
+use crate::types::Ty;
+
+impl<'a> Checker<'a> {
+    /// Checks the handlers of a body, which see its parameters and nothing that the body binds.
+    pub(super) fn handlers_of_block(&mut self, block: &'a Block) {
+        let handlers = block.statements.iter().filter_map(|statement| match &statement.kind {
+            StatementKind::FailureHandler(handler) => Some(handler),
+            _ => None,
+        });
+        self.handlers(handlers);
+    }
+
+    pub(super) fn handlers(&mut self, handlers: impl Iterator<Item = &'a FailureHandler>) {
+        let mut seen: Vec<(Target, Span)> = Vec::new();
+        for handler in handlers {
+            let Some(target) = self.handler(handler) else { continue };
+            match seen.iter().find(|(known, _)| *known == target) {
+                Some((_, first)) => {
+                    let diagnostic = Diagnostic::new(
+                        Code::NameTaken,
+                        format!("the failures of `{}` are handled twice", handler.function),
+                    )
+                    .at(handler.function.span, "handled again here")
+                    .because(*first, "first handled here")
+                    .hint("take one of them out");
+                    self.report(diagnostic);
+                }
+                None => seen.push((target, handler.function.span)),
+            }
+        }
+    }
+
+    /// The handlers of the whole file, behind everything else: they answer as its services do.
+    pub(super) fn file_handlers(&mut self) {
+        let tree = self.tree;
+        let answer = self.entries.iter().find(|entry| entry.element.is_none()).map(|entry| Ty::fixed(&entry.answer));
+        let handlers = tree.items.iter().filter_map(|item| match &item.kind {
+            ItemKind::FailureHandler(handler) => Some(handler),
+            _ => None,
+        });
+        let place = tree.items.iter().find_map(|item| match &item.kind {
+            ItemKind::Service(service) => Some(service.transport.span),
+            _ => None,
+        });
+        let expected = match (answer, place) {
+            (Some(answer), Some(place)) => Expected::new(answer, place, "the services of this file answer with this"),
+            _ => Expected::plain(Ty::UNIT),
+        };
+        self.begin_body(Leaves::Flow(expected));
+        self.handlers(handlers);
+    }
+
+    fn handler(&mut self, handler: &'a FailureHandler) -> Option<Target> {
+        let found = self.handled(&handler.function);
+        let mark = self.scope.mark();
+        let failure = found.as_ref().map_or(Ty::Error, |(_, failure)| failure.clone());
+        let local = handler.failure.as_ref().map(|name| self.bind(name.text.clone(), name.span, failure.clone()));
+        let expected = match self.leaves.clone() {
+            Leaves::Flow(expected) | Leaves::Function(expected) => Some(expected),
+            Leaves::Closure | Leaves::Start => None,
+        };
+        self.block(&handler.body, expected.as_ref());
+        self.scope.leave(mark);
+        let (target, failure) = found?;
+        self.handler_targets.insert(handler.span.start, HandlerOf { target: target.clone(), local, failure });
+        Some(target)
+    }
+
+    /// What the path of a handler names, and the type of its failures.
+    fn handled(&mut self, path: &Path) -> Option<(Target, Ty)> {
+        if path.last().is_missing() {
+            return None;
+        }
+        match &path.names[..] {
+            [name] => match self.declarations.functions.get_full(&name.text) {
+                Some((at, _, declared)) => {
+                    self.declarations.references.push(crate::index::Reference {
+                        span: name.span,
+                        entity: crate::index::Entity::Function(name.as_str().into()),
+                        defines: false,
+                    });
+                    // A `fn` without a `Result` fails where a `?` in it ends the flow.
+                    let failure = match &declared.result {
+                        Ty::Result(pair) => pair.1.clone(),
+                        _ => Ty::FAILURE,
+                    };
+                    Some((Target::Function(at), failure))
+                }
+                None => {
+                    self.unknown_name(name);
+                    None
+                }
+            },
+            [module, name] if self.names_module(module) => {
+                let signature = self.host_function(module, name)?;
+                let Some(failure) = &signature.failure else {
+                    let diagnostic = Diagnostic::new(Code::CannotFail, format!("`{path}` cannot fail"))
+                        .at(path.span, "there is no failure to handle")
+                        .hint("take the handler out");
+                    self.report(diagnostic);
+                    return None;
+                };
+                Some((Target::Host(Text::from(signature.path())), Ty::fixed(failure)))
+            }
+            _ => {
+                self.unknown_name(&path.names[0]);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The types of fields and of records.
+
+use weir_host::TypeShape;
+use weir_syntax::ast::{Expr, FieldValue, Name, Path};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::expr::listed;
+use super::{Checker, Expected};
+use crate::index::Entity;
+use crate::suggest::nearest;
+use crate::typed::Meaning;
+use crate::types::Ty;
+
+impl<'a> Checker<'a> {
+    /// `object.name` where it is not called: a field, a variant, or a function named as a value.
+    pub(super) fn field(&mut self, expr: &'a Expr, object: &'a Expr, name: &Name, expected: Option<&Ty>) -> Ty {
+        if let Some(path) = super::names::path_of(expr)
+            && let Some(ty) = self.path_value(expr, &path, expected)
+        {
+            return ty;
+        }
+        let ty = self.expr(object, None);
+        let ty = self.inference.shallow(&ty);
+        if name.is_missing() || ty == Ty::Error {
+            return Ty::Error;
+        }
+        match self.field_of(&ty, name.as_str()) {
+            Some((index, field)) => {
+                self.meanings.insert(expr.id, Meaning::Field(index));
+                self.refer_field(&ty, name);
+                field
+            }
+            None => self.no_field(object.span, &ty, name),
+        }
+    }
+
+    pub(super) fn refer_field(&mut self, record: &Ty, name: &Name) {
+        if let Some(of) = record.name() {
+            self.refer(name.span, Entity::Field(of.clone(), name.as_str().into()));
+        }
+    }
+
+    /// The index and type of a record's field.
+    pub(super) fn field_of(&self, ty: &Ty, name: &str) -> Option<(u32, Ty)> {
+        let definition = self.declarations.definition(self.library, ty.name()?)?;
+        let TypeShape::Record(fields) = &definition.shape else { return None };
+        let index = fields.iter().position(|field| field.name.as_str() == name)?;
+        Some((index as u32, Ty::fixed(&fields[index].ty)))
+    }
+
+    fn no_field(&mut self, object: Span, ty: &Ty, name: &Name) -> Ty {
+        let resolved = self.inference.resolve(ty);
+        if let Ty::Unknown(_) = resolved {
+            return self.unknown_here(object);
+        }
+        let mut diagnostic = Diagnostic::new(Code::UnknownField, format!("`{resolved}` has no field `{name}`"))
+            .at(name.span, "no such field")
+            .because(object, format!("this is `{resolved}`"));
+        let fields = self.fields_of(&resolved);
+        if let Some(near) = nearest(name.as_str(), fields.iter().map(String::as_str)) {
+            diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
+        } else if !fields.is_empty() {
+            diagnostic = diagnostic.hint(format!("it has {}", listed(&fields)));
+        } else if self.has_method(&resolved, name.as_str()) {
+            diagnostic = diagnostic.fix("call it", name.span.at_end(), "()");
+        } else if let Ty::Result(_) = resolved {
+            diagnostic = diagnostic.fix("take the value out first, with `?` or `else { … }`", object.at_end(), "?");
+        }
+        self.report(diagnostic);
+        Ty::Error
+    }
+
+    pub(super) fn fields_of(&self, ty: &Ty) -> Vec<String> {
+        let definition = ty.name().and_then(|name| self.declarations.definition(self.library, name));
+        match definition.map(|definition| &definition.shape) {
+            Some(TypeShape::Record(fields)) => fields.iter().map(|field| field.name.to_string()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn record(&mut self, span: Span, path: &Path, base: Option<&'a Expr>, fields: &'a [FieldValue]) -> Ty {
+        let ty = self.record_type(path);
+        if let Some(base) = base {
+            self.expr(base, Some(&Expected::new(ty.clone(), path.span, format!("a `{path}` is made here"))));
+        }
+        let mut given: Vec<&Name> = Vec::new();
+        for field in fields {
+            let expected = self.field_expected(&ty, path, &field.name);
+            self.expr(&field.value, expected.as_ref());
+            if let Some(first) = given.iter().find(|name| name.text == field.name.text) {
+                let diagnostic =
+                    Diagnostic::new(Code::RecordFields, format!("the field `{}` is given twice", field.name))
+                        .at(field.name.span, "given again here")
+                        .because(first.span, "first given here");
+                self.report(diagnostic);
+            }
+            given.push(&field.name);
+        }
+        if base.is_none() {
+            self.missing_fields(span, path, &ty, &given);
+        }
+        ty
+    }
+
+    pub(super) fn record_type(&mut self, path: &Path) -> Ty {
+        if path.last().is_missing() {
+            return Ty::Error;
+        }
+        if let Some(whole) = self.type_named(&path.names) {
+            let definition = self.declarations.definition(self.library, &whole);
+            if definition.is_some_and(|definition| matches!(definition.shape, TypeShape::Record(_))) {
+                self.refer(path.last().span, Entity::Type(whole.clone()));
+                return Ty::named(&whole);
+            }
+        }
+        let known = self.declarations.types.iter();
+        let records =
+            known.filter(|(_, ty)| matches!(ty.definition.shape, TypeShape::Record(_))).map(|(name, _)| name.as_str());
+        let diagnostic =
+            Diagnostic::new(Code::UnknownType, format!("there is no record `{path}`")).at(path.span, "not declared");
+        let near = nearest(path.last().as_str(), records).map(str::to_owned);
+        let diagnostic = match near {
+            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), path.span, near),
+            None => diagnostic.hint(format!("declare it: `record {} {{ … }}`", path.last())),
+        };
+        self.report(diagnostic);
+        Ty::Error
+    }
+
+    fn field_expected(&mut self, ty: &Ty, path: &Path, name: &Name) -> Option<Expected> {
+        if *ty == Ty::Error || name.is_missing() {
+            return None;
+        }
+        match self.field_of(ty, name.as_str()) {
+            Some((_, field)) => {
+                self.refer_field(ty, name);
+                let why = format!("the field `{name}` of `{path}` is `{field}`");
+                Some(Expected::new(field, name.span, why))
+            }
+            None => {
+                self.no_field(path.span, ty, name);
+                Some(Expected::plain(Ty::Error))
+            }
+        }
+    }
+
+    fn missing_fields(&mut self, span: Span, path: &Path, ty: &Ty, given: &[&Name]) {
+        let missing: Vec<String> = self.fields_of(ty);
+        let missing: Vec<String> =
+            missing.into_iter().filter(|field| !given.iter().any(|name| name.as_str() == field)).collect();
+        if missing.is_empty() {
+            return;
+        }
+        let (fields, are) = if missing.len() == 1 { ("field", "is") } else { ("fields", "are") };
+        let diagnostic = Diagnostic::new(
+            Code::RecordFields,
+            format!("the {fields} {} of `{path}` {are} not given", listed(&missing)),
+        )
+        .at(span, "not all fields have a value")
+        .hint(format!("add `{}: …`", missing[0]));
+        self.report(diagnostic);
+    }
+}

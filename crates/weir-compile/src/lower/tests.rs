@@ -1,0 +1,120 @@
+//! Lowers tests: each is a flow that nobody waits for; what is expected and not so ends it with a failure.
+
+use std::fmt::Write as _;
+
+use weir_host::{Library, Type, Value};
+use weir_ir::expr::{Atom, Op, Program};
+use weir_ir::prim::Prim;
+use weir_ir::program::{Entry, Flow};
+use weir_syntax::Span;
+use weir_syntax::ast::{self, BinaryOperator, Block, Expr, ExprKind, Replacement};
+
+use super::{Binding, Callable, Lowering, failing};
+use crate::check::tests;
+use crate::typed::{Target, Typed};
+
+/// A program of which each flow is one test, in the order of the text. Its source names nothing: tests are run by hand.
+pub(crate) fn lower_tests<'a>(
+    tree: &'a ast::Tree,
+    typed: &'a Typed,
+    library: &'a Library,
+    text: &'a str,
+    program: &Program,
+    diagnostics: &mut Vec<weir_syntax::Diagnostic>,
+) -> Program {
+    let flows = tests(tree).map(|test| {
+        let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+        lowering.text = text;
+        let handlers = failing::handlers_of(&test.body).chain(failing::handlers_of_file(tree)).collect();
+        let body = lowering.flow(&Type::Unit, handlers, |lowering| {
+            lowering.block(&test.body);
+            Atom::Value(Value::Unit)
+        });
+        Flow { name: (&*test.name).into(), route: None, parameters: Vec::new(), result: Type::Unit, body }
+    });
+    let flows: Vec<_> = flows.collect();
+    let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+    let none = Type::Tuple(Vec::new().into());
+    let arguments =
+        lowering.whole(&none, |lowering| lowering.prim(Prim::Record, Vec::new(), none.clone(), Span::default()));
+    let entry = Entry { name: "tests".into(), source: "".into(), arguments, ordered: false, flows };
+    Program { types: program.types.clone(), shared: program.shared.clone(), entries: vec![entry] }
+}
+
+impl<'a> Lowering<'a, '_> {
+    /// `expect condition`: nothing, or a failure that shows what was compared.
+    pub(super) fn expect(&mut self, condition: &'a Expr) {
+        let span = condition.span;
+        let (holds, shown) = match &condition.kind {
+            ExprKind::Binary { operator, left, right, .. } if operator.is_comparison() => {
+                let (left, right) = (self.expr(left), self.expr(right));
+                let operands = vec![left.clone(), right.clone()];
+                (self.prim(comparison(*operator), operands, Type::Bool, span), Some((left, right)))
+            }
+            _ => (self.expr(condition), None),
+        };
+        let mut said = String::from("expected");
+        let expected = self.text.get(span.range()).unwrap_or_default();
+        if !expected.is_empty() {
+            _ = write!(said, " `{expected}`");
+        }
+        let nothing = Atom::Value(Value::Unit);
+        self.choose(
+            holds,
+            &Type::Unit,
+            span,
+            |_| nothing,
+            |lowering| {
+                let mut parts = vec![Atom::Value(Value::text(&said))];
+                if let Some((left, right)) = shown {
+                    let named = |side: &str| Atom::Value(Value::text(&format!("\n  {side}: ")));
+                    parts.extend([named(" left"), left, named("right"), right]);
+                }
+                let message = lowering.prim(Prim::Interpolate, parts, Type::Text, span);
+                lowering.emit(Op::Fail(message), Type::Never, span)
+            },
+        );
+    }
+
+    pub(super) fn with(&mut self, expr: &'a Expr, replacements: &'a [Replacement], body: &'a Block) -> Atom {
+        let count = self.replaced.len();
+        let typed = self.typed;
+        let targets = typed.replacements.get(&expr.id).map_or(&[][..], |targets| targets);
+        for (replacement, target) in replacements.iter().zip(targets) {
+            match (self.callable(&replacement.value), target) {
+                (Some(callable), Some(target)) => self.replaced.push((target.clone(), callable)),
+                _ => _ = self.expr(&replacement.value),
+            }
+        }
+        let value = self.block(body);
+        self.replaced.truncate(count);
+        value
+    }
+
+    /// Calls what stands in the place of a function, where something does. Within it, the function is itself again.
+    pub(super) fn call_replaced(
+        &mut self,
+        target: &Target,
+        given: &[Option<Binding<'a>>],
+        ty: &Type,
+        span: Span,
+    ) -> Option<Atom> {
+        let at = self.replaced.iter().rposition(|(known, _)| known == target)?;
+        let later = self.replaced.split_off(at);
+        let callable: Callable<'a> = later[0].1.clone();
+        let value = self.call_value(callable, given.to_vec(), ty, span);
+        self.replaced.extend(later);
+        Some(value)
+    }
+}
+
+fn comparison(operator: BinaryOperator) -> Prim {
+    match operator {
+        BinaryOperator::NotEqual => Prim::NotEqual,
+        BinaryOperator::Less => Prim::Less,
+        BinaryOperator::LessEqual => Prim::LessOrEqual,
+        BinaryOperator::Greater => Prim::Greater,
+        BinaryOperator::GreaterEqual => Prim::GreaterOrEqual,
+        _ => Prim::Equal,
+    }
+}

@@ -1,0 +1,170 @@
+//! Lowers what has to do with time: `within`, `race` and `retry`.
+
+use weir_host::{Failure, FailureKind, Type, Value};
+use weir_ir::expr::{Atom, Block as IrBlock, Op, Test};
+use weir_ir::prim::Prim;
+use weir_syntax::Span;
+use weir_syntax::ast::{Argument, Block, Expr};
+
+use super::branch::Outcome;
+use super::draft::{Draft, FrameId};
+use super::{Frame, FrameKind, Lowering, Names};
+
+impl<'a> Lowering<'a, '_> {
+    /// `value within limit`: the value as `Ok`, or the failure that the time is up.
+    pub(super) fn within(&mut self, expr: &'a Expr, value: &'a Expr, limit: &'a Expr) -> Atom {
+        let span = expr.span;
+        let limit = self.expr(limit);
+        let (result, inner) = (self.ty(expr), self.ty(value));
+        let draft = self.scoped(|lowering| lowering.expr(value));
+        let (body, targets) = self.close_any(draft, &inner);
+        let yields = if targets.is_empty() { inner.clone() } else { self.steps(&inner, &targets) };
+        let some = Type::option(yields.clone());
+        let outcome = self.emit(Op::Within { limit, body }, some.clone(), span);
+        let same = inner == result;
+        let wrapped = result.clone();
+        let in_time = self.vars.variable("", yields);
+        let atom = Atom::Var(in_time.var);
+        let arms = vec![
+            self.arm(Test::Tag(Value::SOME), vec![in_time], |lowering| {
+                let value = if targets.is_empty() { atom } else { lowering.open_step(atom, &inner, &targets, span) };
+                if same { value } else { lowering.prim(Prim::Variant(Value::OK), vec![value], wrapped, span) }
+            }),
+            self.arm(Test::Tag(Value::NONE), Vec::new(), |_| {
+                let failure = Failure::new(FailureKind::Timeout, "the time is up");
+                Atom::Value(Value::err(Value::Failure(Box::new(failure))))
+            }),
+        ];
+        self.switch(outcome, arms, &result, span)
+    }
+
+    /// `race { a, b }`. Where one may leave a `fn`, all yield steps.
+    pub(super) fn race(&mut self, expr: &'a Expr, bodies: &'a [Expr]) -> Atom {
+        let ty = self.ty(expr);
+        let drafts: Vec<Draft> = bodies.iter().map(|body| self.scoped(|lowering| lowering.expr(body))).collect();
+        let mut targets: Vec<FrameId> = Vec::new();
+        drafts.iter().for_each(|draft| draft.targets(&mut targets));
+        let yields = drafts.iter().any(Draft::yields);
+        let bodies = drafts.into_iter().map(|draft| match targets.is_empty() {
+            true => self.close_plain(draft, &ty),
+            false => self.close_steps(draft, &ty, &targets),
+        });
+        let bodies: Vec<IrBlock> = bodies.collect();
+        let bound = match (yields, targets.is_empty()) {
+            (false, _) => Type::Never,
+            (true, true) => ty.clone(),
+            (true, false) => self.steps(&ty, &targets),
+        };
+        let value = self.emit(Op::Race { bodies }, bound, expr.span);
+        if targets.is_empty() { value } else { self.open_step(value, &ty, &targets, expr.span) }
+    }
+
+    fn close_any(&mut self, draft: Draft, ty: &Type) -> (IrBlock, Vec<FrameId>) {
+        let mut targets = Vec::new();
+        draft.targets(&mut targets);
+        let block =
+            if targets.is_empty() { self.close_plain(draft, ty) } else { self.close_steps(draft, ty, &targets) };
+        (block, targets)
+    }
+
+    /// `retry(n) { … }`: a loop whose state is the number of tries and the last outcome, done with the first `Ok`.
+    pub(super) fn retry(&mut self, expr: &'a Expr, arguments: &'a [Argument], body: &'a Block) -> Atom {
+        let span = expr.span;
+        let result = self.ty(expr);
+        let tries = self.typed.at_most.get(&expr.id).copied().unwrap_or(1);
+        let backoff =
+            arguments.iter().find(|argument| argument.name.as_ref().is_some_and(|name| &*name.text == "backoff"));
+        let backoff = backoff.map(|argument| self.expr(&argument.value));
+        let state_type = Type::tuple(vec![Type::Int, Type::option(result.clone())]);
+        let pair = Type::tuple(vec![state_type.clone(), Type::Bool]);
+        let state = self.vars.variable("tries", state_type.clone());
+        let before = Atom::Var(state.var);
+        let draft = self.scoped(|lowering| {
+            let tried = lowering.prim(Prim::Field(0), vec![before], Type::Int, span);
+            lowering.wait_before(&tried, backoff, span);
+            let outcome = lowering.one_try(body, &result, span);
+            let one = Atom::Value(Value::Int(1));
+            let tried = lowering.prim(Prim::Add, vec![tried, one], Type::Int, span);
+            lowering.tried(tried, outcome, (&result, &state_type, &pair), tries, span)
+        });
+        let init = Atom::Value(Value::Record([Value::Int(0), Value::none()].into()));
+        let (body, targets) = self.close_any(draft, &pair);
+        let last = if targets.is_empty() {
+            self.emit(Op::Loop { init, state, body, at_most: tries }, state_type.clone(), span)
+        } else {
+            self.loop_of_steps(span, (init, state, body), (&state_type, &pair), &targets, tries)
+        };
+        let last = self.prim(Prim::Field(1), vec![last], Type::option(result.clone()), span);
+        let of = Type::option(result.clone());
+        self.outcome(Outcome { subject: last, of }, &result, span, |lowering, _| lowering.no_case(span))
+    }
+
+    /// Waits before every try but the first.
+    fn wait_before(&mut self, tried: &Atom, backoff: Option<Atom>, span: Span) {
+        let Some(backoff) = backoff else { return };
+        let first = self.prim(Prim::Equal, vec![tried.clone(), Atom::Value(Value::Int(0))], Type::Bool, span);
+        let unit = Atom::Value(Value::Unit);
+        self.choose(
+            first,
+            &Type::Unit,
+            span,
+            |_| unit,
+            |lowering| {
+                let given = vec![Some(super::Binding::Atom(backoff))];
+                lowering.call_host(&"time.sleep".into(), given, Type::Unit, span);
+                Atom::Value(Value::Unit)
+            },
+        );
+    }
+
+    /// One try: its outcome, a `?` within it among that.
+    fn one_try(&mut self, body: &'a Block, result: &Type, span: Span) -> Atom {
+        self.frame_count += 1;
+        let id = FrameId(self.frame_count);
+        let site = self.frame().site.clone();
+        self.frames.push(Frame {
+            id,
+            site,
+            result: result.clone(),
+            kind: FrameKind::Retry,
+            function: None,
+            handlers: Vec::new(),
+            parameters: Names::new(),
+        });
+        let value_type = body.value().map_or(Type::Unit, |value| self.ty(value));
+        let mut draft = self.scoped(|lowering| {
+            let value = lowering.block(body);
+            match value_type == *result || lowering.scope().has_ended() {
+                true => value,
+                false => lowering.prim(Prim::Variant(Value::OK), vec![value], result.clone(), span),
+            }
+        });
+        draft.arrive(id);
+        let outcome = self.join(draft, result, span);
+        self.frames.pop();
+        outcome
+    }
+
+    /// The pair of the next state and whether it is done: with success, or with the last try.
+    fn tried(
+        &mut self,
+        tried: Atom,
+        outcome: Atom,
+        (result, state, pair): (&Type, &Type, &Type),
+        tries: u64,
+        span: Span,
+    ) -> Atom {
+        let kept = self.prim(Prim::Variant(Value::SOME), vec![outcome.clone()], Type::option(result.clone()), span);
+        let next = self.prim(Prim::Record, vec![tried.clone(), kept], state.clone(), span);
+        let fine = self.prim(Prim::IsVariant(Value::OK), vec![outcome], Type::Bool, span);
+        let bound = Atom::Value(Value::Int(i64::try_from(tries).unwrap_or(i64::MAX)));
+        let done = self.choose(
+            fine,
+            &Type::Bool,
+            span,
+            |_| Self::constant_true(),
+            |lowering| lowering.prim(Prim::GreaterOrEqual, vec![tried, bound], Type::Bool, span),
+        );
+        self.prim(Prim::Record, vec![next, done], pair.clone(), span)
+    }
+}

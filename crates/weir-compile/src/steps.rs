@@ -1,0 +1,240 @@
+//! Keeps atomic steps free of deadlock: what a step would take out of order is taken at its beginning (Flux §3.1.1).
+//!
+//! Locks have one order in the whole program: by resource, in the order of [`Resource`]. A flow that takes them in this
+//! order only can never wait in a circle. Where a step holds a later lock and something within takes an earlier one, the
+//! earlier one is added to the step, as a reader or writer as it is needed within. The walk goes from the outside in, and
+//! what a step holds counts for those within it, so that one pass suffices. Because every `fn`, branch, handler and loop is inlined, whatever nests in the text nests in
+//! the blocks. What a step holds already is not taken again.
+//!
+//! The paper hoists at nodes that carry a constraint; a nested node without one of its own escaped the original
+//! compiler. Here every call within a step counts, constraint or not.
+//!
+//! A constraint per session is a lock for each session. A resource has one scope in a program, so the locks of its
+//! sessions stand where the resource stands in the order. A call that takes such a shared value for itself is a last
+//! step: it holds it while it waits for nothing, unless it takes other shared values too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_host::{Library, Mode, Passing, Resource, Text};
+use weir_ir::expr::{Atom, Block, Call, Constraint, Let, Op, Origin, Program};
+use weir_syntax::{Code, Diagnostic, SourceId, Span};
+
+/// Orders the steps of a program, and says what was hoisted.
+pub(crate) fn order(program: &mut Program, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
+    let per_session = sessions_of(program);
+    let mut taken_together = BTreeSet::new();
+    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
+        together(&flow.body, &mut taken_together);
+    }
+    let mut steps = Steps { library, source, per_session, taken_together, session: None, diagnostics };
+    for flow in program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
+        steps.session = session_of(&flow.body);
+        steps.block(&mut flow.body, &BTreeSet::new());
+    }
+}
+
+/// The resources that are held per session.
+fn sessions_of(program: &Program) -> BTreeSet<Resource> {
+    let mut found = BTreeSet::new();
+    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
+        each_step(&flow.body, &mut |constraints, _| {
+            found.extend(constraints.iter().filter(|held| held.per_session).map(|held| held.resource.clone()));
+        });
+    }
+    found
+}
+
+fn session_of(block: &Block) -> Option<Atom> {
+    let mut found = None;
+    each_step(block, &mut |_, session| {
+        if found.is_none() {
+            found = session.cloned();
+        }
+    });
+    found
+}
+
+fn each_step(block: &Block, visit: &mut dyn FnMut(&[Constraint], Option<&Atom>)) {
+    for binding in &block.lets {
+        if let Op::Atomic { constraints, session, .. } = &binding.op {
+            visit(constraints, session.as_ref());
+        }
+        binding.op.blocks().for_each(|inner| each_step(inner, visit));
+    }
+}
+
+/// The shared values that some call takes together with others.
+fn together(block: &Block, found: &mut BTreeSet<Text>) {
+    for binding in &block.lets {
+        if let Op::Call(call) = &binding.op {
+            let names: BTreeSet<&Text> = call.arguments.iter().filter_map(shared).collect();
+            if names.len() > 1 {
+                found.extend(names.into_iter().cloned());
+            }
+        }
+        binding.op.blocks().for_each(|inner| together(inner, found));
+    }
+}
+
+fn shared(atom: &Atom) -> Option<&Text> {
+    match atom {
+        Atom::Shared(name) => Some(name),
+        Atom::Var(_) | Atom::Value(_) => None,
+    }
+}
+
+/// A lock that something takes, and how.
+#[derive(Clone, Debug)]
+struct Taken {
+    mode: Mode,
+    /// Whether it is the lock of the flow's session.
+    per_session: bool,
+    /// The first place that takes it.
+    at: Origin,
+}
+
+struct Steps<'a> {
+    library: &'a Library,
+    source: SourceId,
+    per_session: BTreeSet<Resource>,
+    taken_together: BTreeSet<Text>,
+    session: Option<Atom>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+/// By resource and scope: a session's lock stands before the one for all.
+type Locks = BTreeMap<(Resource, bool), Taken>;
+
+impl Steps<'_> {
+    /// Orders the steps in a block; `held` is what the steps around it hold.
+    fn block(&mut self, block: &mut Block, held: &BTreeSet<(Resource, bool)>) {
+        for binding in &mut block.lets {
+            self.binding(binding, held);
+        }
+    }
+
+    fn binding(&mut self, binding: &mut Let, held: &BTreeSet<(Resource, bool)>) {
+        let origin = binding.origin;
+        match &mut binding.op {
+            Op::Switch { arms, .. } => arms.iter_mut().for_each(|arm| self.block(&mut arm.body, held)),
+            Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } | Op::Within { body, .. } => {
+                self.block(body, held);
+            }
+            Op::Race { bodies } => bodies.iter_mut().for_each(|body| self.block(body, held)),
+            Op::Atomic { constraints, session, body } => {
+                let mut within = self.locks_of(body);
+                within.retain(|key, _| !held.contains(key));
+                self.hoist(constraints, &within, origin);
+                if constraints.iter().any(|held| held.per_session) && session.is_none() {
+                    session.clone_from(&self.session);
+                }
+                let mut held = held.clone();
+                held.extend(constraints.iter().map(|held| (held.resource.clone(), !held.per_session)));
+                self.block(body, &held);
+            }
+            Op::Call(_) | Op::Prim(..) | Op::Return(_) | Op::Fail(_) => {}
+        }
+    }
+
+    /// All that is taken in a block, however deep.
+    fn locks_of(&self, block: &Block) -> Locks {
+        let mut locks = Locks::new();
+        for binding in &block.lets {
+            match &binding.op {
+                Op::Call(call) => join(&mut locks, self.call(call, binding.origin)),
+                Op::Atomic { constraints, .. } => {
+                    let own = constraints.iter().map(|held| {
+                        let taken = Taken { mode: held.mode, per_session: held.per_session, at: binding.origin };
+                        ((held.resource.clone(), !held.per_session), taken)
+                    });
+                    join(&mut locks, own.collect());
+                }
+                _ => {}
+            }
+            binding.op.blocks().for_each(|inner| join(&mut locks, self.locks_of(inner)));
+        }
+        locks
+    }
+
+    fn call(&self, call: &Call, at: Origin) -> Locks {
+        let parameters =
+            self.library.function(&call.function).map_or(&[][..], |function| &function.signature.parameters);
+        let mut locks = Locks::new();
+        for (atom, parameter) in call.arguments.iter().zip(parameters) {
+            let Some(name) = shared(atom) else { continue };
+            let resource = Resource::Shared(name.clone());
+            // Held for the call alone, which waits for nothing else: it cannot be part of a circle.
+            if self.per_session.contains(&resource) && !self.taken_together.contains(name) {
+                continue;
+            }
+            let mode = if parameter.passing == Passing::Change { Mode::Write } else { Mode::Read };
+            join(&mut locks, Locks::from([((resource, true), Taken { mode, per_session: false, at })]));
+        }
+        locks
+    }
+
+    /// Adds to a step what is taken out of order within it, and makes a reader that must write a writer.
+    fn hoist(&mut self, constraints: &mut Vec<Constraint>, within: &Locks, step: Origin) {
+        for held in constraints.iter_mut() {
+            if let Some(taken) = within.get(&(held.resource.clone(), !held.per_session)) {
+                held.mode = held.mode.max(taken.mode);
+            }
+        }
+        let Some(last) = constraints.last().map(|held| held.resource.clone()) else { return };
+        for ((resource, _), taken) in within {
+            let known = constraints.iter().any(|held| held.resource == *resource);
+            if known || *resource >= last {
+                continue;
+            }
+            let constraint =
+                Constraint { resource: resource.clone(), mode: taken.mode, per_session: taken.per_session };
+            constraints.push(constraint);
+            self.hoisted(resource, &last, taken, step);
+        }
+        constraints.sort_by(|a, b| a.resource.cmp(&b.resource));
+    }
+
+    fn hoisted(&mut self, resource: &Resource, last: &Resource, taken: &Taken, step: Origin) {
+        let (name, last) = (name_of(resource), name_of(last));
+        let cost = match taken.mode {
+            Mode::Read => format!("no other flow can change `{name}` meanwhile"),
+            Mode::Write => format!("every other flow that uses `{name}` waits meanwhile"),
+        };
+        let begin = Span { source: self.source, start: step.start, end: (step.start + 6).min(step.end) };
+        let diagnostic =
+            Diagnostic::new(Code::HoistedConstraint, format!("`{name}` is held for the whole of this step, not only where it is used"))
+                .at(begin, format!("holds `{last}`, and from here on `{name}` too"))
+                .because(self.span(taken.at), format!("uses `{name}`"))
+                .note(format!("flows take `{name}` before `{last}`, always: two that took them in different orders could wait for each other without end"))
+                .note(cost)
+                .fix(
+                    format!("use `{name}` before or behind the step, or say that the step holds it: `atomic {name}, {last} {{ … }}`"),
+                    begin.at_end(),
+                    format!(" {name},"),
+                );
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn span(&self, origin: Origin) -> Span {
+        Span { source: self.source, start: origin.start, end: origin.end }
+    }
+}
+
+fn join(locks: &mut Locks, others: Locks) {
+    for (key, taken) in others {
+        match locks.get_mut(&key) {
+            Some(known) => known.mode = known.mode.max(taken.mode),
+            None => _ = locks.insert(key, taken),
+        }
+    }
+}
+
+fn name_of(resource: &Resource) -> Text {
+    match resource {
+        Resource::Shared(name) | Resource::Constraint(name) | Resource::World(name) | Resource::State(name) => {
+            name.clone()
+        }
+    }
+}

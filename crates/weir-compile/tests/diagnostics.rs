@@ -1,0 +1,81 @@
+//! Every diagnostic of the checker: each file in `tests/diagnostics` is a program with a fault, named by the code that it
+//! shows, and has a snapshot of all that is said of it.
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+extern crate weir_host as weir;
+
+mod fixture;
+
+use std::path::PathBuf;
+
+use weir_syntax::{SourceFile, Sources, Style, codes, render};
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics")
+}
+
+/// The texts by their file names, in order.
+fn cases() -> Vec<(String, String)> {
+    let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "weir")).collect();
+    files.sort();
+    let named = files
+        .into_iter()
+        .map(|path| (path.file_stem().unwrap().to_str().unwrap().to_owned(), std::fs::read_to_string(&path).unwrap()));
+    named.collect()
+}
+
+/// All that is said of a text, as a terminal without colours shows it.
+fn said(name: &str, text: &str) -> String {
+    let mut sources = Sources::new();
+    let file = SourceFile::new(format!("{name}.weir"), text);
+    let source = sources.add(file.clone());
+    let compiled = weir_compile::compile(source, &file, &fixture::library());
+    let drawn = compiled.diagnostics.iter().map(|diagnostic| render(&sources, diagnostic, Style::Plain));
+    drawn.collect::<Vec<_>>().join("\n\n")
+}
+
+#[test]
+fn every_fault_is_said_as_its_snapshot_shows() {
+    insta::with_settings!({ snapshot_path => folder().join("snapshots"), prepend_module_to_snapshot => false }, {
+        for (name, text) in cases() {
+            let said = said(&name, &text);
+            let code = name.split('_').next().unwrap().to_uppercase();
+            assert!(said.contains(&format!("[{code}]")), "{name} does not show its code:\n{said}");
+            insta::assert_snapshot!(name.clone(), said);
+        }
+    });
+}
+
+#[test]
+fn every_code_of_the_checker_has_a_case() {
+    let cases = cases();
+    let checked = codes::ALL.iter().map(|code| code.id()).filter(|id| !id.starts_with("E01"));
+    let without: Vec<_> =
+        checked.filter(|id| !cases.iter().any(|(name, _)| name.starts_with(&id.to_lowercase()))).collect();
+    assert_eq!(without, Vec::<&str>::new(), "codes without a case in tests/diagnostics");
+}
+
+#[test]
+fn no_page_of_a_code_is_only_a_title() {
+    for code in codes::ALL {
+        assert!(code.page().lines().count() > 2, "the page of {code} says nothing");
+        assert!(code.page().contains("Wrong:") || code.id().starts_with("E01"), "the page of {code} has no example");
+    }
+}
+
+/// The blocks of Weir in a code's page: the wrong one and the mended one.
+fn examples(page: &str) -> Vec<&str> {
+    let blocks = page.split("```weir\n").skip(1);
+    blocks.map(|block| block.split("```").next().unwrap_or_default()).collect()
+}
+
+#[test]
+fn the_wrong_example_of_each_page_shows_its_code_and_the_mended_one_nothing() {
+    for code in codes::ALL.iter().filter(|code| !code.id().starts_with("E01")) {
+        let [wrong, mended] = examples(code.page())[..] else { panic!("{code} has not two examples") };
+        assert!(said("wrong", wrong).contains(&format!("[{code}]")), "{code}:\n{}", said("wrong", wrong));
+        let rest = said("mended", mended);
+        assert!(rest.is_empty(), "the mended example of {code}:\n{rest}");
+    }
+}

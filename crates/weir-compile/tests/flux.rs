@@ -1,0 +1,127 @@
+//! The faults of the original Flux compiler and its programs, each shown not to exist here (Flux §§2.5, 3.1.1).
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+extern crate weir_host as weir;
+
+mod fixture;
+mod running;
+
+use running::compiled;
+
+const HEAD: &str = "use http, accounts\nshared x = accounts.new()\nshared y = accounts.new()\n";
+
+/// The steps of a program, in the order of its text, and all that was said of it.
+fn steps(body: &str) -> (Vec<String>, String) {
+    let (program, _, said, _) = compiled(&format!("{HEAD}{body}"));
+    let printed = weir_ir::print::expr(&program.unwrap_or_else(|| panic!("{said}")));
+    let lines = printed.lines().filter_map(|line| line.split_once("= atomic ").map(|(_, step)| step));
+    (lines.map(|step| step.split(" @").next().unwrap().to_owned()).collect(), said)
+}
+
+fn routes(bodies: &[&str]) -> String {
+    let routes = bodies.iter().enumerate();
+    let routes = routes.map(|(at, body)| format!("  get \"/{at}\" {{\n    {body}\n    http.text(\"done\")\n  }}\n"));
+    format!("service s on http(port: 1) {{\n{}}}\n", routes.collect::<String>())
+}
+
+#[test]
+fn an_inversion_through_a_fn_without_constraints_is_hoisted() {
+    // Fault 1: C takes y, and through a node without a constraint of its own, x.
+    let fns = "fn a() { atomic x { through_b() } }\nfn through_b() { b() }\nfn b() { atomic y { y.set(\"a\", 1) } }\n\
+               fn c() { atomic y { through_d() } }\nfn through_d() { if y.balance(\"a\") > 0 { d() } else { d() } }\n\
+               fn d() { atomic x { x.set(\"a\", 1) } }\n";
+    let (steps, said) = steps(&format!("{fns}{}", routes(&["a()", "c()"])));
+    assert_eq!(
+        steps,
+        [
+            "(write shared x)",
+            "(write shared y)",
+            "(write shared x, read shared y)",
+            "(write shared x)",
+            "(write shared x)"
+        ]
+    );
+    assert!(said.contains("W0705"), "{said}");
+}
+
+#[test]
+fn a_call_alone_counts_as_what_it_takes() {
+    let (steps, said) = steps(&routes(&["atomic y { x.set(\"a\", y.balance(\"a\")) }"]));
+    assert_eq!(steps, ["(write shared x, read shared y)"]);
+    assert!(said.contains("W0705"), "{said}");
+}
+
+#[test]
+fn steps_in_steps_are_no_loop() {
+    // Fault 2: an abstract node inside an abstract node was refused.
+    let fns =
+        "fn outer() { atomic x { middle() } }\nfn middle() { inner() }\nfn inner() { atomic y { y.set(\"a\", 1) } }\n";
+    let (steps, said) = steps(&format!("{fns}{}", routes(&["outer()"])));
+    assert_eq!(steps, ["(write shared x)", "(write shared y)"]);
+    assert_eq!(said, "");
+}
+
+#[test]
+fn a_reader_that_must_write_is_a_writer_from_the_start() {
+    // Fault 3: a read lock, and then a write lock on the same, which waits for itself.
+    let (steps, said) = steps(&routes(&["atomic x {\n if x.balance(\"a\") == 0 { atomic x { x.set(\"a\", 1) } }\n }"]));
+    assert_eq!(steps, ["(write shared x)", "(write shared x)"]);
+    assert_eq!(said, "");
+}
+
+#[test]
+fn what_is_held_is_not_taken_again() {
+    // Fault 4: locks that are said to be re-entrant and are not. In the graph, only the outer step takes anything.
+    let text = format!("{HEAD}{}", routes(&["atomic x, y { atomic y { y.set(\"a\", x.balance(\"a\")) } }"]));
+    let library = fixture::library();
+    let file = weir_syntax::SourceFile::new("case.weir", text);
+    let graph = weir_compile::compile(weir_syntax::SourceId(0), &file, &library).graph.unwrap();
+    let nodes = &graph.entries[0].flows[0].body.nodes;
+    let taken: Vec<usize> = nodes
+        .iter()
+        .filter_map(|node| match &node.kind {
+            weir_ir::graph::Kind::Acquire { constraints } => Some(constraints.len()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(taken.iter().sum::<usize>(), 2, "{taken:?}");
+    let mut shared = nodes.iter().flat_map(|node| &node.uses);
+    let all_held = shared.all(|usage| usage.held || !matches!(usage.resource, weir::Resource::Shared(_)));
+    assert!(all_held, "only the outer step takes anything");
+}
+
+#[test]
+fn a_constraint_without_a_scope_holds_for_all_flows() {
+    // Fault 5: a constraint without its scope was dropped, with a message and success.
+    let (steps, _) = steps(&format!("constraint ledger\n{}", routes(&["atomic ledger { x.set(\"a\", 1) }"])));
+    assert_eq!(steps, ["(write shared x, write constraint ledger)"]);
+}
+
+#[test]
+fn sessions_reach_the_program() {
+    // Fault 6: constraints per session were ignored by what was made of them.
+    let service = "service s on http(port: 1) {\n  session = name\n  get \"/{name}\" (name: Text) {\n\
+                   \x20   atomic x per session { x.set(name, 1) }\n    http.text(name)\n  }\n}\n";
+    let (steps, said) = steps(service);
+    assert_eq!(steps.len(), 1);
+    assert!(steps[0].contains("session"), "{steps:?}");
+    assert_eq!(said, "");
+}
+
+#[test]
+fn every_way_out_of_a_match_has_a_value() {
+    // The original fell through with an uninitialised output where no predicate matched.
+    let (program, _, said, wrong) =
+        compiled("fn word(n: Int) -> Text {\n  match n {\n    0 => \"none\"\n    1 if n > 2 => \"one\"\n  }\n}\n");
+    assert!(wrong && program.is_none() && said.contains("E0401"), "{said}");
+}
+
+#[test]
+fn a_handler_holds_for_what_a_fn_calls() {
+    // The original dropped a handler of an abstract node silently.
+    let text = format!(
+        "{HEAD}fn pay() {{ x.deposit(\"a\", -1)? }}\n{}",
+        routes(&["on failure of pay { http.text(\"refused\") }\n    pay()"])
+    );
+    assert_eq!(running::answer(&text, Vec::new()).unwrap(), "refused");
+}

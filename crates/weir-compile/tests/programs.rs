@@ -1,0 +1,299 @@
+//! What programs mean once they are lowered: each is compiled, verified as expressions and as graphs, and its flows are
+//! run by the reference evaluator.
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+extern crate weir_host as weir;
+
+mod fixture;
+
+use weir::{Failure, Library, Value};
+use weir_ir::evaluate::Evaluator;
+use weir_ir::expr::Program;
+use weir_syntax::{SourceFile, Sources, Style, render};
+
+/// The program of a text without faults.
+fn program(text: &str) -> (Program, Library) {
+    let library = fixture::library();
+    let mut sources = Sources::new();
+    let file = SourceFile::new("case.weir", text);
+    let source = sources.add(file.clone());
+    let compiled = weir_compile::compile(source, &file, &library);
+    let said: Vec<_> = compiled.diagnostics.iter().map(|found| render(&sources, found, Style::Plain)).collect();
+    assert!(said.is_empty(), "{}\n{text}", said.join("\n\n"));
+    (compiled.expr.unwrap(), library)
+}
+
+/// What `fn main` gives, called by the route of a service as the text of its answer.
+fn run(text: &str) -> Result<String, Failure> {
+    run_with(text, Vec::new())
+}
+
+fn run_with(text: &str, inputs: Vec<Value>) -> Result<String, Failure> {
+    let (program, library) = program(text);
+    let mut evaluator = Evaluator::new(&program, &library).map_err(|failure| failure.clone())?;
+    let answer = evaluator.run(0, 0, inputs).map_err(|failure| *failure)?;
+    let body = fixture::body_of(&answer).expect("the answer is a response");
+    Ok(String::from_utf8(body.to_vec()).unwrap())
+}
+
+/// The answer of a service whose only route shows `main()`.
+fn shown(declarations: &str) -> String {
+    let text = format!(
+        "use http\n\n{declarations}\nservice web on http(port: 1) {{ get \"/\" {{ http.text(\"{{main()}}\") }} }}\n"
+    );
+    run(&text).unwrap()
+}
+
+#[test]
+fn arithmetic_and_text() {
+    assert_eq!(
+        shown("fn main() -> Text { \"{1 + 2 * 3} {7 / 2} {7 % 4} {-(2)} {1.5 * 2.0} {2 < 3 && !(1 == 2)}\" }"),
+        "7 3 3 -2 3.0 true"
+    );
+}
+
+#[test]
+fn an_early_return_leaves_only_its_fn() {
+    let text = "
+fn sign(n: Int) -> Text {
+  if n < 0 { return \"negative\" }
+  if n == 0 { return \"none\" }
+  \"positive\"
+}
+fn main() -> Text { \"{sign(-1)} {sign(0)} {sign(1)}\" }";
+    assert_eq!(shown(text), "negative none positive");
+}
+
+#[test]
+fn several_branches_fall_through_and_others_leave() {
+    let text = "
+fn pick(a: Int, b: Int) -> Int {
+  let x = if a > 0 {
+    if b > 0 { return 100 }
+    a
+  } else {
+    if b < 0 { return 200 }
+    b
+  }
+  x + 1
+}
+fn main() -> Text { \"{pick(5, 1)} {pick(5, 0)} {pick(0, -1)} {pick(0, 7)}\" }";
+    assert_eq!(shown(text), "100 6 200 8");
+}
+
+#[test]
+fn a_question_mark_in_a_fn_with_a_result_gives_the_failure_to_the_caller() {
+    let text = "
+fn sum(a: Text, b: Text) -> Result(Int) { Ok(a.parse_int()? + b.parse_int()?) }
+fn main() -> Text {
+  let bad = sum(\"1\", \"x\") else { -1 }
+  let worse = sum(\"y\", \"2\") else as failure { return \"{failure}\" }
+  \"{sum(\"1\", \"2\")?} {bad} {worse}\"
+}";
+    let said = shown(text);
+    assert!(said.contains("is not a number"), "{said}");
+}
+
+#[test]
+fn a_question_mark_elsewhere_ends_the_flow() {
+    let text = "
+fn number(a: Text) -> Int { a.parse_int()? }
+fn main() -> Int { number(\"1\") + number(\"x\") }";
+    let whole =
+        format!("use http\n{text}\nservice web on http(port: 1) {{ get \"/\" {{ http.text(\"{{main()}}\") }} }}");
+    assert_eq!(run(&whole).unwrap_err().message.as_str(), "\"x\" is not a number");
+}
+
+#[test]
+fn leaving_a_fn_from_within_a_for_ends_the_for() {
+    let text = "
+fn numbers(parts: List(Text)) -> Result(List(Int)) { Ok(for part in parts { part.parse_int()? * 2 }) }
+fn first_even(all: List(Int)) -> Int {
+  for n in all { if n % 2 == 0 { return n } }
+  -1
+}
+fn main() -> Text {
+  let good = numbers([\"1\", \"2\"]) else { [] }
+  let bad = numbers([\"1\", \"x\", \"3\"]) else { [-1] }
+  \"{good} {bad} {first_even([3, 4, 6])} {first_even([1])}\"
+}";
+    assert_eq!(shown(text), "[2, 4] [-1] 4 -1");
+}
+
+#[test]
+fn fold_and_loop() {
+    let text = "
+fn bounded(limit: Int) -> Int {
+  fold sum = 0 for n in [1, 2, 3, 4] {
+    if sum + n > limit { return sum }
+    sum + n
+  }
+}
+fn doubled(start: Int) -> Int { loop n = start { n * 2 } until n > 100 at most 20 }
+fn guarded(start: Int) -> Int {
+  loop n = start { if n == 8 { return 0 }
+    n * 2 } until n > 100 at most 20
+}
+fn main() -> Text {
+  let total = fold (sum, count) = (0, 0) for n in [5, 6] { (sum + n, count + 1) }
+  \"{bounded(100)} {bounded(5)} {doubled(3)} {guarded(1)} {guarded(3)} {total.0}/{total.1}\"
+}";
+    assert_eq!(shown(text), "10 3 192 0 192 11/2");
+}
+
+#[test]
+fn matching() {
+    let text = "
+enum Shape { Circle(radius: Float), Box(width: Float, height: Float), Empty }
+record Post { title: Text, tags: List(Text) }
+fn area(shape: Shape) -> Float {
+  match shape {
+    Circle(radius: r) if r > 10.0 => -1.0
+    Circle(r) => r * 3.0
+    Box(height: h, width: w) => w - h
+    Empty => 0.0
+  }
+}
+fn word(n: Int) -> Text {
+  match n {
+    ..=-1 => \"negative\"
+    0 | 1 => \"small\"
+    2..10 => \"medium\"
+    _ => \"large\"
+  }
+}
+fn parts(post: Post) -> Text {
+  match post {
+    Post { title: \"x\", .. } => \"x\"
+    Post { tags: [], title } => title
+    Post { tags: [one], .. } => one
+    Post { tags: [first, .., last], .. } => \"{first}-{last}\"
+  }
+}
+fn both(a: Option(Int), b: Option(Int)) -> Int {
+  match (a, b) {
+    (Some(x), None) | (None, Some(x)) => x
+    (Some(x), Some(y)) => x * y
+    (None, None) => 0
+  }
+}
+fn main() -> Text {
+  let shapes = for shape in [Circle(radius: 2.0), Circle(20.0), Box(5.0, 2.0), Empty] { area(shape) }
+  let words = for n in [-5, 0, 1, 9, 10] { word(n) }
+  let posts = [Post { title: \"x\", tags: [] }, Post { title: \"y\", tags: [] }, Post { title: \"z\", tags: [\"t\"] }]
+  let last = Post { ..posts[0], title: \"w\", tags: [\"a\", \"b\", \"c\"] }
+  let titles = for post in posts + [last] { parts(post) }
+  \"{shapes} {words} {titles} {both(Some(2), None)} {both(None, Some(3))} {both(Some(4), Some(5))} {both(None, None)}\"
+}";
+    assert_eq!(
+        shown(text),
+        "[6.0, -1.0, 3.0, 0.0] [\"negative\", \"small\", \"small\", \"medium\", \"large\"] [\"x\", \"y\", \"t\", \"a-c\"] 2 3 20 0"
+    );
+}
+
+#[test]
+fn closures_are_inlined_where_they_are_called() {
+    let text = "
+fn twice(f: fn(Int) -> Int, x: Int) -> Int { f(f(x)) }
+fn increment(n: Int) -> Int { n + 1 }
+fn main() -> Text {
+  let step = 10
+  let add = |n| n + step
+  \"{twice(add, 1)} {twice(increment, 1)} {twice(|n| twice(|m| m * step, n), 1)}\"
+}";
+    assert_eq!(shown(text), "21 3 10000");
+}
+
+#[test]
+fn named_arguments_defaults_and_pipes() {
+    let text = "
+fn show(value: Int, before: Text = \"<\", after: Text = \">\") -> Text { \"{before}{value}{after}\" }
+fn main() -> Text { \"{show(1)} {show(after: \"!\", value: 2)} {3 |> show(before: \"(\")} {\" x \" |> text.trim}\" }";
+    assert_eq!(shown(&format!("use text\n{text}")), "<1> <2! (3> x");
+}
+
+#[test]
+fn let_else_and_maps() {
+    let text = "
+fn first(names: List(Text)) -> Text {
+  let [name, ..rest] = names else { return \"nobody\" }
+  \"{name}+{rest.length()}\"
+}
+fn age(ages: Map(Text, Int), name: Text) -> Int { ages[name] else { 0 } }
+fn main() -> Text {
+  let ages = [\"ada\": 36]
+  \"{first([\"a\", \"b\"])} {first([])} {age(ages, \"ada\")} {age(ages, \"bob\")}\"
+}";
+    assert_eq!(shown(text), "a+1 nobody 36 0");
+}
+
+const IMAGE_SERVER: &str = r#"use http, files, image
+
+/// Compressed images, shared by all requests.
+shared thumbnails = image.cache(capacity: 64mb)
+
+service images on http(port: 8080) {
+  get "/{name}" (name: Text, scale: Int = 8) {
+    if scale < 1 || scale > 8 { return http.bad_request("scale must be 1 to 8") }
+    let key = "{name}/{scale}"
+    let jpeg = match thumbnails.get(key) {
+      Some(hit) => hit
+      None => {
+        let ppm = files.read("images/{name}.ppm") else { return http.not_found() }
+        let small = image.scale(image.decode(ppm)?, scale)? |> image.to_jpeg(quality: 85)?
+        thumbnails.put(key, small)
+        small
+      }
+    }
+    http.ok(jpeg, type: "image/jpeg")
+  }
+}
+"#;
+
+#[test]
+fn the_image_server_lowers_as_its_snapshot_shows() {
+    let (program, library) = program(IMAGE_SERVER);
+    insta::assert_snapshot!(weir_ir::print::expr(&program));
+    let mut evaluator = Evaluator::new(&program, &library).unwrap();
+    let mut get = |name: &str, scale: i64| evaluator.run(0, 0, vec![Value::text(name), Value::Int(scale)]).unwrap();
+    let body = |answer: Value| String::from_utf8(fixture::body_of(&answer).unwrap().to_vec()).unwrap();
+    assert_eq!(body(get("weir", 8)), "images/weir.ppm");
+    assert_eq!(body(get("weir", 9)), "scale must be 1 to 8");
+    assert_eq!(body(get("missing", 8)), "");
+}
+
+#[test]
+fn sites_are_unique_and_say_how_they_were_reached() {
+    let text = "
+use http, wire
+fn say(line: Text) { wire.log(line) }
+fn twice(line: Text) { say(line); say(line) }
+service web on http(port: 1) { get \"/\" { twice(\"a\"); wire.log(\"b\"); http.text(\"c\") } }"
+        .replace("; ", "\n");
+    let (program, _) = program(&text);
+    let printed = weir_ir::print::expr(&program);
+    for site in ["twice/say/wire.log", "twice/say#2/wire.log", "wire.log", "http.text"] {
+        assert!(printed.contains(site), "{site} is not in\n{printed}");
+    }
+}
+
+#[test]
+fn an_atomic_step_holds_what_it_names_in_order_and_as_it_is_used() {
+    let text = "
+use http, accounts
+shared zebra = accounts.new()
+shared apple = accounts.new()
+service web on http(port: 1) {
+  get \"/\" {
+    let sum = atomic zebra, apple {
+      zebra.set(\"x\", 1)
+      apple.balance(\"x\")
+    }
+    http.text(\"{sum}\")
+  }
+}";
+    let (program, _) = program(text);
+    let printed = weir_ir::print::expr(&program);
+    let line = printed.lines().find(|line| line.contains("atomic")).unwrap();
+    insta::assert_snapshot!(line.trim());
+}

@@ -1,0 +1,38 @@
+//! Compiles the texts of the tests and runs their flows by the reference evaluator.
+
+#![allow(dead_code)]
+
+use weir::{Library, Value};
+use weir_ir::evaluate::Evaluator;
+use weir_ir::expr::Program;
+use weir_syntax::{Severity, SourceFile, Sources, Style, render};
+
+use crate::fixture;
+
+/// The program of a text without errors, and all that is said of it.
+pub(crate) fn compiled(text: &str) -> (Option<Program>, Library, String, bool) {
+    let library = fixture::library();
+    let mut sources = Sources::new();
+    let file = SourceFile::new("case.weir", text);
+    let source = sources.add(file.clone());
+    let compiled = weir_compile::compile(source, &file, &library);
+    let drawn: Vec<_> = compiled.diagnostics.iter().map(|found| render(&sources, found, Style::Plain)).collect();
+    let wrong = compiled.diagnostics.iter().any(|found| found.severity == Severity::Error);
+    (compiled.expr, library, drawn.join("\n\n"), wrong)
+}
+
+/// The program of a text of which nothing is said.
+pub(crate) fn program(text: &str) -> (Program, Library) {
+    let (program, library, said, _) = compiled(text);
+    assert!(said.is_empty(), "{said}\n{text}");
+    (program.unwrap(), library)
+}
+
+/// What the first flow answers: the text of a response, or the message of the failure.
+pub(crate) fn answer(text: &str, inputs: Vec<Value>) -> Result<String, String> {
+    let (program, library) = program(text);
+    let mut evaluator = Evaluator::new(&program, &library).map_err(|failure| failure.to_string())?;
+    let answer = evaluator.run(0, 0, inputs).map_err(|failure| failure.to_string())?;
+    let body = fixture::body_of(&answer).expect("the answer is a response");
+    Ok(String::from_utf8(body.to_vec()).unwrap())
+}

@@ -1,0 +1,142 @@
+//! No program can deadlock: random programs with steps nested through `fn`s, branches, loops and handlers are compiled,
+//! and every acquisition of their graphs is looked at. `WEIR_PROGRAMS` sets how many, `WEIR_SEED` where they begin.
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+extern crate weir_host as weir;
+
+mod fixture;
+
+use std::fmt::Write as _;
+
+use weir::{Mode, Resource};
+use weir_ir::graph::{Graph, Kind, Node};
+use weir_syntax::{SourceFile, SourceId};
+
+const SHARED: [&str; 4] = ["apple", "cherry", "fig", "plum"];
+const CONSTRAINTS: [&str; 2] = ["bank", "ledger"];
+
+/// A small generator of numbers, the same on every machine (Marsaglia, "Xorshift RNGs", 2003).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % below.max(1) as u64) as usize
+    }
+
+    fn one_of<'w>(&mut self, words: &[&'w str]) -> &'w str {
+        words[self.next(words.len())]
+    }
+}
+
+/// A few statements that use shared values, hold them, and call the `fn`s before `fns`.
+fn statements(numbers: &mut Numbers, fns: usize, depth: usize) -> String {
+    let mut text = String::new();
+    for _ in 0..=numbers.next(2) {
+        let shared = numbers.one_of(&SHARED);
+        let nested = |numbers: &mut Numbers| statements(numbers, fns, depth + 1);
+        let form = if depth > 3 { numbers.next(3) } else { numbers.next(8) };
+        _ = match form {
+            0 => writeln!(text, "{shared}.set(\"a\", 1)"),
+            1 => writeln!(text, "{shared}.balance(\"a\")"),
+            2 if fns > 0 => writeln!(text, "f{}()", numbers.next(fns)),
+            3 | 4 => {
+                let mut held = vec![shared];
+                held.extend((0..numbers.next(2)).map(|_| numbers.one_of(&CONSTRAINTS)));
+                writeln!(text, "atomic {} {{\n{}}}", held.join(", "), nested(numbers))
+            }
+            5 => {
+                let (then, otherwise) = (nested(numbers), nested(numbers));
+                writeln!(text, "if {shared}.balance(\"a\") > 0 {{\n{then}}} else {{\n{otherwise}}}")
+            }
+            6 => writeln!(text, "for i in [1, 2] {{\n{}}}", nested(numbers)),
+            7 => writeln!(text, "accounts.transfer({shared}, {}, 1)", other(numbers, shared)),
+            _ => writeln!(text, "{shared}.deposit(\"a\", -1)?"),
+        };
+    }
+    text.push_str("let done = 1\n");
+    text
+}
+
+fn other<'w>(numbers: &mut Numbers, than: &'w str) -> &'w str {
+    let others: Vec<&str> = SHARED.iter().copied().filter(|name| *name != than).collect();
+    numbers.one_of(&others)
+}
+
+fn program(numbers: &mut Numbers) -> String {
+    let mut text = String::from("use http, accounts\n");
+    SHARED.iter().for_each(|name| _ = writeln!(text, "shared {name} = accounts.new()"));
+    CONSTRAINTS.iter().for_each(|name| _ = writeln!(text, "constraint {name}"));
+    let fns = numbers.next(5);
+    for at in 0..fns {
+        let handler = match numbers.next(3) {
+            0 => format!("on failure of accounts.deposit {{\n{}}}\n", statements(numbers, at, 2)),
+            _ => String::new(),
+        };
+        _ = writeln!(text, "fn f{at}() {{\n{handler}{}}}", statements(numbers, at, 0));
+    }
+    let body = statements(numbers, fns, 0);
+    _ = writeln!(text, "service s on http(port: 1) {{\nget \"/\" {{\n{body}http.not_found()\n}}\n}}");
+    text
+}
+
+/// What is wrong with how a graph takes resources, if anything.
+fn fault(graph: &Graph, held: &[(Resource, Mode)]) -> Option<String> {
+    graph.nodes.iter().find_map(|node| {
+        let held = [held, &held_at(graph, node)[..]].concat();
+        let taken: Vec<(Resource, Mode)> = match &node.kind {
+            Kind::Acquire { constraints } => constraints.iter().map(|c| (c.resource.clone(), c.mode)).collect(),
+            _ if !node.bodies().is_empty() => Vec::new(),
+            _ => node.uses.iter().map(|usage| (usage.resource.clone(), usage.mode)).collect(),
+        };
+        let own =
+            taken.into_iter().filter(|(resource, _)| !matches!(resource, Resource::World(_) | Resource::State(_)));
+        own.into_iter()
+            .find_map(|taken| out_of_order(&taken, &held, &node.name))
+            .or_else(|| node.bodies().iter().find_map(|body| fault(body, &held)))
+    })
+}
+
+fn out_of_order((resource, mode): &(Resource, Mode), held: &[(Resource, Mode)], name: &str) -> Option<String> {
+    if let Some((_, known)) = held.iter().find(|(known, _)| known == resource) {
+        return (known < mode).then(|| format!("{name} turns a reader of {resource} into a writer"));
+    }
+    let later = held.iter().find(|(known, _)| known > resource)?;
+    Some(format!("{name} takes {resource} while {} is held", later.0))
+}
+
+/// What the steps hold that a node is within.
+fn held_at(graph: &Graph, node: &Node) -> Vec<(Resource, Mode)> {
+    let mut held = Vec::new();
+    let mut within = node.within;
+    while let Some(acquire) = within.map(|id| graph.node(id)) {
+        if let Kind::Acquire { constraints } = &acquire.kind {
+            held.extend(constraints.iter().map(|constraint| (constraint.resource.clone(), constraint.mode)));
+        }
+        within = acquire.within;
+    }
+    held
+}
+
+#[test]
+fn resources_are_taken_in_one_order_whatever_nests() {
+    let setting =
+        |name: &str, otherwise: u64| std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise);
+    let library = fixture::library();
+    let (count, seed) = (setting("WEIR_PROGRAMS", 300), setting("WEIR_SEED", 1));
+    let mut hoisted = 0;
+    for case in seed..seed + count {
+        let text = program(&mut Numbers(case.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1));
+        let compiled = weir_compile::compile(SourceId(0), &SourceFile::new("case.weir", &*text), &library);
+        let errors: Vec<_> = compiled.diagnostics.iter().filter(|found| found.is_error()).collect();
+        assert!(errors.is_empty(), "seed {case}: {errors:?}\n{text}");
+        hoisted += compiled.diagnostics.iter().filter(|found| found.code.id() == "W0705").count();
+        let graph = compiled.graph.unwrap();
+        if let Some(fault) = fault(&graph.entries[0].flows[0].body, &[]) {
+            panic!("seed {case}: {fault}\n{text}");
+        }
+    }
+    assert!(hoisted > 0, "the programs put the hoisting to no test");
+}

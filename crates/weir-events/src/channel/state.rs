@@ -1,0 +1,292 @@
+//! A channel's state under its lock, and the matching of offers: who meets whom, in which order.
+//!
+//! Words: the *buffer* holds values that no sender waits for any more; *senders* and *receivers* hold, in order of
+//! arrival, *offers* of parties that wait and *deposits* of asynchronous events, for which nobody waits. A deposit's
+//! *action* is what runs when it is consumed.
+//!
+//! Under the lock, besides entries of parties that were taken elsewhere:
+//! - a sender waits only while the buffer is full (whoever takes from the buffer refills it from the senders);
+//! - values and receivers wait at once only where one synchronisation offers both to send and to receive.
+//!
+//! The second is why the paper's invariant (§5, Figure 8: a channel holds send acts or receive acts, never both) is
+//! not kept: it does not survive choice.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::Closed;
+use super::effects::{Discharge, Effects};
+use super::offer::Offer;
+use crate::implicit::Then;
+use crate::party::{Seeker, Verdict};
+use crate::queue::{Queue, Ticket};
+
+/// What is under a channel's lock.
+pub(super) struct State<T> {
+    pub(super) buffer: VecDeque<Item<T>>,
+    pub(super) senders: Queue<SendEntry<T>>,
+    pub(super) receivers: Queue<ReceiveEntry<T>>,
+    pub(super) closed: bool,
+}
+
+/// A value on its way, and what runs when it is consumed.
+pub(crate) struct Item<T> {
+    pub(crate) value: T,
+    pub(crate) consumed: Then<Result<(), Closed>>,
+}
+
+/// Who waits to send.
+pub(super) enum SendEntry<T> {
+    Offer(Arc<Offer<T>>),
+    Deposit(Item<T>),
+}
+
+/// Who waits to receive.
+pub(super) enum ReceiveEntry<T> {
+    Offer(Arc<Offer<T>>),
+    Deposit(Then<Result<T, Closed>>),
+}
+
+/// What came of sending for nobody who waits. What is left of it is dropped or run outside the lock.
+pub(super) enum Deposited<T> {
+    /// It waits for a receiver.
+    Queued,
+    /// A receiver has the value.
+    Consumed(Then<Result<(), Closed>>),
+    /// The channel is closed.
+    Refused(Item<T>),
+}
+
+/// What came of trying to send. Where it is not `Done`, the value is still where it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// A receiver or the buffer has it.
+    Done,
+    /// The channel is closed.
+    Closed,
+    /// Nobody takes it now.
+    Full,
+    /// The seeker was committed to another leaf meanwhile.
+    Taken,
+}
+
+/// What came of trying to receive.
+pub(crate) enum Received<T> {
+    /// A value.
+    Done(T),
+    /// Nothing is left, and nothing will come.
+    Closed,
+    /// Nothing is here now.
+    Empty,
+    /// The seeker was committed to another leaf meanwhile.
+    Taken,
+}
+
+impl<T: Send + 'static> State<T> {
+    pub(super) fn new() -> Self {
+        State { buffer: VecDeque::new(), senders: Queue::new(), receivers: Queue::new(), closed: false }
+    }
+
+    pub(super) fn send(
+        &mut self,
+        value: &mut Option<T>,
+        capacity: usize,
+        seeker: Seeker<'_>,
+        effects: &mut Effects<T>,
+    ) -> Sent {
+        if self.closed {
+            return if seeker.settle_alone() { Sent::Closed } else { Sent::Taken };
+        }
+        match self.hand_over(value, seeker, effects) {
+            Sent::Full if self.buffer.len() >= capacity => Sent::Full,
+            Sent::Full if !seeker.settle_alone() => Sent::Taken,
+            Sent::Full => self.buffer_value(value, capacity),
+            sent => sent,
+        }
+    }
+
+    /// Buffers a value if there is room.
+    #[inline]
+    pub(super) fn buffer_value(&mut self, value: &mut Option<T>, capacity: usize) -> Sent {
+        if self.buffer.len() >= capacity {
+            return Sent::Full;
+        }
+        let item = value.take().map(|value| Item { value, consumed: Then::nothing() });
+        self.buffer.extend(item);
+        Sent::Done
+    }
+
+    /// Hands a value to the first receiver that can take it.
+    pub(super) fn hand_over(&mut self, value: &mut Option<T>, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Sent {
+        let mut next = self.receivers.first();
+        while let Some(ticket) = next {
+            next = self.receivers.after(ticket);
+            let Some(ReceiveEntry::Offer(offer)) = self.receivers.get(ticket) else {
+                return self.hand_to_deposit(value, ticket, seeker, effects);
+            };
+            match offer.deliver(value, seeker) {
+                Verdict::Committed => {
+                    seeker.settle();
+                    effects.wake(offer.party().clone());
+                    self.receivers.remove(ticket);
+                    return Sent::Done;
+                }
+                Verdict::Taken => return Sent::Taken,
+                Verdict::Own => {}
+                Verdict::Stale => drop(self.receivers.remove(ticket)),
+            }
+        }
+        Sent::Full
+    }
+
+    fn hand_to_deposit(
+        &mut self,
+        value: &mut Option<T>,
+        ticket: Ticket,
+        seeker: Seeker<'_>,
+        effects: &mut Effects<T>,
+    ) -> Sent {
+        if !seeker.settle_alone() {
+            return Sent::Taken;
+        }
+        if let Some(ReceiveEntry::Deposit(action)) = self.receivers.remove(ticket)
+            && let Some(value) = value.take()
+        {
+            effects.discharge(Discharge::Received(action, Ok(value)));
+        }
+        Sent::Done
+    }
+
+    pub(super) fn receive(&mut self, capacity: usize, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Received<T> {
+        if !self.buffer.is_empty() {
+            return self.receive_buffered(capacity, seeker, effects);
+        }
+        match self.collect(seeker, effects) {
+            Received::Empty if self.closed => {
+                if seeker.settle_alone() {
+                    Received::Closed
+                } else {
+                    Received::Taken
+                }
+            }
+            received => received,
+        }
+    }
+
+    fn receive_buffered(&mut self, capacity: usize, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Received<T> {
+        if !seeker.settle_alone() {
+            return Received::Taken;
+        }
+        let Some(item) = self.buffer.pop_front() else { return Received::Empty };
+        effects.discharge(Discharge::Sent(item.consumed));
+        self.refill(capacity, effects);
+        Received::Done(item.value)
+    }
+
+    /// Takes a value from the first sender that can give one.
+    fn collect(&mut self, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Received<T> {
+        let mut next = self.senders.first();
+        while let Some(ticket) = next {
+            next = self.senders.after(ticket);
+            let Some(SendEntry::Offer(offer)) = self.senders.get(ticket) else {
+                return self.collect_deposit(ticket, seeker, effects);
+            };
+            match offer.collect(seeker) {
+                Ok(value) => {
+                    seeker.settle();
+                    effects.wake(offer.party().clone());
+                    self.senders.remove(ticket);
+                    return Received::Done(value);
+                }
+                Err(Verdict::Taken) => return Received::Taken,
+                Err(Verdict::Own) => {}
+                Err(Verdict::Stale | Verdict::Committed) => drop(self.senders.remove(ticket)),
+            }
+        }
+        Received::Empty
+    }
+
+    fn collect_deposit(&mut self, ticket: Ticket, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Received<T> {
+        if !seeker.settle_alone() {
+            return Received::Taken;
+        }
+        match self.senders.remove(ticket) {
+            Some(SendEntry::Deposit(item)) => {
+                effects.discharge(Discharge::Sent(item.consumed));
+                Received::Done(item.value)
+            }
+            _ => Received::Empty,
+        }
+    }
+
+    /// Moves values of waiting senders into the buffer while it has room.
+    fn refill(&mut self, capacity: usize, effects: &mut Effects<T>) {
+        let mut next = self.senders.first();
+        while let Some(ticket) = next
+            && self.buffer.len() < capacity
+        {
+            next = self.senders.after(ticket);
+            if let Some(SendEntry::Offer(offer)) = self.senders.get(ticket) {
+                match offer.collect(Seeker::Private) {
+                    Err(Verdict::Own) => continue,
+                    Err(_) => {}
+                    Ok(value) => {
+                        effects.wake(offer.party().clone());
+                        self.buffer.push_back(Item { value, consumed: Then::nothing() });
+                    }
+                }
+            }
+            if let Some(SendEntry::Deposit(item)) = self.senders.remove(ticket) {
+                self.buffer.push_back(item);
+            }
+        }
+    }
+
+    pub(super) fn deposit_send(&mut self, item: Item<T>, capacity: usize, effects: &mut Effects<T>) -> Deposited<T> {
+        let Item { value, consumed } = item;
+        if self.closed {
+            return Deposited::Refused(Item { value, consumed });
+        }
+        let mut value = Some(value);
+        self.hand_over(&mut value, Seeker::Private, effects);
+        let Some(value) = value else { return Deposited::Consumed(consumed) };
+        let item = Item { value, consumed };
+        if self.buffer.len() < capacity {
+            self.buffer.push_back(item);
+        } else {
+            self.senders.push(SendEntry::Deposit(item));
+        }
+        Deposited::Queued
+    }
+
+    pub(super) fn close(&mut self) -> Vec<Effects<T>> {
+        self.closed = true;
+        let mut all = Vec::new();
+        while let Some(entry) = self.receivers.pop() {
+            let mut effects = Effects::default();
+            match entry {
+                ReceiveEntry::Deposit(action) => effects.discharge(Discharge::Received(action, Err(Closed))),
+                ReceiveEntry::Offer(offer) => Self::refuse(&offer, &mut effects),
+            }
+            all.push(effects);
+        }
+        let mut next = self.senders.first();
+        while let Some(ticket) = next {
+            next = self.senders.after(ticket);
+            if let Some(SendEntry::Offer(_)) = self.senders.get(ticket)
+                && let Some(SendEntry::Offer(offer)) = self.senders.remove(ticket)
+            {
+                let mut effects = Effects::default();
+                Self::refuse(&offer, &mut effects);
+                all.push(effects);
+            }
+        }
+        all
+    }
+
+    fn refuse(offer: &Arc<Offer<T>>, effects: &mut Effects<T>) {
+        if offer.refuse() == Verdict::Committed {
+            effects.wake(offer.party().clone());
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Mailboxes and multicast: group 24 of the behaviour that must hold. The other patterns, groups 25 and 26, are the
+//! examples `packetizing` and `file_reader`, with their tests.
+#![cfg(not(loom))]
+#![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+mod common;
+
+use common::{on_one_thread, until};
+use std::thread;
+use weir_events::*;
+
+#[test]
+fn a_mailbox_takes_letters_without_waiting_and_gives_them_in_order() {
+    let mailbox = Mailbox::unbounded();
+    (0..1000).for_each(|n| mailbox.send(n).sync().unwrap());
+    let received: Vec<_> = (0..1000).map(|_| mailbox.receive().sync().unwrap()).collect();
+    assert_eq!(received, (0..1000).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_bounded_mailbox_makes_senders_wait_and_lets_them_give_up() {
+    let mailbox = Mailbox::bounded(2);
+    assert_eq!(
+        (mailbox.send(1).poll(), mailbox.send(2).poll(), mailbox.send(3).poll()),
+        (Some(Ok(())), Some(Ok(())), None)
+    );
+    let sender = mailbox.clone();
+    let sending = thread::spawn(move || sender.send(3).sync());
+    assert_eq!(mailbox.receive().sync(), Ok(1));
+    assert_eq!(sending.join().unwrap(), Ok(()));
+    assert_eq!((mailbox.send(4).poll(), mailbox.len()), (None, 2));
+    assert_eq!((mailbox.receive().sync(), mailbox.receive().sync()), (Ok(2), Ok(3)));
+}
+
+#[test]
+fn a_mailbox_is_a_branch_of_a_choice_on_both_sides() {
+    let (a, b) = (Mailbox::bounded(1), Mailbox::bounded(1));
+    a.send(1).sync().unwrap();
+    assert_eq!(choose([a.send(2).wrap(|_| "a"), b.send(2).wrap(|_| "b")]).sync(), "b");
+    assert_eq!(a.receive().sync(), Ok(1));
+    assert_eq!(choose([a.receive(), b.receive()]).sync(), Ok(2));
+    assert!(a.is_empty() && b.is_empty());
+}
+
+#[test]
+fn a_letter_whose_receiver_was_dropped_stays_in_the_mailbox() {
+    let mailbox = Mailbox::bounded(1);
+    on_one_thread(async {
+        tokio::select! {
+            biased;
+            _ = mailbox.receive().synchronise() => unreachable!("it is empty"),
+            sent = mailbox.send(5).synchronise() => assert_eq!(sent, Ok(())),
+        }
+    });
+    assert_eq!((mailbox.send(6).poll(), mailbox.receive().sync()), (None, Ok(5)));
+    assert_eq!(mailbox.send(6).poll(), Some(Ok(())));
+}
+
+#[test]
+fn a_closed_mailbox_drains_and_wakes_its_senders() {
+    let mailbox = Mailbox::bounded(1);
+    mailbox.send(1).sync().unwrap();
+    let sender = mailbox.clone();
+    let sending = thread::spawn(move || sender.send(2).sync());
+    mailbox.close();
+    assert_eq!(sending.join().unwrap(), Err(Closed));
+    assert_eq!((mailbox.receive().sync(), mailbox.receive().sync()), (Ok(1), Err(Closed)));
+}
+
+#[test]
+fn the_actions_of_an_asynchronous_letter_run_when_it_is_received() {
+    let (mailbox, read) = (Mailbox::unbounded(), Channel::rendezvous());
+    let receipt = read.clone();
+    mailbox.a_send("letter").a_wrap(move |sent| receipt.send_and_go(sent)).a_sync();
+    assert_eq!(read.receive().poll(), None);
+    assert_eq!(mailbox.receive().sync(), Ok("letter"));
+    assert_eq!(read.receive().sync(), Ok(Ok(())));
+}
+
+#[test]
+fn a_port_sees_only_what_was_sent_after_it_was_made() {
+    let multicast = Multicast::new();
+    multicast.post(0);
+    let early = multicast.port();
+    multicast.post(1);
+    let late = multicast.port();
+    multicast.send(2).sync();
+    multicast.close();
+    let all = |port: &Port<i32>| std::iter::from_fn(|| port.receive().sync().ok()).collect::<Vec<_>>();
+    assert_eq!((all(&early), all(&late)), (vec![1, 2], vec![2]));
+    assert_eq!(multicast.port().receive().sync(), Err(Closed));
+}
+
+#[test]
+fn all_ports_see_the_same_order_whoever_sends() {
+    let multicast = Multicast::new();
+    let ports: Vec<_> = (0..3).map(|_| multicast.port()).collect();
+    let senders: Vec<_> = (0..3)
+        .map(|sender| {
+            let multicast = multicast.clone();
+            thread::spawn(move || (0..200).for_each(|n| multicast.post((sender, n))))
+        })
+        .collect();
+    senders.into_iter().for_each(|sender| sender.join().unwrap());
+    let seen: Vec<Vec<_>> =
+        ports.iter().map(|port| (0..600).map(|_| port.receive().sync().unwrap()).collect()).collect();
+    assert!(seen.iter().all(|order| *order == seen[0]));
+}
+
+#[test]
+fn a_port_that_is_dropped_is_forgotten_and_one_that_waits_is_served_in_a_choice() {
+    let (multicast, other) = (Multicast::new(), Channel::rendezvous());
+    let (kept, dropped) = (multicast.port(), multicast.port());
+    drop(dropped);
+    assert_eq!(format!("{multicast:?}"), "Multicast { ports: 1 }");
+    let event = choose([kept.receive(), other.receive()]);
+    let waiting = thread::spawn(move || event.sync());
+    until(|| other.receivers_len() == 1);
+    multicast.post(7);
+    assert_eq!(waiting.join().unwrap(), Ok(7));
+}

@@ -1,0 +1,37 @@
+//! Panics of functions that wait or hold their thread: caught beside what they had taken out of the frame.
+//!
+//! Of a function that returns at once the engine catches the panic, and what lies in the frame is still there. What a
+//! waiting call took with it would be lost by unwinding, so here the panic becomes a fault, and the call settles.
+
+use std::any::Any;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+use crate::{Failure, FailureKind, Outcome};
+
+type Ended = Result<Outcome, Box<Failure>>;
+
+/// Runs the body of a function that holds its thread.
+pub fn caught(body: impl FnOnce() -> Ended) -> Outcome {
+    let ended = catch_unwind(AssertUnwindSafe(body));
+    ended.unwrap_or_else(|panic| Err(panicked(&*panic))).unwrap_or_else(Outcome::Fault)
+}
+
+/// Runs the body of a function that waits.
+pub async fn caught_later(body: impl Future<Output = Ended>) -> Outcome {
+    let mut body = pin!(body);
+    let ended = poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(context)));
+        polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic))))
+    });
+    ended.await.unwrap_or_else(Outcome::Fault)
+}
+
+#[cold]
+fn panicked(panic: &(dyn Any + Send)) -> Box<Failure> {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let message = format!("the function panicked: {}", text.unwrap_or("without a message"));
+    Box::new(Failure::new(FailureKind::Panic, message))
+}

@@ -1,0 +1,72 @@
+//! The lines of a file, in their order.
+
+use std::sync::Arc;
+
+use weir::{Failure, Module, Type, Value};
+
+use super::Root;
+use crate::feed::{Feeder, Given, Stream, StreamRow, parameter};
+use crate::lines::Lines;
+
+/// The source `lines`, in the module.
+pub(super) fn within(module: Module) -> Module {
+    let lines = StreamRow {
+        name: "lines",
+        doc: "Begins a flow for each line of the file, in their order, and ends with it. A line is UTF-8, is at most \
+              1 MiB long, and comes without its end.",
+        parameters: vec![parameter("path", Type::Text)],
+        element: Type::Text,
+        ordered: true,
+        open: FileLines::open,
+    };
+    lines.within(module)
+}
+
+/// The root that the embedder gave.
+pub(crate) fn root_of(given: &Given<'_>) -> Result<Arc<Root>, Failure> {
+    given.environment.get::<Root>().ok_or_else(|| Failure::function("this program has no directory for its files"))
+}
+
+/// A file that is read from its start to its end.
+pub(crate) struct FileLines {
+    path: String,
+    file: std::fs::File,
+}
+
+impl FileLines {
+    /// The file that the first argument names.
+    pub(crate) fn open(given: &Given<'_>) -> Result<Self, Failure> {
+        let path = given.text(0)?.to_owned();
+        let file = root_of(given)?.open_to_read(&path)?;
+        Ok(FileLines { path, file })
+    }
+
+    /// What messages call it.
+    pub(crate) fn name(&self) -> &str {
+        &self.path
+    }
+
+    /// Its file, to be read on an event loop.
+    pub(crate) fn reader(&self) -> Result<tokio::fs::File, Failure> {
+        /// Bytes that a thread of the blocking pool reads for the event loop at a time.
+        const READ_BYTES: usize = 256 * 1024;
+        let mut file = tokio::fs::File::from_std(self.file.try_clone()?);
+        file.set_max_buf_size(READ_BYTES);
+        Ok(file)
+    }
+}
+
+impl Stream for FileLines {
+    fn describe(&self) -> String {
+        format!("the lines of {}", self.path)
+    }
+
+    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+        let mut file = self.reader()?;
+        let mut lines = Lines::new();
+        while let Some(line) = lines.next(&mut file).await.map_err(|error| error.of(&self.path))? {
+            feeder.give(Value::text(line)).await;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! HTTP/1.1 on raw sockets: the head of a request taken apart, the head of a response put together.
+//!
+//! These are `parse` and `compose` of the web server in the thesis on Ohua (§2.3); `accept`, `read`, `load` and `reply`
+//! are in `tcp` and `files`. A service that wants all of HTTP, with limits for everything that a client can do to it,
+//! stands on `http`.
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::HeaderValue;
+use indexmap::IndexMap;
+use percent_encoding::percent_decode_str;
+use weir::{Failure, FailureKind, Text};
+
+/// Fields of a head.
+const HEADERS_MAX: usize = 64;
+
+weir::library! {
+    /// HTTP/1.1 on raw sockets: heads taken apart and put together.
+    pub(crate) http1: parse, header, head
+}
+
+/// The head of a request.
+#[derive(Clone, Debug, PartialEq, Eq, weir::Type)]
+#[weir(name = "http1.Request")]
+pub struct Request {
+    /// The method, as it was sent: `GET`.
+    pub method: String,
+    /// The path without its `/` at the start, decoded: `a b.html` of `/a%20b.html`.
+    pub path: String,
+    /// What stands behind `?`, as it was sent.
+    pub query: Option<String>,
+    /// Whether another request may follow on the connection.
+    pub keep_alive: bool,
+    /// Bytes of the body behind the head.
+    pub length: i64,
+    /// The fields, with names in lower case; several of one name joined by `, `.
+    pub headers: IndexMap<Text, Text>,
+}
+
+/// The head of a request: its first line and fields, with the empty line behind them.
+///
+/// # Errors
+/// Fails where it is no head of HTTP/1, is not complete, or has a body whose length it does not say.
+#[weir::function(pure)]
+pub fn parse(head: &[u8]) -> Result<Request, Failure> {
+    let mut fields = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut parsed = httparse::Request::new(&mut fields);
+    match parsed.parse(head) {
+        Ok(httparse::Status::Complete(_)) => {}
+        Ok(httparse::Status::Partial) => return Err(Failure::function("the head is not complete")),
+        Err(httparse::Error::TooManyHeaders) => {
+            return Err(Failure::new(FailureKind::Limit, format!("more than {HEADERS_MAX} fields")));
+        }
+        Err(error) => return Err(Failure::function(format!("no request: {error}"))),
+    }
+    let headers = headers_of(parsed.headers)?;
+    let target = parsed.path.unwrap_or_default();
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query.to_owned())));
+    let path = percent_decode_str(path.strip_prefix('/').unwrap_or(path)).decode_utf8();
+    Ok(Request {
+        method: parsed.method.unwrap_or_default().to_owned(),
+        path: path.map_err(|_| Failure::function("the path is not UTF-8"))?.into_owned(),
+        query,
+        keep_alive: keep_alive(parsed.version == Some(1), headers.get("connection")),
+        length: length(&headers)?,
+        headers,
+    })
+}
+
+fn headers_of(fields: &[httparse::Header<'_>]) -> Result<IndexMap<Text, Text>, Failure> {
+    let mut headers: IndexMap<Text, Text> = IndexMap::new();
+    for field in fields {
+        let value = std::str::from_utf8(field.value);
+        let value = value.map_err(|_| Failure::function(format!("the field {} is not UTF-8", field.name)))?;
+        let name = Text::from(field.name.to_ascii_lowercase());
+        let joined = headers.get(&name).map(|before| format!("{before}, {value}"));
+        headers.insert(name, joined.map_or_else(|| value.into(), Text::from));
+    }
+    Ok(headers)
+}
+
+fn keep_alive(is_1_1: bool, connection: Option<&Text>) -> bool {
+    let says = |word: &str| {
+        connection.is_some_and(|value| value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word)))
+    };
+    if is_1_1 { !says("close") } else { says("keep-alive") }
+}
+
+/// Where both lengths and chunks may be said, whoever is in front may believe the other one.
+fn length(headers: &IndexMap<Text, Text>) -> Result<i64, Failure> {
+    if headers.contains_key("transfer-encoding") {
+        return Err(Failure::function("a body in chunks is not taken"));
+    }
+    let Some(length) = headers.get("content-length") else { return Ok(0) };
+    let digits = length.bytes().all(|byte| byte.is_ascii_digit());
+    length.parse().ok().filter(|_| digits).ok_or_else(|| Failure::function("the length of the body is no number"))
+}
+
+/// What a request's head has under a name, in whatever case it is written.
+#[weir::function(pure)]
+pub fn header(request: &Request, name: &str) -> Option<Text> {
+    request.headers.get(name.to_ascii_lowercase().as_str()).cloned()
+}
+
+/// The head of a response with a body of so many bytes.
+///
+/// # Errors
+/// Fails where there is no such status, the length is negative, or the type cannot stand in a field.
+#[weir::function(pure)]
+pub fn head(
+    status: i64,
+    length: i64,
+    keep_alive: bool,
+    #[default("application/octet-stream")] r#type: &str,
+) -> Result<Bytes, Failure> {
+    let code = u16::try_from(status).ok().and_then(|status| StatusCode::from_u16(status).ok());
+    let code = code.ok_or_else(|| Failure::argument(format!("`status` is {status}, it must be 100 to 999")))?;
+    if length < 0 {
+        return Err(Failure::argument(format!("`length` is {length}, it must be at least 0")));
+    }
+    let kind = HeaderValue::from_str(r#type).ok();
+    let kind = kind.as_ref().and_then(|kind| kind.to_str().ok());
+    let kind = kind.ok_or_else(|| Failure::argument(format!("`type` is {:?}, which no field can hold", r#type)))?;
+    let reason = code.canonical_reason().unwrap_or("");
+    let connection = if keep_alive { "keep-alive" } else { "close" };
+    let head = format!(
+        "HTTP/1.1 {} {reason}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: {connection}\r\n\r\n",
+        code.as_u16()
+    );
+    Ok(head.into())
+}

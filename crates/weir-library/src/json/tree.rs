@@ -1,0 +1,139 @@
+//! A JSON value as a tree whose parts are shared, so that looking into one copies nothing.
+
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Number;
+use weir::Text;
+
+/// How deep values may nest: what `serde_json` parses, too.
+const DEPTH_MAX: u8 = 127;
+
+/// A JSON value: `null`, a truth value, a number, a text, a list or an object. Cloning it copies nothing.
+#[derive(Clone, Debug, PartialEq, weir::Type)]
+#[weir(opaque, name = "json.Value")]
+pub struct Json(pub(super) Node);
+
+/// What a value is. Lists and objects know how deep they are.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(Text),
+    List(u8, Arc<[Json]>),
+    Object(u8, Arc<IndexMap<Text, Json>>),
+}
+
+/// A value that would nest deeper than is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooDeep;
+
+impl fmt::Display for TooDeep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JSON nests at most {DEPTH_MAX} deep")
+    }
+}
+
+impl std::error::Error for TooDeep {}
+
+impl Json {
+    /// A list.
+    pub(super) fn list(items: Vec<Json>) -> Result<Json, TooDeep> {
+        Ok(Json(Node::List(around(items.iter())?, items.into())))
+    }
+
+    /// An object.
+    pub(super) fn object(fields: IndexMap<Text, Json>) -> Result<Json, TooDeep> {
+        Ok(Json(Node::Object(around(fields.values())?, Arc::new(fields))))
+    }
+
+    fn depth(&self) -> u8 {
+        match &self.0 {
+            Node::List(depth, _) | Node::Object(depth, _) => *depth,
+            _ => 0,
+        }
+    }
+}
+
+/// The depth of what holds these parts.
+fn around<'a>(parts: impl Iterator<Item = &'a Json>) -> Result<u8, TooDeep> {
+    match parts.map(Json::depth).max().unwrap_or(0) {
+        deepest if deepest < DEPTH_MAX => Ok(deepest + 1),
+        _ => Err(TooDeep),
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Node::Null => to.serialize_unit(),
+            Node::Bool(value) => to.serialize_bool(*value),
+            Node::Number(number) => number.serialize(to),
+            Node::Text(text) => to.serialize_str(text),
+            Node::List(_, items) => to.collect_seq(items.iter()),
+            Node::Object(_, fields) => to.collect_map(fields.iter().map(|(key, value)| (key.as_str(), value))),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Parts)
+    }
+}
+
+/// Takes what the parser finds.
+struct Parts;
+
+impl<'de> Visitor<'de> for Parts {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json(Node::Null))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
+        Ok(Json(Node::Bool(value)))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Json, E> {
+        Ok(Json(Node::Number(number.into())))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Json, E> {
+        Ok(Json(Node::Number(number.into())))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Json, E> {
+        let number = Number::from_f64(number).ok_or_else(|| E::custom("a number out of range"))?;
+        Ok(Json(Node::Number(number)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Json, E> {
+        Ok(Json(Node::Text(text.into())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Json, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = parts.next_element()? {
+            items.push(item);
+        }
+        Json::list(items).map_err(A::Error::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut parts: A) -> Result<Json, A::Error> {
+        let mut fields = IndexMap::new();
+        while let Some((key, value)) = parts.next_entry::<String, Json>()? {
+            fields.insert(Text::from(key), value);
+        }
+        Json::object(fields).map_err(A::Error::custom)
+    }
+}

@@ -1,0 +1,240 @@
+//! Outputs: files and the standard streams as programs write to them, line by line and in large pieces.
+//!
+//! What is written lies in the output's buffer first. It reaches the system
+//! 1. when the buffer has [`BUFFER_BYTES`], by the call that filled it;
+//! 2. else within [`FLUSH_WITHIN`], by a thread that begins with the first byte that waits and ends with the last;
+//! 3. at the latest when the program is through ([`weir::Closing`]), so that nothing is lost at the end of the input.
+//!
+//! A failure to write is told to the next call that writes there, or else at the end of the program; what could not be
+//! written is dropped then, and not written twice.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use parking_lot::Mutex;
+use weir::{Failure, FailureKind};
+
+/// Bytes that wait in memory before a call writes them itself.
+const BUFFER_BYTES: usize = 64 * 1024;
+/// How long bytes wait at most.
+const FLUSH_WITHIN: Duration = Duration::from_millis(50);
+/// Outputs that are open at a time.
+const OUTPUTS_MAX: usize = 1024;
+
+/// The outputs of a program, each open once however many calls write to it.
+#[derive(Clone, Default)]
+pub struct Outputs(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// By what messages call them; a file by its path, where no path has the words of a standard stream.
+    open: IndexMap<String, Arc<Output>>,
+    /// Whether a thread is there that will flush them.
+    flushing: bool,
+}
+
+/// One output.
+pub(crate) struct Output {
+    name: String,
+    /// Whether a person watches: each write is flushed.
+    watched: bool,
+    file: Mutex<Buffered>,
+}
+
+struct Buffered {
+    file: File,
+    buffer: Vec<u8>,
+    /// Why bytes were lost since somebody was told.
+    failure: Option<Failure>,
+}
+
+impl Outputs {
+    /// The output of this name, opened where it is not open.
+    pub(crate) fn open<E>(&self, name: &str, open: impl FnOnce() -> Result<File, E>) -> Result<Arc<Output>, Failure>
+    where
+        Failure: From<E>,
+    {
+        let mut state = self.0.lock();
+        if let Some(output) = state.open.get(name) {
+            return Ok(Arc::clone(output));
+        }
+        if state.open.len() >= OUTPUTS_MAX {
+            state.close_unused()?;
+        }
+        let output = Arc::new(Output::new(name, open()?));
+        state.open.insert(name.to_owned(), Arc::clone(&output));
+        Ok(output)
+    }
+
+    /// Closes the output of this name, so that the next write opens it anew.
+    pub(crate) fn forget(&self, name: &str) -> Result<(), Failure> {
+        let output = self.0.lock().open.shift_remove(name);
+        output.map_or(Ok(()), |output| output.flush())
+    }
+
+    /// Writes `parts`, one directly behind the other.
+    pub(crate) fn write(&self, output: &Output, parts: &[&[u8]]) -> Result<(), Failure> {
+        if output.write(parts)? {
+            self.flush_soon();
+        }
+        Ok(())
+    }
+
+    /// Sees to it that what waits is flushed.
+    fn flush_soon(&self) {
+        let mut state = self.0.lock();
+        if state.flushing {
+            return;
+        }
+        state.flushing = true;
+        drop(state);
+        let outputs = self.clone();
+        let begun = thread::Builder::new().name("weir output".into()).spawn(move || {
+            thread::sleep(FLUSH_WITHIN);
+            outputs.flush_late();
+        });
+        if begun.is_err() {
+            // The system gives no thread: the caller does it.
+            self.flush_late();
+        }
+    }
+
+    fn flush_late(&self) {
+        let open = {
+            let mut state = self.0.lock();
+            // Whoever writes from here on needs another thread.
+            state.flushing = false;
+            state.open.values().cloned().collect::<Vec<_>>()
+        };
+        open.iter().for_each(|output| output.file.lock().flush(&output.name));
+    }
+}
+
+impl State {
+    /// Closes what nobody writes to at present.
+    fn close_unused(&mut self) -> Result<(), Failure> {
+        let mut flushed = Ok(());
+        self.open.retain(|_, output| {
+            let used = Arc::strong_count(output) > 1;
+            if !used {
+                flushed = std::mem::replace(&mut flushed, Ok(())).and(output.flush());
+            }
+            used
+        });
+        flushed?;
+        if self.open.len() < OUTPUTS_MAX {
+            return Ok(());
+        }
+        Err(Failure::new(FailureKind::Limit, format!("{OUTPUTS_MAX} files are being written already")))
+    }
+}
+
+impl weir::Closing for Outputs {
+    fn close(&self) -> Result<(), Failure> {
+        let open: Vec<_> = self.0.lock().open.values().cloned().collect();
+        let failures = open.iter().filter_map(|output| output.flush().err());
+        failures.reduce(|first, _| first).map_or(Ok(()), Err)
+    }
+}
+
+impl Output {
+    fn new(name: &str, file: File) -> Self {
+        let watched = io::IsTerminal::is_terminal(&file);
+        let file = Buffered { file, buffer: Vec::new(), failure: None };
+        Output { name: name.to_owned(), watched, file: Mutex::new(file) }
+    }
+
+    /// Writes, and says whether bytes began to wait.
+    fn write(&self, parts: &[&[u8]]) -> Result<bool, Failure> {
+        let mut file = self.file.lock();
+        file.tell()?;
+        let waited = !file.buffer.is_empty();
+        parts.iter().for_each(|part| file.buffer.extend_from_slice(part));
+        if self.watched || file.buffer.len() >= BUFFER_BYTES {
+            file.flush(&self.name);
+            return file.tell().map(|()| false);
+        }
+        Ok(!waited && !file.buffer.is_empty())
+    }
+
+    fn flush(&self) -> Result<(), Failure> {
+        let mut file = self.file.lock();
+        file.flush(&self.name);
+        file.tell()
+    }
+}
+
+impl Buffered {
+    fn flush(&mut self, name: &str) {
+        let written = self.file.write_all(&self.buffer);
+        self.buffer.clear();
+        if let Err(error) = written {
+            let why = match error.kind() {
+                io::ErrorKind::BrokenPipe => "nobody reads it any more".to_owned(),
+                io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+                _ => error.to_string(),
+            };
+            self.failure.get_or_insert_with(|| Failure::function(format!("{name} cannot be written: {why}")));
+        }
+    }
+
+    /// Tells of a failure, once.
+    fn tell(&mut self) -> Result<(), Failure> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use weir::Closing;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_arrives_in_order_by_itself() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let outputs = Outputs::default();
+        let output =
+            outputs.open("a pipe", || Ok::<_, Failure>(File::from(std::os::fd::OwnedFd::from(writer)))).unwrap();
+        let written: String = (0..10_000).map(|line| format!("{line}\n")).collect();
+        let copy = written.clone();
+        let reading = thread::spawn(move || {
+            let mut read = vec![0; copy.len()];
+            reader.read_exact(&mut read).unwrap();
+            assert!(read == copy.as_bytes());
+        });
+        written.lines().for_each(|line| outputs.write(&output, &[line.as_bytes(), b"\n"]).unwrap());
+        reading.join().unwrap();
+    }
+
+    #[test]
+    fn a_failure_to_write_is_told_once_to_the_next_who_writes() {
+        let outputs = Outputs::default();
+        let full = || File::options().write(true).open("/dev/full");
+        let output = outputs.open("the disk", full).unwrap();
+        let piece = vec![b'x'; BUFFER_BYTES];
+        let failure = outputs.write(&output, &[&piece]).unwrap_err();
+        assert_eq!(failure.message.as_str(), "the disk cannot be written: the disk is full");
+        outputs.write(&output, &[b"more"]).unwrap();
+        assert!(outputs.close().is_err(), "what waited is lost, and that is told at the end");
+        assert!(outputs.close().is_ok());
+    }
+
+    #[test]
+    fn outputs_that_nobody_writes_to_make_room_for_others() {
+        let outputs = Outputs::default();
+        let null = || File::options().write(true).open("/dev/null");
+        let held: Vec<_> = (0..OUTPUTS_MAX - 1).map(|name| outputs.open(&name.to_string(), null).unwrap()).collect();
+        drop(outputs.open("unused", null).unwrap());
+        let last = outputs.open("last", null).unwrap();
+        assert_eq!(outputs.open("one more", null).err().map(|failure| failure.kind), Some(FailureKind::Limit));
+        drop((held, last));
+        assert!(outputs.open("one more", null).is_ok());
+    }
+}

@@ -1,0 +1,81 @@
+//! The standard streams of the program: lines in, lines out.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use weir::{Failure, Module, Type, Value};
+
+use crate::feed::{Feeder, Stream, StreamRow};
+use crate::lines::Lines;
+use crate::output::Outputs;
+
+/// The module `stdio`.
+pub(crate) fn stdio() -> Module {
+    let lines = StreamRow {
+        name: "lines",
+        doc: "Begins a flow for each line of the standard input, in their order, and ends with it.",
+        parameters: vec![],
+        element: Type::Text,
+        ordered: true,
+        open: |_| Ok(Input),
+    };
+    lines.within(functions::stdio())
+}
+
+mod functions {
+    //! The functions of the module, apart so that the module made of them can be named as it is.
+
+    weir::library! {
+        /// The standard streams of the program: lines in, lines out.
+        pub(crate) stdio: super::Printer::print, super::Printer::print_error
+    }
+}
+
+/// Prints lines. It is private to its call site so that lines come in the order of their source; the streams are shared
+/// by all.
+#[derive(Default)]
+pub struct Printer;
+
+#[weir::function]
+impl Printer {
+    /// Prints a line to the standard output. On a terminal it is seen at once, else within 50 ms and before the program
+    /// ends.
+    ///
+    /// # Errors
+    /// Fails where nobody reads the standard output any more.
+    pub fn print(&mut self, #[environment] outputs: &Outputs, line: &str) -> Result<(), Failure> {
+        print_to(outputs, "the standard output", io::stdout().as_fd(), line)
+    }
+
+    /// Prints a line to the standard error.
+    ///
+    /// # Errors
+    /// Fails where nobody reads the standard error any more.
+    pub fn print_error(&mut self, #[environment] outputs: &Outputs, line: &str) -> Result<(), Failure> {
+        print_to(outputs, "the standard error", io::stderr().as_fd(), line)
+    }
+}
+
+fn print_to(outputs: &Outputs, name: &str, stream: BorrowedFd<'_>, line: &str) -> Result<(), Failure> {
+    let output = outputs.open(name, || stream.try_clone_to_owned().map(File::from))?;
+    outputs.write(&output, &[line.as_bytes(), b"\n"])
+}
+
+/// The standard input.
+struct Input;
+
+impl Stream for Input {
+    fn describe(&self) -> String {
+        "the lines of the standard input".to_owned()
+    }
+
+    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+        let mut input = tokio::io::stdin();
+        let mut lines = Lines::new();
+        while let Some(line) = lines.next(&mut input).await.map_err(|error| error.of("the standard input"))? {
+            feeder.give(Value::text(line)).await;
+        }
+        Ok(())
+    }
+}

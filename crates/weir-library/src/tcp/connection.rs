@@ -1,0 +1,239 @@
+//! One connection: bytes and lines in, bytes and files out.
+//!
+//! It is moved and never shared, so whoever reads from it reads alone. Each step waits at most as long as the connection
+//! may be idle, so that a client that does nothing holds nothing for long. When the program stops, a connection of which
+//! nothing unread has arrived is at its end, so that nobody waits for a request that may never come.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use memchr::memmem;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use weir::{Failure, FailureKind, Text};
+
+use crate::files::OpenFile;
+
+/// Bytes that one read gives at most.
+const PIECE_BYTES: usize = 64 * 1024;
+/// Bytes that are looked through for an end, or asked for at once.
+const SPAN_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// A connection. Dropping it closes it.
+#[derive(Debug, weir::Type)]
+#[weir(opaque, unique, name = "tcp.Connection")]
+pub struct Connection {
+    stream: TcpStream,
+    peer: SocketAddr,
+    /// What has arrived and is not given yet.
+    buffer: BytesMut,
+    idle: Duration,
+    /// Its other end is gone when the program stops.
+    running: watch::Receiver<()>,
+}
+
+impl Connection {
+    /// A connection that may be idle so long, while the other end of `running` is there.
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr, idle: Duration, running: watch::Receiver<()>) -> Self {
+        // What a program writes is meant to go; waiting to fill a packet would only delay it.
+        let _ = stream.set_nodelay(true);
+        Connection { stream, peer, buffer: BytesMut::new(), idle, running }
+    }
+
+    /// Waits for the first of something new, unless the program stops; false at the end.
+    async fn fill_first(&mut self) -> Result<bool, Failure> {
+        let mut running = self.running.clone();
+        tokio::select! {
+            biased;
+            filled = self.fill() => filled,
+            _ = running.changed() => Ok(false),
+        }
+    }
+
+    /// Waits for more; false at the end.
+    async fn fill(&mut self) -> Result<bool, Failure> {
+        self.buffer.reserve(PIECE_BYTES);
+        let read = self.stream.read_buf(&mut self.buffer);
+        within(self.idle, "sent nothing", read).await.map(|count| count > 0)
+    }
+
+    /// Where `end` ends in what arrives; `None` where the input ends before.
+    async fn find(&mut self, end: &[u8], limit: usize) -> Result<Option<usize>, Failure> {
+        let mut from = 0;
+        loop {
+            if let Some(at) = memmem::find(&self.buffer[from..], end) {
+                return Ok(Some(from + at + end.len()));
+            }
+            if self.buffer.len() >= limit {
+                return Err(Failure::new(FailureKind::Limit, format!("no end within {limit} bytes")));
+            }
+            from = self.buffer.len().saturating_sub(end.len() - 1);
+            let filled = if self.buffer.is_empty() { self.fill_first().await? } else { self.fill().await? };
+            if !filled {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Waits for a step of a client, and not too long.
+async fn within<T>(idle: Duration, what: &str, step: impl Future<Output = io::Result<T>>) -> Result<T, Failure> {
+    match timeout(idle, step).await {
+        Ok(done) => done.map_err(Failure::from),
+        Err(_) => Err(Failure::new(FailureKind::Timeout, format!("the other side {what} for {idle:?}"))),
+    }
+}
+
+fn limited(bytes: i64, name: &str) -> Result<usize, Failure> {
+    usize::try_from(bytes)
+        .ok()
+        .filter(|bytes| (1..=SPAN_BYTES_MAX).contains(bytes))
+        .ok_or_else(|| Failure::argument(format!("`{name}` is {bytes}, it must be 1 to {SPAN_BYTES_MAX}")))
+}
+
+/// Who is at the other end: an address and a port.
+#[weir::function(pure)]
+pub fn peer(connection: &Connection) -> String {
+    connection.peer.to_string()
+}
+
+/// What has arrived, as soon as there is something; no bytes at the end.
+///
+/// # Errors
+/// Fails where the connection breaks or is idle for too long.
+#[weir::function]
+pub async fn read(connection: &mut Connection) -> Result<Bytes, Failure> {
+    if connection.buffer.is_empty() {
+        connection.fill_first().await?;
+    }
+    Ok(connection.buffer.split().freeze())
+}
+
+/// So many bytes.
+///
+/// # Errors
+/// Fails where the connection ends before, breaks, or is idle for too long.
+#[weir::function]
+pub async fn read_exactly(connection: &mut Connection, bytes: i64) -> Result<Bytes, Failure> {
+    if bytes == 0 {
+        return Ok(Bytes::new());
+    }
+    let bytes = limited(bytes, "bytes")?;
+    while connection.buffer.len() < bytes {
+        if !connection.fill().await? {
+            let arrived = connection.buffer.len();
+            return Err(Failure::function(format!("the connection ended after {arrived} of {bytes} bytes")));
+        }
+    }
+    Ok(connection.buffer.split_to(bytes).freeze())
+}
+
+/// The next line without its end, which is `\n` or `\r\n`; what stands behind the last end is a line, too. `None` at
+/// the end.
+///
+/// # Errors
+/// Fails where the line is not UTF-8 or longer than `at_most` bytes, the connection breaks or is idle for too long.
+#[weir::function]
+pub async fn read_line(connection: &mut Connection, #[default(65_536)] at_most: i64) -> Result<Option<Text>, Failure> {
+    let at_most = limited(at_most, "at_most")?;
+    let line = match connection.find(b"\n", at_most).await? {
+        Some(length) => connection.buffer.split_to(length),
+        None if connection.buffer.is_empty() => return Ok(None),
+        None => connection.buffer.split(),
+    };
+    let line = line.strip_suffix(b"\n").unwrap_or(&line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let line = std::str::from_utf8(line).map_err(|_| Failure::function("a line is not UTF-8"))?;
+    Ok(Some(line.into()))
+}
+
+/// What arrives up to and with the first `end`, such as the head of a request with its empty line. `None` where the
+/// connection ends and nothing has arrived.
+///
+/// # Errors
+/// Fails where there is no `end` within `at_most` bytes, the connection ends in the middle, breaks, or is idle for too
+/// long.
+#[weir::function]
+pub async fn read_until(
+    connection: &mut Connection,
+    end: &str,
+    #[default(65_536)] at_most: i64,
+) -> Result<Option<Bytes>, Failure> {
+    if end.is_empty() {
+        return Err(Failure::argument("`end` must not be empty"));
+    }
+    match connection.find(end.as_bytes(), limited(at_most, "at_most")?).await? {
+        Some(length) => Ok(Some(connection.buffer.split_to(length).freeze())),
+        None if connection.buffer.is_empty() => Ok(None),
+        None => Err(Failure::function("the connection ended in the middle")),
+    }
+}
+
+/// Sends all the bytes.
+///
+/// # Errors
+/// Fails where the connection breaks, or the other side takes nothing for too long.
+#[weir::function]
+pub async fn write(connection: &mut Connection, bytes: Bytes) -> Result<(), Failure> {
+    write_all(connection, &[&bytes]).await
+}
+
+/// Sends a text.
+///
+/// # Errors
+/// Fails where the connection breaks, or the other side takes nothing for too long.
+#[weir::function]
+pub async fn write_text(connection: &mut Connection, text: Text) -> Result<(), Failure> {
+    write_all(connection, &[text.as_bytes()]).await
+}
+
+/// Sends one after the other without joining them first, such as a head and a body.
+///
+/// # Errors
+/// Fails where the connection breaks, or the other side takes nothing for too long.
+#[weir::function]
+pub async fn write_both(connection: &mut Connection, first: Bytes, second: Bytes) -> Result<(), Failure> {
+    write_all(connection, &[&first, &second]).await
+}
+
+async fn write_all(connection: &mut Connection, parts: &[&[u8]]) -> Result<(), Failure> {
+    let mut slices: Vec<_> = parts.iter().map(|part| io::IoSlice::new(part)).collect();
+    let mut left = &mut slices[..];
+    io::IoSlice::advance_slices(&mut left, 0);
+    while !left.is_empty() {
+        let step = connection.stream.write_vectored(left);
+        match within(connection.idle, "took nothing", step).await? {
+            0 => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
+            written => io::IoSlice::advance_slices(&mut left, written),
+        }
+    }
+    Ok(())
+}
+
+/// Sends `head` and behind it the whole file, which goes from the disk's cache to the connection without passing
+/// through the program (`sendfile`). What is not in the cache is read while this waits, so large and cold files are
+/// better read.
+///
+/// # Errors
+/// Fails where the connection breaks, the other side takes nothing for too long, or the file has become shorter since
+/// it was opened; the other side then has a part of it, and the connection is of no more use.
+#[weir::function]
+pub async fn send_file(connection: &mut Connection, head: Bytes, file: OpenFile) -> Result<(), Failure> {
+    super::zero_copy::send_head(&connection.stream, connection.idle, &head, file.length > 0).await?;
+    super::zero_copy::send_file(&connection.stream, connection.idle, &file).await
+}
+
+/// Says that nothing more is sent, and closes.
+///
+/// # Errors
+/// Fails where the connection is broken already.
+#[weir::function]
+pub async fn close(connection: Connection) -> Result<(), Failure> {
+    let Connection { mut stream, .. } = connection;
+    Ok(stream.shutdown().await?)
+}

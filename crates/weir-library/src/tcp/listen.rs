@@ -1,0 +1,170 @@
+//! Listening: connections, and the lines that come over them.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type as SocketType};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use weir::{Failure, HostType, Loops, Parameter, Type, Value};
+
+use super::Connection;
+use crate::feed::{Feeder, Given, Stream, StreamRow, optional, parameter};
+use crate::lines::Lines;
+
+/// Connections that the system completes before they are accepted.
+const BACKLOG: i32 = 1024;
+/// The pause after accepting failed, as it does when the process has no more files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long a connection may be idle, unless the program says otherwise.
+const IDLE_NS: i64 = 75_000_000_000;
+/// Connections whose lines are read at a time.
+const CONNECTIONS_MAX: usize = 10_000;
+
+fn parameters() -> Vec<Parameter> {
+    vec![
+        parameter("port", Type::Int),
+        optional("address", Type::Text, Value::text("127.0.0.1")),
+        optional("idle", Type::Duration, Value::Duration(IDLE_NS)),
+    ]
+}
+
+/// `tcp.listen(port)`.
+pub(super) fn connections() -> StreamRow<Connections> {
+    StreamRow {
+        name: "listen",
+        doc: "Begins a flow for each connection to a port of this machine. `address: \"0.0.0.0\"` lets others in; port \
+              0 lets the system choose. A connection that is idle for longer than `idle` fails.",
+        parameters: parameters(),
+        element: Connection::ty(),
+        ordered: false,
+        open: |given| Ok(Connections(Listening::open(given)?)),
+    }
+}
+
+/// `tcp.lines(port)`.
+pub(super) fn lines() -> StreamRow<ConnectionLines> {
+    StreamRow {
+        name: "lines",
+        doc: "Begins a flow for each line that comes over any connection to a port of this machine. The lines of one \
+              connection come in their order; those of several are mixed as they arrive. A connection that sends what \
+              is no line, or nothing for longer than `idle`, is closed.",
+        parameters: parameters(),
+        element: Type::Text,
+        ordered: true,
+        open: |given| {
+            let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+            Ok(ConnectionLines { listening: Listening::open(given)?, slots })
+        },
+    }
+}
+
+/// A socket that listens.
+pub(super) struct Listening {
+    socket: StdListener,
+    address: SocketAddr,
+    idle: Duration,
+}
+
+impl Listening {
+    fn open(given: &Given<'_>) -> Result<Self, Failure> {
+        let address = address(given)?;
+        let bound = bind(address).and_then(|socket| Ok((socket.local_addr()?, socket)));
+        let (address, socket) =
+            bound.map_err(|error| Failure::function(format!("cannot listen at {address}: {error}")))?;
+        Ok(Listening { socket, address, idle: given.duration(2, "idle")? })
+    }
+
+    /// Accepts connections on this event loop.
+    fn listener(&self) -> io::Result<TcpListener> {
+        TcpListener::from_std(self.socket.try_clone()?)
+    }
+}
+
+/// The address that the first two arguments say.
+pub(crate) fn address(given: &Given<'_>) -> Result<SocketAddr, Failure> {
+    let (port, address) = (given.int(0)?, given.text(1)?);
+    let port =
+        u16::try_from(port).map_err(|_| Failure::argument(format!("`port` is {port}, it must be 0 to 65535")))?;
+    let ip: IpAddr = address.parse().map_err(|_| {
+        Failure::argument(format!("`address` is {address:?}, it must be an IP address such as 127.0.0.1"))
+    })?;
+    Ok(SocketAddr::new(ip, port))
+}
+
+fn bind(address: SocketAddr) -> io::Result<StdListener> {
+    let socket = Socket::new(Domain::for_address(address), SocketType::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// The next connection. What fails for one connection, or for want of files, is no end of the source.
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
+            Err(_) => sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+pub(super) struct Connections(Listening);
+
+impl Stream for Connections {
+    fn describe(&self) -> String {
+        format!("tcp://{}", self.0.address)
+    }
+
+    fn loops(&self) -> Loops {
+        Loops::Each
+    }
+
+    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+        let listener = self.0.listener()?;
+        // Dropped with this loop when the program stops.
+        let (_running, running) = watch::channel(());
+        loop {
+            let (stream, peer) = accept(&listener).await;
+            let connection = Connection::new(stream, peer, self.0.idle, running.clone());
+            feeder.give(connection.into_value()?).await;
+        }
+    }
+}
+
+pub(super) struct ConnectionLines {
+    listening: Listening,
+    slots: Arc<Semaphore>,
+}
+
+impl Stream for ConnectionLines {
+    fn describe(&self) -> String {
+        format!("the lines to tcp://{}", self.listening.address)
+    }
+
+    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+        let listener = self.listening.listener()?;
+        let mut connections = JoinSet::new();
+        loop {
+            let slot = Arc::clone(&self.slots).acquire_owned().await?;
+            let (stream, _) = accept(&listener).await;
+            connections.spawn_local(give_lines(stream, self.listening.idle, feeder.clone(), slot));
+            while connections.try_join_next().is_some() {}
+        }
+    }
+}
+
+/// Gives the lines of one connection. How it ends is nobody's but its client's.
+async fn give_lines(mut stream: TcpStream, idle: Duration, feeder: Feeder, _slot: OwnedSemaphorePermit) {
+    let mut lines = Lines::new();
+    while let Ok(Ok(Some(line))) = timeout(idle, lines.next(&mut stream)).await {
+        feeder.give(Value::text(line)).await;
+    }
+}

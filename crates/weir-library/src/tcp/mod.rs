@@ -1,0 +1,28 @@
+//! TCP: connections as values, to be read from and written to, and lines that come over them.
+
+mod connection;
+mod listen;
+mod zero_copy;
+
+pub use connection::{
+    Connection, close, peer, read, read_exactly, read_line, read_until, send_file, write, write_both, write_text,
+};
+pub(crate) use listen::address;
+
+/// The module `tcp`.
+pub(crate) fn tcp() -> weir::Module {
+    listen::lines().within(listen::connections().within(functions::tcp()))
+}
+
+mod functions {
+    //! The functions of the module, apart so that the module made of them can be named as it is.
+
+    use super::connection;
+
+    weir::library! {
+        /// TCP: connections as values, to be read from and written to, and lines that come over them.
+        pub(crate) tcp: connection::peer, connection::read, connection::read_exactly, connection::read_line,
+            connection::read_until, connection::write, connection::write_text, connection::write_both,
+            connection::send_file, connection::close
+    }
+}

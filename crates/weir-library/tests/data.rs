@@ -1,0 +1,130 @@
+//! Functions over data: JSON, rows, bytes, heads of HTTP.
+#![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
+
+use indexmap::IndexMap;
+use weir::{Bytes, Text};
+use weir_library::{bytes, csv, http1, json};
+
+#[test]
+fn json_is_looked_into_without_being_copied() {
+    let value =
+        json::parse(r#"{"user": {"emails": ["a@b"], "age": 7, "rate": 1.5, "old": false, "none": null}}"#).unwrap();
+    let found = |path: &str| json::find(&value, path).map(|value| json::write(&value));
+    assert_eq!(found("user/emails/0").as_deref(), Some("\"a@b\""));
+    assert_eq!(found("user/emails/1"), None);
+    assert_eq!(found("user/emails/x"), None);
+    assert_eq!(found("user/age/0"), None);
+    let user = json::get(&value, "user").unwrap();
+    assert_eq!(
+        json::keys(&user).iter().map(Text::as_str).collect::<Vec<_>>(),
+        ["emails", "age", "rate", "old", "none"]
+    );
+    let get = |key: &str| json::get(&user, key).unwrap();
+    assert_eq!((json::int(&get("age")), json::float(&get("age")), json::int(&get("rate"))), (Some(7), Some(7.0), None));
+    assert_eq!((json::bool(&get("old")), json::bool(&get("none"))), (Some(false), None));
+    assert!(json::is_null(&get("none")) && !json::is_null(&get("old")));
+    let emails = json::items(&get("emails"));
+    assert_eq!(json::text(&emails[0]).as_deref(), Some("a@b"));
+    assert_eq!(json::at(&get("emails"), 0), Some(emails[0].clone()));
+    assert_eq!((json::at(&get("emails"), -1), json::items(&get("age")).len()), (None, 0));
+}
+
+#[test]
+fn json_that_is_made_is_read_again() {
+    let fields: IndexMap<Text, json::Json> = [
+        ("text".into(), json::of_text("a \"b\" \n".into())),
+        ("list".into(), json::list(vec![json::null(), json::of_bool(true), json::of_int(i64::MIN)]).unwrap()),
+        ("float".into(), json::of_float(0.25).unwrap()),
+    ]
+    .into();
+    let value = json::object(fields).unwrap();
+    let written = json::write(&value);
+    assert_eq!(written, r#"{"text":"a \"b\" \n","list":[null,true,-9223372036854775808],"float":0.25}"#);
+    assert_eq!(json::parse(&written).unwrap(), value);
+    assert!(json::of_float(f64::NAN).is_err() && json::of_float(f64::INFINITY).is_err());
+}
+
+#[test]
+fn json_nests_only_so_deep() {
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    assert!(json::parse(&nested(127)).is_ok());
+    for depth in [128, 1_000_000] {
+        assert!(json::parse(&nested(depth)).is_err());
+    }
+    let mut value = json::parse(&nested(126)).unwrap();
+    value = json::list(vec![value]).unwrap();
+    assert!(json::list(vec![value.clone()]).is_err());
+    assert!(json::object([(Text::from("a"), value)].into()).is_err());
+    for text in ["", "{", "[1,]", "{\"a\"}", "nul", "1 2", "\"\u{1}\"", "1e999"] {
+        assert!(json::parse(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn rows_are_read_as_they_were_written() {
+    let fields: Vec<Text> = ["plain", "a,b", "say \"x\"", "two\nlines", "", " "].map(Text::from).into();
+    let row = csv::row(&fields, ",").unwrap();
+    assert_eq!(row, "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",, ");
+    let rows = csv::parse(&format!("1,2,3,4,5,6\n{row}\n"), ",").unwrap();
+    assert!(rows[0].values().eq(&fields));
+    assert_eq!(csv::row(&["".into()], ",").unwrap(), "\"\"");
+    assert_eq!(csv::row(&["ends\n".into()], ";").unwrap(), "\"ends\n\"");
+    assert!(csv::parse("", ",").unwrap().is_empty());
+    assert!(csv::parse("a\n1,2\n", ",").is_err() && csv::row(&fields, "\"").is_err());
+}
+
+#[test]
+fn bytes_are_cut_and_joined() {
+    let all = Bytes::from_static(b"hello world");
+    assert_eq!((bytes::length(&all), bytes::is_empty(&all), bytes::is_empty(b"")), (11, false, true));
+    let cut = |from, to| bytes::slice(all.clone(), from, to);
+    assert_eq!((cut(0, 5), cut(6, 99), cut(-3, 1)), ("hello".into(), "world".into(), "h".into()));
+    assert_eq!((cut(5, 2), cut(99, i64::MAX), cut(i64::MIN, -1)), (Bytes::new(), Bytes::new(), Bytes::new()));
+    assert_eq!(bytes::join(&[cut(0, 5), cut(5, 11)]).unwrap(), all);
+    let large = Bytes::from(vec![0; bytes::BYTES_MAX / 2 + 1]);
+    assert!(bytes::join(&[large.clone(), large]).is_err());
+    assert_eq!(bytes::to_text(&bytes::of_text("grün")).unwrap(), "grün");
+    assert_eq!(bytes::to_text(b"ab\xff").unwrap_err().message.as_str(), "byte 2 is not UTF-8");
+    assert_eq!((bytes::find(&all, b"wor"), bytes::find(&all, b"x")), (Some(6), None));
+    assert!(bytes::starts_with(&all, b"hell") && bytes::ends_with(&all, b"world") && !bytes::ends_with(&all, b"hello"));
+}
+
+#[test]
+fn the_head_of_a_request_is_taken_apart() {
+    let head = b"GET /a%20b/c.html?x=1&y HTTP/1.1\r\nHost: me\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 12\r\n\r\n";
+    let request = http1::parse(head).unwrap();
+    assert_eq!((request.method.as_str(), request.path.as_str()), ("GET", "a b/c.html"));
+    assert_eq!((request.query.as_deref(), request.keep_alive, request.length), (Some("x=1&y"), true, 12));
+    assert_eq!(http1::header(&request, "X-a").as_deref(), Some("1, 2"));
+    assert_eq!(http1::header(&request, "none"), None);
+    let kept = |head: &str| http1::parse(format!("{head}\r\n\r\n").as_bytes()).unwrap().keep_alive;
+    assert!(!kept("GET / HTTP/1.0") && kept("GET / HTTP/1.0\r\nConnection: Keep-Alive"));
+    assert!(!kept("GET / HTTP/1.1\r\nConnection: x, Close") && kept("GET / HTTP/1.1\r\nConnection: closed"));
+}
+
+#[test]
+fn what_is_no_head_is_refused() {
+    let says = |head: &str| http1::parse(head.as_bytes()).err().map(|failure| failure.message.to_string());
+    let get = |fields: &str| says(&format!("GET / HTTP/1.1\r\n{fields}\r\n\r\n"));
+    assert_eq!(says("GET / HTTP/1.1\r\nA: b\r\n").as_deref(), Some("the head is not complete"));
+    assert_eq!(says("hello\r\n\r\n").as_deref(), Some("no request: invalid token"));
+    assert_eq!(get("Transfer-Encoding: chunked").as_deref(), Some("a body in chunks is not taken"));
+    for length in ["-1", "+1", "x", "", "1, 1", "99999999999999999999"] {
+        assert_eq!(get(&format!("Content-Length: {length}")).as_deref(), Some("the length of the body is no number"));
+    }
+    assert_eq!(get(&"A: b\r\n".repeat(70)).as_deref(), Some("more than 64 fields"));
+    assert_eq!(says("GET /%ff HTTP/1.1\r\n\r\n").as_deref(), Some("the path is not UTF-8"));
+}
+
+#[test]
+fn the_head_of_a_response_is_put_together() {
+    let head = http1::head(200, 5, true, "text/plain").unwrap();
+    assert_eq!(
+        head,
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\n"
+    );
+    assert!(http1::head(404, 0, false, "a").unwrap().starts_with(b"HTTP/1.1 404 Not Found\r\n"));
+    for (status, length, kind) in [(99, 0, "a"), (1000, 0, "a"), (200, -1, "a"), (200, 0, "a\r\nSet-Cookie: b")] {
+        assert!(http1::head(status, length, true, kind).is_err(), "{status} {length} {kind}");
+    }
+}

@@ -1,0 +1,139 @@
+//! Lines, rows and values of files, read to their end or followed.
+#![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
+
+mod streaming;
+
+use std::fs;
+use std::io::Write;
+
+use streaming::{Place, Running, open};
+use weir::Value;
+
+fn all(source: &str, place: &Place, arguments: &[Value]) -> (Vec<String>, String) {
+    let (elements, ended) = Running::start(source, arguments, Some(place)).rest();
+    (elements, ended.map_or_else(|failure| failure.message.to_string(), |()| "ended".to_owned()))
+}
+
+#[test]
+fn lines_come_in_their_order_and_then_the_end() {
+    let place = Place::new("lines");
+    let numbers: Vec<String> = (0..20_000).map(|number| format!("line {number}")).collect();
+    place.write("log", numbers.join("\r\n"));
+    assert!(all("files.lines", &place, &[Value::text("log")]) == (numbers, "ended".to_owned()));
+    place.write("empty", "");
+    assert_eq!(all("files.lines", &place, &[Value::text("empty")]), (vec![], "ended".to_owned()));
+}
+
+#[test]
+fn a_line_that_is_no_text_ends_the_source_with_its_number() {
+    let place = Place::new("no-text");
+    place.write("log", b"one\ntwo\n\xff\xfe\nfour\n");
+    let (lines, ended) = all("files.lines", &place, &[Value::text("log")]);
+    assert_eq!((lines, ended.as_str()), (vec!["one".to_owned(), "two".to_owned()], "log: line 3 is not UTF-8"));
+}
+
+#[test]
+fn what_cannot_be_opened_is_said_at_start() {
+    let place = Place::new("closed");
+    let says = |source, arguments: &[Value], place| open(source, arguments, place).err().unwrap().message.to_string();
+    for source in ["files.lines", "files.follow", "csv.rows", "json.lines"] {
+        assert_eq!(says(source, &[Value::text("none")], Some(&place)), "there is no `none`", "{source}");
+        assert_eq!(says(source, &[Value::text("../x")], Some(&place)), "`../x` leads out of the root");
+        assert_eq!(says(source, &[Value::text("x")], None), "this program has no directory for its files");
+    }
+}
+
+#[test]
+fn a_source_that_is_stopped_in_the_middle_ends_without_a_failure() {
+    let place = Place::new("stopped");
+    place.write("log", "line\n".repeat(1_000_000));
+    let running = Running::start("files.lines", &[Value::text("log")], Some(&place));
+    assert_eq!(running.shown(2), ["line", "line"]);
+    assert!(running.stop().is_ok());
+}
+
+fn append(place: &Place, text: &str) {
+    fs::OpenOptions::new().append(true).open(place.0.join("log")).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+fn follow(place: &Place, whole: bool) -> Running {
+    Running::start("files.follow", &[Value::text("log"), Value::Bool(whole), Value::Duration(1_000_000)], Some(place))
+}
+
+#[test]
+fn following_gives_what_is_added_line_by_line() {
+    let place = Place::new("follow");
+    place.write("log", "old\n");
+    let (whole, added) = (follow(&place, true), follow(&place, false));
+    append(&place, "one\ntwo, first half");
+    assert_eq!(whole.shown(2), ["old", "one"]);
+    assert_eq!(added.shown(1), ["one"]);
+    append(&place, ", second half\r\nthree\n");
+    for running in [whole, added] {
+        assert_eq!(running.shown(2), ["two, first half, second half", "three"]);
+        assert!(running.stop().is_ok());
+    }
+}
+
+#[test]
+fn following_goes_on_where_the_file_is_truncated_or_rotated() {
+    let place = Place::new("rotate");
+    place.write("log", "");
+    let running = follow(&place, true);
+    append(&place, "a long first line\n");
+    assert_eq!(running.shown(1), ["a long first line"]);
+    place.write("log", "new\n");
+    assert_eq!(running.shown(1), ["new"]);
+    append(&place, "last of the old file");
+    fs::rename(place.0.join("log"), place.0.join("log.1")).unwrap();
+    place.write("log.2", "first of the new file\n");
+    fs::rename(place.0.join("log.2"), place.0.join("log")).unwrap();
+    assert_eq!(running.shown(2), ["last of the old file", "first of the new file"]);
+    fs::remove_file(place.0.join("log")).unwrap();
+    place.write("log", "again\n");
+    assert_eq!(running.shown(1), ["again"]);
+}
+
+#[test]
+fn rows_map_the_names_of_the_columns_to_their_fields() {
+    let place = Place::new("rows");
+    place.write("users", "name,says\nanna,\"a, b\"\nbert,\"two\nlines\"\n");
+    let (rows, ended) = all("csv.rows", &place, &[Value::text("users")]);
+    assert_eq!(rows, [r#"["name": "anna", "says": "a, b"]"#, r#"["name": "bert", "says": "two\nlines"]"#]);
+    assert_eq!(ended, "ended");
+    let many: String = (0..10_000).map(|number| format!("{number};x\n")).collect();
+    place.write("many", format!("n;x\n{many}"));
+    let (rows, _) = all("csv.rows", &place, &[Value::text("many"), Value::text(";")]);
+    assert_eq!((rows.len(), rows[9_999].as_str()), (10_000, r#"["n": "9999", "x": "x"]"#));
+}
+
+#[test]
+fn a_row_that_does_not_fit_ends_the_source_with_its_line() {
+    let place = Place::new("bad-rows");
+    place.write("users", "a,b\n1,2\n3\n4,5\n");
+    let (rows, ended) = all("csv.rows", &place, &[Value::text("users")]);
+    assert_eq!((rows.len(), ended.as_str()), (1, "users: line 3: 1 fields where there are 2 columns"));
+    place.write("twice", "a,a\n1,2\n");
+    let says = |arguments: &[Value]| open("csv.rows", arguments, Some(&place)).err().unwrap().message.to_string();
+    assert_eq!(says(&[Value::text("twice")]), "twice: two columns are named \"a\"");
+    assert_eq!(
+        says(&[Value::text("users"), Value::text("ab")]),
+        "`separator` is \"ab\", it must be one ASCII character"
+    );
+}
+
+#[test]
+fn each_line_is_a_json_value_of_its_own() {
+    use weir::HostType;
+    use weir_library::json::{Json, write};
+
+    let place = Place::new("json");
+    place.write("events", "{\"b\": 1, \"a\": [null]}\n\n3\n\"x\"");
+    let running = Running::start("json.lines", &[Value::text("events")], Some(&place));
+    let values: Vec<String> = (0..3).map(|_| write(&Json::from_value(running.next()).unwrap())).collect();
+    assert_eq!(values, [r#"{"b":1,"a":[null]}"#, "3", r#""x""#]);
+    assert!(running.rest().1.is_ok());
+    place.write("events", "1\n\n{\n");
+    let (_, ended) = all("json.lines", &place, &[Value::text("events")]);
+    assert!(ended.starts_with("events: line 3: not JSON: EOF while parsing"), "{ended}");
+}

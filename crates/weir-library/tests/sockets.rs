@@ -1,0 +1,237 @@
+//! TCP and UDP over the loopback.
+#![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
+
+mod streaming;
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use bytes::Bytes;
+use streaming::{PATIENCE, Place, Running, open};
+use weir::{FailureKind, HostType, Value};
+use weir_library::tcp::{self, Connection};
+use weir_library::{files, udp};
+
+fn listen(idle: Duration) -> Running {
+    let idle = Value::Duration(i64::try_from(idle.as_nanos()).unwrap());
+    Running::start("tcp.listen", &[Value::Int(0), Value::text("127.0.0.1"), idle], None)
+}
+
+fn connect(running: &Running) -> TcpStream {
+    let stream = TcpStream::connect(running.address()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// Both ends of a connection.
+fn pair(running: &Running) -> (TcpStream, Connection) {
+    let client = connect(running);
+    (client, Connection::from_value(running.next()).unwrap())
+}
+
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(PATIENCE, future).await.expect("it comes") })
+}
+
+#[test]
+fn a_connection_gives_bytes_and_lines_as_asked() {
+    let running = listen(PATIENCE);
+    let (mut client, mut connection) = pair(&running);
+    assert_eq!(tcp::peer(&connection), client.local_addr().unwrap().to_string());
+    client.write_all(b"first\r\n\nHEAD\r\nA: b\r\n\r\nbodyrest\xffof\nlast").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    wait(async {
+        let connection = &mut connection;
+        assert_eq!(tcp::read_line(connection, 100).await.unwrap().unwrap().as_str(), "first");
+        assert_eq!(tcp::read_line(connection, 100).await.unwrap().unwrap().as_str(), "");
+        let head = tcp::read_until(connection, "\r\n\r\n", 100).await.unwrap().unwrap();
+        assert_eq!(head, "HEAD\r\nA: b\r\n\r\n");
+        assert_eq!(tcp::read_exactly(connection, 0).await.unwrap(), "");
+        assert_eq!(tcp::read_exactly(connection, 4).await.unwrap(), "body");
+        assert_eq!(tcp::read_line(connection, 100).await.unwrap_err().message.as_str(), "a line is not UTF-8");
+        assert_eq!(tcp::read_line(connection, 100).await.unwrap().unwrap().as_str(), "last");
+        assert_eq!(tcp::read_line(connection, 100).await.unwrap(), None);
+        assert_eq!(tcp::read(connection).await.unwrap(), "");
+        assert!(tcp::read_until(connection, "x", 10).await.unwrap().is_none());
+        assert!(tcp::read_exactly(connection, 1).await.is_err());
+    });
+}
+
+#[test]
+fn what_has_no_end_within_its_limit_is_refused() {
+    let running = listen(PATIENCE);
+    let (mut client, mut connection) = pair(&running);
+    client.write_all(&[b'x'; 200]).unwrap();
+    let failure = wait(tcp::read_line(&mut connection, 100)).unwrap_err();
+    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Limit, "no end within 100 bytes"));
+    for at_most in [0, -1, i64::MAX] {
+        assert_eq!(wait(tcp::read_line(&mut connection, at_most)).unwrap_err().kind, FailureKind::Argument);
+    }
+    client.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(wait(tcp::read(&mut connection)).unwrap(), vec![b'x'; 200]);
+}
+
+#[test]
+fn a_client_that_does_nothing_is_not_waited_for() {
+    let running = listen(Duration::from_millis(20));
+    let (client, mut connection) = pair(&running);
+    assert_eq!(wait(tcp::read(&mut connection)).unwrap_err().kind, FailureKind::Timeout);
+    // It takes nothing of what is sent either, once the buffers are full.
+    let failure = wait(async {
+        loop {
+            if let Err(failure) = tcp::write(&mut connection, Bytes::from(vec![0; 1 << 20])).await {
+                return failure;
+            }
+        }
+    });
+    assert_eq!(failure.kind, FailureKind::Timeout);
+    drop(client);
+}
+
+#[test]
+fn what_is_written_arrives_in_order_and_closing_ends_it() {
+    let running = listen(PATIENCE);
+    let (mut client, mut connection) = pair(&running);
+    let large = Bytes::from((0..3_000_000_u32).map(|number| number as u8).collect::<Vec<_>>());
+    let expected = [b"text".as_slice(), b"head", &large, &large].concat();
+    let reading = std::thread::spawn(move || {
+        let mut read = Vec::new();
+        client.read_to_end(&mut read).unwrap();
+        read
+    });
+    wait(async {
+        tcp::write_text(&mut connection, "text".into()).await.unwrap();
+        tcp::write(&mut connection, Bytes::new()).await.unwrap();
+        tcp::write_both(&mut connection, "head".into(), large.clone()).await.unwrap();
+        tcp::write_both(&mut connection, Bytes::new(), large).await.unwrap();
+        tcp::close(connection).await.unwrap();
+    });
+    assert!(reading.join().unwrap() == expected);
+}
+
+#[test]
+fn files_are_sent_behind_their_head() {
+    let place = Place::new("send-file");
+    let large: Vec<u8> = (0..5_000_000_u32).map(|number| (number / 7) as u8).collect();
+    place.write("large", &large);
+    place.write("empty", "");
+    let root = place.root();
+    let running = listen(PATIENCE);
+    let (mut client, mut connection) = pair(&running);
+    let reading = std::thread::spawn(move || {
+        let mut read = Vec::new();
+        client.read_to_end(&mut read).unwrap();
+        read
+    });
+    wait(async {
+        for name in ["large", "empty", "large"] {
+            let file = files::open(&root, name).unwrap();
+            let head = format!("{name} {}\n", files::length(&file));
+            tcp::send_file(&mut connection, head.into(), file).await.unwrap();
+        }
+    });
+    drop(connection);
+    let expected = [b"large 5000000\n".as_slice(), &large, b"empty 0\n", b"large 5000000\n", &large].concat();
+    assert!(reading.join().unwrap() == expected);
+}
+
+#[test]
+fn a_file_that_has_become_shorter_is_a_failure() {
+    let place = Place::new("shorter");
+    place.write("file", "0123456789");
+    let running = listen(PATIENCE);
+    let (_client, mut connection) = pair(&running);
+    let file = files::open(&place.root(), "file").unwrap();
+    std::fs::OpenOptions::new().write(true).open(place.0.join("file")).unwrap().set_len(4).unwrap();
+    let failure = wait(tcp::send_file(&mut connection, "".into(), file)).unwrap_err();
+    assert_eq!(failure.message.as_str(), "the file ended after 4 of 10 bytes");
+}
+
+#[test]
+fn connections_are_taken_until_the_program_stops() {
+    let running = listen(PATIENCE);
+    let address = running.address();
+    let pairs: Vec<_> = (0..50).map(|_| pair(&running)).collect();
+    assert_eq!(pairs.len(), 50);
+    assert!(running.stop().is_ok());
+    assert!(TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn idle_connections_end_when_the_program_stops_and_begun_requests_are_read() {
+    let running = listen(PATIENCE);
+    let ((_client, mut idle), (mut client, mut begun)) = (pair(&running), pair(&running));
+    client.write_all(b"before; first half, ").unwrap();
+    assert_eq!(wait(tcp::read_until(&mut begun, "; ", 100)).unwrap().unwrap(), "before; ");
+    let waiting = std::thread::spawn(move || wait(tcp::read_line(&mut idle, 100)));
+    assert!(running.stop().is_ok());
+    assert_eq!(waiting.join().unwrap().unwrap(), None);
+    client.write_all(b"second half;").unwrap();
+    assert_eq!(wait(tcp::read_until(&mut begun, ";", 100)).unwrap().unwrap(), "first half, second half;");
+    assert_eq!(wait(tcp::read(&mut begun)).unwrap(), "");
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_at_start() {
+    let running = listen(PATIENCE);
+    let port = Value::Int(running.address().port().into());
+    let says = |source, arguments: &[Value]| open(source, arguments, None).err().unwrap().message.to_string();
+    assert!(says("tcp.listen", &[port]).starts_with(&format!("cannot listen at {}: ", running.address())));
+    for source in ["tcp.listen", "tcp.lines", "udp.packets"] {
+        assert_eq!(says(source, &[Value::Int(70_000)]), "`port` is 70000, it must be 0 to 65535");
+        assert!(says(source, &[Value::Int(0), Value::text("x")]).starts_with("`address` is \"x\""));
+    }
+}
+
+#[test]
+fn lines_of_a_connection_come_in_order_and_a_bad_one_ends_only_it() {
+    let running = Running::start("tcp.lines", &[Value::Int(0)], None);
+    let mut clients = [connect(&running), connect(&running)];
+    for number in 0..1_000 {
+        clients.iter_mut().zip(["a", "b"]).for_each(|(client, name)| writeln!(client, "{name} {number}").unwrap());
+    }
+    let lines = running.shown(2_000);
+    for name in ["a", "b"] {
+        let expected: Vec<String> = (0..1_000).map(|number| format!("{name} {number}")).collect();
+        let of_name: Vec<&String> = lines.iter().filter(|line| line.starts_with(name)).collect();
+        assert!(of_name.iter().copied().eq(&expected), "{name}");
+    }
+    clients[0].write_all(b"\xff\n").unwrap();
+    assert_eq!(clients[0].read(&mut [0]).unwrap(), 0, "its connection is closed");
+    clients[1].write_all(b"still\nhere").unwrap();
+    clients[1].shutdown(Shutdown::Write).unwrap();
+    assert_eq!(running.shown(2), ["still", "here"]);
+    assert!(running.stop().is_ok());
+}
+
+#[test]
+fn packets_come_with_their_sender_and_are_answered() {
+    let running = Running::start("udp.packets", &[Value::Int(0)], None);
+    let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    for payload in [&b"hello"[..], b"", &[7; 60_000]] {
+        client.send_to(payload, running.address()).unwrap();
+        let packet = udp::Packet::from_value(running.next()).unwrap();
+        assert_eq!((&*packet.bytes, packet.sender.as_str()), (payload, &*client.local_addr().unwrap().to_string()));
+        wait(udp::send(packet.socket, packet.sender, packet.bytes)).unwrap();
+        let mut answer = vec![0; 65_535];
+        let (length, from) = client.recv_from(&mut answer).unwrap();
+        assert_eq!((&answer[..length], from), (payload, running.address()));
+    }
+    assert!(running.stop().is_ok());
+}
+
+#[test]
+fn packets_are_sent_to_addresses_only() {
+    wait(async {
+        let failure = udp::send(udp::socket().unwrap(), "nowhere".into(), Bytes::new()).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Argument);
+        let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let to = client.local_addr().unwrap().to_string();
+        udp::send(udp::socket().unwrap(), to, "there".into()).await.unwrap();
+        let mut packet = [0; 10];
+        assert_eq!(client.recv(&mut packet).unwrap(), 5);
+    });
+}

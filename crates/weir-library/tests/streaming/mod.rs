@@ -1,0 +1,150 @@
+//! A source on a thread of its own, whose elements a test receives one by one.
+#![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use weir::{Begun, Failure, Flows, LocalFuture, Opened, Stop, Value};
+use weir_library::files::Root;
+
+/// How long a test waits for what should come at once, before it fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A directory that is removed when dropped.
+pub(crate) struct Place(pub(crate) PathBuf);
+
+impl Place {
+    pub(crate) fn new(name: &str) -> Place {
+        let path = std::env::temp_dir().join(format!("weir-streams-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Place(path)
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.0.join(name), bytes).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap()
+    }
+
+    pub(crate) fn root(&self) -> Root {
+        Root::open(&self.0).unwrap()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Sends the elements to the test. Every third time there is no room at first.
+struct ToTest {
+    elements: mpsc::Sender<Value>,
+    asked: AtomicUsize,
+}
+
+impl Flows for ToTest {
+    fn begin(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun {
+        assert_eq!((entry, inputs.len()), (0, 1));
+        if self.asked.fetch_add(1, Ordering::SeqCst).is_multiple_of(3) {
+            return Begun::Full;
+        }
+        // A test that has seen enough is gone.
+        let _ = self.elements.send(inputs.remove(0));
+        Begun::Done(Ok(Value::Unit))
+    }
+
+    fn room(&self) -> LocalFuture<()> {
+        Box::pin(tokio::task::yield_now())
+    }
+}
+
+/// Opens a source with the arguments that are given and the defaults of the others.
+pub(crate) fn open(path: &str, arguments: &[Value], place: Option<&Place>) -> Result<Arc<dyn Opened>, Failure> {
+    let mut library = weir_library::library();
+    if let Some(place) = place {
+        library.environment.insert(place.root());
+    }
+    let (module, name) = path.split_once('.').unwrap();
+    let (signature, source) = &library.modules[module].sources[name];
+    let mut all = arguments.to_vec();
+    all.extend(signature.parameters[all.len()..].iter().map(|parameter| parameter.default.clone().unwrap()));
+    source.open(all, Arc::new([]), &library.environment)
+}
+
+/// A source that runs; it stops when it is dropped. Its event loop goes on until then, as that of a program does until no
+/// flow is left.
+pub(crate) struct Running {
+    pub(crate) described: String,
+    elements: mpsc::Receiver<Value>,
+    ended: mpsc::Receiver<Result<(), Failure>>,
+    stop: Arc<Notify>,
+    dropped: Arc<Notify>,
+}
+
+impl Running {
+    pub(crate) fn start(path: &str, arguments: &[Value], place: Option<&Place>) -> Running {
+        let opened = open(path, arguments, place).unwrap();
+        let ((sender, elements), (end, ended)) = (mpsc::channel(), mpsc::channel());
+        let (stop, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let running =
+            Running { described: opened.describe(), elements, ended, stop: stop.clone(), dropped: dropped.clone() };
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let stop = Stop::new(move || {
+                let stop = Arc::clone(&stop);
+                Box::pin(async move { stop.notified().await })
+            });
+            let flows = Arc::new(ToTest { elements: sender, asked: AtomicUsize::new(0) });
+            end.send(runtime.block_on(opened.run(flows, stop))).unwrap();
+            runtime.block_on(dropped.notified());
+        });
+        running
+    }
+
+    /// The next element.
+    pub(crate) fn next(&self) -> Value {
+        self.elements.recv_timeout(PATIENCE).expect("an element comes")
+    }
+
+    /// The next elements, as they are shown.
+    pub(crate) fn shown(&self, count: usize) -> Vec<String> {
+        (0..count).map(|_| self.next().to_string()).collect()
+    }
+
+    /// Waits until the source ends by itself: the elements that are left, and how it ended.
+    pub(crate) fn rest(self) -> (Vec<String>, Result<(), Failure>) {
+        let mut elements = Vec::new();
+        while let Ok(element) = self.elements.recv_timeout(PATIENCE) {
+            elements.push(element.to_string());
+        }
+        (elements, self.ended.recv_timeout(PATIENCE).unwrap())
+    }
+
+    /// Stops the source, and waits until it has.
+    pub(crate) fn stop(&self) -> Result<(), Failure> {
+        self.stop.notify_one();
+        self.ended.recv_timeout(PATIENCE).unwrap()
+    }
+
+    /// The address at the end of its description.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.described.rsplit('/').next().unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.notify_one();
+        self.dropped.notify_one();
+    }
+}

@@ -1,0 +1,255 @@
+//! A text that knows where it may be broken, and its rendering into lines.
+//!
+//! Words: a *group* is put on one line if it fits there, and else broken at all its own lines; groups inside of it decide
+//! for themselves. What *breaks* (a comment, two statements) breaks every group around it, except in a *flat* document,
+//! which is always on one line.
+//!
+//! After Wadler's "A prettier printer"; the rendering is the iterative form, so its depth is not the stack's.
+
+/// A document.
+#[derive(Clone, Debug)]
+pub(super) struct Doc {
+    kind: Kind,
+    breaks: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Text(String),
+    /// A line end, or this text if the group is flat.
+    Line(&'static str),
+    /// An empty line; nothing if the group is flat.
+    Blank,
+    /// This text if the group is broken.
+    IfBroken(&'static str),
+    /// One of two documents: the first if flat.
+    Choice(Box<(Doc, Doc)>),
+    Nest(Box<Doc>),
+    Group(Box<Doc>),
+    Flat(Box<Doc>),
+    Concat(Vec<Doc>),
+}
+
+impl Doc {
+    pub(super) fn text(text: impl Into<String>) -> Self {
+        Self { kind: Kind::Text(text.into()), breaks: false }
+    }
+
+    pub(super) fn nothing() -> Self {
+        Self::concat([])
+    }
+
+    /// A line end, or `flat` on one line.
+    pub(super) fn line(flat: &'static str) -> Self {
+        Self { kind: Kind::Line(flat), breaks: false }
+    }
+
+    /// A line end in any case.
+    pub(super) fn hard_line() -> Self {
+        Self { kind: Kind::Line(" "), breaks: true }
+    }
+
+    /// An empty line, where the group is broken.
+    pub(super) fn blank() -> Self {
+        Self { kind: Kind::Blank, breaks: false }
+    }
+
+    pub(super) fn if_broken(text: &'static str) -> Self {
+        Self { kind: Kind::IfBroken(text), breaks: false }
+    }
+
+    pub(super) fn choice(flat: Self, broken: Self) -> Self {
+        let breaks = broken.breaks;
+        Self { kind: Kind::Choice(Box::new((flat, broken))), breaks }
+    }
+
+    /// `self`, one level further in.
+    pub(super) fn nest(self) -> Self {
+        let breaks = self.breaks;
+        Self { kind: Kind::Nest(Box::new(self)), breaks }
+    }
+
+    pub(super) fn group(self) -> Self {
+        let breaks = self.breaks;
+        Self { kind: Kind::Group(Box::new(self)), breaks }
+    }
+
+    /// `self` on one line, whatever is in it.
+    pub(super) fn flat(self) -> Self {
+        Self { kind: Kind::Flat(Box::new(self)), breaks: false }
+    }
+
+    /// `self`, with all groups around it broken.
+    pub(super) fn broken(self) -> Self {
+        Self { breaks: true, ..self }
+    }
+
+    pub(super) fn broken_if(self, condition: bool) -> Self {
+        if condition { self.broken() } else { self }
+    }
+
+    pub(super) fn concat(docs: impl IntoIterator<Item = Self>) -> Self {
+        let docs: Vec<Self> = docs.into_iter().collect();
+        let breaks = docs.iter().any(|doc| doc.breaks);
+        Self { kind: Kind::Concat(docs), breaks }
+    }
+
+    /// `self` and `next`.
+    pub(super) fn then(self, next: Self) -> Self {
+        Self::concat([self, next])
+    }
+
+    /// `self` and a text.
+    pub(super) fn then_text(self, next: impl Into<String>) -> Self {
+        self.then(Self::text(next))
+    }
+
+    /// The lines, each ended, with no group wider than `width` on one line.
+    pub(super) fn render(&self, width: usize) -> String {
+        let mut out = Output { text: String::new(), column: 0, indentation: 0 };
+        let mut stack = vec![Step { level: 0, flat: false, doc: self }];
+        while let Some(step) = stack.pop() {
+            step.take(&mut stack, &mut out, width);
+        }
+        let end = out.text.trim_end().len();
+        out.text.truncate(end);
+        if !out.text.is_empty() {
+            out.text.push('\n');
+        }
+        out.text
+    }
+}
+
+/// The columns of one level.
+const INDENTATION: usize = 2;
+
+/// A document that is still to be written, and how.
+#[derive(Clone, Copy)]
+struct Step<'d> {
+    level: usize,
+    flat: bool,
+    doc: &'d Doc,
+}
+
+struct Output {
+    text: String,
+    column: usize,
+    /// The spaces that the next text on this line will have before it; written only if there is one.
+    indentation: usize,
+}
+
+impl Output {
+    fn write(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if self.column == 0 {
+            self.text.extend(std::iter::repeat_n(' ', self.indentation));
+            self.column = self.indentation;
+        }
+        self.text.push_str(text);
+        self.column += text.chars().count();
+    }
+
+    fn end_line(&mut self, level: usize) {
+        self.text.push('\n');
+        self.column = 0;
+        self.indentation = level * INDENTATION;
+    }
+}
+
+impl<'d> Step<'d> {
+    fn of(self, doc: &'d Doc) -> Self {
+        Self { doc, ..self }
+    }
+
+    fn take(self, stack: &mut Vec<Self>, out: &mut Output, width: usize) {
+        match &self.doc.kind {
+            Kind::Text(text) => out.write(text),
+            Kind::Line(flat) if self.flat => out.write(flat),
+            Kind::Line(_) => out.end_line(self.level),
+            Kind::Blank if !self.flat => out.end_line(self.level),
+            Kind::IfBroken(text) if !self.flat => out.write(text),
+            Kind::Blank | Kind::IfBroken(_) => {}
+            Kind::Choice(choice) => stack.push(self.of(if self.flat { &choice.0 } else { &choice.1 })),
+            Kind::Nest(doc) => stack.push(Self { level: self.level + 1, ..self.of(doc) }),
+            Kind::Flat(doc) => stack.push(Self { flat: true, ..self.of(doc) }),
+            Kind::Group(doc) => {
+                let column = out.column.max(if out.column == 0 { out.indentation } else { 0 });
+                let flat = Self { flat: true, ..self.of(doc) };
+                let fits = self.flat || (!doc.breaks && fits(flat, stack, width.saturating_sub(column)));
+                stack.push(Self { flat: fits, ..flat });
+            }
+            Kind::Concat(docs) => stack.extend(docs.iter().rev().map(|doc| self.of(doc))),
+        }
+    }
+}
+
+/// Whether `first`, and what follows it up to the next line end, has at most `room` columns.
+fn fits(first: Step<'_>, rest: &[Step<'_>], room: usize) -> bool {
+    let mut room = room;
+    let mut rest = rest.iter().rev();
+    let mut stack = vec![first];
+    loop {
+        let Some(step) = stack.pop().or_else(|| rest.next().copied()) else { return true };
+        let text = match &step.doc.kind {
+            Kind::Text(text) => text.as_str(),
+            Kind::Line(flat) if step.flat => flat,
+            Kind::Line(_) => return true,
+            Kind::Blank => "",
+            Kind::IfBroken(text) => {
+                if step.flat {
+                    ""
+                } else {
+                    text
+                }
+            }
+            Kind::Choice(choice) => {
+                stack.push(step.of(if step.flat { &choice.0 } else { &choice.1 }));
+                continue;
+            }
+            Kind::Flat(doc) => {
+                stack.push(Step { flat: true, ..step.of(doc) });
+                continue;
+            }
+            Kind::Nest(doc) | Kind::Group(doc) => {
+                stack.push(step.of(doc));
+                continue;
+            }
+            Kind::Concat(docs) => {
+                stack.extend(docs.iter().rev().map(|doc| step.of(doc)));
+                continue;
+            }
+        };
+        let Some(left) = room.checked_sub(text.chars().count()) else { return false };
+        room = left;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(words: &[&str]) -> Doc {
+        let words = words.iter().map(|word| Doc::text(*word));
+        let inner = Doc::line("").then(super::super::joined(words, &Doc::text(",").then(Doc::line(" "))));
+        let close = Doc::concat([Doc::if_broken(","), Doc::line(""), Doc::text("]")]);
+        Doc::concat([Doc::text("["), inner.nest(), close]).group()
+    }
+
+    #[test]
+    fn a_group_is_broken_only_if_it_does_not_fit() {
+        assert_eq!(list(&["a", "b"]).render(6), "[a, b]\n");
+        assert_eq!(list(&["a", "b"]).render(5), "[\n  a,\n  b,\n]\n");
+    }
+
+    #[test]
+    fn what_follows_a_group_counts() {
+        assert_eq!(list(&["a", "b"]).then_text("?").render(6), "[\n  a,\n  b,\n]?\n");
+    }
+
+    #[test]
+    fn a_flat_document_is_on_one_line_whatever_is_in_it() {
+        assert_eq!(list(&["a", "b"]).broken().flat().render(3), "[a, b]\n");
+    }
+}

@@ -1,0 +1,220 @@
+//! Items, services and routes.
+
+use super::comments::{comma_lines, lines};
+use super::doc::Doc;
+use super::statements::Layout;
+use super::{Printer, joined};
+use crate::Span;
+use crate::ast::{
+    Docs, Entry, Enum, FailureHandler, Function, Item, ItemKind, Parameter, ParameterPlace, PathPart, PayloadField,
+    Record, Route, RouteParameter, Service, ServiceMember, ServiceMemberKind, Session, Shared, Tree, UsedModule,
+    Variant,
+};
+use crate::parser::escape;
+use std::ops::Range;
+
+impl Printer<'_> {
+    /// `//!` lines, then the items.
+    pub(super) fn file(&mut self, tree: &Tree) -> Doc {
+        let head = docs(&tree.docs, "//!");
+        let region = 0..self.text.len() as u32;
+        let mut sequence = self.weave(&tree.items, region, |item| place(&item.docs, item.span), Self::item);
+        for (index, pair) in tree.items.windows(2).enumerate() {
+            if is_large(&pair[0]) || is_large(&pair[1]) {
+                let next = &mut sequence.elements[index + 1];
+                match next.before.first_mut() {
+                    Some(comment) => comment.blank_before = true,
+                    None => next.blank_before = true,
+                }
+            }
+        }
+        let is_alone = sequence.elements.is_empty() && sequence.tail.is_empty();
+        let gap = if tree.docs.is_empty() || is_alone { Doc::nothing() } else { Doc::hard_line() };
+        Doc::concat([head, gap, lines(sequence, &Doc::hard_line())])
+    }
+
+    fn item(&mut self, item: &Item) -> Doc {
+        let body = match &item.kind {
+            ItemKind::Use(used) => {
+                let modules = used.modules.iter().map(used_module).map(Doc::text);
+                Doc::text("use ").then(joined(modules, &Doc::text(", ")))
+            }
+            ItemKind::Shared(shared) => self.shared(shared),
+            ItemKind::Constraint(constraint) => Doc::text(format!("constraint {}", constraint.name)),
+            ItemKind::Record(record) => self.record(record, item.span),
+            ItemKind::Enum(declaration) => self.enumeration(declaration, item.span),
+            ItemKind::Function(function) => self.function(function),
+            ItemKind::Service(service) => self.service(service),
+            ItemKind::Entry(entry) => self.entry(entry),
+            ItemKind::FailureHandler(handler) => self.failure_handler(handler),
+            ItemKind::Test(test) => {
+                let head = Doc::text(format!("test \"{}\" ", escape(&test.name)));
+                head.then(self.block(&test.body))
+            }
+        };
+        docs(&item.docs, "///").then(body)
+    }
+
+    fn shared(&mut self, shared: &Shared) -> Doc {
+        let ty = shared.ty.as_ref().map_or(Doc::nothing(), |ty| Doc::text(": ").then(self.ty(ty)));
+        Doc::concat([
+            Doc::text(format!("shared {}", shared.name)),
+            ty,
+            Doc::text(" = "),
+            self.expression(&shared.value),
+        ])
+    }
+
+    fn record(&mut self, record: &Record, span: Span) -> Doc {
+        let region = record.name.span.end..span.end.saturating_sub(1);
+        let sequence = self.weave(
+            &record.fields,
+            region,
+            |field| place(&field.docs, field.span),
+            |printer, field| {
+                let ty = printer.ty(&field.ty);
+                docs(&field.docs, "///").then_text(format!("{}: ", field.name)).then(ty)
+            },
+        );
+        let layout = Layout::AsWritten(record.name.span.end);
+        Doc::text(format!("record {} ", record.name)).then(self.in_braces(sequence, layout))
+    }
+
+    fn enumeration(&mut self, declaration: &Enum, span: Span) -> Doc {
+        let region = declaration.name.span.end..span.end.saturating_sub(1);
+        let place = |variant: &Variant| place(&variant.docs, variant.span);
+        let sequence = self.weave(&declaration.variants, region, place, Self::variant);
+        let layout = Layout::AsWritten(declaration.name.span.end);
+        Doc::text(format!("enum {} ", declaration.name)).then(self.in_braces(sequence, layout))
+    }
+
+    fn variant(&mut self, variant: &Variant) -> Doc {
+        let name = docs(&variant.docs, "///").then_text(&*variant.name.text);
+        if variant.payload.is_empty() {
+            return name;
+        }
+        let region = variant.name.span.end..variant.span.end.saturating_sub(1);
+        let sequence = self.weave(&variant.payload, region, |field| range(field.span), Self::payload_field);
+        name.then(in_brackets("(", comma_lines(sequence), ")"))
+    }
+
+    fn payload_field(&mut self, field: &PayloadField) -> Doc {
+        let label = field.name.as_ref().map_or(Doc::nothing(), |name| Doc::text(format!("{name}: ")));
+        label.then(self.ty(&field.ty))
+    }
+
+    fn function(&mut self, function: &Function) -> Doc {
+        let region = function.name.span.end..function.returns.as_ref().map_or(function.body.span, |ty| ty.span).start;
+        let sequence = self.weave(&function.parameters, region, |parameter| range(parameter.span), Self::parameter);
+        let parameters = in_brackets("(", comma_lines(sequence), ")");
+        let returns = function.returns.as_ref().map_or(Doc::nothing(), |ty| Doc::text(" -> ").then(self.ty(ty)));
+        let head = Doc::text(format!("fn {}", function.name)).then(parameters);
+        Doc::concat([head, returns, Doc::text(" "), self.block(&function.body)])
+    }
+
+    fn parameter(&mut self, parameter: &Parameter) -> Doc {
+        let typed = Doc::text(format!("{}: ", parameter.name)).then(self.ty(&parameter.ty));
+        match &parameter.default {
+            Some(default) => typed.then_text(" = ").then(self.expression(default)),
+            None => typed,
+        }
+    }
+
+    fn service(&mut self, service: &Service) -> Doc {
+        let arguments = match service.arguments.is_empty() {
+            true => Doc::nothing(),
+            false => self.arguments(&service.arguments, service.transport.span.end..service.braces.start),
+        };
+        let region = service.braces.start..service.braces.end.saturating_sub(1);
+        let place = |member: &ServiceMember| place(&member.docs, member.span);
+        let sequence = self.weave(&service.members, region, place, Self::member);
+        let body = self.in_braces(sequence, Layout::Broken);
+        let head = Doc::text(format!("service {} on {}", service.name, service.transport));
+        Doc::concat([head, arguments, Doc::text(" "), body])
+    }
+
+    fn member(&mut self, member: &ServiceMember) -> Doc {
+        let body = match &member.kind {
+            ServiceMemberKind::Session(session) => self.session(session),
+            ServiceMemberKind::FailureHandler(handler) => self.failure_handler(handler),
+            ServiceMemberKind::Route(route) => self.route(route),
+        };
+        docs(&member.docs, "///").then(body)
+    }
+
+    pub(super) fn session(&mut self, session: &Session) -> Doc {
+        Doc::text("session = ").then(self.expression(&session.value))
+    }
+
+    fn route(&mut self, route: &Route) -> Doc {
+        let path: String = route.path.parts.iter().map(path_part).collect();
+        let region = route.path.span.end..route.body.span.start;
+        let place = |each: &RouteParameter| range(each.parameter.span);
+        let sequence = self.weave(&route.parameters, region, place, |printer, each| {
+            let mark = if each.place == ParameterPlace::Body { "body " } else { "" };
+            Doc::text(mark).then(printer.parameter(&each.parameter))
+        });
+        let parameters = match sequence.elements.is_empty() && sequence.tail.is_empty() {
+            true => Doc::nothing(),
+            false => in_brackets("(", comma_lines(sequence), ")").then_text(" "),
+        };
+        let head = Doc::text(format!("{} \"{path}\" ", route.method.word()));
+        Doc::concat([head, parameters, self.block(&route.body)])
+    }
+
+    fn entry(&mut self, entry: &Entry) -> Doc {
+        let pattern = self.pattern(&entry.pattern);
+        let head =
+            Doc::concat([Doc::text("for "), pattern, Doc::text(" in "), self.head(&entry.source), Doc::text(" ")]);
+        head.then(self.entry_body(entry))
+    }
+
+    pub(super) fn failure_handler(&mut self, handler: &FailureHandler) -> Doc {
+        let failure = handler.failure.as_ref().map_or(String::new(), |name| format!(" as {name}"));
+        Doc::text(format!("on failure of {}{failure} ", handler.function)).then(self.block(&handler.body))
+    }
+}
+
+/// Whether an item stands apart from its neighbours.
+fn is_large(item: &Item) -> bool {
+    use ItemKind as K;
+    matches!(item.kind, K::Function(_) | K::Service(_) | K::Entry(_) | K::FailureHandler(_) | K::Test(_))
+}
+
+/// From the documentation to the end.
+pub(super) fn place(docs: &Docs, span: Span) -> Range<u32> {
+    docs.lines.first().map_or(span.start, |line| line.span.start)..span.end
+}
+
+pub(super) fn range(span: Span) -> Range<u32> {
+    span.start..span.end
+}
+
+fn docs(docs: &Docs, marker: &str) -> Doc {
+    let lines = docs.lines.iter().map(|line| {
+        let space = if line.text.is_empty() { "" } else { " " };
+        Doc::text(format!("{marker}{space}{}", line.text)).then(Doc::hard_line())
+    });
+    Doc::concat(lines)
+}
+
+fn used_module(module: &UsedModule) -> String {
+    match &module.alias {
+        Some(alias) => format!("{} as {alias}", module.name),
+        None => module.name.to_string(),
+    }
+}
+
+fn path_part(part: &PathPart) -> String {
+    match part {
+        PathPart::Literal(text) => escape(text),
+        PathPart::Parameter(name) => format!("{{{name}}}"),
+        PathPart::Rest(name) => format!("{{{name}..}}"),
+    }
+}
+
+/// `open`, the elements one level in, `close`; on one line if that fits.
+pub(super) fn in_brackets(open: &'static str, elements: Doc, close: &'static str) -> Doc {
+    let inner = Doc::line("").then(elements).nest();
+    Doc::concat([Doc::text(open), inner, Doc::line(""), Doc::text(close)]).group()
+}

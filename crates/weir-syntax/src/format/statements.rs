@@ -1,0 +1,118 @@
+//! Blocks and statements.
+
+use super::Printer;
+use super::comments::{Sequence, lines};
+use super::doc::Doc;
+use super::items::range;
+use super::parentheses::{Tightness, begins_with_bars, takes_else};
+use crate::ast::{Block, Entry, Let, Otherwise, Session, Statement, StatementKind};
+use std::ops::Range;
+
+/// Whether what stands in braces has lines of its own.
+#[derive(Clone, Copy)]
+pub(super) enum Layout {
+    /// It has.
+    Broken,
+    /// It has if the writer broke the line behind the first brace from here on, or if it does not fit on one.
+    AsWritten(u32),
+}
+
+impl Printer<'_> {
+    /// A block that decides for itself whether it is on one line.
+    pub(super) fn block(&mut self, block: &Block) -> Doc {
+        self.open_block(block).group()
+    }
+
+    /// A block that is on one line if what is around it is.
+    pub(super) fn open_block(&mut self, block: &Block) -> Doc {
+        let region = block.span.start..block.span.end.saturating_sub(1);
+        let place = |statement: &Statement| range(statement.span);
+        let sequence = self.inside(|printer| printer.weave(&block.statements, region, place, Self::statement));
+        self.block_of(sequence, block.span.start)
+    }
+
+    /// The block of an entry point, with its session at the head.
+    pub(super) fn entry_body(&mut self, entry: &Entry) -> Doc {
+        let statements = entry.body.statements.iter().map(Row::Statement);
+        let rows: Vec<Row<'_>> = entry.session.iter().map(Row::Session).chain(statements).collect();
+        let open = entry.body.span.start;
+        let region = open..entry.body.span.end.saturating_sub(1);
+        let sequence = self.weave(&rows, region, Row::place, |printer, row| match row {
+            Row::Session(session) => printer.session(session),
+            Row::Statement(statement) => printer.statement(statement),
+        });
+        self.block_of(sequence, open).group()
+    }
+
+    fn block_of(&self, sequence: Sequence, open: u32) -> Doc {
+        let broken = sequence.elements.len() > 1 || self.broke_after(open);
+        self.braces(sequence, broken, "; ")
+    }
+
+    /// Elements in braces, with commas between them on one line.
+    pub(super) fn in_braces(&self, sequence: Sequence, layout: Layout) -> Doc {
+        let broken = match layout {
+            Layout::Broken => true,
+            Layout::AsWritten(from) => self.brace_behind(from).is_some_and(|open| self.broke_after(open)),
+        };
+        self.braces(sequence, broken, ", ").group()
+    }
+
+    /// Where the brace stands that comes behind `from`.
+    fn brace_behind(&self, from: u32) -> Option<u32> {
+        let rest = self.text.get(from as usize..)?;
+        rest.find('{').map(|at| from + at as u32)
+    }
+
+    fn braces(&self, sequence: Sequence, broken: bool, separator: &'static str) -> Doc {
+        if sequence.elements.is_empty() && sequence.tail.is_empty() {
+            return Doc::text("{ }");
+        }
+        let broken = broken || sequence.has_comments();
+        let inner = Doc::line(" ").then(lines(sequence, &Doc::line(separator))).nest();
+        Doc::concat([Doc::text("{"), inner, Doc::line(" "), Doc::text("}")]).broken_if(broken)
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Doc {
+        match &statement.kind {
+            StatementKind::Let(binding) => self.binding(binding),
+            StatementKind::Expr(expr) if begins_with_bars(expr) => self.in_parentheses(expr),
+            StatementKind::Expr(expr) => self.expression(expr),
+            StatementKind::Expect(expr) => Doc::text("expect ").then(self.expression(expr)),
+            StatementKind::FailureHandler(handler) => self.failure_handler(handler),
+        }
+    }
+
+    fn binding(&mut self, binding: &Let) -> Doc {
+        let pattern = self.pattern(&binding.pattern);
+        let ty = binding.ty.as_ref().map_or(Doc::nothing(), |ty| Doc::text(": ").then(self.ty(ty)));
+        let head = Doc::concat([Doc::text("let "), pattern, ty, Doc::text(" = ")]);
+        let Some(otherwise) = &binding.otherwise else {
+            return head.then(self.expr_in(&binding.value, Tightness::NO_ELSE));
+        };
+        let value = match takes_else(&binding.value) {
+            true => self.in_parentheses(&binding.value),
+            false => self.expr_in(&binding.value, Tightness::LIMITED),
+        };
+        Doc::concat([head, value, self.otherwise(otherwise)])
+    }
+
+    fn otherwise(&mut self, otherwise: &Otherwise) -> Doc {
+        self.else_part(otherwise.failure.as_ref(), &otherwise.body)
+    }
+}
+
+/// What stands in the braces of an entry point.
+enum Row<'e> {
+    Session(&'e Session),
+    Statement(&'e Statement),
+}
+
+impl Row<'_> {
+    fn place(&self) -> Range<u32> {
+        match self {
+            Self::Session(session) => range(session.span),
+            Self::Statement(statement) => range(statement.span),
+        }
+    }
+}

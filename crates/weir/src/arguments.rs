@@ -1,0 +1,185 @@
+//! The command line: every command, option and default.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::Exit;
+
+/// One program, one graph, one plan: a language for internet services and stream jobs.
+#[derive(Debug, Parser)]
+#[command(name = "weir", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 the program is wrong, 2 the command line is wrong, \
+    3 the surroundings are wrong (a file cannot be read, a port is taken), 130 stopped at once by a second signal.";
+
+/// What is to be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a program until it ends or is told to stop
+    Run(RunArguments),
+    /// Say what is wrong with programs
+    Check(CheckArguments),
+    /// Show a program's graph
+    Graph(GraphArguments),
+    /// Explain a diagnostic's code
+    Explain(ExplainArguments),
+    /// Format programs in the one style
+    Fmt(FmtArguments),
+    /// Make a folder with a service that runs
+    New(NewArguments),
+    /// Run the tests of programs
+    Test(TestArguments),
+    /// Write the documentation of a program, or of the standard library, as one HTML page
+    Doc(DocArguments),
+}
+
+/// Arguments of `weir run`.
+#[derive(Args, Debug)]
+pub(crate) struct RunArguments {
+    /// The program; `-` reads it from standard input
+    pub(crate) file: PathBuf,
+    /// What gives threads to flows
+    #[arg(long, value_name = "ENGINE", value_parser = engines(), default_value = weir_runtime::ENGINES[0].name)]
+    pub(crate) engine: String,
+    /// How many threads it has; default: one for each core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// How many flows may wait; more are refused, as HTTP with 503
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) flows_max: u32,
+    /// The folder below which `files` reads; default: the program's own
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Option<PathBuf>,
+    /// Listen on this port instead of the program's; 0 takes any that is free
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// How to write diagnostics
+    #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
+    pub(crate) error_format: ErrorFormat,
+    /// Run it again whenever the file changes and is right
+    #[arg(long)]
+    pub(crate) watch: bool,
+}
+
+/// Arguments of `weir check`.
+#[derive(Args, Debug)]
+pub(crate) struct CheckArguments {
+    /// The programs; `-` reads one from standard input
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// How to write diagnostics
+    #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
+    pub(crate) error_format: ErrorFormat,
+}
+
+/// Arguments of `weir graph`.
+#[derive(Args, Debug)]
+pub(crate) struct GraphArguments {
+    /// The program; `-` reads it from standard input
+    pub(crate) file: PathBuf,
+    /// What the picture is
+    #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
+    pub(crate) format: GraphFormat,
+    /// Where it is written; default: standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Show every node, plumbing included
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// Arguments of `weir explain`.
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArguments {
+    /// The code, such as E0101; without one, all are listed
+    pub(crate) code: Option<String>,
+}
+
+/// Arguments of `weir fmt`.
+#[derive(Args, Debug)]
+pub(crate) struct FmtArguments {
+    /// The programs; `-` formats standard input to standard output
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Change nothing, and fail where a file is not formatted
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// Arguments of `weir new`.
+#[derive(Args, Debug)]
+pub(crate) struct NewArguments {
+    /// The folder; its last part names the service
+    pub(crate) path: PathBuf,
+    /// Make a Cargo project with functions of its own
+    #[arg(long)]
+    pub(crate) rust: bool,
+}
+
+/// Arguments of `weir test`.
+#[derive(Args, Debug)]
+pub(crate) struct TestArguments {
+    /// The programs
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Run only the tests whose names contain this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+}
+
+/// Arguments of `weir doc`.
+#[derive(Args, Debug)]
+pub(crate) struct DocArguments {
+    /// The program; without one, the library is documented
+    pub(crate) file: Option<PathBuf>,
+    /// Where the page is written; default: standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// How diagnostics are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ErrorFormat {
+    /// With the source around the place
+    Human,
+    /// One JSON object on one line each
+    Json,
+}
+
+/// What a picture is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// An indented outline
+    Text,
+    /// Graphviz
+    Dot,
+    /// A picture for browsers
+    Svg,
+}
+
+/// The engines of the runtime, by name.
+fn engines() -> PossibleValuesParser {
+    weir_runtime::ENGINES.iter().map(|row| PossibleValue::new(row.name).help(row.doc)).into()
+}
+
+impl Arguments {
+    /// The command line of this process.
+    ///
+    /// # Errors
+    /// Gives the exit code where there is nothing more to do: help was asked for, or the command line is wrong, which has
+    /// been said.
+    pub(crate) fn read<I: IntoIterator<Item: Into<OsString> + Clone>>(arguments: I) -> Result<Arguments, Exit> {
+        Arguments::try_parse_from(arguments).map_err(|error| {
+            // Where even this cannot be written there is nobody to tell.
+            let _ = error.print();
+            if error.use_stderr() { Exit::Usage } else { Exit::Success }
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! `weir fmt`: the one style.
+
+use std::path::Path;
+
+use crate::Exit;
+use crate::arguments::{ErrorFormat, FmtArguments};
+use crate::project::{Project, is_standard_input};
+use crate::terminal::Terminal;
+
+/// Formats every file in place, or says which are not formatted.
+pub(crate) fn fmt(arguments: &FmtArguments, terminal: &mut Terminal) -> Exit {
+    let mut worst = Exit::Success;
+    for file in &arguments.files {
+        let exit = format_file(file, arguments.check, terminal);
+        if exit.code() > worst.code() {
+            worst = exit;
+        }
+    }
+    worst
+}
+
+fn format_file(path: &Path, only_check: bool, terminal: &mut Terminal) -> Exit {
+    let mut project = Project::default();
+    let id = match project.read(path, terminal) {
+        Ok(id) => id,
+        Err(exit) => return exit,
+    };
+    let text = project.sources.file(id).text().to_owned();
+    let parsed = weir_syntax::parse(id, &text);
+    project.diagnostics.extend(parsed.diagnostics.iter().cloned());
+    if project.has_errors() {
+        // What cannot be read as a program stays as it is.
+        return project.report(ErrorFormat::Human, terminal);
+    }
+    let formatted = weir_syntax::format(&text, &parsed).unwrap_or_else(|| text.clone());
+    match (only_check, is_standard_input(path)) {
+        (true, _) if formatted == text => Exit::Success,
+        (true, _) => {
+            terminal.say(&format!("{} is not formatted\n", path.display()));
+            Exit::Wrong
+        }
+        (false, true) => terminal.print(&formatted),
+        (false, false) if formatted == text => Exit::Success,
+        (false, false) => write(path, &formatted, terminal),
+    }
+}
+
+fn write(path: &Path, text: &str, terminal: &mut Terminal) -> Exit {
+    match std::fs::write(path, text) {
+        Ok(()) => {
+            terminal.say(&format!("formatted {}\n", path.display()));
+            Exit::Success
+        }
+        Err(error) => terminal.fail(Exit::Surroundings, &format!("cannot write `{}`: {error}", path.display()), &[]),
+    }
+}

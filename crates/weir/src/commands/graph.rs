@@ -1,0 +1,41 @@
+//! `weir graph`: a program's graph as an outline, for Graphviz, or as a picture.
+
+use weir_draw::{Detail, Drawing};
+
+use crate::arguments::{ErrorFormat, GraphArguments, GraphFormat};
+use crate::project::Project;
+use crate::terminal::Terminal;
+use crate::{Exit, Library};
+
+/// Draws a program.
+pub(crate) fn graph(arguments: &GraphArguments, library: &Library, terminal: &mut Terminal) -> Exit {
+    let mut project = Project::default();
+    let id = match project.read(&arguments.file, terminal) {
+        Ok(id) => id,
+        Err(exit) => return exit,
+    };
+    let Some(program) = project.compile(id, library) else {
+        return project.report(ErrorFormat::Human, terminal);
+    };
+    let detail = if arguments.all { Detail::Everything } else { Detail::Folded };
+    let drawing = Drawing { program: &program, library: Some(library), detail };
+    let text = match arguments.format {
+        GraphFormat::Text => weir_draw::outline(&drawing),
+        GraphFormat::Dot => weir_draw::dot(&drawing),
+        GraphFormat::Svg => match weir_draw::svg(&drawing) {
+            Ok(text) => text,
+            Err(error) => {
+                return terminal.fail(Exit::Wrong, &error.to_string(), &["`--format dot` has no such limit"]);
+            }
+        },
+    };
+    write(arguments, &text, terminal)
+}
+
+fn write(arguments: &GraphArguments, text: &str, terminal: &mut Terminal) -> Exit {
+    let Some(path) = &arguments.output else { return terminal.print(text) };
+    match std::fs::write(path, text) {
+        Ok(()) => Exit::Success,
+        Err(error) => terminal.fail(Exit::Surroundings, &format!("cannot write `{}`: {error}", path.display()), &[]),
+    }
+}

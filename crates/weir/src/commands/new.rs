@@ -1,0 +1,92 @@
+//! `weir new`: a folder with a service that runs, and with `--rust` a Cargo project with functions of its own.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::Exit;
+use crate::arguments::NewArguments;
+use crate::terminal::Terminal;
+
+const SERVICE: &str = include_str!("../../templates/main.weir");
+const SERVICE_WITH_FUNCTIONS: &str = include_str!("../../templates/rust.weir");
+const FUNCTIONS: &str = include_str!("../../examples/words.rs");
+const CARGO: &str = include_str!("../../templates/Cargo.toml.template");
+/// Where this command was built from: what a new Cargo project depends on while it is there.
+const THIS_CRATE: &str = env!("CARGO_MANIFEST_DIR");
+/// The longest name of a project, as Cargo's registry has it.
+const NAME_CHARACTERS_MAX: usize = 64;
+
+/// Makes the folder, and says how to go on.
+pub(crate) fn new(arguments: &NewArguments, terminal: &mut Terminal) -> Exit {
+    let name = match name(&arguments.path) {
+        Ok(name) => name,
+        Err((message, hint)) => return terminal.fail(Exit::Usage, &message, &[hint]),
+    };
+    let files =
+        if arguments.rust { files_with_rust(&name) } else { vec![("main.weir", SERVICE.replace("NAME", &name))] };
+    match write(&arguments.path, &files) {
+        Ok(()) => terminal.print(&next_steps(arguments, &files, terminal)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let message = format!("`{}` is there already", arguments.path.display());
+            terminal.fail(Exit::Surroundings, &message, &["choose another name"])
+        }
+        Err(error) => {
+            terminal.fail(Exit::Surroundings, &format!("cannot make `{}`: {error}", arguments.path.display()), &[])
+        }
+    }
+}
+
+/// The service's name: the last part of the path, as a name of the language.
+fn name(path: &Path) -> Result<String, (String, &'static str)> {
+    let last = path.file_name().map(|name| name.to_string_lossy().replace('-', "_")).unwrap_or_default();
+    let begins = last.starts_with(|first: char| first.is_ascii_lowercase());
+    let goes_on = last.chars().all(|other| other.is_ascii_lowercase() || other.is_ascii_digit() || other == '_');
+    if begins && goes_on && last.len() <= NAME_CHARACTERS_MAX {
+        return Ok(last);
+    }
+    let message = format!("`{}` cannot name a service", path.display());
+    Err((message, "a name begins with a small letter, and goes on with small letters, digits, `-` and `_`"))
+}
+
+fn files_with_rust(name: &str) -> Vec<(&'static str, String)> {
+    let here = Path::new(THIS_CRATE).is_dir();
+    let weir = if here { format!("{{ path = {THIS_CRATE:?} }}") } else { format!("{:?}", env!("CARGO_PKG_VERSION")) };
+    vec![
+        ("Cargo.toml", CARGO.replace("NAME", name).replace("WEIR", &weir)),
+        ("src/main.rs", FUNCTIONS.to_owned()),
+        ("main.weir", SERVICE_WITH_FUNCTIONS.replace("NAME", name)),
+        (".gitignore", "/target\n".to_owned()),
+    ]
+}
+
+/// Writes the files into a folder that is not there yet.
+fn write(folder: &Path, files: &[(&str, String)]) -> io::Result<()> {
+    fs::create_dir(folder)?;
+    for (path, text) in files {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap_or(folder))?;
+        fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+fn next_steps(arguments: &NewArguments, files: &[(&str, String)], terminal: &Terminal) -> String {
+    let paint = terminal.output();
+    let folder = &arguments.path;
+    let mut text = format!("{} made, with {}\n\n", paint.bold(&folder.display().to_string()), list(files));
+    let program = folder.join("main.weir");
+    let (run, try_it) = if arguments.rust {
+        let manifest: PathBuf = folder.join("Cargo.toml");
+        let run = format!("cargo run --manifest-path {} -- run {}", manifest.display(), program.display());
+        (run, "curl 'http://127.0.0.1:8080/count/la?text=la+li+la'")
+    } else {
+        (format!("weir run {}", program.display()), "curl http://127.0.0.1:8080/hello/river")
+    };
+    text.push_str(&format!("  {}\n  {}\n", paint.green(&run), paint.green(try_it)));
+    text
+}
+
+fn list(files: &[(&str, String)]) -> String {
+    files.iter().map(|(path, _)| *path).collect::<Vec<_>>().join(", ")
+}

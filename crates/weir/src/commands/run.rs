@@ -1,0 +1,108 @@
+//! `weir run`: from a file to answered requests.
+//!
+//! 1. The file is read and compiled; what is wrong ends it here.
+//! 2. Signals are listened for, so that none is missed from the first line of output on.
+//! 3. The program starts: ports are bound, shared values made. A greeting says where it listens and what it serves.
+//! 4. It runs until its sources end or a signal comes. The first signal lets it answer what has begun, a second ends it
+//!    at once.
+
+mod greeting;
+mod log;
+mod places;
+mod port;
+pub(super) mod signals;
+
+use std::path::Path;
+
+use weir_library::files::Root;
+use weir_runtime::{Options, Running, StartError};
+use weir_trace::{Detail, Recorder};
+
+use crate::arguments::RunArguments;
+use crate::project::{Project, folder};
+use crate::terminal::Terminal;
+use crate::{Exit, Library};
+use log::Log;
+use places::Places;
+
+/// Runs a program to its end.
+pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut Terminal) -> Exit {
+    let Places { program, file } = match prepare(arguments, &mut library, terminal) {
+        Ok(prepared) => prepared,
+        Err(exit) => return exit,
+    };
+    let (recorder, reader) = Recorder::new(Detail::Log, Recorder::EVENTS_MAX);
+    let options = match options(arguments, recorder) {
+        Ok(options) => options,
+        Err(message) => return terminal.fail(Exit::Usage, &message, &[]),
+    };
+    let signals = match signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => return terminal.fail(Exit::Surroundings, &format!("cannot listen for signals: {error}"), &[]),
+    };
+    let running = match weir_runtime::start(&program, &library, options) {
+        Ok(running) => running,
+        Err(error) => return refused(&error, arguments, terminal),
+    };
+    signals.stop(running.stopper());
+    terminal.say(&greeting::greeting(arguments, &program, &running, terminal.messages()));
+    let log = Log::begin(reader, Places { program, file }, terminal.messages());
+    wait(running, &log, terminal)
+}
+
+fn wait(running: Running, log: &Log, terminal: &mut Terminal) -> Exit {
+    let ended = running.wait();
+    log.end();
+    match ended {
+        Ok(()) => Exit::Success,
+        Err(failure) => terminal.fail(Exit::Surroundings, &format!("a source has failed: {failure}"), &[]),
+    }
+}
+
+/// Compiles the program, and gives `files` its root.
+fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Terminal) -> Result<Places, Exit> {
+    let mut project = Project::default();
+    let id = project.read(&arguments.file, terminal)?;
+    let compiled = project.compile(id, library);
+    let exit = project.report(arguments.error_format, terminal);
+    let Some(mut program) = compiled else { return Err(exit) };
+    let root = arguments.root.clone().unwrap_or_else(|| folder(&arguments.file));
+    library.environment.insert(open_root(&root, terminal)?);
+    if program.entries.is_empty() {
+        let message = format!("`{}` has nothing to run", arguments.file.display());
+        let hint = "a program begins at `service … on http(…)` or `for … in …`";
+        return Err(terminal.fail(Exit::Wrong, &message, &[hint]));
+    }
+    if let Some(port) = arguments.port {
+        port::replace(&mut program, library, port).map_err(|message| terminal.fail(Exit::Usage, &message, &[]))?;
+    }
+    Ok(Places { program, file: project.sources.file(id).clone() })
+}
+
+fn open_root(path: &Path, terminal: &mut Terminal) -> Result<Root, Exit> {
+    Root::open(path).map_err(|error| {
+        let message = format!("cannot read the root `{}`: {error}", path.display());
+        terminal.fail(Exit::Surroundings, &message, &["`--root DIR` says below which folder files are read"])
+    })
+}
+
+fn options(arguments: &RunArguments, recorder: Recorder) -> Result<Options, String> {
+    let engine =
+        weir_runtime::engine(&arguments.engine).ok_or_else(|| format!("there is no engine `{}`", arguments.engine))?;
+    let threads = arguments.threads.map(usize::from);
+    Ok(Options { engine, threads, flows_max: arguments.flows_max as usize, recorder, ..Options::default() })
+}
+
+/// Says why the program did not start.
+fn refused(error: &StartError, arguments: &RunArguments, terminal: &mut Terminal) -> Exit {
+    let message = error.to_string();
+    let hints: &[&str] = match error {
+        StartError::Source(_, failure) if failure.message.contains("listen") && arguments.port.is_none() => {
+            &["`--port PORT` listens on another port, `--port 0` on any that is free"]
+        }
+        StartError::Prepare(_) => &["this is a fault of Weir, or of a library that was linked in"],
+        _ => &[],
+    };
+    let exit = if matches!(error, StartError::Prepare(_)) { Exit::Wrong } else { Exit::Surroundings };
+    terminal.fail(exit, &message, hints)
+}

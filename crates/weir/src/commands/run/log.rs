@@ -1,0 +1,88 @@
+//! The log: what a person should hear of while the program runs, one line each on standard error.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use weir_trace::{Event, Reader, What};
+
+use super::places::Places;
+use crate::terminal::Paint;
+
+/// How long the reader sleeps where nothing happens; it wakes as soon as something does.
+const NAP: Duration = Duration::from_secs(60);
+
+/// Writes the log on a thread of its own.
+pub(super) struct Log {
+    reader: Arc<Reader>,
+    writer: Writer,
+}
+
+/// How events become lines.
+#[derive(Clone)]
+struct Writer {
+    places: Arc<Places>,
+    paint: Paint,
+}
+
+impl Log {
+    pub(super) fn begin(reader: Reader, places: Places, paint: Paint) -> Log {
+        let (reader, writer) = (Arc::new(reader), Writer { places: Arc::new(places), paint });
+        let log = Log { reader: Arc::clone(&reader), writer: writer.clone() };
+        // The thread ends with the process: it only waits and writes.
+        std::thread::spawn(move || {
+            loop {
+                writer.write(&reader.wait(NAP));
+            }
+        });
+        log
+    }
+
+    /// Writes what is left.
+    pub(super) fn end(&self) {
+        self.writer.write(&self.reader.take());
+        match self.reader.lost() {
+            0 => {}
+            lost => {
+                say(&format!("{lost} earlier events were lost, because they came faster than they could be written\n"))
+            }
+        }
+    }
+}
+
+impl Writer {
+    fn write(&self, events: &[Event]) {
+        let lines: String = events.iter().filter_map(|event| self.line(&event.what)).collect();
+        if !lines.is_empty() {
+            say(&lines);
+        }
+    }
+
+    /// One event as a line; nothing for what the greeting said already.
+    fn line(&self, what: &What) -> Option<String> {
+        let failure = self.paint.red("failure");
+        let words = match what {
+            What::FlowFailed { flow, path, kind, message } => {
+                let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
+                format!("{failure} in {}{kind}: {message}", self.places.describe(*flow, path))
+            }
+            What::SourceEnded { failure: Some(message), .. } => format!("{failure} of a source: {message}"),
+            What::Refused { .. } => "refused a flow: as many wait as may".to_owned(),
+            What::Stopping => "stopping; what has begun is finished first".to_owned(),
+            _ => return None,
+        };
+        Some(format!("{} {words}\n", self.paint.faint(&clock())))
+    }
+}
+
+/// The time of day, in UTC.
+fn clock() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (seconds, millis) = (since.as_secs() % 86_400, since.subsec_millis());
+    format!("{:02}:{:02}:{:02}.{millis:03}Z", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+fn say(text: &str) {
+    // Where the log cannot be written there is nobody to tell.
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}

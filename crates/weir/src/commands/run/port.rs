@@ -1,0 +1,52 @@
+//! `--port`: another port in the place of the program's.
+
+use weir_host::{Library, Value};
+use weir_ir::graph::{Graph, Kind, Program, Source};
+use weir_ir::prim::Prim;
+
+/// The parameter that says where a source listens.
+const PORT: &str = "port";
+
+/// Replaces the port of the program's one source that has one.
+///
+/// # Errors
+/// Says why not: no source or several have a port.
+pub(super) fn replace(program: &mut Program, library: &Library, port: u16) -> Result<(), String> {
+    let mut listening: Vec<(usize, usize)> = Vec::new();
+    for (index, entry) in program.entries.iter().enumerate() {
+        let source =
+            entry.source.rsplit_once('.').and_then(|(module, name)| library.modules.get(module)?.sources.get(name));
+        let parameters = source.map(|(signature, _)| signature.parameters.as_slice()).unwrap_or_default();
+        listening.extend(parameters.iter().position(|parameter| &*parameter.name == PORT).map(|place| (index, place)));
+    }
+    match listening.as_slice() {
+        [(entry, place)] => replace_argument(&mut program.entries[*entry].arguments, *place, Value::Int(port.into())),
+        [] => Err("`--port` has no meaning here: nothing in this program listens on a port".into()),
+        several => Err(format!("`--port` could mean any of the {} places where this program listens", several.len())),
+    }
+}
+
+/// Replaces one element of the tuple that the graph yields.
+fn replace_argument(arguments: &mut Graph, place: usize, value: Value) -> Result<(), String> {
+    let constant = |graph: &mut Graph, value: Value| {
+        graph.constants.push(value);
+        Source::Constant(u32::try_from(graph.constants.len() - 1).unwrap_or(u32::MAX))
+    };
+    match arguments.result.clone() {
+        Source::Port(node, _) if arguments.node(node).kind == Kind::Prim(Prim::Record) => {
+            let replacement = constant(arguments, value);
+            arguments.nodes[node.0 as usize].inputs[place] = replacement;
+            Ok(())
+        }
+        Source::Constant(index) => match &arguments.constants[index as usize] {
+            Value::Record(fields) => {
+                let mut fields = fields.to_vec();
+                fields[place] = value;
+                arguments.result = constant(arguments, Value::Record(fields.into()));
+                Ok(())
+            }
+            _ => Err("the source's arguments are no tuple".into()),
+        },
+        _ => Err("the source's arguments are no tuple".into()),
+    }
+}

@@ -1,0 +1,5 @@
+//! The `weir` command with the standard library.
+
+fn main() -> weir::Exit {
+    weir::cli().run()
+}

@@ -1,0 +1,6 @@
+//! The `weir` command as a real process.
+
+mod messages;
+mod serve;
+mod streams;
+mod support;

@@ -1,0 +1,195 @@
+//! What the command says when something is wrong, and with which exit code.
+
+use std::net::TcpListener;
+
+use crate::support::{Scratch, say, weir};
+
+/// Exit code, standard output and standard error as one text.
+fn all(arguments: &[&str]) -> String {
+    let said = say(arguments);
+    format!("exit code {}\n--- output\n{}--- messages\n{}", said.code, said.output, said.messages)
+}
+
+#[test]
+fn a_file_that_is_not_there() {
+    insta::assert_snapshot!(all(&["run", "examples/hello/man.weir"]));
+}
+
+#[test]
+fn a_folder_instead_of_a_file() {
+    insta::assert_snapshot!(all(&["run", "examples/hello"]));
+}
+
+#[test]
+fn a_root_that_cannot_be_read() {
+    insta::assert_snapshot!(all(&["run", "examples/hello/main.weir", "--root", "examples/nowhere"]));
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    insta::assert_snapshot!(all(&["run", "examples/hello/main.weir", "--port", &port]).replace(&port, "PORT"));
+}
+
+#[test]
+fn an_engine_that_is_not_there() {
+    let said = say(&["run", "examples/hello/main.weir", "--engine", "steam"]);
+    assert_eq!(said.code, 2);
+    assert!(said.messages.contains("event") && said.messages.contains("pool"), "{}", said.messages);
+}
+
+#[test]
+fn a_program_with_errors() {
+    let wrong = Scratch::new(
+        "wrong.weir",
+        b"use http\n\nservice s on http(port: 80) {\n  get \"/\" () { http.tex(1 + \"a\") }\n}\n",
+    );
+    insta::assert_snapshot!(all(&["run", wrong.path()]).replace(wrong.path(), "wrong.weir"));
+}
+
+#[test]
+fn errors_of_several_files_as_json() {
+    let wrong = Scratch::new("json.weir", b"let = 1\n");
+    let said =
+        say(&["check", "--error-format", "json", "examples/hello/main.weir", wrong.path(), "examples/none.weir"]);
+    assert_eq!(said.code, 3);
+    let objects = said.messages.lines().filter(|line| line.starts_with("{\"code\":\"E0")).count();
+    assert!(objects >= 1, "{}", said.messages);
+}
+
+#[test]
+fn a_file_that_is_not_utf_8() {
+    let wrong = Scratch::new("bytes.weir", b"use http\n\xFF\n");
+    insta::assert_snapshot!(all(&["check", wrong.path()]).replace(wrong.path(), "bytes.weir"));
+}
+
+#[test]
+fn a_program_without_an_entry_point() {
+    let empty = Scratch::new("empty.weir", b"fn double(x: Int) -> Int { x * 2 }\n");
+    insta::assert_snapshot!(all(&["run", empty.path()]).replace(empty.path(), "empty.weir"));
+}
+
+#[test]
+fn a_code_that_does_not_exist() {
+    insta::assert_snapshot!(all(&["explain", "E9999"]));
+}
+
+#[test]
+fn the_page_of_a_code() {
+    insta::assert_snapshot!(all(&["explain", "e0102"]));
+}
+
+#[test]
+fn the_examples_check_and_are_formatted() {
+    for example in ["examples/hello/main.weir", "examples/image_server/main.weir"] {
+        assert_eq!(say(&["check", example]).code, 0);
+        let formatted = say(&["fmt", "--check", example]);
+        assert_eq!(formatted.code, 0, "{}", formatted.messages);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_formatted_is_formatted() {
+    let untidy = Scratch::new("untidy.weir", b"fn   double( x:Int )->Int{x*2}\n");
+    assert_eq!(say(&["fmt", "--check", untidy.path()]).code, 1);
+    assert_eq!(say(&["fmt", untidy.path()]).code, 0);
+    assert_eq!(say(&["fmt", "--check", untidy.path()]).code, 0);
+}
+
+#[test]
+fn standard_input_is_a_program_too() {
+    let mut child = weir(&["graph", "-"]).stdin(std::process::Stdio::piped()).spawn().expect("the command starts");
+    let text = std::fs::read(crate::support::repository().join("examples/hello/main.weir")).expect("the example");
+    std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), &text).expect("the program is sent");
+    let said = child.wait_with_output().expect("the command ends");
+    assert!(said.status.success());
+    insta::assert_snapshot!(String::from_utf8(said.stdout).expect("UTF-8"));
+}
+
+#[test]
+fn the_picture_of_the_image_server_shows_all_its_calls() {
+    let said = say(&["graph", "examples/image_server/main.weir", "--format", "svg"]);
+    assert_eq!(said.code, 0);
+    assert_eq!(said.output.matches("class=\"card\"").count(), 9);
+    assert!(said.output.trim_end().ends_with("</svg>"));
+}
+
+#[test]
+fn an_output_that_nobody_reads_is_no_failure() {
+    let mut child = weir(&["graph", "examples/image_server/main.weir", "--format", "svg"]).spawn().expect("it starts");
+    drop(child.stdout.take());
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_new_service_is_right_formatted_and_made_once() {
+    let folder = Scratch::folder("new");
+    let path = &format!("{}/hello", folder.path());
+    let made = say(&["new", path]);
+    assert_eq!((made.code, made.messages.as_str()), (0, ""));
+    let program = format!("{path}/main.weir");
+    assert_eq!(say(&["check", &program]).messages, "");
+    assert_eq!(say(&["fmt", "--check", &program]).code, 0);
+    assert_eq!(say(&["test", &program]).code, 0);
+    assert_eq!(say(&["new", path]).code, 3);
+}
+
+const TESTED: &[u8] = b"fn twice(n: Int) -> Int { n * 2 }\n\ntest \"two are four\" { expect twice(2) == 4 }\n\ntest \"three are six\" { expect twice(3) == 7 }\n";
+
+/// A text without the times that something took.
+fn timeless(text: &str) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let end = match words.as_slice() {
+            [.., number, "us" | "ms" | "s"] => {
+                line.len() - number.len() - words.last().map_or(0, |unit| unit.len()) - 2
+            }
+            _ => line.len(),
+        };
+        lines.push_str(line[..end].trim_end_matches(" in"));
+        lines.push('\n');
+    }
+    lines
+}
+
+#[test]
+fn tests_of_a_program_show_what_differs() {
+    let program = Scratch::new("tested.weir", TESTED);
+    insta::assert_snapshot!(timeless(&all(&["test", program.path()])).replace(program.path(), "tested.weir"));
+}
+
+#[test]
+fn a_filter_leaves_other_tests_out() {
+    let program = Scratch::new("filtered.weir", TESTED);
+    let said = say(&["test", "--filter", "four", program.path()]);
+    assert_eq!(said.code, 0, "{}", said.output);
+    assert!(said.output.contains("1 passed, 1 left out"), "{}", said.output);
+}
+
+#[test]
+fn the_page_of_a_program_names_what_it_serves_and_asks_for_nothing_outside() {
+    let said = say(&["doc", "examples/image_server/main.weir"]);
+    assert_eq!(said.code, 0);
+    for expected in ["GET /{name}", "writes shared thumbnails", "The image <code>name</code>", "data:image/svg+xml,"] {
+        assert!(said.output.contains(expected), "{expected} is missing");
+    }
+    for outside in ["src=\"http", "href=\"http", "url(", "<script"] {
+        assert!(!said.output.contains(outside), "{outside} comes from outside");
+    }
+}
+
+#[test]
+fn the_page_of_the_library_has_every_function() {
+    let page = say(&["doc"]).output;
+    let library = weir_library::library();
+    for (name, module) in &library.modules {
+        for function in module.functions.keys() {
+            assert!(
+                page.contains(&format!("id=\"{name}.{name}-{}\"", function.replace('_', "-"))),
+                "{name}.{function}"
+            );
+        }
+    }
+}

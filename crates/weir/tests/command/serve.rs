@@ -1,0 +1,187 @@
+//! `weir run`, from a file to answered requests, as a real process over real connections.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::thread;
+
+use crate::support::{Answer, Scratch, Served, read_answer};
+
+const IMAGES: &str = "examples/image_server/main.weir";
+const HELLO: &str = "examples/hello/main.weir";
+const ENGINES: [&str; 2] = ["event", "pool"];
+
+fn text(answer: &Answer) -> (u16, &str) {
+    (answer.status, std::str::from_utf8(&answer.body).expect("a text"))
+}
+
+#[test]
+fn both_engines_give_the_same_answers_byte_for_byte() {
+    let paths =
+        ["/hills", "/hills", "/hills?scale=4", "/moon?scale=1", "/none", "/hills?scale=9", "/hills?scale=x", "/a/b"];
+    let answers = ENGINES.map(|engine| {
+        let served = Served::start(IMAGES, &["--engine", engine, "--threads", "2"]);
+        let answers = paths.map(|path| served.get(path));
+        assert_eq!(served.stop().0, Some(0));
+        answers
+    });
+    assert_eq!(answers[0], answers[1]);
+    let [first, hit, smaller, ..] = &answers[0];
+    assert_eq!((first.status, first.kind.as_str(), &first.body[..3]), (200, "image/jpeg", &[0xFF, 0xD8, 0xFF][..]));
+    assert_eq!(first, hit);
+    assert!(smaller.body.len() < first.body.len());
+}
+
+#[test]
+fn bad_input_is_answered_with_what_is_wrong() {
+    let served = Served::start(IMAGES, &[]);
+    assert_eq!(text(&served.get("/hills?scale=9")), (400, "scale must be 1 to 8"));
+    assert_eq!(
+        text(&served.get("/hills?scale=x")),
+        (400, "`scale` in the query: expected a whole number, found \"x\"")
+    );
+    assert_eq!(served.get("/none").status, 404);
+    assert_eq!(served.get("/a/b").status, 404);
+    served.stop();
+}
+
+#[test]
+fn parameters_of_the_path_and_the_query_have_their_types_and_defaults() {
+    let served = Served::start(HELLO, &[]);
+    assert_eq!(text(&served.get("/")), (200, "Hello!"));
+    assert_eq!(text(&served.get("/hello/river")), (200, "Hello, river!"));
+    assert_eq!(text(&served.get("/hello/river?loud=true")), (200, "HELLO, RIVER!"));
+    assert_eq!(served.get("/hello/river?loud=very").status, 400);
+    served.stop();
+}
+
+#[test]
+fn the_greeting_says_what_is_served_and_where() {
+    let served = Served::start(HELLO, &["--threads", "1"]);
+    let greeting = served.greeting.replace(&served.address, "ADDRESS");
+    insta::assert_snapshot!(greeting);
+    let (code, rest) = served.stop();
+    assert_eq!(code, Some(0));
+    insta::assert_snapshot!(rest, @"TIME stopping; what has begun is finished first");
+}
+
+#[test]
+fn a_failure_that_nothing_handles_is_answered_500_and_logged_with_its_path() {
+    let broken = std::env::temp_dir().join(format!("weir-broken-{}", std::process::id()));
+    std::fs::create_dir_all(broken.join("images")).expect("a folder of our own");
+    std::fs::write(broken.join("images/short.ppm"), b"P6 10 10 255\nshort").expect("a file of our own");
+    let served = Served::start(IMAGES, &["--root", broken.to_str().expect("a path of ASCII")]);
+    let answer = served.get("/short");
+    assert_eq!(answer.status, 500);
+    let (_, log) = served.stop();
+    std::fs::remove_dir_all(&broken).expect("the folder is ours");
+    insta::assert_snapshot!(log);
+}
+
+#[test]
+fn what_has_begun_is_answered_before_the_end() {
+    for engine in ENGINES {
+        let served = Served::start(HELLO, &["--engine", engine]);
+        let mut half = served.connect();
+        let head = format!("GET /hello/last HTTP/1.1\r\nHost: {}\r\n", served.address);
+        half.write_all(head.as_bytes()).expect("half a request is sent");
+        // Another connection's answer says that the server is at work while the first waits.
+        assert_eq!(served.get("/").status, 200);
+        half.write_all(b"Connection: close\r\n\r\n").expect("the other half is sent");
+        assert_eq!(text(&read_answer(half)), (200, "Hello, last!"));
+        assert_eq!(served.stop().0, Some(0));
+    }
+}
+
+#[test]
+fn an_idle_connection_is_closed_when_the_program_stops() {
+    let served = Served::start(HELLO, &[]);
+    let mut idle = served.connect();
+    idle.write_all(format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", served.address).as_bytes())
+        .expect("a request is sent");
+    let mut first = [0; 12];
+    idle.read_exact(&mut first).expect("the connection is answered and kept");
+    assert_eq!(&first, b"HTTP/1.1 200");
+    served.terminate();
+    let mut rest = Vec::new();
+    idle.read_to_end(&mut rest).expect("the connection is closed in time");
+    assert_eq!(served.end().0, Some(0));
+}
+
+/// A program whose flows wait at a gate that the test opens, and the test's side of the gate.
+fn gated() -> (Scratch, TcpListener, String) {
+    let text = "use http, gate\n\nservice gated on http(port: 80) {\n  get \"/{port}\" (port: Int) { http.text(gate.pass(port)?) }\n}\n";
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let path = format!("/{}", listener.local_addr().expect("an address").port());
+    (Scratch::new("gated.weir", text.as_bytes()), listener, path)
+}
+
+#[test]
+fn over_the_bound_of_flows_the_answer_is_503_and_the_others_are_answered() {
+    for engine in ENGINES {
+        let (program, gate, path) = gated();
+        let more = ["--engine", engine, "--threads", "1", "--flows-max", "1"];
+        let served = Served::start_with_gate(program.path(), &more);
+        let (answered, answers) = mpsc::channel();
+        let ask = || {
+            let (stream, answered) = (served.ask(&path), answered.clone());
+            thread::spawn(move || answered.send(read_answer(stream).status));
+        };
+        ask();
+        let held = gate.accept().expect("the first flow comes to the gate").0;
+        (0..3).for_each(|_| ask());
+        // The first flow holds the one thread, and one more may wait: at least two are refused while the gate is shut.
+        let next = || answers.recv().expect("every request is answered");
+        assert_eq!([next(), next()], [503, 503], "`{engine}`");
+        drop(held);
+        thread::spawn(move || gate.incoming().for_each(drop));
+        let mut rest = [next(), next()];
+        rest.sort_unstable();
+        assert_eq!(rest[0], 200, "`{engine}`");
+        assert_eq!(served.stop().0, Some(0));
+    }
+}
+
+#[test]
+fn a_flow_that_has_begun_is_answered_after_the_first_signal() {
+    for engine in ENGINES {
+        let (program, gate, path) = gated();
+        let served = Served::start_with_gate(program.path(), &["--engine", engine]);
+        let asked = served.ask(&path);
+        let held = gate.accept().expect("the flow comes to the gate").0;
+        served.terminate();
+        drop(held);
+        assert_eq!(read_answer(asked).status, 200);
+        assert_eq!(served.end().0, Some(0));
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_program_at_once() {
+    let (program, gate, path) = gated();
+    let mut served = Served::start_with_gate(program.path(), &[]);
+    let _asked = served.ask(&path);
+    let _held = gate.accept().expect("the flow comes to the gate").0;
+    served.terminate();
+    served.wait_for("stopping");
+    served.terminate();
+    assert_eq!(served.end().0, Some(130));
+}
+
+fn saying(words: &str) -> String {
+    format!("use http\n\nservice s on http(port: 80) {{\n  get \"/\" {{ http.text(\"{words}\") }}\n}}\n")
+}
+
+#[test]
+fn a_watched_program_is_run_again_when_it_has_changed_and_is_right() {
+    let program = Scratch::new("watched.weir", saying("one").as_bytes());
+    let mut served = Served::start(program.path(), &["--watch"]);
+    assert_eq!(text(&served.get("/")), (200, "one"));
+    program.write(b"service s on");
+    served.wait_for("runs on");
+    assert_eq!(text(&served.get("/")), (200, "one"), "a wrong text changes nothing");
+    program.write(saying("three").as_bytes());
+    served.greet();
+    assert_eq!(text(&served.get("/")), (200, "three"));
+    assert_eq!(served.stop().0, Some(0));
+}

@@ -1,0 +1,221 @@
+//! The real command as a process, and HTTP by hand.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// No answer takes longer, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The repository, where the examples are.
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A file of our own that is removed in the end.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str, text: &[u8]) -> Scratch {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("weir-{}-{number}-{name}", std::process::id()));
+        std::fs::write(&path, text).expect("a file of our own");
+        Scratch(path)
+    }
+
+    /// A folder of our own.
+    pub(crate) fn folder(name: &str) -> Scratch {
+        let scratch = Scratch::new(name, b"");
+        std::fs::remove_file(&scratch.0).expect("the file is ours");
+        std::fs::create_dir(&scratch.0).expect("the name is free");
+        scratch
+    }
+
+    pub(crate) fn write(&self, text: &[u8]) {
+        std::fs::write(&self.0, text).expect("the file is ours");
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.0.to_str().expect("a path of ASCII")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = if self.0.is_dir() { std::fs::remove_dir_all(&self.0) } else { std::fs::remove_file(&self.0) };
+    }
+}
+
+/// The command, run in the repository, without colours.
+pub(crate) fn weir(arguments: &[&str]) -> Command {
+    command(Path::new(env!("CARGO_BIN_EXE_weir")), arguments)
+}
+
+/// The command that `examples/gate.rs` links functions of its own into. Cargo builds it beside the tests, unless only one
+/// of them was asked for.
+fn gate() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its file");
+    let folder = test.ancestors().nth(2).expect("tests lie in target/…/deps");
+    let gate = folder.join("examples").join("gate");
+    if !gate.exists() {
+        let built = Command::new(env!("CARGO")).args(["build", "--package", "weir", "--example", "gate"]).status();
+        assert!(built.expect("cargo is there").success());
+    }
+    gate
+}
+
+fn command(program: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .current_dir(repository())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// What a command that ends by itself has said, and its exit code.
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) output: String,
+    pub(crate) messages: String,
+}
+
+/// Runs a command to its end.
+pub(crate) fn say(arguments: &[&str]) -> Said {
+    let ended = weir(arguments).output().expect("the command starts");
+    Said {
+        code: ended.status.code().expect("the command ends by itself"),
+        output: String::from_utf8(ended.stdout).expect("the output is UTF-8"),
+        messages: String::from_utf8(ended.stderr).expect("the messages are UTF-8"),
+    }
+}
+
+/// A program that runs.
+pub(crate) struct Served {
+    process: Child,
+    messages: BufReader<ChildStderr>,
+    pub(crate) greeting: String,
+    pub(crate) address: String,
+}
+
+/// An answer of HTTP.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) kind: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Served {
+    /// Runs a program on a free port, and waits until it has said where.
+    pub(crate) fn start(file: &str, more: &[&str]) -> Served {
+        Served::spawn(weir(&[&["run", file, "--port", "0"], more].concat()))
+    }
+
+    /// Runs a program with the functions of `examples/gate.rs`.
+    pub(crate) fn start_with_gate(file: &str, more: &[&str]) -> Served {
+        Served::spawn(command(&gate(), &[&["run", file, "--port", "0"], more].concat()))
+    }
+
+    fn spawn(mut command: Command) -> Served {
+        let mut process = command.spawn().expect("the command starts");
+        let messages = BufReader::new(process.stderr.take().expect("standard error is piped"));
+        let mut served = Served { process, messages, greeting: String::new(), address: String::new() };
+        served.greet();
+        served
+    }
+
+    /// Waits until the program has said where it listens.
+    pub(crate) fn greet(&mut self) {
+        let mut greeting = String::new();
+        while !greeting.contains("Ctrl-C") {
+            let read = self.messages.read_line(&mut greeting).expect("standard error can be read");
+            assert_ne!(read, 0, "the program ended instead of running: {greeting}");
+        }
+        let address = greeting.split("://").nth(1).and_then(|rest| rest.split_whitespace().next());
+        self.address = address.expect("the greeting says where it listens").to_owned();
+        self.greeting = greeting;
+    }
+
+    /// Opens a connection.
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).expect("the program accepts connections");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time limit can be set");
+        stream
+    }
+
+    /// Gets a page on a connection of its own.
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        read_answer(self.ask(path))
+    }
+
+    /// Asks for a page on a connection of its own.
+    pub(crate) fn ask(&self, path: &str) -> TcpStream {
+        let mut stream = self.connect();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
+        stream.write_all(request.as_bytes()).expect("the request is sent");
+        stream
+    }
+
+    /// Sends SIGTERM.
+    pub(crate) fn terminate(&self) {
+        let killed = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
+        assert!(killed.expect("`kill` is there").success());
+    }
+
+    /// Waits until this was said.
+    pub(crate) fn wait_for(&mut self, words: &str) {
+        let mut line = String::new();
+        while !line.contains(words) {
+            line.clear();
+            let read = self.messages.read_line(&mut line).expect("standard error can be read");
+            assert_ne!(read, 0, "the program ended without saying {words:?}");
+        }
+    }
+
+    /// Waits for the end: the exit code, and what was said after the greeting, without times of day.
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        let mut rest = String::new();
+        self.messages.read_to_string(&mut rest).expect("standard error can be read");
+        let status = self.process.wait().expect("the process ends");
+        (status.code(), rest.lines().map(|line| without_time(line) + "\n").collect())
+    }
+
+    /// Stops the program and waits for its end.
+    pub(crate) fn stop(self) -> (Option<i32>, String) {
+        self.terminate();
+        self.end()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // After `end` there is nothing left to kill.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Reads an answer up to the end of its connection.
+pub(crate) fn read_answer(mut stream: TcpStream) -> Answer {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("the answer comes in time");
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("the answer has a head");
+    let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
+    let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok());
+    let kind = head.lines().find_map(|line| line.strip_prefix("content-type: ")).unwrap_or_default();
+    Answer { status: status.expect("the answer has a status"), kind: kind.to_owned(), body: bytes[end + 4..].to_vec() }
+}
+
+fn without_time(line: &str) -> String {
+    match line.split_once("Z ") {
+        Some((time, rest)) if time.len() == "00:00:00.000".len() => format!("TIME {rest}"),
+        _ => line.to_owned(),
+    }
+}

@@ -1,0 +1,165 @@
+//! Random programs come to the same under the reference evaluator and under every engine: the same answers, the same
+//! failures, and the same order of effects on each resource.
+//!
+//! `WEIR_RANDOM_PROGRAMS` says how many programs are tried, `WEIR_RANDOM_FROM` from which seed on. A difference is shrunk
+//! to a program that a person can read.
+
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use weir_host::{Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Route, Source, Stop, Value};
+use weir_ir::generate::{Case, Execution, Recording, check, evaluate};
+use weir_runtime::{ENGINES, EngineRow, Options, Running, start};
+
+/// How many programs are tried where nothing else is said.
+const PROGRAMS: u64 = 300;
+
+/// A program that has not ended by then never will: each takes some milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The seeds of the programs that are tried.
+fn seeds() -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
+    let from = number("WEIR_RANDOM_FROM").unwrap_or(0);
+    from..from + number("WEIR_RANDOM_PROGRAMS").unwrap_or(PROGRAMS)
+}
+
+type Results = Arc<Mutex<Vec<Result<Value, Failure>>>>;
+
+/// Begins the flows of a case, each when the one before has ended.
+struct OneByOne {
+    inputs: Vec<Vec<Value>>,
+    results: Results,
+}
+
+impl Source for OneByOne {
+    fn open(
+        &self,
+        _arguments: Vec<Value>,
+        _routes: Arc<[Route]>,
+        _environment: &Environment,
+    ) -> Result<Arc<dyn Opened>, Failure> {
+        Ok(Arc::new(OneByOne { inputs: self.inputs.clone(), results: Arc::clone(&self.results) }))
+    }
+}
+
+impl Opened for OneByOne {
+    fn describe(&self) -> String {
+        "a case".into()
+    }
+
+    fn run(self: Arc<Self>, flows: Arc<dyn Flows>, _stop: Stop) -> LocalFuture<Result<(), Failure>> {
+        Box::pin(async move {
+            for row in &self.inputs {
+                let result = result(&*flows, row).await;
+                self.results.lock().push(result);
+            }
+            Ok(())
+        })
+    }
+}
+
+async fn result(flows: &dyn Flows, row: &[Value]) -> Result<Value, Failure> {
+    let mut inputs = row.to_vec();
+    loop {
+        match flows.begin(0, &mut inputs) {
+            Begun::Done(result) => return result,
+            Begun::Going(result) => return result.await,
+            Begun::Full => flows.room().await,
+        }
+    }
+}
+
+/// Executes a case under an engine.
+fn execute(case: &Case, engine: &'static EngineRow, threads: usize) -> Result<Execution, String> {
+    let recording = Recording::new(1);
+    let results = Results::default();
+    let source = OneByOne { inputs: case.inputs.clone(), results: Arc::clone(&results) };
+    let library = with_source(recording.library(), source);
+    let program = weir_ir::lower(&case.program, &library);
+    let options = Options { engine, threads: Some(threads), ..Options::default() };
+    let running = start(&program, &library, options).map_err(|error| error.to_string())?;
+    wait(running)?;
+    let results = std::mem::take(&mut *results.lock());
+    Ok(Execution { results, effects: recording.effects() })
+}
+
+/// Waits for the program's end, and no longer than any program takes.
+fn wait(running: Running) -> Result<(), String> {
+    let (ended, end) = mpsc::channel();
+    let waiting = thread::spawn(move || ended.send(running.wait()));
+    match end.recv_timeout(PATIENCE) {
+        Ok(result) => {
+            waiting.join().expect("the thread has sent its last").expect("this receiver is there");
+            result.map_err(|failure| failure.to_string())
+        }
+        Err(_) => Err("it does not end".into()),
+    }
+}
+
+/// The library with the case's flows in the place of the source that generated programs name.
+fn with_source(mut library: Library, source: OneByOne) -> Library {
+    let module = library.modules.get_mut("a").expect("the recording library has the module `a`");
+    let named = module.sources.get_mut("elements").expect("generated programs begin at `a.elements`");
+    named.1 = Arc::new(source);
+    library
+}
+
+/// Whether the case comes to the same under the engine.
+fn compare(case: &Case, engine: &'static EngineRow, threads: usize) -> Result<(), String> {
+    let wanted = evaluate(case, 1).map_err(|failure| failure.to_string())?;
+    let found = execute(case, engine, threads)?;
+    if found == wanted {
+        return Ok(());
+    }
+    Err(format!("{} with {threads} threads came to\n{found:#?}\ninstead of\n{wanted:#?}", engine.name))
+}
+
+fn same_as_the_evaluator(engine: &'static EngineRow, threads: usize) {
+    for seed in seeds() {
+        check(seed, |case| compare(case, engine, threads));
+    }
+}
+
+#[test]
+fn every_engine_with_one_thread_comes_to_what_the_evaluator_says() {
+    ENGINES.iter().for_each(|engine| same_as_the_evaluator(engine, 1));
+}
+
+#[test]
+fn every_engine_with_several_threads_comes_to_what_the_evaluator_says() {
+    ENGINES.iter().for_each(|engine| same_as_the_evaluator(engine, 3));
+}
+
+/// A body that began while an independent step was open kept that step's locks, and then waited for them itself.
+#[test]
+fn a_step_in_a_fold_does_not_wait_for_its_own_flow() {
+    let text = r#"
+shared counter0: count.Counter
+  %0: count.Counter = call count.new at count.new (1000)
+  yield %0
+shared counter1: count.Counter
+  %0: count.Counter = call count.new at count.new (1001)
+  yield %0
+entry test from a.elements ordered
+  arguments
+    yield (0,)
+  flow elements (%0: List(Int)) -> Int
+    %1: Int = atomic (write shared counter1)
+      %2: Int = call c.block at c.block#1 (0)
+      yield 9
+    %3: Int = fold %0 from 3 as %4: Int, %5: Int
+      %6: Int = atomic (write shared counter0, write shared counter1)
+        %7: Int = copy(1)
+        yield %7
+      yield %6
+    yield 0
+"#;
+    let program = weir_ir::parse::expr(text).expect("the text is a program");
+    let case = Case { program, inputs: vec![vec![Value::list(vec![Value::Int(13)])]] };
+    for engine in ENGINES {
+        assert_eq!(compare(&case, engine, 2), Ok(()));
+    }
+}

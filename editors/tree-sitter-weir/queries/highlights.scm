@@ -1,0 +1,37 @@
+; What is coloured how.
+
+(comment) @comment
+(doc_comment) @comment.documentation
+(number) @number
+(boolean) @constant.builtin
+(text) @string
+(block_text) @string
+(route_path) @string.special
+(escape) @string.escape
+(interpolation ["{" "}"] @punctuation.special)
+(path_parameter ["{" "}"] @punctuation.special)
+(path_parameter (identifier) @variable.parameter)
+
+(type_identifier) @type
+(variant name: (type_identifier) @constructor)
+(function_item name: (identifier) @function)
+(service_item name: (identifier) @namespace)
+(used_module (identifier) @namespace)
+(parameter name: (identifier) @variable.parameter)
+(argument name: (identifier) @variable.parameter)
+(closure_parameter (identifier) @variable.parameter)
+(field_declaration name: (identifier) @property)
+(field_value name: (identifier) @property)
+(call_expression function: (identifier) @function)
+(call_expression function: (field_expression name: (identifier) @function))
+(field_expression name: (identifier) @property)
+
+[
+  "as" "atomic" "constraint" "else" "enum" "expect" "fn" "fold" "for" "if" "in" "let" "loop" "match" "on" "failure" "of"
+  "per" "race" "record" "retry" "return" "service" "session" "shared" "test" "until" "at" "most" "use" "with" "within"
+  "get" "post" "put" "delete" "patch" "head" "body"
+] @keyword
+
+["=" "=>" "->" "|>" "||" "&&" "==" "!=" "<" "<=" ">" ">=" "+" "-" "*" "/" "%" "!" "?" "|" ".." "..="] @operator
+["(" ")" "[" "]" "{" "}"] @punctuation.bracket
+["," ":" ";" "."] @punctuation.delimiter

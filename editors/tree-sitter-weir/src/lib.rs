@@ -1,0 +1,14 @@
+//! The tree-sitter grammar of Weir, for programs that colour or fold its texts.
+
+use tree_sitter_language::LanguageFn;
+
+unsafe extern "C" {
+    fn tree_sitter_weir() -> *const ();
+}
+
+/// The grammar.
+// SAFETY: the function is the one that the generated parser defines, and it gives a static language.
+pub const LANGUAGE: LanguageFn = unsafe { LanguageFn::from_raw(tree_sitter_weir) };
+
+/// Which nodes are coloured how.
+pub const HIGHLIGHTS_QUERY: &str = include_str!("../queries/highlights.scm");

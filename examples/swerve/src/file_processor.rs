@@ -1,0 +1,86 @@
+//! The file processor: reads files in chunks and hands them to the network processor, unless it is told to stop.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use weir_events::{Channel, Closed, Event, Mailbox, choose_biased};
+
+use crate::server::Style;
+
+/// One file that is wanted.
+#[derive(Clone)]
+pub(crate) struct FileRequest {
+    /// Relative to the root, without `..`.
+    pub(crate) path: PathBuf,
+    /// Where its chunks go.
+    pub(crate) transfers: Mailbox<Transfer>,
+    /// In lock-step: told after each chunk that it is on the network.
+    pub(crate) delivered: Channel<()>,
+    /// Takes effect when nobody wants it any more.
+    pub(crate) abort: Event<()>,
+}
+
+/// What travels to the network processor.
+#[derive(Clone, Debug)]
+pub(crate) enum Transfer {
+    /// The file is there and so long.
+    Found(u64),
+    /// It is not.
+    NotFound,
+    /// Its next bytes.
+    Chunk(Arc<[u8]>),
+    /// All is read.
+    Done,
+    /// The request took too long.
+    Timeout,
+}
+
+/// Bytes read at once.
+const CHUNK_BYTES: usize = 16 * 1024;
+
+/// Chunks that may be read before the first is on the network. In lock-step there is never more than one.
+pub(crate) const READ_AHEAD_CHUNKS: usize = 16;
+
+/// Serves requests until their channel is closed.
+pub(crate) fn run(requests: &Channel<FileRequest>, root: &Path, style: Style) {
+    let next = requests.receive();
+    while let Ok(request) = next.sync() {
+        // The other side is gone: nobody is there to be told.
+        let _ = serve(&request, root, style);
+    }
+}
+
+fn serve(request: &FileRequest, root: &Path, style: Style) -> Result<(), Closed> {
+    let path = root.join(&request.path);
+    let opened = File::open(&path).and_then(|file| file.metadata().map(|about| (file, about)));
+    let (mut file, length) = match opened {
+        Ok((file, about)) if about.is_file() => (file, about.len()),
+        _ => return deliver(request, Transfer::NotFound, style),
+    };
+    deliver(request, Transfer::Found(length), style)?;
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        match file.read(&mut chunk) {
+            Ok(0) => return deliver(request, Transfer::Done, style),
+            Ok(length) => deliver(request, Transfer::Chunk(chunk[..length].into()), style)?,
+            Err(_) => return deliver(request, Transfer::Timeout, style),
+        }
+    }
+}
+
+/// Hands one transfer over, or gives up when the time is up: an abort overtakes what was not taken yet.
+fn deliver(request: &FileRequest, transfer: Transfer, style: Style) -> Result<(), Closed> {
+    let sent = request.transfers.send(transfer);
+    let abort = request.abort.wrap(|()| Err(Closed));
+    match style {
+        Style::Synchronous => {
+            // Lock-step: the next chunk is read only after this one is on the network.
+            let delivered = request.delivered.receive();
+            choose_biased([abort.clone(), sent]).sync().and_then(|()| choose_biased([abort, delivered]).sync())
+        }
+        Style::Asynchronous => choose_biased([abort, sent]).sync(),
+    }
+    .inspect_err(|_| _ = request.transfers.post(Transfer::Timeout))
+}
