@@ -117,19 +117,23 @@ impl Moves<'_> {
             Op::Atomic { body, .. } => self.block(body),
             Op::Within { limit, body } => {
                 self.take(limit, origin);
-                self.block(body);
+                self.given_up(body, origin);
             }
-            Op::Race { bodies } => {
-                let before = self.gone.clone();
-                let mut after = before.clone();
-                for body in bodies {
-                    self.gone.clone_from(&before);
-                    self.block(body);
-                    after.append(&mut self.gone);
-                }
-                self.gone = after;
-            }
+            // All of them begin, so that a value goes into one only.
+            Op::Race { bodies } => bodies.iter().for_each(|body| self.given_up(body, origin)),
             Op::Return(atom) | Op::Fail(atom) => self.take(atom, origin),
+        }
+    }
+
+    /// A body that may be given up on its way: what it has of outside may be lost with a call that is dropped, so that it
+    /// goes into the body for good, also where it is only lent.
+    fn given_up(&mut self, body: &Block, origin: Origin) {
+        let outside: Vec<Var> = self.known.keys().copied().filter(|var| !self.gone.contains_key(var)).collect();
+        self.block(body);
+        for var in outside {
+            if mentions(body, var) {
+                self.gone.entry(var).or_insert(origin);
+            }
         }
     }
 
@@ -187,6 +191,12 @@ impl Moves<'_> {
     fn span(&self, origin: Origin) -> Span {
         Span { source: self.source, start: origin.start, end: origin.end }
     }
+}
+
+fn mentions(block: &Block, var: Var) -> bool {
+    let is_it = |atom: &Atom| *atom == Atom::Var(var);
+    let within = |op: &Op| op.operands().any(is_it) || op.blocks().any(|inner| mentions(inner, var));
+    is_it(&block.result) || block.lets.iter().any(|binding| within(&binding.op))
 }
 
 fn shown(name: &str) -> String {

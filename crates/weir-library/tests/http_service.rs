@@ -3,10 +3,10 @@
 
 mod support;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
-use support::{Answer, Client};
+use support::{Answer, Client, PATIENCE};
 use tokio::sync::Notify;
 use weir::{
     Begun, Failure, Field, Flows, HostType, LocalFuture, Opened, ParameterFrom, Route, RouteParameter, Stop, Text,
@@ -18,6 +18,7 @@ use weir_library::http;
 struct Shown {
     routes: Arc<[Route]>,
     begun: Mutex<Vec<usize>>,
+    given_up: Arc<Gate>,
 }
 
 impl Flows for Shown {
@@ -27,6 +28,7 @@ impl Flows for Shown {
             "/failing" => Err(Failure::function("the reason is secret")),
             "/full" => return Begun::Full,
             "/nonsense" => Ok(Value::Int(1)),
+            "/never" => return self.never(),
             _ => http::text(&inputs.iter().map(Value::to_string).collect::<Vec<_>>().join("|")).into_value(),
         };
         match entry % 2 {
@@ -40,6 +42,41 @@ impl Flows for Shown {
 
     fn room(&self) -> LocalFuture<()> {
         Box::pin(std::future::pending())
+    }
+}
+
+impl Shown {
+    /// A flow that waits for ever, and says when it is given up.
+    fn never(&self) -> Begun {
+        let given_up = GivenUp(Arc::clone(&self.given_up));
+        Begun::Going(Box::pin(async move {
+            let _given_up = given_up;
+            std::future::pending().await
+        }))
+    }
+}
+
+/// A flow that has begun.
+struct GivenUp(Arc<Gate>);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        *self.0.count.lock().unwrap() += 1;
+        self.0.changed.notify_all();
+    }
+}
+
+/// How many flows were given up.
+#[derive(Default)]
+struct Gate {
+    count: Mutex<usize>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn wait_for(&self, count: usize) {
+        let reached = self.changed.wait_timeout_while(self.count.lock().unwrap(), PATIENCE, |seen| *seen < count);
+        assert!(!reached.unwrap().1.timed_out(), "no flow was given up");
     }
 }
 
@@ -98,8 +135,21 @@ fn open(routes: Vec<Route>, arguments: Vec<Value>) -> Result<Arc<dyn Opened>, Fa
 
 impl Service {
     fn start(routes: Vec<Route>) -> Service {
-        let flows = Arc::new(Shown { routes: routes.clone().into(), begun: Mutex::default() });
-        let opened = open(routes, vec![Value::Int(0)]).unwrap();
+        Service::start_with(routes, &[])
+    }
+
+    /// A service with these limits.
+    fn start_with(routes: Vec<Route>, limits: &[(&str, Value)]) -> Service {
+        let flows =
+            Arc::new(Shown { routes: routes.clone().into(), begun: Mutex::default(), given_up: Arc::default() });
+        let library = weir_library::library();
+        let (signature, _) = &library.modules["http"].sources["http"];
+        let given = |name: &str| limits.iter().find(|(limit, _)| *limit == name).map(|(_, value)| value.clone());
+        let arguments = signature.parameters.iter().map(|parameter| match &*parameter.name {
+            "port" => Value::Int(0),
+            name => given(name).unwrap_or_else(|| parameter.default.clone().unwrap()),
+        });
+        let opened = open(routes, arguments.collect()).unwrap();
         let address = opened.describe().strip_prefix("http://").unwrap().parse().unwrap();
         let stop = Arc::new(Notify::new());
         let (stopping, flowing) = (Arc::clone(&stop), Arc::clone(&flows));
@@ -359,4 +409,32 @@ fn a_service_that_cannot_run_says_why() {
             "route GET /{a}: a request cannot hold `a: image.Ppm` there".into(),
         ]
     );
+}
+
+#[test]
+fn a_flow_that_takes_too_long_is_given_up_and_answered_503() {
+    let limits = [("answer_timeout", Value::Duration(50_000_000))];
+    let service = Service::start_with(vec![route("GET", "/never", vec![]), route("GET", "/", vec![])], &limits);
+    let mut client = Client::connect(service.address);
+    client.send("GET /never HTTP/1.1\r\nHost: a\r\n\r\n");
+    let answer = client.answer_to("GET");
+    assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
+    service.flows.given_up.wait_for(1);
+    // The connection goes on.
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.answer_to("GET").status, 200);
+}
+
+#[test]
+fn a_flow_whose_client_has_gone_is_given_up() {
+    let service = Service::start(vec![route("GET", "/never", vec![])]);
+    for given_up in 1..=3 {
+        let mut client = Client::connect(service.address);
+        client.send("GET /never HTTP/1.1\r\nHost: a\r\n\r\n");
+        while service.flows.begun.lock().unwrap().len() < given_up {
+            std::thread::yield_now();
+        }
+        drop(client);
+        service.flows.given_up.wait_for(given_up);
+    }
 }

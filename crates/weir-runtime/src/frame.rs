@@ -26,6 +26,7 @@ use action::{End, Ran, Stage};
 mod action;
 mod call;
 mod repeat;
+mod timed;
 
 /// How many frames a thread keeps for later.
 const FREE_MAX: usize = 256;

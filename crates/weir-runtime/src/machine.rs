@@ -3,10 +3,14 @@
 //! What host functions do is their own; the runtime reaches outside only here, so that a simulation or a test can put
 //! another machine below the same engines.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use weir_events::{Event, Signal, always, at, never};
 
 /// What the runtime needs of the machine that it runs on.
 pub trait Machine: Send + Sync {
@@ -21,6 +25,11 @@ pub trait Machine: Send + Sync {
 
     /// A random number.
     fn random(&self) -> u64;
+
+    /// An event that takes effect when this much time has passed from now on.
+    fn after(&self, delay: Duration) -> Event<()> {
+        Instant::now().checked_add(delay).map_or_else(never, at)
+    }
 }
 
 /// The machine that the process runs on.
@@ -59,26 +68,58 @@ impl Machine for Real {
 
 /// A machine whose time moves only when it is told to, and whose numbers follow from a seed.
 pub struct Scripted {
-    now_ns: AtomicU64,
+    clock: Mutex<Clock>,
     seed: AtomicU64,
+}
+
+/// The time of a scripted machine, and what waits for it, in the order in which it is due.
+#[derive(Default)]
+struct Clock {
+    now_ns: u64,
+    set: u64,
+    alarms: BTreeMap<(u64, u64), Signal>,
 }
 
 impl Scripted {
     /// A machine at time 0.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Scripted { now_ns: AtomicU64::new(0), seed: AtomicU64::new(seed) }
+        Scripted { clock: Mutex::default(), seed: AtomicU64::new(seed) }
     }
 
-    /// Moves its time on.
+    /// Moves its time on, and wakes what is due by then.
     pub fn pass_ns(&self, ns: u64) {
-        self.now_ns.fetch_add(ns, Ordering::Relaxed);
+        let due = self.clock.lock().pass(ns);
+        due.values().for_each(Signal::fire);
+    }
+}
+
+impl Clock {
+    fn pass(&mut self, ns: u64) -> BTreeMap<(u64, u64), Signal> {
+        self.now_ns = self.now_ns.saturating_add(ns);
+        let later = self.alarms.split_off(&(self.now_ns.saturating_add(1), 0));
+        std::mem::replace(&mut self.alarms, later)
+    }
+
+    fn alarm(&mut self, delay: Duration) -> Event<()> {
+        let delay_ns = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
+        if delay_ns == 0 {
+            return always(());
+        }
+        let signal = Signal::new();
+        self.set += 1;
+        self.alarms.insert((self.now_ns.saturating_add(delay_ns), self.set), signal.clone());
+        signal.fired()
     }
 }
 
 impl Machine for Scripted {
     fn now_ns(&self) -> u64 {
-        self.now_ns.load(Ordering::Relaxed)
+        self.clock.lock().now_ns
+    }
+
+    fn after(&self, delay: Duration) -> Event<()> {
+        self.clock.lock().alarm(delay)
     }
 
     fn thread(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {

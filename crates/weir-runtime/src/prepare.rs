@@ -18,6 +18,7 @@ mod order;
 mod shape;
 mod slots;
 mod steps;
+mod timed;
 
 /// How deep bodies may nest; the compiler's own limit is lower.
 const NESTING_MAX: usize = 64;
@@ -77,6 +78,8 @@ struct Resolved {
 struct Part {
     call: Option<Resolved>,
     body: Option<Body>,
+    /// The bodies of a `within` or `race`.
+    timed: Vec<Body>,
     /// The turnstiles within.
     turns: Vec<usize>,
 }
@@ -87,24 +90,28 @@ impl Part {
         match (&self.call, &self.body) {
             (Some(call), _) => call.waits() || !call.locks.is_empty() || call.turn.is_some(),
             (_, Some(body)) => body.waits,
-            _ => matches!(node.kind, Kind::Acquire { .. }),
+            _ => matches!(node.kind, Kind::Acquire { .. }) || self.timed.iter().any(|body| body.waits),
         }
+    }
+
+    fn bodies(&self) -> impl Iterator<Item = &Body> {
+        self.body.iter().chain(&self.timed)
     }
 
     /// Whether its function waits by itself, so that it is worth beginning others in the meantime.
     fn overlaps(&self) -> bool {
-        self.call.as_ref().is_some_and(Resolved::waits) || self.body.as_ref().is_some_and(|body| body.overlaps)
+        self.call.as_ref().is_some_and(Resolved::waits) || self.bodies().any(|body| body.overlaps)
     }
 }
 
 impl Part {
     /// Whether the node changes what its input carries.
-    fn changes(&self, input: usize) -> bool {
+    fn changes(&self, node: &Node, input: usize) -> bool {
         match (&self.call, &self.body) {
             (Some(call), _) => call.passing.get(input) == Some(&Passing::Change),
             // Inputs of a repeated body are its parameters, but for the list, which is not changed itself.
             (_, Some(body)) => body.handed.get(input).copied().unwrap_or(false),
-            _ => false,
+            _ => timed::captured(node, &self.timed, input).is_some_and(|(body, index)| body.handed[index]),
         }
     }
 }
@@ -158,6 +165,12 @@ impl<'a> Preparation<'a> {
             Kind::Fold { body } => part.body = Some(self.nested(node, body, Repeat::Fold, depth)?),
             Kind::Loop { body, at_most } => {
                 part.body = Some(self.nested(node, body, Repeat::Loop { at_most: *at_most }, depth)?);
+            }
+            Kind::Within { .. } | Kind::Race { .. } => {
+                let bodies = node.bodies().iter();
+                let bodies =
+                    bodies.map(|body| self.body(body, None, depth + 1).map_err(|error| error.within(&node.name)));
+                part.timed = bodies.collect::<Result<_, _>>()?;
             }
             _ => {}
         }

@@ -82,5 +82,5 @@ fn collect(graph: &Graph, locks: &mut BTreeMap<Resource, Locks>) {
             constraints.iter().for_each(|constraint| note(&constraint.resource, constraint.mode));
         }
     }
-    graph.nodes.iter().filter_map(|node| node.body()).for_each(|body| collect(body, locks));
+    graph.nodes.iter().flat_map(|node| node.bodies()).for_each(|body| collect(body, locks));
 }

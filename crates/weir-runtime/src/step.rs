@@ -85,6 +85,8 @@ pub(crate) enum Action {
     },
     /// A map, fold or loop.
     Repeat(Box<RepeatStep>),
+    /// A within or race.
+    Timed(Box<TimedStep>),
     /// The beginning of an atomic step.
     Acquire(Box<AcquireStep>),
     /// The end of the atomic step that this node began.
@@ -200,6 +202,18 @@ pub(crate) struct RepeatStep {
     pub within: Box<[u32]>,
     /// What is repeated.
     pub body: Body,
+    /// The slot of the output.
+    pub out: u32,
+}
+
+/// A `within` or `race`.
+pub(crate) struct TimedStep {
+    /// How long it may take; `None` for a race.
+    pub limit: Option<Argument>,
+    /// The bodies, each with what it captures.
+    pub bodies: Box<[(Body, Box<[Argument]>)]>,
+    /// The atomic steps that it is within, by the node that begins each: what they hold is held for the bodies too.
+    pub within: Box<[u32]>,
     /// The slot of the output.
     pub out: u32,
 }

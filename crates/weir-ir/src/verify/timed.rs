@@ -44,7 +44,17 @@ fn apart(bodies: &[Graph]) -> Result<(), String> {
     Ok(())
 }
 
+/// What a body touches that is held already where it begins.
 fn held(body: &Graph) -> impl Iterator<Item = (&Resource, Mode)> {
     let uses = body.nodes.iter().flat_map(|node| &node.uses);
-    uses.filter(|usage| usage.held).map(|usage| (&usage.resource, usage.mode))
+    let outside = uses.filter(|usage| usage.held && !takes(body, &usage.resource));
+    outside.map(|usage| (&usage.resource, usage.mode))
+}
+
+/// Whether a step of the body takes the resource, which nobody outside holds then.
+fn takes(body: &Graph, resource: &Resource) -> bool {
+    body.nodes.iter().any(|node| match &node.kind {
+        Kind::Acquire { constraints } => constraints.iter().any(|constraint| constraint.resource == *resource),
+        _ => false,
+    })
 }

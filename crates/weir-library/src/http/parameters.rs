@@ -16,12 +16,13 @@ enum Limit {
 }
 
 /// The limits by their names, in the order of the parameters.
-const LIMITS: [(&str, Limit); 9] = [
+const LIMITS: [(&str, Limit); 10] = [
     ("header_bytes_max", Limit::Size(|limits| &mut limits.header_bytes_max)),
     ("header_timeout", Limit::Time(|limits| &mut limits.header_timeout)),
     ("body_bytes_max", Limit::Size(|limits| &mut limits.body_bytes_max)),
     ("body_timeout", Limit::Time(|limits| &mut limits.body_timeout)),
     ("body_idle_timeout", Limit::Time(|limits| &mut limits.body_idle_timeout)),
+    ("answer_timeout", Limit::Time(|limits| &mut limits.answer_timeout)),
     ("idle_timeout", Limit::Time(|limits| &mut limits.idle_timeout)),
     ("write_timeout", Limit::Time(|limits| &mut limits.write_timeout)),
     ("shutdown_grace", Limit::Time(|limits| &mut limits.shutdown_grace)),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
+use tokio::time::timeout;
 use weir::{Begun, Environment, Failure, Flows, LocalFuture, Loops, Opened, Route, Source, Stop, Value};
 
 use super::input::Problem;
@@ -94,7 +95,11 @@ impl Answers {
         }
         let result = match self.flows.begin(route, &mut inputs) {
             Begun::Done(result) => result,
-            Begun::Going(flow) => flow.await,
+            Begun::Going(flow) => match timeout(self.limits.answer_timeout, flow).await {
+                Ok(result) => result,
+                // The flow was dropped with its future: it is given up where it waits, and releases what it holds.
+                Err(_) => return Err(Box::new(Response::overloaded())),
+            },
             Begun::Full => return Err(Box::new(Response::overloaded())),
         };
         Ok(response_of(result))

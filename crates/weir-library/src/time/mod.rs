@@ -26,7 +26,7 @@ mod functions {
 
     weir::library! {
         /// The clock, and flows that begin at its ticks.
-        pub(crate) time: super::now
+        pub(crate) time: super::now, super::sleep
     }
 }
 
@@ -34,6 +34,12 @@ mod functions {
 #[weir::function(reads)]
 pub fn now() -> SystemTime {
     SystemTime::now()
+}
+
+/// Waits. Calls that do not depend on it, and are none of this module, do not wait with it.
+#[weir::function]
+pub async fn sleep(duration: Duration) {
+    tokio::time::sleep(duration).await;
 }
 
 /// `every(100ms)`.

@@ -132,7 +132,7 @@ impl Cutter<'_> {
         let mut cuts: Vec<Cut> = Vec::new();
         for (index, node) in body.nodes.iter().enumerate() {
             let calls_out = calls_out(&steps[index]);
-            let works = !calls_out && (matches!(node.kind, Kind::Call { .. }) || node.body().is_some());
+            let works = !calls_out && (matches!(node.kind, Kind::Call { .. }) || !node.bodies().is_empty());
             let key = self.key((place, index), flow, node, works, cuts.last().map(|cut| &cut.key));
             see(&key, node);
             match cuts.last_mut().filter(|cut| cut.key == key) {
@@ -248,6 +248,9 @@ fn calls_out(step: &Step) -> bool {
     match &step.action {
         Action::Call(call) => matches!(call.code, weir_host::Code::Waiting(_)),
         Action::Repeat(repeat) => repeat.body.steps.iter().any(calls_out),
+        Action::Timed(timed) => {
+            timed.limit.is_some() || timed.bodies.iter().any(|(body, _)| body.steps.iter().any(calls_out))
+        }
         _ => false,
     }
 }

@@ -9,6 +9,7 @@ use weir_ir::evaluate::{failure_of, holds};
 use weir_ir::prim::{Prim, elements};
 
 use super::repeat::Run;
+use super::timed::Timed;
 use super::{Frame, record_ran};
 use crate::live::Env;
 use crate::lock::{Acquiring, Handle, Held, Sessions};
@@ -58,6 +59,8 @@ pub(super) enum Stage {
     Function(Pending, Vec<Held>),
     /// The body that it repeats.
     Body(Box<Run>),
+    /// The bodies that it may give up.
+    Timed(Box<Timed>),
 }
 
 impl Frame {
@@ -101,6 +104,7 @@ impl Frame {
                 let run = Run::new(repeat, self, body);
                 self.repeat(run, repeat, env, context)
             }
+            Action::Timed(timed) => self.timed(timed, body, env, context),
             Action::Acquire(acquire) => self.acquire(node, 0, acquire, body, env, context),
             Action::Release(acquire) => {
                 self.scopes.retain(|(node, _)| node != acquire);
@@ -135,6 +139,7 @@ impl Frame {
             (Stage::Turn(passed), Action::Acquire(acquire)) => self.acquire(node, passed, acquire, body, env, context),
             (Stage::Locks(locks), Action::Acquire(_)) => self.hold(node, locks, context),
             (Stage::Body(run), Action::Repeat(repeat)) => self.repeat(*run, repeat, env, context),
+            (Stage::Timed(run), Action::Timed(timed)) => self.timed_on(*run, timed, env, context),
             _ => unreachable!("a step waits only for what it can wait for"),
         }
     }

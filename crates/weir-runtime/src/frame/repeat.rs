@@ -121,7 +121,7 @@ fn frame_value(repeat: Repeat, step: &RepeatStep, frame: &mut Frame, body: &Body
 }
 
 /// What is handed on is taken out for the time being, and put back by [`Run::restore`].
-fn capture(input: Argument, handed: bool, frame: &mut Frame, body: &Body) -> Value {
+pub(super) fn capture(input: Argument, handed: bool, frame: &mut Frame, body: &Body) -> Value {
     match input {
         Argument::Slot { index, last: false } if handed => frame.slots[index as usize].take(),
         input => frame.value(body, input),

@@ -64,7 +64,7 @@ pub(super) fn changed_parameters(graph: &Graph, parts: &[Part]) -> Vec<bool> {
     for (node, part) in graph.nodes.iter().zip(parts) {
         for (input, source) in node.inputs.iter().enumerate() {
             if let Source::Parameter(index) = source
-                && part.changes(input)
+                && part.changes(node, input)
             {
                 changed[*index as usize] = true;
             }

@@ -97,6 +97,7 @@ impl Assembly<'_> {
             Kind::Map { .. } => self.repeat(id, Repeat::Map, part)?,
             Kind::Fold { .. } => self.repeat(id, Repeat::Fold, part)?,
             Kind::Loop { at_most, .. } => self.repeat(id, Repeat::Loop { at_most: *at_most }, part)?,
+            Kind::Within { .. } | Kind::Race { .. } => Action::Timed(Box::new(self.timed(id, part)?)),
             Kind::Acquire { constraints } => Action::Acquire(Box::new(self.acquire(id, constraints, turns))),
             Kind::Release { acquire } => Action::Release(acquire.0),
             Kind::Return => self.only_input(index).map_or(Action::Nothing, Action::Return),
@@ -163,7 +164,7 @@ impl Assembly<'_> {
     }
 
     /// The atomic steps that a node is within, from the innermost.
-    fn within(&self, id: NodeId) -> Box<[u32]> {
+    pub(super) fn within(&self, id: NodeId) -> Box<[u32]> {
         let outer = |acquire: &NodeId| self.graph.node(*acquire).within;
         std::iter::successors(self.graph.node(id).within, outer).map(|acquire| acquire.0).collect()
     }
@@ -186,7 +187,7 @@ impl Assembly<'_> {
         })
     }
 
-    fn arguments(&self, node: usize) -> Result<Box<[Argument]>, PrepareError> {
+    pub(super) fn arguments(&self, node: usize) -> Result<Box<[Argument]>, PrepareError> {
         let inputs = self.graph.nodes[node].inputs.iter().enumerate();
         let found = inputs.map(|(input, source)| {
             let never = || error(&self.graph.nodes[node].name, format!("its input {input} is never there"));

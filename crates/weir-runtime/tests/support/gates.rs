@@ -26,6 +26,11 @@ impl Waiting {
     pub fn release(self) {
         _ = self.release.send(());
     }
+
+    /// Whether nobody waits for the call any more.
+    pub fn is_given_up(&self) -> bool {
+        self.release.is_closed()
+    }
 }
 
 /// Sees the calls.

@@ -17,6 +17,8 @@ pub struct Limits {
     pub body_timeout: Duration,
     /// Between two pieces of a body. Later is answered 408.
     pub body_idle_timeout: Duration,
+    /// From a whole request to its answer. Later its flow is given up and it is answered 503.
+    pub answer_timeout: Duration,
     /// Between an answer and the next request on its connection.
     pub idle_timeout: Duration,
     /// How long a client may take nothing of an answer that it is being sent.
@@ -41,6 +43,7 @@ impl Default for Limits {
             body_bytes_max: 2 * 1024 * 1024,
             body_timeout: Duration::from_secs(60),
             body_idle_timeout: Duration::from_secs(10),
+            answer_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
             write_rate_min: 512,
