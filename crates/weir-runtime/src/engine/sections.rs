@@ -128,7 +128,8 @@ impl Engine for Sections {
         self.begun[entry][route].store(next + 1, Ordering::Relaxed);
         let link = Arc::clone(&scheduler.work().scheduler);
         let task = Arc::new(Task { state: Mutex::default(), scheduler: link });
-        scheduler.resume(port, Job { flow: make(), stretch: 0, task: Arc::clone(&task), member: self.flows.enter() });
+        let job = Job { flow: make(), stretch: 0, task: Arc::clone(&task), member: self.flows.enter() };
+        scheduler.resume(port, Box::new(job));
         let mut awaited = Awaited(task, self.awaited.enter());
         Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context))))
     }
@@ -167,9 +168,10 @@ fn answered_at_once(mut flow: Flow) -> Begun {
 }
 
 impl Work for Stretches {
-    type Item = Job;
+    /// Boxed, because it is moved several times at each port.
+    type Item = Box<Job>;
 
-    fn run(&self, port: PortId, mut job: Job) -> Option<(PortId, Job)> {
+    fn run(&self, port: PortId, mut job: Box<Job>) -> Option<(PortId, Box<Job>)> {
         let key = job.flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
         let last = stretches.len() - 1;
@@ -214,8 +216,8 @@ impl Stretches {
     }
 }
 
-fn finish(job: Job, answer: Result<Value, Failure>) {
-    let Job { flow, task, member, .. } = job;
+fn finish(job: Box<Job>, answer: Result<Value, Failure>) {
+    let Job { flow, task, member, .. } = *job;
     drop(flow);
     let mut state = task.state.lock();
     state.answer = Some(answer);
@@ -226,7 +228,7 @@ fn finish(job: Job, answer: Result<Value, Failure>) {
 }
 
 /// Parks the job, or gives it back where it was woken already; where nobody awaits it any more, it is given up.
-fn park(job: Job, port: PortId) -> Option<Job> {
+fn park(job: Box<Job>, port: PortId) -> Option<Box<Job>> {
     let task = Arc::clone(&job.task);
     let mut state = task.state.lock();
     if state.given_up {
@@ -237,7 +239,7 @@ fn park(job: Job, port: PortId) -> Option<Job> {
         state.place = Place::UnderWay;
         return Some(job);
     }
-    state.place = Place::Parked(Box::new(job), port);
+    state.place = Place::Parked(job, port);
     None
 }
 
@@ -258,7 +260,7 @@ impl Wake for Task {
     fn wake(self: Arc<Self>) {
         let Some((job, port)) = Task::unpark(&mut self.state.lock()) else { return };
         if let Some(scheduler) = self.scheduler.get().and_then(Weak::upgrade) {
-            scheduler.resume(port, *job);
+            scheduler.resume(port, job);
         }
     }
 }
