@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, LocalFuture, Value};
 use weir_scheduler::{PortId, Scheduler, Work};
+use weir_trace::What;
 
 use super::layout::{Stretch, layout};
 use super::{Engine, Setup, Threading};
@@ -153,6 +154,17 @@ impl Engine for Sections {
         })
     }
 
+    fn sections(&self) -> Vec<What> {
+        let crews = self.scheduler().map(|scheduler| scheduler.snapshot()).unwrap_or_default();
+        let section = |crew: weir_scheduler::Snapshot| What::Section {
+            section: crew.crew.into(),
+            threads: crew.threads as u64,
+            waiting: crew.waiting as u64,
+            passed: crew.items,
+        };
+        crews.into_iter().map(section).collect()
+    }
+
     fn close(&self) {
         // Who parks or wakes a flow holds the scheduler for a moment; with no flow left this is the last hold of it.
         drop(self.scheduler.lock().take());
@@ -193,7 +205,7 @@ impl Work for Stretches {
                     }
                 }
                 Poll::Ready(Some(answer)) => {
-                    finish(job, answer);
+                    finish(*job, answer);
                     return None;
                 }
                 Poll::Pending => job = park(job, port)?,
@@ -216,8 +228,8 @@ impl Stretches {
     }
 }
 
-fn finish(job: Box<Job>, answer: Result<Value, Failure>) {
-    let Job { flow, task, member, .. } = *job;
+fn finish(job: Job, answer: Result<Value, Failure>) {
+    let Job { flow, task, member, .. } = job;
     drop(flow);
     let mut state = task.state.lock();
     state.answer = Some(answer);
