@@ -99,6 +99,16 @@ impl Running {
     }
 }
 
+/// How often is recorded what sections and routes are doing.
+const PERIOD: Duration = Duration::from_millis(500);
+
+/// Whether a loop observes for all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Observes {
+    Yes,
+    No,
+}
+
 /// What every event loop needs.
 #[derive(Clone)]
 struct Shift {
@@ -136,7 +146,8 @@ pub(crate) fn run_loops(
             Loops::One => *entry as usize % count == index,
         });
         let (here, shift) = (here.collect::<Vec<(Arc<dyn Opened>, u32)>>(), shift.clone());
-        let body = Box::new(move || run_loop(runtime, here, shift));
+        let observes = if index == 0 { Observes::Yes } else { Observes::No };
+        let body = Box::new(move || run_loop(runtime, here, shift, observes));
         match machine.thread(&format!("weir loop {index}"), body) {
             Ok(thread) => running.loops.push(thread),
             Err(error) => {
@@ -150,11 +161,11 @@ pub(crate) fn run_loops(
 }
 
 /// What each event loop's thread does.
-fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift) {
+fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Observes) {
     let local = LocalSet::new();
     let limit = out_of_time(shift.stop.subscribe(), shift.drain_within);
     // As a task: the set polls what it blocks on at every turn, and this would look for a stop each time.
-    let work = local.spawn_local(either(serve(sources, shift), limit));
+    let work = local.spawn_local(either(serve(sources, shift, observes), limit));
     // A source that panicked has been reported; there is nothing else that could.
     let _ = local.block_on(&runtime, work);
     drop(local);
@@ -162,7 +173,18 @@ fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift
     runtime.shutdown_background();
 }
 
-async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift) {
+/// Records once in a period what sections and routes are doing, where somebody wants to know.
+async fn observe(shift: Shift) {
+    loop {
+        tokio::time::sleep(PERIOD).await;
+        if shift.live.recorder.wants(Detail::Sections) {
+            shift.record_sections();
+        }
+    }
+}
+
+async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Observes) {
+    let observer = (observes == Observes::Yes).then(|| tokio::task::spawn_local(observe(shift.clone())));
     let serving: Vec<_> = sources.into_iter().map(|(source, entry)| run_source(source, entry, shift.clone())).collect();
     let running: Vec<_> = serving.into_iter().map(tokio::task::spawn_local).collect();
     for source in running {
@@ -171,6 +193,10 @@ async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift) {
         }
     }
     shift.engine.drained().await;
+    if let Some(observer) = observer {
+        observer.abort();
+        shift.record_sections();
+    }
 }
 
 async fn run_source(source: Arc<dyn Opened>, entry: u32, shift: Shift) {
@@ -184,6 +210,12 @@ async fn run_source(source: Arc<dyn Opened>, entry: u32, shift: Shift) {
 }
 
 impl Shift {
+    fn record_sections(&self) {
+        for what in self.engine.sections().into_iter().chain(self.live.routes()) {
+            self.live.record(Detail::Sections, || what);
+        }
+    }
+
     /// A source has failed: the program ends.
     fn fail(&self, failure: Failure) {
         self.failure.lock().get_or_insert(failure);
