@@ -23,6 +23,8 @@ const MARKS_MAX: usize = 3000;
 const MARGIN: f64 = 28.0;
 /// The space above a panel, for its heading.
 const HEADING: f64 = 40.0;
+/// The space above a panel without one.
+const NO_HEADING: f64 = 8.0;
 /// The space between panels.
 const GAP: f64 = 30.0;
 
@@ -50,8 +52,9 @@ impl std::error::Error for TooLarge {}
 pub fn svg(drawing: &Drawing<'_>) -> Result<String, TooLarge> {
     let mut panels = Vec::new();
     for entry in &drawing.program.entries {
-        for flow in &entry.flows {
-            panels.push(panel(drawing, entry, flow)?);
+        for (index, flow) in entry.flows.iter().enumerate() {
+            let heading = if index == 0 { heading(entry, flow) } else { String::new() };
+            panels.push(panel(drawing, flow, heading)?);
         }
     }
     Ok(document(&panels))
@@ -65,7 +68,14 @@ struct Panel {
     body: String,
 }
 
-fn panel(drawing: &Drawing<'_>, entry: &Entry<Graph>, flow: &Flow<Graph>) -> Result<Panel, TooLarge> {
+impl Panel {
+    /// The space above it.
+    fn above(&self) -> f64 {
+        if self.heading.is_empty() { NO_HEADING } else { HEADING }
+    }
+}
+
+fn panel(drawing: &Drawing<'_>, flow: &Flow<Graph>, heading: String) -> Result<Panel, TooLarge> {
     let diagram = Diagram::of(drawing, flow);
     if diagram.marks.len() > MARKS_MAX {
         return Err(TooLarge { flow: flow.name.to_string(), marks: diagram.marks.len() });
@@ -81,7 +91,7 @@ fn panel(drawing: &Drawing<'_>, entry: &Entry<Graph>, flow: &Flow<Graph>) -> Res
     lines::labels(&mut body, &diagram, &picture);
     let right = lifelines.iter().map(|lifeline| lifeline.right()).fold(picture.size.width, f64::max);
     let bottom = lifelines.iter().map(|lifeline| lifeline.bottom).fold(picture.size.height, f64::max);
-    Ok(Panel { heading: heading(entry, flow), width: right, height: bottom, body })
+    Ok(Panel { heading, width: right, height: bottom, body })
 }
 
 fn heading(entry: &Entry<Graph>, flow: &Flow<Graph>) -> String {
@@ -98,7 +108,7 @@ fn heading(entry: &Entry<Graph>, flow: &Flow<Graph>) -> String {
 fn document(panels: &[Panel]) -> String {
     let width =
         panels.iter().map(|panel| panel.width.max(measure(&panel.heading))).fold(120.0, f64::max) + 2.0 * MARGIN;
-    let heights = panels.iter().map(|panel| panel.height + HEADING);
+    let heights = panels.iter().map(|panel| panel.height + panel.above());
     let gaps = GAP * (panels.len().saturating_sub(1)) as f64;
     let height = heights.sum::<f64>() + gaps + 2.0 * MARGIN;
     let mut text = String::new();
@@ -118,10 +128,10 @@ fn document(panels: &[Panel]) -> String {
             format_args!(r#"<text class="heading" x="{MARGIN}" y="{:.1}">{}</text>"#, y + 13.0, escape(&panel.heading)),
         );
         let x = (width - panel.width) / 2.0;
-        line(&mut text, format_args!(r#"<g transform="translate({x:.1} {:.1})">"#, y + HEADING));
+        line(&mut text, format_args!(r#"<g transform="translate({x:.1} {:.1})">"#, y + panel.above()));
         text.push_str(&panel.body);
         text.push_str("</g>\n");
-        y += panel.height + HEADING + GAP;
+        y += panel.height + panel.above() + GAP;
     }
     text.push_str("</svg>\n");
     text

@@ -335,6 +335,8 @@ fn interpolate(parts: &[&Value]) -> Text {
         _ = match part {
             Value::Text(part) => text.write_str(part),
             Value::Int(part) => write!(text, "{part}"),
+            // People read it; its kind is for tools.
+            Value::Failure(failure) => text.write_str(&failure.message),
             other => write!(text, "{other}"),
         };
     }

@@ -160,6 +160,20 @@ fn connections_are_taken_until_the_program_stops() {
 }
 
 #[test]
+fn idle_connections_end_when_the_program_stops_and_begun_requests_are_read() {
+    let running = listen(PATIENCE);
+    let ((_client, mut idle), (mut client, mut begun)) = (pair(&running), pair(&running));
+    client.write_all(b"before; first half, ").unwrap();
+    assert_eq!(wait(tcp::read_until(&mut begun, "; ", 100)).unwrap().unwrap(), "before; ");
+    let waiting = std::thread::spawn(move || wait(tcp::read_line(&mut idle, 100)));
+    assert!(running.stop().is_ok());
+    assert_eq!(waiting.join().unwrap().unwrap(), None);
+    client.write_all(b"second half;").unwrap();
+    assert_eq!(wait(tcp::read_until(&mut begun, ";", 100)).unwrap().unwrap(), "first half, second half;");
+    assert_eq!(wait(tcp::read(&mut begun)).unwrap(), "");
+}
+
+#[test]
 fn a_port_that_is_taken_is_said_at_start() {
     let running = listen(PATIENCE);
     let port = Value::Int(running.address().port().into());

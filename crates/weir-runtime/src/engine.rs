@@ -1,23 +1,36 @@
 //! Engines: who drives the flows.
 //!
 //! Sources run on event loops, and every flow begins there. An engine decides which thread goes on with it; what a flow
-//! does is the same under each.
+//! does is the same under each. There are two sorts: those that run each flow as one piece, and those that cut it into
+//! sections with queues between them, which differ only in how many threads serve which sections ([`Threading`]).
 
 use std::io;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use weir_host::{Begun, LocalFuture};
+use weir_ir::graph::Program;
+use weir_ir::plan::{EngineFact, Plan};
+use weir_scheduler::Control;
 
 use crate::flow::Flow;
-use crate::live::Blocking;
+use crate::live::{Blocking, Live};
 use crate::machine::Machine;
 
+mod answer;
+mod dedicated;
+mod elastic;
 mod event;
+mod layout;
+mod manual;
 mod pool;
+mod sections;
+mod staged;
+mod thread_per_flow;
 
 /// Every engine there is.
-pub const ENGINES: &[EngineRow] = &[event::ROW, pool::ROW];
+pub const ENGINES: &[EngineRow] =
+    &[event::ROW, pool::ROW, thread_per_flow::ROW, manual::ROW, staged::ROW, dedicated::ROW, elastic::ROW];
 
 /// What is known of one engine.
 pub struct EngineRow {
@@ -29,8 +42,39 @@ pub struct EngineRow {
     pub(crate) loops: fn(usize) -> usize,
     /// Where functions run that hold their thread.
     pub(crate) blocking: Blocking,
-    /// Starts it.
-    pub(crate) start: fn(Setup<'_>) -> io::Result<Arc<dyn Engine>>,
+    /// How it drives flows.
+    pub(crate) drive: Drive,
+}
+
+/// How an engine drives flows.
+pub(crate) enum Drive {
+    /// Each as one piece.
+    Flows(fn(Setup<'_>) -> io::Result<Arc<dyn Engine>>),
+    /// Section by section.
+    Sections(Threading),
+}
+
+/// How threads serve sections.
+#[derive(Clone, Copy)]
+pub(crate) struct Threading {
+    /// How it cuts what no pattern names.
+    pub grain: Grain,
+    /// Whether its sections share their threads.
+    pub shares_threads: bool,
+    /// How the number of threads is found, from how many there may be and the length of the queue.
+    pub control: fn(usize, usize) -> Control,
+}
+
+/// How an engine cuts what no pattern names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grain {
+    /// Not at all.
+    Whole,
+    /// Before and after each call that has a private state: the others gain nothing from a queue, for different flows run
+    /// through them side by side.
+    States,
+    /// Before each call.
+    Calls,
 }
 
 /// What an engine is started with.
@@ -40,15 +84,21 @@ pub(crate) struct Setup<'a> {
     /// How many flows may wait: in its queue, or for something.
     pub flows_max: usize,
     /// Where threads come from.
-    pub machine: &'a dyn Machine,
+    pub machine: &'a Arc<dyn Machine>,
     /// The first event loop's runtime, which drives what flows wait for elsewhere.
     pub handle: &'a Handle,
+    /// The program as it is prepared.
+    pub live: &'a Live,
+    /// The program.
+    pub program: &'a Program,
+    /// What is said of its sections.
+    pub plan: &'a Plan,
 }
 
 /// An engine that runs.
 pub(crate) trait Engine: Send + Sync {
-    /// Begins the flow that `make` makes, or is full.
-    fn begin(&self, make: &mut dyn FnMut() -> Flow) -> Begun;
+    /// Begins the flow that `make` makes, of this route of this entry point, or is full.
+    fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun;
 
     /// Waits until one more flow may begin.
     fn room(&self) -> LocalFuture<()>;
@@ -64,6 +114,29 @@ pub(crate) trait Engine: Send + Sync {
 #[must_use]
 pub fn engine(name: &str) -> Option<&'static EngineRow> {
     ENGINES.iter().find(|row| row.name == name)
+}
+
+/// What plans need to know of the engines: for [`Plan::check`].
+#[must_use]
+pub fn engine_facts() -> Vec<EngineFact<'static>> {
+    let fact = |row: &EngineRow| EngineFact { name: row.name, has_sections: row.has_sections() };
+    ENGINES.iter().map(fact).collect()
+}
+
+impl EngineRow {
+    /// Whether it runs sections by themselves; otherwise each flow is one section.
+    #[must_use]
+    pub fn has_sections(&self) -> bool {
+        matches!(self.drive, Drive::Sections(_))
+    }
+
+    /// Starts the engine.
+    pub(crate) fn start(&self, setup: Setup<'_>) -> io::Result<Arc<dyn Engine>> {
+        match self.drive {
+            Drive::Flows(start) => start(setup),
+            Drive::Sections(threading) => sections::start(threading, setup),
+        }
+    }
 }
 
 impl std::fmt::Debug for EngineRow {

@@ -38,26 +38,59 @@ impl Flow {
     /// # Panics
     /// Panics where the flow is through already.
     pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
+        match self.advance_until(usize::MAX, context) {
+            Poll::Ready(answer) => Poll::Ready(answer.expect("nothing stops it before its end")),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// The first step that has not been looked at.
+    pub(crate) fn at(&self) -> usize {
+        self.frame.as_ref().map_or(usize::MAX, |frame| frame.low)
+    }
+
+    /// Which flow it is.
+    pub(crate) fn key(&self) -> FlowKey {
+        self.key
+    }
+
+    /// Goes on as far as it can, but not beyond the step `until`; yields `None` where it has come there.
+    ///
+    /// # Panics
+    /// Panics where the flow is through already.
+    pub(crate) fn advance_until(
+        &mut self,
+        until: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Value, Failure>>> {
         let frame = self.frame.as_mut().expect("a flow is not polled after its end");
         let env = Env { live: &self.live, key: self.key, records_nodes: self.records_nodes };
         let body = &self.live.flow(self.key).body;
-        let Poll::Ready(finished) = frame.advance(body, env, None, context) else { return Poll::Pending };
-        self.release();
-        Poll::Ready(self.answer(finished))
+        frame.until = until;
+        match frame.advance(body, env, None, context) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Finished::Stretch) => Poll::Ready(None),
+            Poll::Ready(Finished::Value(value)) => Poll::Ready(Some(self.end(Ok(value)))),
+            Poll::Ready(Finished::Ended(ended)) => Poll::Ready(Some(self.end(Err(ended)))),
+        }
     }
 
-    fn answer(&self, finished: Finished) -> Result<Value, Failure> {
+    fn end(&mut self, finished: Result<Value, Ended>) -> Result<Value, Failure> {
+        self.release();
         let answer = match finished {
-            Finished::Value(value) | Finished::Ended(Ended { how: Ok(value), .. }) => value,
-            Finished::Ended(mut ended) => {
-                let how = std::mem::replace(&mut ended.how, Ok(Value::Unit));
-                let failure = how.err().map_or_else(|| Failure::function("no failure"), |failure| *failure);
-                self.record_failure(&ended, &failure);
-                return Err(failure);
-            }
+            Ok(value) | Err(Ended { how: Ok(value), .. }) => value,
+            Err(ended) => return Err(self.failure(ended)),
         };
         self.live.record(Detail::Flows, || What::FlowEnded { flow: self.key });
         Ok(answer)
+    }
+
+    #[cold]
+    fn failure(&self, mut ended: Ended) -> Failure {
+        let how = std::mem::replace(&mut ended.how, Ok(Value::Unit));
+        let failure = how.err().map_or_else(|| Failure::function("no failure"), |failure| *failure);
+        self.record_failure(&ended, &failure);
+        failure
     }
 
     fn record_failure(&self, ended: &Ended, failure: &Failure) {

@@ -18,10 +18,15 @@ use std::task::{Context, Poll};
 use weir_host::{Argument, Failure, FailureKind, Value};
 use weir_trace::{Detail, What};
 
-use crate::action::{End, Ran, Stage};
 use crate::live::Env;
 use crate::lock::Held;
 use crate::step::{Action, Body, NONE, Step};
+use action::{End, Ran, Stage};
+
+mod action;
+mod call;
+mod repeat;
+mod timed;
 
 /// How many frames a thread keeps for later.
 const FREE_MAX: usize = 256;
@@ -41,10 +46,12 @@ pub(crate) struct Frame {
     pub lanes_left: Vec<u32>,
     /// Whether it belongs to a body within another.
     pub nested: bool,
+    /// The step that it stops before, because another section goes on from there.
+    pub until: usize,
     /// The step that runs, to be named where it panics.
     cursor: usize,
     /// All steps before this one have been seen.
-    low: usize,
+    pub low: usize,
     /// For each step, whether it has begun or was skipped; in use only once something had to wait.
     seen: Vec<u64>,
     waits: Vec<Wait>,
@@ -79,6 +86,8 @@ pub(crate) enum Finished {
     Value(Value),
     /// The end of the flow.
     Ended(Ended),
+    /// It has come to the step that it stops before.
+    Stretch,
 }
 
 /// Where one iteration of an overlapped `map` stands among the others.
@@ -100,6 +109,7 @@ impl Frame {
     pub(crate) fn take(body: &Body, nested: bool) -> Box<Frame> {
         let mut frame = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
         frame.nested = nested;
+        frame.until = usize::MAX;
         frame.slots.resize(body.slots as usize, Value::Absent);
         frame.choices.resize(body.switches as usize, NONE);
         frame
@@ -162,12 +172,17 @@ impl Frame {
     }
 
     fn limit(&self, body: &Body) -> usize {
-        self.end.as_ref().map_or(body.steps.len(), |end| end.node)
+        self.end.as_ref().map_or(body.steps.len().min(self.until), |end| end.node)
     }
 
     fn finish(&mut self, body: &Body) -> Finished {
         match self.end.take() {
             Some(end) => Finished::Ended(end),
+            None if self.until < body.steps.len() => {
+                // Everything before is through, so that the next section may begin straight again.
+                self.seen.clear();
+                Finished::Stretch
+            }
             None => Finished::Value(body.result.map_or(Value::Absent, |result| self.value(body, result))),
         }
     }
@@ -195,7 +210,8 @@ impl Frame {
     /// Runs step after step, until one has to wait.
     fn scan_straight(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) {
         let mut next = self.low;
-        while let Some(step) = body.steps.get(next) {
+        let steps = &body.steps[..self.until.min(body.steps.len())];
+        while let Some(step) = steps.get(next) {
             if !self.is_chosen(step) {
                 self.pass_turns(step, env);
                 next = step.skip_to as usize;
@@ -303,7 +319,7 @@ impl Frame {
         while index < self.waits.len() {
             let node = self.waits[index].node;
             let Some(stage) = self.waits[index].stage.take() else { continue };
-            let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, stage, body, env, context)));
+            let polled = catch_unwind(AssertUnwindSafe(|| self.go_on(node, *stage, body, env, context)));
             let ran = polled.unwrap_or_else(|panic| Ran::fail(panicked(path_of(body, node), &*panic)));
             if let Ran::Waits(stage) = ran {
                 self.waits[index].stage = Some(stage);

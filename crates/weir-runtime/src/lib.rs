@@ -8,7 +8,6 @@
 //! Architecture invariant: no syntax, no terminal, no protocol is known here; the trace is the only way out; and all that
 //! the runtime itself wants of the outside (clock, threads, randomness) goes through [`Machine`].
 
-mod action;
 mod crowd;
 mod engine;
 mod flow;
@@ -17,14 +16,14 @@ mod live;
 mod lock;
 mod machine;
 mod prepare;
-mod repeat;
 mod resources;
+mod running;
 mod start;
 mod step;
-mod timed;
 mod turn;
 
-pub use engine::{ENGINES, EngineRow, engine};
+pub use engine::{ENGINES, EngineRow, engine, engine_facts};
 pub use machine::{Machine, Real, Scripted};
 pub use prepare::PrepareError;
-pub use start::{Options, Running, StartError, Stopper, start};
+pub use running::{Running, Stopper};
+pub use start::{Options, StartError, start};

@@ -23,6 +23,8 @@ pub(crate) enum Blocking {
 pub(crate) struct LiveEntry {
     /// Its flows, one for each route.
     pub flows: Vec<(PreparedFlow, AtomicU64)>,
+    /// Whether somebody waits for the answers of its flows; a stream waits for room instead of being refused.
+    pub answers: bool,
 }
 
 /// A running program.

@@ -1,43 +1,36 @@
-//! Starting a program, and stopping it.
+//! Starting a program.
 //!
-//! 1. The program is prepared, its shared values are made, its sources' arguments evaluated.
-//! 2. The engine starts, and the sources are opened: what fails, fails here.
-//! 3. Every event loop runs its sources until they end, on their own or told to stop, and then until no flow is left.
-//! 4. After the last, the engine's threads end, and the environment is closed: files are flushed.
+//! 1. The plan is checked; the program is prepared, its shared values are made, its sources' arguments evaluated.
+//! 2. The sources are opened and the engine starts: what fails, fails here.
+//! 3. The event loops run: see `running.rs`.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::task::{Context, Poll};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
-use tokio::task::LocalSet;
-use weir_host::{
-    Begun, Failure, Flows, Library, LocalFuture, Loops, Opened, Route, RouteParameter, Stop, Text, TypeDefinition,
-    Value,
-};
+use weir_host::{Failure, Library, Opened, Route, RouteParameter, Text, TypeDefinition, Value};
 use weir_ir::graph::{Graph, Program};
+use weir_ir::plan::{Plan, Problem};
 use weir_ir::program::Flow as IrFlow;
 use weir_trace::{Detail, FlowKey, Recorder, What};
 
-use crate::engine::{ENGINES, Engine, EngineRow, Setup};
-use crate::flow::Flow;
+use crate::engine::{ENGINES, EngineRow, Setup, engine, engine_facts};
 use crate::frame::{Finished, Frame};
 use crate::live::{Env, Live, LiveEntry};
 use crate::machine::{Machine, Real};
 use crate::prepare::{Preparation, PrepareError, source_of};
 use crate::resources::Resources;
+use crate::running::{Running, run_loops};
 use crate::step::Body;
 
 /// How a program is run.
 pub struct Options {
+    /// What is architecture and not logic. What it says goes before what is said here.
+    pub plan: Plan,
     /// The engine.
     pub engine: &'static EngineRow,
     /// How many threads it has; `None` for as many as there are cores.
@@ -55,6 +48,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
+            plan: Plan::default(),
             engine: &ENGINES[0],
             threads: None,
             flows_max: 10_000,
@@ -70,6 +64,8 @@ impl Default for Options {
 pub enum StartError {
     /// The program and the library do not belong together.
     Prepare(PrepareError),
+    /// The plan does not fit the program.
+    Plan(Vec<Problem>),
     /// A shared value could not be made: its name, and why.
     Shared(Text, Failure),
     /// A source's arguments could not be evaluated, or it could not be opened: its name, and why.
@@ -82,6 +78,9 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Prepare(error) => error.fmt(f),
+            StartError::Plan(problems) => {
+                problems.iter().try_for_each(|problem| writeln!(f, "the plan: {}", problem.message))
+            }
             StartError::Shared(name, failure) => write!(f, "shared value `{name}` cannot be made: {failure}"),
             StartError::Source(name, failure) => write!(f, "`{name}` cannot start: {failure}"),
             StartError::System(error) => write!(f, "the system refuses: {error}"),
@@ -103,79 +102,42 @@ impl From<io::Error> for StartError {
     }
 }
 
-/// A program that runs.
-pub struct Running {
-    descriptions: Vec<String>,
-    loops: Vec<JoinHandle<()>>,
-    engine: Arc<dyn Engine>,
-    stop: watch::Sender<bool>,
-    failure: Arc<Mutex<Option<Failure>>>,
-    live: Arc<Live>,
-}
-
-/// Tells a program to stop; may be kept by a signal handler.
-#[derive(Clone)]
-pub struct Stopper(watch::Sender<bool>, Arc<Live>);
-
-impl Stopper {
-    /// Tells the program to stop: it takes in nothing new, and ends what it has begun.
-    pub fn stop(&self) {
-        if !self.0.send_replace(true) {
-            self.1.record(Detail::Log, || What::Stopping);
-        }
-    }
-}
-
-impl Running {
-    /// Where each source listens or what it reads.
-    #[must_use]
-    pub fn descriptions(&self) -> &[String] {
-        &self.descriptions
-    }
-
-    /// What tells the program to stop.
-    #[must_use]
-    pub fn stopper(&self) -> Stopper {
-        Stopper(self.stop.clone(), Arc::clone(&self.live))
-    }
-
-    /// Tells the program to stop.
-    pub fn stop(&self) {
-        self.stopper().stop();
-    }
-
-    /// Waits until all sources have ended and no flow is left.
-    ///
-    /// # Errors
-    /// Fails where a source has failed, or what the environment holds could not be closed: a file could not be written.
-    pub fn wait(mut self) -> Result<(), Failure> {
-        for thread in self.loops.drain(..) {
-            if thread.join().is_err() {
-                self.failure.lock().get_or_insert_with(|| Failure::function("an event loop panicked"));
-            }
-        }
-        self.engine.close();
-        let closed = self.live.environment.close();
-        self.failure.lock().take().map_or(closed, Err)
-    }
-}
-
 /// Starts a program.
 ///
 /// # Errors
 /// Fails where the program does not fit the library, a shared value or source cannot be made, or the system refuses.
 pub fn start(program: &Program, library: &Library, options: Options) -> Result<Running, StartError> {
-    let threads = options.threads.unwrap_or_else(cores).max(1);
-    let runtimes = (0..(options.engine.loops)(threads).max(1)).map(|_| event_loop()).collect::<io::Result<Vec<_>>>()?;
-    let (live, arguments) = prepare(program, library, &options)?;
+    let problems = options.plan.check(program, &engine_facts());
+    if !problems.is_empty() {
+        return Err(StartError::Plan(problems));
+    }
+    let row = row_of(&options);
+    let planned = options.plan.threads.as_ref().map(|threads| threads.value);
+    let threads = planned.or(options.threads).unwrap_or_else(cores).max(1);
+    let runtimes = (0..(row.loops)(threads).max(1)).map(|_| event_loop()).collect::<io::Result<Vec<_>>>()?;
+    let (live, arguments) = prepare(program, library, &options, row)?;
     let inside = runtimes[0].enter();
     make_shared(program, &live, &runtimes[0])?;
     let opened = open_sources(program, library, &live.live, &arguments, &runtimes[0])?;
-    let setup =
-        Setup { threads, flows_max: options.flows_max, machine: &*options.machine, handle: runtimes[0].handle() };
-    let engine = (options.engine.start)(setup)?;
+    let setup = Setup {
+        threads,
+        flows_max: options.plan.flows.as_ref().map_or(options.flows_max, |flows| flows.value),
+        machine: &options.machine,
+        handle: runtimes[0].handle(),
+        live: &live.live,
+        program,
+        plan: &options.plan,
+    };
+    let engine = row.start(setup)?;
     drop(inside);
-    run_loops(runtimes, live.live, opened, engine, &options)
+    Ok(run_loops(runtimes, live.live, opened, engine, options.drain_within)?)
+}
+
+/// The plan's engine; else one that has sections where the plan has some; else the options'.
+fn row_of(options: &Options) -> &'static EngineRow {
+    let named = options.plan.engine.as_ref().and_then(|name| engine(&name.value));
+    let sections = !options.plan.sections.is_empty() && !options.engine.has_sections();
+    named.or_else(|| engine("manual").filter(|_| sections)).unwrap_or(options.engine)
 }
 
 fn cores() -> usize {
@@ -192,7 +154,12 @@ struct Ready {
     shared: Vec<Body>,
 }
 
-fn prepare(program: &Program, library: &Library, options: &Options) -> Result<(Ready, Vec<Body>), PrepareError> {
+fn prepare(
+    program: &Program,
+    library: &Library,
+    options: &Options,
+    row: &EngineRow,
+) -> Result<(Ready, Vec<Body>), PrepareError> {
     let mut resources = Resources::of(program);
     let mut preparation = Preparation::new(program, library, &mut resources);
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
@@ -202,13 +169,14 @@ fn prepare(program: &Program, library: &Library, options: &Options) -> Result<(R
     let mut entries = Vec::new();
     for entry in &program.entries {
         let flows = entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, AtomicU64::new(0))));
-        entries.push(LiveEntry { flows: flows.collect::<Result<_, PrepareError>>()? });
+        let flows = flows.collect::<Result<_, PrepareError>>()?;
+        entries.push(LiveEntry { flows, answers: entry.flows.iter().any(|flow| flow.route.is_some()) });
     }
     let live = Arc::new(Live {
         resources,
         entries,
         environment: library.environment.clone(),
-        blocking: options.engine.blocking,
+        blocking: row.blocking,
         recorder: options.recorder.clone(),
         machine: Arc::clone(&options.machine),
     });
@@ -232,6 +200,7 @@ fn run_once(body: &Body, live: &Live, runtime: &Runtime) -> Result<Value, Failur
     Frame::give_back(frame);
     match finished {
         Finished::Value(value) => Ok(value),
+        Finished::Stretch => Err(Failure::function("it stopped on its way")),
         Finished::Ended(ended) => ended.how.map_err(|failure| *failure),
     }
 }
@@ -277,141 +246,4 @@ fn route_of(flow: &IrFlow<Graph>, types: &Arc<[TypeDefinition]>) -> Option<Route
         parameters: parameters.collect(),
         types: Arc::clone(types),
     })
-}
-
-/// What every event loop needs.
-#[derive(Clone)]
-struct Shift {
-    live: Arc<Live>,
-    engine: Arc<dyn Engine>,
-    stop: watch::Sender<bool>,
-    failure: Arc<Mutex<Option<Failure>>>,
-    drain_within: Duration,
-}
-
-fn run_loops(
-    runtimes: Vec<Runtime>,
-    live: Arc<Live>,
-    opened: Vec<Arc<dyn Opened>>,
-    engine: Arc<dyn Engine>,
-    options: &Options,
-) -> Result<Running, StartError> {
-    let (stop, failure) = (watch::Sender::new(false), Arc::default());
-    let descriptions = opened.iter().map(|source| source.describe()).collect();
-    let shift = Shift {
-        live: Arc::clone(&live),
-        engine: Arc::clone(&engine),
-        stop: stop.clone(),
-        failure: Arc::clone(&failure),
-        drain_within: options.drain_within,
-    };
-    let count = runtimes.len();
-    let mut running = Running { descriptions, loops: Vec::new(), engine, stop, failure, live };
-    for (index, runtime) in runtimes.into_iter().enumerate() {
-        let here = opened.iter().cloned().zip(0..).filter(|(source, entry)| match source.loops() {
-            Loops::Each => true,
-            Loops::One => *entry as usize % count == index,
-        });
-        let (here, shift) = (here.collect::<Vec<(Arc<dyn Opened>, u32)>>(), shift.clone());
-        let body = Box::new(move || run_loop(runtime, here, shift));
-        match options.machine.thread(&format!("weir loop {index}"), body) {
-            Ok(thread) => running.loops.push(thread),
-            Err(error) => {
-                running.stop();
-                let _ = running.wait();
-                return Err(error.into());
-            }
-        }
-    }
-    Ok(running)
-}
-
-/// What each event loop's thread does.
-fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift) {
-    let local = LocalSet::new();
-    let limit = out_of_time(shift.stop.subscribe(), shift.drain_within);
-    // As a task: the set polls what it blocks on at every turn, and this would look for a stop each time.
-    let work = local.spawn_local(either(serve(sources, shift), limit));
-    // A source that panicked has been reported; there is nothing else that could.
-    let _ = local.block_on(&runtime, work);
-    drop(local);
-    // Jobs that hold a thread of the blocking pool for ever must not hold up the end.
-    runtime.shutdown_background();
-}
-
-async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift) {
-    let serving: Vec<_> = sources.into_iter().map(|(source, entry)| run_source(source, entry, shift.clone())).collect();
-    let running: Vec<_> = serving.into_iter().map(tokio::task::spawn_local).collect();
-    for source in running {
-        if source.await.is_err() {
-            shift.fail(Failure::function("a source panicked"));
-        }
-    }
-    shift.engine.drained().await;
-}
-
-async fn run_source(source: Arc<dyn Opened>, entry: u32, shift: Shift) {
-    let flows = Arc::new(EntryFlows { live: Arc::clone(&shift.live), engine: Arc::clone(&shift.engine), entry });
-    let ended = source.run(flows, stop_of(&shift.stop)).await;
-    let failure: Option<Arc<str>> = ended.as_ref().err().map(|failure| failure.message.as_str().into());
-    shift.live.record(Detail::Log, || What::SourceEnded { entry, failure });
-    if let Err(failure) = ended {
-        shift.fail(failure);
-    }
-}
-
-impl Shift {
-    /// A source has failed: the program ends.
-    fn fail(&self, failure: Failure) {
-        self.failure.lock().get_or_insert(failure);
-        self.stop.send_replace(true);
-    }
-}
-
-fn stop_of(stop: &watch::Sender<bool>) -> Stop {
-    let stop = stop.clone();
-    Stop::new(move || Box::pin(stopped(stop.subscribe())))
-}
-
-async fn stopped(mut stop: watch::Receiver<bool>) {
-    // An error says that nobody is left who could stop the program, which holds a sender itself while it runs.
-    let _ = stop.wait_for(|stopped| *stopped).await;
-}
-
-async fn out_of_time(stop: watch::Receiver<bool>, drain_within: Duration) {
-    stopped(stop).await;
-    tokio::time::sleep(drain_within).await;
-}
-
-/// Waits for the first of two.
-async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
-    let (mut one, mut other) = (pin!(one), pin!(other));
-    let both = |context: &mut Context<'_>| {
-        if one.as_mut().poll(context).is_ready() || other.as_mut().poll(context).is_ready() {
-            return Poll::Ready(());
-        }
-        Poll::Pending
-    };
-    poll_fn(both).await;
-}
-
-/// Where one source begins its flows.
-struct EntryFlows {
-    live: Arc<Live>,
-    engine: Arc<dyn Engine>,
-    entry: u32,
-}
-
-impl Flows for EntryFlows {
-    fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        let begun = self.engine.begin(&mut || Flow::new(&self.live, self.entry, route as u32, std::mem::take(inputs)));
-        if matches!(begun, Begun::Full) {
-            self.live.record(Detail::Log, || What::Refused { entry: self.entry });
-        }
-        begun
-    }
-
-    fn room(&self) -> LocalFuture<()> {
-        self.engine.room()
-    }
 }

@@ -11,7 +11,6 @@ use weir_ir::graph::Test;
 use weir_ir::prim::Prim;
 
 use crate::lock::{Lock, Sessions};
-use crate::timed::TimedStep;
 
 /// Stands for "none" where an index is expected.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -201,6 +200,18 @@ pub(crate) struct RepeatStep {
     pub within: Box<[u32]>,
     /// What is repeated.
     pub body: Body,
+    /// The slot of the output.
+    pub out: u32,
+}
+
+/// A `within` or `race`.
+pub(crate) struct TimedStep {
+    /// How long it may take; `None` for a race.
+    pub limit: Option<Argument>,
+    /// The bodies, each with what it captures.
+    pub bodies: Box<[(Body, Box<[Argument]>)]>,
+    /// The atomic steps that it is within, by the node that begins each: what they hold is held for the bodies too.
+    pub within: Box<[u32]>,
     /// The slot of the output.
     pub out: u32,
 }

@@ -233,7 +233,7 @@ fn more_flows_than_may_wait_are_refused() {
         let mut answers = vec![feed.begin(vec![Value::Int(0)])];
         let first = gates.next();
         // Under `pool` the first has left the queue, which has room for two more.
-        let room = if name == "event" { 1 } else { 2 };
+        let room = if name == "pool" { 2 } else { 1 };
         answers.extend((0..room).map(|_| feed.begin(vec![Value::Int(0)])));
         let refused = feed.run(vec![Value::Int(0)]);
         assert_eq!((refused.unwrap_err().kind, feed.refused()), (FailureKind::Limit, 1));

@@ -2,9 +2,10 @@
 
 mod support;
 
-use support::{Feed, options, start_expr};
-use weir_ir::generate::{Case, Execution, Recording, check, evaluate};
-use weir_runtime::ENGINES;
+use support::{Feed, options};
+use weir_ir::generate::{Case, Execution, Random, Recording, check, evaluate};
+use weir_ir::plan::Plan;
+use weir_runtime::{ENGINES, Options, start};
 
 /// How many programs are tried; `WEIR_PROGRAMS` says another number.
 const PROGRAMS: u64 = 150;
@@ -13,17 +14,19 @@ fn programs() -> u64 {
     std::env::var("WEIR_PROGRAMS").ok().and_then(|count| count.parse().ok()).unwrap_or(PROGRAMS)
 }
 
-/// Runs the case's flows one after the other under an engine.
-fn execute(case: &Case, seed: u64, engine: &str) -> Execution {
+/// Runs the case's flows one after the other.
+fn execute(case: &Case, seed: u64, plan: Plan, engine: &str) -> Result<Execution, String> {
     let recording = Recording::new(seed);
     let mut library = recording.library();
     let feed = Feed::new();
     feed.put(&mut library, "a", "elements");
-    let running = start_expr(&case.program, &library, options(engine, 2));
+    let options = Options { plan, ..options(engine, 2) };
+    let running =
+        start(&weir_ir::lower(&case.program, &library), &library, options).map_err(|error| error.to_string())?;
     let results = case.inputs.iter().map(|inputs| feed.run(inputs.clone())).collect();
     drop(feed);
-    running.wait().expect("the source ends");
-    Execution { results, effects: recording.effects() }
+    running.wait().map_err(|failure| failure.to_string())?;
+    Ok(Execution { results, effects: recording.effects() })
 }
 
 #[test]
@@ -32,7 +35,7 @@ fn engines_give_the_evaluators_answers_and_effects() {
         check(seed, |case| {
             let expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
             for row in ENGINES {
-                let found = execute(case, seed, row.name);
+                let found = execute(case, seed, Plan::default(), row.name)?;
                 if found != expected {
                     return Err(format!("evaluated {expected:#?}\nbut under `{}` {found:#?}", row.name));
                 }
@@ -40,4 +43,72 @@ fn engines_give_the_evaluators_answers_and_effects() {
             Ok(())
         });
     }
+}
+
+#[test]
+fn random_plans_give_the_evaluators_answers_and_effects() {
+    for seed in 0..programs() {
+        check(seed, |case| {
+            let expected = evaluate(case, seed).map_err(|failure| failure.to_string())?;
+            let text = plan_text(case, seed);
+            let (plan, problems) = Plan::parse(&text);
+            assert_eq!(problems, [], "{text}");
+            let found = execute(case, seed, plan, "event")?;
+            if found == expected {
+                Ok(())
+            } else {
+                Err(format!("evaluated {expected:#?}\nbut under\n{text}\n{found:#?}"))
+            }
+        });
+    }
+}
+
+/// How many flows are under way at a time where all are begun at once.
+const TOGETHER: usize = 12;
+
+#[test]
+fn flows_of_random_programs_that_meet_all_end() {
+    for seed in 0..programs() {
+        check(seed, |case| {
+            for row in ENGINES {
+                let mut library = Recording::new(seed).library();
+                let feed = Feed::new();
+                feed.put(&mut library, "a", "elements");
+                let graph = weir_ir::lower(&case.program, &library);
+                let running = start(&graph, &library, options(row.name, 3)).map_err(|error| error.to_string())?;
+                let flows = (0..TOGETHER).map(|index| feed.begin(case.inputs[index % case.inputs.len()].clone()));
+                let answers = feed.answers(flows.collect());
+                if answers.contains(&None) {
+                    return Err(format!("under `{}`: {answers:?}", row.name));
+                }
+                drop(feed);
+                running.wait().map_err(|failure| failure.to_string())?;
+            }
+            Ok(())
+        });
+    }
+}
+
+/// A plan that cuts the case's flow at random, with engines at random.
+fn plan_text(case: &Case, seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let engines: Vec<&str> = ENGINES.iter().filter(|row| row.has_sections()).map(|row| row.name).collect();
+    let graph = weir_ir::lower(&case.program, &Recording::new(0).library());
+    let mut sections = vec![Vec::new(); 1 + random.below(4)];
+    for node in &graph.entries[0].flows[0].body.nodes {
+        let count = sections.len();
+        if let Some(section) = sections.get_mut(random.below(count + 1)) {
+            section.push(format!("{:?}", node.name.as_str()));
+        }
+    }
+    let engine = engines[random.below(engines.len())];
+    let mut text = format!("engine = {engine:?}\nthreads = {}\n", 1 + random.below(3));
+    for (index, nodes) in sections.iter().enumerate().filter(|(_, nodes)| !nodes.is_empty()) {
+        let (engine, queue) = (engines[random.below(engines.len())], 1 + random.below(4));
+        text += &format!(
+            "[[section]]\nname = \"s{index}\"\nnodes = [{}]\nengine = {engine:?}\nqueue = {queue}\n",
+            nodes.join(", ")
+        );
+    }
+    text
 }

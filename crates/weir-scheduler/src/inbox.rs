@@ -67,6 +67,13 @@ impl<T> Inbox<T> {
         Ok(self.after_put(&mut state))
     }
 
+    /// Puts one item in, beyond the capacity if need be.
+    pub(crate) fn put_one(&self, item: T) -> Put {
+        let mut state = self.state.lock();
+        state.items.push_back(item);
+        self.after_put(&mut state)
+    }
+
     /// Puts a batch in, beyond the capacity if need be.
     pub(crate) fn put(&self, batch: &mut Vec<T>) -> Put {
         let mut state = self.state.lock();
@@ -121,6 +128,11 @@ impl<T> Inbox<T> {
             state.wakers.push(waker.clone());
         }
         room
+    }
+
+    /// Whether there is room.
+    pub(crate) fn is_open(&self) -> bool {
+        self.len() < self.capacity
     }
 
     /// How many items wait.

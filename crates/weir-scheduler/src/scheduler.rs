@@ -102,6 +102,21 @@ impl<W: Work> Scheduler<W> {
         }
     }
 
+    /// Puts an item in at a port, beyond its capacity if need be: one that left the port to wait for something and comes
+    /// back, and which nobody could give back to.
+    pub fn resume(&self, port: PortId, item: W::Item) {
+        self.shared.begun();
+        if self.shared.ports[port.0].inbox.put_one(item).hand {
+            self.shared.hand(port.0);
+        }
+    }
+
+    /// Whether a port has room.
+    #[must_use]
+    pub fn has_room(&self, port: PortId) -> bool {
+        self.shared.ports[port.0].inbox.is_open()
+    }
+
     /// Waits until a port has room. A waker is woken once; nothing is reserved.
     pub fn poll_room(&self, port: PortId, context: &Context<'_>) -> Poll<()> {
         let room = self.shared.ports[port.0].inbox.has_room(context.waker());

@@ -34,6 +34,10 @@ pub(crate) enum Command {
     Fmt(FmtArguments),
     /// Make a folder with a service that runs
     New(NewArguments),
+    /// Run the tests of programs
+    Test(TestArguments),
+    /// Write the documentation of a program, or of the standard library, as one HTML page
+    Doc(DocArguments),
 }
 
 /// Arguments of `weir run`.
@@ -117,6 +121,27 @@ pub(crate) struct NewArguments {
     /// Make a Cargo project with functions of its own
     #[arg(long)]
     pub(crate) rust: bool,
+}
+
+/// Arguments of `weir test`.
+#[derive(Args, Debug)]
+pub(crate) struct TestArguments {
+    /// The programs
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Run only the tests whose names contain this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+}
+
+/// Arguments of `weir doc`.
+#[derive(Args, Debug)]
+pub(crate) struct DocArguments {
+    /// The program; without one, the library is documented
+    pub(crate) file: Option<PathBuf>,
+    /// Where the page is written; default: standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// How diagnostics are written.

@@ -1,17 +1,21 @@
 //! The commands, one file each.
 
 mod check;
+mod doc;
 mod explain;
 mod fmt;
 mod graph;
 mod new;
 mod run;
+mod test;
 mod watch;
 
 pub(crate) use check::check;
+pub(crate) use doc::doc;
 pub(crate) use explain::explain;
 pub(crate) use fmt::fmt;
 pub(crate) use graph::graph;
 pub(crate) use new::new;
 pub(crate) use run::run;
+pub(crate) use test::test;
 pub(crate) use watch::watch;

@@ -91,6 +91,8 @@ impl Cli {
             Command::Graph(arguments) => commands::graph(arguments, &library, terminal),
             Command::Explain(arguments) => commands::explain(arguments, terminal),
             Command::Fmt(arguments) => commands::fmt(arguments, terminal),
+            Command::Test(arguments) => commands::test(arguments, library, terminal),
+            Command::Doc(arguments) => commands::doc(arguments, &library, terminal),
             Command::New(arguments) => commands::new(arguments, terminal),
         }
     }

@@ -1,5 +1,18 @@
-//! A channel behind its lock: each operation locks, matches, unlocks, and only then tells whom it concerns.
+//! A channel behind its locks: each operation locks, matches, unlocks, and only then tells whom it concerns.
+//!
+//! Senders and receivers of a buffered channel would take turns on one lock. So a receiver that finds the buffer takes
+//! all of it at once: it becomes the *stash*, under a lock of its own, from which receivers take until it is empty.
+//! What came first lies in the stash, what came later in the buffer.
+//!
+//! The invariants:
+//! - The stash grows only with both locks held (stash before state), and only while no sender and no receiver waits.
+//!   So whoever holds the state's lock and sees `stashed` at 0 knows that the stash is empty and stays so.
+//! - Nobody is queued, and no value given back, while there is a stash: [`Core::lock`] puts it back into the buffer
+//!   first. So a sender that waits still sees each place that becomes free.
+//! - `stashed` may be seen too large by a sender, never too small: a sender may find the channel full and look again
+//!   under both locks, but never overfills it.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -15,63 +28,99 @@ use crate::queue::Ticket;
 
 /// What all handles of one channel share.
 pub(crate) struct Core<T> {
-    state: Mutex<State<T>>,
+    state: Padded<Mutex<State<T>>>,
+    stash: Padded<Mutex<VecDeque<Item<T>>>>,
+    /// How many values are in the stash. Written under its lock.
+    stashed: AtomicUsize,
     /// How many values wait in the buffer before a sender has to.
     capacity: usize,
-    /// `IDLE` while there is nothing to receive and the channel is open, so that looking needs no lock. Written under
-    /// the lock; whoever goes to wait looks again under the lock.
+    /// `IDLE` while there is nothing to receive but the stash and the channel is open, so that looking needs no lock.
+    /// Written under the state's lock; whoever goes to wait looks again under the lock.
     idle: AtomicUsize,
 }
+
+/// On cache lines of its own, which senders and receivers do not take from each other.
+#[repr(align(128))]
+struct Padded<V>(V);
 
 /// See [`Core::idle`].
 const IDLE: usize = 0;
 
 impl<T: Send + 'static> Core<T> {
     pub(crate) fn new(capacity: usize) -> Self {
-        Core { state: Mutex::new(State::new()), capacity, idle: AtomicUsize::new(IDLE) }
+        Core {
+            state: Padded(Mutex::new(State::new())),
+            stash: Padded(Mutex::new(VecDeque::new())),
+            stashed: AtomicUsize::new(0),
+            capacity,
+            idle: AtomicUsize::new(IDLE),
+        }
     }
 
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
+    /// Locks the state, with everything that is buffered in its buffer.
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        let state = self.state.0.lock();
+        if self.stashed.load(Relaxed) == 0 {
+            return state;
+        }
+        drop(state);
+        let mut stash = self.stash.0.lock();
+        let mut state = self.state.0.lock();
+        stash.append(&mut state.buffer);
+        std::mem::swap(&mut *stash, &mut state.buffer);
+        self.stashed.store(0, Release);
+        state
+    }
+
     /// Values in the buffer and with waiting senders.
     pub(crate) fn len(&self) -> usize {
-        let state = self.state.lock();
+        let state = self.lock();
+        self.note(&state);
         state.buffer.len() + state.senders.len()
     }
 
     /// Entries of waiting receivers.
     pub(crate) fn receivers_len(&self) -> usize {
-        self.state.lock().receivers.len()
+        self.state.0.lock().receivers.len()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.state.lock().closed
+        self.state.0.lock().closed
     }
 
     /// Whether a send would probably find a taker: a hint, for values that are dear to clone.
     pub(crate) fn would_take(&self) -> bool {
-        let state = self.state.lock();
-        state.closed || !state.receivers.is_empty() || state.buffer.len() < self.capacity
+        let state = self.state.0.lock();
+        let buffered = state.buffer.len() + self.stashed.load(Relaxed);
+        state.closed || !state.receivers.is_empty() || buffered < self.capacity
     }
 
     /// Sends without waiting. The value is there before, and gone if it is done.
     #[inline]
     pub(crate) fn send(&self, value: &mut Option<T>) -> Sent {
-        let mut state = self.state.lock();
+        let mut state = self.state.0.lock();
         if state.receivers.is_empty() && !state.closed {
-            let sent = state.buffer_value(value, self.capacity);
-            self.note(&state);
-            return sent;
+            if self.capacity == 0 {
+                return Sent::Full;
+            }
+            let room = self.capacity.saturating_sub(self.stashed.load(Relaxed));
+            if state.buffer_value(value, room) == Sent::Done {
+                self.note(&state);
+                return Sent::Done;
+            }
         }
-        self.send_slowly(state, value)
+        drop(state);
+        self.send_slowly(value)
     }
 
     /// Sends what is in a parcel, if anything is. The channel's lock comes before the parcel's.
     pub(crate) fn send_locked(&self, parcel: &Mutex<Option<T>>) -> Option<Sent> {
         let mut effects = Effects::default();
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let mut value = parcel.lock();
         let sent = value.is_some().then(|| state.send(&mut value, self.capacity, Seeker::Private, &mut effects));
         drop(value);
@@ -82,8 +131,9 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn send_slowly(&self, mut state: MutexGuard<'_, State<T>>, value: &mut Option<T>) -> Sent {
+    fn send_slowly(&self, value: &mut Option<T>) -> Sent {
         let mut effects = Effects::default();
+        let mut state = self.lock();
         let sent = state.send(value, self.capacity, Seeker::Private, &mut effects);
         self.note(&state);
         drop(state);
@@ -94,24 +144,41 @@ impl<T: Send + 'static> Core<T> {
     /// Receives without waiting.
     #[inline]
     pub(crate) fn receive(&self) -> Received<T> {
-        if self.idle.load(Acquire) == IDLE {
+        // In this order: what leaves the buffer for the stash is counted there before it is missing here.
+        if self.idle.load(Acquire) == IDLE && self.stashed.load(Acquire) == 0 {
             return Received::Empty;
         }
-        let mut state = self.state.lock();
-        if state.senders.is_empty()
-            && let Some(item) = state.buffer.pop_front()
-        {
-            self.note(&state);
-            drop(state);
-            item.consumed.run(Ok(()));
-            return Received::Done(item.value);
+        if self.capacity == 0 {
+            return self.receive_slowly();
         }
-        self.receive_slowly(state)
+        let mut stash = self.stash.0.lock();
+        if stash.is_empty() && !self.fill(&mut stash) {
+            drop(stash);
+            return self.receive_slowly();
+        }
+        let Some(item) = stash.pop_front() else { return Received::Empty };
+        self.stashed.store(stash.len(), Release);
+        drop(stash);
+        item.consumed.run(Ok(()));
+        Received::Done(item.value)
+    }
+
+    /// Takes the buffer for the empty stash, if there is one and nobody waits.
+    fn fill(&self, stash: &mut VecDeque<Item<T>>) -> bool {
+        let mut state = self.state.0.lock();
+        if state.buffer.is_empty() || !state.senders.is_empty() || !state.receivers.is_empty() {
+            return false;
+        }
+        std::mem::swap(stash, &mut state.buffer);
+        self.stashed.store(stash.len(), Release);
+        self.note(&state);
+        true
     }
 
     #[cold]
-    fn receive_slowly(&self, mut state: MutexGuard<'_, State<T>>) -> Received<T> {
+    fn receive_slowly(&self) -> Received<T> {
         let mut effects = Effects::default();
+        let mut state = self.lock();
         let received = state.receive(self.capacity, Seeker::Private, &mut effects);
         self.note(&state);
         drop(state);
@@ -123,7 +190,7 @@ impl<T: Send + 'static> Core<T> {
     pub(crate) fn place_send(&self, offer: &Arc<Offer<T>>) {
         let seeker = Seeker::Published(offer.party(), offer.leaf());
         let mut effects = Effects::default();
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         // The value's lock is held until the outcome is known: a peer that finds another offer of the same parcel
         // meanwhile must not take the parcel for empty.
         let sent = offer.with_value(|value| match value {
@@ -144,7 +211,7 @@ impl<T: Send + 'static> Core<T> {
     pub(crate) fn place_receive(&self, offer: &Arc<Offer<T>>) {
         let seeker = Seeker::Published(offer.party(), offer.leaf());
         let mut effects = Effects::default();
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let received = match is_active(Mutant::PublishWithoutLooking) {
             true => Received::Empty,
             false => state.receive(self.capacity, seeker, &mut effects),
@@ -172,7 +239,7 @@ impl<T: Send + 'static> Core<T> {
     /// Sends for nobody who waits: the value is taken, buffered or queued before this returns.
     pub(crate) fn deposit_send(&self, value: T, consumed: Then<Result<(), Closed>>) {
         let mut effects = Effects::default();
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let outcome = state.deposit_send(Item { value, consumed }, self.capacity, &mut effects);
         self.note(&state);
         drop(state);
@@ -188,7 +255,7 @@ impl<T: Send + 'static> Core<T> {
     pub(crate) fn deposit_quietly(&self, value: T) -> Effects<T> {
         let mut effects = Effects::default();
         let item = Item { value, consumed: Then::nothing() };
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let refused = state.deposit_send(item, self.capacity, &mut effects);
         self.note(&state);
         drop(state);
@@ -199,7 +266,7 @@ impl<T: Send + 'static> Core<T> {
     /// Receives for nobody who waits: the action gets what comes.
     pub(crate) fn deposit_receive(&self, action: Then<Result<T, Closed>>) {
         let mut effects = Effects::default();
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let outcome = match state.receive(self.capacity, Seeker::Private, &mut effects) {
             Received::Done(value) => Some((action, Ok(value))),
             Received::Closed => Some((action, Err(Closed))),
@@ -218,7 +285,7 @@ impl<T: Send + 'static> Core<T> {
 
     /// Takes an entry out of its queue. What was queued is dropped outside the lock.
     pub(crate) fn remove(&self, side: Side, ticket: Ticket) {
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         match side {
             Side::Send => {
                 let entry = state.senders.remove(ticket);
@@ -237,7 +304,7 @@ impl<T: Send + 'static> Core<T> {
     /// Gives a value back that was received by a synchronisation which was then dropped: the next receiver gets it.
     pub(crate) fn put_back(&self, value: T) {
         let mut effects = Effects::default();
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let mut value = Some(value);
         state.hand_over(&mut value, Seeker::Private, &mut effects);
         if let Some(value) = value {
@@ -250,7 +317,7 @@ impl<T: Send + 'static> Core<T> {
 
     /// Closes: wakes all offers; what was deposited stays to be received.
     pub(crate) fn close(&self) {
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let all = state.close();
         self.note(&state);
         drop(state);

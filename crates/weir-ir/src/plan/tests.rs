@@ -1,4 +1,4 @@
-//! What plans say, and what is wrong with them, as texts.
+//! What a plan says, and what is said of a plan that is wrong.
 
 use std::fmt::Write;
 

@@ -1,7 +1,8 @@
 //! One connection: bytes and lines in, bytes and files out.
 //!
 //! It is moved and never shared, so whoever reads from it reads alone. Each step waits at most as long as the connection
-//! may be idle, so that a client that does nothing holds nothing for long.
+//! may be idle, so that a client that does nothing holds nothing for long. When the program stops, a connection of which
+//! nothing unread has arrived is at its end, so that nobody waits for a request that may never come.
 
 use std::future::Future;
 use std::io;
@@ -12,6 +13,7 @@ use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use weir::{Failure, FailureKind, Text};
 
@@ -31,14 +33,26 @@ pub struct Connection {
     /// What has arrived and is not given yet.
     buffer: BytesMut,
     idle: Duration,
+    /// Its other end is gone when the program stops.
+    running: watch::Receiver<()>,
 }
 
 impl Connection {
-    /// A connection that may be idle so long.
-    pub(super) fn new(stream: TcpStream, peer: SocketAddr, idle: Duration) -> Self {
+    /// A connection that may be idle so long, while the other end of `running` is there.
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr, idle: Duration, running: watch::Receiver<()>) -> Self {
         // What a program writes is meant to go; waiting to fill a packet would only delay it.
         let _ = stream.set_nodelay(true);
-        Connection { stream, peer, buffer: BytesMut::new(), idle }
+        Connection { stream, peer, buffer: BytesMut::new(), idle, running }
+    }
+
+    /// Waits for the first of something new, unless the program stops; false at the end.
+    async fn fill_first(&mut self) -> Result<bool, Failure> {
+        let mut running = self.running.clone();
+        tokio::select! {
+            biased;
+            filled = self.fill() => filled,
+            _ = running.changed() => Ok(false),
+        }
     }
 
     /// Waits for more; false at the end.
@@ -59,7 +73,8 @@ impl Connection {
                 return Err(Failure::new(FailureKind::Limit, format!("no end within {limit} bytes")));
             }
             from = self.buffer.len().saturating_sub(end.len() - 1);
-            if !self.fill().await? {
+            let filled = if self.buffer.is_empty() { self.fill_first().await? } else { self.fill().await? };
+            if !filled {
                 return Ok(None);
             }
         }
@@ -94,7 +109,7 @@ pub fn peer(connection: &Connection) -> String {
 #[weir::function]
 pub async fn read(connection: &mut Connection) -> Result<Bytes, Failure> {
     if connection.buffer.is_empty() {
-        connection.fill().await?;
+        connection.fill_first().await?;
     }
     Ok(connection.buffer.split().freeze())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type as SocketType};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use weir::{Failure, HostType, Loops, Parameter, Type, Value};
@@ -129,9 +129,11 @@ impl Stream for Connections {
 
     async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
         let listener = self.0.listener()?;
+        // Dropped with this loop when the program stops.
+        let (_running, running) = watch::channel(());
         loop {
             let (stream, peer) = accept(&listener).await;
-            let connection = Connection::new(stream, peer, self.0.idle);
+            let connection = Connection::new(stream, peer, self.0.idle, running.clone());
             feeder.give(connection.into_value()?).await;
         }
     }

@@ -11,7 +11,7 @@ use weir::Text;
 
 weir::library! {
     /// Texts: their characters, their parts, and numbers in them.
-    pub(crate) text: length, is_empty, trim, lower, upper, contains, starts_with, ends_with, find, split, lines, join,
+    pub(crate) text: length, is_empty, trim, lower, upper, contains, starts_with, ends_with, find, split, words, before, after, lines, join,
         replace, repeat, slice, parse_int, parse_float, to_bytes, from_bytes
 }
 
@@ -116,6 +116,24 @@ pub fn split(text: &str, separator: &str) -> Vec<String> {
         return text.chars().map(String::from).collect();
     }
     text.split(separator).map(str::to_owned).collect()
+}
+
+/// What stands between white space, however much of it there is.
+#[weir::function(pure)]
+pub fn words(text: &str) -> Vec<Text> {
+    text.split_whitespace().map(Text::from).collect()
+}
+
+/// What stands before the first `separator`.
+#[weir::function(pure)]
+pub fn before(text: &str, separator: &str) -> Option<Text> {
+    text.split_once(separator).map(|(before, _)| before.into())
+}
+
+/// What stands behind the first `separator`.
+#[weir::function(pure)]
+pub fn after(text: &str, separator: &str) -> Option<Text> {
+    text.split_once(separator).map(|(_, after)| after.into())
 }
 
 /// The lines, without their ends; an end is `\n` or `\r\n`.

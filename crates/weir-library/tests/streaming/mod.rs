@@ -7,7 +7,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -82,30 +81,34 @@ pub(crate) fn open(path: &str, arguments: &[Value], place: Option<&Place>) -> Re
     source.open(all, Arc::new([]), &library.environment)
 }
 
-/// A source that runs; it stops when it is dropped.
+/// A source that runs; it stops when it is dropped. Its event loop goes on until then, as that of a program does until no
+/// flow is left.
 pub(crate) struct Running {
     pub(crate) described: String,
     elements: mpsc::Receiver<Value>,
+    ended: mpsc::Receiver<Result<(), Failure>>,
     stop: Arc<Notify>,
-    thread: Option<JoinHandle<Result<(), Failure>>>,
+    dropped: Arc<Notify>,
 }
 
 impl Running {
     pub(crate) fn start(path: &str, arguments: &[Value], place: Option<&Place>) -> Running {
         let opened = open(path, arguments, place).unwrap();
-        let (sender, elements) = mpsc::channel();
-        let (stop, described) = (Arc::new(Notify::new()), opened.describe());
-        let stopping = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || {
+        let ((sender, elements), (end, ended)) = (mpsc::channel(), mpsc::channel());
+        let (stop, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let running =
+            Running { described: opened.describe(), elements, ended, stop: stop.clone(), dropped: dropped.clone() };
+        std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             let stop = Stop::new(move || {
-                let stopping = Arc::clone(&stopping);
-                Box::pin(async move { stopping.notified().await })
+                let stop = Arc::clone(&stop);
+                Box::pin(async move { stop.notified().await })
             });
             let flows = Arc::new(ToTest { elements: sender, asked: AtomicUsize::new(0) });
-            runtime.block_on(opened.run(flows, stop))
+            end.send(runtime.block_on(opened.run(flows, stop))).unwrap();
+            runtime.block_on(dropped.notified());
         });
-        Running { described, elements, stop, thread: Some(thread) }
+        running
     }
 
     /// The next element.
@@ -119,18 +122,18 @@ impl Running {
     }
 
     /// Waits until the source ends by itself: the elements that are left, and how it ended.
-    pub(crate) fn rest(mut self) -> (Vec<String>, Result<(), Failure>) {
+    pub(crate) fn rest(self) -> (Vec<String>, Result<(), Failure>) {
         let mut elements = Vec::new();
         while let Ok(element) = self.elements.recv_timeout(PATIENCE) {
             elements.push(element.to_string());
         }
-        (elements, self.thread.take().unwrap().join().unwrap())
+        (elements, self.ended.recv_timeout(PATIENCE).unwrap())
     }
 
     /// Stops the source, and waits until it has.
-    pub(crate) fn stop(mut self) -> Result<(), Failure> {
+    pub(crate) fn stop(&self) -> Result<(), Failure> {
         self.stop.notify_one();
-        self.thread.take().unwrap().join().unwrap()
+        self.ended.recv_timeout(PATIENCE).unwrap()
     }
 
     /// The address at the end of its description.
@@ -142,5 +145,6 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.stop.notify_one();
+        self.dropped.notify_one();
     }
 }

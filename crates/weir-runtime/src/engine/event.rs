@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use weir_host::{Begun, LocalFuture};
 
-use super::{Engine, EngineRow};
+use super::{Drive, Engine, EngineRow};
 use crate::crowd::Crowd;
 use crate::flow::Flow;
 use crate::live::Blocking;
@@ -19,7 +19,7 @@ pub(super) const ROW: EngineRow = EngineRow {
     doc: "event loops; waiting never holds one up",
     loops: |threads| threads,
     blocking: Blocking::Elsewhere,
-    start: |setup| Ok(Arc::new(Event { waiting: Crowd::new(setup.flows_max) })),
+    drive: Drive::Flows(|setup| Ok(Arc::new(Event { waiting: Crowd::new(setup.flows_max) }))),
 };
 
 struct Event {
@@ -28,7 +28,7 @@ struct Event {
 }
 
 impl Engine for Event {
-    fn begin(&self, make: &mut dyn FnMut() -> Flow) -> Begun {
+    fn begin(&self, _entry: usize, _route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
         if !self.waiting.has_room() {
             return Begun::Full;
         }

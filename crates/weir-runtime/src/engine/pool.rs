@@ -2,24 +2,17 @@
 //!
 //! Flux §3.2.1. One event loop runs the sources. A flow holds its thread until it is through, also while it waits; the
 //! queue is bounded, and over its bound nothing begins.
-//!
-//! Protocol of one flow:
-//! 1. the loop puts a [`Job`] into the queue, and awaits its [`Answer`];
-//! 2. a thread takes it out and runs it to its end;
-//! 3. it gives the answer, which wakes the loop;
-//! 4. where the loop drops the answer first, the flow is given up: before it begins, or at its next wait.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Handle;
-use weir_host::{Begun, Failure, LocalFuture, Value};
+use weir_host::{Begun, LocalFuture};
 
-use super::{Engine, EngineRow, Setup};
+use super::answer::{Answer, run};
+use super::{Drive, Engine, EngineRow, Setup};
 use crate::crowd::{Crowd, Member};
 use crate::flow::Flow;
 use crate::live::Blocking;
@@ -30,12 +23,13 @@ pub(super) const ROW: EngineRow = EngineRow {
     doc: "a pool of threads; flows queue, first in, first out",
     loops: |_| 1,
     blocking: Blocking::InPlace,
-    start: |setup| Ok(Arc::new(Pool::start(setup)?)),
+    drive: Drive::Flows(|setup| Ok(Arc::new(Pool::start(setup)?))),
 };
 
 struct Pool {
     queue: Arc<Queue>,
     queued: Arc<Crowd>,
+    /// All flows, and all who await an answer.
     flows: Arc<Crowd>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -60,24 +54,6 @@ struct Job {
     member: Member,
 }
 
-/// Where a flow's answer is put and awaited.
-#[derive(Default)]
-struct Answer(Mutex<Answering>);
-
-#[derive(Default)]
-struct Answering {
-    answer: Option<Result<Value, Failure>>,
-    /// Nobody waits any more.
-    given_up: bool,
-    /// Who waits for the answer.
-    asker: Option<Waker>,
-    /// The thread that runs the flow, while the flow waits.
-    runner: Option<Waker>,
-}
-
-/// The loop's end of an answer.
-struct Awaited(Arc<Answer>);
-
 impl Pool {
     fn start(setup: Setup<'_>) -> std::io::Result<Pool> {
         let queue = Arc::<Queue>::default();
@@ -93,7 +69,7 @@ impl Pool {
 }
 
 impl Engine for Pool {
-    fn begin(&self, make: &mut dyn FnMut() -> Flow) -> Begun {
+    fn begin(&self, _entry: usize, _route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
         if !self.queued.has_room() {
             return Begun::Full;
         }
@@ -102,8 +78,7 @@ impl Engine for Pool {
         let job = Job { flow: make(), answer: Arc::clone(&answer), queued, member };
         self.queue.jobs.lock().waiting.push_back(job);
         self.queue.arrived.notify_one();
-        let mut awaited = Awaited(answer);
-        Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context))))
+        answer.going(self.flows.enter())
     }
 
     fn room(&self) -> LocalFuture<()> {
@@ -127,31 +102,11 @@ impl Engine for Pool {
 /// What each thread of the pool does.
 fn work(queue: &Queue, handle: &Handle) {
     let _inside = handle.enter();
-    while let Some(job) = queue.next() {
-        let Job { mut flow, answer, queued, member } = job;
+    while let Some(Job { flow, answer, queued, member }) = queue.next() {
         drop(queued);
-        if let Some(given) = run(&mut flow, &answer, handle) {
-            answer.give(given);
-        }
-        drop(flow);
+        run(flow, &answer, handle);
         drop(member);
     }
-}
-
-/// Runs a flow to its end; `None` where it was given up.
-fn run(flow: &mut Flow, answer: &Answer, handle: &Handle) -> Option<Result<Value, Failure>> {
-    if answer.0.lock().given_up {
-        return None;
-    }
-    if let Poll::Ready(given) = flow.advance(&mut Context::from_waker(Waker::noop())) {
-        return Some(given);
-    }
-    handle.block_on(poll_fn(|context| {
-        if answer.is_given_up(context) {
-            return Poll::Ready(None);
-        }
-        flow.advance(context).map(Some)
-    }))
 }
 
 impl Queue {
@@ -166,42 +121,5 @@ impl Queue {
             }
             self.arrived.wait(&mut jobs);
         }
-    }
-}
-
-impl Answer {
-    fn give(&self, answer: Result<Value, Failure>) {
-        let mut state = self.0.lock();
-        state.answer = Some(answer);
-        let asker = state.asker.take();
-        drop(state);
-        asker.into_iter().for_each(Waker::wake);
-    }
-
-    fn is_given_up(&self, context: &Context<'_>) -> bool {
-        let mut state = self.0.lock();
-        state.runner = Some(context.waker().clone());
-        state.given_up
-    }
-}
-
-impl Awaited {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
-        let mut state = self.0.0.lock();
-        if let Some(answer) = state.answer.take() {
-            return Poll::Ready(answer);
-        }
-        state.asker = Some(context.waker().clone());
-        Poll::Pending
-    }
-}
-
-impl Drop for Awaited {
-    fn drop(&mut self) {
-        let mut state = self.0.0.lock();
-        state.given_up = true;
-        let runner = state.runner.take();
-        drop(state);
-        runner.into_iter().for_each(Waker::wake);
     }
 }

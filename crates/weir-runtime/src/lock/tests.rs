@@ -1,4 +1,4 @@
-//! The locks, polled by hand.
+//! Constraints: who goes with whom, who goes first, and what is left by who leaves.
 
 use super::*;
 

@@ -4,8 +4,7 @@ use weir_ir::graph::{Kind, Node, NodeId};
 
 use super::steps::Assembly;
 use super::{Part, PrepareError};
-use crate::step::Body;
-use crate::timed::TimedStep;
+use crate::step::{Body, TimedStep};
 
 /// The body that captures this input of a `within` or `race`, and its parameter there.
 pub(super) fn captured<'b>(node: &Node, bodies: &'b [Body], input: usize) -> Option<(&'b Body, usize)> {

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses its own part")]
 
 pub mod gates;
+pub mod stream;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,6 +16,9 @@ use weir_host::{
     Source, SourceSignature, Stop, Type, Value,
 };
 use weir_runtime::{Options, Running, engine, start};
+
+/// How long a test waits for what must come, before it fails.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// What became of a flow.
 pub type Answer = Result<Value, Failure>;
@@ -79,6 +83,14 @@ impl Feed {
     /// Runs a flow to its end.
     pub fn run(&self, inputs: Vec<Value>) -> Answer {
         self.begin(inputs).blocking_recv().expect("the flow is answered")
+    }
+
+    /// The answers of flows that were begun, in their order; `None` for one that does not come.
+    pub fn answers(&self, flows: Vec<oneshot::Receiver<Answer>>) -> Vec<Option<Answer>> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let answer =
+            |flow: oneshot::Receiver<Answer>| async move { tokio::time::timeout(PATIENCE, flow).await.ok()?.ok() };
+        flows.into_iter().map(|flow| runtime.block_on(answer(flow))).collect()
     }
 
     /// How many flows were refused.

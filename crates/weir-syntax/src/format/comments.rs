@@ -107,7 +107,12 @@ impl Printer<'_> {
         self.taken[index] = true;
         let text = &*self.comments[index].text;
         let is_documentation = (text.starts_with("///") && !text.starts_with("////")) || text.starts_with("//!");
-        if is_documentation { format!("//{}", &text[3..]) } else { text.to_owned() }
+        if !is_documentation {
+            return text.to_owned();
+        }
+        let words = &text[3..];
+        let gap = if words.starts_with(['/', '!']) { " " } else { "" };
+        format!("//{gap}{words}")
     }
 }
 

@@ -58,6 +58,7 @@ impl Parser<'_> {
         let same_line = !self.token().first_on_line;
         match self.peek() {
             T::ParenOpen if same_line => {
+                self.check_case(path.last(), Case::Upper, "a variant's name");
                 PatternKind::Variant { path, arguments: self.delimited(T::ParenOpen, Self::pattern_argument) }
             }
             T::BraceOpen if same_line && path.last().is_upper() => self.record_pattern(path),

@@ -2,4 +2,5 @@
 
 mod messages;
 mod serve;
+mod streams;
 mod support;

@@ -131,5 +131,65 @@ fn a_new_service_is_right_formatted_and_made_once() {
     let program = format!("{path}/main.weir");
     assert_eq!(say(&["check", &program]).messages, "");
     assert_eq!(say(&["fmt", "--check", &program]).code, 0);
+    assert_eq!(say(&["test", &program]).code, 0);
     assert_eq!(say(&["new", path]).code, 3);
+}
+
+const TESTED: &[u8] = b"fn twice(n: Int) -> Int { n * 2 }\n\ntest \"two are four\" { expect twice(2) == 4 }\n\ntest \"three are six\" { expect twice(3) == 7 }\n";
+
+/// A text without the times that something took.
+fn timeless(text: &str) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let end = match words.as_slice() {
+            [.., number, "us" | "ms" | "s"] => {
+                line.len() - number.len() - words.last().map_or(0, |unit| unit.len()) - 2
+            }
+            _ => line.len(),
+        };
+        lines.push_str(line[..end].trim_end_matches(" in"));
+        lines.push('\n');
+    }
+    lines
+}
+
+#[test]
+fn tests_of_a_program_show_what_differs() {
+    let program = Scratch::new("tested.weir", TESTED);
+    insta::assert_snapshot!(timeless(&all(&["test", program.path()])).replace(program.path(), "tested.weir"));
+}
+
+#[test]
+fn a_filter_leaves_other_tests_out() {
+    let program = Scratch::new("filtered.weir", TESTED);
+    let said = say(&["test", "--filter", "four", program.path()]);
+    assert_eq!(said.code, 0, "{}", said.output);
+    assert!(said.output.contains("1 passed, 1 left out"), "{}", said.output);
+}
+
+#[test]
+fn the_page_of_a_program_names_what_it_serves_and_asks_for_nothing_outside() {
+    let said = say(&["doc", "examples/image_server/main.weir"]);
+    assert_eq!(said.code, 0);
+    for expected in ["GET /{name}", "writes shared thumbnails", "The image <code>name</code>", "data:image/svg+xml,"] {
+        assert!(said.output.contains(expected), "{expected} is missing");
+    }
+    for outside in ["src=\"http", "href=\"http", "url(", "<script"] {
+        assert!(!said.output.contains(outside), "{outside} comes from outside");
+    }
+}
+
+#[test]
+fn the_page_of_the_library_has_every_function() {
+    let page = say(&["doc"]).output;
+    let library = weir_library::library();
+    for (name, module) in &library.modules {
+        for function in module.functions.keys() {
+            assert!(
+                page.contains(&format!("id=\"{name}.{name}-{}\"", function.replace('_', "-"))),
+                "{name}.{function}"
+            );
+        }
+    }
 }

@@ -138,7 +138,7 @@ impl Served {
             let read = self.messages.read_line(&mut greeting).expect("standard error can be read");
             assert_ne!(read, 0, "the program ended instead of running: {greeting}");
         }
-        let address = greeting.split("http://").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let address = greeting.split("://").nth(1).and_then(|rest| rest.split_whitespace().next());
         self.address = address.expect("the greeting says where it listens").to_owned();
         self.greeting = greeting;
     }

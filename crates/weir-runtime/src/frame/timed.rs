@@ -18,28 +18,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use weir_events::Synchronisation;
-use weir_host::{Argument, Value};
+use weir_host::Value;
 
-use crate::action::{End, Ran, Stage};
-use crate::frame::{Ended, Finished, Frame, Scope};
+use super::action::{End, Ran, Stage};
+use super::repeat::capture;
+use super::{Ended, Finished, Frame, Scope};
 use crate::live::Env;
-use crate::repeat::capture;
-use crate::step::Body;
-
-/// A `within` or `race`.
-pub(crate) struct TimedStep {
-    /// How long it may take; `None` for a race.
-    pub limit: Option<Argument>,
-    /// The bodies, each with what it captures.
-    pub bodies: Box<[(Body, Box<[Argument]>)]>,
-    /// The atomic steps that it is within, by the node that begins each: what they hold is held for the bodies too.
-    pub within: Box<[u32]>,
-    /// The slot of the output.
-    pub out: u32,
-}
+use crate::step::{Body, TimedStep};
 
 /// The bodies while they run. Dropping it gives them up.
-pub(crate) struct Timed {
+pub(super) struct Timed {
     #[expect(clippy::vec_box, reason = "frames come boxed from the free list and go back so")]
     frames: Vec<Box<Frame>>,
     timer: Option<Synchronisation<()>>,
@@ -47,7 +35,7 @@ pub(crate) struct Timed {
 
 impl Frame {
     /// Begins the bodies.
-    pub(crate) fn timed(&mut self, step: &TimedStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+    pub(super) fn timed(&mut self, step: &TimedStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         let limit = step.limit.map(|limit| duration(&self.value(body, limit)));
         let around = self.scopes.iter().filter(|(begun_at, _)| step.within.contains(begun_at));
         let scopes: Vec<Scope> = self.inherited.iter().chain(around.map(|(_, scope)| scope)).cloned().collect();
@@ -65,7 +53,7 @@ impl Frame {
     }
 
     /// Goes on with the bodies.
-    pub(crate) fn timed_on(
+    pub(super) fn timed_on(
         &mut self,
         mut run: Timed,
         step: &TimedStep,
@@ -93,6 +81,7 @@ impl Timed {
         for (frame, (body, _)) in self.frames.iter_mut().zip(&step.bodies) {
             match frame.advance(body, env, None, context) {
                 Poll::Pending => {}
+                Poll::Ready(Finished::Stretch) => unreachable!("bodies are not cut"),
                 Poll::Ready(Finished::Ended(ended)) => return Poll::Ready(Err((ended, body))),
                 Poll::Ready(Finished::Value(value)) => {
                     let in_time = step.limit.is_some();

@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 use weir_host::{Argument, Failure, Value};
 use weir_ir::evaluate::rounds_exceeded;
 
-use crate::frame::{Ended, Finished, Frame, Place, Scope};
+use super::{Ended, Finished, Frame, Place, Scope};
 use crate::live::Env;
 use crate::step::{Body, Repeat, RepeatStep};
 
@@ -22,7 +22,7 @@ use crate::step::{Body, Repeat, RepeatStep};
 const OVERLAP_MAX: usize = 64;
 
 /// A repeated body while it runs.
-pub(crate) enum Run {
+pub(super) enum Run {
     /// One iteration after the other.
     Sequence(Sequence),
     /// Several iterations at a time.
@@ -30,7 +30,7 @@ pub(crate) enum Run {
 }
 
 /// One iteration after the other, in one frame.
-pub(crate) struct Sequence {
+pub(super) struct Sequence {
     frame: Option<Box<Frame>>,
     list: Arc<[Value]>,
     /// The element, or the round.
@@ -42,7 +42,7 @@ pub(crate) struct Sequence {
 }
 
 /// Several iterations at a time.
-pub(crate) struct Overlap {
+pub(super) struct Overlap {
     list: Arc<[Value]>,
     captured: Vec<Value>,
     scopes: Vec<Scope>,
@@ -56,7 +56,7 @@ pub(crate) struct Overlap {
 
 impl Run {
     /// Begins: takes the inputs out of the frame.
-    pub(crate) fn new(step: &RepeatStep, frame: &mut Frame, body: &Body) -> Run {
+    pub(super) fn new(step: &RepeatStep, frame: &mut Frame, body: &Body) -> Run {
         let fixed = step.repeat.fixed();
         let list = match (step.repeat, frame_value(step.repeat, step, frame, body)) {
             (Repeat::Map | Repeat::Fold, Value::List(list)) => list,
@@ -80,7 +80,7 @@ impl Run {
     }
 
     /// Runs as far as it can; yields the result, or the end of the flow.
-    pub(crate) fn advance(
+    pub(super) fn advance(
         &mut self,
         step: &RepeatStep,
         env: Env<'_>,
@@ -93,7 +93,7 @@ impl Run {
     }
 
     /// Puts back what was lent.
-    pub(crate) fn restore(&mut self, step: &RepeatStep, frame: &mut Frame) {
+    pub(super) fn restore(&mut self, step: &RepeatStep, frame: &mut Frame) {
         let Run::Sequence(Sequence { frame: Some(inner), .. }) = self else { return };
         for (parameter, input) in step.inputs.iter().enumerate().skip(step.repeat.fixed()) {
             if let Argument::Slot { index, last: false } = input
@@ -175,6 +175,7 @@ impl Sequence {
             frame.rewind();
             self.begun = false;
             match finished {
+                Finished::Stretch => unreachable!("bodies are not cut"),
                 Finished::Ended(ended) => return Poll::Ready(Err(ended)),
                 Finished::Value(value) => {
                     if self.keep(step.repeat, value) {
@@ -316,6 +317,7 @@ impl Overlap {
     fn finish(&mut self, iteration: u64, index: usize, finished: Finished) {
         match finished {
             Finished::Value(value) => self.results[iteration as usize] = value,
+            Finished::Stretch => unreachable!("bodies are not cut"),
             Finished::Ended(ended) => {
                 self.end = Some(ended);
                 self.running.drain(index..).for_each(|(_, frame)| Frame::give_back(frame));

@@ -1,0 +1,105 @@
+//! Help inside of a call: what it takes, and which of that comes here.
+
+use weir_syntax::Span;
+use weir_syntax::ast::{Argument, Expr, ExprKind, Visitor, walk_expr, walk_tree};
+
+use crate::document::Document;
+
+/// The call that a place stands in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CallHelp {
+    /// The function's signature: `fn image.scale(image: image.Ppm, eighths: Int) -> …`.
+    pub signature: String,
+    /// What its author says of it.
+    pub doc: String,
+    /// The parameters as they stand in the signature.
+    pub parameters: Vec<String>,
+    /// Which parameter the place belongs to, if there are so many.
+    pub active: Option<usize>,
+}
+
+impl Document {
+    /// Help for the innermost call whose parentheses hold the place at `offset`.
+    #[must_use]
+    pub fn call_help(&self, offset: u32) -> Option<CallHelp> {
+        let mut search = Search { offset, found: None };
+        walk_tree(&mut search, &self.checked.parsed.tree);
+        let call = search.found?;
+        let reference = self.checked.reference_at(call.function.end)?;
+        let described = self.checked.describe(&reference.entity, &self.library)?;
+        let parameters = parameters(&described.signature);
+        let active = call.active(&parameters, offset).filter(|active| *active < parameters.len());
+        Some(CallHelp { signature: described.signature, doc: described.doc, parameters, active })
+    }
+}
+
+struct Call<'a> {
+    function: Span,
+    arguments: &'a [Argument],
+    /// How many parameters what stands before the dot or the pipe takes.
+    given: usize,
+}
+
+impl Call<'_> {
+    fn active(&self, parameters: &[String], offset: u32) -> Option<usize> {
+        let before = self.arguments.iter().take_while(|argument| argument.span.end < offset).count();
+        let named = self.arguments.get(before).and_then(|argument| argument.name.as_ref());
+        match named {
+            Some(name) => parameters.iter().position(|parameter| parameter.split(':').next() == Some(name.as_str())),
+            None => Some(before + self.given),
+        }
+    }
+}
+
+struct Search<'a> {
+    offset: u32,
+    found: Option<Call<'a>>,
+}
+
+impl<'a> Visitor<'a> for Search<'a> {
+    fn expr(&mut self, expr: &'a Expr) {
+        if expr.span.start > self.offset || self.offset > expr.span.end {
+            return;
+        }
+        let call = match &expr.kind {
+            ExprKind::Call { function, arguments } => {
+                let is_method = matches!(&function.kind, ExprKind::Field { object, .. } if is_value(object));
+                Some(Call { function: function.span, arguments, given: usize::from(is_method) })
+            }
+            ExprKind::Pipe { function, arguments, .. } => Some(Call { function: function.span, arguments, given: 1 }),
+            _ => None,
+        };
+        if let Some(call) = call.filter(|call| call.function.end < self.offset && self.offset < expr.span.end) {
+            self.found = Some(call);
+        }
+        walk_expr(self, expr);
+    }
+}
+
+/// Whether it is certainly a value and not a module; a lone name may be either.
+fn is_value(object: &Expr) -> bool {
+    !matches!(object.kind, ExprKind::Name(_))
+}
+
+/// The parameters of a signature: what stands between the outermost parentheses, parted at its commas.
+fn parameters(signature: &str) -> Vec<String> {
+    let Some(open) = signature.find('(') else { return Vec::new() };
+    let (mut depth, mut start, mut found) = (0, open + 1, Vec::new());
+    for (at, character) in signature.char_indices().skip_while(|(at, _)| *at <= open) {
+        match character {
+            '(' => depth += 1,
+            ',' if depth == 0 => {
+                found.push(signature[start..at].trim().to_owned());
+                start = at + 1;
+            }
+            ')' if depth == 0 => {
+                found.push(signature[start..at].trim().to_owned());
+                break;
+            }
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    found.retain(|parameter| !parameter.is_empty());
+    found
+}

@@ -1,0 +1,126 @@
+//! What kind of thing could stand at a place.
+
+use weir_syntax::Span;
+use weir_syntax::ast::{
+    Expr, ExprKind, ItemKind, ServiceMemberKind, TextLiteral, TextPart, Type, Visitor, walk_expr, walk_tree, walk_type,
+};
+
+use crate::document::Document;
+
+/// What kind of thing could stand at a place.
+pub(super) enum Context {
+    /// Nothing that could be known: in a comment or a text.
+    Nothing,
+    /// A member of what stands before the dot at this offset.
+    Member { dot: u32 },
+    /// A module.
+    Module,
+    /// A type.
+    Type,
+    /// A name, or a word of the language.
+    Name,
+}
+
+impl Document {
+    /// What could stand at `start`, where a word begins or would begin.
+    pub(super) fn context(&self, start: u32) -> Context {
+        let before = self.text().get(..start as usize).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        if self.in_comment(start) || self.in_text(start) {
+            Context::Nothing
+        } else if let Some(object) = before.trim_end().strip_suffix('.').filter(|object| !object.ends_with('.')) {
+            Context::Member { dot: object.len() as u32 }
+        } else if line.trim_start().starts_with("use ") {
+            Context::Module
+        } else if self.in_type(start) || line.trim_end().ends_with("->") || self.lacks_type(start, line) {
+            Context::Type
+        } else {
+            Context::Name
+        }
+    }
+
+    fn in_comment(&self, offset: u32) -> bool {
+        let tree = &self.checked.parsed.tree;
+        let docs = tree.items.iter().flat_map(|item| &item.docs.lines).chain(&tree.docs.lines).map(|line| line.span);
+        let comments = self.checked.parsed.comments.iter().map(|comment| comment.span);
+        comments.chain(docs).any(|span| span.start < offset && offset <= span.end)
+    }
+
+    fn in_text(&self, offset: u32) -> bool {
+        let tree = &self.checked.parsed.tree;
+        let services = tree.items.iter().filter_map(|item| match &item.kind {
+            ItemKind::Service(service) => Some(service),
+            _ => None,
+        });
+        let mut paths = services.flat_map(|service| &service.members).filter_map(|member| match &member.kind {
+            ServiceMemberKind::Route(route) => Some(route.path.span),
+            _ => None,
+        });
+        if paths.any(|span| is_inside(span, offset)) {
+            return true;
+        }
+        let mut search = Search { offset, in_text: false, in_type: false };
+        walk_tree(&mut search, tree);
+        search.in_text
+    }
+
+    /// Whether a declaration lacks a type here: behind the colon in a record, an enum, or the head of a `fn` or route.
+    fn lacks_type(&self, offset: u32, line: &str) -> bool {
+        let items = &self.checked.parsed.tree.items;
+        let item = items.iter().find(|item| item.span.start < offset && offset <= item.span.end);
+        let in_head = item.is_some_and(|item| match &item.kind {
+            ItemKind::Record(_) | ItemKind::Enum(_) => true,
+            ItemKind::Function(function) => offset <= function.body.span.start,
+            ItemKind::Service(service) => service.routes().any(|route| {
+                let head = Span { end: route.body.span.start, ..route.path.span };
+                head.start < offset && offset <= head.end
+            }),
+            _ => false,
+        });
+        in_head && line.trim_end().ends_with(':')
+    }
+
+    fn in_type(&self, offset: u32) -> bool {
+        let mut search = Search { offset, in_text: false, in_type: false };
+        walk_tree(&mut search, &self.checked.parsed.tree);
+        search.in_type
+    }
+}
+
+fn is_inside(span: Span, offset: u32) -> bool {
+    span.start < offset && offset < span.end
+}
+
+struct Search {
+    offset: u32,
+    in_text: bool,
+    in_type: bool,
+}
+
+impl Search {
+    fn text(&mut self, text: &TextLiteral) {
+        let in_expr = text.parts.iter().any(|part| match part {
+            // The braces belong to the interpolation.
+            TextPart::Expr(expr) => expr.span.touches(self.offset),
+            TextPart::Literal { .. } => false,
+        });
+        self.in_text |= is_inside(text.span, self.offset) && !in_expr;
+    }
+}
+
+impl<'a> Visitor<'a> for Search {
+    fn expr(&mut self, expr: &'a Expr) {
+        let had_text = self.in_text;
+        if let ExprKind::Text(text) = &expr.kind {
+            self.text(text);
+        }
+        walk_expr(self, expr);
+        // A text in an interpolation decides for itself.
+        self.in_text |= had_text;
+    }
+
+    fn ty(&mut self, ty: &'a Type) {
+        self.in_type |= ty.span.touches(self.offset);
+        walk_type(self, ty);
+    }
+}

@@ -1,0 +1,137 @@
+//! What could stand behind a dot: members of a module, variants of an enum, fields and functions of a value.
+
+use weir_compile::Entity;
+use weir_host::{Module, Signature, Type, TypeDefinition, TypeShape};
+use weir_syntax::ast::ItemKind;
+
+use super::{Completion, CompletionKind};
+use crate::document::Document;
+
+impl Document {
+    /// The members of what ends at `dot`.
+    pub(super) fn members(&self, dot: u32) -> Vec<Completion> {
+        let (start, word) = self.word_before(dot);
+        let is_member = self.text()[..start as usize].trim_end().ends_with('.');
+        if !is_member && !self.is_value(dot) {
+            if let Some(module) = self.module_named(word) {
+                return self.module_members(word, module);
+            }
+            let variants = self.variants_of(word);
+            if !variants.is_empty() {
+                return variants;
+            }
+        }
+        self.type_before(dot).map(|ty| self.value_members(&ty)).unwrap_or_default()
+    }
+
+    /// Whether the name that ends at `dot` is a value.
+    fn is_value(&self, dot: u32) -> bool {
+        let entity = self.checked.reference_at(dot).map(|found| &found.entity);
+        matches!(entity, Some(Entity::Local(_) | Entity::Shared(_) | Entity::Field(..)))
+    }
+
+    /// The type of what ends at `dot`, as it is written.
+    fn type_before(&self, dot: u32) -> Option<String> {
+        if self.is_value(dot) {
+            let found = self.checked.reference_at(dot)?;
+            let signature = self.checked.describe(&found.entity, &self.library)?.signature;
+            return signature.split_once(": ").map(|(_, ty)| ty.to_owned());
+        }
+        self.checked.type_at(dot).map(|(_, ty)| ty)
+    }
+
+    fn module_members(&self, called: &str, module: &Module) -> Vec<Completion> {
+        let also = self.use_edits(called);
+        let functions = module.functions.keys().map(|name| {
+            self.of_entity(
+                name,
+                CompletionKind::Function,
+                &Entity::HostFunction(format!("{}.{name}", module.name).into()),
+            )
+        });
+        let sources = module.sources.keys().filter(|name| **name != module.name).map(|name| {
+            self.of_entity(name, CompletionKind::Source, &Entity::Source(format!("{}.{name}", module.name).into()))
+        });
+        let types = module.types.values().filter_map(|definition| {
+            let name = definition.name.rsplit_once('.')?.1;
+            Some(self.of_entity(name, CompletionKind::Type, &Entity::Type(definition.name.clone())))
+        });
+        let all = functions.chain(sources).chain(types);
+        all.map(|completion| Completion { also: also.clone(), ..completion }).collect()
+    }
+
+    /// A completion with all that can be said of the entity.
+    pub(super) fn of_entity(&self, label: &str, kind: CompletionKind, entity: &Entity) -> Completion {
+        match self.checked.describe(entity, &self.library) {
+            Some(described) => Completion::new(label, kind, described.signature.clone())
+                .documented([described.doc, described.effects.unwrap_or_default()].join("\n\n").trim().to_owned()),
+            None => Completion::new(label, kind, ""),
+        }
+    }
+
+    /// The variants of the program's enum of this name.
+    fn variants_of(&self, name: &str) -> Vec<Completion> {
+        let enums = self.checked.parsed.tree.items.iter().filter_map(|item| match &item.kind {
+            ItemKind::Enum(declaration) if declaration.name.as_str() == name => Some(declaration),
+            _ => None,
+        });
+        let variants = enums.flat_map(|declaration| &declaration.variants);
+        let completions = variants.map(|variant| {
+            let entity = Entity::Variant(name.into(), variant.name.as_str().into());
+            self.of_entity(variant.name.as_str(), CompletionKind::Variant, &entity)
+        });
+        completions.collect()
+    }
+
+    /// The fields of a value of this type, and the functions that can be called on it.
+    fn value_members(&self, ty: &str) -> Vec<Completion> {
+        let head = ty.split('(').next().unwrap_or_default();
+        let mut found = self.fields(head);
+        if let Some(module) = module_of(head).and_then(|module| self.library.modules.get(module.as_str())) {
+            let functions = module.functions.values().filter(|function| takes_first(&function.signature, head));
+            found.extend(functions.map(|function| {
+                let entity = Entity::HostFunction(function.signature.path().into());
+                self.of_entity(&function.signature.name, CompletionKind::Function, &entity)
+            }));
+        }
+        if ["Text", "Bytes", "List", "Map"].contains(&head) {
+            found.push(Completion::new("length", CompletionKind::Function, "fn length() -> Int"));
+        }
+        found
+    }
+
+    fn fields(&self, name: &str) -> Vec<Completion> {
+        if let Some(TypeDefinition { shape: TypeShape::Record(fields), .. }) = self.library.definition(name) {
+            let completion =
+                |field: &weir_host::Field| Completion::new(&*field.name, CompletionKind::Field, field.ty.to_string());
+            return fields.iter().map(completion).collect();
+        }
+        let records = self.checked.parsed.tree.items.iter().filter_map(|item| match &item.kind {
+            ItemKind::Record(record) if record.name.as_str() == name => Some(record),
+            _ => None,
+        });
+        let fields = records.flat_map(|record| &record.fields).map(|field| {
+            let ty = self.file().slice(field.ty.span);
+            Completion::new(field.name.as_str(), CompletionKind::Field, ty).documented(field.docs.text())
+        });
+        fields.collect()
+    }
+}
+
+/// Whether the function's first parameter may take a value of the type that begins so.
+fn takes_first(signature: &Signature, head: &str) -> bool {
+    signature.parameters.first().is_some_and(|first| match &first.ty {
+        Type::Parameter(_) => true,
+        ty => ty.to_string().split('(').next() == Some(head),
+    })
+}
+
+/// The module whose functions can be called on a value of the type that begins so, as the compiler finds it.
+fn module_of(head: &str) -> Option<String> {
+    let plain =
+        ["Text", "Bytes", "Int", "Float", "Time", "Duration", "Size", "Failure", "List", "Map", "Option", "Result"];
+    match head.rsplit_once('.') {
+        Some((module, _)) => Some(module.to_owned()),
+        None => plain.contains(&head).then(|| head.to_lowercase()),
+    }
+}

@@ -1,0 +1,163 @@
+//! What could stand where a name may begin.
+
+use weir_compile::Entity;
+use weir_host::Module;
+use weir_syntax::ast::{Item, ItemKind, UsedModule};
+use weir_syntax::{Edit, Span};
+
+use super::{Completion, CompletionKind};
+use crate::document::{Document, SOURCE};
+
+/// The types that every program has.
+const TYPES: &[&str] = &[
+    "Bool", "Bytes", "Duration", "Failure", "Float", "Int", "List", "Map", "Option", "Result", "Size", "Text", "Time",
+];
+
+/// The variants that every program has.
+const VARIANTS: &[(&str, &str)] =
+    &[("Some", "Some(value)"), ("None", "None"), ("Ok", "Ok(value)"), ("Err", "Err(failure)")];
+
+/// The words that begin something inside of a body.
+const BODY_WORDS: &[&str] = &[
+    "atomic",
+    "else",
+    "expect",
+    "false",
+    "fold",
+    "for",
+    "if",
+    "let",
+    "loop",
+    "match",
+    "on failure of",
+    "race",
+    "retry",
+    "return",
+    "true",
+    "with",
+    "within",
+];
+
+/// The words that begin an item.
+const ITEM_WORDS: &[&str] =
+    &["constraint", "enum", "fn", "for", "on failure of", "record", "service", "shared", "test", "use"];
+
+impl Document {
+    /// The modules of the library that the program does not use yet.
+    pub(super) fn modules(&self) -> Vec<Completion> {
+        let modules = self.library.modules.values();
+        let unused = modules.filter(|module| !self.used().any(|used| used.name.as_str() == module.name.as_str()));
+        unused.map(|module| self.module(&module.name, module)).collect()
+    }
+
+    fn module(&self, called: &str, module: &Module) -> Completion {
+        Completion::new(called, CompletionKind::Module, "module").documented(module.doc.as_str())
+    }
+
+    /// The types that may be written.
+    pub(super) fn types(&self) -> Vec<Completion> {
+        let plain = TYPES.iter().map(|name| Completion::new(*name, CompletionKind::Type, ""));
+        let own = self.items().filter_map(|item| self.own_type(item));
+        let of_modules = self.used_modules().flat_map(|(called, module)| {
+            let types = module.types.values().filter_map(move |definition| {
+                let name = definition.name.rsplit_once('.')?.1;
+                Some((format!("{called}.{name}"), definition.name.clone()))
+            });
+            types.map(|(label, name)| self.of_entity(&label, CompletionKind::Type, &Entity::Type(name)))
+        });
+        let modules = self.used_modules().map(|(called, module)| self.module(&called, module));
+        plain.chain(own).chain(of_modules).chain(modules).collect()
+    }
+
+    fn own_type(&self, item: &Item) -> Option<Completion> {
+        let name = match &item.kind {
+            ItemKind::Record(record) => &record.name,
+            ItemKind::Enum(declaration) => &declaration.name,
+            _ => return None,
+        };
+        Some(self.of_entity(name.as_str(), CompletionKind::Type, &Entity::Type(name.as_str().into())))
+    }
+
+    /// All names that the place at `offset` may use, and the words that may begin there.
+    pub(super) fn names(&self, offset: u32) -> Vec<Completion> {
+        let in_item = self.items().any(|item| item.span.start < offset && offset <= item.span.end);
+        if !in_item {
+            return ITEM_WORDS.iter().map(|word| Completion::new(*word, CompletionKind::Keyword, "")).collect();
+        }
+        let locals = self.checked.locals_at(offset).into_iter();
+        let locals = locals.map(|local| Completion::new(local.name, CompletionKind::Local, local.ty));
+        let declared = self.items().flat_map(|item| self.declared(item));
+        let variants = VARIANTS.iter().map(|(name, detail)| Completion::new(*name, CompletionKind::Variant, *detail));
+        let words = BODY_WORDS.iter().map(|word| Completion::new(*word, CompletionKind::Keyword, ""));
+        let used = self.used_modules().map(|(called, module)| self.module(&called, module));
+        let others =
+            self.modules().into_iter().map(|module| Completion { also: self.use_edits(&module.label), ..module });
+        locals.chain(declared).chain(variants).chain(words).chain(used).chain(others).collect()
+    }
+
+    /// What an item declares for bodies.
+    fn declared(&self, item: &Item) -> Vec<Completion> {
+        let one = |name: &weir_syntax::ast::Name, kind, entity: fn(weir_host::Text) -> Entity| {
+            vec![self.of_entity(name.as_str(), kind, &entity(name.as_str().into()))]
+        };
+        match &item.kind {
+            ItemKind::Function(function) => one(&function.name, CompletionKind::Function, Entity::Function),
+            ItemKind::Shared(shared) => one(&shared.name, CompletionKind::Shared, Entity::Shared),
+            ItemKind::Constraint(constraint) => one(&constraint.name, CompletionKind::Constraint, Entity::Constraint),
+            ItemKind::Record(record) => one(&record.name, CompletionKind::Type, Entity::Type),
+            ItemKind::Enum(declaration) => {
+                let of = declaration.name.as_str();
+                let variants = declaration.variants.iter().map(|variant| {
+                    let entity = Entity::Variant(of.into(), variant.name.as_str().into());
+                    self.of_entity(variant.name.as_str(), CompletionKind::Variant, &entity)
+                });
+                variants.collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn items(&self) -> impl Iterator<Item = &Item> {
+        self.checked.parsed.tree.items.iter()
+    }
+
+    fn used(&self) -> impl Iterator<Item = &UsedModule> {
+        let uses = self.items().filter_map(|item| match &item.kind {
+            ItemKind::Use(used) => Some(&used.modules),
+            _ => None,
+        });
+        uses.flatten()
+    }
+
+    /// The modules that the program uses, by what it calls them.
+    fn used_modules(&self) -> impl Iterator<Item = (String, &Module)> {
+        self.used().filter_map(|used| {
+            let called = used.alias.as_ref().unwrap_or(&used.name).to_string();
+            Some((called, self.library.modules.get(used.name.as_str())?))
+        })
+    }
+
+    /// The module that the program calls so, or would if it used it.
+    pub(super) fn module_named(&self, called: &str) -> Option<&Module> {
+        let used = self.used_modules().find(|(name, _)| name == called).map(|(_, module)| module);
+        used.or_else(|| self.library.modules.get(called))
+    }
+
+    /// What has to be added for the program to use a module: nothing if it does.
+    pub(super) fn use_edits(&self, called: &str) -> Vec<Edit> {
+        if self.used_modules().any(|(name, _)| name == called) {
+            return Vec::new();
+        }
+        let edit = match self.used().last() {
+            Some(last) => Edit { span: last.span.at_end(), replacement: format!(", {called}") },
+            None => {
+                let docs = self.checked.parsed.tree.docs.lines.last().map_or(0, |line| line.span.end);
+                let at = Span::new(SOURCE, docs, docs);
+                let gap = if docs == 0 { "" } else { "\n\n" };
+                let end = if docs == 0 { "\n\n" } else { "" };
+                Edit { span: at, replacement: format!("{gap}use {called}{end}") }
+            }
+        };
+        vec![edit]
+    }
+}

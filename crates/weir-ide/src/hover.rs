@@ -1,0 +1,40 @@
+//! What is here: the signature, documentation and effects of a name, or the type of an expression.
+
+use weir_compile::Described;
+use weir_syntax::Span;
+
+use crate::document::Document;
+
+/// What can be said of a place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hover {
+    /// What it is said of.
+    pub span: Span,
+    /// What is said, as Markdown.
+    pub markdown: String,
+}
+
+impl Document {
+    /// What can be said of the place at `offset`.
+    #[must_use]
+    pub fn hover(&self, offset: u32) -> Option<Hover> {
+        if let Some(found) = self.checked.reference_at(offset) {
+            let described = self.checked.describe(&found.entity, &self.library)?;
+            return Some(Hover { span: found.span, markdown: markdown(&described) });
+        }
+        let (span, ty) = self.checked.type_at(offset)?;
+        Some(Hover { span, markdown: code(&ty) })
+    }
+}
+
+/// Signature, documentation and effects, with lines between them.
+pub(crate) fn markdown(described: &Described) -> String {
+    let mut parts = vec![code(&described.signature)];
+    parts.extend((!described.doc.is_empty()).then(|| described.doc.clone()));
+    parts.extend(described.effects.as_ref().map(|effects| format!("*{effects}*")));
+    parts.join("\n\n")
+}
+
+fn code(text: &str) -> String {
+    format!("```weir\n{text}\n```")
+}

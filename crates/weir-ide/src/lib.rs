@@ -1,0 +1,31 @@
+//! Answers for editors as plain data: what is here, where it comes from, what could stand here, what would change.
+//!
+//! ```text
+//! text ─▶ Document ─▶ hover · definition · references · completions · rename · formatting · actions · outline · calls
+//! ```
+//!
+//! A [`Document`] is one state of one file, checked as a whole; an edit makes a new one. Questions and answers speak of
+//! byte offsets and [`weir_syntax::Span`]s; [`Document::position`] and [`Document::offset`] turn them into the lines and
+//! UTF-16 columns that editors count in.
+//!
+//! Architecture invariant: no protocol and no I/O. Whoever speaks to an editor turns these values into its messages.
+
+mod actions;
+mod calls;
+mod completion;
+mod document;
+mod edits;
+mod hover;
+mod navigation;
+mod outline;
+mod rename;
+
+pub use actions::Action;
+pub use calls::CallHelp;
+pub use completion::{Completion, CompletionKind};
+pub use document::{Document, Position};
+pub use edits::apply;
+pub use hover::Hover;
+pub use navigation::Definition;
+pub use outline::{Symbol, SymbolKind};
+pub use rename::RenameRefusal;

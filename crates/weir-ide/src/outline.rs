@@ -1,0 +1,108 @@
+//! The outline of a document: its items, and what stands in them.
+
+use weir_syntax::Span;
+use weir_syntax::ast::{Item, ItemKind, Route, Service, ServiceMemberKind};
+
+use crate::document::Document;
+
+/// Something with a name that an outline lists.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Symbol {
+    /// What it is called.
+    pub name: String,
+    /// What it is.
+    pub kind: SymbolKind,
+    /// All of it.
+    pub span: Span,
+    /// Its name.
+    pub name_span: Span,
+    /// What stands in it.
+    pub children: Vec<Symbol>,
+}
+
+/// The kinds of symbols.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SymbolKind {
+    /// A shared value.
+    Shared,
+    /// A constraint.
+    Constraint,
+    /// A record.
+    Record,
+    /// A field of a record.
+    Field,
+    /// An enum.
+    Enum,
+    /// A variant of an enum.
+    Variant,
+    /// A `fn`.
+    Function,
+    /// A service.
+    Service,
+    /// A route of a service.
+    Route,
+    /// An entry point: `for x in source`.
+    Entry,
+    /// A handler of failures.
+    Handler,
+    /// A test.
+    Test,
+}
+
+impl Document {
+    /// The items that have a name, in the order of the text.
+    #[must_use]
+    pub fn outline(&self) -> Vec<Symbol> {
+        self.checked.parsed.tree.items.iter().filter_map(|item| self.symbol(item)).collect()
+    }
+
+    fn symbol(&self, item: &Item) -> Option<Symbol> {
+        let leaf =
+            |name: String, kind, name_span| Symbol { name, kind, span: item.span, name_span, children: Vec::new() };
+        let named = |name: &weir_syntax::ast::Name, kind| leaf(name.to_string(), kind, name.span);
+        Some(match &item.kind {
+            ItemKind::Use(_) => return None,
+            ItemKind::Shared(shared) => named(&shared.name, SymbolKind::Shared),
+            ItemKind::Constraint(constraint) => named(&constraint.name, SymbolKind::Constraint),
+            ItemKind::Function(function) => named(&function.name, SymbolKind::Function),
+            ItemKind::Record(record) => {
+                let fields = record.fields.iter().map(|field| child(&field.name, SymbolKind::Field, field.span));
+                Symbol { children: fields.collect(), ..named(&record.name, SymbolKind::Record) }
+            }
+            ItemKind::Enum(declaration) => {
+                let variants = declaration.variants.iter();
+                let variants = variants.map(|variant| child(&variant.name, SymbolKind::Variant, variant.span));
+                Symbol { children: variants.collect(), ..named(&declaration.name, SymbolKind::Enum) }
+            }
+            ItemKind::Service(service) => {
+                Symbol { children: self.routes(service), ..named(&service.name, SymbolKind::Service) }
+            }
+            ItemKind::Entry(entry) => {
+                let name = format!("for {}", self.file().slice(entry.source.span));
+                leaf(name, SymbolKind::Entry, entry.source.span)
+            }
+            ItemKind::FailureHandler(handler) => {
+                leaf(format!("on failure of {}", handler.function), SymbolKind::Handler, handler.function.span)
+            }
+            ItemKind::Test(test) => leaf(test.name.to_string(), SymbolKind::Test, test.name_span),
+        })
+    }
+
+    fn routes(&self, service: &Service) -> Vec<Symbol> {
+        let routes = service.members.iter().filter_map(|member| match &member.kind {
+            ServiceMemberKind::Route(route) => Some(self.route(route, member.span)),
+            _ => None,
+        });
+        routes.collect()
+    }
+
+    fn route(&self, route: &Route, span: Span) -> Symbol {
+        let path = self.file().slice(route.path.span).trim_matches('"');
+        let name = format!("{} {path}", route.method.word());
+        Symbol { name, kind: SymbolKind::Route, span, name_span: route.path.span, children: Vec::new() }
+    }
+}
+
+fn child(name: &weir_syntax::ast::Name, kind: SymbolKind, span: Span) -> Symbol {
+    Symbol { name: name.to_string(), kind, span, name_span: name.span, children: Vec::new() }
+}

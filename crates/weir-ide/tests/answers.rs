@@ -1,0 +1,360 @@
+//! What editors are told. Each case is a small program in which `<|>` marks where the cursor stands.
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+extern crate weir_host as weir;
+
+#[path = "../../weir-compile/tests/fixture/mod.rs"]
+mod fixture;
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use weir_ide::{Definition, Document, Position, RenameRefusal, apply};
+use weir_syntax::Span;
+
+const CURSOR: &str = "<|>";
+
+/// The document without the mark, and where the mark was.
+fn open(text: &str) -> (Document, u32) {
+    let offset = text.find(CURSOR).expect("the case has a cursor") as u32;
+    (document(&text.replace(CURSOR, "")), offset)
+}
+
+fn document(text: &str) -> Document {
+    Document::new("case.weir", text, Arc::new(fixture::library()))
+}
+
+/// The span's text with its line and column.
+fn shown(document: &Document, span: Span) -> String {
+    let at = document.position(span.start);
+    format!("{}:{} `{}`", at.line + 1, at.character + 1, &document.text()[span.range()])
+}
+
+const SHOP: &str = r#"use http, image
+
+/// A thing that is sold.
+record Article { name: Text, price: Int }
+
+enum Kind { Small, Large(factor: Int) }
+
+/// What pictures were made.
+shared thumbnails = image.cache(capacity: 64mb)
+
+/// The price of `article` as that kind.
+fn price(article: Article, kind: Kind) -> Int {
+  let factor = match kind {
+    Small => 1
+    Large(factor: n) => n
+  }
+  article.price * factor
+}
+
+service shop on http(port: 8080) {
+  /// One article.
+  get "/{name}/{large}" (name: Text, large: Bool = false) {
+    let article = Article { name, price: 3 }
+    let kind = if large { Large(2) } else { Small }
+    let key = "{article.name}/{price(article, kind)}"
+    match thumbnails.get(key) {
+      Some(hit) => http.ok(hit)
+      None => http.not_found()
+    }
+  }
+}
+"#;
+
+/// The shop with the cursor in the `count`-th `word`, counted from 0.
+fn in_shop(word: &str, count: usize) -> (Document, u32) {
+    let offset = SHOP.match_indices(word).nth(count).unwrap().0 as u32 + 1;
+    (document(SHOP), offset)
+}
+
+#[test]
+fn the_shop_is_right() {
+    assert_eq!(document(SHOP).diagnostics(), []);
+}
+
+#[test]
+fn hovers_show_signature_documentation_and_effects() {
+    let mut out = String::new();
+    let places = [
+        ("Article", 0),
+        ("price(article", 0),
+        ("price(article", 1),
+        ("kind", 3),
+        ("thumbnails", 1),
+        ("get(key", 0),
+        ("cache", 0),
+        ("http", 0),
+        ("Large", 1),
+        (".price", 0),
+        ("name, price", 0),
+        ("* factor", 0),
+        ("64mb", 0),
+        ("large {", 0),
+    ];
+    for (word, count) in places {
+        let (document, offset) = in_shop(word, count);
+        match document.hover(offset) {
+            Some(hover) => writeln!(out, "== {}\n{}\n", shown(&document, hover.span), hover.markdown).unwrap(),
+            None => writeln!(out, "== {word}: nothing\n").unwrap(),
+        }
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn definitions_and_references_are_found() {
+    let mut out = String::new();
+    for (word, count) in
+        [("factor", 3), ("article", 4), ("Small", 2), ("thumbnails", 1), ("Article", 2), ("cache", 0), ("name", 3)]
+    {
+        let (document, offset) = in_shop(word, count);
+        let definition = match document.definition(offset) {
+            Some(Definition::Here(span)) => shown(&document, span),
+            Some(Definition::Library(path)) => format!("the library's {path}"),
+            None => "nothing".to_owned(),
+        };
+        let at = document.position(offset);
+        writeln!(out, "{word} at {}:{} is declared at {definition}", at.line + 1, at.character).unwrap();
+        for span in document.references(offset) {
+            writeln!(out, "  {}", shown(&document, span)).unwrap();
+        }
+    }
+    insta::assert_snapshot!(out);
+}
+
+/// The lines of the shop that a renaming changes.
+fn renamed(word: &str, count: usize, new: &str) -> String {
+    let (document, offset) = in_shop(word, count);
+    let mut out = format!("== {word} to {new}\n");
+    match document.rename(offset, new) {
+        Err(refusal) => writeln!(out, "{refusal}").unwrap(),
+        Ok(edits) => {
+            let after = apply(SHOP, &edits);
+            let changed = SHOP.lines().zip(after.lines()).filter(|(before, after)| before != after);
+            changed.for_each(|(_, after)| writeln!(out, "{after}").unwrap());
+        }
+    }
+    out
+}
+
+#[test]
+fn renaming_changes_every_place_or_says_why_not() {
+    let cases = [
+        ("factor = match", 0, "times"),
+        ("article: Article", 0, "thing"),
+        ("name: Text, price", 0, "title"),
+        ("name: Text, large", 0, "title"),
+        ("Small", 0, "Tiny"),
+        ("Kind", 0, "Sort"),
+        ("price(article", 0, "cost"),
+        ("thumbnails", 0, "cache"),
+        ("shop", 0, "store"),
+        ("key", 0, "kind"),
+        ("key", 0, "match"),
+        ("key", 0, "Key"),
+        ("key", 0, "a b"),
+        ("image", 1, "picture"),
+        ("64mb", 0, "size"),
+    ];
+    insta::assert_snapshot!(cases.map(|(word, count, new)| renamed(word, count, new)).concat());
+}
+
+#[test]
+fn what_cannot_be_renamed_says_so_at_once() {
+    let (document, offset) = in_shop("http", 0);
+    assert_eq!(document.prepare_rename(offset), Err(RenameRefusal::OfLibrary));
+    let (document, offset) = in_shop("64mb", 0);
+    assert_eq!(document.prepare_rename(offset), Err(RenameRefusal::NoName));
+    let (document, offset) = in_shop("hit", 0);
+    assert_eq!(document.prepare_rename(offset).map(|span| span.len()), Ok(3));
+}
+
+/// The completions at the cursor, one a line.
+fn completed(text: &str) -> String {
+    let (document, offset) = open(text);
+    let mut out = String::new();
+    for found in document.completions(offset) {
+        let also: Vec<&str> = found.also.iter().map(|edit| edit.replacement.trim()).collect();
+        let also = if also.is_empty() { String::new() } else { format!(" (adds `{}`)", also.join("")) };
+        writeln!(out, "{:?} {}: {}{also}", found.kind, found.label, found.detail).unwrap();
+    }
+    out
+}
+
+#[test]
+fn completions_fit_the_place() {
+    let cases = [
+        "use http, <|>",
+        "<|>",
+        "use http\nfn f() { http.<|> }",
+        "use http\nfn f() { http.no<|>\n}",
+        "use http\nfn f() { image.<|> }",
+        "use image\nshared cache = image.cache(capacity: 1mb)\nfn f() { cache.<|> }",
+        "record Post { id: Int, /// Its title.\n title: Text }\nfn f(post: Post) -> Text { post.ti<|> }",
+        "record Post { id: Int }\nfn f(posts: List(Post)) { for post in posts { post.<|> } }",
+        "enum Shape { Circle(radius: Float), Empty }\nfn f() -> Shape { Shape.<|> }",
+        "fn f(name: Text) -> Int { \"{name.<|>}\".length() }",
+        "use image\nrecord Post { id: <|> }",
+        "fn f() -> <|>",
+        "fn f(a: <|>) { }",
+        "use image\n/// Twice.\nfn twice(n: Int) -> Int { n + n }\nfn f(count: Int) -> Int {\n  let half = count / 2\n  <|>\n}",
+        "fn f() { \"a <|> b\" }",
+        "fn f() { 1 } // a <|>",
+    ];
+    let mut out = String::new();
+    for case in cases {
+        writeln!(out, "== {case}\n{}", completed(case)).unwrap();
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn a_completion_replaces_the_word_that_is_there() {
+    let (document, offset) = open("use http\nfn f() { http.not<|> }");
+    let found = document.completions(offset);
+    let not_found = found.iter().find(|found| found.label == "not_found").unwrap();
+    assert_eq!(&document.text()[not_found.span.range()], "not");
+}
+
+#[test]
+fn a_module_that_is_not_used_yet_is_added() {
+    for text in ["//! About.\nfn f() { im<|> }", "fn f() { im<|> }", "use http\nfn f() { im<|> }"] {
+        let (document, offset) = open(text);
+        let found = document.completions(offset);
+        let image = found.iter().find(|found| found.label == "image").unwrap();
+        let after = apply(document.text(), &image.also);
+        assert!(document_uses(&after, "image"), "{after}");
+    }
+}
+
+fn document_uses(text: &str, module: &str) -> bool {
+    let first = text.lines().find(|line| line.starts_with("use "));
+    first.is_some_and(|line| line.contains(module))
+}
+
+#[test]
+fn help_in_a_call_names_the_parameter() {
+    let cases = [
+        "use image\nfn f(p: image.Ppm) { image.scale(<|>) }",
+        "use image\nfn f(p: image.Ppm) { image.scale(p, <|>) }",
+        "use image\nfn f(p: image.Ppm) { p |> image.scale(<|>) }",
+        "use image\nfn f(p: image.Ppm) { image.to_jpeg(p, quality: 8<|>5) }",
+        "fn g(a: Int, b: List(Int)) -> Int { a }\nfn f() { g(1, g(2, <|>)) }",
+        "fn f() { (1, <|>) }",
+    ];
+    let mut out = String::new();
+    for case in cases {
+        let (document, offset) = open(case);
+        match document.call_help(offset) {
+            Some(help) => {
+                let active = help.active.and_then(|active| help.parameters.get(active));
+                writeln!(out, "{case}\n  {}\n  at {active:?}", help.signature).unwrap();
+            }
+            None => writeln!(out, "{case}\n  nothing").unwrap(),
+        }
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn hints_that_a_machine_can_follow_are_actions() {
+    let cases = [
+        "use http\nfn f() -> http.Response { http.not_fuond() }",
+        "fn f() -> Int {\n  var a = 1\n  a\n}",
+        "record post { id: Int }",
+    ];
+    let mut out = String::new();
+    for case in cases {
+        let document = document(case);
+        let all = Span::new(weir_syntax::SourceId(0), 0, case.len() as u32);
+        for action in document.actions(all) {
+            writeln!(out, "{}: {}\n{}\n", action.code, action.title, apply(case, &action.edits)).unwrap();
+        }
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn an_action_is_offered_only_at_its_place() {
+    let document = document("record post { id: Int }\nfn f() { }");
+    assert_eq!(document.actions(Span::new(weir_syntax::SourceId(0), 8, 8)).len(), 1);
+    assert_eq!(document.actions(Span::new(weir_syntax::SourceId(0), 30, 30)).len(), 0);
+}
+
+#[test]
+fn the_outline_names_items_and_what_stands_in_them() {
+    let text = format!("{SHOP}\non failure of image.scale {{ return }}\ntest \"prices\" {{ expect true }}\n");
+    let document = document(&text);
+    let mut out = String::new();
+    for symbol in document.outline() {
+        writeln!(out, "{:?} {}", symbol.kind, symbol.name).unwrap();
+        symbol.children.iter().for_each(|child| writeln!(out, "  {:?} {}", child.kind, child.name).unwrap());
+        assert!(symbol.span.contains(symbol.name_span));
+    }
+    insta::assert_snapshot!(out);
+}
+
+#[test]
+fn formatting_is_one_small_edit() {
+    let text = "fn f() {  1 }\n\nfn g() { 2 }\n";
+    let document = document(text);
+    let edits = document.formatting();
+    assert_eq!(apply(text, &edits), "fn f() { 1 }\n\nfn g() { 2 }\n");
+    assert_eq!(edits[0].span.len(), 1);
+    assert_eq!(document_formatting("fn f() { 1 }\n"), 0);
+    assert_eq!(document_formatting("fn f( { 1 }\n"), 0);
+}
+
+fn document_formatting(text: &str) -> usize {
+    document(text).formatting().len()
+}
+
+#[test]
+fn places_are_counted_as_editors_count() {
+    let document = document("// é😀x\nfn f() { }\n");
+    let at = |line, character| Position { line, character };
+    for (offset, position) in
+        [(0, at(0, 0)), (5, at(0, 4)), (9, at(0, 6)), (10, at(0, 7)), (11, at(1, 0)), (22, at(2, 0))]
+    {
+        assert_eq!(document.position(offset), position, "{offset}");
+        assert_eq!(document.offset(position), offset, "{position:?}");
+    }
+    assert_eq!(document.offset(at(0, 5)), 5, "within a character");
+    assert_eq!(document.offset(at(0, 99)), 10, "behind the line");
+    assert_eq!(document.offset(at(99, 0)), 22, "behind the text");
+}
+
+#[test]
+fn a_text_that_is_no_text_is_an_empty_document_with_a_diagnostic() {
+    let document = Document::new("latin.weir", b"// caf\xe9".to_vec(), Arc::new(fixture::library()));
+    assert_eq!(document.text(), "");
+    assert_eq!(document.diagnostics().len(), 1);
+}
+
+#[test]
+fn no_place_in_any_broken_text_makes_an_answer_fail() {
+    let texts = [
+        SHOP,
+        "fn f(",
+        "use ",
+        "\"{",
+        "fn f() { a. }",
+        "record P { a: ",
+        "match",
+        "é.é(é",
+        "fn f() { x |> }",
+        "shared s = ",
+    ];
+    for text in texts {
+        for (cut, _) in text.char_indices().step_by(7) {
+            let document = document(&text[..cut]);
+            for offset in (0..=cut as u32).filter(|offset| text.is_char_boundary(*offset as usize)).step_by(5) {
+                let _ = (document.hover(offset), document.definition(offset), document.references(offset));
+                let _ = (document.completions(offset), document.call_help(offset), document.prepare_rename(offset));
+            }
+            let _ = (document.outline(), document.formatting());
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What sections cost: a pipeline of calls that do almost nothing, cut in different ways.
+//!
+//! CPU nanoseconds for a flow and call, of all threads together, and wall-clock time beside it: where a queue stands
+//! before every call, a flow is moved as often as it has calls.
+
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use support::gates::{immediate, int, library};
+use support::options;
+use support::stream::Numbers;
+use weir_host::{Outcome, Passing, Type, Value};
+use weir_runtime::start;
+
+const FLOWS: i64 = 20_000;
+const CALLS: i64 = 100;
+/// What `/proc` counts CPU time in.
+const TICK_NS: f64 = 10_000_000.0;
+
+/// The CPU time of this process, where the system tells it.
+fn cpu_ns() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(") ").next().unwrap_or_default();
+    let ticks = after_name.split(' ').skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+    ticks.sum::<f64>() * TICK_NS
+}
+
+fn main() {
+    let mut body = String::new();
+    for call in 0..CALLS {
+        body.push_str(&format!("    %{}: Int = call a.step at s{call} (%{call})\n", call + 1));
+    }
+    let text = format!(
+        "entry test from test.feed ordered\n  arguments\n    yield (0,)\n  flow feed (%0 x: Int) -> Int\n{body}    yield %{CALLS}\n"
+    );
+    println!("{:<18}{:>8}{:>12}{:>12}", "engine", "threads", "CPU ns", "wall ns");
+    let cases =
+        [("event", 1), ("manual", 1), ("staged", 1), ("pool", 1), ("elastic", 1), ("elastic", 2), ("dedicated", 1)];
+    for (name, threads) in cases {
+        let step = immediate("a.step", &[("x", Type::Int, Passing::Value)], |call| {
+            Outcome::Value(Value::Int(black_box(int(call, 0)) + 1))
+        });
+        let mut library = library([step]);
+        let numbers = Numbers::new(FLOWS);
+        numbers.put(&mut library);
+        let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}"));
+        let graph = weir_ir::lower(&program, &library);
+        let (begin, cpu) = (Instant::now(), cpu_ns());
+        start(&graph, &library, options(name, threads)).expect("it starts").wait().expect("it ends");
+        let hops = (FLOWS * CALLS) as f64;
+        println!(
+            "{name:<18}{threads:>8}{:>12.1}{:>12.1}",
+            (cpu_ns() - cpu) / hops,
+            begin.elapsed().as_nanos() as f64 / hops
+        );
+    }
+}

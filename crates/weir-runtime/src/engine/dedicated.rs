@@ -1,0 +1,18 @@
+//! The engine `dedicated`: a thread for each call.
+//!
+//! The dedicated threading model of the Streams paper (§2.2). Primitives and switches go with the call before them: they
+//! cost less than a queue.
+
+use weir_scheduler::Control;
+
+use super::{Drive, EngineRow, Grain, Threading};
+use crate::live::Blocking;
+
+/// The engine's row.
+pub(super) const ROW: EngineRow = EngineRow {
+    name: "dedicated",
+    doc: "each call is a section with a thread of its own",
+    loops: |_| 1,
+    blocking: Blocking::InPlace,
+    drive: Drive::Sections(Threading { grain: Grain::Calls, shares_threads: false, control: |_, _| Control::Fixed(1) }),
+};

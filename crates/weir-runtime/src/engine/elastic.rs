@@ -1,0 +1,29 @@
+//! The engine `elastic`: any thread runs any section, and the number of threads follows the measured throughput.
+//!
+//! The dynamic threading model of the Streams paper (§4). Ports, crews and levels are those of `weir-scheduler`, which says
+//! where it differs from the paper. No level is too low to go on: a flow that waits leaves its thread.
+//!
+//! The paper puts a queue before every operator, and finds (§5.1, §5.2) that a dedicated thread each, or none at all, is
+//! often faster. Here only a call with a private state has a queue, because only that has to wait for other flows. All
+//! other calls are fused, and parallel by running different flows side by side.
+
+use weir_scheduler::{Control, Settings};
+
+use super::{Drive, EngineRow, Grain, Threading};
+use crate::live::Blocking;
+
+/// Differences of throughput up to this are no trend: the paper's SENS.
+const SENSITIVITY: f64 = 0.05;
+
+/// The engine's row.
+pub(super) const ROW: EngineRow = EngineRow {
+    name: "elastic",
+    doc: "any thread runs any section; their number follows the throughput",
+    loops: |_| 1,
+    blocking: Blocking::InPlace,
+    drive: Drive::Sections(Threading {
+        grain: Grain::States,
+        shares_threads: true,
+        control: |threads, _| Control::Elastic(Settings { level_min: 1, level_max: threads, sensitivity: SENSITIVITY }),
+    }),
+};

@@ -1,0 +1,254 @@
+//! Where a program is cut: the sections of a plan, the ports before them, and the crews that serve these.
+//!
+//! A flow passes its sections in the order of its nodes, as *stretches*: each is a run of neighbouring nodes of one
+//! section. A section with replicas has a port for each, and flows take turns at them; so each section that holds a
+//! private state has one only.
+
+use std::collections::BTreeMap;
+
+use weir_ir::graph::{Graph, Kind, Node};
+use weir_ir::plan::{Given, REST, Section, is_stateless};
+use weir_scheduler::{Crew, PortId, Ports};
+
+use super::{Drive, Grain, Setup, Threading, engine};
+use crate::step::{Action, Step};
+
+/// How many flows wait before a section where the plan says nothing: 128 to 256 do better than more.
+const QUEUE_DEFAULT: usize = 256;
+
+/// How many copies of a section without state there are for each thread that may come by.
+const COPIES_FOR_EACH_THREAD: usize = 4;
+
+/// A program, cut.
+pub(super) struct Layout {
+    /// The ports.
+    pub ports: Vec<Ports>,
+    /// The crews.
+    pub crews: Vec<Crew>,
+    /// The stretches of each flow, by entry and route.
+    pub stretches: Vec<Vec<Vec<Stretch>>>,
+}
+
+/// A run of neighbouring steps of one section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    /// The first step after it.
+    pub until: usize,
+    /// The first port of the section.
+    pub port: usize,
+    /// How many ports it has.
+    pub replicas: usize,
+    /// Whether a function of it may wait, which needs an event loop.
+    pub calls_out: bool,
+}
+
+impl Stretch {
+    /// The port at which a flow of this number takes its turn.
+    pub(super) fn port_of(&self, sequence: u64) -> PortId {
+        // What is left of a division by a number of ports fits a number of ports.
+        PortId(self.port + (sequence % self.replicas as u64) as usize)
+    }
+}
+
+/// Which section a node is in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    /// One of the plan, by its index.
+    Named(usize),
+    /// What no pattern names.
+    Rest,
+    /// One call that no pattern names, by entry, route and node.
+    Call(usize, usize, usize),
+    /// Calls without state that no pattern names, by entry, route and the first node.
+    Stateless(usize, usize, usize),
+}
+
+/// What is known of a section while the program is cut.
+struct Known {
+    name: String,
+    threads: usize,
+    queue: usize,
+    replicas: Option<usize>,
+    threading: Threading,
+    stateless: bool,
+}
+
+/// Cuts the program as the plan says; `rest` is the engine of what the plan names no engine for.
+pub(super) fn layout(rest: Threading, setup: &Setup<'_>) -> Layout {
+    let cutter = Cutter { rest, setup };
+    let mut known: BTreeMap<Key, Known> = BTreeMap::new();
+    // Sections are numbered as flows come to them, because a port waits for room only in a later one.
+    let mut order: Vec<Key> = Vec::new();
+    let flows = cutter.flows(|key, node| {
+        let section = known.entry(key.clone()).or_insert_with(|| {
+            order.push(key.clone());
+            cutter.known(key, node)
+        });
+        section.stateless &= is_stateless(node);
+    });
+    let mut layout = Layout { ports: Vec::new(), crews: Vec::new(), stretches: Vec::new() };
+    let places = layout.place(&order, &known);
+    layout.stretches = flows
+        .into_iter()
+        .map(|routes| {
+            routes.into_iter().map(|cuts| cuts.into_iter().map(|cut| cut.placed(&places)).collect()).collect()
+        })
+        .collect();
+    layout
+}
+
+/// A stretch whose section has no port yet.
+struct Cut {
+    until: usize,
+    key: Key,
+    calls_out: bool,
+}
+
+impl Cut {
+    fn placed(self, places: &BTreeMap<Key, (usize, usize)>) -> Stretch {
+        let (port, replicas) = places[&self.key];
+        Stretch { until: self.until, port, replicas, calls_out: self.calls_out }
+    }
+}
+
+struct Cutter<'a> {
+    rest: Threading,
+    setup: &'a Setup<'a>,
+}
+
+impl Cutter<'_> {
+    /// The cuts of all flows; `see` sees each node with its section.
+    fn flows(&self, mut see: impl FnMut(&Key, &Node)) -> Vec<Vec<Vec<Cut>>> {
+        let entries = self.setup.program.entries.iter().enumerate();
+        let entries = entries.map(|(entry, value)| {
+            let routes = value.flows.iter().enumerate();
+            routes.map(|(route, flow)| self.cuts((entry, route), &flow.name, &flow.body, &mut see)).collect()
+        });
+        entries.collect()
+    }
+
+    fn cuts(&self, place: (usize, usize), flow: &str, body: &Graph, see: &mut impl FnMut(&Key, &Node)) -> Vec<Cut> {
+        let steps = &self.setup.live.entries[place.0].flows[place.1].0.body.steps;
+        let mut cuts: Vec<Cut> = Vec::new();
+        for (index, node) in body.nodes.iter().enumerate() {
+            let calls_out = calls_out(&steps[index]);
+            let works = !calls_out && (matches!(node.kind, Kind::Call { .. }) || !node.bodies().is_empty());
+            let key = self.key((place, index), flow, node, works, cuts.last().map(|cut| &cut.key));
+            see(&key, node);
+            match cuts.last_mut().filter(|cut| cut.key == key) {
+                Some(cut) => {
+                    cut.until = index + 1;
+                    cut.calls_out |= calls_out;
+                }
+                None => cuts.push(Cut { until: index + 1, key, calls_out }),
+            }
+        }
+        cuts
+    }
+
+    /// What waits needs no thread, and overlaps with what else waits in its section.
+    fn key(
+        &self,
+        ((entry, route), index): ((usize, usize), usize),
+        flow: &str,
+        node: &Node,
+        works: bool,
+        before: Option<&Key>,
+    ) -> Key {
+        match (self.setup.plan.section_of(flow, &node.name), before) {
+            (Some(section), _) => Key::Named(section),
+            (None, Some(before)) if !works => before.clone(),
+            (None, _) if self.rest.grain == Grain::Whole => Key::Rest,
+            (None, _) if self.rest.grain == Grain::Calls || !is_stateless(node) => Key::Call(entry, route, index),
+            (None, Some(before @ Key::Stateless(..))) => before.clone(),
+            (None, _) => Key::Stateless(entry, route, index),
+        }
+    }
+
+    fn known(&self, key: &Key, node: &Node) -> Known {
+        let plan = self.setup.plan;
+        let named: Option<&Section> = match key {
+            Key::Named(index) => plan.sections.get(*index),
+            _ => None,
+        };
+        let threading = named.and_then(|section| threading_of(section.engine.as_ref()?)).unwrap_or(self.rest);
+        let own = value(named.and_then(|section| section.threads.as_ref()));
+        let shared = value(plan.threads.as_ref()).unwrap_or(self.setup.threads);
+        let queue = named.and_then(|section| section.queue.as_ref()).or(plan.queue.as_ref());
+        Known {
+            name: match (named, key) {
+                (Some(section), _) => section.name.value.to_string(),
+                (None, Key::Call(..) | Key::Stateless(..)) => node.name.to_string(),
+                (None, _) => REST.to_owned(),
+            },
+            threads: own.unwrap_or(shared).max(1),
+            queue: value(queue).unwrap_or(QUEUE_DEFAULT),
+            replicas: value(named.and_then(|section| section.replicas.as_ref())),
+            threading,
+            stateless: true,
+        }
+    }
+}
+
+impl Layout {
+    /// Gives every section its ports and its crew; yields the first port and their number.
+    fn place(&mut self, order: &[Key], known: &BTreeMap<Key, Known>) -> BTreeMap<Key, (usize, usize)> {
+        let mut places = BTreeMap::new();
+        let mut common = None;
+        for key in order {
+            let section = &known[key];
+            let replicas = section.replicas();
+            let crew = if section.threading.shares_threads {
+                *common.get_or_insert_with(|| self.add_crew(section, "elastic", usize::MAX))
+            } else {
+                self.add_crew(section, &section.name, replicas)
+            };
+            places.insert(key.clone(), (self.ports.len(), replicas));
+            self.ports.extend((0..replicas).map(|_| Ports { capacity: section.queue, crew }));
+        }
+        places
+    }
+
+    /// A crew; more threads than ports would have nothing to do.
+    fn add_crew(&mut self, section: &Known, name: &str, ports: usize) -> usize {
+        let control = (section.threading.control)(section.threads.min(ports), section.queue);
+        self.crews.push(Crew { name: name.to_owned(), control });
+        self.crews.len() - 1
+    }
+}
+
+impl Known {
+    /// How many copies work side by side. Where the plan says nothing, a section without state has enough for all threads
+    /// that it might use.
+    fn replicas(&self) -> usize {
+        match self.replicas {
+            _ if !self.stateless => 1,
+            Some(replicas) => replicas,
+            None if self.threading.grain == Grain::Calls => 1,
+            // More copies than threads, so that a long flow holds up few others.
+            None if self.threading.shares_threads => self.threads * COPIES_FOR_EACH_THREAD,
+            None => self.threads,
+        }
+    }
+}
+
+fn value(given: Option<&Given<usize>>) -> Option<usize> {
+    given.map(|given| given.value)
+}
+
+fn threading_of(name: &Given<weir_host::Text>) -> Option<Threading> {
+    match engine(&name.value)?.drive {
+        Drive::Sections(threading) => Some(threading),
+        Drive::Flows(_) => None,
+    }
+}
+
+/// Whether a step calls a function that waits.
+fn calls_out(step: &Step) -> bool {
+    match &step.action {
+        Action::Call(call) => matches!(call.code, weir_host::Code::Waiting(_)),
+        Action::Repeat(repeat) => repeat.body.steps.iter().any(calls_out),
+        Action::Timed(timed) => timed.bodies.iter().any(|(body, _)| body.steps.iter().any(calls_out)),
+        _ => false,
+    }
+}

@@ -1,0 +1,289 @@
+//! The machinery of all engines that run flows section by section, on the ports and crews of `weir-scheduler`.
+//!
+//! Protocol of one flow:
+//! 1. The loop puts it into the port of its first section, and awaits its answer.
+//! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
+//! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port. Others pass
+//!    it in the meantime: what must keep a source's order has turnstiles for that.
+//! 4. Its answer wakes the loop. Where the loop has gone, the flow is given up at its next step on.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use weir_host::{Begun, Failure, LocalFuture, Value};
+use weir_scheduler::{PortId, Scheduler, Work};
+
+use super::layout::{Stretch, layout};
+use super::{Engine, Setup, Threading};
+use crate::crowd::{Crowd, Member};
+use crate::flow::Flow;
+
+/// How often the numbers of threads are looked at.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// An engine that runs sections.
+struct Sections {
+    scheduler: Mutex<Option<Arc<Scheduler<Stretches>>>>,
+    stretches: Arc<Cuts>,
+    flows: Arc<Crowd>,
+    /// Those who await an answer.
+    awaited: Arc<Crowd>,
+    /// How many flows have begun, by entry and route: their numbers say which replica is next.
+    begun: Vec<Vec<AtomicUsize>>,
+    /// The port that was full when a flow was last refused.
+    full: AtomicUsize,
+}
+
+type Cuts = Vec<Vec<Vec<Stretch>>>;
+
+/// What the scheduler's threads do.
+struct Stretches {
+    stretches: Arc<Cuts>,
+    handle: Handle,
+    scheduler: Arc<OnceLock<Weak<Scheduler<Stretches>>>>,
+}
+
+/// A flow on its way.
+struct Job {
+    flow: Flow,
+    /// The stretch that it is in.
+    stretch: usize,
+    task: Arc<Task>,
+    member: Member,
+}
+
+/// What is left of a flow where its job is under way or parked.
+struct Task {
+    state: Mutex<State>,
+    scheduler: Arc<OnceLock<Weak<Scheduler<Stretches>>>>,
+}
+
+#[derive(Default)]
+struct State {
+    answer: Option<Result<Value, Failure>>,
+    /// Who awaits the answer.
+    asker: Option<Waker>,
+    /// Nobody awaits it any more.
+    given_up: bool,
+    place: Place,
+}
+
+/// Where a job is.
+#[derive(Default)]
+enum Place {
+    /// At a port or on a thread.
+    #[default]
+    UnderWay,
+    /// The same, and it was woken since it was last advanced.
+    Woken,
+    /// It waits, and goes on at this port.
+    Parked(Box<Job>, PortId),
+}
+
+/// Starts an engine; `threading` is for the sections for which the plan names no other.
+pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dyn Engine>> {
+    let layout = layout(threading, &setup);
+    let stretches = Arc::new(layout.stretches);
+    let link = Arc::<OnceLock<_>>::default();
+    let work =
+        Stretches { stretches: Arc::clone(&stretches), handle: setup.handle.clone(), scheduler: Arc::clone(&link) };
+    let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, PERIOD)?);
+    link.get_or_init(|| Arc::downgrade(&scheduler));
+    let begun = stretches.iter().map(|routes| routes.iter().map(|_| AtomicUsize::new(0)).collect()).collect();
+    Ok(Arc::new(Sections {
+        scheduler: Mutex::new(Some(scheduler)),
+        stretches,
+        flows: Crowd::new(setup.flows_max),
+        awaited: Crowd::new(usize::MAX),
+        begun,
+        full: AtomicUsize::new(0),
+    }))
+}
+
+impl Sections {
+    fn scheduler(&self) -> Option<Arc<Scheduler<Stretches>>> {
+        self.scheduler.lock().clone()
+    }
+}
+
+impl Engine for Sections {
+    fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
+        let Some(scheduler) = self.scheduler().filter(|_| self.flows.has_room()) else { return Begun::Full };
+        let Some(first) = self.stretches[entry][route].first() else {
+            return answered_at_once(make());
+        };
+        let next = self.begun[entry][route].load(Ordering::Relaxed);
+        let port = first.port_of(next as u64);
+        if !scheduler.has_room(port) {
+            self.full.store(port.0, Ordering::Relaxed);
+            return Begun::Full;
+        }
+        // One loop runs the sources, so that nobody else counts in between.
+        self.begun[entry][route].store(next + 1, Ordering::Relaxed);
+        let link = Arc::clone(&scheduler.work().scheduler);
+        let task = Arc::new(Task { state: Mutex::default(), scheduler: link });
+        scheduler.resume(port, Job { flow: make(), stretch: 0, task: Arc::clone(&task), member: self.flows.enter() });
+        let mut awaited = Awaited(task, self.awaited.enter());
+        Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context))))
+    }
+
+    fn room(&self) -> LocalFuture<()> {
+        let (flows, scheduler) = (Arc::clone(&self.flows), self.scheduler());
+        let port = PortId(self.full.load(Ordering::Relaxed));
+        Box::pin(async move {
+            flows.room().await;
+            if let Some(scheduler) = scheduler {
+                poll_fn(|context| scheduler.poll_room(port, context)).await;
+            }
+        })
+    }
+
+    fn drained(&self) -> LocalFuture<()> {
+        let (flows, awaited) = (Arc::clone(&self.flows), Arc::clone(&self.awaited));
+        Box::pin(async move {
+            flows.empty().await;
+            awaited.empty().await;
+        })
+    }
+
+    fn close(&self) {
+        // Who parks or wakes a flow holds the scheduler for a moment; with no flow left this is the last hold of it.
+        drop(self.scheduler.lock().take());
+    }
+}
+
+/// A body without a node.
+fn answered_at_once(mut flow: Flow) -> Begun {
+    match flow.advance(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => Begun::Done(answer),
+        Poll::Pending => Begun::Going(Box::pin(flow)),
+    }
+}
+
+impl Work for Stretches {
+    type Item = Job;
+
+    fn run(&self, port: PortId, mut job: Job) -> Option<(PortId, Job)> {
+        let key = job.flow.key();
+        let stretches = &self.stretches[key.entry as usize][key.route as usize];
+        let last = stretches.len() - 1;
+        loop {
+            let stretch = &stretches[job.stretch];
+            let next = stretch.port_of(key.sequence);
+            if next != port {
+                return Some((next, job));
+            }
+            // The last stretch also ends the flow.
+            let until = if job.stretch == last { usize::MAX } else { stretch.until };
+            match self.advance(&mut job, until, stretch.calls_out) {
+                Poll::Ready(None) => {
+                    job.stretch += 1;
+                    // A switch may have skipped whole stretches.
+                    let at = job.flow.at();
+                    while job.stretch < last && stretches[job.stretch].until <= at {
+                        job.stretch += 1;
+                    }
+                }
+                Poll::Ready(Some(answer)) => {
+                    finish(job, answer);
+                    return None;
+                }
+                Poll::Pending => job = park(job, port)?,
+            }
+        }
+    }
+}
+
+impl Stretches {
+    fn advance(&self, job: &mut Job, until: usize, calls_out: bool) -> Poll<Option<Result<Value, Failure>>> {
+        let _inside = calls_out.then(|| self.handle.enter());
+        // Most stretches wait for nothing, and need no waker that wakes.
+        let polled = job.flow.advance_until(until, &mut Context::from_waker(Waker::noop()));
+        if polled.is_ready() {
+            return polled;
+        }
+        job.task.state.lock().place = Place::UnderWay;
+        let waker = Waker::from(Arc::clone(&job.task));
+        job.flow.advance_until(until, &mut Context::from_waker(&waker))
+    }
+}
+
+fn finish(job: Job, answer: Result<Value, Failure>) {
+    let Job { flow, task, member, .. } = job;
+    drop(flow);
+    let mut state = task.state.lock();
+    state.answer = Some(answer);
+    let asker = state.asker.take();
+    drop(state);
+    asker.into_iter().for_each(Waker::wake);
+    drop(member);
+}
+
+/// Parks the job, or gives it back where it was woken already; where nobody awaits it any more, it is given up.
+fn park(job: Job, port: PortId) -> Option<Job> {
+    let task = Arc::clone(&job.task);
+    let mut state = task.state.lock();
+    if state.given_up {
+        drop(state);
+        return None;
+    }
+    if matches!(state.place, Place::Woken) {
+        state.place = Place::UnderWay;
+        return Some(job);
+    }
+    state.place = Place::Parked(Box::new(job), port);
+    None
+}
+
+impl Task {
+    /// Takes a parked job out.
+    fn unpark(state: &mut State) -> Option<(Box<Job>, PortId)> {
+        match std::mem::take(&mut state.place) {
+            Place::Parked(job, port) => Some((job, port)),
+            Place::UnderWay | Place::Woken => {
+                state.place = Place::Woken;
+                None
+            }
+        }
+    }
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        let Some((job, port)) = Task::unpark(&mut self.state.lock()) else { return };
+        if let Some(scheduler) = self.scheduler.get().and_then(Weak::upgrade) {
+            scheduler.resume(port, *job);
+        }
+    }
+}
+
+/// The loop's end of an answer, and its place among those who await one.
+struct Awaited(Arc<Task>, #[expect(dead_code, reason = "held, and left when dropped")] Member);
+
+impl Awaited {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
+        let mut state = self.0.state.lock();
+        if let Some(answer) = state.answer.take() {
+            return Poll::Ready(answer);
+        }
+        state.asker = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.given_up = true;
+        let parked = Task::unpark(&mut state);
+        drop(state);
+        // The flow releases locks, which may wake others; so nothing is locked here.
+        drop(parked);
+    }
+}

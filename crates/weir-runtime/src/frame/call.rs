@@ -1,0 +1,198 @@
+//! Calls of host functions.
+//!
+//! A call passes these stages, and goes from one to the next without waiting where nothing stands in its way:
+//! 1. its turn, where it must see a source's order;
+//! 2. its locks, in the canonical order;
+//! 3. the function itself, which returns at once, waits, or holds a thread.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use smallvec::SmallVec;
+use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Outcome, Pending, Settled, Value};
+use weir_ir::evaluate::failure_of;
+
+use super::action::{Ran, Stage, put};
+use super::{Frame, panicked};
+use crate::live::{Blocking, Env};
+use crate::lock::{Acquiring, Borrowed, Handle, Held};
+use crate::step::{Body, CallStep, NONE, Out, SimpleStep};
+
+impl Frame {
+    /// Makes a call of the simplest kind, of which there are the most.
+    #[inline]
+    pub(super) fn simple(&mut self, step: &SimpleStep, body: &Body, env: Env<'_>) -> Ran {
+        let outcome = (step.code)(&mut Call {
+            slots: &mut self.slots,
+            constants: &body.constants,
+            shared: &env.live.resources.shared,
+            state: None,
+            arguments: &step.arguments,
+            environment: &env.live.environment,
+        });
+        if !step.dead.is_empty() {
+            self.forget(&step.dead);
+        }
+        match outcome {
+            Outcome::Value(value) => {
+                put(&mut self.slots[step.out as usize], value);
+                Ran::Next
+            }
+            Outcome::Error(error) => Ran::fail(failure_of(error)),
+            Outcome::Fault(failure) => Ran::fail(failure),
+        }
+    }
+
+    pub(super) fn take_turn(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+        if let Some(turn) = step.turn
+            && env.live.resources.turns[turn].poll(env.key.sequence, context).is_pending()
+        {
+            return Ran::wait(Stage::Turn(turn));
+        }
+        self.call(step, body, env, context)
+    }
+
+    /// Makes a call whose turn it is.
+    #[inline]
+    pub(super) fn call(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+        match &step.code {
+            Code::Immediate(code) if step.locks.is_empty() => {
+                let outcome = code(&mut self.call_of(step, body, env));
+                self.answer(outcome, step)
+            }
+            Code::Immediate(code) => match try_locks(step) {
+                Some(borrowed) => {
+                    let outcome = code(&mut self.call_of(step, body, env));
+                    drop(borrowed);
+                    self.answer(outcome, step)
+                }
+                None => self.call_under(all_locks(step), step, body, env, context),
+            },
+            _ => self.call_under(all_locks(step), step, body, env, context),
+        }
+    }
+
+    fn call_of<'a>(&'a mut self, step: &'a CallStep, body: &'a Body, env: Env<'a>) -> Call<'a> {
+        Call {
+            slots: &mut self.slots,
+            constants: &body.constants,
+            shared: &env.live.resources.shared,
+            state: step.state.map(|state| &env.live.resources.states[state]),
+            arguments: &step.arguments,
+            environment: &env.live.environment,
+        }
+    }
+
+    pub(super) fn call_under(
+        &mut self,
+        mut locks: Acquiring,
+        step: &CallStep,
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        let Poll::Ready(held) = locks.poll(context) else { return Ran::wait(Stage::Locks(locks)) };
+        let mut call = self.call_of(step, body, env);
+        match &step.code {
+            Code::Immediate(code) => {
+                let outcome = code(&mut call);
+                drop(held);
+                self.answer(outcome, step)
+            }
+            Code::Waiting(code) => match code(&mut call) {
+                Ok(pending) => self.function(pending, held, step, context),
+                Err(fault) => self.answer(Outcome::Fault(fault), step),
+            },
+            Code::Blocking(code) => match (code(&mut call), env.live.blocking) {
+                (Ok(job), Blocking::InPlace) => {
+                    let settled = job();
+                    drop(held);
+                    self.settle(settled, step)
+                }
+                (Ok(job), Blocking::Elsewhere) => {
+                    let pending = elsewhere(job, held, self.scopes_held(), Arc::clone(&step.path));
+                    self.function(pending, Vec::new(), step, context)
+                }
+                (Err(fault), _) => self.answer(Outcome::Fault(fault), step),
+            },
+        }
+    }
+
+    fn scopes_held(&self) -> Vec<Arc<Vec<Held>>> {
+        self.inherited.iter().chain(self.scopes.iter().map(|(_, scope)| scope)).cloned().collect()
+    }
+
+    pub(super) fn function(
+        &mut self,
+        mut pending: Pending,
+        held: Vec<Held>,
+        step: &CallStep,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        match pending.as_mut().poll(context) {
+            Poll::Pending => Ran::wait(Stage::Function(pending, held)),
+            Poll::Ready(settled) => {
+                drop(pending);
+                drop(held);
+                self.settle(settled, step)
+            }
+        }
+    }
+
+    fn settle(&mut self, settled: Settled, step: &CallStep) -> Ran {
+        for (argument, value) in settled.restored {
+            if let Some(Argument::Slot { index, last: false }) = step.arguments.get(argument) {
+                self.slots[*index as usize] = value;
+            }
+        }
+        self.answer(settled.outcome, step)
+    }
+
+    #[inline]
+    fn answer(&mut self, outcome: Outcome, step: &CallStep) -> Ran {
+        self.forget(&step.dead);
+        match (outcome, &step.out) {
+            (Outcome::Value(value), Out::Value(slot)) => self.slots[*slot as usize] = value,
+            (Outcome::Value(value), Out::Result(slot)) => self.slots[*slot as usize] = Value::ok(value),
+            (Outcome::Error(error), Out::Result(slot)) => self.slots[*slot as usize] = Value::err(error),
+            (Outcome::Value(value), Out::Arms { switch, ok, .. }) => self.decide(*switch, *ok, value),
+            (Outcome::Error(error), Out::Arms { switch, err, .. }) => self.decide(*switch, *err, error),
+            (Outcome::Error(error), Out::Value(_)) => return Ran::fail(failure_of(error)),
+            (Outcome::Fault(failure), _) => return Ran::fail(failure),
+        }
+        Ran::Next
+    }
+
+    fn decide(&mut self, switch: u32, (arm, port): (u32, u32), payload: Value) {
+        self.choices[switch as usize] = arm;
+        if port != NONE {
+            self.slots[port as usize] = payload;
+        }
+    }
+}
+
+fn try_locks(step: &CallStep) -> Option<SmallVec<[Borrowed<'_>; 2]>> {
+    step.locks.iter().map(|(lock, mode)| Borrowed::try_take(lock, *mode)).collect()
+}
+
+fn all_locks(step: &CallStep) -> Acquiring {
+    Acquiring::new(step.locks.iter().map(|(lock, mode)| (Handle::Whole(Arc::clone(lock)), *mode)))
+}
+
+/// Runs the job on the blocking pool. It keeps the locks until it is through, even where its flow is given up.
+fn elsewhere(job: Job, held: Vec<Held>, scopes: Vec<Arc<Vec<Held>>>, path: Arc<str>) -> Pending {
+    let running = tokio::task::spawn_blocking(move || {
+        let done = catch_unwind(AssertUnwindSafe(job));
+        drop((held, scopes));
+        done
+    });
+    Box::pin(async move {
+        let fault = |failure| Settled { outcome: Outcome::Fault(failure), restored: Vec::new() };
+        match running.await {
+            Ok(Ok(settled)) => settled,
+            Ok(Err(panic)) => fault(panicked(&path, &*panic)),
+            Err(_) => fault(Box::new(Failure::new(FailureKind::Cancelled, "the program stops"))),
+        }
+    })
+}

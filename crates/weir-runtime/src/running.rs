@@ -1,0 +1,221 @@
+//! A program that runs: its event loops and its end.
+//!
+//! Every event loop runs its sources until they end, on their own or told to stop, and then until no flow is left. A
+//! source that fails stops the program. Last, the environment is closed: what was written is flushed.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::task::LocalSet;
+use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Stop, Value};
+use weir_trace::{Detail, What};
+
+use crate::engine::Engine;
+use crate::flow::Flow;
+use crate::live::Live;
+
+/// A program that runs.
+pub struct Running {
+    descriptions: Vec<String>,
+    loops: Vec<JoinHandle<()>>,
+    engine: Arc<dyn Engine>,
+    stop: watch::Sender<bool>,
+    failure: Arc<Mutex<Option<Failure>>>,
+    live: Arc<Live>,
+}
+
+/// Tells a program to stop; may be kept by a signal handler.
+#[derive(Clone)]
+pub struct Stopper(watch::Sender<bool>, Arc<Live>);
+
+impl Stopper {
+    /// Tells the program to stop: it takes in nothing new, and ends what it has begun.
+    pub fn stop(&self) {
+        if !self.0.send_replace(true) {
+            self.1.record(Detail::Log, || What::Stopping);
+        }
+    }
+}
+
+impl Running {
+    /// Where each source listens or what it reads.
+    #[must_use]
+    pub fn descriptions(&self) -> &[String] {
+        &self.descriptions
+    }
+
+    /// What tells the program to stop.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.stop.clone(), Arc::clone(&self.live))
+    }
+
+    /// Tells the program to stop.
+    pub fn stop(&self) {
+        self.stopper().stop();
+    }
+
+    /// Waits until all sources have ended and no flow is left.
+    ///
+    /// # Errors
+    /// Fails where a source has failed, or what the environment holds could not be closed: a file could not be written.
+    pub fn wait(mut self) -> Result<(), Failure> {
+        for thread in self.loops.drain(..) {
+            if thread.join().is_err() {
+                self.failure.lock().get_or_insert_with(|| Failure::function("an event loop panicked"));
+            }
+        }
+        self.engine.close();
+        let closed = self.live.environment.close();
+        self.failure.lock().take().map_or(closed, Err)
+    }
+}
+
+/// What every event loop needs.
+#[derive(Clone)]
+struct Shift {
+    live: Arc<Live>,
+    engine: Arc<dyn Engine>,
+    stop: watch::Sender<bool>,
+    failure: Arc<Mutex<Option<Failure>>>,
+    drain_within: Duration,
+}
+
+/// Starts a thread for each event loop.
+pub(crate) fn run_loops(
+    runtimes: Vec<Runtime>,
+    live: Arc<Live>,
+    opened: Vec<Arc<dyn Opened>>,
+    engine: Arc<dyn Engine>,
+    drain_within: Duration,
+) -> io::Result<Running> {
+    let (stop, failure) = (watch::Sender::new(false), Arc::default());
+    let machine = Arc::clone(&live.machine);
+    let descriptions = opened.iter().map(|source| source.describe()).collect();
+    let shift = Shift {
+        live: Arc::clone(&live),
+        engine: Arc::clone(&engine),
+        stop: stop.clone(),
+        failure: Arc::clone(&failure),
+        drain_within,
+    };
+    let count = runtimes.len();
+    let mut running = Running { descriptions, loops: Vec::new(), engine, stop, failure, live };
+    for (index, runtime) in runtimes.into_iter().enumerate() {
+        let here = opened.iter().cloned().zip(0..).filter(|(source, entry)| match source.loops() {
+            Loops::Each => true,
+            Loops::One => *entry as usize % count == index,
+        });
+        let (here, shift) = (here.collect::<Vec<(Arc<dyn Opened>, u32)>>(), shift.clone());
+        let body = Box::new(move || run_loop(runtime, here, shift));
+        match machine.thread(&format!("weir loop {index}"), body) {
+            Ok(thread) => running.loops.push(thread),
+            Err(error) => {
+                running.stop();
+                let _ = running.wait();
+                return Err(error);
+            }
+        }
+    }
+    Ok(running)
+}
+
+/// What each event loop's thread does.
+fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift) {
+    let local = LocalSet::new();
+    let limit = out_of_time(shift.stop.subscribe(), shift.drain_within);
+    // As a task: the set polls what it blocks on at every turn, and this would look for a stop each time.
+    let work = local.spawn_local(either(serve(sources, shift), limit));
+    // A source that panicked has been reported; there is nothing else that could.
+    let _ = local.block_on(&runtime, work);
+    drop(local);
+    // Jobs that hold a thread of the blocking pool for ever must not hold up the end.
+    runtime.shutdown_background();
+}
+
+async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift) {
+    let serving: Vec<_> = sources.into_iter().map(|(source, entry)| run_source(source, entry, shift.clone())).collect();
+    let running: Vec<_> = serving.into_iter().map(tokio::task::spawn_local).collect();
+    for source in running {
+        if source.await.is_err() {
+            shift.fail(Failure::function("a source panicked"));
+        }
+    }
+    shift.engine.drained().await;
+}
+
+async fn run_source(source: Arc<dyn Opened>, entry: u32, shift: Shift) {
+    let flows = Arc::new(EntryFlows { live: Arc::clone(&shift.live), engine: Arc::clone(&shift.engine), entry });
+    let ended = source.run(flows, stop_of(&shift.stop)).await;
+    let failure: Option<Arc<str>> = ended.as_ref().err().map(|failure| failure.message.as_str().into());
+    shift.live.record(Detail::Log, || What::SourceEnded { entry, failure });
+    if let Err(failure) = ended {
+        shift.fail(failure);
+    }
+}
+
+impl Shift {
+    /// A source has failed: the program ends.
+    fn fail(&self, failure: Failure) {
+        self.failure.lock().get_or_insert(failure);
+        self.stop.send_replace(true);
+    }
+}
+
+fn stop_of(stop: &watch::Sender<bool>) -> Stop {
+    let stop = stop.clone();
+    Stop::new(move || Box::pin(stopped(stop.subscribe())))
+}
+
+async fn stopped(mut stop: watch::Receiver<bool>) {
+    // An error says that nobody is left who could stop the program, which holds a sender itself while it runs.
+    let _ = stop.wait_for(|stopped| *stopped).await;
+}
+
+async fn out_of_time(stop: watch::Receiver<bool>, drain_within: Duration) {
+    stopped(stop).await;
+    tokio::time::sleep(drain_within).await;
+}
+
+/// Waits for the first of two.
+async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    let (mut one, mut other) = (pin!(one), pin!(other));
+    let both = |context: &mut Context<'_>| {
+        if one.as_mut().poll(context).is_ready() || other.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    };
+    poll_fn(both).await;
+}
+
+/// Where one source begins its flows.
+struct EntryFlows {
+    live: Arc<Live>,
+    engine: Arc<dyn Engine>,
+    entry: u32,
+}
+
+impl Flows for EntryFlows {
+    fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
+        let begun = self.engine.begin(self.entry as usize, route, &mut || {
+            Flow::new(&self.live, self.entry, route as u32, std::mem::take(inputs))
+        });
+        if matches!(begun, Begun::Full) && self.live.entries[self.entry as usize].answers {
+            self.live.record(Detail::Log, || What::Refused { entry: self.entry });
+        }
+        begun
+    }
+
+    fn room(&self) -> LocalFuture<()> {
+        self.engine.room()
+    }
+}

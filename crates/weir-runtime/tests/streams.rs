@@ -1,0 +1,136 @@
+//! Streams under the engines: nothing is lost or doubled, order is kept where it is asked for, and pressure runs backwards.
+
+mod support;
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use support::gates::{function, immediate, int, library, on_shared, with_state};
+use support::options;
+use support::stream::Numbers;
+use weir_host::{Call, Code, Function, Outcome, Passing, Settled, Type, Value, World};
+use weir_ir::plan::Plan;
+use weir_runtime::{ENGINES, Options, start};
+
+const COUNT: i64 = 3_000;
+
+fn parameters() -> [(&'static str, Type, Passing); 1] {
+    [("x", Type::Int, Passing::Value)]
+}
+
+/// Adds one.
+fn step(path: &'static str) -> Function {
+    immediate(path, &parameters(), |call| Outcome::Value(Value::Int(int(call, 0) + 1)))
+}
+
+/// Asks its event loop to come again as often as its argument's last digits say, and adds one.
+fn dawdle(path: &'static str) -> Function {
+    let code = Code::Waiting(Arc::new(|call: &mut Call<'_>| {
+        let x = int(call, 0);
+        let mut left = x % 4;
+        Ok(Box::pin(std::future::poll_fn(move |context| {
+            if left == 0 {
+                return Poll::Ready(Settled { outcome: Outcome::Value(Value::Int(x + 1)), restored: Vec::new() });
+            }
+            left -= 1;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })))
+    }));
+    function(path, &parameters(), World::Reads, code)
+}
+
+/// Fails where its argument is not the one that comes next, and adds one.
+fn in_order(path: &'static str) -> Function {
+    with_state(immediate(path, &parameters(), |call| {
+        let x = int(call, 0);
+        let mut next = call.state.expect("it has a state").write();
+        let expected = std::mem::replace(&mut *next, Value::Int(x + 1));
+        match expected {
+            // The first call finds what its state began with.
+            Value::Int(expected) if expected == x || expected == 0 => Outcome::Value(Value::Int(x + 1)),
+            other => panic!("{x} came where {other} was next"),
+        }
+    }))
+}
+
+/// Adds its argument to a shared sum.
+fn add_to_sum() -> Function {
+    let code = Code::Immediate(Arc::new(|call: &mut Call<'_>| {
+        let x = int(call, 1);
+        let mut sum = call.shared(0).expect("a shared value").write();
+        let Value::Int(before) = *sum else { panic!("the sum is a number") };
+        *sum = Value::Int(before + x);
+        Outcome::Value(Value::Int(x))
+    }));
+    on_shared(function("a.sum", &parameters(), World::Pure, code), Passing::Change)
+}
+
+fn program(body: &str) -> String {
+    format!(
+        "shared s: Int\n  yield 0\nentry test from test.feed ordered\n  arguments\n    yield (0,)\n  \
+         flow feed (%0 x: Int) -> Int\n{body}"
+    )
+}
+
+/// Runs the numbers through the body, and gives how often there was no room.
+fn check(functions: Vec<Function>, body: &str, added: i64, options: Options) -> usize {
+    let numbers = Numbers::new(COUNT);
+    let mut library = library(functions);
+    numbers.put(&mut library);
+    let text = program(body);
+    let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let running = start(&weir_ir::lower(&program, &library), &library, options).expect("it starts");
+    running.wait().expect("the source ends");
+    for (number, answer) in (0..).zip(numbers.answers()) {
+        assert_eq!(answer, Ok(Value::Int(number + added)));
+    }
+    numbers.full()
+}
+
+const PIPELINE: &str = "    %1: Int = call a.dawdle at dawdle (%0)
+    %2: Int = call a.first at first (%1)
+    %3: Int = call a.step at step (%2)
+    %4: Int = call a.dawdle at dawdle#2 (%3)
+    %5: Int = call a.second at second (%4)
+    %6: Int = call a.sum at sum (shared s, %5)
+    yield %6
+";
+
+fn pipeline() -> Vec<Function> {
+    vec![dawdle("a.dawdle"), in_order("a.first"), step("a.step"), in_order("a.second"), add_to_sum()]
+}
+
+#[test]
+fn stateful_calls_see_a_stream_in_its_order_under_every_engine() {
+    for row in ENGINES {
+        for threads in [1, 3] {
+            check(pipeline(), PIPELINE, 5, options(row.name, threads));
+        }
+    }
+}
+
+#[test]
+fn a_source_that_is_faster_than_its_flows_waits_for_room() {
+    for row in ENGINES {
+        let options = Options { flows_max: 8, ..options(row.name, 2) };
+        let full = check(pipeline(), PIPELINE, 5, options);
+        assert!(full > 0 || row.name == "event", "{}: there was always room", row.name);
+    }
+}
+
+#[test]
+fn short_queues_and_many_sections_lose_nothing() {
+    for engine in ENGINES.iter().filter(|row| row.has_sections()) {
+        let text = format!(
+            "engine = {:?}\nthreads = 2\nqueue = 1\n\
+             [[section]]\nname = \"one\"\nnodes = [\"dawdle*\", \"step\"]\nreplicas = 3\n\
+             [[section]]\nname = \"two\"\nnodes = [\"first\", \"sum\"]\nengine = \"manual\"\n\
+             [[section]]\nname = \"three\"\nnodes = [\"second\"]\nengine = \"dedicated\"\n",
+            engine.name
+        );
+        let (plan, problems) = Plan::parse(&text);
+        assert_eq!(problems, []);
+        check(pipeline(), PIPELINE, 5, Options { plan, ..options("event", 2) });
+    }
+}

@@ -1,0 +1,46 @@
+//! `weir doc`: a program's services, types and functions with their effects, or the library's modules, as one HTML page.
+//!
+//! The page is static: no scripts, and nothing from outside.
+
+mod library;
+mod markdown;
+mod page;
+mod program;
+
+use std::path::Path;
+
+use crate::arguments::{DocArguments, ErrorFormat};
+use crate::project::Project;
+use crate::terminal::Terminal;
+use crate::{Exit, Library};
+
+/// Writes the page.
+pub(crate) fn doc(arguments: &DocArguments, library: &Library, terminal: &mut Terminal) -> Exit {
+    let page = match &arguments.file {
+        None => library::page(library),
+        Some(file) => match of_program(file, library, terminal) {
+            Ok(page) => page,
+            Err(exit) => return exit,
+        },
+    };
+    let Some(path) = &arguments.output else { return terminal.print(&page.html()) };
+    match std::fs::write(path, page.html()) {
+        Ok(()) => Exit::Success,
+        Err(error) => terminal.fail(Exit::Surroundings, &format!("cannot write `{}`: {error}", path.display()), &[]),
+    }
+}
+
+fn of_program(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<page::Page, Exit> {
+    let mut project = Project::default();
+    let id = project.read(path, terminal)?;
+    let checked = weir_compile::check(id, project.sources.file(id), library);
+    project.diagnostics.extend(checked.diagnostics.iter().cloned());
+    let exit = project.report(ErrorFormat::Human, terminal);
+    match &checked.expr {
+        Some(expr) if exit == Exit::Success => {
+            let title = path.display().to_string();
+            Ok(program::page(&title, &checked, &weir_ir::lower(expr, library), library))
+        }
+        _ => Err(exit),
+    }
+}

@@ -1,0 +1,153 @@
+//! The page of a library: every module with its functions, sources and types.
+
+use weir_host::{
+    Effects, Function, Library, Module, Parameter, Passing, SourceSignature, Text, TypeDefinition, TypeShape, World,
+};
+
+use super::markdown;
+use super::page::{Entry, Page, Section};
+
+/// The page of all modules.
+pub(super) fn page(library: &Library) -> Page {
+    let sections = library.modules.values().map(section).collect();
+    let lead = "<p>The modules that a program may <code>use</code>. A function of which nothing else is said writes its \
+                module's part of the world, so that its calls keep their order.</p>";
+    Page { title: "The library of Weir".into(), lead: lead.into(), sections }
+}
+
+fn section(module: &Module) -> Section {
+    let sources = module.sources.values().map(|(signature, _)| source(module, signature));
+    let functions = module.functions.values().map(|each| function(module, each));
+    let types = module.types.values().filter(|definition| belongs(module, definition)).map(definition);
+    Section {
+        title: module.name.to_string(),
+        lead: markdown::html(&module.doc),
+        entries: sources.chain(functions).chain(types).collect(),
+    }
+}
+
+/// Whether a type is the module's own, or only mentioned by it.
+fn belongs(module: &Module, definition: &TypeDefinition) -> bool {
+    definition.name.split_once('.').is_none_or(|(owner, _)| *owner == *module.name)
+}
+
+fn source(module: &Module, signature: &SourceSignature) -> Entry {
+    let path = path(module, &signature.name);
+    let shown = if *signature.name == *module.name { module.name.to_string() } else { path.clone() };
+    let of = signature.element.as_ref().map(|element| format!(" of {element}")).unwrap_or_default();
+    let order = if signature.ordered { "its flows have an order" } else { "its flows have no order" };
+    Entry {
+        name: shown.clone(),
+        signature: format!("source {shown}({}){of}", required(&signature.parameters)),
+        doc: markdown::html(&signature.doc),
+        effects: Some(order.into()),
+        parts: optional(&signature.parameters),
+    }
+}
+
+fn function(module: &Module, function: &Function) -> Entry {
+    let signature = &function.signature;
+    Entry {
+        name: path(module, &signature.name),
+        signature: format!(
+            "fn {}({}) -> {}",
+            path(module, &signature.name),
+            all(&signature.parameters),
+            signature.call_type()
+        ),
+        doc: markdown::html(&signature.doc),
+        effects: Some(effects(&signature.effects, &signature.parameters, signature.state.is_some(), &module.name)),
+        parts: Vec::new(),
+    }
+}
+
+fn path(module: &Module, name: &Text) -> String {
+    format!("{}.{name}", module.name)
+}
+
+fn all(parameters: &[Parameter]) -> String {
+    parameters.iter().map(parameter).collect::<Vec<_>>().join(", ")
+}
+
+fn parameter(parameter: &Parameter) -> String {
+    let default = parameter.default.as_ref().map(|value| match value {
+        weir_host::Value::Text(text) => format!(" = {text:?}"),
+        other => format!(" = {other}"),
+    });
+    format!("{}: {}{}", parameter.name, parameter.ty, default.unwrap_or_default())
+}
+
+fn required(parameters: &[Parameter]) -> String {
+    let required = parameters.iter().filter(|parameter| parameter.default.is_none()).map(parameter_of);
+    let more =
+        if parameters.iter().any(|parameter| parameter.default.is_some()) { vec!["…".to_owned()] } else { vec![] };
+    required.chain(more).collect::<Vec<_>>().join(", ")
+}
+
+fn parameter_of(each: &Parameter) -> String {
+    parameter(each)
+}
+
+/// The parameters that may be left out, as rows.
+fn optional(parameters: &[Parameter]) -> Vec<[String; 3]> {
+    let rows = parameters.iter().filter_map(|parameter| {
+        let default = parameter.default.as_ref()?;
+        Some([
+            parameter.name.to_string(),
+            parameter.ty.to_string(),
+            format!("<code>{}</code>", super::page::escape(&default.to_string())),
+        ])
+    });
+    rows.collect()
+}
+
+/// What a call touches and what may be done with it, in a line.
+fn effects(effects: &Effects, parameters: &[Parameter], stateful: bool, module: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    match effects.world {
+        World::Pure => {}
+        World::Reads => words.push(format!("reads the world of {module}")),
+        World::Writes => words.push(format!("writes the world of {module}")),
+    }
+    words.extend(
+        parameters
+            .iter()
+            .filter(|parameter| parameter.passing == Passing::Change)
+            .map(|parameter| format!("changes {}", parameter.name)),
+    );
+    let marks = [
+        (stateful, "has a state of its own at each call"),
+        (effects.waits, "may wait"),
+        (effects.blocking, "holds a thread"),
+        (effects.deferrable, "may follow the answer"),
+        (effects.idempotent && effects.world != World::Pure, "may be retried"),
+        (effects.fresh_ns.is_some(), "may be reused while it is fresh"),
+    ];
+    words.extend(marks.iter().filter(|(marked, _)| *marked).map(|(_, words)| (*words).to_owned()));
+    if words.is_empty() { "pure".into() } else { words.join(", ") }
+}
+
+/// A record, enum or host type.
+pub(super) fn definition(definition: &TypeDefinition) -> Entry {
+    let (word, parts) = match &definition.shape {
+        TypeShape::Record(fields) => (
+            "record",
+            fields.iter().map(|field| [field.name.to_string(), field.ty.to_string(), String::new()]).collect(),
+        ),
+        TypeShape::Enum(variants) => ("enum", variants.iter().map(variant).collect()),
+        TypeShape::Opaque { .. } => ("type", Vec::new()),
+    };
+    let moved = matches!(definition.shape, TypeShape::Opaque { shareable: false });
+    Entry {
+        name: definition.name.to_string(),
+        signature: format!("{word} {}", definition.name),
+        doc: markdown::html(&definition.doc),
+        effects: moved.then(|| "can only be moved".into()),
+        parts,
+    }
+}
+
+fn variant(variant: &weir_host::Variant) -> [String; 3] {
+    let fields: Vec<String> = variant.fields.iter().map(|field| field.ty.to_string()).collect();
+    [variant.name.to_string(), fields.join(", "), String::new()]
+}

@@ -1,0 +1,172 @@
+//! The page of a program: its picture, what it serves, what is shared, its types and its functions.
+
+use std::collections::BTreeMap;
+
+use weir_compile::{Checked, Entity};
+use weir_draw::{Detail, Drawing};
+use weir_host::{Library, Mode, Resource};
+use weir_ir::graph::{Graph, Kind, Node, Program};
+use weir_ir::program::{Entry as ProgramEntry, Flow};
+use weir_syntax::ast::{FieldDeclaration, Item, ItemKind, ServiceMemberKind, Variant};
+
+use super::page::{Entry, Page, Section, escape};
+use super::{library, markdown};
+
+/// The page of a checked program.
+pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &Library) -> Page {
+    let mut sections = vec![picture(program, library)];
+    sections.extend(program.entries.iter().enumerate().map(|(at, entry)| served(at, entry, checked, library)));
+    sections.push(Section {
+        title: "Shared values".into(),
+        lead: String::new(),
+        entries: items(checked, library, shared),
+    });
+    sections.push(Section { title: "Types".into(), lead: String::new(), entries: items(checked, library, types) });
+    sections.push(Section {
+        title: "Functions".into(),
+        lead: String::new(),
+        entries: items(checked, library, functions),
+    });
+    sections.retain(|section| !section.entries.is_empty() || !section.lead.is_empty());
+    Page { title: title.into(), lead: markdown::html(&checked.parsed.tree.docs.text()), sections }
+}
+
+/// The graph as a picture within the page; nothing where it is too large for one.
+fn picture(program: &Program, library: &Library) -> Section {
+    let drawing = Drawing { program, library: Some(library), detail: Detail::Folded };
+    let image = weir_draw::svg(&drawing).map(|svg| {
+        format!("<img class=\"picture\" alt=\"The graph of the program\" src=\"data:image/svg+xml,{}\">", in_url(&svg))
+    });
+    Section { title: "The graph".into(), lead: image.unwrap_or_default(), entries: Vec::new() }
+}
+
+/// A text as part of an address.
+fn in_url(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_.~()*!/:;,=@$".contains(&byte);
+    let encoded =
+        text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") });
+    encoded.collect()
+}
+
+fn served(at: usize, entry: &ProgramEntry<Graph>, checked: &Checked, library: &Library) -> Section {
+    let docs = route_docs(at, checked);
+    let flows = entry.flows.iter().enumerate().map(|(index, flow)| {
+        let doc = docs.get(index).map(|doc| markdown::html(doc)).unwrap_or_default();
+        self::flow(flow, doc, library)
+    });
+    let kind = if entry.flows.iter().any(|flow| flow.route.is_some()) { "Service" } else { "For each of" };
+    Section { title: format!("{kind} {}", entry.name), lead: String::new(), entries: flows.collect() }
+}
+
+/// What the author says of each flow of an entry point.
+fn route_docs(at: usize, checked: &Checked) -> Vec<String> {
+    let entries = |item: &&Item| matches!(item.kind, ItemKind::Service(_) | ItemKind::Entry(_));
+    match checked.parsed.tree.items.iter().filter(entries).nth(at) {
+        Some(Item { kind: ItemKind::Service(service), .. }) => {
+            let routes = service.members.iter().filter(|member| matches!(member.kind, ServiceMemberKind::Route(_)));
+            routes.map(|route| route.docs.text()).collect()
+        }
+        Some(item) => vec![item.docs.text()],
+        None => Vec::new(),
+    }
+}
+
+fn flow(flow: &Flow<Graph>, doc: String, library: &Library) -> Entry {
+    let signature = match &flow.route {
+        Some(route) => format!("{} {}", route.method, route.pattern),
+        None => flow.name.to_string(),
+    };
+    let parameters = flow.parameters.iter().enumerate().map(|(index, variable)| {
+        let parameter = flow.route.as_ref().and_then(|route| route.parameters.get(index));
+        let found = parameter.map(|parameter| match parameter.from {
+            weir_host::ParameterFrom::Path => "in the path",
+            weir_host::ParameterFrom::Query => "in the query",
+            weir_host::ParameterFrom::Body => "the body",
+        });
+        let default = parameter.and_then(|parameter| parameter.default.as_ref());
+        let default = default.map(|value| format!(", or <code>{}</code>", escape(&value.to_string())));
+        let words = format!("{}{}", found.unwrap_or_default(), default.unwrap_or_default());
+        [variable.name.to_string(), variable.ty.to_string(), words]
+    });
+    let parts = parameters.filter(|[name, ..]| !name.is_empty()).collect();
+    Entry { name: signature.clone(), signature, doc, effects: Some(effects(&flow.body, library)), parts }
+}
+
+/// What a flow touches, in a line.
+fn effects(graph: &Graph, library: &Library) -> String {
+    let mut touched: BTreeMap<&Resource, Mode> = BTreeMap::new();
+    for usage in graph.nodes.iter().flat_map(|node| &node.uses) {
+        let mode = touched.entry(&usage.resource).or_insert(usage.mode);
+        *mode = (*mode).max(usage.mode);
+    }
+    let words = touched.iter().map(|(resource, mode)| match mode {
+        Mode::Read => format!("reads {resource}"),
+        Mode::Write => format!("writes {resource}"),
+    });
+    let waits = graph.nodes.iter().any(|node| waits(node, library)).then(|| "may wait".to_owned());
+    let words: Vec<String> = words.chain(waits).collect();
+    if words.is_empty() { "touches nothing".into() } else { words.join(", ") }
+}
+
+fn waits(node: &Node, library: &Library) -> bool {
+    match &node.kind {
+        Kind::Call { function } => {
+            let effects = library.function(function).map(|function| &function.signature.effects);
+            effects.is_some_and(|effects| effects.waits || effects.blocking)
+        }
+        _ => node.body().is_some_and(|body| body.nodes.iter().any(|node| waits(node, library))),
+    }
+}
+
+type Documented = fn(&Item, &Checked, &Library) -> Option<Entry>;
+
+fn items(checked: &Checked, library: &Library, documented: Documented) -> Vec<Entry> {
+    checked.parsed.tree.items.iter().filter_map(|item| documented(item, checked, library)).collect()
+}
+
+fn shared(item: &Item, checked: &Checked, library: &Library) -> Option<Entry> {
+    let ItemKind::Shared(shared) = &item.kind else { return None };
+    described(shared.name.as_str(), &Entity::Shared(shared.name.as_str().into()), checked, library)
+}
+
+fn functions(item: &Item, checked: &Checked, library: &Library) -> Option<Entry> {
+    let ItemKind::Function(function) = &item.kind else { return None };
+    described(function.name.as_str(), &Entity::Function(function.name.as_str().into()), checked, library)
+}
+
+fn types(item: &Item, checked: &Checked, library: &Library) -> Option<Entry> {
+    let (name, rows): (_, Vec<[String; 3]>) = match &item.kind {
+        ItemKind::Record(record) => (&record.name, record.fields.iter().map(field_docs).collect()),
+        ItemKind::Enum(each) => (&each.name, each.variants.iter().map(variant_docs).collect()),
+        _ => return None,
+    };
+    let definition = checked.expr.as_ref()?.types.iter().find(|definition| *definition.name == *name.as_str());
+    let mut entry = definition.map_or_else(Entry::default, library::definition);
+    if definition.is_none() {
+        entry = described(name.as_str(), &Entity::Type(name.as_str().into()), checked, library)?;
+    }
+    for (part, [_, _, doc]) in entry.parts.iter_mut().zip(rows) {
+        part[2] = doc;
+    }
+    entry.doc = markdown::html(&item.docs.text());
+    Some(entry)
+}
+
+fn field_docs(field: &FieldDeclaration) -> [String; 3] {
+    [field.name.as_str().to_owned(), String::new(), markdown::html(&field.docs.text())]
+}
+
+fn variant_docs(variant: &Variant) -> [String; 3] {
+    [variant.name.as_str().to_owned(), String::new(), markdown::html(&variant.docs.text())]
+}
+
+fn described(name: &str, entity: &Entity, checked: &Checked, library: &Library) -> Option<Entry> {
+    let described = checked.describe(entity, library)?;
+    Some(Entry {
+        name: name.to_owned(),
+        signature: described.signature,
+        doc: markdown::html(&described.doc),
+        effects: described.effects,
+        parts: Vec::new(),
+    })
+}

@@ -1,0 +1,156 @@
+//! `weir test`: runs the tests of programs on the reference evaluator, side by side, and shows what differs.
+//!
+//! Every test has shared values of its own, so that none sees what another did.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use weir_host::Failure;
+use weir_ir::evaluate::Evaluator;
+use weir_ir::expr::Program;
+use weir_library::files::Root;
+use weir_syntax::SourceFile;
+use weir_syntax::ast::{ItemKind, Tree};
+
+use crate::arguments::{ErrorFormat, TestArguments};
+use crate::project::{Project, folder};
+use crate::terminal::{Paint, Terminal};
+use crate::{Exit, Library};
+
+/// What came of all files.
+#[derive(Default)]
+struct Total {
+    passed: usize,
+    failed: usize,
+    left_out: usize,
+}
+
+/// Runs the tests of every file.
+pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &mut Terminal) -> Exit {
+    // What a test waits for, timers above all, is driven by this runtime; the evaluator waits on the spot.
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return terminal.fail(Exit::Surroundings, &format!("the system refuses: {error}"), &[]),
+    };
+    let begun = Instant::now();
+    let (mut total, mut worst) = (Total::default(), Exit::Success);
+    for file in &arguments.files {
+        if let Ok(root) = Root::open(&folder(file)) {
+            library.environment.insert(root);
+        }
+        let tested = test_file(file, arguments, &library, runtime.handle(), &mut total, terminal);
+        if let Err(exit) = tested
+            && exit.code() > worst.code()
+        {
+            worst = exit;
+        }
+    }
+    let summary = summary(&total, begun.elapsed(), terminal.output());
+    let printed = terminal.print(&summary);
+    match (worst, total.failed) {
+        (Exit::Success, 0) => printed,
+        (Exit::Success, _) => Exit::Wrong,
+        (worst, _) => worst,
+    }
+}
+
+fn summary(total: &Total, took: Duration, paint: Paint) -> String {
+    let failed = match total.failed {
+        0 => String::new(),
+        failed => format!(", {}", paint.red(&format!("{failed} failed"))),
+    };
+    let left_out = if total.left_out == 0 { String::new() } else { format!(", {} left out", total.left_out) };
+    format!("{} passed{failed}{left_out} {}\n", total.passed, paint.faint(&format!("in {}", shown(took))))
+}
+
+fn test_file(
+    path: &Path,
+    arguments: &TestArguments,
+    library: &Library,
+    runtime: &tokio::runtime::Handle,
+    total: &mut Total,
+    terminal: &mut Terminal,
+) -> Result<(), Exit> {
+    let mut project = Project::default();
+    let id = project.read(path, terminal)?;
+    let checked = weir_compile::check(id, project.sources.file(id), library);
+    project.diagnostics.extend(checked.diagnostics);
+    let exit = project.report(ErrorFormat::Human, terminal);
+    let Some(tests) = checked.tests.filter(|_| exit == Exit::Success) else { return Err(exit) };
+    let places = places(&checked.parsed.tree, project.sources.file(id));
+    let names = tests.entries.iter().flat_map(|entry| entry.flows.iter().map(|flow| flow.name.to_string()));
+    let names: Vec<String> = names.collect();
+    let wanted = |at: &usize| arguments.filter.as_ref().is_none_or(|filter| names[*at].contains(filter.as_str()));
+    let chosen: Vec<usize> = (0..names.len()).filter(wanted).collect();
+    total.left_out += names.len() - chosen.len();
+    let mut text = format!("{}\n", terminal.output().bold(&path.display().to_string()));
+    for (at, outcome) in chosen.iter().zip(run_all(&tests, &chosen, library, runtime)) {
+        let place = places.get(*at).map_or("", String::as_str);
+        text.push_str(&line(&names[*at], place, &outcome, terminal.output()));
+        *(if outcome.failure.is_none() { &mut total.passed } else { &mut total.failed }) += 1;
+    }
+    terminal.print(&(text + "\n"));
+    Ok(())
+}
+
+/// Where each test stands, in the order of the text.
+fn places(tree: &Tree, file: &SourceFile) -> Vec<String> {
+    let tests = tree.items.iter().filter_map(|item| match &item.kind {
+        ItemKind::Test(test) => Some(weir_syntax::place(file, test.name_span.start)),
+        _ => None,
+    });
+    tests.collect()
+}
+
+/// How a test ended.
+struct Outcome {
+    failure: Option<Failure>,
+    took: Duration,
+}
+
+/// Runs the tests on as many threads as there are cores; the outcomes are in the order of `chosen`.
+fn run_all(tests: &Program, chosen: &[usize], library: &Library, runtime: &tokio::runtime::Handle) -> Vec<Outcome> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let _inside = runtime.enter();
+        let claim = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|claimed| *claimed < chosen.len());
+        std::iter::from_fn(claim).map(|claimed| (claimed, run(tests, chosen[claimed], library))).collect()
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(chosen.len());
+    let mut outcomes: Vec<(usize, Outcome)> = thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let done = running.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Vec::new()));
+        done.collect::<Vec<Vec<_>>>().into_iter().flatten().collect()
+    });
+    outcomes.sort_by_key(|(claimed, _)| *claimed);
+    outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+fn run(tests: &Program, at: usize, library: &Library) -> Outcome {
+    let begun = Instant::now();
+    let result = Evaluator::new(tests, library)
+        .and_then(|mut evaluator| evaluator.run(0, at, Vec::new()).map_err(|failure| *failure));
+    Outcome { failure: result.err(), took: begun.elapsed() }
+}
+
+fn line(name: &str, place: &str, outcome: &Outcome, paint: Paint) -> String {
+    let took = paint.faint(&shown(outcome.took));
+    match &outcome.failure {
+        None => format!("  {} {name} {took}\n", paint.green("ok  ")),
+        Some(failure) => {
+            let shown: String = failure.message.lines().map(|line| format!("       {line}\n")).collect();
+            format!("  {} {name} {took}\n       {}\n{shown}", paint.red("FAIL"), paint.faint(&format!("at {place}")))
+        }
+    }
+}
+
+/// A span of time with three digits or fewer.
+fn shown(time: Duration) -> String {
+    match time.as_micros() {
+        micros @ 0..1_000 => format!("{micros} us"),
+        micros @ 1_000..1_000_000 => format!("{} ms", micros / 1_000),
+        micros => format!("{}.{} s", micros / 1_000_000, micros / 100_000 % 10),
+    }
+}

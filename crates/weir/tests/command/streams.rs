@@ -1,0 +1,220 @@
+//! Stream jobs and servers on raw sockets as real processes, under each engine.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use crate::support::{Served, repository, say, weir};
+
+const LOGINS: &str = "examples/failed_logins/main.weir";
+
+/// The names of the engines.
+fn engines() -> impl Iterator<Item = &'static str> {
+    weir_runtime::ENGINES.iter().map(|engine| engine.name)
+}
+
+/// A folder of our own with a program in it; removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str, program: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("weir-command-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a folder of our own");
+        let folder = Folder(path);
+        folder.write("main.weir", program);
+        folder
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.0.join(name), text).expect("a file of our own");
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.join(name)).expect("the program has written it")
+    }
+
+    fn program(&self) -> String {
+        self.0.join("main.weir").to_str().expect("a path of ASCII").to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The rows that the example must print, found in another way.
+fn failed_logins() -> String {
+    let log = std::fs::read_to_string(repository().join("examples/failed_logins/messages")).expect("the log is there");
+    let failed = log.lines().filter(|line| line.contains(" sshd[") && line.contains("authentication failure"));
+    let row = |line: &str| {
+        let field = |name: &str| {
+            let found = line.split_once(&format!(" {name}=")).map_or("", |(_, rest)| rest);
+            found.split(' ').next().unwrap_or_default().to_owned()
+        };
+        let time: Vec<&str> = line.split_whitespace().take(3).collect();
+        let fields = ["uid", "euid", "tty", "rhost", "user"].map(field);
+        format!("{},{}\n", time.join(" "), fields.join(","))
+    };
+    failed.map(row).collect()
+}
+
+#[test]
+fn failed_logins_are_printed_in_the_order_of_the_log() {
+    let expected = failed_logins();
+    assert!(expected.lines().count() > 10, "the log has some");
+    for engine in engines() {
+        let said = say(&["run", LOGINS, "--engine", engine, "--threads", "2"]);
+        assert_eq!((said.code, said.output.as_str()), (0, expected.as_str()), "{engine}: {}", said.messages);
+    }
+}
+
+#[test]
+fn all_that_was_written_is_there_in_order_when_the_input_ends() {
+    let program = "use files, stream\n\nfor number in stream.range(0, 20_000) {\n  \
+                   files.append(\"numbers\", \"{number}\")?\n}\n";
+    for engine in engines() {
+        let folder = Folder::new(&format!("numbers-{engine}"), program);
+        let said = say(&["run", &folder.program(), "--engine", engine, "--threads", "4"]);
+        assert_eq!(said.code, 0, "{}", said.messages);
+        let expected: String = (0..20_000).map(|number| format!("{number}\n")).collect();
+        assert!(folder.read("numbers") == expected, "{engine}");
+    }
+}
+
+#[test]
+fn lines_go_from_the_standard_input_to_the_standard_output() {
+    let folder =
+        Folder::new("upper", "use stdio, text\n\nfor line in stdio.lines() {\n  stdio.print(text.upper(line))?\n}\n");
+    let mut process = weir(&["run", &folder.program()]).stdin(Stdio::piped()).spawn().expect("the command starts");
+    let mut input = process.stdin.take().expect("standard input is piped");
+    input.write_all("one\ntwo\nthr\u{e9}e".as_bytes()).expect("it reads");
+    drop(input);
+    let ended = process.wait_with_output().expect("it ends");
+    assert_eq!(
+        (ended.status.code(), String::from_utf8_lossy(&ended.stdout).as_ref()),
+        (Some(0), "ONE\nTWO\nTHR\u{c9}E\n")
+    );
+}
+
+#[test]
+fn a_source_that_fails_in_the_middle_fails_the_program_and_keeps_what_was_written() {
+    let folder = Folder::new(
+        "damaged",
+        "use csv, files\n\nfor row in csv.rows(\"in\") {\n  files.append(\"out\", \"{row}\")?\n}\n",
+    );
+    folder.write("in", "a,b\n1,2\n3\n");
+    let said = say(&["run", &folder.program()]);
+    assert_eq!(said.code, 3, "{}", said.messages);
+    assert!(said.messages.contains("in: line 3: 1 fields where there are 2 columns"), "{}", said.messages);
+    assert_eq!(folder.read("out").lines().count(), 1);
+}
+
+/// Sends a request on a connection that is kept, and reads the answer: its first line and its body.
+fn ask(stream: &mut TcpStream, request: &str) -> (String, String) {
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut read = Vec::new();
+    let mut byte = [0];
+    while !read.ends_with(b"\r\n\r\n") {
+        assert_eq!(stream.read(&mut byte).expect("it answers"), 1, "it answers before it closes");
+        read.push(byte[0]);
+    }
+    let head = String::from_utf8(read).expect("a head is a text");
+    let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+    let mut body = vec![0; length.expect("it says the length")];
+    stream.read_exact(&mut body).expect("the body comes");
+    (head.lines().next().unwrap_or_default().to_owned(), String::from_utf8(body).expect("a text"))
+}
+
+fn get(path: &str) -> String {
+    format!("GET /{path} HTTP/1.1\r\nHost: a\r\n\r\n")
+}
+
+fn ok(body: &str) -> (String, String) {
+    ("HTTP/1.1 200 OK".to_owned(), body.to_owned())
+}
+
+fn not_found() -> (String, String) {
+    ("HTTP/1.1 404 Not Found".to_owned(), String::new())
+}
+
+fn page() -> String {
+    std::fs::read_to_string(repository().join("examples/web_server/pages/index.html")).expect("the page is there")
+}
+
+#[test]
+fn the_web_server_answers_and_keeps_its_connections() {
+    for program in ["main", "zero_copy"] {
+        for engine in engines() {
+            let served = Served::start(&format!("examples/web_server/{program}.weir"), &["--engine", engine]);
+            let mut streams = [served.connect(), served.connect()];
+            for turn in 0..4 {
+                let stream = &mut streams[turn % 2];
+                assert_eq!(ask(stream, &get("index.html")), ok(&page()), "{program} under {engine}");
+                assert_eq!(ask(stream, &get("none.html")), not_found());
+                assert_eq!(ask(stream, &get("../main.weir")), not_found());
+            }
+            let last = get("index.html").replace("Host: a", "Connection: close");
+            assert_eq!(ask(&mut streams[0], &last), ok(&page()));
+            assert_eq!(streams[0].read(&mut [0]).expect("it closes"), 0);
+            assert_eq!(served.stop().0, Some(0), "an idle connection holds nothing up");
+        }
+    }
+}
+
+#[test]
+fn a_head_may_come_in_pieces() {
+    let served = Served::start("examples/web_server/pieces.weir", &[]);
+    let mut stream = served.connect();
+    stream.set_nodelay(true).expect("small packets may be sent");
+    let request = get("index.html");
+    let (last, first) = request.as_bytes().split_last().expect("it has bytes");
+    first.iter().for_each(|byte| stream.write_all(&[*byte]).expect("it reads"));
+    assert_eq!(ask(&mut stream, std::str::from_utf8(&[*last]).expect("a text")), ok(&page()));
+    let mut gone = served.connect();
+    gone.write_all(first).expect("it reads");
+    gone.shutdown(Shutdown::Write).expect("it can be ended");
+    assert_eq!(gone.read(&mut [0]).expect("it closes"), 0, "half a request is not answered");
+    assert_eq!(served.stop().0, Some(0));
+}
+
+#[test]
+fn what_is_posted_is_what_the_path_gives_to_all() {
+    for engine in engines() {
+        let served = Served::start("examples/web_server/registry.weir", &["--engine", engine]);
+        let (mut one, mut other) = (served.connect(), served.connect());
+        let post = |body: &str| format!("POST /weir HTTP/1.1\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        assert_eq!(ask(&mut one, &get("weir")), not_found());
+        for body in ["a small dam", "a larger one", ""] {
+            assert_eq!(ask(&mut one, &post(body)).0, "HTTP/1.1 201 Created");
+            assert_eq!(ask(&mut other, &get("weir")), ok(body));
+        }
+        assert_eq!(ask(&mut one, "PUT / HTTP/1.1\r\n\r\n").0, "HTTP/1.1 405 Method Not Allowed");
+        assert_eq!(served.stop().0, Some(0));
+    }
+}
+
+#[test]
+fn the_same_over_the_http_module() {
+    let served = Served::start("examples/web_server/over_http.weir", &[]);
+    let mut stream = served.connect();
+    assert_eq!(ask(&mut stream, &get("index.html")), ok(&page()));
+    assert_eq!(ask(&mut stream, &get("none.html")).0, not_found().0);
+    drop(stream);
+    assert_eq!(served.stop().0, Some(0));
+}
+
+#[test]
+fn what_is_no_request_ends_its_connection_and_nothing_else() {
+    let served = Served::start("examples/web_server/main.weir", &[]);
+    let mut bad = served.connect();
+    bad.write_all(b"no request\r\n\r\n").expect("it reads");
+    assert_eq!(bad.read(&mut [0]).expect("it closes"), 0);
+    assert_eq!(ask(&mut served.connect(), &get("index.html")), ok(&page()));
+    let (code, log) = served.stop();
+    assert_eq!(code, Some(0));
+    assert!(log.contains("no request: invalid token"), "{log}");
+}

@@ -1,0 +1,20 @@
+//! The guides are true: every program in them is checked, and run where it says so, and every command exists.
+//!
+//! What a fenced block's info string asks for:
+//!
+//! | info string | the block |
+//! |---|---|
+//! | `weir` | is a program of which the compiler says nothing, in the one style |
+//! | `weir fails E0301` | is a program of which the compiler says exactly this code (or these, separated by blanks) |
+//! | `weir runs` | is as `weir`, and does what the `text` block behind it says, under every engine |
+//! | `weir tests` | is as `weir`, and its tests pass |
+//! | `sh` | names only commands and options of `weir` that exist |
+
+#[path = "../command/support.rs"]
+#[allow(dead_code, reason = "the tests of the command use more of it")]
+mod support;
+
+mod commands;
+mod markdown;
+mod programs;
+mod requests;

@@ -1,0 +1,59 @@
+//! Reads the fenced blocks of Markdown files.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::repository;
+
+/// A fenced block.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    /// The file, as seen from the repository, and the line of the opening fence.
+    pub(crate) place: String,
+    /// What stands behind the opening fence.
+    pub(crate) info: String,
+    /// The lines between the fences.
+    pub(crate) text: String,
+}
+
+/// All blocks of the guides, file by file, in the order of the text.
+pub(crate) fn blocks() -> Vec<Vec<Block>> {
+    let blocks: Vec<_> = guides().iter().map(|path| blocks_of(path)).collect();
+    assert!(blocks.iter().flatten().count() > 0, "the guides have blocks");
+    blocks
+}
+
+/// All blocks whose info string is exactly `info`.
+pub(crate) fn blocks_named(info: &str) -> Vec<Block> {
+    blocks().into_iter().flatten().filter(|block| block.info == info).collect()
+}
+
+/// The README files and everything in `docs/`.
+fn guides() -> Vec<PathBuf> {
+    let mut guides = vec![repository().join("README.md"), repository().join("examples/README.md")];
+    let docs = std::fs::read_dir(repository().join("docs")).expect("the guides are there");
+    let mut files: Vec<PathBuf> = docs.map(|entry| entry.expect("an entry").path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    files.sort();
+    guides.extend(files);
+    guides
+}
+
+fn blocks_of(path: &Path) -> Vec<Block> {
+    let text = std::fs::read_to_string(path).expect("a guide can be read");
+    let name = path.strip_prefix(repository()).expect("guides are in the repository").display().to_string();
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    for (at, line) in text.lines().enumerate() {
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(info)) => {
+                let place = format!("{name}:{}", at + 1);
+                open = Some(Block { place, info: info.trim().to_owned(), text: String::new() });
+            }
+            (Some(_), Some("")) => blocks.extend(open.take()),
+            (Some(block), _) => block.text.extend([line, "\n"]),
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "{name}: a block does not end");
+    blocks
+}

@@ -1,0 +1,81 @@
+//! Runs a program of a guide, and compares its answers with those that the guide shows.
+//!
+//! The block behind the program has requests and answers in turn:
+//!
+//! ```text
+//! POST /posts {"title": "x"}
+//! 201 kept
+//! ```
+//!
+//! An answer may have several lines.
+
+use std::io::Write;
+
+use crate::markdown::Block;
+use crate::support::{Served, read_answer};
+
+const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD"];
+
+/// One request, and the answer that the guide shows.
+struct Exchange<'a> {
+    method: &'a str,
+    path: &'a str,
+    body: &'a str,
+    answer: String,
+}
+
+fn exchanges(block: &Block) -> Vec<Exchange<'_>> {
+    let mut exchanges: Vec<Exchange<'_>> = Vec::new();
+    for line in block.text.lines() {
+        let mut words = line.splitn(3, ' ');
+        let method = words.next().unwrap_or_default();
+        match (METHODS.contains(&method), exchanges.last_mut()) {
+            (true, _) => {
+                let path = words.next().unwrap_or_default();
+                let body = words.next().unwrap_or_default();
+                exchanges.push(Exchange { method, path, body, answer: String::new() });
+            }
+            (false, Some(last)) => last.answer.extend([line, "\n"]),
+            (false, None) => panic!("{}: begins with a request", block.place),
+        }
+    }
+    exchanges
+}
+
+fn answer(served: &Served, exchange: &Exchange<'_>) -> String {
+    let mut stream = served.connect();
+    let Exchange { method, path, body, .. } = exchange;
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        served.address,
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).expect("the request is sent");
+    let answer = read_answer(stream);
+    let body = String::from_utf8(answer.body).expect("the answers in the guides are texts");
+    let answer = format!("{} {body}", answer.status);
+    format!("{}\n", answer.trim_end())
+}
+
+/// Runs the program under every engine, asks what the guide asks, and gives the answers that differ.
+pub(crate) fn differences(program: &Block, wanted: &Block) -> Vec<String> {
+    let name = format!("weir-{}-{}.weir", std::process::id(), program.place.replace(['/', ':'], "-"));
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, &program.text).expect("a file of our own");
+    let exchanges = exchanges(wanted);
+    assert!(!exchanges.is_empty(), "{}: nothing is asked", wanted.place);
+    let mut differences = Vec::new();
+    for engine in weir_runtime::ENGINES {
+        let served = Served::start(path.to_str().expect("a path of ASCII"), &["--engine", engine.name]);
+        for exchange in &exchanges {
+            let found = answer(&served, exchange);
+            if found != exchange.answer {
+                let asked = format!("{} {} at {}", exchange.method, exchange.path, wanted.place);
+                differences.push(format!("{asked} under {}: {found:?} instead of {:?}", engine.name, exchange.answer));
+            }
+        }
+        assert_eq!(served.stop().0, Some(0), "{}", program.place);
+    }
+    std::fs::remove_file(&path).expect("the file is ours");
+    differences
+}
