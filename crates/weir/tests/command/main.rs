@@ -4,3 +4,4 @@ mod messages;
 mod serve;
 mod streams;
 mod support;
+mod time;
