@@ -204,18 +204,6 @@ pub(crate) struct RepeatStep {
     pub out: u32,
 }
 
-/// A `within` or `race`.
-pub(crate) struct TimedStep {
-    /// How long it may take; `None` for a race.
-    pub limit: Option<Argument>,
-    /// The bodies, each with what it captures.
-    pub bodies: Box<[(Body, Box<[Argument]>)]>,
-    /// The atomic steps that it is within, by the node that begins each: what they hold is held for the bodies too.
-    pub within: Box<[u32]>,
-    /// The slot of the output.
-    pub out: u32,
-}
-
 /// The beginning of an atomic step.
 pub(crate) struct AcquireStep {
     /// What is taken, in the canonical order.
@@ -232,4 +220,16 @@ pub(crate) enum Wanted {
     Whole(Arc<Lock>, Mode),
     /// The lock of the session.
     Session(Arc<Sessions>, Mode),
+}
+
+/// A `within` or `race`.
+pub(crate) struct TimedStep {
+    /// How long it may take; `None` for a race.
+    pub limit: Option<Argument>,
+    /// The bodies, each with what it captures.
+    pub bodies: Box<[(Body, Box<[Argument]>)]>,
+    /// The atomic steps that it is within, by the node that begins each: what they hold is held for the bodies too.
+    pub within: Box<[u32]>,
+    /// The slot of the output.
+    pub out: u32,
 }
