@@ -22,5 +22,6 @@ mod markdown;
 mod programs;
 mod requests;
 mod scratch;
+mod tables;
 #[allow(unreachable_pub, reason = "the guide shows a crate of its own")]
 mod words;

@@ -118,7 +118,7 @@ fn the_tests_in_the_guides_pass() {
 
 #[test]
 fn every_info_string_is_one_that_means_something() {
-    let known = ["text", "sh", "rust", "rust,no_run", "toml", "ebnf", "json"];
+    let known = ["text", "sh", "rust", "rust,no_run", "toml", "ebnf"];
     let faults = blocks().into_iter().flatten().filter_map(|block| {
         let fails = block.info.starts_with("weir fails ");
         let means = known.contains(&block.info.as_str()) || RIGHT.contains(&block.info.as_str());
