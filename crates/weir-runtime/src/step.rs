@@ -145,6 +145,8 @@ pub(crate) struct CallStep {
     pub turn: Option<usize>,
     /// Its private state.
     pub state: Option<usize>,
+    /// The nodes that began the atomic steps that it is within.
+    pub within: Box<[u32]>,
 }
 
 /// Where a call's answer goes.
@@ -204,12 +206,26 @@ pub(crate) struct RepeatStep {
     pub out: u32,
 }
 
+/// A `within` or `race`.
+pub(crate) struct TimedStep {
+    /// How long it may take; `None` for a race.
+    pub limit: Option<Argument>,
+    /// The bodies, each with what it captures.
+    pub bodies: Box<[(Body, Box<[Argument]>)]>,
+    /// The atomic steps that it is within, by the node that begins each: what they hold is held for the bodies too.
+    pub within: Box<[u32]>,
+    /// The slot of the output.
+    pub out: u32,
+}
+
 /// The beginning of an atomic step.
 pub(crate) struct AcquireStep {
     /// What is taken, in the canonical order.
     pub wanted: Box<[Wanted]>,
     /// The session.
     pub session: Option<Argument>,
+    /// The nodes that began the atomic steps around it.
+    pub within: Box<[u32]>,
     /// The turnstiles within, whose turns come before any lock.
     pub turns: Box<[usize]>,
 }

@@ -112,6 +112,7 @@ codes! {
     E0503 NotAResource,
     E0504 MixedScope,
     E0505 NoSession,
+    E0506 TurnInStep,
     E0601 UnknownSource,
     E0602 RouteParameterType,
     E0603 RouteParameter,

@@ -29,6 +29,11 @@ pub use exit::Exit;
 pub use weir_host::*;
 pub use weir_macros::{Type, batched, function, library};
 
+/// The guide to functions of the host, whose snippets are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/host-functions.md")]
+struct HostFunctions;
+
 use std::ffi::OsString;
 
 use arguments::{Arguments, Command};

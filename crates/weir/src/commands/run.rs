@@ -11,6 +11,7 @@ mod greeting;
 mod log;
 mod places;
 mod port;
+mod progress;
 pub(super) mod signals;
 
 use std::path::Path;
@@ -26,6 +27,7 @@ use crate::{Exit, Library};
 use chosen::Chosen;
 use log::Log;
 use places::Places;
+use progress::Progress;
 
 /// Runs a program to its end.
 pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut Terminal) -> Exit {
@@ -54,7 +56,9 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
 }
 
 fn wait(running: Running, log: &Log, terminal: &mut Terminal) -> Exit {
+    let progress = Progress::begin(running.watcher());
     let ended = running.wait();
+    progress.end();
     log.end();
     match ended {
         Ok(()) => Exit::Success,
