@@ -18,6 +18,7 @@ mod effects;
 mod index;
 mod lower;
 mod moves;
+mod races;
 mod steps;
 mod suggest;
 mod typed;
@@ -124,6 +125,7 @@ fn check_bodies(
         if let Some((parameters, body)) = lower::lower_fn(at, &parsed.tree, typed, library, diagnostics) {
             moves::check(&parameters, &body, types, library, source, diagnostics);
             updates::check(&body, library, source, diagnostics);
+            races::check(&body, library, source, diagnostics);
         }
     }
 }
@@ -132,5 +134,6 @@ fn check_flows(source: SourceId, library: &Library, program: &expr::Program, dia
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         moves::check(&flow.parameters, &flow.body, &program.types, library, source, diagnostics);
         updates::check(&flow.body, library, source, diagnostics);
+        races::check(&flow.body, library, source, diagnostics);
     }
 }

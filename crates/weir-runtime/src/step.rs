@@ -237,15 +237,3 @@ pub(crate) enum Wanted {
     /// The lock of the session.
     Session(Arc<Sessions>, Mode),
 }
-
-/// A `within` or `race`.
-pub(crate) struct TimedStep {
-    /// How long it may take; `None` for a race.
-    pub limit: Option<Argument>,
-    /// The bodies, each with what it captures.
-    pub bodies: Box<[(Body, Box<[Argument]>)]>,
-    /// The atomic steps that it is within, by the node that begins each: what they hold is held for the bodies too.
-    pub within: Box<[u32]>,
-    /// The slot of the output.
-    pub out: u32,
-}

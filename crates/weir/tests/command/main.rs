@@ -6,3 +6,4 @@ mod picture;
 mod serve;
 mod streams;
 mod support;
+mod time;
