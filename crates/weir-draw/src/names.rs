@@ -82,6 +82,18 @@ impl<'a> Scope<'a> {
         builtin.or_else(|| self.defined_variant(subject?, tag)).unwrap_or_else(|| format!("#{tag}"))
     }
 
+    /// `.name` for a field of a record whose definition is known.
+    fn field(&self, record: Option<&Source>, index: u32) -> String {
+        let Some(Type::Named(name)) = record.and_then(|record| self.ty(record)) else { return String::new() };
+        let definition = self.program.types.iter().find(|definition| definition.name == name);
+        match definition.map(|definition| &definition.shape) {
+            Some(TypeShape::Record(fields)) => {
+                fields.get(index as usize).map(|field| format!(".{}", field.name)).unwrap_or_default()
+            }
+            _ => String::new(),
+        }
+    }
+
     fn defined_variant(&self, subject: &Type, tag: u32) -> Option<String> {
         let Type::Named(name) = subject else { return None };
         let definition = self.program.types.iter().find(|definition| definition.name == *name)?;
@@ -129,7 +141,12 @@ impl<'a> Scope<'a> {
             (Prim::Negate, _) => format!("-{}", operand(0)),
             (Prim::Interpolate, _) => self.interpolation(inputs, depth),
             (Prim::Index, _) => format!("{}[{}]", operand(0), operand(1)),
-            (Prim::Field(_) | Prim::Payload(_) | Prim::WithField(_), _) => operand(0),
+            (Prim::Field(index), _) => format!("{}{}", operand(0), self.field(inputs.first(), index)),
+            (Prim::IsVariant(tag), _) => {
+                let subject = inputs.first().and_then(|subject| self.ty(subject));
+                format!("{} is {}", operand(0), self.variant(subject.as_ref(), tag))
+            }
+            (Prim::Payload(_) | Prim::WithField(_), _) => operand(0),
             (Prim::Length, _) => format!("length of {}", operand(0)),
             (Prim::List, _) => format!("[{}]", if inputs.is_empty() { "" } else { "…" }),
             _ => format!("{}(…)", prim.name()),

@@ -70,13 +70,13 @@ pub(super) fn edges(text: &mut String, diagram: &Diagram, picture: &Picture) {
     }
 }
 
-/// Draws what the edges say, above everything.
+/// Draws what the edges say, above everything: where a fork's edges begin, or where they are many, where they lead.
 pub(super) fn labels(text: &mut String, diagram: &Diagram, picture: &Picture) {
     for (edge, way) in diagram.edges.iter().zip(&picture.ways) {
         let (Says::Choice(label), [start, next, after, ..]) = (&edge.says, way.as_slice()) else { continue };
-        let (anchor, side) = if after.x < next.x - 6.0 { ("end", -7.0) } else { ("start", 7.0) };
-        let y = next.y.max(start.y) + 15.0;
-        let x = next.x + (after.x - next.x) * 0.08 + side;
+        let siblings = diagram.edges.iter().filter(|other| other.from == edge.from).count();
+        let (x, y, anchor) =
+            if siblings > 2 { (after.x + 7.0, after.y - 9.0, "start") } else { beside(*start, *next, *after) };
         line(
             text,
             format_args!(
@@ -85,6 +85,12 @@ pub(super) fn labels(text: &mut String, diagram: &Diagram, picture: &Picture) {
             ),
         );
     }
+}
+
+/// Beside the beginning of an edge, on the side that it turns to.
+fn beside(start: Point, next: Point, after: Point) -> (f64, f64, &'static str) {
+    let (anchor, side) = if after.x < next.x - 6.0 { ("end", -7.0) } else { ("start", 7.0) };
+    (next.x + (after.x - next.x) * 0.08 + side, next.y.max(start.y) + 15.0, anchor)
 }
 
 /// A way as a path: straight within ranks, curved between them.

@@ -52,10 +52,10 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
     signals.stop(running.stopper());
     terminal.say(&greeting::greeting(&arguments.file, &chosen, &program, &running, terminal.messages()));
     let log = Log::begin(reader, Places { program, file }, terminal.messages());
-    wait(running, &log, terminal)
+    wait(running, log, terminal)
 }
 
-fn wait(running: Running, log: &Log, terminal: &mut Terminal) -> Exit {
+fn wait(running: Running, log: Log, terminal: &mut Terminal) -> Exit {
     let progress = Progress::begin(running.watcher());
     let ended = running.wait();
     progress.end();
