@@ -113,6 +113,7 @@ codes! {
     E0504 MixedScope,
     E0505 NoSession,
     E0506 TurnInStep,
+    E0507 RaceInStep,
     E0601 UnknownSource,
     E0602 RouteParameterType,
     E0603 RouteParameter,

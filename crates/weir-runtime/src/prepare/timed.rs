@@ -4,8 +4,7 @@ use weir_ir::graph::{Kind, Node, NodeId};
 
 use super::steps::Assembly;
 use super::{Part, PrepareError};
-use crate::step::Body;
-use crate::step::TimedStep;
+use crate::step::{Body, TimedStep};
 
 /// The body that captures this input of a `within` or `race`, and its parameter there.
 pub(super) fn captured<'b>(node: &Node, bodies: &'b [Body], input: usize) -> Option<(&'b Body, usize)> {
@@ -35,8 +34,6 @@ impl Assembly<'_> {
             (body, own)
         });
         let bodies = bodies.collect();
-        let around = |step: &NodeId| self.graph.node(*step).within;
-        let within = std::iter::successors(node.within, around).map(|step| step.0).collect();
-        Ok(TimedStep { limit, bodies, within, out: self.layout.port(id, 0) })
+        Ok(TimedStep { limit, bodies, within: self.within(id), out: self.layout.port(id, 0) })
     }
 }
