@@ -74,7 +74,7 @@ pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked 
         check_bodies(source, &parsed, &typed, library, &program, &mut diagnostics);
         let mut tested = lower::lower_tests(&parsed.tree, &typed, library, file.text(), &program, &mut diagnostics);
         steps::order(&mut tested, library, source, &mut diagnostics);
-        check_flows(source, library, &tested, &mut diagnostics);
+        check_values(source, library, &tested, &mut diagnostics);
         if !has_errors(&diagnostics) {
             (expr, tests) = (Some(program), Some(tested));
         }
@@ -120,7 +120,11 @@ fn check_bodies(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let types = &program.types;
-    check_flows(source, library, program, diagnostics);
+    check_values(source, library, program, diagnostics);
+    // A test has its shared values for itself, so that only those of flows can lose an update.
+    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
+        updates::check(&flow.body, library, source, diagnostics);
+    }
     for at in typed.unreached_fns() {
         if let Some((parameters, body)) = lower::lower_fn(at, &parsed.tree, typed, library, diagnostics) {
             moves::check(&parameters, &body, types, library, source, diagnostics);
@@ -130,10 +134,9 @@ fn check_bodies(
     }
 }
 
-fn check_flows(source: SourceId, library: &Library, program: &expr::Program, diagnostics: &mut Vec<Diagnostic>) {
+fn check_values(source: SourceId, library: &Library, program: &expr::Program, diagnostics: &mut Vec<Diagnostic>) {
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         moves::check(&flow.parameters, &flow.body, &program.types, library, source, diagnostics);
-        updates::check(&flow.body, library, source, diagnostics);
         races::check(&flow.body, library, source, diagnostics);
     }
 }

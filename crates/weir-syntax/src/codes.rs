@@ -123,6 +123,7 @@ codes! {
     W0703 LostUpdate,
     W0704 UnreachableArm,
     W0705 HoistedConstraint,
+    W0706 RetriedEffect,
 }
 
 impl Code {

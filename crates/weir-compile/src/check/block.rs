@@ -55,12 +55,15 @@ impl<'a> Checker<'a> {
 
     /// Warns of a failure that nobody would see.
     fn dropped(&mut self, expr: &Expr, ty: &Ty) {
-        if !self.fallible(ty) || matches!(self.inference.shallow(ty), Ty::Option(_)) {
-            return;
-        }
+        let resolved = self.inference.resolve(ty);
         let diagnostic = Diagnostic::new(Code::UnhandledFailure, "this may fail, and nothing says what happens then")
-            .at(expr.span, format!("has the type `{}`", self.inference.resolve(ty)))
-            .fix("add `?` to end the flow if it fails, or handle it with `else { … }`", expr.span.at_end(), "?");
+            .at(expr.span, format!("has the type `{resolved}`"));
+        let advice = "add `?` to end the flow if it fails, or handle it with `else { … }`";
+        let diagnostic = match resolved {
+            Ty::Result(_) => diagnostic.fix(advice, expr.span.at_end(), "?"),
+            Ty::List(of) if self.fallible(&of) => diagnostic.hint("handle it for each element, within the `for`"),
+            _ => return,
+        };
         self.report(diagnostic);
     }
 

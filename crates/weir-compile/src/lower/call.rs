@@ -80,6 +80,7 @@ impl<'a> Lowering<'a, '_> {
             _ => Atom::Value(parameter.default.clone().unwrap_or(Value::Unit)),
         });
         let arguments: Vec<Atom> = arguments.collect();
+        self.retried(&function.signature, span);
         let site = format!("{}{path}", self.frame().site);
         let site = self.unique(site).into();
         self.emit(Op::Call(Call { function: path.clone(), site, arguments }), ty, span)

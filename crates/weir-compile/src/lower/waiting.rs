@@ -1,10 +1,10 @@
 //! Lowers what has to do with time: `within`, `race` and `retry`.
 
-use weir_host::{Failure, FailureKind, Type, Value};
+use weir_host::{Failure, FailureKind, Signature, Type, Value, World};
 use weir_ir::expr::{Atom, Block as IrBlock, Op, Test};
 use weir_ir::prim::Prim;
-use weir_syntax::Span;
 use weir_syntax::ast::{Argument, Block, Expr};
+use weir_syntax::{Code, Diagnostic, Span};
 
 use super::branch::Outcome;
 use super::draft::{Draft, FrameId};
@@ -115,6 +115,24 @@ impl<'a> Lowering<'a, '_> {
         let last = self.prim(Prim::Field(1), vec![last], Type::option(result.clone()), span);
         let of = Type::option(result.clone());
         self.outcome(Outcome { subject: last, of }, &result, span, |lowering, _| lowering.no_case(span))
+    }
+
+    /// Warns of a call within a `retry` that changes the world outside, and that nobody said may happen twice.
+    pub(super) fn retried(&mut self, signature: &Signature, span: Span) {
+        let within = self.frames.iter().any(|frame| frame.kind == FrameKind::Retry);
+        if !within || signature.effects.world != World::Writes || signature.effects.idempotent {
+            return;
+        }
+        let path = signature.path();
+        let diagnostic = Diagnostic::new(Code::RetriedEffect, format!("`{path}` may happen more than once"))
+            .at(span, "within a `retry`, and not marked as idempotent")
+            .note("a try that fails may have done its work before it failed")
+            .hint(format!(
+                "take `{path}` out of the `retry`, or mark it as `idempotent` where doing it twice is as doing it once"
+            ));
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     /// Waits before every try but the first. The try is decided by what this gives, so that nothing of it overlaps the

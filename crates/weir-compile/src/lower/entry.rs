@@ -1,0 +1,119 @@
+//! Lowers entry points: the routes of services, the bodies of sources, and what sources are given.
+
+use weir_host::{Library, ParameterFrom, Text, Type, Value};
+use weir_ir::expr::{Atom, Block};
+use weir_ir::prim::Prim;
+use weir_ir::program::{Entry, Flow, RouteOf, RouteParameter};
+use weir_syntax::ast::{self, ItemKind, ParameterPlace, PathPart};
+use weir_syntax::{Diagnostic, Span};
+
+use super::{Lowering, failing, pattern_name};
+use crate::typed::{EntryInfo, RouteInfo, Supplied, Typed};
+
+pub(super) fn lower_entry(
+    info: &EntryInfo,
+    tree: &ast::Tree,
+    typed: &Typed,
+    library: &Library,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Entry<Block> {
+    let (name, arguments, flows): (Text, _, _) = match &tree.items[info.item].kind {
+        ItemKind::Service(service) => {
+            let flows = service.routes().zip(&info.routes);
+            let flows = flows.map(|(route, routed)| {
+                let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+                lowering.route(info, service, route, routed)
+            });
+            let flows = flows.collect();
+            ((&*service.name.text).into(), &service.arguments[..], flows)
+        }
+        ItemKind::Entry(entry) => {
+            let arguments: &[ast::Argument] = match &entry.source.kind {
+                ast::ExprKind::Call { arguments, .. } => arguments,
+                _ => &[],
+            };
+            let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+            (info.source.clone(), arguments, vec![lowering.entry(info, entry)])
+        }
+        _ => (Text::default(), &[][..], Vec::new()),
+    };
+    let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+    let arguments = lowering.source_arguments(info, arguments);
+    Entry { name, source: info.source.clone(), arguments, ordered: info.ordered, flows }
+}
+
+impl<'a> Lowering<'a, '_> {
+    fn route(
+        &mut self,
+        info: &EntryInfo,
+        service: &'a ast::Service,
+        route: &'a ast::Route,
+        routed: &RouteInfo,
+    ) -> Flow<Block> {
+        let parameters = self.parameters(&routed.locals);
+        let pattern = pattern_of(&route.path);
+        let method = route.method.word();
+        let handlers =
+            failing::handlers_of(&route.body).chain(service.handlers()).chain(failing::handlers_of_file(self.tree));
+        let body = self.flow(&info.answer, handlers.collect(), |lowering| {
+            lowering.begin_session(service, &info.session_locals, &routed.locals);
+            lowering.block(&route.body)
+        });
+        let places = route.parameters.iter().zip(&routed.defaults).map(|(parameter, default)| RouteParameter {
+            name: (&*parameter.parameter.name.text).into(),
+            from: match parameter.place {
+                ParameterPlace::Path => ParameterFrom::Path,
+                ParameterPlace::Query => ParameterFrom::Query,
+                ParameterPlace::Body => ParameterFrom::Body,
+            },
+            default: default.clone(),
+        });
+        let route_of = RouteOf {
+            method: method.to_uppercase().into(),
+            pattern: pattern.as_str().into(),
+            parameters: places.collect(),
+        };
+        let name = format!("{method} {pattern}").into();
+        Flow { name, route: Some(route_of), parameters, result: info.answer.clone(), body }
+    }
+
+    fn entry(&mut self, info: &EntryInfo, entry: &'a ast::Entry) -> Flow<Block> {
+        let element = self.vars.variable(pattern_name(&entry.pattern), info.element.clone().unwrap_or(Type::Unit));
+        let handlers = failing::handlers_of(&entry.body).chain(failing::handlers_of_file(self.tree)).collect();
+        let body = self.flow(&Type::Unit, handlers, |lowering| {
+            lowering.bind(&entry.pattern, Atom::Var(element.var));
+            lowering.keep_parameters();
+            lowering.session = entry.session.as_ref().map(|session| lowering.expr(&session.value));
+            lowering.block(&entry.body);
+            Atom::Value(Value::Unit)
+        });
+        Flow { name: info.source.clone(), route: None, parameters: vec![element], result: Type::Unit, body }
+    }
+
+    fn source_arguments(&mut self, info: &EntryInfo, arguments: &'a [ast::Argument]) -> Block {
+        let (module, name) = info.source.rsplit_once('.').unwrap_or(("", &info.source));
+        let signature = self.library.modules.get(module).and_then(|module| module.sources.get(name));
+        let parameters = signature.map_or(&[][..], |(signature, _)| &signature.parameters);
+        let types = Type::Tuple(parameters.iter().map(|parameter| parameter.ty.clone()).collect());
+        self.starting(&types, |lowering| {
+            let span = arguments.first().map_or(Span::default(), |argument| argument.span);
+            let atoms: Vec<Atom> = arguments.iter().map(|argument| lowering.expr(&argument.value)).collect();
+            let placed = info.supplied.iter().zip(parameters).map(|(supplied, parameter)| match supplied {
+                Supplied::Argument(at) => atoms[*at].clone(),
+                _ => Atom::Value(parameter.default.clone().unwrap_or(Value::Unit)),
+            });
+            let placed = placed.collect();
+            lowering.prim(Prim::Record, placed, types.clone(), span)
+        })
+    }
+}
+
+/// The path with its parameters in braces, as it was written.
+fn pattern_of(path: &ast::RoutePath) -> String {
+    let part = |part: &PathPart| match part {
+        PathPart::Literal(text) => text.to_string(),
+        PathPart::Parameter(name) => format!("{{{name}}}"),
+        PathPart::Rest(name) => format!("{{{name}..}}"),
+    };
+    path.parts.iter().map(part).collect()
+}
