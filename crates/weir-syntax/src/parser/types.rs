@@ -1,4 +1,4 @@
-//! Types.
+//! How types are written: names with arguments, tuples, functions.
 
 use super::Parser;
 use crate::ast::{Type, TypeKind};

@@ -114,7 +114,7 @@ fn waits(node: &Node, library: &Library) -> bool {
             let effects = library.function(function).map(|function| &function.signature.effects);
             effects.is_some_and(|effects| effects.waits || effects.blocking)
         }
-        _ => node.body().is_some_and(|body| body.nodes.iter().any(|node| waits(node, library))),
+        _ => node.bodies().iter().any(|body| body.nodes.iter().any(|node| waits(node, library))),
     }
 }
 

@@ -32,10 +32,12 @@ impl Places {
 
 /// The node of this path, and its graph: bodies come before what is within them.
 fn find<'a>(graph: &'a Graph, path: &str) -> Option<(&'a Graph, &'a Node)> {
-    graph.nodes.iter().find_map(|node| match (&*node.name == path, node.body()) {
-        (true, _) => Some((graph, node)),
-        (false, Some(body)) => find(body, path.strip_prefix(&*node.name)?.strip_prefix('/')?),
-        (false, None) => None,
+    graph.nodes.iter().find_map(|node| {
+        if &*node.name == path {
+            return Some((graph, node));
+        }
+        let within = path.strip_prefix(&*node.name)?.strip_prefix('/')?;
+        node.bodies().iter().find_map(|body| find(body, within))
     })
 }
 
