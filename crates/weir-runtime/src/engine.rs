@@ -24,9 +24,13 @@ mod elastic;
 mod event;
 mod layout;
 mod manual;
+#[cfg(test)]
+mod model;
+mod parking;
 mod pool;
 mod sections;
 mod staged;
+mod sync;
 mod thread_per_flow;
 
 /// Every engine there is.
