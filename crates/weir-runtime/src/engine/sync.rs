@@ -11,7 +11,8 @@ pub(crate) enum Mutant {
     ForgetsGivenUp,
     /// A wake-up finds the item parked, and leaves it there.
     LeavesParked,
-    /// The note of a wake-up is wiped away after the poll instead of before it.
+    /// The note of a wake-up is wiped away after the poll instead of before it; a mistake of who polls, not of parking.
+    #[cfg(test)]
     WipesLate,
 }
 
