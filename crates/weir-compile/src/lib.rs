@@ -18,6 +18,7 @@ mod effects;
 mod index;
 mod lower;
 mod moves;
+mod races;
 mod steps;
 mod suggest;
 mod typed;
@@ -88,7 +89,13 @@ pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked 
 pub fn compile(source: SourceId, file: &SourceFile, library: &Library) -> Compiled {
     let checked = check(source, file, library);
     let graph = checked.expr.as_ref().map(|program| to_graph(program, library));
+    debug_assert!(checked.tests.iter().all(|tests| tests_are_right(tests, library)), "the lowering of tests is right");
     Compiled { expr: checked.expr, graph, tests: checked.tests, diagnostics: checked.diagnostics }
+}
+
+/// Whether the verifier finds nothing in the tests but their source, which names nothing.
+fn tests_are_right(tests: &expr::Program, library: &Library) -> bool {
+    weir_ir::verify::expr(tests, library).iter().all(|found| found.rule == weir_ir::verify::Rule::Known)
 }
 
 /// The program as graphs. Both are verified where assertions are on: what the verifier finds is a bug of ours.
@@ -118,6 +125,7 @@ fn check_bodies(
         if let Some((parameters, body)) = lower::lower_fn(at, &parsed.tree, typed, library, diagnostics) {
             moves::check(&parameters, &body, types, library, source, diagnostics);
             updates::check(&body, library, source, diagnostics);
+            races::check(&body, library, source, diagnostics);
         }
     }
 }
@@ -126,5 +134,6 @@ fn check_flows(source: SourceId, library: &Library, program: &expr::Program, dia
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         moves::check(&flow.parameters, &flow.body, &program.types, library, source, diagnostics);
         updates::check(&flow.body, library, source, diagnostics);
+        races::check(&flow.body, library, source, diagnostics);
     }
 }

@@ -5,7 +5,7 @@
 //! every use is an operand: branches are looked at one by one and joined, and a body that runs more than once must not
 //! move what it did not make.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Library, Passing, Text, Type, TypeDefinition, TypeShape};
 use weir_ir::expr::{Atom, Block, Op, Origin, Var, Variable};
@@ -20,7 +20,15 @@ pub(crate) fn check(
     source: SourceId,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let mut moves = Moves { types, library, source, known: BTreeMap::new(), gone: BTreeMap::new(), diagnostics };
+    let mut moves = Moves {
+        types,
+        library,
+        source,
+        known: BTreeMap::new(),
+        gone: BTreeMap::new(),
+        given_up: BTreeSet::new(),
+        diagnostics,
+    };
     parameters.iter().for_each(|parameter| moves.bind(parameter));
     moves.block(body);
 }
@@ -33,6 +41,8 @@ struct Moves<'a> {
     known: BTreeMap<Var, (Text, Type)>,
     /// Where a variable was moved.
     gone: BTreeMap<Var, Origin>,
+    /// The variables that are gone because they went into a body that may be given up.
+    given_up: BTreeSet<Var>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
@@ -133,6 +143,7 @@ impl Moves<'_> {
         for var in outside {
             if mentions(body, var) {
                 self.gone.entry(var).or_insert(origin);
+                self.given_up.insert(var);
             }
         }
     }
@@ -163,9 +174,13 @@ impl Moves<'_> {
         let Atom::Var(var) = atom else { return };
         if let (Some(at), Some((name, ty))) = (self.gone.get(var), self.known.get(var)) {
             let shown = shown(name);
+            let how = match self.given_up.contains(var) {
+                true => "went in here for good: what is in the middle of a call may be given up",
+                false => "moved here",
+            };
             let diagnostic = Diagnostic::new(Code::MovedValue, format!("{shown} was moved and cannot be used again"))
                 .at(self.span(origin), "used again here")
-                .because(self.span(*at), "moved here")
+                .because(self.span(*at), how)
                 .note(format!("a `{ty}` has one holder: it can neither be shared nor cloned"))
                 .hint("use it before it is moved, or make another one");
             self.report(diagnostic);

@@ -83,3 +83,38 @@ fn main(name: Text) -> Text {
     assert_eq!(get(body, "missing").unwrap(), "-1");
     assert_eq!(get(body, "abcd").unwrap(), "4");
 }
+
+/// How long the flow would have slept.
+fn slept() -> Vec<u64> {
+    let slept = fixture::time::SLEPT.with_borrow_mut(std::mem::take);
+    slept.iter().map(|duration| u64::try_from(duration.as_millis()).unwrap()).collect()
+}
+
+#[test]
+fn retry_waits_between_tries_and_twice_as_long_each_time() {
+    let body = r#"
+fn main(name: Text) -> Text {
+  let data = retry(6, backoff: 10s) {
+    let n = count()
+    files.read(if n < 6 { "missing" } else { name })?
+  } else { return "given up" }
+  "{data.length()}"
+}"#;
+    assert_eq!((get(body, "abc").unwrap().as_str(), slept()), ("3", vec![10_000, 20_000, 40_000, 80_000, 80_000]));
+    let fewer = body.replace("retry(6", "retry(2");
+    assert_eq!((get(&fewer, "abc").unwrap().as_str(), slept()), ("given up", vec![10_000]));
+    let at_once = body.replace("n < 6", "n < 1");
+    assert_eq!((get(&at_once, "abc").unwrap().as_str(), slept()), ("3", vec![]));
+}
+
+#[test]
+fn a_failure_of_the_last_try_is_the_failure() {
+    let body = r#"
+fn main(name: Text) -> Text {
+  let tried = retry(2, backoff: 1ms) { files.read(name)? }
+  match tried { Ok(data) => "{data.length()}"
+    Err(failure) => "{failure}" }
+}"#;
+    assert!(get(body, "missing").unwrap().contains("there is no file missing"));
+    assert_eq!(slept(), [1]);
+}

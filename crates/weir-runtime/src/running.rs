@@ -6,7 +6,7 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::LocalSet;
-use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Stop, Value};
+use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, Stop, Value};
 use weir_trace::{Detail, What};
 
 use crate::engine::Engine;
@@ -25,11 +25,25 @@ use crate::live::Live;
 /// A program that runs.
 pub struct Running {
     descriptions: Vec<String>,
+    sources: Watcher,
     loops: Vec<JoinHandle<()>>,
     engine: Arc<dyn Engine>,
     stop: watch::Sender<bool>,
     failure: Arc<Mutex<Option<Failure>>>,
     live: Arc<Live>,
+}
+
+/// Looks at the sources of a program that runs, and keeps none of them open.
+#[derive(Clone)]
+pub struct Watcher(Vec<Weak<dyn Opened>>);
+
+impl Watcher {
+    /// How far each source is that still runs and knows the extent of its input, with what it reads.
+    #[must_use]
+    pub fn progress(&self) -> Vec<(String, Progress)> {
+        let running = self.0.iter().filter_map(Weak::upgrade);
+        running.filter_map(|source| Some((source.describe(), source.progress()?))).collect()
+    }
 }
 
 /// Tells a program to stop; may be kept by a signal handler.
@@ -50,6 +64,12 @@ impl Running {
     #[must_use]
     pub fn descriptions(&self) -> &[String] {
         &self.descriptions
+    }
+
+    /// What looks at its sources.
+    #[must_use]
+    pub fn watcher(&self) -> Watcher {
+        self.sources.clone()
     }
 
     /// What tells the program to stop.
@@ -110,6 +130,7 @@ pub(crate) fn run_loops(
     let (stop, failure) = (watch::Sender::new(false), Arc::default());
     let machine = Arc::clone(&live.machine);
     let descriptions = opened.iter().map(|source| source.describe()).collect();
+    let sources = Watcher(opened.iter().map(Arc::downgrade).collect());
     let shift = Shift {
         live: Arc::clone(&live),
         engine: Arc::clone(&engine),
@@ -118,7 +139,7 @@ pub(crate) fn run_loops(
         drain_within,
     };
     let count = runtimes.len();
-    let mut running = Running { descriptions, loops: Vec::new(), engine, stop, failure, live };
+    let mut running = Running { descriptions, sources, loops: Vec::new(), engine, stop, failure, live };
     for (index, runtime) in runtimes.into_iter().enumerate() {
         let here = opened.iter().cloned().zip(0..).filter(|(source, entry)| match source.loops() {
             Loops::Each => true,

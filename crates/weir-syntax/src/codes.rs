@@ -112,6 +112,8 @@ codes! {
     E0503 NotAResource,
     E0504 MixedScope,
     E0505 NoSession,
+    E0506 TurnInStep,
+    E0507 RaceInStep,
     E0601 UnknownSource,
     E0602 RouteParameterType,
     E0603 RouteParameter,

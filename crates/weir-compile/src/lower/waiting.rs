@@ -10,6 +10,9 @@ use super::branch::Outcome;
 use super::draft::{Draft, FrameId};
 use super::{Frame, FrameKind, Lowering, Names};
 
+/// The back-off of `retry` doubles from try to try as long as it is shorter than this: a minute, in nanoseconds.
+const BACKOFF_DOUBLES_UP_TO_NS: i64 = 60_000_000_000;
+
 impl<'a> Lowering<'a, '_> {
     /// `value within limit`: the value as `Ok`, or the failure that the time is up.
     pub(super) fn within(&mut self, expr: &'a Expr, value: &'a Expr, limit: &'a Expr) -> Atom {
@@ -67,7 +70,8 @@ impl<'a> Lowering<'a, '_> {
         (block, targets)
     }
 
-    /// `retry(n) { … }`: a loop whose state is the number of tries and the last outcome, done with the first `Ok`.
+    /// `retry(n) { … }`: a loop whose state is the number of tries, the last outcome and, where it waits between them, how
+    /// long; done with the first `Ok`.
     pub(super) fn retry(&mut self, expr: &'a Expr, arguments: &'a [Argument], body: &'a Block) -> Atom {
         let span = expr.span;
         let result = self.ty(expr);
@@ -75,19 +79,33 @@ impl<'a> Lowering<'a, '_> {
         let backoff =
             arguments.iter().find(|argument| argument.name.as_ref().is_some_and(|name| &*name.text == "backoff"));
         let backoff = backoff.map(|argument| self.expr(&argument.value));
-        let state_type = Type::tuple(vec![Type::Int, Type::option(result.clone())]);
+        let waits = backoff.iter().map(|_| Type::Duration);
+        let state_type = Type::tuple([Type::Int, Type::option(result.clone())].into_iter().chain(waits).collect());
         let pair = Type::tuple(vec![state_type.clone(), Type::Bool]);
         let state = self.vars.variable("tries", state_type.clone());
         let before = Atom::Var(state.var);
         let draft = self.scoped(|lowering| {
-            let tried = lowering.prim(Prim::Field(0), vec![before], Type::Int, span);
-            lowering.wait_before(&tried, backoff, span);
-            let outcome = lowering.one_try(body, &result, span);
+            let tried = lowering.prim(Prim::Field(0), vec![before.clone()], Type::Int, span);
+            let wait = backoff.as_ref().map(|_| lowering.prim(Prim::Field(2), vec![before], Type::Duration, span));
+            let nothing = Atom::Value(Value::Int(0));
+            let first = lowering.prim(Prim::Equal, vec![tried.clone(), nothing], Type::Bool, span);
+            let outcome = match &wait {
+                None => lowering.one_try(body, &result, span),
+                Some(wait) => {
+                    let waited = lowering.wait_before(first.clone(), wait.clone(), span);
+                    let arm =
+                        lowering.arm(Test::Otherwise, Vec::new(), |lowering| lowering.one_try(body, &result, span));
+                    lowering.switch(waited, vec![arm], &result, span)
+                }
+            };
             let one = Atom::Value(Value::Int(1));
             let tried = lowering.prim(Prim::Add, vec![tried, one], Type::Int, span);
-            lowering.tried(tried, outcome, (&result, &state_type, &pair), tries, span)
+            let wait = wait.map(|wait| lowering.next_wait(first, wait, span));
+            lowering.tried((tried, outcome, wait), (&result, &state_type, &pair), tries, span)
         });
-        let init = Atom::Value(Value::Record([Value::Int(0), Value::none()].into()));
+        let (none, outcome) = (Atom::Value(Value::Int(0)), Atom::Value(Value::none()));
+        let init = [none, outcome].into_iter().chain(backoff).collect();
+        let init = self.prim(Prim::Record, init, state_type.clone(), span);
         let (body, targets) = self.close_any(draft, &pair);
         let last = if targets.is_empty() {
             self.emit(Op::Loop { init, state, body, at_most: tries }, state_type.clone(), span)
@@ -99,22 +117,41 @@ impl<'a> Lowering<'a, '_> {
         self.outcome(Outcome { subject: last, of }, &result, span, |lowering, _| lowering.no_case(span))
     }
 
-    /// Waits before every try but the first.
-    fn wait_before(&mut self, tried: &Atom, backoff: Option<Atom>, span: Span) {
-        let Some(backoff) = backoff else { return };
-        let first = self.prim(Prim::Equal, vec![tried.clone(), Atom::Value(Value::Int(0))], Type::Bool, span);
-        let unit = Atom::Value(Value::Unit);
+    /// Waits before every try but the first. The try is decided by what this gives, so that nothing of it overlaps the
+    /// waiting.
+    fn wait_before(&mut self, first: Atom, wait: Atom, span: Span) -> Atom {
         self.choose(
             first,
-            &Type::Unit,
+            &Type::Bool,
             span,
-            |_| unit,
+            |_| Self::constant_true(),
             |lowering| {
-                let given = vec![Some(super::Binding::Atom(backoff))];
-                lowering.call_host(&"time.sleep".into(), given, Type::Unit, span);
-                Atom::Value(Value::Unit)
+                let given = vec![Some(super::Binding::Atom(wait))];
+                let slept = lowering.call_host(&"time.sleep".into(), given, Type::Unit, span);
+                lowering.prim(Prim::Equal, vec![slept, Atom::Value(Value::Unit)], Type::Bool, span)
             },
-        );
+        )
+    }
+
+    /// How long the wait after this try is.
+    fn next_wait(&mut self, first: Atom, wait: Atom, span: Span) -> Atom {
+        let same = wait.clone();
+        self.choose(first, &Type::Duration, span, |_| same, |lowering| lowering.longer(wait, span))
+    }
+
+    /// Twice as long, as long as it is below the bound.
+    fn longer(&mut self, wait: Atom, span: Span) -> Atom {
+        let bound = Atom::Value(Value::Duration(BACKOFF_DOUBLES_UP_TO_NS));
+        let grows = self.prim(Prim::Less, vec![wait.clone(), bound], Type::Bool, span);
+        let same = wait.clone();
+        let twice = vec![wait, Atom::Value(Value::Int(2))];
+        self.choose(
+            grows,
+            &Type::Duration,
+            span,
+            |lowering| lowering.prim(Prim::Multiply, twice, Type::Duration, span),
+            |_| same,
+        )
     }
 
     /// One try: its outcome, a `?` within it among that.
@@ -148,14 +185,14 @@ impl<'a> Lowering<'a, '_> {
     /// The pair of the next state and whether it is done: with success, or with the last try.
     fn tried(
         &mut self,
-        tried: Atom,
-        outcome: Atom,
+        (tried, outcome, wait): (Atom, Atom, Option<Atom>),
         (result, state, pair): (&Type, &Type, &Type),
         tries: u64,
         span: Span,
     ) -> Atom {
         let kept = self.prim(Prim::Variant(Value::SOME), vec![outcome.clone()], Type::option(result.clone()), span);
-        let next = self.prim(Prim::Record, vec![tried.clone(), kept], state.clone(), span);
+        let next = [tried.clone(), kept].into_iter().chain(wait).collect();
+        let next = self.prim(Prim::Record, next, state.clone(), span);
         let fine = self.prim(Prim::IsVariant(Value::OK), vec![outcome], Type::Bool, span);
         let bound = Atom::Value(Value::Int(i64::try_from(tries).unwrap_or(i64::MAX)));
         let done = self.choose(

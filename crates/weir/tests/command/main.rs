@@ -1,7 +1,9 @@
 //! The `weir` command as a real process.
 
+mod lsp;
 mod messages;
 mod picture;
 mod serve;
 mod streams;
 mod support;
+mod time;

@@ -33,7 +33,7 @@ pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &
 
 /// The graph as a picture within the page; nothing where it is too large for one.
 fn picture(program: &Program, library: &Library) -> Section {
-    let drawing = Drawing { program, library: Some(library), detail: Detail::Folded };
+    let drawing = Drawing { program, library: Some(library), plan: None, detail: Detail::Folded };
     let image = weir_draw::svg(&drawing).map(|svg| {
         format!("<img class=\"picture\" alt=\"The graph of the program\" src=\"data:image/svg+xml,{}\">", in_url(&svg))
     });
@@ -114,7 +114,7 @@ fn waits(node: &Node, library: &Library) -> bool {
             let effects = library.function(function).map(|function| &function.signature.effects);
             effects.is_some_and(|effects| effects.waits || effects.blocking)
         }
-        _ => node.bodies().iter().any(|body| body.nodes.iter().any(|node| waits(node, library))),
+        _ => node.bodies().iter().flat_map(|body| &body.nodes).any(|node| waits(node, library)),
     }
 }
 

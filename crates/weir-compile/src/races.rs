@@ -1,0 +1,104 @@
+//! Finds races whose bodies would touch one shared value at once.
+//!
+//! The bodies of a `race` run side by side. A shared value that each takes for its own calls is safe; one that an atomic
+//! step around the race holds is not taken again, so that nothing keeps the bodies apart. The check runs on the expression
+//! IR, once its steps are in order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_host::{Library, Mode, Passing, Resource, Text};
+use weir_ir::expr::{Atom, Block, Call, Constraint, Op, Origin};
+use weir_syntax::{Code, Diagnostic, SourceId, Span};
+
+/// Checks one body.
+pub(crate) fn check(body: &Block, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
+    Races { library, source, diagnostics }.block(body, &BTreeSet::new());
+}
+
+struct Races<'a> {
+    library: &'a Library,
+    source: SourceId,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+/// How a body touches each shared value, and where first.
+type Touched = BTreeMap<Text, (Mode, Origin)>;
+
+impl Races<'_> {
+    /// `held` is what the steps around the block hold.
+    fn block(&mut self, block: &Block, held: &BTreeSet<Text>) {
+        for binding in &block.lets {
+            let mut inner = held.clone();
+            match &binding.op {
+                Op::Atomic { constraints, .. } => inner.extend(shared_of(constraints)),
+                Op::Race { bodies } if !held.is_empty() => self.race(bodies, held, binding.origin),
+                _ => {}
+            }
+            binding.op.blocks().for_each(|body| self.block(body, &inner));
+        }
+    }
+
+    fn race(&mut self, bodies: &[Block], held: &BTreeSet<Text>, origin: Origin) {
+        let mut earlier = Touched::new();
+        for body in bodies {
+            let mut touched = Touched::new();
+            self.touched(body, &mut touched);
+            for (name, (mode, at)) in touched.into_iter().filter(|(name, _)| held.contains(name)) {
+                match earlier.get_mut(&name) {
+                    Some((before, first)) if mode == Mode::Write || *before == Mode::Write => {
+                        self.report(&name, *first, at, origin);
+                        return;
+                    }
+                    Some((before, _)) => *before = mode.max(*before),
+                    None => _ = earlier.insert(name, (mode, at)),
+                }
+            }
+        }
+    }
+
+    fn touched(&self, block: &Block, found: &mut Touched) {
+        for binding in &block.lets {
+            if let Op::Call(call) = &binding.op {
+                for (name, mode) in self.shared_arguments(call) {
+                    let entry = found.entry(name.clone()).or_insert((mode, binding.origin));
+                    entry.0 = entry.0.max(mode);
+                }
+            }
+            binding.op.blocks().for_each(|inner| self.touched(inner, found));
+        }
+    }
+
+    fn shared_arguments<'c>(&self, call: &'c Call) -> Vec<(&'c Text, Mode)> {
+        let function = self.library.function(&call.function);
+        let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+        let arguments = call.arguments.iter().zip(parameters).filter_map(|(atom, parameter)| match atom {
+            Atom::Shared(name) if parameter.passing == Passing::Change => Some((name, Mode::Write)),
+            Atom::Shared(name) => Some((name, Mode::Read)),
+            Atom::Var(_) | Atom::Value(_) => None,
+        });
+        arguments.collect()
+    }
+
+    fn report(&mut self, name: &Text, first: Origin, second: Origin, race: Origin) {
+        let diagnostic =
+            Diagnostic::new(Code::RaceInStep, format!("two bodies of this race touch `{name}` in one atomic step"))
+                .at(self.span(second), "touched here, beside the other body")
+                .because(self.span(first), "touched here too")
+                .because(self.span(race), "the bodies run side by side, while a step around them holds it")
+                .hint(format!("race outside of `atomic {name}`, or let one body touch it only"));
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn span(&self, origin: Origin) -> Span {
+        Span { source: self.source, start: origin.start, end: origin.end }
+    }
+}
+
+fn shared_of(constraints: &[Constraint]) -> impl Iterator<Item = Text> {
+    constraints.iter().filter_map(|held| match &held.resource {
+        Resource::Shared(name) => Some(name.clone()),
+        _ => None,
+    })
+}
