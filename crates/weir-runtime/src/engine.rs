@@ -118,6 +118,9 @@ pub(crate) trait Engine: Send + Sync {
 
     /// Ends its threads. No flow is left.
     fn close(&self);
+
+    /// Leaves its threads to the end of the process: some are held by calls that did not end in time.
+    fn abandon(&self) {}
 }
 
 /// The engine of this name.

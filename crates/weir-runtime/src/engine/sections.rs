@@ -157,6 +157,11 @@ impl Engine for Sections {
         // Who parks or wakes a flow holds the scheduler for a moment; with no flow left this is the last hold of it.
         drop(self.scheduler.lock().take());
     }
+
+    fn abandon(&self) {
+        // To drop it would wait for its threads.
+        std::mem::forget(self.scheduler.lock().take());
+    }
 }
 
 /// A body without a node.
