@@ -24,9 +24,13 @@ mod elastic;
 mod event;
 mod layout;
 mod manual;
+#[cfg(test)]
+mod model;
+mod parking;
 mod pool;
 mod sections;
 mod staged;
+mod sync;
 mod thread_per_flow;
 
 /// Every engine there is.
@@ -114,6 +118,9 @@ pub(crate) trait Engine: Send + Sync {
 
     /// Ends its threads. No flow is left.
     fn close(&self);
+
+    /// Leaves its threads to the end of the process: some are held by calls that did not end in time.
+    fn abandon(&self) {}
 }
 
 /// The engine of this name.

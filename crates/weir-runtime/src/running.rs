@@ -6,6 +6,7 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
@@ -30,6 +31,8 @@ pub struct Running {
     engine: Arc<dyn Engine>,
     stop: watch::Sender<bool>,
     failure: Arc<Mutex<Option<Failure>>>,
+    /// Whether the last flow was seen to end. Only `event`, whose threads are its loops, has more than one loop to say so.
+    drained: Arc<AtomicBool>,
     live: Arc<Live>,
 }
 
@@ -93,7 +96,10 @@ impl Running {
                 self.failure.lock().get_or_insert_with(|| Failure::function("an event loop panicked"));
             }
         }
-        self.engine.close();
+        match self.drained.load(Ordering::Acquire) {
+            true => self.engine.close(),
+            false => self.engine.abandon(),
+        }
         let closed = self.live.environment.close();
         self.failure.lock().take().map_or(closed, Err)
     }
@@ -116,6 +122,8 @@ struct Shift {
     engine: Arc<dyn Engine>,
     stop: watch::Sender<bool>,
     failure: Arc<Mutex<Option<Failure>>>,
+    /// Whether the last flow was seen to end. Only `event`, whose threads are its loops, has more than one loop to say so.
+    drained: Arc<AtomicBool>,
     drain_within: Duration,
 }
 
@@ -131,7 +139,9 @@ pub(crate) fn run_loops(
     let machine = Arc::clone(&live.machine);
     let descriptions = opened.iter().map(|source| source.describe()).collect();
     let sources = Watcher(opened.iter().map(Arc::downgrade).collect());
+    let drained = Arc::<AtomicBool>::default();
     let shift = Shift {
+        drained: Arc::clone(&drained),
         live: Arc::clone(&live),
         engine: Arc::clone(&engine),
         stop: stop.clone(),
@@ -139,7 +149,7 @@ pub(crate) fn run_loops(
         drain_within,
     };
     let count = runtimes.len();
-    let mut running = Running { descriptions, sources, loops: Vec::new(), engine, stop, failure, live };
+    let mut running = Running { descriptions, sources, loops: Vec::new(), engine, stop, failure, drained, live };
     for (index, runtime) in runtimes.into_iter().enumerate() {
         let here = opened.iter().cloned().zip(0..).filter(|(source, entry)| match source.loops() {
             Loops::Each => true,
@@ -193,6 +203,7 @@ async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Obs
         }
     }
     shift.engine.drained().await;
+    shift.drained.store(true, Ordering::Release);
     if let Some(observer) = observer {
         observer.abort();
         shift.record_sections();

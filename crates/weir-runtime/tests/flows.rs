@@ -272,6 +272,22 @@ fn a_stopped_program_ends_what_it_has_begun() {
 }
 
 #[test]
+fn a_call_that_never_ends_does_not_hold_up_the_end() {
+    every_engine(|name| {
+        let gates = Gates::new();
+        let options = Options { drain_within: std::time::Duration::ZERO, ..options(name, 1) };
+        let body = "%1: Int = call a.block at a (%0)\nyield %1";
+        let (feed, running) = started([gates.blocking("a.block", World::Writes)], "", body, options);
+        let answer = feed.begin(vec![Value::Int(1)]);
+        let held = gates.next();
+        running.stop();
+        running.wait().unwrap();
+        assert!(answer.blocking_recv().is_err(), "the flow was given up");
+        held.release();
+    });
+}
+
+#[test]
 fn a_fallible_call_decides_its_switch() {
     every_engine(|name| {
         let half = function(

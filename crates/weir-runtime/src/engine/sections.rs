@@ -5,7 +5,7 @@
 //! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
 //! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port. Others pass
 //!    it in the meantime: what must keep a source's order has turnstiles for that.
-//! 4. Its answer wakes the loop. Where the loop has gone, the flow is given up at its next step on.
+//! 4. Its answer wakes the loop. Where the loop has gone, the flow is given up: before it begins, or where it waits.
 
 use std::future::poll_fn;
 use std::io;
@@ -21,6 +21,7 @@ use weir_scheduler::{PortId, Scheduler, Work};
 use weir_trace::What;
 
 use super::layout::{Stretch, layout};
+use super::parking::{Parked, Parking};
 use super::{Engine, Setup, Threading};
 use crate::crowd::{Crowd, Member};
 use crate::flow::Flow;
@@ -61,30 +62,17 @@ struct Job {
 
 /// What is left of a flow where its job is under way or parked.
 struct Task {
-    state: Mutex<State>,
+    /// The job while it waits, and the port at which it goes on.
+    parking: Parking<(Box<Job>, PortId)>,
+    answer: Mutex<Answering>,
     scheduler: Arc<OnceLock<Weak<Scheduler<Stretches>>>>,
 }
 
 #[derive(Default)]
-struct State {
+struct Answering {
     answer: Option<Result<Value, Failure>>,
     /// Who awaits the answer.
     asker: Option<Waker>,
-    /// Nobody awaits it any more.
-    given_up: bool,
-    place: Place,
-}
-
-/// Where a job is.
-#[derive(Default)]
-enum Place {
-    /// At a port or on a thread.
-    #[default]
-    UnderWay,
-    /// The same, and it was woken since it was last advanced.
-    Woken,
-    /// It waits, and goes on at this port.
-    Parked(Box<Job>, PortId),
 }
 
 /// Starts an engine; `threading` is for the sections for which the plan names no other.
@@ -128,7 +116,7 @@ impl Engine for Sections {
         // One loop runs the sources, so that nobody else counts in between.
         self.begun[entry][route].store(next + 1, Ordering::Relaxed);
         let link = Arc::clone(&scheduler.work().scheduler);
-        let task = Arc::new(Task { state: Mutex::default(), scheduler: link });
+        let task = Arc::new(Task { parking: Parking::new(), answer: Mutex::default(), scheduler: link });
         let job = Job { flow: make(), stretch: 0, task: Arc::clone(&task), member: self.flows.enter() };
         scheduler.resume(port, Box::new(job));
         let mut awaited = Awaited(task, self.awaited.enter());
@@ -169,6 +157,11 @@ impl Engine for Sections {
         // Who parks or wakes a flow holds the scheduler for a moment; with no flow left this is the last hold of it.
         drop(self.scheduler.lock().take());
     }
+
+    fn abandon(&self) {
+        // To drop it would wait for its threads.
+        std::mem::forget(self.scheduler.lock().take());
+    }
 }
 
 /// A body without a node.
@@ -192,6 +185,9 @@ impl Work for Stretches {
             let next = stretch.port_of(key.sequence);
             if next != port {
                 return Some((next, job));
+            }
+            if job.stretch == 0 && job.task.parking.is_given_up() {
+                return None;
             }
             // The last stretch also ends the flow.
             let until = if job.stretch == last { usize::MAX } else { stretch.until };
@@ -222,7 +218,7 @@ impl Stretches {
         if polled.is_ready() {
             return polled;
         }
-        job.task.state.lock().place = Place::UnderWay;
+        job.task.parking.begin();
         let waker = Waker::from(Arc::clone(&job.task));
         job.flow.advance_until(until, &mut Context::from_waker(&waker))
     }
@@ -231,7 +227,7 @@ impl Stretches {
 fn finish(job: Job, answer: Result<Value, Failure>) {
     let Job { flow, task, member, .. } = job;
     drop(flow);
-    let mut state = task.state.lock();
+    let mut state = task.answer.lock();
     state.answer = Some(answer);
     let asker = state.asker.take();
     drop(state);
@@ -242,35 +238,15 @@ fn finish(job: Job, answer: Result<Value, Failure>) {
 /// Parks the job, or gives it back where it was woken already; where nobody awaits it any more, it is given up.
 fn park(job: Box<Job>, port: PortId) -> Option<Box<Job>> {
     let task = Arc::clone(&job.task);
-    let mut state = task.state.lock();
-    if state.given_up {
-        drop(state);
-        return None;
-    }
-    if matches!(state.place, Place::Woken) {
-        state.place = Place::UnderWay;
-        return Some(job);
-    }
-    state.place = Place::Parked(job, port);
-    None
-}
-
-impl Task {
-    /// Takes a parked job out.
-    fn unpark(state: &mut State) -> Option<(Box<Job>, PortId)> {
-        match std::mem::take(&mut state.place) {
-            Place::Parked(job, port) => Some((job, port)),
-            Place::UnderWay | Place::Woken => {
-                state.place = Place::Woken;
-                None
-            }
-        }
+    match task.parking.park((job, port)) {
+        Parked::Again((job, _)) => Some(job),
+        Parked::Waits | Parked::GivenUp(_) => None,
     }
 }
 
 impl Wake for Task {
     fn wake(self: Arc<Self>) {
-        let Some((job, port)) = Task::unpark(&mut self.state.lock()) else { return };
+        let Some((job, port)) = self.parking.wake() else { return };
         if let Some(scheduler) = self.scheduler.get().and_then(Weak::upgrade) {
             scheduler.resume(port, job);
         }
@@ -282,7 +258,7 @@ struct Awaited(Arc<Task>, #[expect(dead_code, reason = "held, and left when drop
 
 impl Awaited {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
-        let mut state = self.0.state.lock();
+        let mut state = self.0.answer.lock();
         if let Some(answer) = state.answer.take() {
             return Poll::Ready(answer);
         }
@@ -293,11 +269,7 @@ impl Awaited {
 
 impl Drop for Awaited {
     fn drop(&mut self) {
-        let mut state = self.0.state.lock();
-        state.given_up = true;
-        let parked = Task::unpark(&mut state);
-        drop(state);
-        // The flow releases locks, which may wake others; so nothing is locked here.
-        drop(parked);
+        // Dropping the job releases locks, which may wake others; nothing is locked here meanwhile.
+        drop(self.0.parking.give_up());
     }
 }

@@ -1,0 +1,174 @@
+//! The model check of parking: every interleaving of a thread that polls, one that wakes and one that gives up, by loom.
+//!
+//! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant leaves
+//! out one step of the protocol, and must be caught.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread;
+
+use parking::{Parked, Parking};
+use sync::{MUTANT, Mutant, Mutex, is};
+
+#[path = "parking.rs"]
+#[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
+#[expect(dead_code, reason = "the model needs no question whether an item was given up")]
+mod parking;
+
+/// Loom's primitives, with the faces of those in `super::sync`.
+mod sync {
+    use std::cell::Cell;
+
+    pub(crate) use super::super::sync::Mutant;
+
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Mutex(loom::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
+            self.0.lock().unwrap()
+        }
+    }
+
+    thread_local! {
+        /// All threads of a model run on one thread of the system.
+        pub(crate) static MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };
+    }
+
+    pub(crate) fn is(mutant: Mutant) -> bool {
+        MUTANT.get() == Some(mutant)
+    }
+}
+
+/// What an item waits for, and whether it has left its waker there.
+#[derive(Default)]
+struct Source {
+    ready: bool,
+    registered: bool,
+}
+
+struct World {
+    parking: Parking<Item>,
+    source: Mutex<Source>,
+    done: AtomicUsize,
+    dropped: AtomicUsize,
+}
+
+struct Item;
+
+impl World {
+    fn new() -> Arc<World> {
+        let source = Mutex::new(Source::default());
+        let (done, dropped) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Arc::new(World { parking: Parking::new(), source, done, dropped })
+    }
+
+    /// What a thread does that has the item.
+    fn work(&self, mut item: Item) {
+        loop {
+            if !is(Mutant::WipesLate) {
+                self.parking.begin();
+            }
+            if self.poll() {
+                self.done.fetch_add(1, Ordering::AcqRel);
+                return;
+            }
+            if is(Mutant::WipesLate) {
+                self.parking.begin();
+            }
+            match self.parking.park(item) {
+                Parked::Waits => return,
+                Parked::Again(again) => item = again,
+                Parked::GivenUp(Item) => {
+                    self.dropped.fetch_add(1, Ordering::AcqRel);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn poll(&self) -> bool {
+        let mut source = self.source.lock();
+        source.registered = true;
+        source.ready
+    }
+
+    fn make_ready(&self) {
+        let mut source = self.source.lock();
+        source.ready = true;
+        let registered = source.registered;
+        drop(source);
+        if registered && let Some(item) = self.parking.wake() {
+            self.work(item);
+        }
+    }
+
+    /// Wakes without a reason, as wakers may.
+    fn disturb(&self) {
+        if let Some(item) = self.parking.wake() {
+            self.work(item);
+        }
+    }
+
+    fn give_up(&self) {
+        if let Some(Item) = self.parking.give_up() {
+            self.dropped.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    fn through(&self) -> usize {
+        self.done.load(Ordering::Acquire) + self.dropped.load(Ordering::Acquire)
+    }
+}
+
+/// The item is done exactly once, whoever comes first.
+fn woken() {
+    loom::model(|| {
+        let world = World::new();
+        let [worker, waker, other] = [Arc::clone(&world), Arc::clone(&world), Arc::clone(&world)];
+        let threads = [
+            thread::spawn(move || worker.work(Item)),
+            thread::spawn(move || waker.make_ready()),
+            thread::spawn(move || other.disturb()),
+        ];
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(world.done.load(Ordering::Acquire), 1, "the item is done once");
+    });
+}
+
+/// An item that nothing wakes is dropped exactly once when it is given up.
+fn given_up() {
+    loom::model(|| {
+        let world = World::new();
+        let [worker, other] = [Arc::clone(&world), Arc::clone(&world)];
+        let threads = [thread::spawn(move || worker.work(Item)), thread::spawn(move || other.give_up())];
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(world.through(), 1, "the item is dropped once");
+    });
+}
+
+fn caught(mutant: Mutant, model: fn()) -> bool {
+    MUTANT.set(Some(mutant));
+    let outcome = catch_unwind(AssertUnwindSafe(model));
+    MUTANT.set(None);
+    outcome.is_err()
+}
+
+#[test]
+fn an_item_that_waits_comes_back_exactly_once() {
+    woken();
+    given_up();
+}
+
+#[test]
+fn every_mutant_is_caught() {
+    for mutant in [Mutant::ForgetsWoken, Mutant::LeavesParked, Mutant::WipesLate] {
+        assert!(caught(mutant, woken), "{mutant:?} passed the model");
+    }
+    assert!(caught(Mutant::ForgetsGivenUp, given_up));
+}
