@@ -3,21 +3,21 @@
 //! The algorithm is that of Maranget, "Warnings for pattern matching" (2007): a row of patterns is *useful* behind other
 //! rows if some value matches it and none of them; a match forgets a case if a row of wildcards is useful behind its
 //! arms, and an arm is unreachable if it is not useful behind those before it. Numbers are split into intervals at the
-//! bounds that patterns mention, lists by length. The search is bounded by [`STEPS_MAX`]; behind the bound nothing is
-//! reported, and a value without a case ends its flow with a failure.
+//! bounds that patterns mention, lists by length. The search is bounded by [`STEPS_MAX`]: a match that needs more has to end
+//! with an arm for all other values.
 
 mod patterns;
 
 use weir_host::Library;
 use weir_syntax::ast::{Arm, Expr, Pattern};
-use weir_syntax::{Code, Diagnostic};
+use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::typed::Typed;
 use crate::types::Ty;
 use patterns::{Case, Head, Space};
 
-/// The most rows that are looked at for one match.
-const STEPS_MAX: u32 = 50_000;
+/// The most rows that are looked at for one match, each as often as it is.
+const STEPS_MAX: usize = 2_000_000;
 
 /// The most missing cases that one diagnostic shows.
 const MISSING_MAX: usize = 3;
@@ -36,9 +36,10 @@ pub(crate) fn check_match(
     }
     let space = Space { typed, library };
     let mut rows = Vec::new();
+    let mut search = Search { space: &space, steps: 0 };
     for arm in arms {
         let Some(case) = space.case(&arm.pattern) else { return };
-        if Search::new(&space).useful(&rows, std::slice::from_ref(&case), std::slice::from_ref(ty)) == Found::Nothing {
+        if search.useful(&rows, std::slice::from_ref(&case), std::slice::from_ref(ty)) == Found::Nothing {
             let mut diagnostic = Diagnostic::new(Code::UnreachableArm, "this arm is never reached")
                 .at(arm.pattern.span, "the arms before it take every such value");
             if let Some(first) = arms.first().filter(|first| first.guard.is_none() && arms.len() == 2) {
@@ -50,25 +51,38 @@ pub(crate) fn check_match(
             rows.push(vec![case]);
         }
     }
-    let missing = missing(&space, rows, ty);
-    if !missing.is_empty() {
-        diagnostics.push(not_covered(value, arms, &missing, ty));
+    match missing(&mut search, rows, ty) {
+        Ok(missing) if missing.is_empty() => {}
+        Ok(missing) => diagnostics.push(not_covered(value, arms, &missing, ty)),
+        Err(TooFar) => diagnostics.push(too_far(value.span)),
     }
 }
 
 /// The cases that no row takes, some of them.
-fn missing(space: &Space<'_>, mut rows: Vec<Vec<Case>>, ty: &Ty) -> Vec<String> {
+fn missing(search: &mut Search<'_>, mut rows: Vec<Vec<Case>>, ty: &Ty) -> Result<Vec<String>, TooFar> {
+    search.steps = 0;
     let mut missing = Vec::new();
     while missing.len() < MISSING_MAX {
-        match Search::new(space).useful(&rows, &[Case::Any], std::slice::from_ref(ty)) {
+        match search.useful(&rows, &[Case::Any], std::slice::from_ref(ty)) {
             Found::Witness(witness) => {
-                missing.push(space.shown(&witness[0], ty));
+                missing.push(search.space.shown(&witness[0], ty));
                 rows.push(witness);
             }
-            Found::Nothing | Found::TooFar => break,
+            Found::Nothing => break,
+            Found::TooFar if missing.is_empty() => return Err(TooFar),
+            Found::TooFar => break,
         }
     }
-    missing
+    Ok(missing)
+}
+
+/// The cases are too many to be looked at.
+struct TooFar;
+
+fn too_far(span: Span) -> Diagnostic {
+    Diagnostic::new(Code::MissingCases, "the cases of this pattern are too many to be looked at")
+        .at(span, "nothing shows that every value has a case")
+        .hint("end with an arm for all other values: `_ => …`")
 }
 
 fn not_covered(value: &Expr, arms: &[Arm], missing: &[String], ty: &Ty) -> Diagnostic {
@@ -92,12 +106,17 @@ pub(crate) fn check_whole(typed: &Typed, library: &Library, pattern: &Pattern, d
     }
     let space = Space { typed, library };
     let Some(case) = space.case(pattern) else { return };
-    if let Some(missing) = missing(&space, vec![vec![case]], ty).first() {
-        let diagnostic = Diagnostic::new(Code::RefutablePattern, format!("this pattern does not match `{missing}`"))
-            .at(pattern.span, format!("must match every `{ty}`"))
-            .hint("use `match`, or add `else { return … }` behind the `let`");
-        diagnostics.push(diagnostic);
+    let mut search = Search { space: &space, steps: 0 };
+    match missing(&mut search, vec![vec![case]], ty) {
+        Ok(missing) => diagnostics.extend(missing.first().map(|missing| refutable(pattern, missing, ty))),
+        Err(TooFar) => diagnostics.push(too_far(pattern.span)),
     }
+}
+
+fn refutable(pattern: &Pattern, missing: &str, ty: &Ty) -> Diagnostic {
+    Diagnostic::new(Code::RefutablePattern, format!("this pattern does not match `{missing}`"))
+        .at(pattern.span, format!("must match every `{ty}`"))
+        .hint("use `match`, or add `else { return … }` behind the `let`")
 }
 
 #[derive(PartialEq)]
@@ -111,19 +130,18 @@ enum Found {
 
 struct Search<'s> {
     space: &'s Space<'s>,
-    steps: u32,
+    steps: usize,
 }
 
-impl<'s> Search<'s> {
-    fn new(space: &'s Space<'s>) -> Self {
-        Search { space, steps: 0 }
-    }
-
+impl Search<'_> {
     /// Whether `row` matches something that none of `rows` does.
     fn useful(&mut self, rows: &[Vec<Case>], row: &[Case], types: &[Ty]) -> Found {
-        self.steps += 1;
+        self.steps += rows.len() + 1;
         if self.steps > STEPS_MAX {
             return Found::TooFar;
+        }
+        if rows.iter().any(|row| row.iter().all(|case| *case == Case::Any)) {
+            return Found::Nothing;
         }
         let Some((first, rest)) = row.split_first() else {
             return if rows.is_empty() { Found::Witness(Vec::new()) } else { Found::Nothing };

@@ -120,6 +120,8 @@ struct Checker<'a> {
     current_fn: Option<usize>,
     /// The expressions that stand for themselves and were left open, to be looked at when all is known.
     open: Vec<(Span, Ty)>,
+    /// Whether the parser found faults, so that a match without arms may only seem so.
+    text_is_wrong: bool,
     /// The matches and patterns to be looked at for missing cases when all types are known.
     matches: Vec<Cases<'a>>,
 }
@@ -139,6 +141,7 @@ impl<'a> Checker<'a> {
         diagnostics: &'a mut Vec<Diagnostic>,
     ) -> Self {
         let fns = declarations.functions.len();
+        let text_is_wrong = !diagnostics.is_empty();
         Checker {
             tree,
             library,
@@ -171,6 +174,7 @@ impl<'a> Checker<'a> {
             scopes_of: BTreeMap::new(),
             flow_callees: BTreeSet::new(),
             unit_blocks: BTreeSet::new(),
+            text_is_wrong,
             fn_calls: Vec::new(),
             current_fn: None,
             open: Vec::new(),
@@ -201,6 +205,7 @@ impl<'a> Checker<'a> {
             }
         }
         self.file_handlers();
+        self.test_names();
     }
 
     /// A form of the language that the compiler cannot lower.

@@ -89,7 +89,13 @@ pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked 
 pub fn compile(source: SourceId, file: &SourceFile, library: &Library) -> Compiled {
     let checked = check(source, file, library);
     let graph = checked.expr.as_ref().map(|program| to_graph(program, library));
+    debug_assert!(checked.tests.iter().all(|tests| tests_are_right(tests, library)), "the lowering of tests is right");
     Compiled { expr: checked.expr, graph, tests: checked.tests, diagnostics: checked.diagnostics }
+}
+
+/// Whether the verifier finds nothing in the tests but their source, which names nothing.
+fn tests_are_right(tests: &expr::Program, library: &Library) -> bool {
+    weir_ir::verify::expr(tests, library).iter().all(|found| found.rule == weir_ir::verify::Rule::Known)
 }
 
 /// The program as graphs. Both are verified where assertions are on: what the verifier finds is a bug of ours.

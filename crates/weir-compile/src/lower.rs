@@ -13,6 +13,7 @@ mod failing;
 mod matching;
 mod pattern;
 mod repeat;
+mod show;
 mod tests;
 mod types;
 mod waiting;
@@ -49,11 +50,14 @@ pub(crate) fn lower(tree: &ast::Tree, typed: &Typed, library: &Library, diagnost
     for (name, shared) in &typed.declarations.shared {
         let ItemKind::Shared(item) = &tree.items[shared.item].kind else { continue };
         let mut lowering = Lowering::new(tree, typed, library, diagnostics);
-        let init = lowering.whole(&shared.ty.to_type(), |lowering| lowering.expr(&item.value));
+        let init = lowering.starting(&shared.ty.to_type(), |lowering| lowering.expr(&item.value));
         program.shared.push(SharedValue { name: (&**name).into(), ty: shared.ty.to_type(), init });
     }
+    let mut names = IndexMap::new();
     for entry in &typed.entries {
-        program.entries.push(lower_entry(entry, tree, typed, library, diagnostics));
+        let mut lowered = lower_entry(entry, tree, typed, library, diagnostics);
+        lowered.name = numbered(&mut names, lowered.name.to_string()).into();
+        program.entries.push(lowered);
     }
     program.types = types::types_of(typed, library);
     program
@@ -306,6 +310,32 @@ impl<'a, 'd> Lowering<'a, 'd> {
         }
     }
 
+    /// The block of what is made when the program starts, before there are shared values.
+    fn starting(&mut self, result: &Type, body: impl FnOnce(&mut Self) -> Atom) -> Block {
+        let block = self.whole(result, body);
+        self.uses_no_shared(&block);
+        block
+    }
+
+    fn uses_no_shared(&mut self, block: &Block) {
+        for binding in &block.lets {
+            if let Op::Call(call) = &binding.op
+                && let Some(Atom::Shared(name)) = call.arguments.iter().find(|atom| matches!(atom, Atom::Shared(_)))
+            {
+                let diagnostic =
+                    Diagnostic::new(Code::SharedAsValue, format!("`{name}` is not there yet when this is made"))
+                        .at(self.span_of(binding.origin), "made when the program starts, as all shared values are")
+                        .hint("use it in a flow, or make this without it");
+                self.diagnostics.push(diagnostic);
+            }
+            binding.op.blocks().for_each(|inner| self.uses_no_shared(inner));
+        }
+    }
+
+    fn span_of(&self, origin: Origin) -> Span {
+        Span { start: origin.start, end: origin.end, ..self.tree.span }
+    }
+
     /// The variables that a flow begins with, bound to its parameters.
     fn parameters(&mut self, locals: &[LocalId]) -> Vec<Variable> {
         let bound = locals.iter().map(|id| {
@@ -369,7 +399,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let signature = self.library.modules.get(module).and_then(|module| module.sources.get(name));
         let parameters = signature.map_or(&[][..], |(signature, _)| &signature.parameters);
         let types = Type::Tuple(parameters.iter().map(|parameter| parameter.ty.clone()).collect());
-        self.whole(&types, |lowering| {
+        self.starting(&types, |lowering| {
             let span = arguments.first().map_or(Span::default(), |argument| argument.span);
             let atoms: Vec<Atom> = arguments.iter().map(|argument| lowering.expr(&argument.value)).collect();
             let placed = info.supplied.iter().zip(parameters).map(|(supplied, parameter)| match supplied {
@@ -380,6 +410,13 @@ impl<'a, 'd> Lowering<'a, 'd> {
             lowering.prim(Prim::Record, placed, types.clone(), span)
         })
     }
+}
+
+/// The name, with a number from its second use on.
+fn numbered(given: &mut IndexMap<String, u32>, name: String) -> String {
+    let count = given.entry(name.clone()).or_insert(0);
+    *count += 1;
+    if *count == 1 { name } else { format!("{name}#{count}") }
 }
 
 fn plain_fall(_: &mut Vars, _: &mut Vec<weir_ir::expr::Let>, value: Atom) -> Atom {

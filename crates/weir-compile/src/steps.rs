@@ -26,12 +26,57 @@ pub(crate) fn order(program: &mut Program, library: &Library, source: SourceId, 
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         together(&flow.body, &mut taken_together);
     }
+    for entry in program.entries.iter().filter(|entry| entry.ordered) {
+        entry.flows.iter().for_each(|flow| turns_in_steps(&flow.body, None, library, source, diagnostics));
+    }
     let mut steps = Steps { library, source, per_session, taken_together, session: None, diagnostics };
     for flow in program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
         steps.session = session_of(&flow.body);
         steps.block(&mut flow.body, &BTreeSet::new());
     }
 }
+
+/// Reports calls of stateful functions within a step, in a flow of an ordered source. Such a call waits for its turn
+/// behind the flows before it; one of them may wait for what the step holds.
+fn turns_in_steps(
+    block: &Block,
+    step: Option<Origin>,
+    library: &Library,
+    source: SourceId,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for binding in &block.lets {
+        let step = match &binding.op {
+            Op::Atomic { .. } => step.or(Some(binding.origin)),
+            _ => step,
+        };
+        if let (Op::Call(call), Some(step)) = (&binding.op, step)
+            && library.function(&call.function).is_some_and(|function| function.signature.state.is_some())
+        {
+            let diagnostic = turn_in_step(call, binding.origin, step, source);
+            if !diagnostics.contains(&diagnostic) {
+                diagnostics.push(diagnostic);
+            }
+        }
+        binding.op.blocks().for_each(|inner| turns_in_steps(inner, step, library, source, diagnostics));
+    }
+}
+
+fn turn_in_step(call: &Call, at: Origin, step: Origin, source: SourceId) -> Diagnostic {
+    let span = |origin: Origin| Span { source, start: origin.start, end: origin.end };
+    let begin = Span { end: (step.start + STEP_WORD_BYTES).min(step.end), ..span(step) };
+    Diagnostic::new(
+        Code::TurnInStep,
+        format!("`{}` would wait for its turn while the step holds what others need", call.function),
+    )
+    .at(span(at), "takes the flows in the order of their source")
+    .because(begin, "the step begins here")
+    .note("a flow that came first may wait for the step, and the step for that flow")
+    .hint("call it before the step or behind it")
+}
+
+/// The length of `atomic`.
+const STEP_WORD_BYTES: u32 = 6;
 
 /// The resources that are held per session.
 fn sessions_of(program: &Program) -> BTreeSet<Resource> {
@@ -200,7 +245,7 @@ impl Steps<'_> {
             Mode::Read => format!("no other flow can change `{name}` meanwhile"),
             Mode::Write => format!("every other flow that uses `{name}` waits meanwhile"),
         };
-        let begin = Span { source: self.source, start: step.start, end: (step.start + 6).min(step.end) };
+        let begin = Span { source: self.source, start: step.start, end: (step.start + STEP_WORD_BYTES).min(step.end) };
         let diagnostic =
             Diagnostic::new(Code::HoistedConstraint, format!("`{name}` is held for the whole of this step, not only where it is used"))
                 .at(begin, format!("holds `{last}`, and from here on `{name}` too"))

@@ -297,3 +297,42 @@ service web on http(port: 1) {
     let line = printed.lines().find(|line| line.contains("atomic")).unwrap();
     insta::assert_snapshot!(line.trim());
 }
+
+#[test]
+fn generic_functions_of_the_library() {
+    let text = "
+fn main() -> Text {
+  let names = [\"a\", \"b\"]
+  let pairs = names.zip([1, 2, 3])
+  let shown = for (name, number) in pairs { \"{name}{number + 1}\" }
+  let first = names.first() else { \"none\" }
+  let none: Option(Int) = [].first()
+  let three = list.filled(2.5, 2) else { [] }
+  \"{shown} {first} {none} {three}\"
+}";
+    assert_eq!(shown(&format!("use list\n{text}")), "[\"a2\", \"b3\"] a None [2.5, 2.5]");
+}
+
+#[test]
+fn a_text_shows_the_names_of_variants_and_fields() {
+    let text = "
+enum Shape { Circle(radius: Float), Pair(Int, Int), Empty }
+record Post { id: Int, title: Option(Text), shape: Shape }
+enum Chain { End, Link(Int, Option(Chain)) }
+fn main() -> Text {
+  let post = Post { id: 1, title: Some(\"x\"), shape: Circle(2.0) }
+  let chain = Link(1, Some(Link(2, None)))
+  \"{post} {Pair(1, 2)} {Empty} {(1, None == Some(2))} {chain}\"
+}";
+    assert_eq!(
+        shown(text),
+        "Post { id: 1, title: Some(x), shape: Circle(radius: 2.0) } Pair(1, 2) Empty (1, false) Link(1, Some(Link(2, None)))"
+    );
+}
+
+#[test]
+fn two_entry_points_of_one_source_have_different_names() {
+    let (program, _) = program(include_str!("programs/two_sources.weir"));
+    let names: Vec<_> = program.entries.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["files.lines", "files.lines#2"]);
+}

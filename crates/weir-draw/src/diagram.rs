@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Mode, Resource, Type};
 use weir_ir::graph::{Graph, Kind, Node, NodeId};
+use weir_ir::plan::{Plan, REST};
 use weir_ir::program::Flow;
 
 use crate::Drawing;
@@ -22,6 +23,8 @@ pub(crate) type MarkId = usize;
 pub(crate) struct Diagram {
     pub(crate) marks: Vec<Mark>,
     pub(crate) edges: Vec<Edge>,
+    /// The names of the plan's sections, by their numbers; empty without a plan.
+    pub(crate) sections: Vec<String>,
 }
 
 /// What a mark is, and so how it looks.
@@ -60,8 +63,11 @@ pub(crate) struct Mark {
     pub(crate) fallible: bool,
     /// Whether the flow may leave its thread here.
     pub(crate) leaves: bool,
-    /// How many times the flow may have left its thread before.
+    /// Its section: of a plan, the section's number, where 0 is the rest; else how many times the flow may have left its
+    /// thread before.
     pub(crate) section: u32,
+    /// Whether the plan names it.
+    pub(crate) planned: Option<u32>,
 }
 
 /// What an edge says.
@@ -90,14 +96,17 @@ impl Diagram {
             graph: &flow.body,
             parameters: flow.parameters.iter().map(|parameter| parameter.name.to_string()).collect(),
         };
-        let mut builder = Builder { drawing, diagram: Diagram::default() };
+        let mut builder = Builder { drawing, flow: &flow.name, diagram: Diagram::default() };
         let entry = Mark { over: parameters(flow), ..mark(Look::Entry, flow.name.to_string(), None) };
         builder.diagram.marks.push(entry);
         let title = if flow.result == Type::Unit { "done" } else { "answer" };
         builder.graph(&scope, 0, None, title);
         let mut diagram = builder.diagram;
         diagram.reduce();
-        diagram.cut();
+        match drawing.plan.filter(|plan| !plan.sections.is_empty()) {
+            Some(plan) => diagram.cut_as_planned(plan),
+            None => diagram.cut(),
+        }
         diagram
     }
 
@@ -141,6 +150,19 @@ impl Diagram {
         below
     }
 
+    /// Gives every mark the section that the plan names it into; what does no work goes with what is before it.
+    fn cut_as_planned(&mut self, plan: &Plan) {
+        let names = plan.sections.iter().map(|section| section.name.value.to_string());
+        self.sections = std::iter::once(REST.to_owned()).chain(names).collect();
+        for index in 0..self.marks.len() {
+            let before = self.edges.iter().find(|edge| edge.to == index).map(|edge| edge.from);
+            let before = before.or(self.marks[index].parent).map_or(0, |before| self.marks[before].section);
+            let mark = &mut self.marks[index];
+            mark.section =
+                mark.planned.unwrap_or(if mark.look == Look::Call && mark.parent.is_none() { 0 } else { before });
+        }
+    }
+
     /// Counts the sections.
     fn cut(&mut self) {
         let mut left = vec![0; self.marks.len()];
@@ -162,6 +184,8 @@ impl Diagram {
 
 struct Builder<'a> {
     drawing: &'a Drawing<'a>,
+    /// The flow's name, which a plan may say.
+    flow: &'a str,
     diagram: Diagram,
 }
 
@@ -183,6 +207,9 @@ impl Builder<'_> {
 
     fn node(&mut self, scope: &Scope<'_>, node: &Node, parent: Option<MarkId>, fallible: bool) -> MarkId {
         let mut drawn = Mark { fallible, ..drawn(scope, node, parent) };
+        let named =
+            self.drawing.plan.filter(|_| parent.is_none()).and_then(|plan| plan.section_of(self.flow, &node.name));
+        drawn.planned = named.and_then(|index| u32::try_from(index + 1).ok());
         if let Kind::Call { function } = &node.kind {
             drawn.leaves = self.drawing.leaves_thread(function);
         }
@@ -293,6 +320,7 @@ fn mark(look: Look, title: String, parent: Option<MarkId>) -> Mark {
         fallible: false,
         leaves: false,
         section: 0,
+        planned: None,
     }
 }
 

@@ -18,6 +18,7 @@ mod svg;
 
 use weir_host::Library;
 use weir_ir::graph::Program;
+use weir_ir::plan::Plan;
 
 pub use dot::dot;
 pub use outline::outline;
@@ -30,6 +31,8 @@ pub struct Drawing<'a> {
     pub program: &'a Program,
     /// Where its functions come from: says which of them wait, so that sections can be told apart.
     pub library: Option<&'a Library>,
+    /// What says which calls are in which section; without one, a section ends where a flow may leave its thread.
+    pub plan: Option<&'a Plan>,
     /// How much is shown.
     pub detail: Detail,
 }

@@ -7,6 +7,8 @@ mod lines;
 mod picture;
 mod shapes;
 mod style;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::{self, Write as _};
 
@@ -89,6 +91,7 @@ fn panel(drawing: &Drawing<'_>, flow: &Flow<Graph>, heading: String) -> Result<P
     lines::draw_lifelines(&mut body, &lifelines);
     shapes::marks(&mut body, &diagram, &picture);
     lines::labels(&mut body, &diagram, &picture);
+    lines::section_names(&mut body, &diagram, &picture);
     let right = lifelines.iter().map(|lifeline| lifeline.right()).fold(picture.size.width, f64::max);
     let bottom = lifelines.iter().map(|lifeline| lifeline.bottom).fold(picture.size.height, f64::max);
     Ok(Panel { heading, width: right, height: bottom, body })

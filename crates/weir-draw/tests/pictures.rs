@@ -8,7 +8,7 @@ use weir_ir::expr::Program;
 fn draw(program: &Program, detail: Detail, how: impl Fn(&Drawing<'_>) -> String) -> String {
     let library = common::library();
     let program = weir_ir::lower(program, &library);
-    how(&Drawing { program: &program, library: Some(&library), detail })
+    how(&Drawing { program: &program, library: Some(&library), plan: None, detail })
 }
 
 #[test]
@@ -82,4 +82,16 @@ fn unclosed(xml: &str) -> Vec<String> {
         }
     }
     open
+}
+
+#[test]
+fn a_plan_names_its_sections_in_the_picture() {
+    let (plan, problems) = weir_ir::plan::Plan::parse("[[section]]\nname = \"codec\"\nnodes = [\"image.*\"]\n");
+    assert_eq!(problems, []);
+    let picture = draw(&common::image_server(), Detail::Folded, |drawing| {
+        svg(&Drawing { plan: Some(&plan), ..*drawing }).expect("a small picture")
+    });
+    for name in ["rest", "codec"] {
+        assert!(picture.contains(&format!(">{name}</text>")), "{name}");
+    }
 }

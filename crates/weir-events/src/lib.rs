@@ -52,8 +52,9 @@
 //! # The commit protocol
 //!
 //! Words: a *party* is one synchronisation; its *word* is `WAITING`, `CLAIMED`, `COMMITTED(leaf)` or `ABANDONED`. A
-//! channel is one lock over a buffer and two queues of *offers*. An offer names its party and leaf, and has a *slot*
-//! for the value under a lock of its own. Locks are taken in the order channel, then slot, and never two of a kind.
+//! channel is a lock over a buffer and two queues of *offers* (and a second lock that lets receivers take from a buffer
+//! beside the senders, which no offer sees; `channel/core.rs`). An offer names its party and leaf, and has a *slot* for
+//! the value under a lock of its own. Locks are taken in the order channel, then slot, and never two of a kind.
 //!
 //! 1. **Force.** The owner runs all guards. It holds no lock. A panic here abandons the synchronisation.
 //! 2. **Attempt.** For each leaf in turn the owner takes the channel's lock and looks for a peer. Nobody can see the
@@ -97,6 +98,7 @@ mod asynchronous;
 mod channel;
 mod event;
 mod future;
+mod halves;
 mod implicit;
 mod mailbox;
 mod multicast;
@@ -114,6 +116,7 @@ pub use asynchronous::{
 pub use channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryReceiveError, TrySendError};
 pub use event::{Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_biased, guard, never, seed_choices};
 pub use future::{from_future, from_future_with};
+pub use halves::{Receiver, Sender, halves};
 pub use implicit::{ACTION_THREADS_MAX, action_panics, action_threads};
 pub use mailbox::Mailbox;
 pub use multicast::{Multicast, Port};

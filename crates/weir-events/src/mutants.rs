@@ -22,6 +22,8 @@ pub enum Mutant {
     PublishWithoutLooking,
     /// A loser's offers stay in their queues and are honoured without a look at the word.
     TakeValueBeforeCommit,
+    /// Who queues an offer does not look into the stash.
+    IgnoreTheStash,
     /// A received value whose synchronisation was dropped is dropped with it.
     DropWithoutReturn,
 }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use crate::channel::Channel;
-use crate::event::Event;
+use crate::event::{Event, choose_biased};
 
 /// Something that happens at most once and that any number of threads and tasks can wait for.
 ///
@@ -33,6 +33,13 @@ impl Signal {
     /// An event that takes effect once the signal was given, and ever after.
     pub fn fired(&self) -> Event<()> {
         self.channel.receive().wrap(|_| ())
+    }
+}
+
+impl<T: 'static> Event<T> {
+    /// This event, or `None` once the signal was given; the signal is preferred if both can take effect.
+    pub fn unless(&self, signal: &Signal) -> Event<Option<T>> {
+        choose_biased([signal.fired().wrap(|()| None), self.wrap(Some)])
     }
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::event::Event;
 use crate::event::node::{Node, Shape, Stake};
 use crate::event::placing::Placing;
 use crate::event::settlement::Settlement;
+use crate::event::{Event, choose_biased};
 
 /// An event that takes effect `delay` after its synchronisation began (CML's `timeOutEvt`).
 ///
@@ -18,6 +18,16 @@ pub fn after(delay: Duration) -> Event<()> {
 /// An event that takes effect at `instant` and ever after (CML's `atTimeEvt`).
 pub fn at(instant: Instant) -> Event<()> {
     Event::of(Timer::At(instant))
+}
+
+impl<T: 'static> Event<T> {
+    /// This event, or `None` when it has not taken effect within `limit` of the beginning of its synchronisation.
+    ///
+    /// If it and the limit can take effect at the same time, the event is taken. Nothing of the event is left behind
+    /// when the limit wins.
+    pub fn within(&self, limit: Duration) -> Event<Option<T>> {
+        choose_biased([self.wrap(Some), after(limit).wrap(|()| None)])
+    }
 }
 
 enum Timer {

@@ -341,3 +341,34 @@ fn shutdown_is_an_event_that_reaches_threads_and_tasks() {
     });
     assert_eq!((in_a_thread.join().unwrap(), in_a_task, work.sync()), (false, false, false));
 }
+
+#[test]
+fn an_event_within_a_limit_and_unless_a_signal() {
+    let (channel, stop) = (Channel::rendezvous(), Signal::new());
+    let event = channel.receive().within(Duration::from_millis(5)).unless(&stop);
+    assert_eq!(event.sync(), Some(None));
+    channel.send_and_go(1);
+    assert_eq!(on_one_thread(async { event.synchronise().await }), Some(Some(Ok(1))));
+    channel.send_and_go(2);
+    assert_eq!(channel.receive().within(Duration::ZERO).sync(), Some(Ok(2)), "what is there is taken");
+    stop.fire();
+    assert_eq!(event.sync(), None);
+    assert_eq!(channel.receivers_len(), 0);
+}
+
+#[test]
+fn dropping_all_senders_or_all_receivers_closes_the_channel() {
+    let (sender, receiver) = halves(Channel::bounded(2));
+    let second = sender.clone();
+    sender.blocking_send(1).unwrap();
+    drop(sender);
+    assert_eq!((receiver.try_receive(), receiver.try_receive()), (Ok(1), Err(TryReceiveError::Empty)));
+    let waiting = thread::spawn(move || receiver.receive().sync());
+    drop(second);
+    assert_eq!(waiting.join().unwrap(), Err(Closed));
+
+    let (sender, receiver) = halves(Channel::rendezvous());
+    let sending = thread::spawn(move || sender.send_once(String::from("to nobody")).sync());
+    drop(receiver);
+    assert_eq!(sending.join().unwrap(), Err(Closed));
+}

@@ -157,6 +157,41 @@ fn coming_in_between() {
     assert_eq!(received, Poll::Ready(Ok(5)));
 }
 
+/// A receiver takes the whole buffer aside while a sender finds it full: the sender sees the place that becomes free.
+fn taking_all_aside() {
+    let full = Channel::bounded(2);
+    full.try_send(1u8).unwrap();
+    full.try_send(2).unwrap();
+    let receiver = full.clone();
+    let receiving = thread::spawn(move || receiver.try_receive());
+    let mut future = full.send_async(3);
+    let mut poll = || std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
+    let mut sent = poll();
+    let first = receiving.join().unwrap();
+    if sent.is_pending() {
+        sent = poll();
+    }
+    drop(future);
+    assert_eq!((sent.is_ready(), first), (true, Ok(1)));
+    assert!(full.try_send(4).is_err(), "what is set aside takes its places too");
+    let rest = [full.try_receive(), full.try_receive(), full.try_receive()];
+    assert_eq!(rest, [Ok(2), Ok(3), Err(TryReceiveError::Empty)]);
+}
+
+/// Two receivers and a sender on one buffer: each value is received once, none is missed.
+fn taking_aside_beside_another() {
+    let channel = Channel::bounded(2);
+    channel.try_send(1u8).unwrap();
+    let (receiver, sender) = (channel.clone(), channel.clone());
+    let receiving = thread::spawn(move || receiver.receive().sync().unwrap());
+    let sending = thread::spawn(move || sender.blocking_send(2).unwrap());
+    let here = channel.receive().sync().unwrap();
+    sending.join().unwrap();
+    let mut all = [here, receiving.join().unwrap()];
+    all.sort_unstable();
+    assert_eq!((all, channel.try_receive()), ([1, 2], Err(TryReceiveError::Empty)));
+}
+
 /// Closing wakes whoever waits, whenever it comes.
 fn closing() {
     let channel = Channel::<u8>::rendezvous();
@@ -212,6 +247,12 @@ fn a_value_that_comes_in_between_is_found() {
 }
 
 #[test]
+fn a_buffer_that_is_taken_aside_still_has_its_places() {
+    assert!(holds(Mutant::None, 4, taking_all_aside));
+    assert!(holds(Mutant::None, 3, taking_aside_beside_another));
+}
+
+#[test]
 fn closing_wakes_whoever_waits() {
     assert!(holds(Mutant::None, 4, closing));
 }
@@ -219,7 +260,7 @@ fn closing_wakes_whoever_waits() {
 /// The models that must fail under each fault: at least one of them.
 #[test]
 fn every_mutant_is_caught() {
-    let cases: [(Mutant, fn()); 8] = [
+    let cases: [(Mutant, fn()); 9] = [
         (Mutant::CommitWithoutCompare, one_choice_two_peers),
         (Mutant::SeekWithoutClaim, taken_while_seeking),
         (Mutant::PairWithItself, symmetric_pair),
@@ -228,6 +269,7 @@ fn every_mutant_is_caught() {
         (Mutant::PublishWithoutLooking, coming_in_between),
         (Mutant::TakeValueBeforeCommit, giving_up_to_send),
         (Mutant::DropWithoutReturn, dropping),
+        (Mutant::IgnoreTheStash, taking_all_aside),
     ];
     for (mutant, model) in cases {
         assert!(!holds(mutant, 3, model), "{mutant:?} was not found");

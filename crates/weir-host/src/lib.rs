@@ -61,7 +61,8 @@ pub use library::{Function, Library, LibraryError, Module};
 pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};
 pub use signature::{Effects, Parameter, Passing, Signature, StateOf, World};
 pub use source::{
-    Begun, Flows, LocalFuture, Loops, Opened, ParameterFrom, Route, RouteParameter, Source, SourceSignature, Stop,
+    Begun, Flows, LocalFuture, Loops, Opened, ParameterFrom, Progress, Route, RouteParameter, Source, SourceSignature,
+    Stop,
 };
 pub use text::Text;
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};

@@ -59,8 +59,24 @@ pub trait Opened: Send + Sync {
         Loops::One
     }
 
+    /// How far it is, where its input is finite and its extent is known.
+    fn progress(&self) -> Option<Progress> {
+        None
+    }
+
     /// Begins a flow for every element until the input ends or `stop` says so.
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>>;
+}
+
+/// How far a source is with its input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Elements that flows have begun from.
+    pub elements: u64,
+    /// How much of the input that was, in a unit of the source's own, such as bytes.
+    pub done: u64,
+    /// How much the input is in that unit.
+    pub whole: u64,
 }
 
 /// On how many event loops a source runs.

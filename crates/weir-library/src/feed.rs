@@ -10,11 +10,12 @@ use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::task::{JoinSet, LocalSet, yield_now};
 use weir::{
-    Begun, Environment, Failure, Flows, LocalFuture, Loops, Module, Opened, Parameter, Passing, Route, Source,
-    SourceSignature, Stop, Type, Value,
+    Begun, Environment, Failure, Flows, LocalFuture, Loops, Module, Opened, Parameter, Passing, Progress, Route,
+    Source, SourceSignature, Stop, Type, Value,
 };
 
 /// Elements after which others on the event loop get their turn, where no flow had to wait.
@@ -28,6 +29,11 @@ pub(crate) trait Stream: Send + Sync + 'static {
     /// On how many event loops it gives them.
     fn loops(&self) -> Loops {
         Loops::One
+    }
+
+    /// How much of its input was given with so many elements, and how much the input is, where that is known.
+    fn extent(&self, _elements: u64) -> Option<(u64, u64)> {
+        None
     }
 
     /// Gives all its elements. Dropped where it waits when the program stops.
@@ -121,33 +127,44 @@ impl<S: Stream> Source for StreamSource<S> {
         _routes: Arc<[Route]>,
         environment: &Environment,
     ) -> Result<Arc<dyn Opened>, Failure> {
-        Ok(Arc::new(OpenStream((self.0)(&Given { arguments: &arguments, environment })?)))
+        let stream = (self.0)(&Given { arguments: &arguments, environment })?;
+        Ok(Arc::new(OpenStream { stream, elements: Arc::default() }))
     }
 }
 
-struct OpenStream<S>(S);
+struct OpenStream<S> {
+    stream: S,
+    /// How many were given.
+    elements: Arc<AtomicU64>,
+}
 
 impl<S: Stream> Opened for OpenStream<S> {
     fn describe(&self) -> String {
-        self.0.describe()
+        self.stream.describe()
     }
 
     fn loops(&self) -> Loops {
-        self.0.loops()
+        self.stream.loops()
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        let elements = self.elements.load(Ordering::Relaxed);
+        let (done, whole) = self.stream.extent(elements)?;
+        Some(Progress { elements, done, whole })
     }
 
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>> {
-        Box::pin(async move { LocalSet::new().run_until(feed(&self.0, flows, stop)).await })
+        Box::pin(async move { LocalSet::new().run_until(feed(&*self, flows, stop)).await })
     }
 }
 
-async fn feed(stream: &impl Stream, flows: Arc<dyn Flows>, stop: Stop) -> Result<(), Failure> {
+async fn feed(open: &OpenStream<impl Stream>, flows: Arc<dyn Flows>, stop: Stop) -> Result<(), Failure> {
     let begun = Rc::new(RefCell::default());
-    let feeder = Feeder { flows, going: Rc::clone(&begun), turn: Rc::default() };
+    let feeder = Feeder { flows, going: Rc::clone(&begun), turn: Rc::default(), elements: Arc::clone(&open.elements) };
     let ended = tokio::select! {
         biased;
         () = stop.stopped() => Ok(()),
-        ended = stream.run(feeder) => ended,
+        ended = open.stream.run(feeder) => ended,
     };
     let mut begun: JoinSet<_> = begun.take();
     while begun.join_next().await.is_some() {}
@@ -162,6 +179,8 @@ pub(crate) struct Feeder {
     going: Rc<RefCell<JoinSet<Result<Value, Failure>>>>,
     /// Elements since others had their turn.
     turn: Rc<Cell<u32>>,
+    /// How many were given, on all event loops.
+    elements: Arc<AtomicU64>,
 }
 
 impl Feeder {
@@ -178,6 +197,7 @@ impl Feeder {
                 Begun::Full => self.flows.room().await,
             }
         }
+        self.elements.fetch_add(1, Ordering::Relaxed);
         self.turn.set((self.turn.get() + 1) % TURN);
         if self.turn.get() == 0 {
             yield_now().await;

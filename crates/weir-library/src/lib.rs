@@ -7,6 +7,7 @@
 
 pub mod bytes;
 pub mod csv;
+pub mod failure;
 mod feed;
 pub mod files;
 pub mod http;
@@ -14,6 +15,8 @@ pub mod http1;
 pub mod image;
 pub mod json;
 pub mod lines;
+pub mod list;
+pub mod map;
 pub mod output;
 pub mod stdio;
 pub mod stream;
@@ -36,6 +39,9 @@ pub fn library() -> weir::Library {
         time::time(),
         stream::stream(),
         bytes::bytes(),
+        list::list(),
+        map::map(),
+        failure::failure(),
         csv::csv(),
         json::json(),
         stdio::stdio(),

@@ -59,17 +59,24 @@ pub(crate) struct Lines {
     scanned: usize,
     /// Lines found.
     number: u64,
+    /// Their bytes, with their ends.
+    bytes: u64,
 }
 
 impl Lines {
     /// No lines yet.
     pub(crate) fn new() -> Self {
-        Lines { buffer: BytesMut::new(), lent: 0, scanned: 0, number: 0 }
+        Lines { buffer: BytesMut::new(), lent: 0, scanned: 0, number: 0, bytes: 0 }
     }
 
     /// The number of the line that was given last, counted from 1.
     pub(crate) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// The bytes of all lines that were given, with their ends.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The next line, the last one included; `None` at the end of the input.
@@ -132,6 +139,7 @@ impl Lines {
 
     fn lend(&mut self, length: usize) -> Result<&str, LineError> {
         self.number += 1;
+        self.bytes += length as u64;
         (self.lent, self.scanned) = (length, length);
         let line = without_end(&self.buffer[..length]);
         if line.len() > LINE_BYTES_MAX {

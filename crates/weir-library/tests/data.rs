@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use indexmap::IndexMap;
-use weir::{Bytes, Text};
-use weir_library::{bytes, csv, http1, json};
+use weir::{Bytes, Generic, Text, Value};
+use weir_library::{bytes, csv, failure, http1, json, list, map};
 
 #[test]
 fn json_is_looked_into_without_being_copied() {
@@ -127,4 +127,50 @@ fn the_head_of_a_response_is_put_together() {
     for (status, length, kind) in [(99, 0, "a"), (1000, 0, "a"), (200, -1, "a"), (200, 0, "a\r\nSet-Cookie: b")] {
         assert!(http1::head(status, length, true, kind).is_err(), "{status} {length} {kind}");
     }
+}
+
+fn ints(numbers: &[i64]) -> Vec<Value> {
+    numbers.iter().copied().map(Value::Int).collect()
+}
+
+#[test]
+fn lists_are_cut_ordered_and_joined() {
+    let all = ints(&[3, 1, 3, 2]);
+    assert_eq!((list::first(&all), list::last(&all)), (Some(Value::Int(3)), Some(Value::Int(2))));
+    assert_eq!((list::first(&[]), list::last(&[])), (None, None));
+    assert_eq!((list::contains(&all, &Value::Int(1)), list::contains(&all, &Value::Int(9))), (true, false));
+    assert_eq!((list::position(&all, &Value::Int(3)), list::position(&all, &Value::Int(9))), (Some(0), None));
+    for (count, taken) in [(-1, 0), (0, 0), (2, 2), (4, 4), (i64::MAX, 4)] {
+        assert_eq!([list::take(&all, count), list::skip(&all, count)].concat(), all);
+        assert_eq!(list::take(&all, count).len(), taken);
+    }
+    assert_eq!(list::reverse(all.clone()), ints(&[2, 3, 1, 3]));
+    assert_eq!(list::sort(all.clone()), ints(&[1, 2, 3, 3]));
+    assert_eq!(list::unique(all.clone()), ints(&[3, 1, 2]));
+    assert_eq!(list::concat(vec![ints(&[1]), vec![], ints(&[2, 3])]).unwrap(), ints(&[1, 2, 3]));
+    assert_eq!(list::numbers(-1, 2).unwrap(), [-1, 0, 1]);
+    assert!(list::numbers(5, i64::MIN).unwrap().is_empty() && list::numbers(i64::MIN, i64::MAX).is_err());
+    assert_eq!(list::numbered(ints(&[7])), [(0, Value::Int(7))]);
+    assert_eq!(list::zip(all, vec![Generic(Value::Unit)]), [(Value::Int(3), Generic(Value::Unit))]);
+}
+
+#[test]
+fn maps_keep_the_order_of_their_entries() {
+    let entry = |key, value| (Generic(Value::Int(key)), Generic(Value::Int(value)));
+    let all = map::of(vec![entry(2, 20), entry(1, 10), entry(2, 21)]);
+    assert_eq!(map::entries(all.clone()), [entry(2, 21), entry(1, 10)]);
+    assert_eq!(map::keys(all.clone()), [entry(2, 0).0, entry(1, 0).0]);
+    assert_eq!(map::values(all.clone()), [entry(0, 21).1, entry(0, 10).1]);
+    assert!(map::contains(all.clone(), &entry(1, 0).0) && !map::contains(all.clone(), &entry(3, 0).0));
+    let (key, value) = entry(3, 30);
+    assert_eq!(map::entries(map::with(all.clone(), key, value)), [entry(2, 21), entry(1, 10), entry(3, 30)]);
+    assert_eq!(map::entries(map::without(all.clone(), &entry(2, 0).0)), [entry(1, 10)]);
+    let other = map::of(vec![entry(4, 40), entry(2, 22)]);
+    assert_eq!(map::entries(map::merged(all, other)), [entry(2, 22), entry(1, 10), entry(4, 40)]);
+}
+
+#[test]
+fn failures_are_made_and_looked_into() {
+    let made = failure::of("too bad".into());
+    assert_eq!((failure::message(made.clone()).as_str(), failure::kind(made).as_str()), ("too bad", "program"));
 }

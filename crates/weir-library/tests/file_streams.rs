@@ -6,8 +6,8 @@ mod streaming;
 use std::fs;
 use std::io::Write;
 
-use streaming::{Place, Running, open};
-use weir::Value;
+use streaming::{Place, Running, open, run_to_end};
+use weir::{Progress, Value};
 
 fn all(source: &str, place: &Place, arguments: &[Value]) -> (Vec<String>, String) {
     let (elements, ended) = Running::start(source, arguments, Some(place)).rest();
@@ -136,4 +136,25 @@ fn each_line_is_a_json_value_of_its_own() {
     place.write("events", "1\n\n{\n");
     let (_, ended) = all("json.lines", &place, &[Value::text("events")]);
     assert!(ended.starts_with("events: line 3: not JSON: EOF while parsing"), "{ended}");
+}
+
+#[test]
+fn finite_input_says_how_far_it_is() {
+    let place = Place::new("progress");
+    place.write("log", "{}\n\n1\n\"2\"");
+    place.write("table", "a,b\n1,2\n3,4\n");
+    for (source, elements) in [("files.lines", 4), ("csv.rows", 2), ("json.lines", 3)] {
+        let path = if source == "csv.rows" { "table" } else { "log" };
+        let whole = std::fs::metadata(place.0.join(path)).unwrap().len();
+        let opened = open(source, &[Value::text(path)], Some(&place)).unwrap();
+        assert_eq!(opened.progress(), Some(Progress { elements: 0, done: 0, whole }), "{source}");
+        run_to_end(&opened);
+        assert_eq!(opened.progress(), Some(Progress { elements, done: whole, whole }), "{source}");
+    }
+    let range = open("stream.range", &[Value::Int(-2), Value::Int(3)], None).unwrap();
+    run_to_end(&range);
+    assert_eq!(range.progress(), Some(Progress { elements: 5, done: 5, whole: 5 }));
+    let backwards = open("stream.range", &[Value::Int(i64::MAX), Value::Int(i64::MIN)], None).unwrap();
+    assert_eq!(backwards.progress(), Some(Progress { elements: 0, done: 0, whole: 0 }));
+    assert_eq!(open("files.follow", &[Value::text("log")], Some(&place)).unwrap().progress(), None);
 }

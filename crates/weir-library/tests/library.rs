@@ -139,3 +139,13 @@ fn ticks_need_an_interval() {
         assert!(every.open(vec![Value::Duration(nanos)], Arc::new([]), &library.environment).is_err());
     }
 }
+
+#[test]
+fn the_elements_of_every_source_are_types_that_programs_know() {
+    let library = weir_library::library();
+    for (source, _) in library.modules.values().flat_map(|module| module.sources.values()) {
+        if let Some(weir::Type::Named(name)) = &source.element {
+            assert!(library.definition(name).is_some(), "{name} of {}.{}", source.module, source.name);
+        }
+    }
+}

@@ -15,9 +15,10 @@ use support::gates::{immediate, int, library};
 use support::options;
 use support::stream::Numbers;
 use weir_host::{Outcome, Passing, Type, Value};
-use weir_runtime::start;
+use weir_ir::plan::Plan;
+use weir_runtime::{Options, start};
 
-const FLOWS: i64 = 20_000;
+const FLOWS: i64 = 100_000;
 const CALLS: i64 = 100;
 /// What `/proc` counts CPU time in.
 const TICK_NS: f64 = 10_000_000.0;
@@ -30,6 +31,13 @@ fn cpu_ns() -> f64 {
     ticks.sum::<f64>() * TICK_NS
 }
 
+/// The plan of the paper: each operator has a port.
+fn queue_before_each_call() -> Plan {
+    let section =
+        |call| format!("[[section]]\nname = \"s{call}\"\nnodes = [\"s{call}\"]\nengine = \"elastic\"\nreplicas = 1\n");
+    Plan::parse(&(0..CALLS).map(section).collect::<String>()).0
+}
+
 fn main() {
     let mut body = String::new();
     for call in 0..CALLS {
@@ -38,10 +46,18 @@ fn main() {
     let text = format!(
         "entry test from test.feed ordered\n  arguments\n    yield (0,)\n  flow feed (%0 x: Int) -> Int\n{body}    yield %{CALLS}\n"
     );
-    println!("{:<18}{:>8}{:>12}{:>12}", "engine", "threads", "CPU ns", "wall ns");
-    let cases =
-        [("event", 1), ("manual", 1), ("staged", 1), ("pool", 1), ("elastic", 1), ("elastic", 2), ("dedicated", 1)];
-    for (name, threads) in cases {
+    println!("{:<24}{:>8}{:>12}{:>12}", "engine", "threads", "CPU ns", "wall ns");
+    let cases = [
+        ("event", 1, false),
+        ("manual", 1, false),
+        ("pool", 1, false),
+        ("elastic", 1, false),
+        ("elastic", 2, false),
+        ("elastic", 1, true),
+        ("elastic", 2, true),
+        ("dedicated", 1, false),
+    ];
+    for (name, threads, queues) in cases {
         let step = immediate("a.step", &[("x", Type::Int, Passing::Value)], |call| {
             Outcome::Value(Value::Int(black_box(int(call, 0)) + 1))
         });
@@ -51,10 +67,13 @@ fn main() {
         let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}"));
         let graph = weir_ir::lower(&program, &library);
         let (begin, cpu) = (Instant::now(), cpu_ns());
-        start(&graph, &library, options(name, threads)).expect("it starts").wait().expect("it ends");
+        let plan = if queues { queue_before_each_call() } else { Plan::default() };
+        let options = Options { plan, ..options(name, threads) };
+        start(&graph, &library, options).expect("it starts").wait().expect("it ends");
         let hops = (FLOWS * CALLS) as f64;
         println!(
-            "{name:<18}{threads:>8}{:>12.1}{:>12.1}",
+            "{:<24}{threads:>8}{:>12.1}{:>12.1}",
+            if queues { format!("{name}, queues") } else { name.to_owned() },
             (cpu_ns() - cpu) / hops,
             begin.elapsed().as_nanos() as f64 / hops
         );

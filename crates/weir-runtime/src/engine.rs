@@ -12,6 +12,7 @@ use weir_host::{Begun, LocalFuture};
 use weir_ir::graph::Program;
 use weir_ir::plan::{EngineFact, Plan};
 use weir_scheduler::Control;
+use weir_trace::What;
 
 use crate::flow::Flow;
 use crate::live::{Blocking, Live};
@@ -105,6 +106,11 @@ pub(crate) trait Engine: Send + Sync {
 
     /// Waits until no flow is left.
     fn drained(&self) -> LocalFuture<()>;
+
+    /// What its sections are doing.
+    fn sections(&self) -> Vec<What> {
+        Vec::new()
+    }
 
     /// Ends its threads. No flow is left.
     fn close(&self);

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use weir_host::{Failure, Value};
@@ -81,6 +82,7 @@ impl Flow {
             Ok(value) | Err(Ended { how: Ok(value), .. }) => value,
             Err(ended) => return Err(self.failure(ended)),
         };
+        self.live.tally(self.key).ended.fetch_add(1, Ordering::Relaxed);
         self.live.record(Detail::Flows, || What::FlowEnded { flow: self.key });
         Ok(answer)
     }
@@ -89,6 +91,7 @@ impl Flow {
     fn failure(&self, mut ended: Ended) -> Failure {
         let how = std::mem::replace(&mut ended.how, Ok(Value::Unit));
         let failure = how.err().map_or_else(|| Failure::function("no failure"), |failure| *failure);
+        self.live.tally(self.key).failed.fetch_add(1, Ordering::Relaxed);
         self.record_failure(&ended, &failure);
         failure
     }

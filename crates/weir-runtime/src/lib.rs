@@ -25,5 +25,5 @@ mod turn;
 pub use engine::{ENGINES, EngineRow, engine, engine_facts};
 pub use machine::{Machine, Real, Scripted};
 pub use prepare::PrepareError;
-pub use running::{Running, Stopper};
+pub use running::{Running, Stopper, Watcher};
 pub use start::{Options, StartError, start};

@@ -19,10 +19,21 @@ pub(crate) enum Blocking {
     Elsewhere,
 }
 
+/// How many flows of one route there have been.
+#[derive(Default)]
+pub(crate) struct Tally {
+    /// Begun; the number of the next one.
+    pub begun: AtomicU64,
+    /// Ended with an answer.
+    pub ended: AtomicU64,
+    /// Ended with a failure.
+    pub failed: AtomicU64,
+}
+
 /// One entry point of a running program.
 pub(crate) struct LiveEntry {
     /// Its flows, one for each route.
-    pub flows: Vec<(PreparedFlow, AtomicU64)>,
+    pub flows: Vec<(PreparedFlow, Tally)>,
     /// Whether somebody waits for the answers of its flows; a stream waits for room instead of being refused.
     pub answers: bool,
 }
@@ -51,8 +62,26 @@ impl Live {
 
     /// The key of the next flow of a route.
     pub(crate) fn next_key(&self, entry: u32, route: u32) -> FlowKey {
-        let next = &self.entries[entry as usize].flows[route as usize].1;
-        FlowKey { entry, route, sequence: next.fetch_add(1, Ordering::Relaxed) }
+        let tally = &self.entries[entry as usize].flows[route as usize].1;
+        FlowKey { entry, route, sequence: tally.begun.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// The tally of a flow's route.
+    pub(crate) fn tally(&self, key: FlowKey) -> &Tally {
+        &self.entries[key.entry as usize].flows[key.route as usize].1
+    }
+
+    /// What the flows of each route are doing.
+    pub(crate) fn routes(&self) -> Vec<What> {
+        let entries = (0..).zip(&self.entries);
+        let route = |(entry, (flow, tally)): (u32, &(PreparedFlow, Tally))| What::Route {
+            entry,
+            route: Arc::clone(&flow.name),
+            begun: tally.begun.load(Ordering::Relaxed),
+            ended: tally.ended.load(Ordering::Relaxed),
+            failed: tally.failed.load(Ordering::Relaxed),
+        };
+        entries.flat_map(|(entry, value)| value.flows.iter().map(move |flow| (entry, flow))).map(route).collect()
     }
 
     /// Records what happened, where somebody wants it.

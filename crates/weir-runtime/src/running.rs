@@ -6,7 +6,7 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::LocalSet;
-use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Stop, Value};
+use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, Stop, Value};
 use weir_trace::{Detail, What};
 
 use crate::engine::Engine;
@@ -25,11 +25,25 @@ use crate::live::Live;
 /// A program that runs.
 pub struct Running {
     descriptions: Vec<String>,
+    sources: Watcher,
     loops: Vec<JoinHandle<()>>,
     engine: Arc<dyn Engine>,
     stop: watch::Sender<bool>,
     failure: Arc<Mutex<Option<Failure>>>,
     live: Arc<Live>,
+}
+
+/// Looks at the sources of a program that runs, and keeps none of them open.
+#[derive(Clone)]
+pub struct Watcher(Vec<Weak<dyn Opened>>);
+
+impl Watcher {
+    /// How far each source is that still runs and knows the extent of its input, with what it reads.
+    #[must_use]
+    pub fn progress(&self) -> Vec<(String, Progress)> {
+        let running = self.0.iter().filter_map(Weak::upgrade);
+        running.filter_map(|source| Some((source.describe(), source.progress()?))).collect()
+    }
 }
 
 /// Tells a program to stop; may be kept by a signal handler.
@@ -50,6 +64,12 @@ impl Running {
     #[must_use]
     pub fn descriptions(&self) -> &[String] {
         &self.descriptions
+    }
+
+    /// What looks at its sources.
+    #[must_use]
+    pub fn watcher(&self) -> Watcher {
+        self.sources.clone()
     }
 
     /// What tells the program to stop.
@@ -79,6 +99,16 @@ impl Running {
     }
 }
 
+/// How often is recorded what sections and routes are doing.
+const PERIOD: Duration = Duration::from_millis(500);
+
+/// Whether a loop observes for all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Observes {
+    Yes,
+    No,
+}
+
 /// What every event loop needs.
 #[derive(Clone)]
 struct Shift {
@@ -100,6 +130,7 @@ pub(crate) fn run_loops(
     let (stop, failure) = (watch::Sender::new(false), Arc::default());
     let machine = Arc::clone(&live.machine);
     let descriptions = opened.iter().map(|source| source.describe()).collect();
+    let sources = Watcher(opened.iter().map(Arc::downgrade).collect());
     let shift = Shift {
         live: Arc::clone(&live),
         engine: Arc::clone(&engine),
@@ -108,14 +139,15 @@ pub(crate) fn run_loops(
         drain_within,
     };
     let count = runtimes.len();
-    let mut running = Running { descriptions, loops: Vec::new(), engine, stop, failure, live };
+    let mut running = Running { descriptions, sources, loops: Vec::new(), engine, stop, failure, live };
     for (index, runtime) in runtimes.into_iter().enumerate() {
         let here = opened.iter().cloned().zip(0..).filter(|(source, entry)| match source.loops() {
             Loops::Each => true,
             Loops::One => *entry as usize % count == index,
         });
         let (here, shift) = (here.collect::<Vec<(Arc<dyn Opened>, u32)>>(), shift.clone());
-        let body = Box::new(move || run_loop(runtime, here, shift));
+        let observes = if index == 0 { Observes::Yes } else { Observes::No };
+        let body = Box::new(move || run_loop(runtime, here, shift, observes));
         match machine.thread(&format!("weir loop {index}"), body) {
             Ok(thread) => running.loops.push(thread),
             Err(error) => {
@@ -129,11 +161,11 @@ pub(crate) fn run_loops(
 }
 
 /// What each event loop's thread does.
-fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift) {
+fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Observes) {
     let local = LocalSet::new();
     let limit = out_of_time(shift.stop.subscribe(), shift.drain_within);
     // As a task: the set polls what it blocks on at every turn, and this would look for a stop each time.
-    let work = local.spawn_local(either(serve(sources, shift), limit));
+    let work = local.spawn_local(either(serve(sources, shift, observes), limit));
     // A source that panicked has been reported; there is nothing else that could.
     let _ = local.block_on(&runtime, work);
     drop(local);
@@ -141,7 +173,18 @@ fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift
     runtime.shutdown_background();
 }
 
-async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift) {
+/// Records once in a period what sections and routes are doing, where somebody wants to know.
+async fn observe(shift: Shift) {
+    loop {
+        tokio::time::sleep(PERIOD).await;
+        if shift.live.recorder.wants(Detail::Sections) {
+            shift.record_sections();
+        }
+    }
+}
+
+async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Observes) {
+    let observer = (observes == Observes::Yes).then(|| tokio::task::spawn_local(observe(shift.clone())));
     let serving: Vec<_> = sources.into_iter().map(|(source, entry)| run_source(source, entry, shift.clone())).collect();
     let running: Vec<_> = serving.into_iter().map(tokio::task::spawn_local).collect();
     for source in running {
@@ -150,6 +193,10 @@ async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift) {
         }
     }
     shift.engine.drained().await;
+    if let Some(observer) = observer {
+        observer.abort();
+        shift.record_sections();
+    }
 }
 
 async fn run_source(source: Arc<dyn Opened>, entry: u32, shift: Shift) {
@@ -163,6 +210,12 @@ async fn run_source(source: Arc<dyn Opened>, entry: u32, shift: Shift) {
 }
 
 impl Shift {
+    fn record_sections(&self) {
+        for what in self.engine.sections().into_iter().chain(self.live.routes()) {
+            self.live.record(Detail::Sections, || what);
+        }
+    }
+
     /// A source has failed: the program ends.
     fn fail(&self, failure: Failure) {
         self.failure.lock().get_or_insert(failure);

@@ -8,7 +8,6 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
@@ -20,7 +19,7 @@ use weir_trace::{Detail, FlowKey, Recorder, What};
 
 use crate::engine::{ENGINES, EngineRow, Setup, engine, engine_facts};
 use crate::frame::{Finished, Frame};
-use crate::live::{Env, Live, LiveEntry};
+use crate::live::{Env, Live, LiveEntry, Tally};
 use crate::machine::{Machine, Real};
 use crate::prepare::{Preparation, PrepareError, source_of};
 use crate::resources::Resources;
@@ -168,7 +167,7 @@ fn prepare(
     let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
     let mut entries = Vec::new();
     for entry in &program.entries {
-        let flows = entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, AtomicU64::new(0))));
+        let flows = entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, Tally::default())));
         let flows = flows.collect::<Result<_, PrepareError>>()?;
         entries.push(LiveEntry { flows, answers: entry.flows.iter().any(|flow| flow.route.is_some()) });
     }

@@ -145,6 +145,8 @@ pub(crate) struct CallStep {
     pub turn: Option<usize>,
     /// Its private state.
     pub state: Option<usize>,
+    /// The nodes that began the atomic steps that it is within.
+    pub within: Box<[u32]>,
 }
 
 /// Where a call's answer goes.
@@ -204,24 +206,6 @@ pub(crate) struct RepeatStep {
     pub out: u32,
 }
 
-/// The beginning of an atomic step.
-pub(crate) struct AcquireStep {
-    /// What is taken, in the canonical order.
-    pub wanted: Box<[Wanted]>,
-    /// The session.
-    pub session: Option<Argument>,
-    /// The turnstiles within, whose turns come before any lock.
-    pub turns: Box<[usize]>,
-}
-
-/// One lock of an atomic step.
-pub(crate) enum Wanted {
-    /// The whole resource.
-    Whole(Arc<Lock>, Mode),
-    /// The lock of the session.
-    Session(Arc<Sessions>, Mode),
-}
-
 /// A `within` or `race`.
 pub(crate) struct TimedStep {
     /// How long it may take; `None` for a race.
@@ -232,4 +216,24 @@ pub(crate) struct TimedStep {
     pub within: Box<[u32]>,
     /// The slot of the output.
     pub out: u32,
+}
+
+/// The beginning of an atomic step.
+pub(crate) struct AcquireStep {
+    /// What is taken, in the canonical order.
+    pub wanted: Box<[Wanted]>,
+    /// The session.
+    pub session: Option<Argument>,
+    /// The nodes that began the atomic steps around it.
+    pub within: Box<[u32]>,
+    /// The turnstiles within, whose turns come before any lock.
+    pub turns: Box<[usize]>,
+}
+
+/// One lock of an atomic step.
+pub(crate) enum Wanted {
+    /// The whole resource.
+    Whole(Arc<Lock>, Mode),
+    /// The lock of the session.
+    Session(Arc<Sessions>, Mode),
 }

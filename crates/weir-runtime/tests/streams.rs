@@ -11,6 +11,7 @@ use support::stream::Numbers;
 use weir_host::{Call, Code, Function, Outcome, Passing, Settled, Type, Value, World};
 use weir_ir::plan::Plan;
 use weir_runtime::{ENGINES, Options, start};
+use weir_trace::{Detail, Recorder};
 
 const COUNT: i64 = 3_000;
 
@@ -133,4 +134,16 @@ fn short_queues_and_many_sections_lose_nothing() {
         assert_eq!(problems, []);
         check(pipeline(), PIPELINE, 5, Options { plan, ..options("event", 2) });
     }
+}
+
+#[test]
+fn the_trace_tells_what_sections_and_routes_have_done() {
+    let (recorder, reader) = Recorder::new(Detail::Sections, 256);
+    let (plan, _) = Plan::parse("engine = \"manual\"\n[[section]]\nname = \"sums\"\nnodes = [\"sum\"]\n");
+    check(pipeline(), PIPELINE, 5, Options { plan, recorder, ..options("event", 1) });
+    let said: Vec<String> = reader.take().iter().map(|event| event.what.to_string()).collect();
+    let last = &said[said.len() - 3..];
+    assert!(last[0].starts_with("section rest: 1 threads, 0 waiting, "), "{said:?}");
+    assert!(last[1].starts_with("section sums: 1 threads, 0 waiting, "), "{said:?}");
+    assert_eq!(last[2], format!("route feed: {COUNT} begun, {COUNT} ended, 0 failed"));
 }

@@ -87,6 +87,30 @@ pub enum What {
         /// The entry point.
         entry: u32,
     },
+    /// What one section is doing; once in a period.
+    Section {
+        /// Its name.
+        section: Arc<str>,
+        /// How many threads it has.
+        threads: u64,
+        /// How many flows wait before it.
+        waiting: u64,
+        /// How many flows have passed it since the start.
+        passed: u64,
+    },
+    /// What the flows of one route are doing; once in a period.
+    Route {
+        /// The entry point.
+        entry: u32,
+        /// The route's name, or that of the stream.
+        route: Arc<str>,
+        /// How many flows have begun since the start.
+        begun: u64,
+        /// How many have ended with an answer.
+        ended: u64,
+        /// How many have ended with a failure that nothing handled.
+        failed: u64,
+    },
     /// The program has been told to stop.
     Stopping,
 }
@@ -112,6 +136,12 @@ impl fmt::Display for What {
             What::NodeRan { flow, node, took_ns } => write!(f, "flow {flow} ran {node} in {took_ns} ns"),
             What::NodeWaits { flow, node } => write!(f, "flow {flow} waits in {node}"),
             What::Refused { entry } => write!(f, "flow of source {entry} refused"),
+            What::Section { section, threads, waiting, passed } => {
+                write!(f, "section {section}: {threads} threads, {waiting} waiting, {passed} passed")
+            }
+            What::Route { route, begun, ended, failed, .. } => {
+                write!(f, "route {route}: {begun} begun, {ended} ended, {failed} failed")
+            }
             What::Stopping => f.write_str("stopping"),
         }
     }

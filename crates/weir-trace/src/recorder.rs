@@ -18,6 +18,8 @@ pub enum Detail {
     Off,
     /// What a person should hear of: sources, failures, refusals.
     Log,
+    /// Once in a period, what each section and each route is doing.
+    Sections,
     /// Every flow's beginning and end.
     Flows,
     /// Every node.

@@ -38,6 +38,10 @@ pub(crate) enum Command {
     Test(TestArguments),
     /// Write the documentation of a program, or of the standard library, as one HTML page
     Doc(DocArguments),
+    /// Show what a plan means for a program: its sections, and why
+    Plan(PlanArguments),
+    /// Answer an editor on standard input and output, in the Language Server Protocol
+    Lsp,
 }
 
 /// Arguments of `weir run`.
@@ -45,15 +49,18 @@ pub(crate) enum Command {
 pub(crate) struct RunArguments {
     /// The program; `-` reads it from standard input
     pub(crate) file: PathBuf,
-    /// What gives threads to flows
-    #[arg(long, value_name = "ENGINE", value_parser = engines(), default_value = weir_runtime::ENGINES[0].name)]
-    pub(crate) engine: String,
-    /// How many threads it has; default: one for each core
+    /// What gives threads to flows; goes before the plan. Default: event
+    #[arg(long, value_name = "ENGINE", value_parser = engines())]
+    pub(crate) engine: Option<String>,
+    /// The plan; default: the one beside the program, `main.plan.toml` for `main.weir`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<PathBuf>,
+    /// How many threads it has; goes before the plan. Default: one for each core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// How many flows may wait; more are refused, as HTTP with 503
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) flows_max: u32,
+    /// How many flows may wait; more are refused, as HTTP with 503. Goes before the plan. Default: 10000
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) flows_max: Option<u32>,
     /// The folder below which `files` reads; default: the program's own
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
@@ -66,6 +73,16 @@ pub(crate) struct RunArguments {
     /// Run it again whenever the file changes and is right
     #[arg(long)]
     pub(crate) watch: bool,
+}
+
+/// Arguments of `weir plan`.
+#[derive(Args, Debug)]
+pub(crate) struct PlanArguments {
+    /// The program
+    pub(crate) file: PathBuf,
+    /// The plan; default: the one beside the program, `main.plan.toml` for `main.weir`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<PathBuf>,
 }
 
 /// Arguments of `weir check`.
@@ -90,6 +107,9 @@ pub(crate) struct GraphArguments {
     /// Where it is written; default: standard output
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Tint the sections of this plan; default: the one beside the program
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plan: Option<PathBuf>,
     /// Show every node, plumbing included
     #[arg(long)]
     pub(crate) all: bool,

@@ -21,12 +21,18 @@
 mod arguments;
 mod commands;
 mod exit;
+mod plan_file;
 mod project;
 mod terminal;
 
 pub use exit::Exit;
 pub use weir_host::*;
 pub use weir_macros::{Type, batched, function, library};
+
+/// The guide to functions of the host, whose snippets are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/host-functions.md")]
+struct HostFunctions;
 
 use std::ffi::OsString;
 
@@ -93,6 +99,8 @@ impl Cli {
             Command::Fmt(arguments) => commands::fmt(arguments, terminal),
             Command::Test(arguments) => commands::test(arguments, library, terminal),
             Command::Doc(arguments) => commands::doc(arguments, &library, terminal),
+            Command::Plan(arguments) => commands::plan(arguments, &library, terminal),
+            Command::Lsp => commands::lsp(library, terminal),
             Command::New(arguments) => commands::new(arguments, terminal),
         }
     }

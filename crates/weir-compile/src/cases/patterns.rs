@@ -150,7 +150,7 @@ impl Space<'_> {
     /// The heads that a pattern's head falls into, with respect to the first patterns of the rows.
     pub(super) fn split(&self, head: &Head, rows: &[Vec<Case>]) -> Vec<Head> {
         match head {
-            Head::Between(low, high) => intervals(*low, *high, &heads(rows)),
+            Head::Between(low, high) if low < high => intervals(*low, *high, &heads(rows)),
             Head::AtLeast { front, back } => lengths(front + back, &heads(rows)),
             other => vec![other.clone()],
         }
@@ -265,7 +265,8 @@ fn heads_of<'c>(case: &'c Case, found: &mut Vec<&'c Head>) {
     match case {
         Case::Any => {}
         Case::Of(head, _) => {
-            if !found.contains(&head) {
+            // Bounds are sorted later; what is left are few different heads.
+            if matches!(head, Head::Between(..)) || !found.contains(&head) {
                 found.push(head);
             }
         }

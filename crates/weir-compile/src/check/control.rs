@@ -172,7 +172,8 @@ impl<'a> Checker<'a> {
             join.saw(arm.body.span, found);
             self.scope.leave(mark);
         }
-        if clean {
+        let only_seems_empty = arms.is_empty() && self.text_is_wrong;
+        if clean && !only_seems_empty {
             self.matches.push(Cases::Match(value, arms));
         }
         if ty.is_never() { Ty::NEVER } else { join.ty() }

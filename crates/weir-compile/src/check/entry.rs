@@ -202,18 +202,14 @@ impl<'a> Checker<'a> {
 
     fn parameter_type(&mut self, place: ParameterPlace, written: &ast::Type, ty: &Ty) {
         let (fits, takes) = match place {
-            ParameterPlace::Path => {
-                (is_word(ty), "a part of the path can be a `Text`, `Int`, `Float`, `Bool`, `Size` or `Duration`")
-            }
+            ParameterPlace::Path => (self.is_word(ty), WORDS.to_owned()),
             ParameterPlace::Query => {
-                let optional = matches!(ty, Ty::Option(some) if is_word(some));
-                (
-                    is_word(ty) || optional,
-                    "a part of the query can be a `Text`, `Int`, `Float`, `Bool`, `Size` or `Duration`, or an `Option` of one",
-                )
+                let optional = matches!(ty, Ty::Option(some) if self.is_word(some));
+                (self.is_word(ty) || optional, format!("{WORDS}; in a query an `Option` of one, too"))
             }
             ParameterPlace::Body => {
-                (self.is_data(ty, &mut Vec::new()), "a body can be anything that JSON can hold, a `Text`, or `Bytes`")
+                let takes = "a body can be anything that JSON can hold, a `Text`, or `Bytes`";
+                (self.is_data(ty, &mut Vec::new()), takes.to_owned())
             }
         };
         if !fits && *ty != Ty::Error {
@@ -221,6 +217,18 @@ impl<'a> Checker<'a> {
                 .at(written.span, "no such value can be read from a request")
                 .note(takes);
             self.report(diagnostic);
+        }
+    }
+
+    /// Whether one word of a request can be read as the type.
+    fn is_word(&self, ty: &Ty) -> bool {
+        if [Ty::TEXT, Ty::INT, Ty::FLOAT, Ty::BOOL, Ty::SIZE, Ty::DURATION].contains(ty) {
+            return true;
+        }
+        let definition = ty.name().and_then(|name| self.declarations.definition(self.library, name));
+        match definition.map(|definition| &definition.shape) {
+            Some(TypeShape::Enum(variants)) => variants.iter().all(|variant| variant.fields.is_empty()),
+            _ => false,
         }
     }
 
@@ -359,7 +367,6 @@ fn shape(route: &Route) -> String {
     route.path.parts.iter().map(part).collect()
 }
 
-/// Whether one word of a request can be read as the type.
-fn is_word(ty: &Ty) -> bool {
-    [Ty::TEXT, Ty::INT, Ty::FLOAT, Ty::BOOL, Ty::SIZE, Ty::DURATION].contains(ty)
-}
+/// What one word of a request can be read as.
+const WORDS: &str =
+    "one word can be a `Text`, `Int`, `Float`, `Bool`, `Size`, `Duration`, or a variant without payload";

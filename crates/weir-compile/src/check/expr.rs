@@ -127,16 +127,61 @@ impl<'a> Checker<'a> {
     /// Reports a value that has no text.
     fn shown(&mut self, span: Span, ty: &Ty) {
         let ty = self.inference.resolve(ty);
-        let opaque = ty.name().is_some_and(|name| self.is_opaque(name));
-        if !opaque && !matches!(ty, Ty::Function(_) | Ty::Result(_)) {
+        if self.has_text(&ty, &mut Vec::new()) {
             return;
         }
         let mut diagnostic = Diagnostic::new(Code::NoText, format!("a value of the type `{ty}` has no text"))
             .at(span, format!("this is `{ty}`"));
-        if let Ty::Result(_) = ty {
-            diagnostic = diagnostic.hint("take the value out first, with `?` or `else { … }`");
-        }
+        diagnostic = match ty {
+            Ty::Result(_) => diagnostic.hint("take the value out first, with `?` or `else { … }`"),
+            Ty::List(_) => diagnostic.hint("make a text of each: `for x in list { \"{x}\" }`"),
+            _ => diagnostic,
+        };
         self.report(diagnostic);
+    }
+
+    /// Whether a value of the type can be shown. What stands in a list or map has to be plain: only the compiler knows
+    /// the names of variants and fields, and the values there are not.
+    fn has_text(&self, ty: &Ty, seen: &mut Vec<weir_host::Text>) -> bool {
+        match ty {
+            Ty::Function(_) | Ty::Result(_) => false,
+            Ty::Error | Ty::Unknown(_) => true,
+            Ty::List(part) => self.is_plain(part),
+            Ty::Map(pair) => self.is_plain(&pair.0) && self.is_plain(&pair.1),
+            Ty::Option(part) => self.has_text(part, seen),
+            Ty::Tuple(parts) => parts.iter().all(|part| self.has_text(part, seen)),
+            Ty::Plain(_) => match ty.name() {
+                Some(name) => self.named_has_text(name, seen),
+                None => true,
+            },
+        }
+    }
+
+    fn named_has_text(&self, name: &weir_host::Text, seen: &mut Vec<weir_host::Text>) -> bool {
+        if seen.contains(name) {
+            return true;
+        }
+        seen.push(name.clone());
+        let definition = self.declarations.definition(self.library, name);
+        match definition.map(|definition| &definition.shape) {
+            Some(TypeShape::Record(fields)) => fields.iter().all(|field| self.has_text(&Ty::fixed(&field.ty), seen)),
+            Some(TypeShape::Enum(variants)) => {
+                variants.iter().flat_map(|variant| &variant.fields).all(|f| self.has_text(&Ty::fixed(&f.ty), seen))
+            }
+            Some(TypeShape::Opaque { .. }) => false,
+            None => true,
+        }
+    }
+
+    fn is_plain(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Function(_) | Ty::Result(_) | Ty::Option(_) => false,
+            Ty::Error | Ty::Unknown(_) => true,
+            Ty::List(part) => self.is_plain(part),
+            Ty::Map(pair) => self.is_plain(&pair.0) && self.is_plain(&pair.1),
+            Ty::Tuple(parts) => parts.iter().all(|part| self.is_plain(part)),
+            Ty::Plain(_) => ty.name().is_none(),
+        }
     }
 
     pub(super) fn is_opaque(&self, name: &str) -> bool {

@@ -18,6 +18,22 @@ impl<'a> Checker<'a> {
         self.in_test = false;
     }
 
+    /// Reports tests that have one name, by which they could not be told apart.
+    pub(super) fn test_names(&mut self) {
+        let tree = self.tree;
+        let mut seen: Vec<&Test> = Vec::new();
+        for test in tests(tree) {
+            if let Some(first) = seen.iter().find(|known| known.name == test.name) {
+                let diagnostic = Diagnostic::new(Code::NameTaken, format!("two tests are named \"{}\"", test.name))
+                    .at(test.name_span, "named so again here")
+                    .because(first.name_span, "first named so here")
+                    .hint("say what is different about them");
+                self.report(diagnostic);
+            }
+            seen.push(test);
+        }
+    }
+
     pub(super) fn expect(&mut self, condition: &'a Expr) {
         self.expr(condition, Some(&Expected::new(Ty::BOOL, condition.span, "what is expected is a `Bool`")));
     }

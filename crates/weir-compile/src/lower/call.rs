@@ -87,9 +87,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// The site's name, with a number from its second use on.
     fn unique(&mut self, site: String) -> String {
-        let count = self.sites.entry(site.clone()).or_insert(0);
-        *count += 1;
-        if *count == 1 { site } else { format!("{site}#{count}") }
+        super::numbered(&mut self.sites, site)
     }
 
     pub(super) fn call_value(

@@ -94,11 +94,17 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn text(&mut self, text: &'a TextLiteral) -> Atom {
-        let parts = text.parts.iter().map(|part| match part {
-            TextPart::Literal { value, .. } => Atom::Value(Value::text(value)),
-            TextPart::Expr(expr) => self.expr(expr),
-        });
-        let parts: Vec<Atom> = parts.collect();
+        let mut parts: Vec<Atom> = Vec::new();
+        for part in &text.parts {
+            match part {
+                TextPart::Literal { value, .. } => parts.push(Atom::Value(Value::text(value))),
+                TextPart::Expr(expr) => {
+                    let value = self.expr(expr);
+                    let typed = self.typed;
+                    parts.extend(self.shown(value, typed.expr_type(expr.id), 0, expr.span));
+                }
+            }
+        }
         match &parts[..] {
             [] => Atom::Value(Value::text("")),
             [Atom::Value(only @ Value::Text(_))] => Atom::Value(only.clone()),

@@ -47,9 +47,11 @@ impl<'a> Lowering<'a, '_> {
         let span = condition.span;
         let (holds, shown) = match &condition.kind {
             ExprKind::Binary { operator, left, right, .. } if operator.is_comparison() => {
+                let left_id = &left.id;
                 let (left, right) = (self.expr(left), self.expr(right));
                 let operands = vec![left.clone(), right.clone()];
-                (self.prim(comparison(*operator), operands, Type::Bool, span), Some((left, right)))
+                let ty = self.typed.expr_type(*left_id).clone();
+                (self.prim(comparison(*operator), operands, Type::Bool, span), Some((left, right, ty)))
             }
             _ => (self.expr(condition), None),
         };
@@ -66,9 +68,11 @@ impl<'a> Lowering<'a, '_> {
             |_| nothing,
             |lowering| {
                 let mut parts = vec![Atom::Value(Value::text(&said))];
-                if let Some((left, right)) = shown {
-                    let named = |side: &str| Atom::Value(Value::text(&format!("\n  {side}: ")));
-                    parts.extend([named(" left"), left, named("right"), right]);
+                if let Some((left, right, ty)) = shown {
+                    for (side, value) in [(" left", left), ("right", right)] {
+                        parts.push(Atom::Value(Value::text(&format!("\n  {side}: "))));
+                        parts.extend(lowering.shown(value, &ty, 0, span));
+                    }
                 }
                 let message = lowering.prim(Prim::Interpolate, parts, Type::Text, span);
                 lowering.emit(Op::Fail(message), Type::Never, span)

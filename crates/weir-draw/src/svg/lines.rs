@@ -6,7 +6,7 @@ use weir_host::{Mode, Resource};
 
 use super::picture::{Picture, Rect, is_frame};
 use super::{escape, line};
-use crate::diagram::{Diagram, MarkId, Says};
+use crate::diagram::{Diagram, Mark, MarkId, Says};
 use crate::layout::Point;
 use crate::names;
 
@@ -15,9 +15,9 @@ const LIFE_GAP: f64 = 46.0;
 /// The height of a resource's shape.
 const STORE_HEIGHT: f64 = 38.0;
 /// How many tints tell sections apart.
-const TINTS: u32 = 3;
+const TINTS: u32 = 5;
 /// How far from a box a line passes it.
-const CLEARANCE: f64 = 7.0;
+const CLEARANCE: f64 = 11.0;
 
 /// Tints what runs without leaving its thread, where there is more than one such section.
 pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &Picture) {
@@ -46,6 +46,16 @@ pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &Picture) 
             }
         }
         text.push_str("</g>\n");
+    }
+}
+
+/// Names the sections of a plan, each at the first of its marks.
+pub(super) fn section_names(text: &mut String, diagram: &Diagram, picture: &Picture) {
+    for (section, name) in diagram.sections.iter().enumerate() {
+        let inside = |mark: &Mark| mark.section as usize == section && !is_frame(mark.look);
+        let Some(first) = diagram.marks.iter().position(inside) else { continue };
+        let (x, y) = (picture.rects[first].x - 9.0, picture.rects[first].y - 5.0);
+        line(text, format_args!(r#"<text class="label section-name" x="{x:.1}" y="{y:.1}">{}</text>"#, escape(name)));
     }
 }
 

@@ -53,6 +53,9 @@ text { fill: var(--ink); font-size: 12px; }
 .tint0 { --tint: #2563c9; }
 .tint1 { --tint: #0f9d8a; }
 .tint2 { --tint: #b7791f; }
+.tint3 { --tint: #9333c9; }
+.tint4 { --tint: #c2346b; }
+.section-name { font-style: italic; }
 .section * { stroke-linejoin: round; stroke-linecap: round; }
 .section rect { fill: var(--tint); }
 .section path { fill: none; stroke: var(--tint); stroke-width: 40; }

@@ -64,7 +64,7 @@ impl<T: Send + 'static> Core<T> {
     /// Locks the state, with everything that is buffered in its buffer.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         let state = self.state.0.lock();
-        if self.stashed.load(Relaxed) == 0 {
+        if self.stashed.load(Relaxed) == 0 || is_active(Mutant::IgnoreTheStash) {
             return state;
         }
         drop(state);
@@ -102,23 +102,52 @@ impl<T: Send + 'static> Core<T> {
     /// Sends without waiting. The value is there before, and gone if it is done.
     #[inline]
     pub(crate) fn send(&self, value: &mut Option<T>) -> Sent {
-        let mut state = self.state.0.lock();
-        if state.receivers.is_empty() && !state.closed {
-            if self.capacity == 0 {
-                return Sent::Full;
-            }
-            let room = self.capacity.saturating_sub(self.stashed.load(Relaxed));
-            if state.buffer_value(value, room) == Sent::Done {
-                self.note(&state);
-                return Sent::Done;
-            }
+        let state = self.state.0.lock();
+        match self.buffer_at_once(state, |state, room| state.buffer_value(value, room)) {
+            Sent::Taken => self.send_slowly(value),
+            sent => sent,
         }
-        drop(state);
-        self.send_slowly(value)
     }
 
     /// Sends what is in a parcel, if anything is. The channel's lock comes before the parcel's.
-    pub(crate) fn send_locked(&self, parcel: &Mutex<Option<T>>) -> Option<Sent> {
+    pub(crate) fn send_parcel(&self, parcel: &Mutex<Option<T>>) -> Option<Sent> {
+        let state = self.state.0.lock();
+        let buffer_parcel = |state: &mut State<T>, room| match &mut *parcel.lock() {
+            None => Sent::Taken,
+            value => state.buffer_value(value, room),
+        };
+        match self.buffer_at_once(state, buffer_parcel) {
+            Sent::Taken => self.send_parcel_slowly(parcel),
+            sent => Some(sent),
+        }
+    }
+
+    /// Where nobody waits and the channel is open, buffering is all there is to do; `Taken`: it is not.
+    #[inline]
+    fn buffer_at_once(
+        &self,
+        mut state: MutexGuard<'_, State<T>>,
+        buffer: impl FnOnce(&mut State<T>, usize) -> Sent,
+    ) -> Sent {
+        if !state.receivers.is_empty() || state.closed {
+            return Sent::Taken;
+        }
+        if self.capacity == 0 {
+            return Sent::Full;
+        }
+        let room = self.capacity.saturating_sub(self.stashed.load(Relaxed));
+        match buffer(&mut state, room) {
+            Sent::Done => {
+                self.note(&state);
+                Sent::Done
+            }
+            // The stash may have become smaller than it was seen.
+            _ => Sent::Taken,
+        }
+    }
+
+    #[cold]
+    fn send_parcel_slowly(&self, parcel: &Mutex<Option<T>>) -> Option<Sent> {
         let mut effects = Effects::default();
         let mut state = self.lock();
         let mut value = parcel.lock();
@@ -159,7 +188,9 @@ impl<T: Send + 'static> Core<T> {
         let Some(item) = stash.pop_front() else { return Received::Empty };
         self.stashed.store(stash.len(), Release);
         drop(stash);
-        item.consumed.run(Ok(()));
+        if !item.consumed.is_nothing() {
+            item.consumed.run(Ok(()));
+        }
         Received::Done(item.value)
     }
 

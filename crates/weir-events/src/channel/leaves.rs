@@ -58,7 +58,7 @@ impl<T: Send + 'static> Node<Result<(), Closed>> for SendParcel<T> {
 
     fn attempt(&self, _: usize, settlement: &mut Settlement) -> Option<Result<(), Closed>> {
         // The parcel stays locked meanwhile, so that no peer of another synchronisation takes it for empty.
-        let sent = self.channel.send_locked(&self.home)?;
+        let sent = self.channel.send_parcel(&self.home)?;
         settle_sent(sent, settlement)
     }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 /// The post-consumption actions of one asynchronous event, `B` being what its consumption yields.
 pub(crate) struct Then<B>(Option<Arc<Continuation<B>>>);
 
-type Continuation<B> = dyn Fn(B, Place) + Send + Sync;
+/// In a box, so that a [`Then`] is one word: it lies beside each value that is buffered, mostly empty.
+struct Continuation<B>(Box<dyn Fn(B, Place) + Send + Sync>);
 
 /// Which thread is running the continuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,7 @@ impl<B: 'static> Then<B> {
     }
 
     pub(crate) fn of(continuation: impl Fn(B, Place) + Send + Sync + 'static) -> Self {
-        Then(Some(Arc::new(continuation)))
+        Then(Some(Arc::new(Continuation(Box::new(continuation)))))
     }
 
     pub(crate) fn is_nothing(&self) -> bool {
@@ -43,7 +44,7 @@ impl<B: 'static> Then<B> {
 
     pub(crate) fn run_at(&self, consumed: B, place: Place) {
         if let Some(continuation) = &self.0 {
-            continuation(consumed, place);
+            (continuation.0)(consumed, place);
         }
     }
 

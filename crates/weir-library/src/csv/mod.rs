@@ -1,10 +1,11 @@
 //! Comma-separated values, by RFC 4180: the rows of a file as a stream, of a text as a list, and rows written.
 
-use parking_lot::Mutex;
 use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use csv::{ReaderBuilder, StringRecord, Terminator, WriterBuilder};
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use weir::{Failure, FailureKind, Module, Text, Type, Value};
 
 use crate::feed::{Feeder, Given, Stream, StreamRow, optional, parameter};
@@ -126,13 +127,19 @@ struct CsvRows {
     path: String,
     /// Taken when it runs.
     rows: Mutex<Option<Rows<File>>>,
+    /// Its bytes when it was opened.
+    length: u64,
+    /// The bytes of the rows that were given.
+    given: AtomicU64,
 }
 
 impl CsvRows {
     fn open(given: &Given<'_>) -> Result<Self, Failure> {
         let (path, separator) = (given.text(0)?.to_owned(), separator_of(given.text(1)?)?);
-        let rows = Rows::new(root_of(given)?.open_to_read(&path)?, separator).map_err(|failure| of(&path, failure))?;
-        Ok(CsvRows { path, rows: Mutex::new(Some(rows)) })
+        let file = root_of(given)?.open_to_read(&path)?;
+        let length = file.metadata()?.len();
+        let rows = Rows::new(file, separator).map_err(|failure| of(&path, failure))?;
+        Ok(CsvRows { path, rows: Mutex::new(Some(rows)), length, given: AtomicU64::new(0) })
     }
 }
 
@@ -161,6 +168,10 @@ impl Stream for CsvRows {
         format!("the rows of {}", self.path)
     }
 
+    fn extent(&self, _elements: u64) -> Option<(u64, u64)> {
+        Some((self.given.load(Ordering::Relaxed), self.length))
+    }
+
     async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
         let mut left = self.rows.lock().take();
         while let Some(rows) = left {
@@ -169,6 +180,8 @@ impl Stream for CsvRows {
                 feeder.give(element).await;
             }
             left = next.map_err(|failure| of(&self.path, failure))?;
+            let given = left.as_ref().map_or(self.length, |rows| rows.reader.position().byte());
+            self.given.store(given, Ordering::Relaxed);
         }
         Ok(())
     }

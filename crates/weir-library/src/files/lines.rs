@@ -1,6 +1,7 @@
 //! The lines of a file, in their order.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir::{Failure, Module, Type, Value};
 
@@ -31,6 +32,10 @@ pub(crate) fn root_of(given: &Given<'_>) -> Result<Arc<Root>, Failure> {
 pub(crate) struct FileLines {
     path: String,
     file: std::fs::File,
+    /// Its bytes when it was opened.
+    length: u64,
+    /// The bytes of the lines that were given.
+    given: AtomicU64,
 }
 
 impl FileLines {
@@ -38,12 +43,18 @@ impl FileLines {
     pub(crate) fn open(given: &Given<'_>) -> Result<Self, Failure> {
         let path = given.text(0)?.to_owned();
         let file = root_of(given)?.open_to_read(&path)?;
-        Ok(FileLines { path, file })
+        let length = file.metadata()?.len();
+        Ok(FileLines { path, file, length, given: AtomicU64::new(0) })
     }
 
     /// What messages call it.
     pub(crate) fn name(&self) -> &str {
         &self.path
+    }
+
+    /// Notes that the lines up to the last one were given.
+    pub(crate) fn note(&self, lines: &Lines) {
+        self.given.store(lines.bytes(), Ordering::Relaxed);
     }
 
     /// Its file, to be read on an event loop.
@@ -61,11 +72,16 @@ impl Stream for FileLines {
         format!("the lines of {}", self.path)
     }
 
+    fn extent(&self, _elements: u64) -> Option<(u64, u64)> {
+        Some((self.given.load(Ordering::Relaxed), self.length))
+    }
+
     async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
         let mut file = self.reader()?;
         let mut lines = Lines::new();
         while let Some(line) = lines.next(&mut file).await.map_err(|error| error.of(&self.path))? {
             feeder.give(Value::text(line)).await;
+            self.note(&lines);
         }
         Ok(())
     }

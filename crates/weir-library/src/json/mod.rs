@@ -190,6 +190,10 @@ impl Stream for JsonLines {
         self.0.describe()
     }
 
+    fn extent(&self, elements: u64) -> Option<(u64, u64)> {
+        self.0.extent(elements)
+    }
+
     async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
         let path = self.0.name();
         let mut file = self.0.reader()?;
@@ -202,6 +206,7 @@ impl Stream for JsonLines {
             let value =
                 parsed.map_err(|failure| Failure::function(format!("{path}: line {}: {failure}", lines.number())))?;
             feeder.give(value.into_value()?).await;
+            self.0.note(&lines);
         }
         Ok(())
     }

@@ -28,6 +28,10 @@ impl Stream for Range {
         format!("the numbers from {} up to {}", self.from, self.to)
     }
 
+    fn extent(&self, elements: u64) -> Option<(u64, u64)> {
+        Some((elements, self.from.abs_diff(self.to.max(self.from))))
+    }
+
     async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
         for number in self.from..self.to {
             feeder.give(Value::Int(number)).await;

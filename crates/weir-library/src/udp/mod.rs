@@ -54,7 +54,12 @@ pub(crate) fn udp() -> Module {
             Ok(Packets { address: socket.0.socket.local_addr()?, socket })
         },
     };
-    packets.within(functions::udp())
+    // No function mentions a packet, so that the module would not know what it is.
+    let mut module = packets.within(functions::udp());
+    let mut definitions = Vec::new();
+    Packet::define(&mut definitions);
+    module.types.extend(definitions.into_iter().map(|definition| (definition.name.clone(), definition)));
+    module
 }
 
 mod functions {

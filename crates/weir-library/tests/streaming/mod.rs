@@ -81,6 +81,14 @@ pub(crate) fn open(path: &str, arguments: &[Value], place: Option<&Place>) -> Re
     source.open(all, Arc::new([]), &library.environment)
 }
 
+/// Runs a source to its end, and gives no element to anybody.
+pub(crate) fn run_to_end(opened: &Arc<dyn Opened>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let flows = Arc::new(ToTest { elements: mpsc::channel().0, asked: AtomicUsize::new(0) });
+    let never = Stop::new(|| Box::pin(std::future::pending()));
+    runtime.block_on(Arc::clone(opened).run(flows, never)).unwrap();
+}
+
 /// A source that runs; it stops when it is dropped. Its event loop goes on until then, as that of a program does until no
 /// flow is left.
 pub(crate) struct Running {

@@ -248,7 +248,9 @@ fn calls_out(step: &Step) -> bool {
     match &step.action {
         Action::Call(call) => matches!(call.code, weir_host::Code::Waiting(_)),
         Action::Repeat(repeat) => repeat.body.steps.iter().any(calls_out),
-        Action::Timed(timed) => timed.bodies.iter().any(|(body, _)| body.steps.iter().any(calls_out)),
+        Action::Timed(timed) => {
+            timed.limit.is_some() || timed.bodies.iter().any(|(body, _)| body.steps.iter().any(calls_out))
+        }
         _ => false,
     }
 }

@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, LocalFuture, Value};
 use weir_scheduler::{PortId, Scheduler, Work};
+use weir_trace::What;
 
 use super::layout::{Stretch, layout};
 use super::{Engine, Setup, Threading};
@@ -128,7 +129,8 @@ impl Engine for Sections {
         self.begun[entry][route].store(next + 1, Ordering::Relaxed);
         let link = Arc::clone(&scheduler.work().scheduler);
         let task = Arc::new(Task { state: Mutex::default(), scheduler: link });
-        scheduler.resume(port, Job { flow: make(), stretch: 0, task: Arc::clone(&task), member: self.flows.enter() });
+        let job = Job { flow: make(), stretch: 0, task: Arc::clone(&task), member: self.flows.enter() };
+        scheduler.resume(port, Box::new(job));
         let mut awaited = Awaited(task, self.awaited.enter());
         Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context))))
     }
@@ -152,6 +154,17 @@ impl Engine for Sections {
         })
     }
 
+    fn sections(&self) -> Vec<What> {
+        let crews = self.scheduler().map(|scheduler| scheduler.snapshot()).unwrap_or_default();
+        let section = |crew: weir_scheduler::Snapshot| What::Section {
+            section: crew.crew.into(),
+            threads: crew.threads as u64,
+            waiting: crew.waiting as u64,
+            passed: crew.items,
+        };
+        crews.into_iter().map(section).collect()
+    }
+
     fn close(&self) {
         // Who parks or wakes a flow holds the scheduler for a moment; with no flow left this is the last hold of it.
         drop(self.scheduler.lock().take());
@@ -167,9 +180,10 @@ fn answered_at_once(mut flow: Flow) -> Begun {
 }
 
 impl Work for Stretches {
-    type Item = Job;
+    /// Boxed, because it is moved several times at each port.
+    type Item = Box<Job>;
 
-    fn run(&self, port: PortId, mut job: Job) -> Option<(PortId, Job)> {
+    fn run(&self, port: PortId, mut job: Box<Job>) -> Option<(PortId, Box<Job>)> {
         let key = job.flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
         let last = stretches.len() - 1;
@@ -191,7 +205,7 @@ impl Work for Stretches {
                     }
                 }
                 Poll::Ready(Some(answer)) => {
-                    finish(job, answer);
+                    finish(*job, answer);
                     return None;
                 }
                 Poll::Pending => job = park(job, port)?,
@@ -226,7 +240,7 @@ fn finish(job: Job, answer: Result<Value, Failure>) {
 }
 
 /// Parks the job, or gives it back where it was woken already; where nobody awaits it any more, it is given up.
-fn park(job: Job, port: PortId) -> Option<Job> {
+fn park(job: Box<Job>, port: PortId) -> Option<Box<Job>> {
     let task = Arc::clone(&job.task);
     let mut state = task.state.lock();
     if state.given_up {
@@ -237,7 +251,7 @@ fn park(job: Job, port: PortId) -> Option<Job> {
         state.place = Place::UnderWay;
         return Some(job);
     }
-    state.place = Place::Parked(Box::new(job), port);
+    state.place = Place::Parked(job, port);
     None
 }
 
@@ -258,7 +272,7 @@ impl Wake for Task {
     fn wake(self: Arc<Self>) {
         let Some((job, port)) = Task::unpark(&mut self.state.lock()) else { return };
         if let Some(scheduler) = self.scheduler.get().and_then(Weak::upgrade) {
-            scheduler.resume(port, *job);
+            scheduler.resume(port, job);
         }
     }
 }

@@ -287,16 +287,16 @@ impl Frame {
         let handles = step.wanted.iter().filter_map(|wanted| match wanted {
             Wanted::Whole(lock, mode) => Some((Handle::Whole(Arc::clone(lock)), *mode)),
             // Whether an enclosing step holds the very same session is known only now.
-            Wanted::Session(sessions, _) if self.holds_session(sessions, &session) => None,
+            Wanted::Session(sessions, _) if self.holds_session(&step.within, sessions, &session) => None,
             Wanted::Session(sessions, mode) => Some((Handle::session(sessions, session.clone()), *mode)),
         });
         let handles: Vec<_> = handles.collect();
         self.hold(node, Acquiring::new(handles), context)
     }
 
-    fn holds_session(&self, sessions: &Arc<Sessions>, session: &Value) -> bool {
-        let scopes = self.inherited.iter().chain(self.scopes.iter().map(|(_, scope)| scope));
-        scopes.flat_map(|scope| scope.iter()).any(|held| held.is_session(sessions, session))
+    fn holds_session(&self, within: &[u32], sessions: &Arc<Sessions>, session: &Value) -> bool {
+        let around = self.scopes_around(within);
+        around.iter().flat_map(|scope| scope.iter()).any(|held| held.is_session(sessions, session))
     }
 
     fn hold(&mut self, node: usize, mut locks: Acquiring, context: &mut Context<'_>) -> Ran {

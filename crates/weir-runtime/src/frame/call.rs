@@ -14,7 +14,7 @@ use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Outcome, Pendin
 use weir_ir::evaluate::failure_of;
 
 use super::action::{Ran, Stage, put};
-use super::{Frame, panicked};
+use super::{Frame, Scope, panicked};
 use crate::live::{Blocking, Env};
 use crate::lock::{Acquiring, Borrowed, Handle, Held};
 use crate::step::{Body, CallStep, NONE, Out, SimpleStep};
@@ -111,7 +111,7 @@ impl Frame {
                     self.settle(settled, step)
                 }
                 (Ok(job), Blocking::Elsewhere) => {
-                    let pending = elsewhere(job, held, self.scopes_held(), Arc::clone(&step.path));
+                    let pending = elsewhere(job, held, self.scopes_around(&step.within), Arc::clone(&step.path));
                     self.function(pending, Vec::new(), step, context)
                 }
                 (Err(fault), _) => self.answer(Outcome::Fault(fault), step),
@@ -119,8 +119,10 @@ impl Frame {
         }
     }
 
-    fn scopes_held(&self) -> Vec<Arc<Vec<Held>>> {
-        self.inherited.iter().chain(self.scopes.iter().map(|(_, scope)| scope)).cloned().collect()
+    /// The atomic steps around a node that is within these of this frame.
+    pub(super) fn scopes_around(&self, within: &[u32]) -> Vec<Scope> {
+        let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
+        self.inherited.iter().chain(own).cloned().collect()
     }
 
     pub(super) fn function(
@@ -181,7 +183,7 @@ fn all_locks(step: &CallStep) -> Acquiring {
 }
 
 /// Runs the job on the blocking pool. It keeps the locks until it is through, even where its flow is given up.
-fn elsewhere(job: Job, held: Vec<Held>, scopes: Vec<Arc<Vec<Held>>>, path: Arc<str>) -> Pending {
+fn elsewhere(job: Job, held: Vec<Held>, scopes: Vec<Scope>, path: Arc<str>) -> Pending {
     let running = tokio::task::spawn_blocking(move || {
         let done = catch_unwind(AssertUnwindSafe(job));
         drop((held, scopes));

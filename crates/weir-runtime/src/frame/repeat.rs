@@ -70,9 +70,7 @@ impl Run {
         let handed = &step.body.handed[fixed..];
         let captures = step.inputs[fixed..].iter().zip(handed);
         let captured: Vec<Value> = captures.map(|(input, handed)| capture(*input, *handed, frame, body)).collect();
-        // Not those of a step that only happens to be open beside it: its body may wait for the very locks.
-        let around = frame.scopes.iter().filter(|(begun_at, _)| step.within.contains(begun_at));
-        let scopes = frame.inherited.iter().chain(around.map(|(_, scope)| scope)).cloned().collect();
+        let scopes = frame.scopes_around(&step.within);
         if step.repeat == Repeat::Map && step.body.overlaps && !handed.contains(&true) && list.len() > 1 {
             return Run::Overlap(Overlap::new(list, captured, scopes, step));
         }
@@ -123,7 +121,7 @@ fn frame_value(repeat: Repeat, step: &RepeatStep, frame: &mut Frame, body: &Body
 }
 
 /// What is handed on is taken out for the time being, and put back by [`Run::restore`].
-pub(crate) fn capture(input: Argument, handed: bool, frame: &mut Frame, body: &Body) -> Value {
+pub(super) fn capture(input: Argument, handed: bool, frame: &mut Frame, body: &Body) -> Value {
     match input {
         Argument::Slot { index, last: false } if handed => frame.slots[index as usize].take(),
         input => frame.value(body, input),

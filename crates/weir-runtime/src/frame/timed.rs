@@ -22,7 +22,7 @@ use weir_host::Value;
 
 use super::action::{End, Ran, Stage};
 use super::repeat::capture;
-use super::{Ended, Finished, Frame, Scope};
+use super::{Ended, Finished, Frame};
 use crate::live::Env;
 use crate::step::{Body, TimedStep};
 
@@ -37,8 +37,7 @@ impl Frame {
     /// Begins the bodies.
     pub(super) fn timed(&mut self, step: &TimedStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         let limit = step.limit.map(|limit| duration(&self.value(body, limit)));
-        let around = self.scopes.iter().filter(|(begun_at, _)| step.within.contains(begun_at));
-        let scopes: Vec<Scope> = self.inherited.iter().chain(around.map(|(_, scope)| scope)).cloned().collect();
+        let scopes = self.scopes_around(&step.within);
         let mut frames = Vec::with_capacity(step.bodies.len());
         for (inner, captures) in &step.bodies {
             let mut frame = Frame::take(inner, true);

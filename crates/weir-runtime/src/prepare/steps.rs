@@ -123,7 +123,17 @@ impl Assembly<'_> {
             None => Out::Value(self.layout.port(id, 0)),
         };
         let (code, locks, turn, state) = (call.code, call.locks, call.turn, call.state);
-        Ok(Action::Call(Box::new(CallStep { dead, arguments, out, code, path, locks, turn, state })))
+        Ok(Action::Call(Box::new(CallStep {
+            dead,
+            arguments,
+            out,
+            code,
+            path,
+            locks,
+            turn,
+            state,
+            within: self.within(id),
+        })))
     }
 
     fn decided(&self, switch: NodeId) -> Out {
@@ -150,9 +160,13 @@ impl Assembly<'_> {
     fn repeat(&self, id: NodeId, repeat: Repeat, part: Part) -> Result<Action, PrepareError> {
         let body = part.body.ok_or_else(|| error(&self.graph.node(id).name, "its body was not prepared".into()))?;
         let (inputs, out) = (self.arguments(id.0 as usize)?, self.layout.port(id, 0));
-        let step = |step: &NodeId| self.graph.node(*step).within;
-        let within = std::iter::successors(self.graph.node(id).within, step).map(|step| step.0).collect();
-        Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, within, body, out })))
+        Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, body, within: self.within(id), out })))
+    }
+
+    /// The atomic steps that a node is within, from the innermost.
+    pub(super) fn within(&self, id: NodeId) -> Box<[u32]> {
+        let outer = |acquire: &NodeId| self.graph.node(*acquire).within;
+        std::iter::successors(self.graph.node(id).within, outer).map(|acquire| acquire.0).collect()
     }
 
     fn acquire(&self, id: NodeId, constraints: &[Constraint], turns: &[Vec<usize>]) -> AcquireStep {
@@ -160,6 +174,7 @@ impl Assembly<'_> {
         AcquireStep {
             wanted: constraints.iter().filter_map(|constraint| self.wanted(constraint)).collect(),
             session: self.only_input(id.0 as usize),
+            within: self.within(id),
             turns: inner.collect(),
         }
     }

@@ -34,8 +34,6 @@ impl Assembly<'_> {
             (body, own)
         });
         let bodies = bodies.collect();
-        let around = |step: &NodeId| self.graph.node(*step).within;
-        let within = std::iter::successors(node.within, around).map(|step| step.0).collect();
-        Ok(TimedStep { limit, bodies, within, out: self.layout.port(id, 0) })
+        Ok(TimedStep { limit, bodies, within: self.within(id), out: self.layout.port(id, 0) })
     }
 }

@@ -116,8 +116,7 @@ impl Printer<'_> {
         let elements = self.elements(values, expr);
         match values.len() {
             // Without its comma it would be parentheses; broken, it has one.
-            1 => Doc::concat([Doc::text("("), elements, Doc::choice(Doc::text(","), Doc::nothing()), Doc::text(")")])
-                .group(),
+            1 => in_brackets("(", elements.then(Doc::choice(Doc::text(","), Doc::nothing())), ")"),
             _ => in_brackets("(", elements, ")"),
         }
     }

@@ -5,7 +5,7 @@ use weir_draw::{Detail, Drawing};
 use crate::arguments::{ErrorFormat, GraphArguments, GraphFormat};
 use crate::project::Project;
 use crate::terminal::Terminal;
-use crate::{Exit, Library};
+use crate::{Exit, Library, plan_file};
 
 /// Draws a program.
 pub(crate) fn graph(arguments: &GraphArguments, library: &Library, terminal: &mut Terminal) -> Exit {
@@ -17,8 +17,12 @@ pub(crate) fn graph(arguments: &GraphArguments, library: &Library, terminal: &mu
     let Some(program) = project.compile(id, library) else {
         return project.report(ErrorFormat::Human, terminal);
     };
+    let plan = match plan_file::read(&arguments.file, arguments.plan.as_deref(), &program, terminal) {
+        Ok(read) => read.map(|(_, plan)| plan),
+        Err(exit) => return exit,
+    };
     let detail = if arguments.all { Detail::Everything } else { Detail::Folded };
-    let drawing = Drawing { program: &program, library: Some(library), detail };
+    let drawing = Drawing { program: &program, library: Some(library), plan: plan.as_ref(), detail };
     let text = match arguments.format {
         GraphFormat::Text => weir_draw::outline(&drawing),
         GraphFormat::Dot => weir_draw::dot(&drawing),

@@ -6,10 +6,12 @@
 //! 4. It runs until its sources end or a signal comes. The first signal lets it answer what has begun, a second ends it
 //!    at once.
 
+mod chosen;
 mod greeting;
 mod log;
 mod places;
 mod port;
+mod progress;
 pub(super) mod signals;
 
 use std::path::Path;
@@ -22,8 +24,10 @@ use crate::arguments::RunArguments;
 use crate::project::{Project, folder};
 use crate::terminal::Terminal;
 use crate::{Exit, Library};
+use chosen::Chosen;
 use log::Log;
 use places::Places;
+use progress::Progress;
 
 /// Runs a program to its end.
 pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut Terminal) -> Exit {
@@ -31,11 +35,12 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         Ok(prepared) => prepared,
         Err(exit) => return exit,
     };
-    let (recorder, reader) = Recorder::new(Detail::Log, Recorder::EVENTS_MAX);
-    let options = match options(arguments, recorder) {
-        Ok(options) => options,
-        Err(message) => return terminal.fail(Exit::Usage, &message, &[]),
+    let chosen = match Chosen::of(arguments, &program, terminal) {
+        Ok(chosen) => chosen,
+        Err(exit) => return exit,
     };
+    let (recorder, reader) = Recorder::new(Detail::Log, Recorder::EVENTS_MAX);
+    let options = Options { plan: chosen.plan.clone(), recorder, ..Options::default() };
     let signals = match signals::listen() {
         Ok(signals) => signals,
         Err(error) => return terminal.fail(Exit::Surroundings, &format!("cannot listen for signals: {error}"), &[]),
@@ -45,13 +50,15 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         Err(error) => return refused(&error, arguments, terminal),
     };
     signals.stop(running.stopper());
-    terminal.say(&greeting::greeting(arguments, &program, &running, terminal.messages()));
+    terminal.say(&greeting::greeting(&arguments.file, &chosen, &program, &running, terminal.messages()));
     let log = Log::begin(reader, Places { program, file }, terminal.messages());
     wait(running, &log, terminal)
 }
 
 fn wait(running: Running, log: &Log, terminal: &mut Terminal) -> Exit {
+    let progress = Progress::begin(running.watcher());
     let ended = running.wait();
+    progress.end();
     log.end();
     match ended {
         Ok(()) => Exit::Success,
@@ -84,13 +91,6 @@ fn open_root(path: &Path, terminal: &mut Terminal) -> Result<Root, Exit> {
         let message = format!("cannot read the root `{}`: {error}", path.display());
         terminal.fail(Exit::Surroundings, &message, &["`--root DIR` says below which folder files are read"])
     })
-}
-
-fn options(arguments: &RunArguments, recorder: Recorder) -> Result<Options, String> {
-    let engine =
-        weir_runtime::engine(&arguments.engine).ok_or_else(|| format!("there is no engine `{}`", arguments.engine))?;
-    let threads = arguments.threads.map(usize::from);
-    Ok(Options { engine, threads, flows_max: arguments.flows_max as usize, recorder, ..Options::default() })
 }
 
 /// Says why the program did not start.

@@ -137,6 +137,23 @@ fn a_new_service_is_right_formatted_and_made_once() {
 
 const TESTED: &[u8] = b"fn twice(n: Int) -> Int { n * 2 }\n\ntest \"two are four\" { expect twice(2) == 4 }\n\ntest \"three are six\" { expect twice(3) == 7 }\n";
 
+const PLAN: &[u8] = b"engine = \"staged\"\nthreads = 2\n\n[[section]]\nname = \"codec\"\nnodes = [\"image.*\"]\nwhy = \"it is where the time goes\"\n";
+
+#[test]
+fn a_plan_says_which_calls_are_in_which_section_and_why() {
+    let plan = Scratch::new("images.plan.toml", PLAN);
+    let said = all(&["plan", "examples/image_server/main.weir", "--plan", plan.path()]);
+    insta::assert_snapshot!(said.replace(plan.path(), "images.plan.toml"));
+}
+
+#[test]
+fn a_plan_that_does_not_fit_is_shown_with_its_place() {
+    let wrong = String::from_utf8_lossy(PLAN).replace("staged", "stagged").replace("image.*", "imago.*");
+    let plan = Scratch::new("wrong.plan.toml", wrong.as_bytes());
+    let said = all(&["run", "examples/image_server/main.weir", "--plan", plan.path()]);
+    insta::assert_snapshot!(said.replace(plan.path(), "wrong.plan.toml"));
+}
+
 /// A text without the times that something took.
 fn timeless(text: &str) -> String {
     let mut lines = String::new();
@@ -191,5 +208,42 @@ fn the_page_of_the_library_has_every_function() {
                 "{name}.{function}"
             );
         }
+    }
+}
+
+#[test]
+fn the_picture_in_the_readme_is_what_the_program_is() {
+    let path = crate::support::repository().join("docs/image_server.svg");
+    let drawn = say(&["graph", "examples/image_server/main.weir", "--format", "svg"]).output;
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == drawn,
+        "draw it again: weir graph examples/image_server/main.weir --format svg -o docs/image_server.svg"
+    );
+}
+
+#[test]
+fn a_new_cargo_project_has_a_program_that_fits_its_functions() {
+    let folder = Scratch::folder("new-rust");
+    let path = &format!("{}/hello", folder.path());
+    assert_eq!(say(&["new", "--rust", path]).code, 0);
+    // `examples/words.rs` is what the project's `src/main.rs` says.
+    let program = format!("{path}/main.weir");
+    let checked = crate::support::example("words", &["check", &program]).output().expect("it runs");
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    let written = std::fs::read_to_string(format!("{path}/src/main.rs")).expect("the project has functions");
+    assert!(written.contains("weir::library!"), "{written}");
+}
+
+#[test]
+fn absurd_programs_are_refused_and_nothing_breaks() {
+    let deep = "fn f() -> Int { ".to_owned() + &"(".repeat(100_000) + "1" + &")".repeat(100_000) + " }\n";
+    let braces = "service s on http(port: 1) ".to_owned() + &"{".repeat(100_000);
+    let long = "// ".to_owned() + &"x".repeat(10 << 20) + "\nlet\n";
+    for (name, text) in [("deep", deep), ("braces", braces), ("long", long)] {
+        let program = Scratch::new(&format!("{name}.weir"), text.as_bytes());
+        let said = say(&["check", program.path()]);
+        assert_eq!(said.code, 1, "{name}");
+        assert!(said.messages.len() < 200_000, "{name}: {} bytes of messages", said.messages.len());
     }
 }

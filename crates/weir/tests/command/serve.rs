@@ -16,20 +16,36 @@ fn text(answer: &Answer) -> (u16, &str) {
 }
 
 #[test]
-fn both_engines_give_the_same_answers_byte_for_byte() {
+fn every_engine_gives_the_same_answers_byte_for_byte() {
     let paths =
         ["/hills", "/hills", "/hills?scale=4", "/moon?scale=1", "/none", "/hills?scale=9", "/hills?scale=x", "/a/b"];
-    let answers = ENGINES.map(|engine| {
-        let served = Served::start(IMAGES, &["--engine", engine, "--threads", "2"]);
-        let answers = paths.map(|path| served.get(path));
-        assert_eq!(served.stop().0, Some(0));
-        answers
-    });
-    assert_eq!(answers[0], answers[1]);
+    let answers: Vec<_> = weir_runtime::ENGINES
+        .iter()
+        .map(|engine| {
+            let served = Served::start(IMAGES, &["--engine", engine.name, "--threads", "2"]);
+            let answers = paths.map(|path| served.get(path));
+            assert_eq!(served.stop().0, Some(0));
+            answers
+        })
+        .collect();
+    assert!(answers.windows(2).all(|pair| pair[0] == pair[1]));
     let [first, hit, smaller, ..] = &answers[0];
     assert_eq!((first.status, first.kind.as_str(), &first.body[..3]), (200, "image/jpeg", &[0xFF, 0xD8, 0xFF][..]));
     assert_eq!(first, hit);
     assert!(smaller.body.len() < first.body.len());
+}
+
+#[test]
+fn a_plan_changes_where_the_work_is_done_and_not_the_answers() {
+    let text = "engine = \"staged\"\n\n[[section]]\nname = \"codec\"\nnodes = [\"image.*\"]\nthreads = 2\n";
+    let plan = Scratch::new("images.plan.toml", text.as_bytes());
+    let planned = Served::start(IMAGES, &["--plan", plan.path()]);
+    assert!(planned.greeting.contains("engine staged"), "{}", planned.greeting);
+    let plain = Served::start(IMAGES, &["--engine", "event"]);
+    for path in ["/hills?scale=3", "/moon", "/none"] {
+        assert_eq!(planned.get(path), plain.get(path));
+    }
+    assert_eq!((planned.stop().0, plain.stop().0), (Some(0), Some(0)));
 }
 
 #[test]

@@ -101,6 +101,32 @@ fn lines_go_from_the_standard_input_to_the_standard_output() {
 }
 
 #[test]
+fn lists_maps_and_failures_have_methods() {
+    let folder = Folder::new(
+        "methods",
+        r#"use failure, list, map, stdio, stream, text
+
+fn small(number: Int) -> Result(Int, Failure) {
+  if number > 1 { return Err(failure.of("too large")) }
+  Ok(number)
+}
+
+for number in stream.range(1, 3) {
+  let words = text.words("c b a").sort().take(number)
+  let held = ["a": 1].with("b", number)
+  stdio.print("{words} {held.values()} {list.numbers(0, number)?.contains(1)}")?
+  let checked = small(number) else as why { stdio.print("{why.kind()}: {why.message()}")?; return }
+  stdio.print("{checked}")?
+}
+"#,
+    );
+    let said = say(&["run", &folder.program()]);
+    assert_eq!(said.code, 0, "{}", said.messages);
+    let expected = "[\"a\"] [1, 1] false\n1\n[\"a\", \"b\"] [1, 2] true\nprogram: too large\n";
+    assert_eq!(said.output, expected);
+}
+
+#[test]
 fn a_source_that_fails_in_the_middle_fails_the_program_and_keeps_what_was_written() {
     let folder = Folder::new(
         "damaged",
@@ -195,6 +221,29 @@ fn what_is_posted_is_what_the_path_gives_to_all() {
         assert_eq!(ask(&mut one, "PUT / HTTP/1.1\r\n\r\n").0, "HTTP/1.1 405 Method Not Allowed");
         assert_eq!(served.stop().0, Some(0));
     }
+}
+
+#[test]
+fn packets_are_answered_and_lines_of_connections_printed() {
+    let packets = "use udp\n\nfor packet in udp.packets(port: 0) {\n  \
+                   packet.socket.send(packet.sender, packet.bytes)?\n}\n";
+    let folder = Folder::new("packets", packets);
+    let served = Served::start(&folder.program(), &[]);
+    let client = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port is free");
+    client.set_read_timeout(Some(std::time::Duration::from_secs(30))).expect("a time limit can be set");
+    client.send_to(b"hello", &served.address).expect("it is sent");
+    let mut answer = [0; 10];
+    assert_eq!(client.recv(&mut answer).expect("it comes back"), 5);
+    assert_eq!(served.stop().0, Some(0));
+
+    let lines = "use files, tcp\n\nfor line in tcp.lines(port: 0) {\n  files.append(\"lines\", line)?\n}\n";
+    let folder = Folder::new("connection-lines", lines);
+    let served = Served::start(&folder.program(), &[]);
+    let mut stream = served.connect();
+    stream.write_all(b"one\ntwo\n\xff\n").expect("it reads");
+    assert_eq!(stream.read(&mut [0]).expect("it closes"), 0, "after what is no text");
+    assert_eq!(served.stop().0, Some(0));
+    assert_eq!(folder.read("lines"), "one\ntwo\n");
 }
 
 #[test]

@@ -55,17 +55,17 @@ pub(crate) fn weir(arguments: &[&str]) -> Command {
     command(Path::new(env!("CARGO_BIN_EXE_weir")), arguments)
 }
 
-/// The command that `examples/gate.rs` links functions of its own into. Cargo builds it beside the tests, unless only one
-/// of them was asked for.
-fn gate() -> PathBuf {
+/// A command of `examples/`, with functions of its own linked in. Cargo builds it beside the tests, unless only one of
+/// them was asked for.
+pub(crate) fn example(name: &str, arguments: &[&str]) -> Command {
     let test = std::env::current_exe().expect("a test knows its file");
     let folder = test.ancestors().nth(2).expect("tests lie in target/…/deps");
-    let gate = folder.join("examples").join("gate");
-    if !gate.exists() {
-        let built = Command::new(env!("CARGO")).args(["build", "--package", "weir", "--example", "gate"]).status();
+    let program = folder.join("examples").join(name);
+    if !program.exists() {
+        let built = Command::new(env!("CARGO")).args(["build", "--package", "weir", "--example", name]).status();
         assert!(built.expect("cargo is there").success());
     }
-    gate
+    command(&program, arguments)
 }
 
 fn command(program: &Path, arguments: &[&str]) -> Command {
@@ -120,7 +120,7 @@ impl Served {
 
     /// Runs a program with the functions of `examples/gate.rs`.
     pub(crate) fn start_with_gate(file: &str, more: &[&str]) -> Served {
-        Served::spawn(command(&gate(), &[&["run", file, "--port", "0"], more].concat()))
+        Served::spawn(example("gate", &[&["run", file, "--port", "0"], more].concat()))
     }
 
     fn spawn(mut command: Command) -> Served {

@@ -7,7 +7,9 @@
 //! | `weir` | is a program of which the compiler says nothing, in the one style |
 //! | `weir fails E0301` | is a program of which the compiler says exactly this code (or these, separated by blanks) |
 //! | `weir runs` | is as `weir`, and does what the `text` block behind it says, under every engine |
+//! | `weir prints` | is as `weir`, and prints what the `text` block behind it has, under every engine |
 //! | `weir tests` | is as `weir`, and its tests pass |
+//! | `weir words` | is as `weir`, for a command with the module `words` of the guide to functions of the host |
 //! | `sh` | names only commands and options of `weir` that exist |
 
 #[path = "../command/support.rs"]
@@ -15,6 +17,10 @@
 mod support;
 
 mod commands;
+mod grammar;
 mod markdown;
 mod programs;
 mod requests;
+mod scratch;
+#[allow(unreachable_pub, reason = "the guide shows a crate of its own")]
+mod words;

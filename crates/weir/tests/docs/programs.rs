@@ -4,13 +4,25 @@ use weir_syntax::{SourceFile, Sources, Style};
 
 use crate::markdown::{Block, blocks, blocks_named};
 use crate::requests::differences;
+use crate::scratch::Scratch;
+use crate::support::say;
+
+/// The info strings of programs of which the compiler says nothing.
+const RIGHT: [&str; 5] = ["weir", "weir runs", "weir prints", "weir tests", "weir words"];
+
+/// The standard library, and the module `words`.
+fn library() -> weir::Library {
+    let mut library = weir_library::library();
+    library.add(crate::words::words()).expect("no other module is named so");
+    library
+}
 
 /// What the compiler says of a program, drawn, and the codes of it.
 fn said(block: &Block) -> (String, Vec<String>) {
     let mut sources = Sources::new();
     let file = SourceFile::new(block.place.clone(), block.text.clone());
     let source = sources.add(file.clone());
-    let found = weir_compile::compile(source, &file, &weir_library::library()).diagnostics;
+    let found = weir_compile::compile(source, &file, &library()).diagnostics;
     let mut codes: Vec<String> = found.iter().map(|one| one.code.to_string()).collect();
     codes.dedup();
     (weir_syntax::render_all(&sources, &found, Style::Plain), codes)
@@ -31,7 +43,7 @@ fn none_of(faults: Vec<String>) {
 
 #[test]
 fn the_compiler_says_nothing_of_programs_that_are_right() {
-    let right = ["weir", "weir runs", "weir tests"].into_iter().flat_map(blocks_named);
+    let right = RIGHT.into_iter().flat_map(blocks_named);
     let faults = right.filter_map(|block| {
         let (drawn, codes) = said(&block);
         (!codes.is_empty()).then_some(drawn)
@@ -41,7 +53,7 @@ fn the_compiler_says_nothing_of_programs_that_are_right() {
 
 #[test]
 fn programs_are_in_the_one_style() {
-    let right = ["weir", "weir runs", "weir tests"].into_iter().flat_map(blocks_named);
+    let right = RIGHT.into_iter().flat_map(blocks_named);
     let faults = right.filter_map(|block| {
         let formatted = formatted(&block);
         (formatted != block.text).then(|| format!("{}: `weir fmt` writes\n{formatted}", block.place))
@@ -63,29 +75,61 @@ fn programs_that_fail_do_so_with_the_code_that_the_guide_says() {
     none_of(faults.collect());
 }
 
-#[test]
-fn programs_that_run_do_what_the_guide_says() {
-    let (mut pairs, mut faults) = (0, Vec::new());
+/// Programs of a kind, each with the `text` block behind it.
+fn shown_with(info: &str) -> Vec<(Block, Block)> {
+    let mut pairs = Vec::new();
     for file in blocks() {
-        for (at, block) in file.iter().enumerate().filter(|(_, block)| block.info == "weir runs") {
+        for (at, block) in file.iter().enumerate().filter(|(_, block)| block.info == info) {
             let behind = file.get(at + 1).filter(|behind| behind.info == "text");
             let wanted = behind.unwrap_or_else(|| panic!("{}: no `text` block behind it", block.place));
-            faults.extend(differences(block, wanted));
-            pairs += 1;
+            pairs.push((block.clone(), wanted.clone()));
         }
     }
-    assert!(pairs > 0, "the guides have programs that run");
-    none_of(faults);
+    assert!(!pairs.is_empty(), "the guides have programs of the kind `{info}`");
+    pairs
+}
+
+#[test]
+fn programs_that_serve_answer_what_the_guide_says() {
+    let pairs = shown_with("weir runs");
+    none_of(pairs.iter().flat_map(|(program, wanted)| differences(program, wanted)).collect());
+}
+
+#[test]
+fn programs_that_print_print_what_the_guide_says() {
+    for (program, wanted) in shown_with("weir prints") {
+        let file = Scratch::new(&program);
+        for engine in weir_runtime::ENGINES {
+            let said = say(&["run", file.path(), "--engine", engine.name]);
+            assert_eq!(said.code, 0, "{} under {}: {}", program.place, engine.name, said.messages);
+            assert_eq!(said.output, wanted.text, "{} under {}", program.place, engine.name);
+        }
+    }
+}
+
+#[test]
+fn the_tests_in_the_guides_pass() {
+    for program in blocks_named("weir tests") {
+        let said = say(&["test", Scratch::new(&program).path()]);
+        assert_eq!(said.code, 0, "{}: {}{}", program.place, said.output, said.messages);
+        assert!(!said.output.contains("0 passed"), "{}: {}", program.place, said.output);
+    }
 }
 
 #[test]
 fn every_info_string_is_one_that_means_something() {
-    let known = ["weir", "weir runs", "weir tests", "text", "sh", "rust", "toml", "ebnf", "json", "console"];
+    let known = ["text", "sh", "rust", "rust,no_run", "toml", "ebnf", "json"];
     let faults = blocks().into_iter().flatten().filter_map(|block| {
-        let rust = block.info.starts_with("rust,");
         let fails = block.info.starts_with("weir fails ");
-        (!known.contains(&block.info.as_str()) && !fails && !rust)
-            .then(|| format!("{}: nothing is known of `{}`", block.place, block.info))
+        let means = known.contains(&block.info.as_str()) || RIGHT.contains(&block.info.as_str());
+        (!means && !fails).then(|| format!("{}: nothing is known of `{}`", block.place, block.info))
     });
     none_of(faults.collect());
+}
+
+#[test]
+fn the_guide_shows_the_functions_that_its_programs_call() {
+    let (_caption, functions) = include_str!("words.rs").split_once("\n\n").expect("a caption");
+    let shown = blocks_named("rust,no_run").into_iter().any(|block| block.text.starts_with(functions));
+    assert!(shown, "docs/host-functions.md does not show `words.rs`");
 }

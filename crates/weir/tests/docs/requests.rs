@@ -12,6 +12,7 @@
 use std::io::Write;
 
 use crate::markdown::Block;
+use crate::scratch::Scratch;
 use crate::support::{Served, read_answer};
 
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD"];
@@ -59,14 +60,12 @@ fn answer(served: &Served, exchange: &Exchange<'_>) -> String {
 
 /// Runs the program under every engine, asks what the guide asks, and gives the answers that differ.
 pub(crate) fn differences(program: &Block, wanted: &Block) -> Vec<String> {
-    let name = format!("weir-{}-{}.weir", std::process::id(), program.place.replace(['/', ':'], "-"));
-    let path = std::env::temp_dir().join(name);
-    std::fs::write(&path, &program.text).expect("a file of our own");
+    let file = Scratch::new(program);
     let exchanges = exchanges(wanted);
     assert!(!exchanges.is_empty(), "{}: nothing is asked", wanted.place);
     let mut differences = Vec::new();
     for engine in weir_runtime::ENGINES {
-        let served = Served::start(path.to_str().expect("a path of ASCII"), &["--engine", engine.name]);
+        let served = Served::start(file.path(), &["--engine", engine.name]);
         for exchange in &exchanges {
             let found = answer(&served, exchange);
             if found != exchange.answer {
@@ -76,6 +75,5 @@ pub(crate) fn differences(program: &Block, wanted: &Block) -> Vec<String> {
         }
         assert_eq!(served.stop().0, Some(0), "{}", program.place);
     }
-    std::fs::remove_file(&path).expect("the file is ours");
     differences
 }

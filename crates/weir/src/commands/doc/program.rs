@@ -33,7 +33,7 @@ pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &
 
 /// The graph as a picture within the page; nothing where it is too large for one.
 fn picture(program: &Program, library: &Library) -> Section {
-    let drawing = Drawing { program, library: Some(library), detail: Detail::Folded };
+    let drawing = Drawing { program, library: Some(library), plan: None, detail: Detail::Folded };
     let image = weir_draw::svg(&drawing).map(|svg| {
         format!("<img class=\"picture\" alt=\"The graph of the program\" src=\"data:image/svg+xml,{}\">", in_url(&svg))
     });

@@ -1,18 +1,21 @@
 //! The start-up message: where the program listens, what it serves, and on what it runs.
 
+use std::path::Path;
+
 use weir_ir::graph::{Graph, Program};
 use weir_ir::program::{Entry, Flow};
 use weir_runtime::Running;
 
-use crate::arguments::RunArguments;
+use super::chosen::Chosen;
 use crate::terminal::Paint;
 
 /// Says what runs.
-pub(super) fn greeting(arguments: &RunArguments, program: &Program, running: &Running, paint: Paint) -> String {
-    let threads = arguments.threads.map_or_else(cores, usize::from);
+pub(super) fn greeting(file: &Path, chosen: &Chosen, program: &Program, running: &Running, paint: Paint) -> String {
+    let threads = chosen.plan.threads.as_ref().map_or_else(cores, |threads| threads.value);
     let plural = if threads == 1 { "" } else { "s" };
-    let engine = format!("engine {}, {threads} thread{plural}", arguments.engine);
-    let mut text = format!("{} {}\n", paint.bold(&arguments.file.display().to_string()), paint.faint(&engine));
+    let plan = chosen.path.as_ref().map(|path| format!(", plan {}", path.display())).unwrap_or_default();
+    let engine = format!("engine {}, {threads} thread{plural}{plan}", chosen.engine());
+    let mut text = format!("{} {}\n", paint.bold(&file.display().to_string()), paint.faint(&engine));
     for (entry, place) in program.entries.iter().zip(running.descriptions()) {
         text.push_str(&format!("\n  {} {}\n", paint.bold(&entry.name), paint.blue(place)));
         text.push_str(&routes(entry, paint));

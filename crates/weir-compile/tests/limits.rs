@@ -1,0 +1,105 @@
+//! The bounds of the compiler: what is too large or too deep is a diagnostic, never a crash.
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+extern crate weir_host as weir;
+
+mod fixture;
+mod running;
+
+use std::fmt::Write as _;
+
+use running::compiled;
+
+fn service(body: &str) -> String {
+    format!("service s on http(port: 1) {{ get \"/\" {{\n{body}\nhttp.not_found()\n}} }}\n")
+}
+
+/// Compiles on a thread with the stack that a program's threads have by default.
+fn codes(text: String) -> Vec<String> {
+    let work = move || compiled(&text).2;
+    let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(work).unwrap();
+    let said = thread.join().expect("the compiler ends");
+    let codes = said.lines().filter_map(|line| line.split_once('[')?.1.split_once(']'));
+    codes.map(|(code, _)| code.to_owned()).collect()
+}
+
+#[test]
+fn fns_that_call_each_other_in_a_long_chain() {
+    for (length, said) in [(40, &[][..]), (2_000, &["E0317"][..])] {
+        let mut text = String::from("use http\n");
+        for at in 0..length {
+            _ = writeln!(text, "fn f{at}(n: Int) -> Int {{ if n > {at} {{ f{}(n + 1) }} else {{ n }} }}", at + 1);
+        }
+        _ = writeln!(text, "fn f{length}(n: Int) -> Int {{ n }}\n{}", service("let n = f0(1)"));
+        assert_eq!(codes(text), said, "{length}");
+    }
+}
+
+#[test]
+fn expressions_that_nest_deep_within_fns_that_nest_deep() {
+    let mut text = String::from("use http\n");
+    for at in 0..100 {
+        let callee = if at == 99 { "n".to_owned() } else { format!("f{}(n)", at + 1) };
+        let nested = format!("{}{callee}{}", "(1 + ".repeat(60), ")".repeat(60));
+        _ = writeln!(text, "fn f{at}(n: Int) -> Int {{ {nested} }}");
+    }
+    assert_eq!(codes(format!("{text}{}", service("let n = f0(1)"))), ["E0317"]);
+}
+
+#[test]
+fn a_fn_with_very_many_question_marks() {
+    for (count, said) in [(50, &[][..]), (1_000, &["E0317"][..])] {
+        let mut text = String::from("use http, files\nfn load() -> Result(Int) {\n");
+        (0..count).for_each(|_| _ = writeln!(text, "  files.write(\"a\", files.read(\"b\")?)?"));
+        _ = writeln!(text, "  Ok(1)\n}}\n{}", service("let n = load() else { 0 }"));
+        assert_eq!(codes(text), said, "{count}");
+    }
+}
+
+#[test]
+fn a_flow_with_very_many_question_marks_is_flat() {
+    let body = "files.write(\"a\", files.read(\"b\")?)?\n".repeat(1_000);
+    assert_eq!(codes(format!("use http, files\n{}", service(&body))), [""; 0]);
+}
+
+#[test]
+fn a_match_with_very_many_arms() {
+    let mut text = String::from("use http\nfn word(n: Int) -> Text {\n  match n {\n");
+    (0..1_000).for_each(|at| _ = writeln!(text, "    {at} => \"{at}\""));
+    _ = writeln!(text, "    _ => \"?\"\n  }}\n}}\n{}", service("let n = word(1)"));
+    assert_eq!(codes(text), [""; 0]);
+}
+
+#[test]
+fn an_enum_with_very_many_variants() {
+    let variants: Vec<String> = (0..500).map(|at| format!("V{at}(Int)")).collect();
+    let arms: Vec<String> = (0..500).map(|at| format!("    V{at}(n) => n\n")).collect();
+    let text = format!(
+        "use http\nenum Wide {{ {} }}\nfn value(wide: Wide) -> Int {{\n  match wide {{\n{}  }}\n}}\n{}",
+        variants.join(", "),
+        arms.concat(),
+        service("let n = value(V3(1))")
+    );
+    assert_eq!(codes(text), [""; 0]);
+}
+
+#[test]
+fn patterns_that_would_be_looked_at_for_ever() {
+    // Each arm looks at two of many columns, so that the cases multiply.
+    let columns = 12;
+    let mut text = String::from("fn f(a: List(Bool)) -> Int {\n  match (");
+    text.push_str(&vec!["a[0]"; columns].join(", "));
+    text.push_str(") {\n");
+    for at in 0..columns {
+        for value in ["true", "false"] {
+            let mut parts = vec!["_"; columns];
+            parts[at] = value;
+            parts[(at + 7) % columns] = value;
+            _ = writeln!(text, "    ({}) => {at}", parts.join(", "));
+        }
+    }
+    let whole = format!("{text}    _ => -1\n  }}\n}}\n");
+    assert!(!codes(whole).contains(&"E0401".to_owned()));
+    let open = codes(format!("{text}  }}\n}}\n"));
+    assert_eq!(open.first().map(String::as_str), Some("E0401"), "either a missing case, or too many to be looked at");
+}

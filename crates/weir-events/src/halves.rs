@@ -1,0 +1,132 @@
+//! A channel in two halves, for whoever must notice that the other side has gone.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryReceiveError, TrySendError};
+use crate::event::Event;
+
+/// Splits a channel into a half that sends and a half that receives. When all clones of either are dropped, the channel
+/// is closed: who waits is woken, and what was buffered can still be received.
+///
+/// An event that was made from a half keeps the channel, but not the half.
+pub fn halves<T: Send + 'static>(channel: Channel<T>) -> (Sender<T>, Receiver<T>) {
+    let half = || Arc::new(ClosesOnDrop(channel.clone()));
+    (Sender { half: half() }, Receiver { half: half() })
+}
+
+struct ClosesOnDrop<T: Send + 'static>(Channel<T>);
+
+impl<T: Send + 'static> Drop for ClosesOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// The half of a channel that sends; see [`halves`].
+pub struct Sender<T: Send + 'static> {
+    half: Arc<ClosesOnDrop<T>>,
+}
+
+/// The half of a channel that receives; see [`halves`].
+pub struct Receiver<T: Send + 'static> {
+    half: Arc<ClosesOnDrop<T>>,
+}
+
+impl<T: Send + 'static> Sender<T> {
+    /// See [`Channel::send`].
+    pub fn send(&self, value: T) -> Event<Result<(), Closed>>
+    where
+        T: Clone + Sync,
+    {
+        self.half.0.send(value)
+    }
+
+    /// See [`Channel::send_once`].
+    pub fn send_once(&self, value: T) -> Event<Result<(), Closed>> {
+        self.half.0.send_once(value)
+    }
+
+    /// See [`Channel::send_parcel`].
+    pub fn send_parcel(&self, parcel: &Parcel<T>) -> Event<Result<(), Closed>> {
+        self.half.0.send_parcel(parcel)
+    }
+
+    /// See [`Channel::try_send`].
+    ///
+    /// # Errors
+    /// If nobody takes the value now, or nobody ever will; it comes back.
+    pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
+        self.half.0.try_send(value)
+    }
+
+    /// See [`Channel::blocking_send`].
+    ///
+    /// # Errors
+    /// If all receivers have gone; the value comes back.
+    pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
+        self.half.0.blocking_send(value)
+    }
+
+    /// See [`Channel::send_async`].
+    pub fn send_async(&self, value: T) -> Sending<'_, T> {
+        self.half.0.send_async(value)
+    }
+
+    /// Whether all receivers have gone.
+    pub fn is_closed(&self) -> bool {
+        self.half.0.is_closed()
+    }
+}
+
+impl<T: Send + 'static> Receiver<T> {
+    /// See [`Channel::receive`].
+    pub fn receive(&self) -> Event<Result<T, Closed>> {
+        self.half.0.receive()
+    }
+
+    /// See [`Channel::try_receive`].
+    ///
+    /// # Errors
+    /// If nothing is there now, or nothing will come any more.
+    pub fn try_receive(&self) -> Result<T, TryReceiveError> {
+        self.half.0.try_receive()
+    }
+
+    /// See [`Channel::blocking_receive`].
+    ///
+    /// # Errors
+    /// If all senders have gone and nothing is left.
+    pub fn blocking_receive(&self) -> Result<T, Closed> {
+        self.half.0.blocking_receive()
+    }
+
+    /// See [`Channel::receive_async`].
+    pub fn receive_async(&self) -> Receiving<'_, T> {
+        self.half.0.receive_async()
+    }
+}
+
+impl<T: Send + 'static> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        Sender { half: self.half.clone() }
+    }
+}
+
+impl<T: Send + 'static> Clone for Receiver<T> {
+    fn clone(&self) -> Self {
+        Receiver { half: self.half.clone() }
+    }
+}
+
+impl<T: Send + 'static> fmt::Debug for Sender<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Sender").field("is_closed", &self.is_closed()).finish()
+    }
+}
+
+impl<T: Send + 'static> fmt::Debug for Receiver<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Receiver").field("is_closed", &self.half.0.is_closed()).finish()
+    }
+}

@@ -1,0 +1,156 @@
+//! `weir lsp`: answers an editor in the Language Server Protocol (version 3.17) on standard input and output.
+//!
+//! Messages are handled one after the other, in the order in which they come. An edit is only written down; the text is
+//! checked when somebody asks, or when nothing is left to be read, so that fast typing is checked once.
+//!
+//! The protocol's messages are JSON here and nowhere else: [`questions`] turns them into questions to `weir-ide`, and
+//! [`shapes`] its answers into JSON.
+
+mod questions;
+mod shapes;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
+use serde_json::{Value, json};
+use weir_host::Library;
+use weir_ide::Document;
+
+use crate::Exit;
+use crate::terminal::Terminal;
+
+/// Serves an editor until it says goodbye.
+pub(crate) fn lsp(library: Library, terminal: &mut Terminal) -> Exit {
+    let (connection, threads) = Connection::stdio();
+    if let Err(error) = connection.initialize(questions::abilities()) {
+        return terminal.fail(Exit::Surroundings, &format!("the editor does not speak the protocol: {error}"), &[]);
+    }
+    let mut server = Server { library: Arc::new(library), connection, open: BTreeMap::new() };
+    let exit = server.serve();
+    // The threads end when both ends of the connection are gone.
+    drop(server);
+    match threads.join() {
+        Ok(()) => exit,
+        Err(error) => terminal.fail(Exit::Surroundings, &format!("the connection broke: {error}"), &[]),
+    }
+}
+
+struct Server {
+    library: Arc<Library>,
+    connection: Connection,
+    /// The files that the editor has open, by their addresses.
+    open: BTreeMap<String, Open>,
+}
+
+/// An open file.
+struct Open {
+    text: String,
+    version: Value,
+    /// The text as it was checked; nothing after an edit.
+    checked: Option<Document>,
+    /// Whether the editor knows what is wrong with this text.
+    told: bool,
+}
+
+impl Server {
+    fn serve(&mut self) -> Exit {
+        let mut waiting = VecDeque::new();
+        loop {
+            waiting.extend(self.connection.receiver.try_iter());
+            let Some(message) = waiting.pop_front() else {
+                self.tell_all();
+                match self.connection.receiver.recv() {
+                    Ok(message) => waiting.push_back(message),
+                    // The editor has gone without a goodbye.
+                    Err(_) => return Exit::Surroundings,
+                }
+                continue;
+            };
+            match message {
+                Message::Request(request) => match self.connection.handle_shutdown(&request) {
+                    Ok(true) => return Exit::Success,
+                    Ok(false) => self.answer(request),
+                    Err(_) => return Exit::Surroundings,
+                },
+                Message::Notification(notification) if notification.method == "exit" => return Exit::Surroundings,
+                Message::Notification(notification) => self.note(&notification),
+                Message::Response(_) => {}
+            }
+        }
+    }
+
+    fn note(&mut self, notification: &Notification) {
+        let document = &notification.params["textDocument"];
+        let Some(address) = document["uri"].as_str() else { return };
+        let text = match notification.method.as_str() {
+            "textDocument/didOpen" => document["text"].as_str(),
+            // Whole texts are asked for, of which the last counts.
+            "textDocument/didChange" => {
+                let changes = notification.params["contentChanges"].as_array();
+                changes.and_then(|changes| changes.last()?["text"].as_str())
+            }
+            "textDocument/didClose" => {
+                self.open.remove(address);
+                self.tell(address, &Value::Null, &json!([]));
+                return;
+            }
+            _ => return,
+        };
+        if let Some(text) = text {
+            let version = document["version"].clone();
+            self.open.insert(address.to_owned(), Open { text: text.to_owned(), version, checked: None, told: false });
+        }
+    }
+
+    fn answer(&mut self, request: Request) {
+        let address = request.params["textDocument"]["uri"].as_str().unwrap_or_default().to_owned();
+        let response = match (questions::answerer(&request.method), self.document(&address)) {
+            (Some(answer), Some(document)) => match answer(document, &address, &request.params) {
+                Ok(result) => Response::new_ok(request.id, result),
+                Err(refusal) => Response::new_err(request.id, ErrorCode::RequestFailed as i32, refusal),
+            },
+            (Some(_), None) => {
+                Response::new_err(request.id, ErrorCode::InvalidParams as i32, format!("`{address}` is not open"))
+            }
+            (None, _) => {
+                let message = format!("`{}` is nothing that this server does", request.method);
+                Response::new_err(request.id, ErrorCode::MethodNotFound as i32, message)
+            }
+        };
+        self.send(response.into());
+    }
+
+    /// The checked state of an open file.
+    fn document(&mut self, address: &str) -> Option<&Document> {
+        let open = self.open.get_mut(address)?;
+        let library = &self.library;
+        Some(open.checked.get_or_insert_with(|| Document::new(address, open.text.as_str(), Arc::clone(library))))
+    }
+
+    /// Tells the editor what is wrong with every file that has changed.
+    fn tell_all(&mut self) {
+        let changed: Vec<String> =
+            self.open.iter().filter(|(_, open)| !open.told).map(|(address, _)| address.clone()).collect();
+        for address in changed {
+            let found = self.document(&address).map(|document| shapes::diagnostics(document, &address));
+            let Some(open) = self.open.get_mut(&address) else { continue };
+            open.told = true;
+            let version = open.version.clone();
+            self.tell(&address, &version, &found.unwrap_or_default());
+        }
+    }
+
+    fn tell(&self, address: &str, version: &Value, diagnostics: &Value) {
+        let mut params = json!({ "uri": address, "diagnostics": diagnostics });
+        if !version.is_null() {
+            params["version"] = version.clone();
+        }
+        self.send(Notification::new("textDocument/publishDiagnostics".into(), params).into());
+    }
+
+    fn send(&self, message: Message) {
+        // An editor that has gone shows at the next receive.
+        let _ = self.connection.sender.send(message);
+    }
+}

@@ -1,0 +1,103 @@
+//! `weir plan`: what a program's plan means for it: which nodes are in which section, on what, and why.
+
+use weir_ir::graph::{Graph, Kind, Program};
+use weir_ir::plan::{Plan, REST, Section};
+use weir_ir::program::Flow;
+
+use crate::arguments::{ErrorFormat, PlanArguments};
+use crate::project::Project;
+use crate::terminal::{Paint, Terminal};
+use crate::{Exit, Library, plan_file};
+
+/// Checks and shows a plan.
+pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut Terminal) -> Exit {
+    let mut project = Project::default();
+    let id = match project.read(&arguments.file, terminal) {
+        Ok(id) => id,
+        Err(exit) => return exit,
+    };
+    let Some(program) = project.compile(id, library) else {
+        return project.report(ErrorFormat::Human, terminal);
+    };
+    match plan_file::read(&arguments.file, arguments.plan.as_deref(), &program, terminal) {
+        Ok(Some((path, plan))) => {
+            let heading = terminal.output().bold(&path.display().to_string());
+            terminal.print(&format!("{heading}\n{}", shown(&plan, &program, terminal.output())))
+        }
+        Ok(None) => {
+            let (name, doc) = (weir_runtime::ENGINES[0].name, weir_runtime::ENGINES[0].doc);
+            terminal.print(&format!("no plan; the defaults: engine {name} ({doc})\n{}", engines(terminal.output())))
+        }
+        Err(exit) => exit,
+    }
+}
+
+fn engines(paint: Paint) -> String {
+    let lines = weir_runtime::ENGINES
+        .iter()
+        .map(|row| format!("  {}  {}\n", paint.green(&format!("{:16}", row.name)), row.doc));
+    format!("\nengines that a plan may name:\n{}", lines.collect::<String>())
+}
+
+fn shown(plan: &Plan, program: &Program, paint: Paint) -> String {
+    let engine = plan.engine.as_ref().map(|engine| engine.value.to_string());
+    let engine = engine.unwrap_or_else(|| weir_runtime::ENGINES[0].name.to_owned());
+    let mut text = format!("engine {engine}");
+    for (name, given) in [("threads", &plan.threads), ("flows at a time", &plan.flows), ("queue", &plan.queue)] {
+        if let Some(given) = given {
+            text.push_str(&format!(", {name} {}", given.value));
+        }
+    }
+    text.push('\n');
+    for (index, section) in plan.sections.iter().enumerate() {
+        text.push_str(&format!("\n{}{}\n", paint.green(section.name.value.as_str()), details(section)));
+        if let Some(why) = &section.why {
+            text.push_str(&format!("  {}\n", paint.faint(&format!("because {why}"))));
+        }
+        text.push_str(&nodes(plan, program, Some(index)));
+    }
+    let rest = nodes(plan, program, None);
+    if !rest.is_empty() {
+        text.push_str(&format!("\n{}\n{rest}", paint.green(REST)));
+    }
+    text
+}
+
+fn details(section: &Section) -> String {
+    let engine = section.engine.as_ref().map(|engine| format!(", engine {}", engine.value));
+    let number = |name: &str, given: &Option<weir_ir::plan::Given<usize>>| {
+        given.as_ref().map(|given| format!(", {name} {}", given.value)).unwrap_or_default()
+    };
+    let threads = number("threads", &section.threads);
+    let queue = number("queue", &section.queue);
+    let replicas = number("replicas", &section.replicas);
+    format!("{}{threads}{queue}{replicas}", engine.unwrap_or_default())
+}
+
+/// The calls and repeated bodies of a section, by flow.
+fn nodes(plan: &Plan, program: &Program, section: Option<usize>) -> String {
+    let flows = program.entries.iter().flat_map(|entry| &entry.flows);
+    flows.map(|flow| nodes_of(plan, flow, section)).collect()
+}
+
+fn nodes_of(plan: &Plan, flow: &Flow<Graph>, section: Option<usize>) -> String {
+    let works = flow.body.nodes.iter().filter(|node| is_work(&node.kind));
+    let names =
+        works.filter(|node| plan.section_of(&flow.name, &node.name) == section).map(|node| node.name.to_string());
+    let names: Vec<String> = names.collect();
+    if names.is_empty() { String::new() } else { format!("  {}: {}\n", flow.name, names.join(", ")) }
+}
+
+/// Whether the node does something that a section is made for.
+fn is_work(kind: &Kind) -> bool {
+    !matches!(
+        kind,
+        Kind::Prim(_)
+            | Kind::Switch { .. }
+            | Kind::Select { .. }
+            | Kind::Acquire { .. }
+            | Kind::Release { .. }
+            | Kind::Return
+            | Kind::Fail
+    )
+}

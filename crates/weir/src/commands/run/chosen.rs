@@ -1,0 +1,52 @@
+//! What the program is run on: the plan, with what the command line says in the place of what the plan says.
+
+use std::path::PathBuf;
+
+use weir_ir::graph::Program;
+use weir_ir::plan::{Given, Plan};
+
+use crate::arguments::RunArguments;
+use crate::terminal::Terminal;
+use crate::{Exit, plan_file};
+
+/// A plan, and where it comes from.
+pub(super) struct Chosen {
+    pub(super) plan: Plan,
+    /// Its file, where there is one.
+    pub(super) path: Option<PathBuf>,
+}
+
+impl Chosen {
+    /// The plan of these arguments.
+    ///
+    /// # Errors
+    /// Says what is wrong with the plan's file, and gives the exit code.
+    pub(super) fn of(arguments: &RunArguments, program: &Program, terminal: &mut Terminal) -> Result<Chosen, Exit> {
+        let read = plan_file::read(&arguments.file, arguments.plan.as_deref(), program, terminal)?;
+        let (path, mut plan) = read.map_or((None, Plan::default()), |(path, plan)| (Some(path), plan));
+        if let Some(engine) = &arguments.engine {
+            plan.engine = Some(given(engine.as_str().into()));
+        }
+        if let Some(threads) = arguments.threads {
+            plan.threads = Some(given(threads.into()));
+        }
+        if let Some(flows) = arguments.flows_max {
+            plan.flows = Some(given(flows as usize));
+        }
+        Ok(Chosen { plan, path })
+    }
+
+    /// The engine of what names none: the runtime's first, or one that has sections where the plan has some.
+    pub(super) fn engine(&self) -> &str {
+        match (&self.plan.engine, self.plan.sections.is_empty()) {
+            (Some(engine), _) => &engine.value,
+            (None, true) => weir_runtime::ENGINES[0].name,
+            (None, false) => "manual",
+        }
+    }
+}
+
+/// Something that the command line says, which has no place in the plan's text.
+fn given<T>(value: T) -> Given<T> {
+    Given { value, at: 0..0 }
+}

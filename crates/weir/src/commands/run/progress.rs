@@ -1,0 +1,109 @@
+//! Progress: how far finite input is, drawn over itself at the foot of a terminal.
+
+use std::io::{IsTerminal, Write as _};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use weir_host::Progress as Extent;
+use weir_runtime::Watcher;
+
+/// How often it is drawn.
+const INTERVAL: Duration = Duration::from_millis(200);
+/// Clears the line that the cursor is in.
+const CLEAR: &str = "\r\u{1b}[K";
+
+/// Draws on a thread of its own, where a person watches.
+pub(super) struct Progress(Option<(mpsc::Sender<()>, JoinHandle<()>)>);
+
+impl Progress {
+    pub(super) fn begin(watcher: Watcher) -> Progress {
+        if !std::io::stderr().is_terminal() {
+            return Progress(None);
+        }
+        let (end, ended) = mpsc::channel();
+        let drawing = std::thread::spawn(move || {
+            let begun = Instant::now();
+            while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                draw(&line(&watcher.progress(), begun.elapsed()));
+            }
+            draw("");
+        });
+        Progress(Some((end, drawing)))
+    }
+
+    /// Leaves the line empty.
+    pub(super) fn end(self) {
+        if let Some((end, drawing)) = self.0 {
+            drop(end);
+            // Where drawing has failed there is nothing to clear.
+            let _ = drawing.join();
+        }
+    }
+}
+
+fn draw(line: &str) {
+    // The cursor stays at the start of the line, so that a message of the log is written over it.
+    let _ = write!(std::io::stderr().lock(), "{CLEAR}{line}\r");
+}
+
+/// Elements, part, rate and time left of each source.
+fn line(sources: &[(String, Extent)], elapsed: Duration) -> String {
+    let shown = sources.iter().map(|(described, extent)| format!("{described}: {}", words(*extent, elapsed)));
+    shown.collect::<Vec<_>>().join("  ")
+}
+
+fn words(Extent { elements, done, whole }: Extent, elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs_f64();
+    let part = if whole == 0 { 1.0 } else { (done as f64 / whole as f64).min(1.0) };
+    let rate = elements as f64 / seconds.max(f64::MIN_POSITIVE);
+    let elements = grouped(elements);
+    let (percent, rate) = ((part * 100.0) as u64, grouped(rate as u64));
+    if part == 0.0 {
+        return format!("{elements}, {percent} %, {rate}/s");
+    }
+    let left = Duration::try_from_secs_f64(seconds * (1.0 - part) / part).unwrap_or(Duration::MAX);
+    format!("{elements}, {percent} %, {rate}/s, {} left", rounded(left))
+}
+
+/// `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Seconds, minutes or hours.
+fn rounded(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds @ 60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        seconds => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_much_is_done_how_fast_and_how_long_it_takes() {
+        let shown = |elements, done, whole, seconds| {
+            line(&[("x".to_owned(), Extent { elements, done, whole })], Duration::from_secs(seconds))
+        };
+        assert_eq!(shown(1_234_567, 25, 100, 10), "x: 1,234,567, 25 %, 123,456/s, 30 s left");
+        assert_eq!(shown(0, 0, 100, 10), "x: 0, 0 %, 0/s");
+        assert_eq!(shown(999, 1, 100, 100), "x: 999, 1 %, 9/s, 2 h 45 min left");
+        assert_eq!(shown(3, 50, 100, 90), "x: 3, 50 %, 0/s, 1 min 30 s left");
+        // A file that grows while it is read, and one that is empty.
+        assert_eq!(shown(10, 200, 100, 1), "x: 10, 100 %, 10/s, 0 s left");
+        assert_eq!(shown(0, 0, 0, 1), "x: 0, 100 %, 0/s, 0 s left");
+        assert_eq!(line(&[], Duration::ZERO), "");
+    }
+}

@@ -1,0 +1,221 @@
+//! `weir lsp` as an editor meets it: a conversation over standard input and output.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::weir;
+
+const ADDRESS: &str = "file:///hello.weir";
+const TEXT: &str = "use http
+
+/// Greets somebody.
+fn greeting(name: Text) -> Text {
+  \"Hello, {name}!\"
+}
+
+service hello on http(port: 8080) {
+  get \"/{name}\" (name: Text) {
+    http.text(greeting(name))
+  }
+}
+";
+
+/// An editor.
+struct Editor {
+    server: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    asked: i64,
+    /// What the server has said is wrong, each time that it did.
+    told: Vec<Value>,
+}
+
+impl Editor {
+    fn start() -> Editor {
+        let mut server = weir(&["lsp"]).stdin(Stdio::piped()).spawn().expect("the command starts");
+        let input = server.stdin.take();
+        let output = BufReader::new(server.stdout.take().expect("standard output is piped"));
+        let mut editor = Editor { server, input, output, asked: 0, told: Vec::new() };
+        let abilities = editor.ask("initialize", json!({ "capabilities": {} }));
+        assert_eq!(abilities["capabilities"]["hoverProvider"], true);
+        editor.tell("initialized", json!({}));
+        editor
+    }
+
+    fn open(text: &str) -> Editor {
+        let mut editor = Editor::start();
+        let document = json!({ "uri": ADDRESS, "languageId": "weir", "version": 1, "text": text });
+        editor.tell("textDocument/didOpen", json!({ "textDocument": document }));
+        editor
+    }
+
+    fn send(&mut self, message: &Value) {
+        let text = message.to_string();
+        let input = self.input.as_mut().expect("the conversation goes on");
+        write!(input, "Content-Length: {}\r\n\r\n{text}", text.len()).and_then(|()| input.flush()).expect("it is sent");
+    }
+
+    fn tell(&mut self, method: &str, params: Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+    }
+
+    fn change(&mut self, text: &str) {
+        let params = json!({ "textDocument": { "uri": ADDRESS, "version": 2 }, "contentChanges": [{ "text": text }] });
+        self.tell("textDocument/didChange", params);
+    }
+
+    /// The next message of the server; notes of what is wrong are kept.
+    fn receive(&mut self) -> Value {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.output.read_line(&mut line).expect("the server speaks"), 0, "the server has gone");
+            match line.trim().strip_prefix("Content-Length: ") {
+                Some(number) => length = number.parse().expect("a length"),
+                None if line.trim().is_empty() => break,
+                None => {}
+            }
+        }
+        let mut bytes = vec![0; length];
+        self.output.read_exact(&mut bytes).expect("a whole message");
+        let message: Value = serde_json::from_slice(&bytes).expect("JSON");
+        if message["method"] == "textDocument/publishDiagnostics" {
+            self.told.push(message["params"]["diagnostics"].clone());
+        }
+        message
+    }
+
+    /// The whole answer to a request.
+    fn answer(&mut self, method: &str, params: Value) -> Value {
+        self.asked += 1;
+        let id = self.asked;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        loop {
+            let message = self.receive();
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        let answer = self.answer(method, params);
+        assert!(answer["error"].is_null(), "{answer}");
+        answer["result"].clone()
+    }
+
+    /// Asks about the first place of `words` in [`TEXT`], `into` bytes on.
+    fn ask_at(&mut self, method: &str, words: &str, into: usize) -> Value {
+        self.ask(method, at(words, into))
+    }
+
+    /// What is wrong, as the server says next.
+    fn diagnostics(&mut self) -> Value {
+        while self.told.is_empty() {
+            self.receive();
+        }
+        self.told.remove(0)
+    }
+
+    fn end(mut self) -> Option<i32> {
+        self.ask("shutdown", Value::Null);
+        self.tell("exit", Value::Null);
+        self.input = None;
+        self.server.wait().expect("the server ends").code()
+    }
+}
+
+fn at(words: &str, into: usize) -> Value {
+    let offset = TEXT.find(words).expect("the words stand in the text") + into;
+    let line = TEXT[..offset].matches('\n').count();
+    let column = offset - TEXT[..offset].rfind('\n').map_or(0, |end| end + 1);
+    json!({ "textDocument": { "uri": ADDRESS }, "position": { "line": line, "character": column } })
+}
+
+#[test]
+fn a_program_without_faults_has_no_diagnostics_and_an_edit_brings_them() {
+    let mut editor = Editor::open(TEXT);
+    assert_eq!(editor.diagnostics(), json!([]));
+    editor.change(&TEXT.replace("greeting(name))", "greetin(name))"));
+    let found = editor.diagnostics();
+    assert_eq!(found[0]["code"], "E0202", "{found}");
+    assert_eq!(found[0]["range"]["start"], json!({ "line": 9, "character": 14 }));
+    editor.change(TEXT);
+    assert_eq!(editor.diagnostics(), json!([]));
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn a_hint_is_a_code_action_that_mends_the_text() {
+    let mut editor = Editor::open(&TEXT.replace("greeting(name))", "greetin(name))"));
+    let place = json!({ "line": 9, "character": 16 });
+    let params = json!({
+        "textDocument": { "uri": ADDRESS },
+        "range": { "start": place, "end": place },
+        "context": { "diagnostics": [] },
+    });
+    let actions = editor.ask("textDocument/codeAction", params);
+    let edit = &actions[0]["edit"]["changes"][ADDRESS][0];
+    assert_eq!(edit["newText"], "greeting", "{actions}");
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn hovers_say_signature_documentation_and_effects() {
+    let mut editor = Editor::open(TEXT);
+    let hover = editor.ask_at("textDocument/hover", "greeting(name))", 2);
+    let shown = hover["contents"]["value"].as_str().expect("a text");
+    assert!(shown.contains("fn greeting(name: Text) -> Text") && shown.contains("Greets somebody."), "{shown}");
+    let hover = editor.ask_at("textDocument/hover", "http.text", 6);
+    assert!(hover["contents"]["value"].as_str().expect("a text").contains("http.text("), "{hover}");
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn names_lead_to_their_definition_and_their_uses() {
+    let mut editor = Editor::open(TEXT);
+    let definition = editor.ask_at("textDocument/definition", "greeting(name))", 2);
+    assert_eq!(definition["range"]["start"], json!({ "line": 3, "character": 3 }));
+    let uses = editor.ask_at("textDocument/references", "greeting(name: Text)", 2);
+    assert_eq!(uses.as_array().map(Vec::len), Some(2), "{uses}");
+    let renamed = editor.ask("textDocument/rename", {
+        let mut params = at("greeting(name: Text)", 2);
+        params["newName"] = json!("welcome");
+        params
+    });
+    assert_eq!(renamed["changes"][ADDRESS].as_array().map(Vec::len), Some(2), "{renamed}");
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn completion_knows_the_library_and_formatting_the_style() {
+    let mut editor = Editor::open(TEXT);
+    let found = editor.ask_at("textDocument/completion", "http.text", 5);
+    let labels: Vec<&str> =
+        found["items"].as_array().expect("items").iter().filter_map(|item| item["label"].as_str()).collect();
+    assert!(labels.contains(&"bad_request") && labels.contains(&"text"), "{labels:?}");
+    let params = json!({ "textDocument": { "uri": ADDRESS }, "options": { "tabSize": 2, "insertSpaces": true } });
+    assert_eq!(editor.ask("textDocument/formatting", params.clone()), json!([]));
+    editor.change(&TEXT.replace("  get", "get"));
+    assert_ne!(editor.ask("textDocument/formatting", params), json!([]));
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn what_cannot_be_answered_is_refused_and_the_server_goes_on() {
+    let mut editor = Editor::open(TEXT);
+    assert_eq!(editor.answer("textDocument/moonPhase", json!({}))["error"]["code"], -32601);
+    assert_eq!(
+        editor.answer("textDocument/hover", json!({ "textDocument": { "uri": "file:///other" } }))["error"]["code"],
+        -32602
+    );
+    assert!(editor.answer("textDocument/hover", json!({ "textDocument": { "uri": ADDRESS } }))["error"].is_object());
+    let mut params = at("http.text", 6);
+    params["newName"] = json!("other");
+    assert!(
+        editor.answer("textDocument/rename", params)["error"]["message"].as_str().expect("why").contains("library")
+    );
+    assert_eq!(editor.end(), Some(0));
+}
