@@ -24,6 +24,7 @@ pub(crate) fn check(
         types,
         library,
         source,
+        bound: BTreeMap::new(),
         known: BTreeMap::new(),
         gone: BTreeMap::new(),
         given_up: BTreeSet::new(),
@@ -33,11 +34,21 @@ pub(crate) fn check(
     moves.block(body);
 }
 
+/// A variable that was bound.
+struct Bound {
+    /// How many were bound before.
+    number: usize,
+    name: Text,
+    ty: Type,
+}
+
 struct Moves<'a> {
     types: &'a [TypeDefinition],
     library: &'a Library,
     source: SourceId,
-    /// The names of the variables that can only be moved, with their types.
+    /// All variables.
+    bound: BTreeMap<Var, Bound>,
+    /// Those of the variables that can only be moved, or have become as good as that.
     known: BTreeMap<Var, (Text, Type)>,
     /// Where a variable was moved.
     gone: BTreeMap<Var, Origin>,
@@ -48,6 +59,8 @@ struct Moves<'a> {
 
 impl Moves<'_> {
     fn bind(&mut self, variable: &Variable) {
+        let bound = Bound { number: self.bound.len(), name: variable.name.clone(), ty: variable.ty.clone() };
+        self.bound.entry(variable.var).or_insert(bound);
         if self.only_moves(&variable.ty, &mut Vec::new()) {
             self.known.insert(variable.var, (variable.name.clone(), variable.ty.clone()));
         }
@@ -135,27 +148,48 @@ impl Moves<'_> {
         }
     }
 
-    /// A body that may be given up on its way: what it has of outside may be lost with a call that is dropped, so that it
-    /// goes into the body for good, also where it is only lent.
+    /// A body that may be given up on its way: what it has of outside and can only be moved may be lost with a call that is
+    /// dropped, and what it changes may be half changed. Both go into the body for good, also where they are only lent.
     fn given_up(&mut self, body: &Block, origin: Origin) {
         let outside: Vec<Var> = self.known.keys().copied().filter(|var| !self.gone.contains_key(var)).collect();
+        let mut changed = BTreeSet::new();
+        self.changed_in(body, &mut changed);
+        changed.retain(|var| self.bound.contains_key(var));
         self.block(body);
-        for var in outside {
-            if mentions(body, var) {
-                self.gone.entry(var).or_insert(origin);
-                self.given_up.insert(var);
+        let taken = outside.into_iter().filter(|var| mentions(body, *var));
+        for var in taken.chain(changed).collect::<BTreeSet<Var>>() {
+            self.gone.entry(var).or_insert(origin);
+            self.given_up.insert(var);
+            if let Some(bound) = self.bound.get(&var) {
+                self.known.entry(var).or_insert_with(|| (bound.name.clone(), bound.ty.clone()));
             }
+        }
+    }
+
+    /// The variables that a call in the block takes by `&mut`.
+    fn changed_in(&self, block: &Block, found: &mut BTreeSet<Var>) {
+        for binding in &block.lets {
+            if let Op::Call(call) = &binding.op {
+                let function = self.library.function(&call.function);
+                let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+                let changed = call.arguments.iter().zip(parameters).filter_map(|(atom, parameter)| match atom {
+                    Atom::Var(var) if parameter.passing == Passing::Change => Some(*var),
+                    _ => None,
+                });
+                found.extend(changed);
+            }
+            binding.op.blocks().for_each(|inner| self.changed_in(inner, found));
         }
     }
 
     /// A body that runs once for each element: what it moves must be its own.
     fn rounds(&mut self, variables: &[&Variable], body: &Block) {
-        let outside: Vec<Var> = self.known.keys().copied().collect();
-        let before = self.gone.clone();
+        let (outside, before) = (self.bound.len(), self.gone.clone());
         variables.iter().for_each(|variable| self.bind(variable));
         self.block(body);
-        for var in outside {
-            if let (None, Some(at)) = (before.get(&var), self.gone.get(&var).copied()) {
+        let gone: Vec<(Var, Origin)> = self.gone.iter().map(|(var, at)| (*var, *at)).collect();
+        for (var, at) in gone.into_iter().filter(|(var, _)| !before.contains_key(var)) {
+            if self.bound.get(&var).is_some_and(|bound| bound.number < outside) {
                 self.moved_in_rounds(var, at);
             }
         }
@@ -181,7 +215,7 @@ impl Moves<'_> {
             let diagnostic = Diagnostic::new(Code::MovedValue, format!("{shown} was moved and cannot be used again"))
                 .at(self.span(origin), "used again here")
                 .because(self.span(*at), how)
-                .note(format!("a `{ty}` has one holder: it can neither be shared nor cloned"))
+                .note(self.why(*var, ty))
                 .hint("use it before it is moved, or make another one");
             self.report(diagnostic);
         }
@@ -191,9 +225,17 @@ impl Moves<'_> {
         let Some((name, ty)) = self.known.get(&var) else { return };
         let diagnostic = Diagnostic::new(Code::MovedValue, format!("{} is moved in every round", shown(name)))
             .at(self.span(at), "moved here, and gone in the next round")
-            .note(format!("a `{ty}` has one holder: it can neither be shared nor cloned"))
+            .note(self.why(var, ty))
             .hint("make it within the body, so that each round has its own");
         self.report(diagnostic);
+    }
+
+    /// Why a value is gone.
+    fn why(&self, var: Var, ty: &Type) -> String {
+        match self.given_up.contains(&var) {
+            true => "what can only be moved or is changed does not come back out of `within` or `race`".into(),
+            false => format!("a `{ty}` has one holder: it can neither be shared nor cloned"),
+        }
     }
 
     /// A `fn` that is inlined twice has the same fault twice.

@@ -26,10 +26,8 @@ pub trait Machine: Send + Sync {
     /// A random number.
     fn random(&self) -> u64;
 
-    /// An event that takes effect when this much time has passed from now on.
-    fn after(&self, delay: Duration) -> Event<()> {
-        Instant::now().checked_add(delay).map_or_else(never, at)
-    }
+    /// An event that takes effect when the time is `instant_ns`, and ever after.
+    fn at(&self, instant_ns: u64) -> Event<()>;
 }
 
 /// The machine that the process runs on.
@@ -63,6 +61,10 @@ impl Machine for Real {
 
     fn random(&self) -> u64 {
         next_random(&self.seed)
+    }
+
+    fn at(&self, instant_ns: u64) -> Event<()> {
+        self.start.checked_add(Duration::from_nanos(instant_ns)).map_or_else(never, at)
     }
 }
 
@@ -101,14 +103,13 @@ impl Clock {
         std::mem::replace(&mut self.alarms, later)
     }
 
-    fn alarm(&mut self, delay: Duration) -> Event<()> {
-        let delay_ns = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
-        if delay_ns == 0 {
+    fn alarm(&mut self, instant_ns: u64) -> Event<()> {
+        if instant_ns <= self.now_ns {
             return always(());
         }
         let signal = Signal::new();
         self.set += 1;
-        self.alarms.insert((self.now_ns.saturating_add(delay_ns), self.set), signal.clone());
+        self.alarms.insert((instant_ns, self.set), signal.clone());
         signal.fired()
     }
 }
@@ -118,8 +119,8 @@ impl Machine for Scripted {
         self.clock.lock().now_ns
     }
 
-    fn after(&self, delay: Duration) -> Event<()> {
-        self.clock.lock().alarm(delay)
+    fn at(&self, instant_ns: u64) -> Event<()> {
+        self.clock.lock().alarm(instant_ns)
     }
 
     fn thread(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {

@@ -15,7 +15,6 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use weir_events::Synchronisation;
 use weir_host::Value;
@@ -30,13 +29,17 @@ use crate::step::{Body, TimedStep};
 pub(super) struct Timed {
     #[expect(clippy::vec_box, reason = "frames come boxed from the free list and go back so")]
     frames: Vec<Box<Frame>>,
+    /// When the time is up; `None` for a race.
+    due_ns: Option<u64>,
+    /// Set where all bodies wait for the first time, so that what never waits costs no timer.
     timer: Option<Synchronisation<()>>,
 }
 
 impl Frame {
     /// Begins the bodies.
     pub(super) fn timed(&mut self, step: &TimedStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
-        let limit = step.limit.map(|limit| duration(&self.value(body, limit)));
+        let limit_ns = step.limit.map(|limit| nanoseconds(&self.value(body, limit)));
+        let due_ns = limit_ns.map(|limit_ns| env.live.machine.now_ns().saturating_add(limit_ns));
         let scopes = self.scopes_around(&step.within);
         let mut frames = Vec::with_capacity(step.bodies.len());
         for (inner, captures) in &step.bodies {
@@ -47,8 +50,7 @@ impl Frame {
             frame.inherited.extend_from_slice(&scopes);
             frames.push(frame);
         }
-        let timer = limit.map(|limit| env.live.machine.after(limit).synchronise());
-        self.timed_on(Timed { frames, timer }, step, env, context)
+        self.timed_on(Timed { frames, due_ns, timer: None }, step, env, context)
     }
 
     /// Goes on with the bodies.
@@ -88,10 +90,9 @@ impl Timed {
                 }
             }
         }
-        match &mut self.timer {
-            Some(timer) => Pin::new(timer).poll(context).map(|()| Ok(Value::none())),
-            None => Poll::Pending,
-        }
+        let Some(due_ns) = self.due_ns else { return Poll::Pending };
+        let timer = self.timer.get_or_insert_with(|| env.live.machine.at(due_ns).synchronise());
+        Pin::new(timer).poll(context).map(|()| Ok(Value::none()))
     }
 }
 
@@ -102,9 +103,9 @@ impl Drop for Timed {
 }
 
 /// A `Duration` as a time limit; a negative one is over at once.
-fn duration(value: &Value) -> Duration {
+fn nanoseconds(value: &Value) -> u64 {
     match value {
-        Value::Duration(nanoseconds) => Duration::from_nanos(u64::try_from(*nanoseconds).unwrap_or(0)),
+        Value::Duration(nanoseconds) => u64::try_from(*nanoseconds).unwrap_or(0),
         other => unreachable!("the verifier has seen a duration, not {other}"),
     }
 }
