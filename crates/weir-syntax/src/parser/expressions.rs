@@ -167,7 +167,7 @@ impl Parser<'_> {
             value = match self.peek() {
                 T::Dot => self.field(start, value),
                 T::DotIndex => self.tuple_index(start, value),
-                T::Question if !self.at_new_line() => {
+                T::Question => {
                     self.bump();
                     self.expr(start, ExprKind::Try(Box::new(value)))
                 }
