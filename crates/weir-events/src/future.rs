@@ -4,6 +4,7 @@
 //! last. (The other way round needs nothing: an event is awaited, so it can be a branch of `tokio::select!`, where it
 //! loses nothing when it loses.)
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::event::Event;
 use crate::event::guard;
-use crate::event::node::{Node, Shape, Stake};
+use crate::event::node::{Node, Shape, Stake, recover};
 use crate::event::placing::Placing;
 use crate::event::settlement::Settlement;
 use crate::primitives::Mutex;
@@ -58,6 +59,32 @@ impl Wake for Fan {
     fn wake(self: Arc<Self>) {
         let watchers = std::mem::take(&mut *self.watchers.lock());
         watchers.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// One synchronisation's place among the watchers.
+struct Watch {
+    fan: Arc<Fan>,
+    waker: Waker,
+}
+
+impl Stake for Watch {
+    fn withdraw(&self) {
+        let mut watchers = self.fan.watchers.lock();
+        let place = watchers.iter().position(|known| known.will_wake(&self.waker));
+        let gone = place.map(|place| watchers.swap_remove(place));
+        drop(watchers);
+        drop(gone);
+    }
+
+    /// The result stays with the event.
+    fn retract(&self) -> bool {
+        self.withdraw();
+        true
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
     }
 }
 
@@ -123,10 +150,11 @@ impl<T: Send + 'static> Node<T> for FutureLeaf<T> {
     fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
         placing.look_again();
         self.look(leaf, placing);
-        None
+        Some(Arc::new(Watch { fan: self.fan.clone(), waker: Waker::from(placing.party.clone()) }))
     }
 
-    fn redeem(&self, _: usize, _: Option<Arc<dyn Stake>>) -> T {
+    fn redeem(&self, _: usize, stake: Option<Arc<dyn Stake>>) -> T {
+        recover::<Watch>(stake).withdraw();
         self.take().expect("the leaf was committed because the result was there")
     }
 

@@ -69,6 +69,16 @@ fn storms_leave_the_heap_as_it_was_and_plain_asynchronous_sends_allocate_nothing
     }
     let after_threads = BYTES.load(Relaxed);
     assert!(after_threads.abs_diff(after_tasks) < 4096, "threads: {after_tasks} before, {after_threads} after");
+
+    let pending = from_future(std::future::pending::<()>());
+    let unready = choose([idle.receive().wrap(drop), pending]);
+    assert!(unready.sync_timeout(Duration::ZERO).is_none());
+    let before_futures = BYTES.load(Relaxed);
+    for _ in 0..50_000 {
+        assert!(unready.sync_timeout(Duration::ZERO).is_none());
+    }
+    let after_futures = BYTES.load(Relaxed);
+    assert!(after_futures.abs_diff(before_futures) < 4096, "futures: {before_futures}, then {after_futures}");
     assert_eq!((idle.receivers_len(), busy.receivers_len(), idle.len()), (0, 0, 0));
 
     // Room for a value is made once; after that an asynchronous send without actions allocates nothing.

@@ -135,15 +135,14 @@ impl<T: Send + 'static> Core<T> {
         if self.capacity == 0 {
             return Sent::Full;
         }
-        let room = self.capacity.saturating_sub(self.stashed.load(Relaxed));
-        match buffer(&mut state, room) {
-            Sent::Done => {
-                self.note(&state);
-                Sent::Done
-            }
+        let stashed = self.stashed.load(Relaxed);
+        match buffer(&mut state, self.capacity.saturating_sub(stashed)) {
+            Sent::Done => self.note(&state),
             // The stash may have become smaller than it was seen.
-            _ => Sent::Taken,
+            Sent::Full if stashed > 0 => return Sent::Taken,
+            sent => return sent,
         }
+        Sent::Done
     }
 
     #[cold]

@@ -10,7 +10,7 @@ use super::offer::Offer;
 use super::state::{Received, Sent};
 use super::{Channel, Closed, SendError};
 use crate::event::node::Stake;
-use crate::party::Party;
+use crate::party::{Party, pool};
 
 impl<T: Send + 'static> Channel<T> {
     /// A future that sends `value`; the same as awaiting [`send_once`](Channel::send_once), but cheaper.
@@ -60,14 +60,14 @@ impl<T: Send + 'static> Future for Sending<'_, T> {
                 None => return Poll::Ready(Ok(())),
                 Some(value) if sent == Sent::Closed => return Poll::Ready(Err(SendError(value))),
                 Some(value) => {
-                    let party = Arc::new(Party::of_task(context.waker()));
+                    let party = pool::take_for_task(context.waker());
                     let offer = Arc::new(Offer::to_send(this.channel, &party, 0, value));
                     this.channel.place_send(&offer);
                     this.offer = Some(offer);
                 }
             }
         }
-        poll_offer(&mut this.offer, context).map(|offer| offer.take().map_or(Ok(()), |value| Err(SendError(value))))
+        poll_offer(&mut this.offer, context).map(|refused| refused.map_or(Ok(()), |value| Err(SendError(value))))
     }
 }
 
@@ -81,25 +81,32 @@ impl<T: Send + 'static> Future for Receiving<'_, T> {
                 Received::Done(value) => return Poll::Ready(Ok(value)),
                 Received::Closed => return Poll::Ready(Err(Closed)),
                 Received::Empty | Received::Taken => {
-                    let party = Arc::new(Party::of_task(context.waker()));
+                    let party = pool::take_for_task(context.waker());
                     let offer = Arc::new(Offer::to_receive(this.channel, &party, 0));
                     this.channel.place_receive(&offer);
                     this.offer = Some(offer);
                 }
             }
         }
-        poll_offer(&mut this.offer, context).map(|offer| offer.take().ok_or(Closed))
+        poll_offer(&mut this.offer, context).map(|value| value.ok_or(Closed))
     }
 }
 
-/// The offer, once it has taken effect.
-fn poll_offer<T: Send + 'static>(slot: &mut Option<Arc<Offer<T>>>, context: &Context<'_>) -> Poll<Arc<Offer<T>>> {
-    let offer = slot.as_ref().expect("a future is not polled after it was ready");
-    offer.party().listen(context.waker());
-    match offer.party().outcome() {
-        None => Poll::Pending,
-        Some(_) => Poll::Ready(slot.take().expect("it was just there")),
+/// What is in the offer once it has taken effect: what was received, or could not be sent.
+fn poll_offer<T: Send + 'static>(slot: &mut Option<Arc<Offer<T>>>, context: &Context<'_>) -> Poll<Option<T>> {
+    let offer = slot.take().expect("a future is not polled after it was ready");
+    if offer.party().outcome().is_none() {
+        offer.party().listen(context.waker());
     }
+    if offer.party().outcome().is_none() {
+        *slot = Some(offer);
+        return Poll::Pending;
+    }
+    let value = offer.take();
+    let party: Arc<Party> = offer.party().clone();
+    drop(offer);
+    pool::put_back(party);
+    Poll::Ready(value)
 }
 
 fn give_up<T: Send + 'static>(offer: Option<Arc<Offer<T>>>) {

@@ -93,7 +93,7 @@ pub fn guard<T: 'static>(make: impl Fn() -> Event<T> + Send + Sync + 'static) ->
 /// Exactly one of the branches takes effect (`choose`).
 ///
 /// Of branches that can take effect at once each has the same chance; a choice inside a choice counts as its branches.
-/// Without branches it is [`never`].
+/// Without branches it is [`never()`].
 pub fn choose<T: 'static>(branches: impl IntoIterator<Item = Event<T>>) -> Event<T> {
     Event::of(Choose::new(branches.into_iter().collect(), Preference::Fair))
 }

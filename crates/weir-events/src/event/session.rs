@@ -44,7 +44,11 @@ impl<T: 'static> Session<T> {
     /// Step 3: places a stake for every leaf, until one is found to take effect.
     pub(crate) fn publish(&mut self, party: Arc<Party>) {
         let order = order(&self.event);
-        let published = self.published.insert(Published { party, stakes: Vec::new(), wishes: Wishes::default() });
+        let published = self.published.insert(Published {
+            party,
+            stakes: Vec::with_capacity(self.event.shape().leaves.min(64)),
+            wishes: Wishes::default(),
+        });
         for leaf in order {
             let mut placing = Placing { party: &published.party, leaf, wishes: &mut published.wishes };
             if let Some(stake) = self.event.node.place(leaf, &mut placing) {

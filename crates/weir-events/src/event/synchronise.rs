@@ -2,14 +2,13 @@
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::Event;
 use super::session::{Session, attempt_unguarded};
 use crate::alarm::{self, Alarm};
-use crate::party::{Party, pool};
+use crate::party::pool;
 
 impl<T: 'static> Event<T> {
     /// Waits, blocking the thread, until the event takes effect (the paper's `sync`, §2).
@@ -150,7 +149,10 @@ impl<T: 'static> Synchronisation<T> {
     /// One poll, up to the commit.
     pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Option<Advance<T>> {
         let (mut session, alarm) = match std::mem::replace(&mut self.progress, Progress::Over) {
-            Progress::Waiting(session, alarm) => (session, alarm),
+            Progress::Waiting(session, alarm) => {
+                session.listen(context.waker());
+                (session, alarm)
+            }
             Progress::Over => panic!("a synchronisation was polled after it was over"),
             Progress::New(event, beginning) => {
                 let mut session = Session::begin(&event);
@@ -159,12 +161,11 @@ impl<T: 'static> Synchronisation<T> {
                 {
                     return Some(Advance::Value(value));
                 }
-                session.publish(Arc::new(Party::of_task(context.waker())));
+                session.publish(pool::take_for_task(context.waker()));
                 let alarm = session.alarm().map(|(instant, party, leaf)| alarm::set(instant, party, leaf));
                 (session, alarm)
             }
         };
-        session.listen(context.waker());
         if session.is_committed() {
             return Some(Advance::Committed(session));
         }
