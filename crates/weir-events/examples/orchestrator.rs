@@ -66,15 +66,15 @@ fn one_request(is_asynchronous: bool) -> Vec<String> {
         false => synchronous_orchestrator(&processor, &log),
     };
     let serving = std::thread::spawn(move || work.sync());
-    while answers.is_empty() {
+    let ended = |log: &Log, what: &str| log.lock().is_ok_and(|log| log.iter().any(|line| line.starts_with(what)));
+    // The synchronous one waits for nobody: its request ends although no client has come.
+    while answers.is_empty() || !is_asynchronous && !ended(&log, "request end") {
         std::thread::yield_now();
     }
     note(&log, "client comes");
     let _ = answers.blocking_receive();
     let _ = serving.join();
-    let ended = |log: &Log| log.lock().is_ok_and(|log| log.iter().any(|line| line.starts_with("f:")));
-    let closed = |log: &Log| log.lock().is_ok_and(|log| log.iter().any(|line| line == "request end"));
-    while !ended(&log) || !closed(&log) {
+    while !ended(&log, "f:") || !ended(&log, "request end") {
         std::thread::yield_now();
     }
     log.lock().map(|log| log.clone()).unwrap_or_default()
