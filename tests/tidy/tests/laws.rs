@@ -29,7 +29,8 @@ fn every_crate_has_a_floor_and_imports_downwards() {
 
 /// The crates of the house that a crate's `[dependencies]` name; those of its tests may be from anywhere.
 fn dependencies(name: &str) -> Vec<String> {
-    let manifest = fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).unwrap();
+    let manifest =
+        fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).expect("every crate has a manifest");
     let section = manifest.split("\n[dependencies]").nth(1).unwrap_or("").split("\n[").next().unwrap_or("");
     let known = crates();
     let named = |line: &str| match line.split_once("package = \"") {
