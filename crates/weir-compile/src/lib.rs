@@ -5,7 +5,7 @@
 //!                                     └── diagnostics ──┴── moves, lost updates
 //! ```
 //!
-//! [`check`] says all that is wrong with a text, [`compile`] also makes the program. Neither ever fails: what cannot be
+//! [`check()`] says all that is wrong with a text, [`compile()`] also makes the program. Neither ever fails: what cannot be
 //! made sense of is reported once and left out.
 //!
 //! Architecture invariant: no I/O, no threads, no runtime. The library comes as an argument; the text comes as a value.

@@ -1,6 +1,6 @@
 //! Types while they are being found out: those of the language, with unknowns in them.
 //!
-//! A [`Ty`] is a [`weir_host::Type`] that may hold unknowns ([`Ty::Unknown`]), which [`Inference`] fills in by
+//! A [`Ty`] is a [`enum@weir_host::Type`] that may hold unknowns ([`Ty::Unknown`]), which [`Inference`] fills in by
 //! unification (Robinson 1965), and [`Ty::Error`], which agrees with everything so that one fault is told once.
 
 use std::fmt;

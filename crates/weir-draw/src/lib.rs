@@ -1,6 +1,6 @@
 //! Pictures of a program's graph: an outline for the terminal, Graphviz for other tools, and an SVG of our own.
 //!
-//! A *diagram* is what a reader should see of a graph: [`diagram`] folds plumbing away (copies, interpolations, selects,
+//! A *diagram* is what a reader should see of a graph: `diagram` folds plumbing away (copies, interpolations, selects,
 //! and the fork behind every `?`), keeps calls, branches, ends, bodies and atomic steps, and drops the edges that
 //! follow from others. `dot` and `svg` draw diagrams; `outline` prints the graph in the order of the program.
 //!

@@ -1,8 +1,8 @@
 //! Outputs: files and the standard streams as programs write to them, line by line and in large pieces.
 //!
 //! What is written lies in the output's buffer first. It reaches the system
-//! 1. when the buffer has [`BUFFER_BYTES`], by the call that filled it;
-//! 2. else within [`FLUSH_WITHIN`], by a thread that begins with the first byte that waits and ends with the last;
+//! 1. when the buffer has `BUFFER_BYTES`, by the call that filled it;
+//! 2. else within `FLUSH_WITHIN`, by a thread that begins with the first byte that waits and ends with the last;
 //! 3. at the latest when the program is through ([`weir::Closing`]), so that nothing is lost at the end of the input.
 //!
 //! A failure to write is told to the next call that writes there, or else at the end of the program; what could not be

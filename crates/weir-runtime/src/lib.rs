@@ -1,6 +1,6 @@
 //! Makes a graph under a plan live: frames, sections, engines and resources.
 //!
-//! [`start`] prepares a program ([`PrepareError`] where it and the library do not belong together), opens its sources and
+//! [`start()`] prepares a program ([`PrepareError`] where it and the library do not belong together), opens its sources and
 //! gives its flows to an [engine](ENGINES). One execution of an entry point's body is a *flow*; it lives in a *frame*, a
 //! pooled object with a slot for each value that is alive. Flows meet in *resources* only, under constraints that suspend
 //! them and never hold a thread.

@@ -105,7 +105,7 @@ impl Order {
         }
     }
 
-    /// Atomic steps: see the protocol of [`crate::lower`], 3.
+    /// Atomic steps: see the protocol of [`mod@crate::lower`], 3.
     fn steps(&mut self, id: NodeId, node: &Node, after: &mut BTreeSet<NodeId>) {
         match &node.kind {
             Kind::Acquire { .. } => {

@@ -186,7 +186,7 @@ fn ends(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
 }
 
 /// Atomic steps: what is within waits for the acquire, the release waits for what is within, and an acquire waits for
-/// all that may wait before it (see [`crate::lower`]).
+/// all that may wait before it (see [`mod@crate::lower`]).
 fn steps(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
     let mut waiting: Vec<NodeId> = Vec::new();
     let mut released: Vec<NodeId> = Vec::new();

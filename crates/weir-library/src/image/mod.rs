@@ -1,7 +1,7 @@
 //! Pictures: PPM in, scaled by eighths, JPEG out, and a cache that evicts what is used least.
 //!
-//! These are the functions of Flux's image server (USENIX ATC 2006, Figure 2): `ReadInFromDisk` is [`decode`],
-//! `Compress` is [`scale`] and [`to_jpeg`], and the cache of §2.5 is [`Cache`].
+//! These are the functions of Flux's image server (USENIX ATC 2006, Figure 2): `ReadInFromDisk` is [`decode()`],
+//! `Compress` is [`scale()`] and [`to_jpeg`], and the cache of §2.5 is [`Cache`].
 
 mod cache;
 mod decode;
