@@ -75,7 +75,8 @@ fn with_status(status: StatusCode) -> Response<Bytes> {
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) hold: Arc<Hold>,
-    stop: Arc<Notify>,
+    /// A value and not a signal: a loop that begins after it was set sees it too.
+    stop: tokio::sync::watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -87,13 +88,13 @@ impl Running {
     pub(crate) fn start_loops(limits: Limits, loops: usize) -> Running {
         let server = Arc::new(Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), limits.clone()).unwrap());
         let address = server.address().unwrap();
-        let (hold, stop) = (Arc::new(Hold::default()), Arc::new(Notify::new()));
+        let (hold, stop) = (Arc::new(Hold::default()), tokio::sync::watch::Sender::new(false));
         let spawn = |_| {
             let routes = Routes { limits: limits.clone(), hold: Arc::clone(&hold) };
-            let (server, stop) = (Arc::clone(&server), Arc::clone(&stop));
+            let (server, mut stop) = (Arc::clone(&server), stop.subscribe());
             std::thread::spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                let serving = server.run(routes, async move { stop.notified().await });
+                let serving = server.run(routes, async move { _ = stop.wait_for(|stop| *stop).await });
                 tokio::task::LocalSet::new().block_on(&runtime, serving).unwrap();
             })
         };
@@ -114,9 +115,7 @@ impl Running {
 
     /// Tells the server to stop, and does not wait for it.
     pub(crate) fn stop(&self) {
-        for _ in &self.threads {
-            self.stop.notify_one();
-        }
+        self.stop.send_replace(true);
     }
 
     /// Waits until every loop has returned.
