@@ -3,6 +3,8 @@
 //! Everything goes through a [`Root`], which the embedder opens; a program names files relative to it. Nothing in a
 //! path is decoded: `%2e%2e` is a name like any other.
 
+#[cfg(target_os = "linux")]
+mod cached;
 mod follow;
 mod lines;
 mod open;
@@ -16,6 +18,7 @@ pub use root::{FileError, Root};
 pub use write::{Appender, write};
 
 use bytes::Bytes;
+use tokio::runtime::Handle;
 
 /// The module `files`: its functions and its sources.
 pub(crate) fn files() -> weir::Module {
@@ -36,9 +39,19 @@ mod functions {
 ///
 /// # Errors
 /// A [`FileError`].
-#[weir::function(reads, blocking)]
-pub fn read(#[environment] root: &Root, path: &str) -> Result<Bytes, FileError> {
-    root.read(path)
+#[weir::function(reads)]
+pub async fn read(#[environment] root: &Root, path: &str) -> Result<Bytes, FileError> {
+    if let Some(read) = root.read_cached(path) {
+        return read;
+    }
+    let elsewhere = |path: String, root: Root| move || root.read(&path);
+    match Handle::try_current() {
+        Ok(handle) => handle.spawn_blocking(elsewhere(path.into(), root.clone())).await.unwrap_or_else(|error| {
+            Err(FileError::Refused { path: path.into(), reason: std::io::Error::other(error) })
+        }),
+        // Without an event loop, as in the tests of a program, there is nothing to hold up.
+        Err(_) => root.read(path),
+    }
 }
 
 /// Whether there is something at `path`.

@@ -75,6 +75,15 @@ pub(super) fn open(directory: &OwnedFd, path: &Below<'_>, access: Access) -> Res
     Err(Errno::AGAIN)
 }
 
+/// Opens what `path` names below `directory` to be read, where that needs no disk.
+#[cfg(target_os = "linux")]
+pub(super) fn open_cached(directory: &OwnedFd, path: &Below<'_>) -> Result<OwnedFd, Errno> {
+    use rustix::fs::{ResolveFlags, openat2};
+
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::CACHED;
+    openat2(directory, path.0, Access::Read.flags(), Access::Read.mode(), resolve)
+}
+
 /// Opens what `path` names below `directory`.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn open(directory: &OwnedFd, path: &Below<'_>, access: Access) -> Result<OwnedFd, Errno> {

@@ -5,11 +5,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use rustix::fs::{Dir, FileType, Stat, fstat};
 use rustix::io::Errno;
 
+#[cfg(target_os = "linux")]
+use super::cached;
 use super::open::{Access, Below, open};
 
 /// The most bytes of a file that is read at once, unless the embedder says otherwise: 64 MiB.
@@ -18,9 +21,9 @@ const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const ENTRIES_MAX: usize = 100_000;
 
 /// An open directory that nothing leads out of.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Root {
-    directory: OwnedFd,
+    directory: Arc<OwnedFd>,
     path: PathBuf,
     file_bytes_max: u64,
 }
@@ -78,7 +81,7 @@ impl Root {
     pub fn open(path: &Path) -> io::Result<Root> {
         // Reading its names now tells at start, and not at the first request, that it may not be read.
         std::fs::read_dir(path)?;
-        let directory = File::open(path)?.into();
+        let directory = Arc::new(File::open(path)?.into());
         Ok(Root { directory, path: path.to_owned(), file_bytes_max: FILE_BYTES_MAX })
     }
 
@@ -110,6 +113,21 @@ impl Root {
         let read = file.take(self.file_bytes_max.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(|reason| FileError::Refused { path: path.into(), reason })?;
         if bytes.len() as u64 > self.file_bytes_max { Err(too_large()) } else { Ok(bytes.into()) }
+    }
+
+    /// The whole file at `path`, where the system can say so without waiting for a disk; else `None`.
+    #[cfg(target_os = "linux")]
+    pub(super) fn read_cached(&self, path: &str) -> Option<Result<Bytes, FileError>> {
+        let read = cached::read(&self.directory, path)?;
+        let length = read.as_ref().map_or(0, Bytes::len) as u64;
+        let allowed = length <= self.file_bytes_max;
+        allowed.then(|| read.map_err(|errno| explain(path, errno)))
+    }
+
+    /// Nobody can tell here.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn read_cached(&self, _path: &str) -> Option<Result<Bytes, FileError>> {
+        None
     }
 
     /// Whether `path` names something below the root. A path that leads out names nothing.
