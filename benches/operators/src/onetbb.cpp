@@ -60,7 +60,7 @@ void pipeline(Clock::duration span) {
     control.stop();
     return nullptr;
   });
-  for (int i = 0; i < operators; ++i) chain &= tbb::make_filter<Tuple*, Tuple*>(serial, operate);
+  for (int i = 0; i < operators; ++i) chain &= tbb::make_filter<Tuple*, Tuple*>(serial, [](Tuple* tuple) { return operate(tuple); });
   tbb::parallel_pipeline(live_max, chain & tbb::make_filter<Tuple*, void>(serial, [&](Tuple* tuple) {
     delete tuple;
     ++sunk;
@@ -76,7 +76,7 @@ void flow_graph(const char* model, Clock::duration span) {
   std::atomic<long> sunk{0};
   limiter_node<Tuple*> limiter(g, live_max);
   std::vector<std::unique_ptr<Node>> nodes;
-  for (int i = 0; i < operators; ++i) nodes.push_back(std::make_unique<Node>(g, serial, operate));
+  for (int i = 0; i < operators; ++i) nodes.push_back(std::make_unique<Node>(g, serial, [](Tuple* tuple) { return operate(tuple); }));
   function_node<Tuple*, continue_msg, Policy> sink(g, serial, [&](Tuple* tuple) {
     delete tuple;
     ++sunk;
