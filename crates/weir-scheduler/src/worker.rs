@@ -36,13 +36,15 @@ impl<W: Work> Worker<W> {
         let mut carried = None;
         let mut carried_on = 0;
         while !seat.ended.load(Ordering::Acquire) {
-            if seat.suspended.load(Ordering::Acquire) {
-                suspend(crew, seat, carried.take());
-                continue;
-            }
             // What was carried is warm, but others wait too: a ring of ports would never let go.
             if carried_on > shared.ports.len() {
                 carried.take().into_iter().for_each(|port| crew.hand(port));
+            }
+            // What is carried is carried to its end: at the end of the list it could hold up all that leads to it.
+            if carried.is_none() && seat.suspended.load(Ordering::Acquire) {
+                suspend(crew, seat);
+                carried_on = 0;
+                continue;
             }
             carried_on = if carried.is_some() { carried_on + 1 } else { 0 };
             match carried.take().or_else(|| self.look(crew)) {
@@ -128,8 +130,7 @@ struct Turn {
     through: usize,
 }
 
-fn suspend(crew: &Running, seat: &Seat, carried: Option<usize>) {
-    carried.into_iter().for_each(|port| crew.hand(port));
+fn suspend(crew: &Running, seat: &Seat) {
     // It may have been woken for work that it does not do now.
     if !crew.ready.is_empty() {
         crew.idle.wake();
