@@ -1,6 +1,6 @@
 //! Compiles the texts of the tests and runs their flows by the reference evaluator.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use weir::{Library, Value};
 use weir_ir::evaluate::Evaluator;
