@@ -102,7 +102,8 @@ fn scheduled(
     settle: Duration,
     span: Duration,
 ) -> Outcome<Row> {
-    let ports: Vec<Ports> = (0..=OPERATORS).map(|port| Ports { capacity: CAPACITY, crew: crew_of(port) }).collect();
+    let ports: Vec<Ports> =
+        (0..=OPERATORS).map(|port| Ports { capacity: CAPACITY, crew: crew_of(port), brief: true }).collect();
     let scheduler = Scheduler::start(Operators::new(case), &ports, crews, PERIOD)?;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -122,15 +123,16 @@ fn scheduled(
 
 /// Puts tuples in as fast as it is let.
 fn source(scheduler: &Scheduler<Operators>, case: Case, stop: &AtomicBool) {
-    let branches = case.family.branches();
-    for number in 0.. {
-        let tuple = Box::new(Tuple::new(number, branches));
-        let port = PortId(tuple.branch * case.family.depth());
+    let family = case.family;
+    let tuple = |number| {
+        let tuple = Box::new(Tuple::new(number, family.branches()));
+        (PortId(tuple.branch * family.depth()), tuple)
+    };
+    let mut tuples = (0..).take_while(|_| !stop.load(Ordering::Relaxed)).map(tuple);
+    while let Err(full) = scheduler.feed(&mut tuples) {
+        let (port, tuple) = full.0;
         let mut waiting = Some(tuple);
-        while let Some(tuple) = waiting.take() {
-            if stop.load(Ordering::Relaxed) {
-                return;
-            }
+        while let Some(tuple) = waiting.take().filter(|_| !stop.load(Ordering::Relaxed)) {
             if let Err(full) = scheduler.submit(port, tuple) {
                 waiting = Some(full.0);
                 wait_for_room(scheduler, port);

@@ -26,7 +26,7 @@ fn main() -> std::io::Result<()> {
     };
     let (ports, threads, items) = (argument(1, 100), argument(2, 1), 200_000);
     let crews = vec![Crew { name: "hops".into(), control: Control::Fixed(threads) }];
-    let ports_of = vec![Ports { capacity: 128, crew: 0 }; ports];
+    let ports_of = vec![Ports { capacity: 128, crew: 0, brief: true }; ports];
     let scheduler = Scheduler::start(Chain(ports), &ports_of, crews, Duration::from_millis(100))?;
     let begin = Instant::now();
     for number in 0..items {

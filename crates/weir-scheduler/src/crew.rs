@@ -9,6 +9,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::idle::Idle;
 use crate::level::Settings;
+use crate::places::Places;
 
 /// How a crew is made up.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +69,9 @@ pub(crate) struct Running {
     pub(crate) idle: Idle,
     /// One for each thread that there may be.
     pub(crate) seats: Vec<CachePadded<Seat>>,
+    /// That of the thread that puts items in, when it works on them itself.
+    pub(crate) guest: CachePadded<Seat>,
+    pub(crate) places: Places,
     /// How many threads there should be, threads that are stuck in a port's work not counted.
     pub(crate) level: AtomicUsize,
 }
@@ -93,7 +97,13 @@ impl Running {
         // Threads that are stuck are replaced, so that there are twice as many seats as threads.
         let seats = (0..crew.control.threads_max() * 2).map(|_| CachePadded::default()).collect();
         let ready = ArrayQueue::new(ports.max(1));
-        Running { crew, ready, idle: Idle::new(), seats, level: AtomicUsize::new(level) }
+        let (guest, places) = (CachePadded::default(), Places::new());
+        Running { crew, ready, idle: Idle::new(), seats, guest, places, level: AtomicUsize::new(level) }
+    }
+
+    /// Whether there should be one thread only.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.level.load(Ordering::Relaxed) == 1
     }
 
     /// Hands a port to whoever comes first.
@@ -104,6 +114,7 @@ impl Running {
 
     /// How many items its threads have worked on.
     pub(crate) fn items(&self) -> u64 {
-        self.seats.iter().map(|seat| seat.items.load(Ordering::Relaxed)).sum()
+        let seats = self.seats.iter().chain([&self.guest]);
+        seats.map(|seat| seat.items.load(Ordering::Relaxed)).sum()
     }
 }

@@ -37,3 +37,15 @@ fn who_waits_for_room_is_released_when_it_is_half_empty() {
     assert_eq!(taken(&inbox, 2), (vec![3, 4], vec![7]));
     assert!(!inbox.wait(7), "there is room");
 }
+
+#[test]
+fn a_port_is_claimed_only_where_nobody_looks_after_it() {
+    let inbox = Inbox::new(4);
+    assert!(inbox.claim());
+    assert!(!inbox.claim(), "it is being run");
+    assert_eq!(inbox.offer(1), Ok(Put { hand: false, full: false }));
+    assert_eq!(inbox.rest(), Rest::More);
+    assert_eq!(taken(&inbox, 8).0, [1]);
+    assert_eq!(inbox.rest(), Rest::Empty);
+    assert!(inbox.claim());
+}

@@ -16,6 +16,7 @@
 //! Architecture invariant: it knows neither graphs nor frames, and has no `unsafe` code.
 
 mod crew;
+mod feed;
 mod idle;
 mod inbox;
 #[cfg(test)]
@@ -24,10 +25,12 @@ mod level;
 mod machine;
 #[cfg(test)]
 mod model;
+mod places;
 mod scheduler;
 mod shared;
 mod steer;
 mod sync;
+mod turn;
 mod worker;
 
 pub use crew::{Control, Crew};

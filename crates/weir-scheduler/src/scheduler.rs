@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use crate::crew::{Crew, Running};
 use crate::inbox::Inbox;
-use crate::shared::{Port, PortId, Shared, Work};
+use crate::shared::{NO_CREW, Port, PortId, Shared, Work};
 use crate::steer;
+use crate::turn::Reach;
 use crate::worker::Worker;
 
 /// One port: how many items may wait at it, and the crew that serves it, by its index.
@@ -19,6 +20,9 @@ pub struct Ports {
     pub capacity: usize,
     /// The index of its crew.
     pub crew: usize,
+    /// Whether its work never waits for anything. Such ports may be fused: a thread runs them in one go with those before
+    /// them, which a thread that is stuck would hold too.
+    pub brief: bool,
 }
 
 /// The port has no room: the item comes back.
@@ -58,7 +62,12 @@ impl<W: Work> Scheduler<W> {
         let crews: Vec<Running> =
             crews.into_iter().enumerate().map(|(index, crew)| Running::new(crew, served(index))).collect();
         assert!(ports.iter().all(|port| port.crew < crews.len()), "a port names a crew that is not there");
-        let ports = ports.iter().map(|port| Port { inbox: Inbox::new(port.capacity), crew: port.crew }).collect();
+        let port = |ports: &Ports| {
+            let Ports { capacity, crew, brief } = *ports;
+            let fuses_in = if brief { crew } else { NO_CREW };
+            Port { inbox: Inbox::new(capacity), crew, fuses_in, reach: Reach::new() }
+        };
+        let ports = ports.iter().map(port).collect();
         let shared = Arc::new(Shared::new(work, ports, crews));
         let mut scheduler = Scheduler { shared, threads: Vec::new(), steering: None };
         scheduler.start_threads()?;
@@ -87,19 +96,16 @@ impl<W: Work> Scheduler<W> {
     /// # Errors
     /// Gives the item back where the port has no room: see [`Scheduler::poll_room`].
     pub fn submit(&self, port: PortId, item: W::Item) -> Result<(), Full<W::Item>> {
-        self.shared.begun();
-        match self.shared.ports[port.0].inbox.offer(item) {
-            Ok(put) => {
-                if put.hand {
-                    self.shared.hand(port.0);
-                }
-                Ok(())
-            }
-            Err(item) => {
-                self.shared.through(1);
-                Err(Full(item))
-            }
-        }
+        self.shared.submit(port, item)
+    }
+
+    /// Puts items in until there are no more. Where the crew of their ports is elastic and needs one thread only, the
+    /// caller's thread works on them itself; see [`Ports::brief`].
+    ///
+    /// # Errors
+    /// Gives the first item back whose port has no room: see [`Scheduler::poll_room`]. Those after it are not taken.
+    pub fn feed(&self, items: &mut impl Iterator<Item = (PortId, W::Item)>) -> Result<(), Full<(PortId, W::Item)>> {
+        self.shared.feed(items)
     }
 
     /// Puts an item in at a port, beyond its capacity if need be: one that left the port to wait for something and comes

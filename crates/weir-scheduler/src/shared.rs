@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::crew::Running;
+use crate::crew::{Control, Running};
+use crate::feed::Guest;
 use crate::inbox::Inbox;
+use crate::turn::Reach;
 
 /// The index of a port. Items mostly go from lower to higher ones; a port waits for room only in a higher one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,10 +24,23 @@ pub trait Work: Send + Sync + 'static {
     fn run(&self, port: PortId, item: Self::Item) -> Option<(PortId, Self::Item)>;
 }
 
+/// Not the index of a crew.
+pub(crate) const NO_CREW: usize = usize::MAX;
+
 /// A port at work.
 pub(crate) struct Port<T> {
     pub(crate) inbox: Inbox<T>,
     pub(crate) crew: usize,
+    /// The crew whose threads may run it in one go with other ports: its own, or [`NO_CREW`].
+    pub(crate) fuses_in: usize,
+    pub(crate) reach: Reach,
+}
+
+impl<T> Port<T> {
+    /// Whether threads may run it in one go with other ports.
+    pub(crate) fn is_brief(&self) -> bool {
+        self.fuses_in != NO_CREW
+    }
 }
 
 /// What all threads share.
@@ -35,6 +50,8 @@ pub(crate) struct Shared<W: Work> {
     pub(crate) crews: Vec<Running>,
     /// Whether there may be more threads than processors.
     pub(crate) crowded: bool,
+    /// Who puts items in, as a worker of the first elastic crew.
+    pub(crate) guest: Option<Mutex<Guest<W>>>,
     /// How many items have been put in and are not through.
     in_flight: AtomicUsize,
     drained: (Mutex<()>, Condvar),
@@ -44,8 +61,10 @@ impl<W: Work> Shared<W> {
     pub(crate) fn new(work: W, ports: Vec<Port<W::Item>>, crews: Vec<Running>) -> Self {
         let threads: usize = crews.iter().map(|running| running.crew.control.threads_max()).sum();
         let crowded = threads > std::thread::available_parallelism().map_or(1, usize::from);
+        let elastic = crews.iter().position(|running| matches!(running.crew.control, Control::Elastic(_)));
+        let guest = elastic.map(|crew| Mutex::new(Guest::new(crew)));
         let drained = (Mutex::new(()), Condvar::new());
-        Shared { work, ports, crews, crowded, in_flight: AtomicUsize::new(0), drained }
+        Shared { work, ports, crews, crowded, guest, in_flight: AtomicUsize::new(0), drained }
     }
 
     /// One item more has been put in.

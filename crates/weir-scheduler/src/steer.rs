@@ -54,8 +54,8 @@ pub(crate) fn start<W: Work>(shared: &Arc<Shared<W>>, period: Duration) -> std::
 struct Helm {
     elasticity: Option<Elasticity>,
     items: u64,
-    /// The turns of each thread when they were last looked at.
-    turns: Vec<u64>,
+    /// The turns and items of each thread when they were last looked at.
+    seen: Vec<(u64, u64)>,
 }
 
 impl Helm {
@@ -64,7 +64,7 @@ impl Helm {
             Control::Elastic(settings) => Some(Elasticity::new(settings.clone())),
             Control::Fixed(_) | Control::QueueLength { .. } => None,
         };
-        Helm { elasticity, items: 0, turns: vec![0; running.seats.len()] }
+        Helm { elasticity, items: 0, seen: vec![(0, 0); running.seats.len()] }
     }
 
     fn steer(&mut self, running: &Running, elapsed: f64, spare: f64, waiting: impl Fn() -> usize) {
@@ -86,13 +86,13 @@ impl Helm {
         apply(running, next, &stuck);
     }
 
-    /// Which threads have been working on one and the same batch for a whole period.
+    /// Which threads have been working on one and the same item for a whole period.
     fn stuck(&mut self, running: &Running) -> Vec<bool> {
-        let threads = running.seats.iter().zip(&mut self.turns);
+        let threads = running.seats.iter().zip(&mut self.seen);
         threads
             .map(|(seat, last)| {
-                let turns = seat.turns.load(Ordering::Relaxed);
-                turns % 2 == 1 && std::mem::replace(last, turns) == turns
+                let seen = (seat.turns.load(Ordering::Relaxed), seat.items.load(Ordering::Relaxed));
+                seen.0 % 2 == 1 && std::mem::replace(last, seen) == seen
             })
             .collect()
     }

@@ -6,12 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use weir_host::Code;
 use weir_ir::graph::{Graph, Kind, Node};
 use weir_ir::plan::{Given, REST, Section, is_stateless};
 use weir_scheduler::{Crew, PortId, Ports};
 
 use super::{Drive, Grain, Setup, Threading, engine};
-use crate::step::{Action, Step};
+use crate::step::{Action, Body, Step};
 
 /// How many flows wait before a section where the plan says nothing: 128 to 256 do better than more.
 const QUEUE_DEFAULT: usize = 256;
@@ -71,6 +72,8 @@ struct Known {
     replicas: Option<usize>,
     threading: Threading,
     stateless: bool,
+    /// Whether some function of it holds its thread.
+    blocks: bool,
 }
 
 /// Cuts the program as the plan says; `rest` is the engine of what the plan names no engine for.
@@ -79,12 +82,13 @@ pub(super) fn layout(rest: Threading, setup: &Setup<'_>) -> Layout {
     let mut known: BTreeMap<Key, Known> = BTreeMap::new();
     // Sections are numbered as flows come to them, because a port waits for room only in a later one.
     let mut order: Vec<Key> = Vec::new();
-    let flows = cutter.flows(|key, node| {
+    let flows = cutter.flows(|key, node, blocks| {
         let section = known.entry(key.clone()).or_insert_with(|| {
             order.push(key.clone());
             cutter.known(key, node)
         });
         section.stateless &= is_stateless(node);
+        section.blocks |= blocks;
     });
     let mut layout = Layout { ports: Vec::new(), crews: Vec::new(), stretches: Vec::new() };
     let places = layout.place(&order, &known);
@@ -117,8 +121,8 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// The cuts of all flows; `see` sees each node with its section.
-    fn flows(&self, mut see: impl FnMut(&Key, &Node)) -> Vec<Vec<Vec<Cut>>> {
+    /// The cuts of all flows; `see` sees each node with its section, and whether it holds its thread.
+    fn flows(&self, mut see: impl FnMut(&Key, &Node, bool)) -> Vec<Vec<Vec<Cut>>> {
         let entries = self.setup.program.entries.iter().enumerate();
         let entries = entries.map(|(entry, value)| {
             let routes = value.flows.iter().enumerate();
@@ -127,14 +131,20 @@ impl Cutter<'_> {
         entries.collect()
     }
 
-    fn cuts(&self, place: (usize, usize), flow: &str, body: &Graph, see: &mut impl FnMut(&Key, &Node)) -> Vec<Cut> {
+    fn cuts(
+        &self,
+        place: (usize, usize),
+        flow: &str,
+        body: &Graph,
+        see: &mut impl FnMut(&Key, &Node, bool),
+    ) -> Vec<Cut> {
         let steps = &self.setup.live.entries[place.0].flows[place.1].0.body.steps;
         let mut cuts: Vec<Cut> = Vec::new();
         for (index, node) in body.nodes.iter().enumerate() {
             let calls_out = calls_out(&steps[index]);
             let works = !calls_out && (matches!(node.kind, Kind::Call { .. }) || !node.bodies().is_empty());
             let key = self.key((place, index), flow, node, works, cuts.last().map(|cut| &cut.key));
-            see(&key, node);
+            see(&key, node, blocks(&steps[index]));
             match cuts.last_mut().filter(|cut| cut.key == key) {
                 Some(cut) => {
                     cut.until = index + 1;
@@ -186,6 +196,7 @@ impl Cutter<'_> {
             replicas: value(named.and_then(|section| section.replicas.as_ref())),
             threading,
             stateless: true,
+            blocks: false,
         }
     }
 }
@@ -204,7 +215,7 @@ impl Layout {
                 self.add_crew(section, &section.name, replicas)
             };
             places.insert(key.clone(), (self.ports.len(), replicas));
-            self.ports.extend((0..replicas).map(|_| Ports { capacity: section.queue, crew }));
+            self.ports.extend((0..replicas).map(|_| Ports { capacity: section.queue, crew, brief: !section.blocks }));
         }
         places
     }
@@ -243,14 +254,27 @@ fn threading_of(name: &Given<weir_host::Text>) -> Option<Threading> {
     }
 }
 
-/// Whether a step calls a function that waits.
+/// Whether a step may have to wait for an event loop.
 fn calls_out(step: &Step) -> bool {
-    match &step.action {
-        Action::Call(call) => matches!(call.code, weir_host::Code::Waiting(_)),
-        Action::Repeat(repeat) => repeat.body.steps.iter().any(calls_out),
-        Action::Timed(timed) => {
-            timed.limit.is_some() || timed.bodies.iter().any(|(body, _)| body.steps.iter().any(calls_out))
-        }
+    has_step(step, &|step| match &step.action {
+        Action::Call(call) => matches!(call.code, Code::Waiting(_)),
+        Action::Timed(timed) => timed.limit.is_some(),
         _ => false,
-    }
+    })
+}
+
+/// Whether a step calls a function that holds its thread.
+fn blocks(step: &Step) -> bool {
+    has_step(step, &|step| matches!(&step.action, Action::Call(call) if matches!(call.code, Code::Blocking(_))))
+}
+
+/// Whether this holds of a step, or of one in its bodies.
+fn has_step(step: &Step, holds: &dyn Fn(&Step) -> bool) -> bool {
+    let within = |body: &Body| body.steps.iter().any(|step| has_step(step, holds));
+    let bodies = || match &step.action {
+        Action::Repeat(repeat) => within(&repeat.body),
+        Action::Timed(timed) => timed.bodies.iter().any(|(body, _)| within(body)),
+        _ => false,
+    };
+    holds(step) || bodies()
 }

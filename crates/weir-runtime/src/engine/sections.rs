@@ -1,7 +1,8 @@
 //! The machinery of all engines that run flows section by section, on the ports and crews of `weir-scheduler`.
 //!
 //! Protocol of one flow:
-//! 1. The loop puts it into the port of its first section, and awaits its answer.
+//! 1. The loop puts it into the port of its first section, and awaits its answer. An elastic crew of one thread may have
+//!    the loop do the work itself, which then has the answer at once.
 //! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
 //! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port. Others pass
 //!    it in the meantime: what must keep a source's order has turnstiles for that.
@@ -17,7 +18,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, LocalFuture, Value};
-use weir_scheduler::{PortId, Scheduler, Work};
+use weir_scheduler::{Full, PortId, Scheduler, Work};
 use weir_trace::What;
 
 use super::layout::{Stretch, layout};
@@ -118,7 +119,14 @@ impl Engine for Sections {
         let link = Arc::clone(&scheduler.work().scheduler);
         let task = Arc::new(Task { parking: Parking::new(), answer: Mutex::default(), scheduler: link });
         let job = Job { flow: make(), stretch: 0, task: Arc::clone(&task), member: self.flows.enter() };
-        scheduler.resume(port, Box::new(job));
+        // There is room, but what comes back from a wait may have taken it.
+        if let Err(Full((port, job))) = scheduler.feed(&mut std::iter::once((port, Box::new(job)))) {
+            scheduler.resume(port, job);
+        }
+        // It is through already where this thread has worked on it.
+        if let Some(answer) = task.answer.lock().answer.take() {
+            return Begun::Done(answer);
+        }
         let mut awaited = Awaited(task, self.awaited.enter());
         Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context))))
     }

@@ -1,0 +1,142 @@
+//! Putting items in, and working on them at once where that is cheaper than any queue.
+//!
+//! Where an elastic crew is at level 1, its one thread is whoever has something to do: the thread that puts items in
+//! works on them itself, from call to call, as long as no other does. So a graph whose work is cheaper than a queue runs
+//! as if it were a function of its source. Where items turn out to hold the source up, it keeps to the queues for a
+//! while, twice as long each time.
+
+use std::time::{Duration, Instant};
+
+use crate::scheduler::Full;
+use crate::shared::{PortId, Shared, Work};
+use crate::turn::{BATCH, Hands};
+
+/// The mean time for an item from which on the source is held up: a queue is cheap against that.
+const HELD_MAX: Duration = Duration::from_micros(20);
+/// Of feeds with a single item, one in so many is timed.
+const TIMED_EVERY: u32 = 16;
+/// After having been held up, the source keeps to queues for so many items at first.
+const AWAY_MIN: u32 = 256;
+/// And for so many at most.
+const AWAY_MAX: u32 = 1 << 20;
+
+/// The thread that puts items in, as a worker of the crew.
+pub(crate) struct Guest<W: Work> {
+    pub(crate) hands: Hands<W>,
+    /// How many items it brings before it looks how long they take: few, while that is not known.
+    chunk: usize,
+    feeds: u32,
+    /// For how many items more it keeps to queues.
+    away: u32,
+    away_next: u32,
+}
+
+/// An item and the port that it begins at.
+type Item<W> = (PortId, <W as Work>::Item);
+
+/// How a batch of items went in.
+enum Fed<T> {
+    /// There are more.
+    More,
+    /// There are no more.
+    All,
+    /// There is no room for this one.
+    Full(T),
+}
+
+impl<W: Work> Guest<W> {
+    pub(crate) fn new(crew: usize) -> Self {
+        Guest { hands: Hands::new(crew), chunk: 1, feeds: 0, away: 0, away_next: AWAY_MIN }
+    }
+
+    /// Whether it may work itself, as far as it knows.
+    fn is_at_work(&mut self) -> bool {
+        self.away = self.away.saturating_sub(1);
+        self.away == 0
+    }
+
+    /// Works on items until it is time to look again.
+    fn bring(&mut self, shared: &Shared<W>, items: &mut impl Iterator<Item = Item<W>>) -> Fed<Item<W>> {
+        self.feeds = self.feeds.wrapping_add(1);
+        let begin = (self.chunk == BATCH || self.feeds.is_multiple_of(TIMED_EVERY)).then(Instant::now);
+        let mut count = 0;
+        let fed = loop {
+            let Some((id @ PortId(index), item)) = items.next() else { break Fed::All };
+            let port = &shared.ports[index];
+            if port.fuses_in == self.hands.crew && !port.inbox.is_listed() {
+                self.hands.bring(shared, index, item);
+            } else if let Err(Full(item)) = shared.submit(id, item) {
+                break Fed::Full((id, item));
+            }
+            count += 1;
+            if count == self.chunk {
+                break Fed::More;
+            }
+        };
+        self.hands.tell(&shared.crews[self.hands.crew].guest);
+        self.learn(begin, count);
+        fed
+    }
+
+    fn learn(&mut self, begin: Option<Instant>, count: usize) {
+        let Some(begin) = begin.filter(|_| count > 0) else { return };
+        if begin.elapsed() > HELD_MAX * count as u32 {
+            (self.chunk, self.away) = (1, self.away_next);
+            self.away_next = (self.away_next * 2).min(AWAY_MAX);
+        } else if self.chunk < BATCH {
+            self.chunk *= 2;
+        } else {
+            self.away_next = AWAY_MIN;
+        }
+    }
+}
+
+impl<W: Work> Shared<W> {
+    /// Puts in what `items` yields; works on it, where this thread may.
+    pub(crate) fn feed(&self, items: &mut impl Iterator<Item = Item<W>>) -> Result<(), Full<Item<W>>> {
+        loop {
+            let fed = self.bring(items).unwrap_or_else(|| self.put_batch(items));
+            match fed {
+                Fed::More => {}
+                Fed::All => return Ok(()),
+                Fed::Full(item) => return Err(Full(item)),
+            }
+        }
+    }
+
+    /// Works on a batch of items, where this thread may and nobody else works.
+    fn bring(&self, items: &mut impl Iterator<Item = Item<W>>) -> Option<Fed<Item<W>>> {
+        let mut guest = self.guest.as_ref()?.try_lock()?;
+        let crew = &self.crews[guest.hands.crew];
+        if !crew.is_alone() || !guest.is_at_work() {
+            return None;
+        }
+        let _alone = crew.places.alone()?;
+        Some(guest.bring(self, items))
+    }
+
+    fn put_batch(&self, items: &mut impl Iterator<Item = Item<W>>) -> Fed<Item<W>> {
+        let Some((port, item)) = items.next() else { return Fed::All };
+        match self.submit(port, item) {
+            Ok(()) => Fed::More,
+            Err(Full(item)) => Fed::Full((port, item)),
+        }
+    }
+
+    /// Puts an item in at a port, where there is room.
+    pub(crate) fn submit(&self, port: PortId, item: W::Item) -> Result<(), Full<W::Item>> {
+        self.begun();
+        match self.ports[port.0].inbox.offer(item) {
+            Ok(put) => {
+                if put.hand {
+                    self.hand(port.0);
+                }
+                Ok(())
+            }
+            Err(item) => {
+                self.through(1);
+                Err(Full(item))
+            }
+        }
+    }
+}

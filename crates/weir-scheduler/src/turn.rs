@@ -1,0 +1,231 @@
+//! A turn: what a thread does with a port that it was handed.
+//!
+//! It takes a batch from the port, and takes each item through as many further ports as it may run itself, from call to
+//! call and without a queue: that is what *fusing* is here. Where an item may not go on, it is kept, and goes into the
+//! next port's inbox together with those behind it.
+//!
+//! A thread that works alone ([`Way::Alone`]) may run every port that is not listed. One that works beside others claims
+//! ports, and keeps them until its batch is through, so that a claim's price is shared by the batch. How many it claims is
+//! the *reach* of the port where it began, and follows what was measured: fusing pays where work is cheaper than a queue,
+//! and is in the way where another thread has nothing to do because of it.
+//!
+//! Order: an item passes by an inbox only where that is empty and nobody runs its port, so that it overtakes nothing.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::crew::Seat;
+use crate::inbox::Rest;
+use crate::shared::{Port, PortId, Shared, Work};
+
+/// How many items are worked on before a port is given back. Larger batches cost more cache than they save locking.
+pub(crate) const BATCH: usize = 64;
+/// No item goes through more ports than this before others have their turn.
+const HOPS_MAX: u64 = 4_096;
+/// The most ports that a thread claims in a turn.
+const REACH_MAX: usize = 128;
+/// From how many items on a turn is worth being timed, which costs about as much as two hops through a queue.
+const TIMED_MIN: usize = 16;
+/// Ports are fused up to this time for each item: against it, a hop through a queue costs little.
+const FUSED_MAX: Duration = Duration::from_nanos(200);
+
+/// How a thread may run ports beyond the one it was handed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It has all ports of the crew to itself.
+    Alone,
+    /// It has to claim them, and has at most this many.
+    Beside(usize),
+}
+
+/// What a thread works with.
+pub(crate) struct Hands<W: Work> {
+    pub(crate) crew: usize,
+    batch: Vec<W::Item>,
+    /// What has come out for the port `to`.
+    out: Vec<W::Item>,
+    to: Option<usize>,
+    released: Vec<usize>,
+    /// The ports that it was handed or has claimed in this turn.
+    held: Vec<usize>,
+    /// By port: the last turn in which it was claimed.
+    claims: Vec<u64>,
+    turn: u64,
+    /// The port that was handed to nobody, because this thread goes on with it.
+    carried: Option<usize>,
+    /// The port that is full.
+    blocked: Option<usize>,
+    /// How often an item was worked on since that was last told.
+    visits: u64,
+}
+
+impl<W: Work> Hands<W> {
+    pub(crate) fn new(crew: usize) -> Self {
+        Hands {
+            crew,
+            batch: Vec::with_capacity(BATCH),
+            out: Vec::with_capacity(BATCH),
+            to: None,
+            released: Vec::new(),
+            held: Vec::new(),
+            claims: Vec::new(),
+            turn: 0,
+            carried: None,
+            blocked: None,
+            visits: 0,
+        }
+    }
+
+    /// Works on a batch of the port; gives the port of its crew that the batch went on to, where nobody has it yet.
+    pub(crate) fn turn(&mut self, shared: &Shared<W>, seat: &Seat, port: usize, way: Way) -> Option<usize> {
+        self.turn += 1;
+        self.held.push(port);
+        shared.ports[port].inbox.take(BATCH, &mut self.batch, &mut self.released);
+        self.released.drain(..).for_each(|waiting| shared.hand(waiting));
+        let mut batch = std::mem::take(&mut self.batch);
+        let (count, mut ended) = (batch.len(), 0);
+        let begin = (way != Way::Alone && count >= TIMED_MIN).then(Instant::now);
+        for item in batch.drain(..) {
+            match self.pass(shared, port, item, way) {
+                Some((next, item)) => self.keep(shared, next, item),
+                None => ended += 1,
+            }
+            self.tell(seat);
+        }
+        self.batch = batch;
+        self.carry(shared);
+        shared.through(ended);
+        if let (Some(begin), Way::Beside(reach)) = (begin, way) {
+            shared.ports[port].reach.adapt(begin.elapsed() / count as u32, self.held.len() >= reach);
+        }
+        self.give_back(shared, port);
+        self.carried.take()
+    }
+
+    /// Takes an item that is in no inbox through the graph, on a thread that works alone.
+    #[inline]
+    pub(crate) fn bring(&mut self, shared: &Shared<W>, port: usize, item: W::Item) {
+        if let Some((next, item)) = self.pass(shared, port, item, Way::Alone) {
+            shared.begun();
+            self.keep(shared, next, item);
+            self.carry(shared);
+            self.blocked = None;
+            self.carried.take().into_iter().for_each(|port| shared.hand(port));
+        }
+    }
+
+    /// Takes an item through the port, and on through all that this thread may run. Yields it where it has to wait.
+    #[inline]
+    fn pass(&mut self, shared: &Shared<W>, mut port: usize, mut item: W::Item, way: Way) -> Option<(usize, W::Item)> {
+        let mut visits = 0;
+        let left = loop {
+            visits += 1;
+            let Some((PortId(next), on)) = shared.work.run(PortId(port), item) else { break None };
+            (port, item) = (next, on);
+            if visits == HOPS_MAX || !self.may_run(&shared.ports[port], port, way) {
+                break Some((port, item));
+            }
+        };
+        self.visits += visits;
+        left
+    }
+
+    #[inline]
+    fn may_run(&mut self, port: &Port<W::Item>, index: usize, way: Way) -> bool {
+        if port.fuses_in != self.crew {
+            return false;
+        }
+        match way {
+            Way::Alone => !port.inbox.is_listed(),
+            Way::Beside(reach) => self.has_claimed(index) || (self.held.len() < reach && self.claim(port, index)),
+        }
+    }
+
+    /// Keeps an item for the next port's inbox.
+    fn keep(&mut self, shared: &Shared<W>, port: usize, item: W::Item) {
+        if self.to.is_some_and(|to| to != port) {
+            self.carry(shared);
+        }
+        self.to = Some(port);
+        self.out.push(item);
+    }
+
+    #[inline]
+    fn has_claimed(&self, port: usize) -> bool {
+        self.claims.get(port) == Some(&self.turn)
+    }
+
+    /// What is kept for a port comes before what could go on to it now, and goes into its inbox first.
+    fn claim(&mut self, port: &Port<W::Item>, index: usize) -> bool {
+        let claimed = self.to != Some(index) && port.inbox.claim();
+        if claimed {
+            if self.claims.len() <= index {
+                self.claims.resize(index + 1, 0);
+            }
+            self.claims[index] = self.turn;
+            self.held.push(index);
+        }
+        claimed
+    }
+
+    /// Puts what has come out for one port into its inbox.
+    fn carry(&mut self, shared: &Shared<W>) {
+        let Some(next) = self.to.take() else { return };
+        let put = shared.ports[next].inbox.put(&mut self.out);
+        if put.full {
+            self.blocked = Some(next);
+        }
+        if put.hand {
+            let own = shared.ports[next].crew == self.crew;
+            let other = if own { self.carried.replace(next) } else { Some(next) };
+            other.into_iter().for_each(|port| shared.hand(port));
+        }
+    }
+
+    /// Gives back the ports of this turn. The one where it began waits where what came out of it found no room.
+    fn give_back(&mut self, shared: &Shared<W>, first: usize) {
+        // Waiting for an earlier port could close a circle of ports that wait for each other.
+        let blocked = self.blocked.take().filter(|next| *next > first);
+        let waits = blocked.is_some_and(|next| shared.ports[next].inbox.wait(first));
+        for port in self.held.drain(..).skip(usize::from(waits)) {
+            if shared.ports[port].inbox.rest() == Rest::More {
+                shared.hand(port);
+            }
+        }
+    }
+
+    /// Tells what it has done to those who steer.
+    #[inline]
+    pub(crate) fn tell(&mut self, seat: &Seat) {
+        let items = seat.items.load(Ordering::Relaxed) + std::mem::take(&mut self.visits);
+        seat.items.store(items, Ordering::Relaxed);
+    }
+}
+
+/// How many ports a thread may have at once that began at this one.
+pub(crate) struct Reach(AtomicUsize);
+
+impl Reach {
+    pub(crate) fn new() -> Self {
+        Reach(AtomicUsize::new(1))
+    }
+
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Learns from a turn: what it took for each item, and whether it had as many ports as it might.
+    fn adapt(&self, took: Duration, used_up: bool) {
+        let reach = self.get();
+        if took > FUSED_MAX {
+            self.0.store((reach / 2).max(1), Ordering::Relaxed);
+        } else if used_up && took * 2 < FUSED_MAX {
+            self.0.store((reach * 2).min(REACH_MAX), Ordering::Relaxed);
+        }
+    }
+
+    /// Another thread has nothing to do while work waits here.
+    pub(crate) fn shrink(&self) {
+        self.0.store((self.get() / 2).max(1), Ordering::Relaxed);
+    }
+}
