@@ -86,9 +86,14 @@ impl Case {
 /// What one operator does to one tuple.
 #[inline(never)]
 pub(crate) fn operate(tuple: &mut Tuple, cost: u32) {
-    let mut value = tuple.value;
+    tuple.value = spin(tuple.value, cost);
+}
+
+/// So many floating-point operations.
+#[inline]
+pub(crate) fn spin(mut value: f64, cost: u32) -> f64 {
     for _ in 0..cost {
         value = black_box(value) * 1.000_000_1;
     }
-    tuple.value = value;
+    value
 }

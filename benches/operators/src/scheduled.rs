@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use weir_scheduler::{Control, Crew, PortId, Ports, Scheduler, Settings, Work};
+use weir_scheduler::{Ahead, Control, Crew, PortId, Ports, Scheduler, Settings, Work};
 
 use crate::family::{Case, OPERATORS, Tuple, operate};
 use crate::measure::{Meter, Row};
@@ -35,7 +35,16 @@ impl Operators {
 impl Work for Operators {
     type Item = Box<Tuple>;
 
-    fn run(&self, PortId(port): PortId, mut tuple: Box<Tuple>) -> Option<(PortId, Box<Tuple>)> {
+    #[inline]
+    fn run(&self, port: PortId, tuple: Box<Tuple>, _: &mut Ahead<'_, Self>) -> Option<(PortId, Box<Tuple>)> {
+        self.step(port, tuple)
+    }
+}
+
+impl Operators {
+    /// One operator's work on a tuple, and where that goes on.
+    #[inline]
+    fn step(&self, PortId(port): PortId, mut tuple: Box<Tuple>) -> Option<(PortId, Box<Tuple>)> {
         if port == OPERATORS {
             // One tuple at a time is at the sink, so that nobody else writes.
             self.sunk.store(self.count() + 1, Ordering::Relaxed);
@@ -71,7 +80,7 @@ fn pass(operators: &Operators, number: u64) {
     let tuple = Box::new(Tuple::new(number, family.branches()));
     let mut at = Some((PortId(tuple.branch * family.depth()), tuple));
     while let Some((port, tuple)) = at {
-        at = operators.run(port, tuple);
+        at = operators.step(port, tuple);
     }
 }
 

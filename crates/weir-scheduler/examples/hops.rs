@@ -7,14 +7,14 @@
 
 use std::time::{Duration, Instant};
 
-use weir_scheduler::{Control, Crew, PortId, Ports, Scheduler, Work};
+use weir_scheduler::{Ahead, Control, Crew, PortId, Ports, Scheduler, Work};
 
 struct Chain(usize);
 
 impl Work for Chain {
     type Item = Box<u64>;
 
-    fn run(&self, PortId(port): PortId, mut item: Box<u64>) -> Option<(PortId, Box<u64>)> {
+    fn run(&self, PortId(port): PortId, mut item: Box<u64>, _: &mut Ahead<'_, Self>) -> Option<(PortId, Box<u64>)> {
         *item += 1;
         (port + 1 < self.0).then_some((PortId(port + 1), item))
     }

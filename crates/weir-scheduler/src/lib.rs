@@ -37,3 +37,4 @@ pub use crew::{Control, Crew};
 pub use level::{Elasticity, Settings};
 pub use scheduler::{Full, Ports, Scheduler, Snapshot};
 pub use shared::{PortId, Work};
+pub use turn::Ahead;

@@ -59,6 +59,24 @@ pub(crate) struct Hands<W: Work> {
     visits: u64,
 }
 
+/// Lets [`Work::run`] do the work of the ports that follow in one go, instead of yielding the item for each.
+pub struct Ahead<'a, W: Work> {
+    hands: &'a mut Hands<W>,
+    shared: &'a Shared<W>,
+    way: Way,
+}
+
+impl<W: Work> Ahead<'_, W> {
+    /// Whether the item's work at this port, where it goes on after those asked for before, may be done now too. Who is
+    /// told so does it, unless the item ends before.
+    #[inline]
+    pub fn may_run(&mut self, PortId(port): PortId) -> bool {
+        let may = self.hands.may_run(&self.shared.ports[port], port, self.way);
+        self.hands.visits += u64::from(may);
+        may
+    }
+}
+
 impl<W: Work> Hands<W> {
     pub(crate) fn new(crew: usize) -> Self {
         Hands {
@@ -120,7 +138,8 @@ impl<W: Work> Hands<W> {
         let mut visits = 0;
         let left = loop {
             visits += 1;
-            let Some((PortId(next), on)) = shared.work.run(PortId(port), item) else { break None };
+            let ahead = &mut Ahead { hands: self, shared, way };
+            let Some((PortId(next), on)) = shared.work.run(PortId(port), item, ahead) else { break None };
             (port, item) = (next, on);
             if visits == HOPS_MAX || !self.may_run(&shared.ports[port], port, way) {
                 break Some((port, item));

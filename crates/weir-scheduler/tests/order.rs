@@ -9,7 +9,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_scheduler::{Control, Crew, Full, PortId, Ports, Scheduler, Settings, Work};
+use weir_scheduler::{Ahead, Control, Crew, Full, PortId, Ports, Scheduler, Settings, Work};
 
 /// An item: where it came from and its number there.
 type Item = (usize, u64);
@@ -36,7 +36,12 @@ const VISITS: u64 = 8;
 impl Work for Routes {
     type Item = (Item, u64);
 
-    fn run(&self, port: PortId, ((source, number), visit): Self::Item) -> Option<(PortId, Self::Item)> {
+    fn run(
+        &self,
+        port: PortId,
+        ((source, number), visit): Self::Item,
+        _: &mut Ahead<'_, Self>,
+    ) -> Option<(PortId, Self::Item)> {
         let route = &self.routes[source];
         assert_eq!(route[visit as usize], port.0, "an item is where it belongs");
         if !route[..visit as usize].contains(&port.0) {
@@ -155,7 +160,7 @@ fn a_thread_that_is_stuck_is_replaced() {
     struct Blocks(Mutex<std::sync::mpsc::Receiver<()>>, std::sync::mpsc::Sender<()>);
     impl Work for Blocks {
         type Item = ();
-        fn run(&self, port: PortId, (): ()) -> Option<(PortId, ())> {
+        fn run(&self, port: PortId, (): (), _: &mut Ahead<'_, Self>) -> Option<(PortId, ())> {
             if port == PortId(0) {
                 self.0.lock().recv().unwrap();
             } else {

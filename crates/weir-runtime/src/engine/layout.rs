@@ -41,11 +41,17 @@ pub(super) struct Stretch {
     pub replicas: usize,
     /// Whether a function of it may wait, which needs an event loop.
     pub calls_out: bool,
+    /// Whether a flow may have to wait in it, for whatever.
+    pub waits: bool,
 }
 
 impl Stretch {
     /// The port at which a flow of this number takes its turn.
     pub(super) fn port_of(&self, sequence: u64) -> PortId {
+        // A division takes longer than all else at a hop.
+        if self.replicas == 1 {
+            return PortId(self.port);
+        }
         // What is left of a division by a number of ports fits a number of ports.
         PortId(self.port + (sequence % self.replicas as u64) as usize)
     }
@@ -106,12 +112,13 @@ struct Cut {
     until: usize,
     key: Key,
     calls_out: bool,
+    waits: bool,
 }
 
 impl Cut {
     fn placed(self, places: &BTreeMap<Key, (usize, usize)>) -> Stretch {
         let (port, replicas) = places[&self.key];
-        Stretch { until: self.until, port, replicas, calls_out: self.calls_out }
+        Stretch { until: self.until, port, replicas, calls_out: self.calls_out, waits: self.waits }
     }
 }
 
@@ -142,6 +149,7 @@ impl Cutter<'_> {
         let mut cuts: Vec<Cut> = Vec::new();
         for (index, node) in body.nodes.iter().enumerate() {
             let calls_out = calls_out(&steps[index]);
+            let waits = calls_out || steps[index].bit != 0;
             let works = !calls_out && (matches!(node.kind, Kind::Call { .. }) || !node.bodies().is_empty());
             let key = self.key((place, index), flow, node, works, cuts.last().map(|cut| &cut.key));
             see(&key, node, blocks(&steps[index]));
@@ -149,8 +157,9 @@ impl Cutter<'_> {
                 Some(cut) => {
                     cut.until = index + 1;
                     cut.calls_out |= calls_out;
+                    cut.waits |= waits;
                 }
-                None => cuts.push(Cut { until: index + 1, key, calls_out }),
+                None => cuts.push(Cut { until: index + 1, key, calls_out, waits }),
             }
         }
         cuts

@@ -18,7 +18,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, LocalFuture, Value};
-use weir_scheduler::{Full, PortId, Scheduler, Work};
+use weir_scheduler::{Ahead, Full, PortId, Scheduler, Work};
 use weir_trace::What;
 
 use super::layout::{Stretch, layout};
@@ -184,24 +184,24 @@ impl Work for Stretches {
     /// Boxed, because it is moved several times at each port.
     type Item = Box<Job>;
 
-    fn run(&self, port: PortId, mut job: Box<Job>) -> Option<(PortId, Box<Job>)> {
+    fn run(&self, port: PortId, mut job: Box<Job>, ahead: &mut Ahead<'_, Self>) -> Option<(PortId, Box<Job>)> {
         let key = job.flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
         let last = stretches.len() - 1;
         loop {
-            let stretch = &stretches[job.stretch];
-            let next = stretch.port_of(key.sequence);
+            let next = stretches[job.stretch].port_of(key.sequence);
             if next != port {
                 return Some((next, job));
             }
             if job.stretch == 0 && job.task.parking.is_given_up() {
                 return None;
             }
+            let to = fused(stretches, job.stretch, key.sequence, ahead);
             // The last stretch also ends the flow.
-            let until = if job.stretch == last { usize::MAX } else { stretch.until };
-            match self.advance(&mut job, until, stretch.calls_out) {
+            let until = if to == last { usize::MAX } else { stretches[to].until };
+            match self.advance(&mut job, until, stretches[to].calls_out) {
                 Poll::Ready(None) => {
-                    job.stretch += 1;
+                    job.stretch = to + 1;
                     // A switch may have skipped whole stretches.
                     let at = job.flow.at();
                     while job.stretch < last && stretches[job.stretch].until <= at {
@@ -216,6 +216,16 @@ impl Work for Stretches {
             }
         }
     }
+}
+
+/// The last stretch of those that the thread may run in one go from this one on. None of them waits, so that none has to
+/// be found again.
+fn fused(stretches: &[Stretch], first: usize, sequence: u64, ahead: &mut Ahead<'_, Stretches>) -> usize {
+    if stretches[first].waits {
+        return first;
+    }
+    let further = stretches[first + 1..].iter();
+    first + further.take_while(|stretch| !stretch.waits && ahead.may_run(stretch.port_of(sequence))).count()
 }
 
 impl Stretches {
