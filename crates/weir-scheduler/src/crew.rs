@@ -9,7 +9,6 @@ use crossbeam_utils::CachePadded;
 
 use crate::idle::Idle;
 use crate::level::Settings;
-use crate::places::Places;
 
 /// How a crew is made up.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +70,6 @@ pub(crate) struct Running {
     pub(crate) seats: Vec<CachePadded<Seat>>,
     /// That of the thread that puts items in, when it works on them itself.
     pub(crate) guest: CachePadded<Seat>,
-    pub(crate) places: Places,
     /// How many threads there should be, threads that are stuck in a port's work not counted.
     pub(crate) level: AtomicUsize,
 }
@@ -97,8 +95,8 @@ impl Running {
         // Threads that are stuck are replaced, so that there are twice as many seats as threads.
         let seats = (0..crew.control.threads_max() * 2).map(|_| CachePadded::default()).collect();
         let ready = ArrayQueue::new(ports.max(1));
-        let (guest, places) = (CachePadded::default(), Places::new());
-        Running { crew, ready, idle: Idle::new(), seats, guest, places, level: AtomicUsize::new(level) }
+        let guest = CachePadded::default();
+        Running { crew, ready, idle: Idle::new(), seats, guest, level: AtomicUsize::new(level) }
     }
 
     /// Whether there should be one thread only.

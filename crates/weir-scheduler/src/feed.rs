@@ -7,14 +7,13 @@
 
 use std::time::{Duration, Instant};
 
+use crate::places::Alone;
 use crate::scheduler::Full;
-use crate::shared::{PortId, Shared, Work};
-use crate::turn::{BATCH, Hands};
+use crate::shared::{Port, PortId, Shared, Work};
+use crate::turn::{Ahead, BATCH, Hands};
 
 /// The mean time for an item from which on the source is held up: a queue is cheap against that.
 const HELD_MAX: Duration = Duration::from_micros(20);
-/// Of feeds with a single item, one in so many is timed.
-const TIMED_EVERY: u32 = 16;
 /// After having been held up, the source keeps to queues for so many items at first.
 const AWAY_MIN: u32 = 256;
 /// And for so many at most.
@@ -25,7 +24,8 @@ pub(crate) struct Guest<W: Work> {
     pub(crate) hands: Hands<W>,
     /// How many items it brings before it looks how long they take: few, while that is not known.
     chunk: usize,
-    feeds: u32,
+    /// How many it has brought one by one since it looked.
+    untimed: usize,
     /// For how many items more it keeps to queues.
     away: u32,
     away_next: u32,
@@ -33,6 +33,15 @@ pub(crate) struct Guest<W: Work> {
 
 /// An item and the port that it begins at.
 type Item<W> = (PortId, <W as Work>::Item);
+
+/// What came of the work on an item by the thread that has it.
+#[derive(Debug)]
+pub struct Done<W: Work, R> {
+    /// The answer to who asked.
+    pub answer: R,
+    /// The item, where it has to go on at this port.
+    pub left: Option<(PortId, W::Item)>,
+}
 
 /// How a batch of items went in.
 enum Fed<T> {
@@ -46,7 +55,7 @@ enum Fed<T> {
 
 impl<W: Work> Guest<W> {
     pub(crate) fn new(crew: usize) -> Self {
-        Guest { hands: Hands::new(crew), chunk: 1, feeds: 0, away: 0, away_next: AWAY_MIN }
+        Guest { hands: Hands::new(crew), chunk: 1, untimed: 0, away: 0, away_next: AWAY_MIN }
     }
 
     /// Whether it may work itself, as far as it knows.
@@ -57,13 +66,11 @@ impl<W: Work> Guest<W> {
 
     /// Works on items until it is time to look again.
     fn bring(&mut self, shared: &Shared<W>, items: &mut impl Iterator<Item = Item<W>>) -> Fed<Item<W>> {
-        self.feeds = self.feeds.wrapping_add(1);
-        let begin = (self.chunk == BATCH || self.feeds.is_multiple_of(TIMED_EVERY)).then(Instant::now);
+        let begin = Instant::now();
         let mut count = 0;
         let fed = loop {
             let Some((id @ PortId(index), item)) = items.next() else { break Fed::All };
-            let port = &shared.ports[index];
-            if port.fuses_in == self.hands.crew && !port.inbox.is_listed() {
+            if self.may_run(&shared.ports[index]) {
                 self.hands.bring(shared, index, item);
             } else if let Err(Full(item)) = shared.submit(id, item) {
                 break Fed::Full((id, item));
@@ -74,13 +81,33 @@ impl<W: Work> Guest<W> {
             }
         };
         self.hands.tell(&shared.crews[self.hands.crew].guest);
-        self.learn(begin, count);
+        if count > 0 {
+            self.learn(begin.elapsed() / count as u32);
+        }
         fed
     }
 
-    fn learn(&mut self, begin: Option<Instant>, count: usize) {
-        let Some(begin) = begin.filter(|_| count > 0) else { return };
-        if begin.elapsed() > HELD_MAX * count as u32 {
+    /// Works on one item.
+    fn bring_one<R>(&mut self, shared: &Shared<W>, run: impl FnOnce(&mut Ahead<'_, W>) -> Done<W, R>) -> R {
+        self.untimed += 1;
+        let begin = (self.untimed >= self.chunk).then(Instant::now);
+        let Done { answer, left } = run(&mut self.hands.ahead(shared));
+        left.into_iter().for_each(|(PortId(next), item)| self.hands.leave(shared, next, item));
+        self.hands.tell(&shared.crews[self.hands.crew].guest);
+        if let Some(begin) = begin {
+            self.untimed = 0;
+            self.learn(begin.elapsed());
+        }
+        answer
+    }
+
+    fn may_run(&self, port: &Port<W::Item>) -> bool {
+        port.fuses_in == self.hands.crew && !port.inbox.is_listed()
+    }
+
+    /// Learns how long an item took.
+    fn learn(&mut self, took: Duration) {
+        if took > HELD_MAX {
             (self.chunk, self.away) = (1, self.away_next);
             self.away_next = (self.away_next * 2).min(AWAY_MAX);
         } else if self.chunk < BATCH {
@@ -106,13 +133,21 @@ impl<W: Work> Shared<W> {
 
     /// Works on a batch of items, where this thread may and nobody else works.
     fn bring(&self, items: &mut impl Iterator<Item = Item<W>>) -> Option<Fed<Item<W>>> {
-        let mut guest = self.guest.as_ref()?.try_lock()?;
-        let crew = &self.crews[guest.hands.crew];
-        if !crew.is_alone() || !guest.is_at_work() {
-            return None;
-        }
-        let _alone = crew.places.alone()?;
-        Some(guest.bring(self, items))
+        Some(self.guest()?.get().bring(self, items))
+    }
+
+    /// Works on an item that `run` has, where this thread may and nobody else works.
+    pub(crate) fn bring_one<R>(&self, port: PortId, run: impl FnOnce(&mut Ahead<'_, W>) -> Done<W, R>) -> Option<R> {
+        let mut alone = self.guest()?;
+        let guest = alone.get();
+        guest.may_run(&self.ports[port.0]).then(|| guest.bring_one(self, run))
+    }
+
+    /// This thread as a guest of the elastic crew, where that needs one thread only and nobody works.
+    fn guest(&self) -> Option<Alone<'_, Guest<W>>> {
+        let crew = self.elastic.filter(|crew| self.crews[*crew].is_alone())?;
+        let mut alone = self.places[crew].alone()?;
+        alone.get().is_at_work().then_some(alone)
     }
 
     fn put_batch(&self, items: &mut impl Iterator<Item = Item<W>>) -> Fed<Item<W>> {

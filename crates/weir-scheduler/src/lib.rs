@@ -34,6 +34,7 @@ mod turn;
 mod worker;
 
 pub use crew::{Control, Crew};
+pub use feed::Done;
 pub use level::{Elasticity, Settings};
 pub use scheduler::{Full, Ports, Scheduler, Snapshot};
 pub use shared::{PortId, Work};

@@ -27,6 +27,7 @@ mod idle;
 mod inbox;
 #[path = "places.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
+#[expect(dead_code, reason = "the model has nothing that only one may use")]
 mod places;
 
 /// Loom's primitives, with the faces of those in `crate::sync`.
@@ -196,7 +197,7 @@ fn claiming() {
 }
 
 fn places() {
-    let shared = Arc::new((Places::new(), Exclusive::new()));
+    let shared = Arc::new((Places::new(()), Exclusive::new()));
     let other = shared.clone();
     let thread = thread::spawn(move || {
         other.0.join();

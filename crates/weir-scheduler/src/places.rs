@@ -15,36 +15,49 @@ use super::sync::{Mutant, Mutex, MutexGuard, is, lock_within, unlock_fair};
 /// How long who would work alone waits for who does: about a batch. It also ends a wait for oneself.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// The places of one crew: how many threads work beside each other.
-pub(crate) struct Places(Mutex<usize>);
+/// The places of one crew.
+pub(crate) struct Places<T>(Mutex<Inside<T>>);
+
+struct Inside<T> {
+    /// How many threads work beside each other.
+    beside: usize,
+    /// What only who works alone may use.
+    alone: T,
+}
 
 /// The right to work alone, until it is dropped.
-pub(crate) struct Alone<'a>(Option<MutexGuard<'a, usize>>);
+pub(crate) struct Alone<'a, T>(Option<MutexGuard<'a, Inside<T>>>);
 
-impl Places {
-    pub(crate) fn new() -> Self {
-        Places(Mutex::new(0))
+impl<T> Places<T> {
+    pub(crate) fn new(alone: T) -> Self {
+        Places(Mutex::new(Inside { beside: 0, alone }))
     }
 
     /// This thread works beside others from now on.
     pub(crate) fn join(&self) {
-        let mut beside = self.0.lock();
-        *beside += usize::from(!is(Mutant::JoinsUncounted));
+        self.0.lock().beside += usize::from(!is(Mutant::JoinsUncounted));
     }
 
     /// This thread does not any more.
     pub(crate) fn leave(&self) {
-        *self.0.lock() -= usize::from(!is(Mutant::JoinsUncounted));
+        self.0.lock().beside -= usize::from(!is(Mutant::JoinsUncounted));
     }
 
     /// The right to work alone, where nobody works.
-    pub(crate) fn alone(&self) -> Option<Alone<'_>> {
-        let beside = lock_within(&self.0, PATIENCE)?;
-        (*beside == 0 || is(Mutant::AloneUnlooked)).then_some(Alone(Some(beside)))
+    pub(crate) fn alone(&self) -> Option<Alone<'_, T>> {
+        let inside = lock_within(&self.0, PATIENCE)?;
+        (inside.beside == 0 || is(Mutant::AloneUnlooked)).then_some(Alone(Some(inside)))
     }
 }
 
-impl Drop for Alone<'_> {
+impl<T> Alone<'_, T> {
+    /// What only who works alone may use.
+    pub(crate) fn get(&mut self) -> &mut T {
+        &mut self.0.as_mut().expect("taken only when it is dropped").alone
+    }
+}
+
+impl<T> Drop for Alone<'_, T> {
     fn drop(&mut self) {
         // Who waits comes next: it would not get the lock from a thread that takes it again at once.
         self.0.take().into_iter().for_each(unlock_fair);

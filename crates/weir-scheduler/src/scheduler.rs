@@ -7,10 +7,11 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use crate::crew::{Crew, Running};
+use crate::feed::Done;
 use crate::inbox::Inbox;
 use crate::shared::{NO_CREW, Port, PortId, Shared, Work};
 use crate::steer;
-use crate::turn::Reach;
+use crate::turn::{Ahead, Reach};
 use crate::worker::Worker;
 
 /// One port: how many items may wait at it, and the crew that serves it, by its index.
@@ -106,6 +107,12 @@ impl<W: Work> Scheduler<W> {
     /// Gives the first item back whose port has no room: see [`Scheduler::poll_room`]. Those after it are not taken.
     pub fn feed(&self, items: &mut impl Iterator<Item = (PortId, W::Item)>) -> Result<(), Full<(PortId, W::Item)>> {
         self.shared.feed(items)
+    }
+
+    /// Works on an item at a port right here, as [`Scheduler::feed`] would, without its ever being one: `run` makes it and
+    /// runs it. `None` where this thread may not work at the port now; then it was not run.
+    pub fn bring<R>(&self, port: PortId, run: impl FnOnce(&mut Ahead<'_, W>) -> Done<W, R>) -> Option<R> {
+        self.shared.bring_one(port, run)
     }
 
     /// Puts an item in at a port, beyond its capacity if need be: one that left the port to wait for something and comes

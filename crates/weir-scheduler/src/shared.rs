@@ -7,6 +7,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::crew::{Control, Running};
 use crate::feed::Guest;
 use crate::inbox::Inbox;
+use crate::places::Places;
 use crate::turn::{Ahead, Reach};
 
 /// The index of a port. Items mostly go from lower to higher ones; a port waits for room only in a higher one.
@@ -52,8 +53,10 @@ pub(crate) struct Shared<W: Work> {
     pub(crate) crews: Vec<Running>,
     /// Whether there may be more threads than processors.
     pub(crate) crowded: bool,
-    /// Who puts items in, as a worker of the first elastic crew.
-    pub(crate) guest: Option<Mutex<Guest<W>>>,
+    /// By crew: who works there. Who puts items in is a guest of the crew while it works alone.
+    pub(crate) places: Vec<Places<Guest<W>>>,
+    /// The first elastic crew, which takes guests.
+    pub(crate) elastic: Option<usize>,
     /// How many items have been put in and are not through.
     in_flight: AtomicUsize,
     drained: (Mutex<()>, Condvar),
@@ -64,9 +67,9 @@ impl<W: Work> Shared<W> {
         let threads: usize = crews.iter().map(|running| running.crew.control.threads_max()).sum();
         let crowded = threads > std::thread::available_parallelism().map_or(1, usize::from);
         let elastic = crews.iter().position(|running| matches!(running.crew.control, Control::Elastic(_)));
-        let guest = elastic.map(|crew| Mutex::new(Guest::new(crew)));
+        let places = (0..crews.len()).map(|crew| Places::new(Guest::new(crew))).collect();
         let drained = (Mutex::new(()), Condvar::new());
-        Shared { work, ports, crews, crowded, guest, in_flight: AtomicUsize::new(0), drained }
+        Shared { work, ports, crews, crowded, places, elastic, in_flight: AtomicUsize::new(0), drained }
     }
 
     /// One item more has been put in.

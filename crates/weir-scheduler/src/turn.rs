@@ -124,12 +124,23 @@ impl<W: Work> Hands<W> {
     #[inline]
     pub(crate) fn bring(&mut self, shared: &Shared<W>, port: usize, item: W::Item) {
         if let Some((next, item)) = self.pass(shared, port, item, Way::Alone) {
-            shared.begun();
-            self.keep(shared, next, item);
-            self.carry(shared);
-            self.blocked = None;
-            self.carried.take().into_iter().for_each(|port| shared.hand(port));
+            self.leave(shared, next, item);
         }
+    }
+
+    /// Leaves an item that is in no inbox to the threads of the crew.
+    pub(crate) fn leave(&mut self, shared: &Shared<W>, port: usize, item: W::Item) {
+        shared.begun();
+        self.keep(shared, port, item);
+        self.carry(shared);
+        self.blocked = None;
+        self.carried.take().into_iter().for_each(|port| shared.hand(port));
+    }
+
+    /// What the work of a thread that works alone may ask for; the port that it asks from is counted already.
+    pub(crate) fn ahead<'a>(&'a mut self, shared: &'a Shared<W>) -> Ahead<'a, W> {
+        self.visits += 1;
+        Ahead { hands: self, shared, way: Way::Alone }
     }
 
     /// Takes an item through the port, and on through all that this thread may run. Yields it where it has to wait.

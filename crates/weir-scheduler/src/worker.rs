@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use crossbeam_utils::Backoff;
 
 use crate::crew::{Running, Seat};
+use crate::feed::Guest;
 use crate::places::Alone;
 use crate::shared::{Shared, Work};
 use crate::turn::{Hands, Way};
@@ -38,7 +39,7 @@ impl<W: Work> Worker<W> {
             }
             // What is carried is carried to its end: at the end of the list it could hold up all that leads to it.
             if carried.is_none() && seat.suspended.load(Ordering::Acquire) {
-                self.leave(crew);
+                self.leave();
                 suspend(crew, seat);
                 carried_on = 0;
                 continue;
@@ -49,7 +50,7 @@ impl<W: Work> Worker<W> {
                 None => self.sleep(crew, seat),
             }
         }
-        self.leave(crew);
+        self.leave();
         carried.into_iter().for_each(|port| crew.hand(port));
     }
 
@@ -79,17 +80,17 @@ impl<W: Work> Worker<W> {
 
     /// The right to work alone, where the crew has one thread. Nobody could take it from a thread that is stuck, so that
     /// it is for ports whose work is brief.
-    fn alone<'a>(&mut self, shared: &Shared<W>, crew: &'a Running, port: usize) -> Option<Alone<'a>> {
+    fn alone<'a>(&mut self, shared: &'a Shared<W>, crew: &Running, port: usize) -> Option<Alone<'a, Guest<W>>> {
         if !crew.is_alone() || !shared.ports[port].is_brief() {
             return None;
         }
-        self.leave(crew);
-        crew.places.alone()
+        self.leave();
+        shared.places[self.hands.crew].alone()
     }
 
     fn turn_beside(&mut self, shared: &Shared<W>, crew: &Running, seat: &Seat, port: usize) -> Option<usize> {
         if !std::mem::replace(&mut self.joined, true) {
-            crew.places.join();
+            shared.places[self.hands.crew].join();
         }
         let reach = &shared.ports[port].reach;
         let way = Way::Beside(if shared.ports[port].is_brief() { reach.get() } else { 1 });
@@ -101,15 +102,15 @@ impl<W: Work> Worker<W> {
     }
 
     fn sleep(&mut self, crew: &Running, seat: &Seat) {
-        self.leave(crew);
+        self.leave();
         crew.idle.sleep(self.seat, || {
             !crew.ready.is_empty() || seat.suspended.load(Ordering::Acquire) || seat.ended.load(Ordering::Acquire)
         });
     }
 
-    fn leave(&mut self, crew: &Running) {
+    fn leave(&mut self) {
         if std::mem::replace(&mut self.joined, false) {
-            crew.places.leave();
+            self.shared.places[self.hands.crew].leave();
         }
     }
 }

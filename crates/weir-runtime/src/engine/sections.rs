@@ -15,10 +15,10 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, LocalFuture, Value};
-use weir_scheduler::{Ahead, Full, PortId, Scheduler, Work};
+use weir_scheduler::{Ahead, Done, PortId, Scheduler, Work};
 use weir_trace::What;
 
 use super::layout::{Stretch, layout};
@@ -32,7 +32,9 @@ const PERIOD: Duration = Duration::from_millis(100);
 
 /// An engine that runs sections.
 struct Sections {
-    scheduler: Mutex<Option<Arc<Scheduler<Stretches>>>>,
+    /// Taken out at the end.
+    scheduler: RwLock<Option<Arc<Scheduler<Stretches>>>>,
+    link: Link,
     stretches: Arc<Cuts>,
     flows: Arc<Crowd>,
     /// Those who await an answer.
@@ -44,12 +46,13 @@ struct Sections {
 }
 
 type Cuts = Vec<Vec<Vec<Stretch>>>;
+/// How flows find back to the scheduler, which they do not keep.
+type Link = Arc<OnceLock<Weak<Scheduler<Stretches>>>>;
 
 /// What the scheduler's threads do.
 struct Stretches {
     stretches: Arc<Cuts>,
     handle: Handle,
-    scheduler: Arc<OnceLock<Weak<Scheduler<Stretches>>>>,
 }
 
 /// A flow on its way.
@@ -66,7 +69,7 @@ struct Task {
     /// The job while it waits, and the port at which it goes on.
     parking: Parking<(Box<Job>, PortId)>,
     answer: Mutex<Answering>,
-    scheduler: Arc<OnceLock<Weak<Scheduler<Stretches>>>>,
+    scheduler: Link,
 }
 
 #[derive(Default)]
@@ -80,14 +83,14 @@ struct Answering {
 pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dyn Engine>> {
     let layout = layout(threading, &setup);
     let stretches = Arc::new(layout.stretches);
-    let link = Arc::<OnceLock<_>>::default();
-    let work =
-        Stretches { stretches: Arc::clone(&stretches), handle: setup.handle.clone(), scheduler: Arc::clone(&link) };
+    let link = Link::default();
+    let work = Stretches { stretches: Arc::clone(&stretches), handle: setup.handle.clone() };
     let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, PERIOD)?);
     link.get_or_init(|| Arc::downgrade(&scheduler));
     let begun = stretches.iter().map(|routes| routes.iter().map(|_| AtomicUsize::new(0)).collect()).collect();
     Ok(Arc::new(Sections {
-        scheduler: Mutex::new(Some(scheduler)),
+        scheduler: RwLock::new(Some(scheduler)),
+        link,
         stretches,
         flows: Crowd::new(setup.flows_max),
         awaited: Crowd::new(usize::MAX),
@@ -97,38 +100,64 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
 }
 
 impl Sections {
+    /// Begins a flow at the port on this thread, which goes on with it as far as it may.
+    fn begin_here(&self, work: &Stretches, mut flow: Flow, ahead: &mut Ahead<'_, Stretches>) -> Done<Stretches, Begun> {
+        let key = flow.key();
+        let stretches = &self.stretches[key.entry as usize][key.route as usize];
+        let to = fused(stretches, 0, key.sequence, ahead);
+        let port_of = |stretch: usize| stretches[stretch].port_of(key.sequence);
+        match flow.advance_until(until(stretches, to), &mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Some(answer)) => Done { answer: Begun::Done(answer), left: None },
+            Poll::Ready(None) => {
+                let stretch = after(stretches, to, &flow);
+                let (job, answer) = self.job(flow, stretch);
+                Done { answer, left: Some((port_of(stretch), job)) }
+            }
+            // It waits as one that came through the port: to be found again it has to be a job.
+            Poll::Pending => {
+                let (job, answer) = self.job(flow, 0);
+                Done { answer, left: work.run(port_of(0), job, ahead) }
+            }
+        }
+    }
+
+    /// A flow as a job, and its answer.
+    fn job(&self, flow: Flow, stretch: usize) -> (Box<Job>, Begun) {
+        let scheduler = Arc::clone(&self.link);
+        let task = Arc::new(Task { parking: Parking::new(), answer: Mutex::default(), scheduler });
+        let job = Job { flow, stretch, task: Arc::clone(&task), member: self.flows.enter() };
+        let mut awaited = Awaited(task, self.awaited.enter());
+        (Box::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
+    }
+
     fn scheduler(&self) -> Option<Arc<Scheduler<Stretches>>> {
-        self.scheduler.lock().clone()
+        self.scheduler.read().clone()
     }
 }
 
 impl Engine for Sections {
     fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
-        let Some(scheduler) = self.scheduler().filter(|_| self.flows.has_room()) else { return Begun::Full };
+        let held = self.scheduler.read();
+        let Some(scheduler) = held.as_ref().filter(|_| self.flows.has_room()) else { return Begun::Full };
         let Some(first) = self.stretches[entry][route].first() else {
             return answered_at_once(make());
         };
-        let next = self.begun[entry][route].load(Ordering::Relaxed);
+        let begun = &self.begun[entry][route];
+        let next = begun.load(Ordering::Relaxed);
         let port = first.port_of(next as u64);
+        if let Some(here) = scheduler.bring(port, |ahead| self.begin_here(scheduler.work(), make(), ahead)) {
+            // One loop runs the sources, so that nobody else counts in between.
+            begun.store(next + 1, Ordering::Relaxed);
+            return here;
+        }
         if !scheduler.has_room(port) {
             self.full.store(port.0, Ordering::Relaxed);
             return Begun::Full;
         }
-        // One loop runs the sources, so that nobody else counts in between.
-        self.begun[entry][route].store(next + 1, Ordering::Relaxed);
-        let link = Arc::clone(&scheduler.work().scheduler);
-        let task = Arc::new(Task { parking: Parking::new(), answer: Mutex::default(), scheduler: link });
-        let job = Job { flow: make(), stretch: 0, task: Arc::clone(&task), member: self.flows.enter() };
-        // There is room, but what comes back from a wait may have taken it.
-        if let Err(Full((port, job))) = scheduler.feed(&mut std::iter::once((port, Box::new(job)))) {
-            scheduler.resume(port, job);
-        }
-        // It is through already where this thread has worked on it.
-        if let Some(answer) = task.answer.lock().answer.take() {
-            return Begun::Done(answer);
-        }
-        let mut awaited = Awaited(task, self.awaited.enter());
-        Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context))))
+        begun.store(next + 1, Ordering::Relaxed);
+        let (job, answer) = self.job(make(), 0);
+        scheduler.resume(port, job);
+        answer
     }
 
     fn room(&self) -> LocalFuture<()> {
@@ -163,12 +192,12 @@ impl Engine for Sections {
 
     fn close(&self) {
         // Who parks or wakes a flow holds the scheduler for a moment; with no flow left this is the last hold of it.
-        drop(self.scheduler.lock().take());
+        drop(self.scheduler.write().take());
     }
 
     fn abandon(&self) {
         // To drop it would wait for its threads.
-        std::mem::forget(self.scheduler.lock().take());
+        std::mem::forget(self.scheduler.write().take());
     }
 }
 
@@ -187,7 +216,6 @@ impl Work for Stretches {
     fn run(&self, port: PortId, mut job: Box<Job>, ahead: &mut Ahead<'_, Self>) -> Option<(PortId, Box<Job>)> {
         let key = job.flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
-        let last = stretches.len() - 1;
         loop {
             let next = stretches[job.stretch].port_of(key.sequence);
             if next != port {
@@ -197,17 +225,8 @@ impl Work for Stretches {
                 return None;
             }
             let to = fused(stretches, job.stretch, key.sequence, ahead);
-            // The last stretch also ends the flow.
-            let until = if to == last { usize::MAX } else { stretches[to].until };
-            match self.advance(&mut job, until, stretches[to].calls_out) {
-                Poll::Ready(None) => {
-                    job.stretch = to + 1;
-                    // A switch may have skipped whole stretches.
-                    let at = job.flow.at();
-                    while job.stretch < last && stretches[job.stretch].until <= at {
-                        job.stretch += 1;
-                    }
-                }
+            match self.advance(&mut job, until(stretches, to), stretches[to].calls_out) {
+                Poll::Ready(None) => job.stretch = after(stretches, to, &job.flow),
                 Poll::Ready(Some(answer)) => {
                     finish(*job, answer);
                     return None;
@@ -226,6 +245,17 @@ fn fused(stretches: &[Stretch], first: usize, sequence: u64, ahead: &mut Ahead<'
     }
     let further = stretches[first + 1..].iter();
     first + further.take_while(|stretch| !stretch.waits && ahead.may_run(stretch.port_of(sequence))).count()
+}
+
+/// Where a flow stops that goes on to the end of this stretch. The last stretch also ends the flow.
+fn until(stretches: &[Stretch], to: usize) -> usize {
+    if to + 1 == stretches.len() { usize::MAX } else { stretches[to].until }
+}
+
+/// The stretch in which a flow goes on after this one. A switch may have skipped whole stretches.
+fn after(stretches: &[Stretch], to: usize, flow: &Flow) -> usize {
+    let (at, last) = (flow.at(), stretches.len() - 1);
+    (to + 1..last).find(|stretch| stretches[*stretch].until > at).unwrap_or(last)
 }
 
 impl Stretches {
