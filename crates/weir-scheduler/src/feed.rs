@@ -150,17 +150,30 @@ impl<W: Work> Shared<W> {
         alone.get().is_at_work().then_some(alone)
     }
 
+    /// Puts a batch of items in, and hands their ports over afterwards: who was woken early would find little to do.
     fn put_batch(&self, items: &mut impl Iterator<Item = Item<W>>) -> Fed<Item<W>> {
-        let Some((port, item)) = items.next() else { return Fed::All };
-        match self.submit(port, item) {
-            Ok(()) => Fed::More,
-            Err(Full(item)) => Fed::Full((port, item)),
-        }
+        self.begun(BATCH);
+        let (mut count, mut hand) = (0, Vec::new());
+        let fed = loop {
+            let Some((id @ PortId(port), item)) = items.next() else { break Fed::All };
+            match self.ports[port].inbox.offer(item) {
+                Ok(put) if put.hand => hand.push(port),
+                Ok(_) => {}
+                Err(item) => break Fed::Full((id, item)),
+            }
+            count += 1;
+            if count == BATCH {
+                break Fed::More;
+            }
+        };
+        hand.into_iter().for_each(|port| self.hand(port));
+        self.through(BATCH - count);
+        fed
     }
 
     /// Puts an item in at a port, where there is room.
     pub(crate) fn submit(&self, port: PortId, item: W::Item) -> Result<(), Full<W::Item>> {
-        self.begun();
+        self.begun(1);
         match self.ports[port.0].inbox.offer(item) {
             Ok(put) => {
                 if put.hand {

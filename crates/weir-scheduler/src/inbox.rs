@@ -25,6 +25,8 @@ pub(crate) struct Inbox<T> {
     listed: AtomicBool,
     state: Mutex<State<T>>,
     capacity: usize,
+    /// Down to how many items it has to be emptied before those that wait for room go on.
+    low: usize,
 }
 
 struct State<T> {
@@ -54,10 +56,10 @@ pub(crate) enum Rest {
 }
 
 impl<T> Inbox<T> {
-    pub(crate) fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize, low: usize) -> Self {
         assert!(capacity > 0, "a queue without room would never be emptied");
         let state = State { items: VecDeque::with_capacity(capacity), waiting: Vec::new(), wakers: Vec::new() };
-        Inbox { listed: AtomicBool::new(false), state: Mutex::new(state), capacity }
+        Inbox { listed: AtomicBool::new(false), state: Mutex::new(state), capacity, low }
     }
 
     /// Whether the port is listed. It may be so at any time; that it is not so any more is for its holder to say.
@@ -111,8 +113,7 @@ impl<T> Inbox<T> {
         let mut state = self.state.lock();
         let count = state.items.len().min(most);
         batch.extend(state.items.drain(..count));
-        // Half empty, so that who waited does not have to wait again at once.
-        if !state.waiting.is_empty() && state.items.len() <= self.capacity / 2 {
+        if !state.waiting.is_empty() && state.items.len() <= self.low {
             released.append(&mut state.waiting);
         }
         if !state.wakers.is_empty() && state.items.len() < self.capacity {

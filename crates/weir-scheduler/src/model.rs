@@ -84,7 +84,7 @@ struct Crew {
 impl Crew {
     fn new() -> Self {
         let ready = sync::Mutex::new(VecDeque::new());
-        Crew { inbox: Inbox::new(4), ready, listed: sync::AtomicUsize::new(0), idle: Idle::new() }
+        Crew { inbox: Inbox::new(4, 2), ready, listed: sync::AtomicUsize::new(0), idle: Idle::new() }
     }
 
     fn bring(&self, item: u32) {

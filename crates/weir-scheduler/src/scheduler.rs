@@ -63,13 +63,17 @@ impl<W: Work> Scheduler<W> {
         let crews: Vec<Running> =
             crews.into_iter().enumerate().map(|(index, crew)| Running::new(crew, served(index))).collect();
         assert!(ports.iter().all(|port| port.crew < crews.len()), "a port names a crew that is not there");
+        let crowded = is_crowded(&crews);
         let port = |ports: &Ports| {
             let Ports { capacity, crew, brief } = *ports;
+            // Half empty, so that who waited does not have to wait again at once. Where threads outnumber processors, each
+            // of them should do as much as it can once it has one.
+            let low = if crowded { 0 } else { capacity / 2 };
             let fuses_in = if brief { crew } else { NO_CREW };
-            Port { inbox: Inbox::new(capacity), crew, fuses_in, reach: Reach::new() }
+            Port { inbox: Inbox::new(capacity, low), crew, fuses_in, reach: Reach::new() }
         };
         let ports = ports.iter().map(port).collect();
-        let shared = Arc::new(Shared::new(work, ports, crews));
+        let shared = Arc::new(Shared::new(work, ports, crews, crowded));
         let mut scheduler = Scheduler { shared, threads: Vec::new(), steering: None };
         scheduler.start_threads()?;
         scheduler.steering = steer::start(&scheduler.shared, period)?;
@@ -118,7 +122,7 @@ impl<W: Work> Scheduler<W> {
     /// Puts an item in at a port, beyond its capacity if need be: one that left the port to wait for something and comes
     /// back, and which nobody could give back to.
     pub fn resume(&self, port: PortId, item: W::Item) {
-        self.shared.begun();
+        self.shared.begun(1);
         if self.shared.ports[port.0].inbox.put_one(item).hand {
             self.shared.hand(port.0);
         }
@@ -160,6 +164,12 @@ impl<W: Work> Scheduler<W> {
             })
             .collect()
     }
+}
+
+/// Whether there may be more threads than processors.
+fn is_crowded(crews: &[Running]) -> bool {
+    let threads: usize = crews.iter().map(|running| running.crew.control.threads_max()).sum();
+    threads > std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl<W: Work> Drop for Scheduler<W> {

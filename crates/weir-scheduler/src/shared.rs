@@ -63,18 +63,16 @@ pub(crate) struct Shared<W: Work> {
 }
 
 impl<W: Work> Shared<W> {
-    pub(crate) fn new(work: W, ports: Vec<Port<W::Item>>, crews: Vec<Running>) -> Self {
-        let threads: usize = crews.iter().map(|running| running.crew.control.threads_max()).sum();
-        let crowded = threads > std::thread::available_parallelism().map_or(1, usize::from);
+    pub(crate) fn new(work: W, ports: Vec<Port<W::Item>>, crews: Vec<Running>, crowded: bool) -> Self {
         let elastic = crews.iter().position(|running| matches!(running.crew.control, Control::Elastic(_)));
         let places = (0..crews.len()).map(|crew| Places::new(Guest::new(crew))).collect();
         let drained = (Mutex::new(()), Condvar::new());
         Shared { work, ports, crews, crowded, places, elastic, in_flight: AtomicUsize::new(0), drained }
     }
 
-    /// One item more has been put in.
-    pub(crate) fn begun(&self) {
-        self.in_flight.fetch_add(1, Ordering::AcqRel);
+    /// So many items more are put in.
+    pub(crate) fn begun(&self, count: usize) {
+        self.in_flight.fetch_add(count, Ordering::AcqRel);
     }
 
     /// Holds this thread until everything that was put in is through.

@@ -29,6 +29,9 @@ const TIMED_MIN: usize = 16;
 /// Ports are fused up to this time for each item: against it, a hop through a queue costs little.
 const FUSED_MAX: Duration = Duration::from_nanos(200);
 
+/// Who works alone lets others in after about this time.
+const ALONE_MAX: Duration = Duration::from_millis(1);
+
 /// How a thread may run ports beyond the one it was handed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
@@ -55,6 +58,12 @@ pub(crate) struct Hands<W: Work> {
     carried: Option<usize>,
     /// The port that is full.
     blocked: Option<usize>,
+    /// Where the turn began.
+    first: usize,
+    /// How many items make up a batch where it works alone: as many as hold up others for no longer than a moment.
+    quota: usize,
+    /// Ports that are to be handed to their crews before this thread sleeps.
+    owed: Vec<usize>,
     /// How often an item was worked on since that was last told.
     visits: u64,
 }
@@ -90,6 +99,9 @@ impl<W: Work> Hands<W> {
             turn: 0,
             carried: None,
             blocked: None,
+            first: 0,
+            quota: 1,
+            owed: Vec::new(),
             visits: 0,
         }
     }
@@ -97,12 +109,18 @@ impl<W: Work> Hands<W> {
     /// Works on a batch of the port; gives the port of its crew that the batch went on to, where nobody has it yet.
     pub(crate) fn turn(&mut self, shared: &Shared<W>, seat: &Seat, port: usize, way: Way) -> Option<usize> {
         self.turn += 1;
+        self.first = port;
         self.held.push(port);
-        shared.ports[port].inbox.take(BATCH, &mut self.batch, &mut self.released);
+        if !shared.ports[port].is_brief() {
+            // It may be stuck here.
+            self.settle(shared);
+        }
+        let most = if way == Way::Alone { self.quota } else { BATCH };
+        shared.ports[port].inbox.take(most, &mut self.batch, &mut self.released);
         self.released.drain(..).for_each(|waiting| shared.hand(waiting));
         let mut batch = std::mem::take(&mut self.batch);
         let (count, mut ended) = (batch.len(), 0);
-        let begin = (way != Way::Alone && count >= TIMED_MIN).then(Instant::now);
+        let begin = (way == Way::Alone || count >= TIMED_MIN).then(Instant::now);
         for item in batch.drain(..) {
             match self.pass(shared, port, item, way) {
                 Some((next, item)) => self.keep(shared, next, item),
@@ -113,11 +131,20 @@ impl<W: Work> Hands<W> {
         self.batch = batch;
         self.carry(shared);
         shared.through(ended);
-        if let (Some(begin), Way::Beside(reach)) = (begin, way) {
-            shared.ports[port].reach.adapt(begin.elapsed() / count as u32, self.held.len() >= reach);
+        if let Some(begin) = begin {
+            self.learn(&shared.ports[port].reach, begin.elapsed(), count, way);
         }
         self.give_back(shared, port);
         self.carried.take()
+    }
+
+    /// Learns from a turn with so many items.
+    fn learn(&mut self, reach: &Reach, took: Duration, count: usize, way: Way) {
+        match way {
+            Way::Alone if took > ALONE_MAX => self.quota = (self.quota / 2).max(1),
+            Way::Alone => self.quota = (self.quota * 2).min(BATCH),
+            Way::Beside(most) => reach.adapt(took / count.max(1) as u32, self.held.len() >= most),
+        }
     }
 
     /// Takes an item that is in no inbox through the graph, on a thread that works alone.
@@ -130,11 +157,12 @@ impl<W: Work> Hands<W> {
 
     /// Leaves an item that is in no inbox to the threads of the crew.
     pub(crate) fn leave(&mut self, shared: &Shared<W>, port: usize, item: W::Item) {
-        shared.begun();
+        shared.begun(1);
         self.keep(shared, port, item);
         self.carry(shared);
         self.blocked = None;
         self.carried.take().into_iter().for_each(|port| shared.hand(port));
+        self.settle(shared);
     }
 
     /// What the work of a thread that works alone may ask for; the port that it asks from is counted already.
@@ -207,9 +235,20 @@ impl<W: Work> Hands<W> {
         }
         if put.hand {
             let own = shared.ports[next].crew == self.crew;
-            let other = if own { self.carried.replace(next) } else { Some(next) };
-            other.into_iter().for_each(|port| shared.hand(port));
+            match if own { self.carried.replace(next) } else { Some(next) } {
+                Some(other) if shared.crowded && shared.ports[self.first].is_brief() => self.owed.push(other),
+                other => other.into_iter().for_each(|port| shared.hand(port)),
+            }
         }
+        if put.full {
+            self.settle(shared);
+        }
+    }
+
+    /// Hands over the ports that are still to be handed. Where threads outnumber processors, who was woken early would
+    /// find little to do and hold up who woke it.
+    pub(crate) fn settle(&mut self, shared: &Shared<W>) {
+        self.owed.drain(..).for_each(|port| shared.hand(port));
     }
 
     /// Gives back the ports of this turn. The one where it began waits where what came out of it found no room.

@@ -39,6 +39,7 @@ impl<W: Work> Worker<W> {
             }
             // What is carried is carried to its end: at the end of the list it could hold up all that leads to it.
             if carried.is_none() && seat.suspended.load(Ordering::Acquire) {
+                self.hands.settle(&shared);
                 self.leave();
                 suspend(crew, seat);
                 carried_on = 0;
@@ -50,18 +51,23 @@ impl<W: Work> Worker<W> {
                 None => self.sleep(crew, seat),
             }
         }
+        self.hands.settle(&shared);
         self.leave();
         carried.into_iter().for_each(|port| crew.hand(port));
     }
 
-    /// Looks for a port, more and more slowly, for a few microseconds; just once where threads outnumber processors, and
-    /// who looks holds up who works.
+    /// Looks for a port, more and more slowly, for a few microseconds. Where threads outnumber processors, who looks holds
+    /// up who works, and lets that come first.
     fn look(&self, crew: &Running) -> Option<usize> {
         let backoff = Backoff::new();
         loop {
             let found = crew.ready.pop();
-            if found.is_some() || backoff.is_completed() || self.shared.crowded {
+            if found.is_some() || backoff.is_completed() {
                 return found;
+            }
+            if self.shared.crowded {
+                std::thread::yield_now();
+                return crew.ready.pop();
             }
             backoff.snooze();
         }
@@ -102,6 +108,7 @@ impl<W: Work> Worker<W> {
     }
 
     fn sleep(&mut self, crew: &Running, seat: &Seat) {
+        self.hands.settle(&self.shared);
         self.leave();
         crew.idle.sleep(self.seat, || {
             !crew.ready.is_empty() || seat.suspended.load(Ordering::Acquire) || seat.ended.load(Ordering::Acquire)
