@@ -75,10 +75,15 @@ impl<W: Work> Shared<W> {
         self.in_flight.fetch_add(count, Ordering::AcqRel);
     }
 
+    /// How many items have been put in and are not through.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Acquire)
+    }
+
     /// Holds this thread until everything that was put in is through.
     pub(crate) fn drain(&self) {
         let mut guard = self.drained.0.lock();
-        while self.in_flight.load(Ordering::Acquire) > 0 {
+        while self.in_flight() > 0 {
             self.drained.1.wait(&mut guard);
         }
     }

@@ -31,23 +31,57 @@ pub(crate) fn start<W: Work>(shared: &Arc<Shared<W>>, period: Duration) -> std::
         return Ok(None);
     }
     let (stop, stopped) = mpsc::channel();
-    let shared = shared.clone();
+    let shared = Arc::clone(shared);
     let steer = move || {
-        let mut helms: Vec<Helm> = shared.crews.iter().map(Helm::new).collect();
-        let mut machine = Machine::new();
-        let mut last = Instant::now();
-        while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
-            let elapsed = last.elapsed().as_secs_f64();
-            last = Instant::now();
-            let others = machine.busy_by_others(elapsed);
-            for (index, helm) in helms.iter_mut().enumerate() {
-                let spare = machine.processors() - others;
-                helm.steer(&shared.crews[index], elapsed, spare, || shared.waiting(index));
-            }
+        let mut bridge = Bridge::new(&shared);
+        let mut wait = period;
+        while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+            let quiet = bridge.is_quiet(&shared);
+            // What comes after a quiet time has not filled a period, and tells nothing.
+            bridge.look(&shared, quiet || wait == period);
+            wait = if quiet { (wait * 2).min(period * QUIET_MAX) } else { period };
         }
     };
     let thread = Builder::new().name("weir-steering".into()).spawn(steer)?;
     Ok(Some(Steering { stop: Some(stop), thread: Some(thread) }))
+}
+
+/// Where nothing is done, crews are looked at less often, down to once in so many periods.
+const QUIET_MAX: u32 = 8;
+
+/// What steering remembers between periods.
+struct Bridge {
+    helms: Vec<Helm>,
+    machine: Machine,
+    last: Instant,
+    /// How many items all crews have worked on.
+    items: u64,
+}
+
+impl Bridge {
+    fn new<W: Work>(shared: &Shared<W>) -> Self {
+        let helms = shared.crews.iter().map(Helm::new).collect();
+        Bridge { helms, machine: Machine::new(), last: Instant::now(), items: 0 }
+    }
+
+    /// Whether nothing was done since the last time, and nothing is to be done.
+    fn is_quiet<W: Work>(&mut self, shared: &Shared<W>) -> bool {
+        let items = shared.crews.iter().map(Running::items).sum();
+        std::mem::replace(&mut self.items, items) == items && shared.in_flight() == 0
+    }
+
+    /// Looks at all crews, and steers them where `steer` says so.
+    fn look<W: Work>(&mut self, shared: &Shared<W>, steer: bool) {
+        let elapsed = std::mem::replace(&mut self.last, Instant::now()).elapsed().as_secs_f64();
+        if !steer {
+            self.helms.iter_mut().zip(&shared.crews).for_each(|(helm, running)| helm.items = running.items());
+            return;
+        }
+        let spare = self.machine.processors() - self.machine.busy_by_others();
+        for (index, helm) in self.helms.iter_mut().enumerate() {
+            helm.steer(&shared.crews[index], elapsed, spare, || shared.waiting(index));
+        }
+    }
 }
 
 /// What steering one crew remembers between periods.

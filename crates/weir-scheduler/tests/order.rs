@@ -148,10 +148,33 @@ fn full_queues_in_a_ring() {
 fn threads_that_come_and_go() {
     let by_queue = Control::QueueLength { threads_min: 1, threads_max: 4, queue_length: 3 };
     let elastic = Control::Elastic(Settings { level_min: 1, level_max: 4, sensitivity: 0.01 });
-    for control in [by_queue, elastic] {
-        let ports = vec![Ports { capacity: 8, crew: 0, brief: true }; 12];
+    for (control, brief_of) in [(by_queue.clone(), 1), (by_queue, 3), (elastic.clone(), 1), (elastic, 3)] {
+        let port = |port| Ports { capacity: 8, crew: 0, brief: port % brief_of == 0 };
+        let ports = (0..12).map(port).collect();
         all_through(vec![(0..12).collect(), (0..12).collect()], ports, vec![crew("steered", control)], items());
     }
+}
+
+#[test]
+fn where_one_thread_is_enough_it_is_the_one_that_puts_items_in() {
+    struct Notes(Mutex<Vec<std::thread::ThreadId>>);
+    impl Work for Notes {
+        type Item = ();
+        fn run(&self, port: PortId, (): (), _: &mut Ahead<'_, Self>) -> Option<(PortId, ())> {
+            self.0.lock().push(std::thread::current().id());
+            (port.0 < 2).then_some((PortId(port.0 + 1), ()))
+        }
+    }
+    let control = Control::Elastic(Settings { level_min: 1, level_max: 1, sensitivity: 0.05 });
+    let port = |brief| Ports { capacity: 1, crew: 0, brief };
+    let ports = [port(true), port(true), port(false)];
+    let work = Notes(Mutex::new(Vec::new()));
+    let scheduler = Scheduler::start(work, &ports, vec![crew("elastic", control)], Duration::from_secs(1)).unwrap();
+    assert_eq!(scheduler.feed(&mut std::iter::once((PortId(0), ()))), Ok(()));
+    scheduler.drain();
+    let here = std::thread::current().id();
+    let ran: Vec<bool> = scheduler.work().0.lock().iter().map(|thread| *thread == here).collect();
+    assert_eq!(ran, [true, true, false], "a port that may hold its thread up is left to the crew");
 }
 
 #[test]
