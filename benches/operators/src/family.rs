@@ -15,12 +15,12 @@ pub(crate) struct Tuple {
     /// What operators compute with.
     pub(crate) value: f64,
     /// What makes it 64 bytes.
-    pub(crate) _payload: [u64; 6],
+    pub(crate) payload: [u64; 6],
 }
 
 impl Tuple {
     pub(crate) fn new(number: u64, branches: usize) -> Self {
-        Tuple { branch: number as usize % branches, value: number as f64, _payload: [number; 6] }
+        Tuple { branch: number as usize % branches, value: number as f64, payload: [number; 6] }
     }
 }
 

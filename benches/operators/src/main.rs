@@ -18,9 +18,10 @@
 //! ```sh
 //! cargo run --release -p bench-operators -- [--seconds 2] [--rounds 1] [--only pipeline|parallel|mixed] [--cost 100]
 //!     [--models manual,static,elastic]
+//! cargo run --release -p bench-operators -- --hops 21
 //! ```
 //!
-//! `--models` names the beginnings of those that are run. In every round all models take turns, and a model's row is the
+//! `--hops` measures a hop between two sections on two cores instead, as the median of so many rounds. `--models` names the beginnings of those that are run. In every round all models take turns, and a model's row is the
 //! median of its rounds; the elastic engine's ratio to the best of the others is the median of the rounds' ratios. It
 //! prints a table, and writes `target/bench-operators.json` and the elastic engine's levels over time as
 //! `target/bench-operators-elastic-….svg`.
@@ -29,6 +30,7 @@
 mod chart;
 mod family;
 mod framed;
+mod hop;
 mod measure;
 mod onetbb;
 mod paper;
@@ -52,17 +54,21 @@ struct Options {
     only: Option<Family>,
     cost: Option<u32>,
     models: Vec<String>,
+    /// How many rounds of hops instead.
+    hops: usize,
 }
 
 impl Options {
     fn read() -> Outcome<Options> {
-        let mut options = Options { seconds: 2.0, rounds: 1, only: None, cost: None, models: vec![String::new()] };
+        let models = vec![String::new()];
+        let mut options = Options { seconds: 2.0, rounds: 1, only: None, cost: None, models, hops: 0 };
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         for pair in arguments.chunks(2) {
             match pair {
                 [name, value] if name == "--seconds" => options.seconds = value.parse()?,
                 [name, value] if name == "--rounds" => options.rounds = value.parse()?,
                 [name, value] if name == "--only" => options.only = Some(Family::named(value)?),
+                [name, value] if name == "--hops" => options.hops = value.parse()?,
                 [name, value] if name == "--cost" => options.cost = Some(value.parse()?),
                 [name, value] if name == "--models" => options.models = value.split(',').map(str::to_owned).collect(),
                 other => return Err(format!("unknown option {other:?}: see the first lines of main.rs").into()),
@@ -84,6 +90,9 @@ impl Options {
 
 fn main() -> Outcome<()> {
     let options = Options::read()?;
+    if options.hops > 0 {
+        return hops(options.hops);
+    }
     println!("{}", Row::HEADING);
     let mut cases = Vec::new();
     for case in options.cases() {
@@ -102,6 +111,26 @@ fn main() -> Outcome<()> {
     }
     fs::write("target/bench-operators.json", serde_json::to_string_pretty(&cases)?)?;
     println!("written to target/bench-operators.json");
+    Ok(())
+}
+
+/// Measures hops between two sections.
+fn hops(rounds: usize) -> Outcome<()> {
+    let hops = (0..rounds).map(|_| hop::run()).collect::<Outcome<Vec<_>>>()?;
+    let median = |of: fn(&hop::Hop) -> f64| {
+        let mut all: Vec<f64> = hops.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        (all[0], all[all.len() / 2])
+    };
+    let ((latency_least, latency), (batched_least, batched)) =
+        (median(|hop| hop.latency_ns), median(|hop| hop.batched_ns));
+    println!("a hop between two sections, one way: {latency:.0} ns (at least {latency_least:.0})");
+    println!("a hop in batches: {batched:.1} ns for each tuple (at least {batched_least:.1})");
+    let json = json!({
+        "rounds": rounds, "latency_ns": latency, "latency_least_ns": latency_least,
+        "batched_ns": batched, "batched_least_ns": batched_least,
+    });
+    fs::write("target/bench-operators-hops.json", serde_json::to_string_pretty(&json)?)?;
     Ok(())
 }
 
