@@ -23,7 +23,7 @@ struct Sections;
 impl Work for Sections {
     type Item = Box<Tuple>;
 
-    fn run(&self, port: PortId, mut tuple: Box<Tuple>, _: &mut Ahead<'_, Self>) -> Option<(PortId, Box<Tuple>)> {
+    fn run(&self, port: PortId, mut tuple: Box<Tuple>, _: &mut impl Ahead) -> Option<(PortId, Box<Tuple>)> {
         tuple.payload[0] -= 1;
         (black_box(&tuple).payload[0] > 0).then_some((PortId(1 - port.0), tuple))
     }

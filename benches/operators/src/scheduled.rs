@@ -36,7 +36,7 @@ impl Work for Operators {
     type Item = Box<Tuple>;
 
     #[inline]
-    fn run(&self, port: PortId, tuple: Box<Tuple>, _: &mut Ahead<'_, Self>) -> Option<(PortId, Box<Tuple>)> {
+    fn run(&self, port: PortId, tuple: Box<Tuple>, _: &mut impl Ahead) -> Option<(PortId, Box<Tuple>)> {
         self.step(port, tuple)
     }
 }

@@ -14,7 +14,7 @@ struct Chain(usize);
 impl Work for Chain {
     type Item = Box<u64>;
 
-    fn run(&self, PortId(port): PortId, mut item: Box<u64>, _: &mut Ahead<'_, Self>) -> Option<(PortId, Box<u64>)> {
+    fn run(&self, PortId(port): PortId, mut item: Box<u64>, _: &mut impl Ahead) -> Option<(PortId, Box<u64>)> {
         *item += 1;
         (port + 1 < self.0).then_some((PortId(port + 1), item))
     }

@@ -5,34 +5,21 @@
 //! as if it were a function of its source. Where items turn out to hold the source up, it keeps to the queues for a
 //! while, twice as long each time.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use crate::guest::Guest;
+use crate::hands::BATCH;
 use crate::places::Alone;
-use crate::scheduler::Full;
-use crate::shared::{Port, PortId, Shared, Work};
-use crate::turn::{Ahead, BATCH, Hands};
-
-/// The mean time for an item from which on the source is held up: a queue is cheap against that.
-const HELD_MAX: Duration = Duration::from_micros(20);
-/// After having been held up, the source keeps to queues for so many items at first.
-const AWAY_MIN: u32 = 256;
-/// And for so many at most.
-const AWAY_MAX: u32 = 1 << 20;
-
-/// The thread that puts items in, as a worker of the crew.
-pub(crate) struct Guest<W: Work> {
-    pub(crate) hands: Hands<W>,
-    /// How many items it brings before it looks how long they take: few, while that is not known.
-    chunk: usize,
-    /// How many it has brought one by one since it looked.
-    untimed: usize,
-    /// For how many items more it keeps to queues.
-    away: u32,
-    away_next: u32,
-}
+use crate::shared::{Port, Shared};
+use crate::turn::Fusing;
+use crate::work::{PortId, Work};
 
 /// An item and the port that it begins at.
 type Item<W> = (PortId, <W as Work>::Item);
+
+/// The port has no room: the item comes back.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Full<T>(pub T);
 
 /// What came of the work on an item by the thread that has it.
 #[derive(Debug)]
@@ -54,16 +41,6 @@ enum Fed<T> {
 }
 
 impl<W: Work> Guest<W> {
-    pub(crate) fn new(crew: usize) -> Self {
-        Guest { hands: Hands::new(crew), chunk: 1, untimed: 0, away: 0, away_next: AWAY_MIN }
-    }
-
-    /// Whether it may work itself, as far as it knows.
-    fn is_at_work(&mut self) -> bool {
-        self.away = self.away.saturating_sub(1);
-        self.away == 0
-    }
-
     /// Works on items until it is time to look again.
     fn bring(&mut self, shared: &Shared<W>, items: &mut impl Iterator<Item = Item<W>>) -> Fed<Item<W>> {
         let begin = Instant::now();
@@ -88,7 +65,7 @@ impl<W: Work> Guest<W> {
     }
 
     /// Works on one item.
-    fn bring_one<R>(&mut self, shared: &Shared<W>, run: impl FnOnce(&mut Ahead<'_, W>) -> Done<W, R>) -> R {
+    fn bring_one<R>(&mut self, shared: &Shared<W>, run: impl FnOnce(&mut Fusing<'_, W>) -> Done<W, R>) -> R {
         self.untimed += 1;
         let begin = (self.untimed >= self.chunk).then(Instant::now);
         let Done { answer, left } = run(&mut self.hands.ahead(shared));
@@ -103,18 +80,6 @@ impl<W: Work> Guest<W> {
 
     fn may_run(&self, port: &Port<W::Item>) -> bool {
         port.fuses_in == self.hands.crew && !port.inbox.is_listed()
-    }
-
-    /// Learns how long an item took.
-    fn learn(&mut self, took: Duration) {
-        if took > HELD_MAX {
-            (self.chunk, self.away) = (1, self.away_next);
-            self.away_next = (self.away_next * 2).min(AWAY_MAX);
-        } else if self.chunk < BATCH {
-            self.chunk *= 2;
-        } else {
-            self.away_next = AWAY_MIN;
-        }
     }
 }
 
@@ -137,7 +102,7 @@ impl<W: Work> Shared<W> {
     }
 
     /// Works on an item that `run` has, where this thread may and nobody else works.
-    pub(crate) fn bring_one<R>(&self, port: PortId, run: impl FnOnce(&mut Ahead<'_, W>) -> Done<W, R>) -> Option<R> {
+    pub(crate) fn bring_one<R>(&self, port: PortId, run: impl FnOnce(&mut Fusing<'_, W>) -> Done<W, R>) -> Option<R> {
         let mut alone = self.guest()?;
         let guest = alone.get();
         guest.may_run(&self.ports[port.0]).then(|| guest.bring_one(self, run))

@@ -17,6 +17,8 @@
 
 mod crew;
 mod feed;
+mod guest;
+mod hands;
 mod idle;
 mod inbox;
 #[cfg(test)]
@@ -26,16 +28,18 @@ mod machine;
 #[cfg(test)]
 mod model;
 mod places;
+mod reach;
 mod scheduler;
 mod shared;
 mod steer;
 mod sync;
 mod turn;
+mod work;
 mod worker;
 
 pub use crew::{Control, Crew};
-pub use feed::Done;
+pub use feed::{Done, Full};
 pub use level::{Elasticity, Settings};
-pub use scheduler::{Full, Ports, Scheduler, Snapshot};
-pub use shared::{PortId, Work};
-pub use turn::Ahead;
+pub use scheduler::{Ports, Scheduler, Snapshot};
+pub use turn::Fusing;
+pub use work::{Ahead, PortId, Work};

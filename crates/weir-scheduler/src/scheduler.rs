@@ -7,11 +7,13 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use crate::crew::{Crew, Running};
-use crate::feed::Done;
+use crate::feed::{Done, Full};
 use crate::inbox::Inbox;
-use crate::shared::{NO_CREW, Port, PortId, Shared, Work};
+use crate::reach::Reach;
+use crate::shared::{NO_CREW, Port, Shared};
 use crate::steer;
-use crate::turn::{Ahead, Reach};
+use crate::turn::Fusing;
+use crate::work::{PortId, Work};
 use crate::worker::Worker;
 
 /// One port: how many items may wait at it, and the crew that serves it, by its index.
@@ -25,10 +27,6 @@ pub struct Ports {
     /// them, which a thread that is stuck would hold too.
     pub brief: bool,
 }
-
-/// The port has no room: the item comes back.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Full<T>(pub T);
 
 /// What one crew is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +113,7 @@ impl<W: Work> Scheduler<W> {
 
     /// Works on an item at a port right here, as [`Scheduler::feed`] would, without its ever being one: `run` makes it and
     /// runs it. `None` where this thread may not work at the port now; then it was not run.
-    pub fn bring<R>(&self, port: PortId, run: impl FnOnce(&mut Ahead<'_, W>) -> Done<W, R>) -> Option<R> {
+    pub fn bring<R>(&self, port: PortId, run: impl FnOnce(&mut Fusing<'_, W>) -> Done<W, R>) -> Option<R> {
         self.shared.bring_one(port, run)
     }
 

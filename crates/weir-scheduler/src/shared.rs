@@ -5,27 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::{Condvar, Mutex};
 
 use crate::crew::{Control, Running};
-use crate::feed::Guest;
+use crate::guest::Guest;
 use crate::inbox::Inbox;
 use crate::places::Places;
-use crate::turn::{Ahead, Reach};
-
-/// The index of a port. Items mostly go from lower to higher ones; a port waits for room only in a higher one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PortId(pub usize);
-
-/// What is done at the ports.
-pub trait Work: Sized + Send + Sync + 'static {
-    /// What goes through them.
-    type Item: Send + 'static;
-
-    /// Works on an item at a port, and says where it goes on; `None` where it is through. Of one port, one item is worked
-    /// on at a time, in the order in which they were put in. It must not panic; it may block, and is then not counted
-    /// among its crew's threads.
-    ///
-    /// Where the work of several ports is cheaper done in one go, it asks `ahead` for those that follow.
-    fn run(&self, port: PortId, item: Self::Item, ahead: &mut Ahead<'_, Self>) -> Option<(PortId, Self::Item)>;
-}
+use crate::reach::Reach;
+use crate::work::Work;
 
 /// Not the index of a crew.
 pub(crate) const NO_CREW: usize = usize::MAX;

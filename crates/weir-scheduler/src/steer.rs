@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use crate::crew::{Control, Running};
 use crate::level::Elasticity;
 use crate::machine::Machine;
-use crate::shared::{Shared, Work};
+use crate::shared::Shared;
+use crate::work::Work;
 
 /// The steering thread. Dropping it ends the thread.
 pub(crate) struct Steering {

@@ -11,23 +11,20 @@
 //!
 //! Order: an item passes by an inbox only where that is empty and nobody runs its port, so that it overtakes nothing.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::crew::Seat;
+use crate::hands::{BATCH, Hands};
 use crate::inbox::Rest;
-use crate::shared::{Port, PortId, Shared, Work};
+use crate::reach::Reach;
+use crate::shared::{Port, Shared};
+use crate::work::{Ahead, PortId, Work};
 
-/// How many items are worked on before a port is given back. Larger batches cost more cache than they save locking.
-pub(crate) const BATCH: usize = 64;
 /// No item goes through more ports than this before others have their turn.
 const HOPS_MAX: u64 = 4_096;
-/// The most ports that a thread claims in a turn.
-const REACH_MAX: usize = 128;
 /// From how many items on a turn is worth being timed, which costs about as much as two hops through a queue.
 const TIMED_MIN: usize = 16;
-/// Ports are fused up to this time for each item: against it, a hop through a queue costs little.
-const FUSED_MAX: Duration = Duration::from_nanos(200);
 
 /// Who works alone lets others in after about this time.
 const ALONE_MAX: Duration = Duration::from_millis(1);
@@ -41,45 +38,16 @@ pub(crate) enum Way {
     Beside(usize),
 }
 
-/// What a thread works with.
-pub(crate) struct Hands<W: Work> {
-    pub(crate) crew: usize,
-    batch: Vec<W::Item>,
-    /// What has come out for the port `to`.
-    out: Vec<W::Item>,
-    to: Option<usize>,
-    released: Vec<usize>,
-    /// The ports that it was handed or has claimed in this turn.
-    held: Vec<usize>,
-    /// By port: the last turn in which it was claimed.
-    claims: Vec<u64>,
-    turn: u64,
-    /// The port that was handed to nobody, because this thread goes on with it.
-    carried: Option<usize>,
-    /// The port that is full.
-    blocked: Option<usize>,
-    /// Where the turn began.
-    first: usize,
-    /// How many items make up a batch where it works alone: as many as hold up others for no longer than a moment.
-    quota: usize,
-    /// Ports that are to be handed to their crews before this thread sleeps.
-    owed: Vec<usize>,
-    /// How often an item was worked on since that was last told.
-    visits: u64,
-}
-
-/// Lets [`Work::run`] do the work of the ports that follow in one go, instead of yielding the item for each.
-pub struct Ahead<'a, W: Work> {
+/// A thread that asks for the ports that follow.
+pub struct Fusing<'a, W: Work> {
     hands: &'a mut Hands<W>,
     shared: &'a Shared<W>,
     way: Way,
 }
 
-impl<W: Work> Ahead<'_, W> {
-    /// Whether the item's work at this port, where it goes on after those asked for before, may be done now too. Who is
-    /// told so does it, unless the item ends before.
+impl<W: Work> Ahead for Fusing<'_, W> {
     #[inline]
-    pub fn may_run(&mut self, PortId(port): PortId) -> bool {
+    fn may_run(&mut self, PortId(port): PortId) -> bool {
         let may = self.hands.may_run(&self.shared.ports[port], port, self.way);
         self.hands.visits += u64::from(may);
         may
@@ -87,25 +55,6 @@ impl<W: Work> Ahead<'_, W> {
 }
 
 impl<W: Work> Hands<W> {
-    pub(crate) fn new(crew: usize) -> Self {
-        Hands {
-            crew,
-            batch: Vec::with_capacity(BATCH),
-            out: Vec::with_capacity(BATCH),
-            to: None,
-            released: Vec::new(),
-            held: Vec::new(),
-            claims: Vec::new(),
-            turn: 0,
-            carried: None,
-            blocked: None,
-            first: 0,
-            quota: 1,
-            owed: Vec::new(),
-            visits: 0,
-        }
-    }
-
     /// Works on a batch of the port; gives the port of its crew that the batch went on to, where nobody has it yet.
     pub(crate) fn turn(&mut self, shared: &Shared<W>, seat: &Seat, port: usize, way: Way) -> Option<usize> {
         self.turn += 1;
@@ -166,9 +115,9 @@ impl<W: Work> Hands<W> {
     }
 
     /// What the work of a thread that works alone may ask for; the port that it asks from is counted already.
-    pub(crate) fn ahead<'a>(&'a mut self, shared: &'a Shared<W>) -> Ahead<'a, W> {
+    pub(crate) fn ahead<'a>(&'a mut self, shared: &'a Shared<W>) -> Fusing<'a, W> {
         self.visits += 1;
-        Ahead { hands: self, shared, way: Way::Alone }
+        Fusing { hands: self, shared, way: Way::Alone }
     }
 
     /// Takes an item through the port, and on through all that this thread may run. Yields it where it has to wait.
@@ -177,7 +126,7 @@ impl<W: Work> Hands<W> {
         let mut visits = 0;
         let left = loop {
             visits += 1;
-            let ahead = &mut Ahead { hands: self, shared, way };
+            let ahead = &mut Fusing { hands: self, shared, way };
             let Some((PortId(next), on)) = shared.work.run(PortId(port), item, ahead) else { break None };
             (port, item) = (next, on);
             if visits == HOPS_MAX || !self.may_run(&shared.ports[port], port, way) {
@@ -268,33 +217,5 @@ impl<W: Work> Hands<W> {
     pub(crate) fn tell(&mut self, seat: &Seat) {
         let items = seat.items.load(Ordering::Relaxed) + std::mem::take(&mut self.visits);
         seat.items.store(items, Ordering::Relaxed);
-    }
-}
-
-/// How many ports a thread may have at once that began at this one.
-pub(crate) struct Reach(AtomicUsize);
-
-impl Reach {
-    pub(crate) fn new() -> Self {
-        Reach(AtomicUsize::new(1))
-    }
-
-    pub(crate) fn get(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Learns from a turn: what it took for each item, and whether it had as many ports as it might.
-    fn adapt(&self, took: Duration, used_up: bool) {
-        let reach = self.get();
-        if took > FUSED_MAX {
-            self.0.store((reach / 2).max(1), Ordering::Relaxed);
-        } else if used_up && took * 2 < FUSED_MAX {
-            self.0.store((reach * 2).min(REACH_MAX), Ordering::Relaxed);
-        }
-    }
-
-    /// Another thread has nothing to do while work waits here.
-    pub(crate) fn shrink(&self) {
-        self.0.store((self.get() / 2).max(1), Ordering::Relaxed);
     }
 }

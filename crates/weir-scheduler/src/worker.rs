@@ -6,10 +6,12 @@ use std::sync::atomic::Ordering;
 use crossbeam_utils::Backoff;
 
 use crate::crew::{Running, Seat};
-use crate::feed::Guest;
+use crate::guest::Guest;
+use crate::hands::Hands;
 use crate::places::Alone;
-use crate::shared::{Shared, Work};
-use crate::turn::{Hands, Way};
+use crate::shared::Shared;
+use crate::turn::Way;
+use crate::work::Work;
 
 /// One thread of a crew.
 pub(crate) struct Worker<W: Work> {

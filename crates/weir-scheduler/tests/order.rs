@@ -40,7 +40,7 @@ impl Work for Routes {
         &self,
         port: PortId,
         ((source, number), visit): Self::Item,
-        _: &mut Ahead<'_, Self>,
+        _: &mut impl Ahead,
     ) -> Option<(PortId, Self::Item)> {
         let route = &self.routes[source];
         assert_eq!(route[visit as usize], port.0, "an item is where it belongs");
@@ -160,7 +160,7 @@ fn where_one_thread_is_enough_it_is_the_one_that_puts_items_in() {
     struct Notes(Mutex<Vec<std::thread::ThreadId>>);
     impl Work for Notes {
         type Item = ();
-        fn run(&self, port: PortId, (): (), _: &mut Ahead<'_, Self>) -> Option<(PortId, ())> {
+        fn run(&self, port: PortId, (): (), _: &mut impl Ahead) -> Option<(PortId, ())> {
             self.0.lock().push(std::thread::current().id());
             (port.0 < 2).then_some((PortId(port.0 + 1), ()))
         }
@@ -183,7 +183,7 @@ fn a_thread_that_is_stuck_is_replaced() {
     struct Blocks(Mutex<std::sync::mpsc::Receiver<()>>, std::sync::mpsc::Sender<()>);
     impl Work for Blocks {
         type Item = ();
-        fn run(&self, port: PortId, (): (), _: &mut Ahead<'_, Self>) -> Option<(PortId, ())> {
+        fn run(&self, port: PortId, (): (), _: &mut impl Ahead) -> Option<(PortId, ())> {
             if port == PortId(0) {
                 self.0.lock().recv().unwrap();
             } else {

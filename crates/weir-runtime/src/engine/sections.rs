@@ -101,7 +101,7 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
 
 impl Sections {
     /// Begins a flow at the port on this thread, which goes on with it as far as it may.
-    fn begin_here(&self, work: &Stretches, mut flow: Flow, ahead: &mut Ahead<'_, Stretches>) -> Done<Stretches, Begun> {
+    fn begin_here(&self, work: &Stretches, mut flow: Flow, ahead: &mut impl Ahead) -> Done<Stretches, Begun> {
         let key = flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
         let to = fused(stretches, 0, key.sequence, ahead);
@@ -213,7 +213,7 @@ impl Work for Stretches {
     /// Boxed, because it is moved several times at each port.
     type Item = Box<Job>;
 
-    fn run(&self, port: PortId, mut job: Box<Job>, ahead: &mut Ahead<'_, Self>) -> Option<(PortId, Box<Job>)> {
+    fn run(&self, port: PortId, mut job: Box<Job>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Job>)> {
         let key = job.flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
         loop {
@@ -239,7 +239,7 @@ impl Work for Stretches {
 
 /// The last stretch of those that the thread may run in one go from this one on. None of them waits, so that none has to
 /// be found again.
-fn fused(stretches: &[Stretch], first: usize, sequence: u64, ahead: &mut Ahead<'_, Stretches>) -> usize {
+fn fused(stretches: &[Stretch], first: usize, sequence: u64, ahead: &mut impl Ahead) -> usize {
     if stretches[first].waits {
         return first;
     }
