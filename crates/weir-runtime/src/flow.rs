@@ -22,11 +22,11 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// A flow at its beginning.
-    pub(crate) fn new(live: &Arc<Live>, entry: u32, route: u32, inputs: Vec<Value>) -> Flow {
+    /// A flow at its beginning. The inputs are moved out of their list.
+    pub(crate) fn new(live: &Arc<Live>, entry: u32, route: u32, inputs: &mut Vec<Value>) -> Flow {
         let key = live.next_key(entry, route);
         let mut frame = Frame::take(&live.flow(key).body, false);
-        for (slot, input) in frame.slots.iter_mut().zip(inputs) {
+        for (slot, input) in frame.slots.iter_mut().zip(inputs.drain(..)) {
             *slot = input;
         }
         live.record(Detail::Flows, || What::FlowBegan { flow: key });

@@ -270,9 +270,9 @@ struct EntryFlows {
 
 impl Flows for EntryFlows {
     fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        let begun = self.engine.begin(self.entry as usize, route, &mut || {
-            Flow::new(&self.live, self.entry, route as u32, std::mem::take(inputs))
-        });
+        let begun = self
+            .engine
+            .begin(self.entry as usize, route, &mut || Flow::new(&self.live, self.entry, route as u32, inputs));
         if matches!(begun, Begun::Full) && self.live.entries[self.entry as usize].answers {
             self.live.record(Detail::Log, || What::Refused { entry: self.entry });
         }

@@ -1,5 +1,6 @@
 //! The source behind `service … on http(…)`: listens, finds the route, begins a flow, answers with its result.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -63,7 +64,12 @@ impl Opened for Service {
 
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>> {
         Box::pin(async move {
-            let answers = Answers { routes: Arc::clone(&self.routes), limits: self.server.limits().clone(), flows };
+            let answers = Answers {
+                routes: Arc::clone(&self.routes),
+                limits: self.server.limits().clone(),
+                flows,
+                spare: Cell::default(),
+            };
             self.server.run(answers, stop.stopped()).await.map_err(Failure::from)
         })
     }
@@ -74,6 +80,8 @@ struct Answers {
     routes: Arc<Routes>,
     limits: Limits,
     flows: Arc<dyn Flows>,
+    /// An empty list for the inputs of the next flow.
+    spare: Cell<Vec<Value>>,
 }
 
 impl Handler for Answers {
@@ -87,13 +95,17 @@ impl Handler for Answers {
 impl Answers {
     /// The answer of the flow, or of the service where there is no flow to begin.
     async fn answer(&self, request: Request<Incoming>) -> Result<Response, Box<Response>> {
-        let Beginning { route, mut inputs, body } = self.beginning(&request)?;
+        let mut inputs = self.spare.take();
+        inputs.clear();
+        let (route, body) = self.beginning(&request, &mut inputs)?;
         if let Some(parameter) = body {
             let read = read_body(request.into_body(), &self.limits).await;
             let body = read.map_err(|error| Box::new(Response::of_status(error.status()).closing()))?;
             inputs[parameter] = self.routes.body_input(route, parameter, body).map_err(|one| refusal(&[one]))?;
         }
-        let result = match self.flows.begin(route, &mut inputs) {
+        let begun = self.flows.begin(route, &mut inputs);
+        self.spare.set(inputs);
+        let result = match begun {
             Begun::Done(result) => result,
             Begun::Going(flow) => match timeout(self.limits.answer_timeout, flow).await {
                 Ok(result) => result,
@@ -105,28 +117,24 @@ impl Answers {
         Ok(response_of(result))
     }
 
-    /// Which flow the request begins, as far as its head says.
-    fn beginning(&self, request: &Request<Incoming>) -> Result<Beginning, Box<Response>> {
+    /// The route whose flow the request begins, and which of its inputs is the body, which is to be read yet; the others are
+    /// filled in.
+    fn beginning(
+        &self,
+        request: &Request<Incoming>,
+        inputs: &mut Vec<Value>,
+    ) -> Result<(usize, Option<usize>), Box<Response>> {
         let uri = request.uri();
         match self.routes.find(request.method(), uri.path()) {
             Found::Route(route, parts) => {
-                let inputs = self.routes.inputs(route, &parts, uri.query());
-                let (inputs, body) = inputs.map_err(|all| refusal(&all))?;
-                Ok(Beginning { route, inputs, body })
+                let body = self.routes.inputs(route, &parts, uri.query(), inputs).map_err(|all| refusal(&all))?;
+                Ok((route, body))
             }
             Found::OtherMethods(allow) => Err(Box::new(Response::not_allowed(allow))),
             Found::Options(allow) => Err(Box::new(Response::options(allow))),
             Found::Nothing => Err(Box::new(Response::of_status(StatusCode::NOT_FOUND))),
         }
     }
-}
-
-/// A flow to begin.
-struct Beginning {
-    route: usize,
-    inputs: Vec<Value>,
-    /// The input that is the body, which is to be read yet.
-    body: Option<usize>,
 }
 
 fn refusal(problems: &[Problem]) -> Box<Response> {

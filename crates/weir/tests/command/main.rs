@@ -2,7 +2,6 @@
 
 mod lsp;
 mod messages;
-mod picture;
 mod serve;
 mod streams;
 mod support;
