@@ -14,6 +14,7 @@ use weir_ir::plan::{EngineFact, Plan};
 use weir_scheduler::Control;
 use weir_trace::What;
 
+use crate::crowd::Crowd;
 use crate::flow::Flow;
 use crate::live::{Blocking, Live};
 use crate::machine::Machine;
@@ -36,6 +37,9 @@ mod thread_per_flow;
 /// Every engine there is.
 pub const ENGINES: &[EngineRow] =
     &[event::ROW, pool::ROW, thread_per_flow::ROW, manual::ROW, staged::ROW, dedicated::ROW, elastic::ROW];
+
+/// What a section is called that flows are in from beginning to end.
+const WHOLE: &str = "flows";
 
 /// What is known of one engine.
 pub struct EngineRow {
@@ -84,6 +88,8 @@ pub(crate) enum Grain {
 
 /// What an engine is started with.
 pub(crate) struct Setup<'a> {
+    /// The engine's name.
+    pub engine: &'static str,
     /// How many threads.
     pub threads: usize,
     /// How many flows may wait: in its queue, or for something.
@@ -112,15 +118,28 @@ pub(crate) trait Engine: Send + Sync {
     fn drained(&self) -> LocalFuture<()>;
 
     /// What its sections are doing.
-    fn sections(&self) -> Vec<What> {
-        Vec::new()
-    }
+    fn sections(&self, live: &Live) -> Vec<What>;
 
     /// Ends its threads. No flow is left.
     fn close(&self);
 
     /// Leaves its threads to the end of the process: some are held by calls that did not end in time.
     fn abandon(&self) {}
+}
+
+/// What an engine is doing whose flows are one section each.
+pub(crate) fn whole(engine: &'static str, threads: usize, waiting: &Crowd, live: &Live) -> Vec<What> {
+    let (waiting, waiting_max) = waiting.extent();
+    vec![What::Section {
+        section: WHOLE.into(),
+        engine,
+        crew: engine.into(),
+        threads: threads as u64,
+        threads_max: threads as u64,
+        waiting,
+        waiting_max,
+        passed: live.through(),
+    }]
 }
 
 /// The engine of this name.

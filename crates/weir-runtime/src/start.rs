@@ -119,6 +119,7 @@ pub fn start(program: &Program, library: &Library, options: Options) -> Result<R
     make_shared(program, &live, &runtimes[0])?;
     let opened = open_sources(program, library, &live.live, &arguments, &runtimes[0])?;
     let setup = Setup {
+        engine: row.name,
         threads,
         flows_max: options.plan.flows.as_ref().map_or(options.flows_max, |flows| flows.value),
         machine: &options.machine,

@@ -23,6 +23,8 @@ pub(crate) struct Inbox<T> {
 
 struct State<T> {
     items: VecDeque<T>,
+    /// How many have been taken since the start.
+    taken: u64,
     /// Whether the port is handed to its crew, running, or waiting for room: whether it will be looked after.
     listed: bool,
     /// The ports that wait until this one has room.
@@ -52,8 +54,8 @@ pub(crate) enum Rest {
 impl<T> Inbox<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         assert!(capacity > 0, "a queue without room would never be emptied");
-        let state =
-            State { items: VecDeque::with_capacity(capacity), listed: false, waiting: Vec::new(), wakers: Vec::new() };
+        let items = VecDeque::with_capacity(capacity);
+        let state = State { items, taken: 0, listed: false, waiting: Vec::new(), wakers: Vec::new() };
         Inbox { state: Mutex::new(state), capacity }
     }
 
@@ -91,6 +93,7 @@ impl<T> Inbox<T> {
         let mut state = self.state.lock();
         let count = state.items.len().min(most);
         batch.extend(state.items.drain(..count));
+        state.taken += count as u64;
         // Half empty, so that who waited does not have to wait again at once.
         if !state.waiting.is_empty() && state.items.len() <= self.capacity / 2 {
             released.append(&mut state.waiting);
@@ -133,6 +136,16 @@ impl<T> Inbox<T> {
     /// Whether there is room.
     pub(crate) fn is_open(&self) -> bool {
         self.len() < self.capacity
+    }
+
+    /// From how many items on it is full.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// How many items have been taken since the start.
+    pub(crate) fn taken(&self) -> u64 {
+        self.state.lock().taken
     }
 
     /// How many items wait.

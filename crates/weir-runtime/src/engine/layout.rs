@@ -5,6 +5,8 @@
 //! private state has one only.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
 
 use weir_ir::graph::{Graph, Kind, Node};
 use weir_ir::plan::{Given, REST, Section, is_stateless};
@@ -27,6 +29,18 @@ pub(super) struct Layout {
     pub crews: Vec<Crew>,
     /// The stretches of each flow, by entry and route.
     pub stretches: Vec<Vec<Vec<Stretch>>>,
+    /// The sections.
+    pub sections: Vec<Placed>,
+}
+
+/// A section and its ports.
+pub(super) struct Placed {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its engine.
+    pub engine: &'static str,
+    /// Its ports.
+    pub ports: Range<usize>,
 }
 
 /// A run of neighbouring steps of one section.
@@ -69,6 +83,7 @@ struct Known {
     threads: usize,
     queue: usize,
     replicas: Option<usize>,
+    engine: &'static str,
     threading: Threading,
     stateless: bool,
 }
@@ -86,7 +101,7 @@ pub(super) fn layout(rest: Threading, setup: &Setup<'_>) -> Layout {
         });
         section.stateless &= is_stateless(node);
     });
-    let mut layout = Layout { ports: Vec::new(), crews: Vec::new(), stretches: Vec::new() };
+    let mut layout = Layout { ports: Vec::new(), crews: Vec::new(), stretches: Vec::new(), sections: Vec::new() };
     let places = layout.place(&order, &known);
     layout.stretches = flows
         .into_iter()
@@ -171,7 +186,8 @@ impl Cutter<'_> {
             Key::Named(index) => plan.sections.get(*index),
             _ => None,
         };
-        let threading = named.and_then(|section| threading_of(section.engine.as_ref()?)).unwrap_or(self.rest);
+        let engine = named.and_then(|section| threading_of(section.engine.as_ref()?));
+        let (engine, threading) = engine.unwrap_or((self.setup.engine, self.rest));
         let own = value(named.and_then(|section| section.threads.as_ref()));
         let shared = value(plan.threads.as_ref()).unwrap_or(self.setup.threads);
         let queue = named.and_then(|section| section.queue.as_ref()).or(plan.queue.as_ref());
@@ -184,6 +200,7 @@ impl Cutter<'_> {
             threads: own.unwrap_or(shared).max(1),
             queue: value(queue).unwrap_or(QUEUE_DEFAULT),
             replicas: value(named.and_then(|section| section.replicas.as_ref())),
+            engine,
             threading,
             stateless: true,
         }
@@ -203,7 +220,13 @@ impl Layout {
             } else {
                 self.add_crew(section, &section.name, replicas)
             };
-            places.insert(key.clone(), (self.ports.len(), replicas));
+            let first = self.ports.len();
+            places.insert(key.clone(), (first, replicas));
+            self.sections.push(Placed {
+                name: section.name.as_str().into(),
+                engine: section.engine,
+                ports: first..first + replicas,
+            });
             self.ports.extend((0..replicas).map(|_| Ports { capacity: section.queue, crew }));
         }
         places
@@ -236,9 +259,10 @@ fn value(given: Option<&Given<usize>>) -> Option<usize> {
     given.map(|given| given.value)
 }
 
-fn threading_of(name: &Given<weir_host::Text>) -> Option<Threading> {
-    match engine(&name.value)?.drive {
-        Drive::Sections(threading) => Some(threading),
+fn threading_of(name: &Given<weir_host::Text>) -> Option<(&'static str, Threading)> {
+    let row = engine(&name.value)?;
+    match row.drive {
+        Drive::Sections(threading) => Some((row.name, threading)),
         Drive::Flows(_) => None,
     }
 }

@@ -17,14 +17,15 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, LocalFuture, Value};
-use weir_scheduler::{PortId, Scheduler, Work};
+use weir_scheduler::{PortId, Queue, Scheduler, Snapshot, Work};
 use weir_trace::What;
 
-use super::layout::{Stretch, layout};
+use super::layout::{Placed, Stretch, layout};
 use super::parking::{Parked, Parking};
 use super::{Engine, Setup, Threading};
 use crate::crowd::{Crowd, Member};
 use crate::flow::Flow;
+use crate::live::Live;
 
 /// How often the numbers of threads are looked at.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -33,6 +34,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 struct Sections {
     scheduler: Mutex<Option<Arc<Scheduler<Stretches>>>>,
     stretches: Arc<Cuts>,
+    placed: Vec<Placed>,
     flows: Arc<Crowd>,
     /// Those who await an answer.
     awaited: Arc<Crowd>,
@@ -88,6 +90,7 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
     Ok(Arc::new(Sections {
         scheduler: Mutex::new(Some(scheduler)),
         stretches,
+        placed: layout.sections,
         flows: Crowd::new(setup.flows_max),
         awaited: Crowd::new(usize::MAX),
         begun,
@@ -142,15 +145,10 @@ impl Engine for Sections {
         })
     }
 
-    fn sections(&self) -> Vec<What> {
-        let crews = self.scheduler().map(|scheduler| scheduler.snapshot()).unwrap_or_default();
-        let section = |crew: weir_scheduler::Snapshot| What::Section {
-            section: crew.crew.into(),
-            threads: crew.threads as u64,
-            waiting: crew.waiting as u64,
-            passed: crew.items,
-        };
-        crews.into_iter().map(section).collect()
+    fn sections(&self, _live: &Live) -> Vec<What> {
+        let Some(scheduler) = self.scheduler() else { return Vec::new() };
+        let crews = scheduler.snapshot();
+        self.placed.iter().filter_map(|section| doing(section, &scheduler, &crews)).collect()
     }
 
     fn close(&self) {
@@ -162,6 +160,22 @@ impl Engine for Sections {
         // To drop it would wait for its threads.
         std::mem::forget(self.scheduler.lock().take());
     }
+}
+
+/// What a section is doing; nothing where it has no port.
+fn doing(section: &Placed, scheduler: &Scheduler<Stretches>, crews: &[Snapshot]) -> Option<What> {
+    let queues: Vec<Queue> = section.ports.clone().map(|port| scheduler.queue(PortId(port))).collect();
+    let crew = crews.get(queues.first()?.crew)?;
+    Some(What::Section {
+        section: Arc::clone(&section.name),
+        engine: section.engine,
+        crew: crew.crew.as_str().into(),
+        threads: crew.threads as u64,
+        threads_max: crew.threads_max as u64,
+        waiting: queues.iter().map(|queue| queue.waiting as u64).sum(),
+        waiting_max: queues.iter().map(|queue| queue.capacity as u64).sum(),
+        passed: queues.iter().map(|queue| queue.taken).sum(),
+    })
 }
 
 /// A body without a node.
