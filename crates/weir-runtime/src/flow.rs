@@ -144,6 +144,7 @@ impl Future for Flow {
 impl Drop for Flow {
     fn drop(&mut self) {
         if self.release() {
+            self.live.tally(self.key).given_up.fetch_add(1, Ordering::Relaxed);
             self.live.record(Detail::Flows, || What::FlowGivenUp { flow: self.key });
         }
     }

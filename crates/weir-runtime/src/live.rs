@@ -28,6 +28,8 @@ pub(crate) struct Tally {
     pub ended: AtomicU64,
     /// Ended with a failure.
     pub failed: AtomicU64,
+    /// Given up before their end.
+    pub given_up: AtomicU64,
     /// How long those took that were watched.
     pub took: Histogram,
 }
@@ -82,6 +84,7 @@ impl Live {
             begun: tally.begun.load(Ordering::Relaxed),
             ended: tally.ended.load(Ordering::Relaxed),
             failed: tally.failed.load(Ordering::Relaxed),
+            given_up: tally.given_up.load(Ordering::Relaxed),
             took: tally.took.durations(),
         };
         entries.flat_map(|(entry, value)| value.flows.iter().map(move |flow| (entry, flow))).map(route).collect()

@@ -136,6 +136,8 @@ pub enum What {
         ended: u64,
         /// How many have ended with a failure that nothing handled.
         failed: u64,
+        /// How many were given up before their end.
+        given_up: u64,
         /// How long those took that began and ended while somebody watched, from beginning to answer or failure.
         took: Durations,
     },

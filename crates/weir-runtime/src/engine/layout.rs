@@ -80,6 +80,8 @@ enum Key {
 /// What is known of a section while the program is cut.
 struct Known {
     name: String,
+    /// Whether it is called after plumbing, until a call is seen.
+    plumbing: bool,
     threads: usize,
     queue: usize,
     replicas: Option<usize>,
@@ -94,12 +96,13 @@ pub(super) fn layout(rest: Threading, setup: &Setup<'_>) -> Layout {
     let mut known: BTreeMap<Key, Known> = BTreeMap::new();
     // Sections are numbered as flows come to them, because a port waits for room only in a later one.
     let mut order: Vec<Key> = Vec::new();
-    let flows = cutter.flows(|key, node| {
+    let flows = cutter.flows(|key, flow, node| {
         let section = known.entry(key.clone()).or_insert_with(|| {
             order.push(key.clone());
-            cutter.known(key, node)
+            cutter.known(key, flow, node)
         });
         section.stateless &= is_stateless(node);
+        section.name_after(key, node);
     });
     let mut layout = Layout { ports: Vec::new(), crews: Vec::new(), stretches: Vec::new(), sections: Vec::new() };
     let places = layout.place(&order, &known);
@@ -133,7 +136,7 @@ struct Cutter<'a> {
 
 impl Cutter<'_> {
     /// The cuts of all flows; `see` sees each node with its section.
-    fn flows(&self, mut see: impl FnMut(&Key, &Node)) -> Vec<Vec<Vec<Cut>>> {
+    fn flows(&self, mut see: impl FnMut(&Key, &str, &Node)) -> Vec<Vec<Vec<Cut>>> {
         let entries = self.setup.program.entries.iter().enumerate();
         let entries = entries.map(|(entry, value)| {
             let routes = value.flows.iter().enumerate();
@@ -142,14 +145,20 @@ impl Cutter<'_> {
         entries.collect()
     }
 
-    fn cuts(&self, place: (usize, usize), flow: &str, body: &Graph, see: &mut impl FnMut(&Key, &Node)) -> Vec<Cut> {
+    fn cuts(
+        &self,
+        place: (usize, usize),
+        flow: &str,
+        body: &Graph,
+        see: &mut impl FnMut(&Key, &str, &Node),
+    ) -> Vec<Cut> {
         let steps = &self.setup.live.entries[place.0].flows[place.1].0.body.steps;
         let mut cuts: Vec<Cut> = Vec::new();
         for (index, node) in body.nodes.iter().enumerate() {
             let calls_out = calls_out(&steps[index]);
-            let works = !calls_out && (matches!(node.kind, Kind::Call { .. }) || !node.bodies().is_empty());
+            let works = !calls_out && works(node);
             let key = self.key((place, index), flow, node, works, cuts.last().map(|cut| &cut.key));
-            see(&key, node);
+            see(&key, flow, node);
             match cuts.last_mut().filter(|cut| cut.key == key) {
                 Some(cut) => {
                     cut.until = index + 1;
@@ -180,7 +189,12 @@ impl Cutter<'_> {
         }
     }
 
-    fn known(&self, key: &Key, node: &Node) -> Known {
+    /// Whether the name of a node says which one it is.
+    fn has_one_flow(&self) -> bool {
+        self.setup.program.entries.iter().map(|entry| entry.flows.len()).sum::<usize>() == 1
+    }
+
+    fn known(&self, key: &Key, flow: &str, node: &Node) -> Known {
         let plan = self.setup.plan;
         let named: Option<&Section> = match key {
             Key::Named(index) => plan.sections.get(*index),
@@ -194,9 +208,11 @@ impl Cutter<'_> {
         Known {
             name: match (named, key) {
                 (Some(section), _) => section.name.value.to_string(),
-                (None, Key::Call(..) | Key::Stateless(..)) => node.name.to_string(),
+                (None, Key::Call(..) | Key::Stateless(..)) if self.has_one_flow() => node.name.to_string(),
+                (None, Key::Call(..) | Key::Stateless(..)) => format!("{flow}: {}", node.name),
                 (None, _) => REST.to_owned(),
             },
+            plumbing: !works(node),
             threads: own.unwrap_or(shared).max(1),
             queue: value(queue).unwrap_or(QUEUE_DEFAULT),
             replicas: value(named.and_then(|section| section.replicas.as_ref())),
@@ -241,6 +257,15 @@ impl Layout {
 }
 
 impl Known {
+    /// A section that no plan names is called after its first call.
+    fn name_after(&mut self, key: &Key, node: &Node) {
+        if self.plumbing && works(node) && matches!(key, Key::Call(..) | Key::Stateless(..)) {
+            let flow = self.name.rsplit_once(": ").map(|(flow, _)| format!("{flow}: ")).unwrap_or_default();
+            self.name = format!("{flow}{}", node.name);
+            self.plumbing = false;
+        }
+    }
+
     /// How many copies work side by side. Where the plan says nothing, a section without state has enough for all threads
     /// that it might use.
     fn replicas(&self) -> usize {
@@ -265,6 +290,11 @@ fn threading_of(name: &Given<weir_host::Text>) -> Option<(&'static str, Threadin
         Drive::Sections(threading) => Some((row.name, threading)),
         Drive::Flows(_) => None,
     }
+}
+
+/// Whether a node is more than plumbing.
+fn works(node: &Node) -> bool {
+    matches!(node.kind, Kind::Call { .. }) || !node.bodies().is_empty()
 }
 
 /// Whether a step calls a function that waits.

@@ -7,3 +7,4 @@ mod serve;
 mod streams;
 mod support;
 mod time;
+mod top;
