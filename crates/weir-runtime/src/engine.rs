@@ -6,12 +6,13 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use weir_host::{Begun, LocalFuture};
 use weir_ir::graph::Program;
 use weir_ir::plan::{EngineFact, Plan};
-use weir_scheduler::Control;
+use weir_scheduler::{Control, Crew};
 use weir_trace::What;
 
 use crate::crowd::Crowd;
@@ -34,12 +35,31 @@ mod staged;
 mod sync;
 mod thread_per_flow;
 
+/// How often the numbers of threads are looked at.
+const PERIOD: Duration = Duration::from_millis(100);
+
 /// Every engine there is.
 pub const ENGINES: &[EngineRow] =
     &[event::ROW, pool::ROW, thread_per_flow::ROW, manual::ROW, staged::ROW, dedicated::ROW, elastic::ROW];
 
 /// What a section is called that flows are in from beginning to end.
 const WHOLE: &str = "flows";
+
+/// How the numbers of threads are found of engines that have sections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Steering {
+    /// As each engine says.
+    #[default]
+    Planned,
+    /// Each crew's is drawn anew in every period, between one and as many as it may have. For tests: the answers must be the
+    /// same.
+    Random {
+        /// Where the numbers begin.
+        seed: u64,
+        /// How long a period is.
+        period: Duration,
+    },
+}
 
 /// What is known of one engine.
 pub struct EngineRow {
@@ -74,6 +94,24 @@ pub(crate) struct Threading {
     pub control: fn(usize, usize) -> Control,
 }
 
+impl Steering {
+    /// The least time between two changes of a number.
+    pub(crate) fn period(self) -> Duration {
+        match self {
+            Steering::Planned => PERIOD,
+            Steering::Random { period, .. } => period,
+        }
+    }
+
+    /// Changes how crews find theirs, where it is not as planned.
+    pub(crate) fn apply(self, crews: &mut [Crew]) {
+        let Steering::Random { seed, .. } = self else { return };
+        for (crew, seed) in crews.iter_mut().zip(seed..) {
+            crew.control = Control::Random { threads_min: 1, threads_max: crew.control.threads_max(), seed };
+        }
+    }
+}
+
 /// How an engine cuts what no pattern names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grain {
@@ -92,6 +130,8 @@ pub(crate) struct Setup<'a> {
     pub engine: &'static str,
     /// How many threads.
     pub threads: usize,
+    /// How this number is found of crews.
+    pub steering: Steering,
     /// How many flows may wait: in its queue, or for something.
     pub flows_max: usize,
     /// Where threads come from.

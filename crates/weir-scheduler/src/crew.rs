@@ -36,6 +36,15 @@ pub enum Control {
         /// From how many waiting items on another thread is added.
         queue_length: usize,
     },
+    /// Drawn anew each period, for tests: whatever the levels do, nothing may be lost, doubled or overtaken.
+    Random {
+        /// The fewest threads.
+        threads_min: usize,
+        /// The most threads.
+        threads_max: usize,
+        /// Where the numbers begin: the same seed gives the same levels.
+        seed: u64,
+    },
 }
 
 impl Control {
@@ -45,7 +54,7 @@ impl Control {
         match self {
             Control::Fixed(threads) => *threads,
             Control::Elastic(settings) => settings.level_max,
-            Control::QueueLength { threads_max, .. } => *threads_max,
+            Control::QueueLength { threads_max, .. } | Control::Random { threads_max, .. } => *threads_max,
         }
     }
 
@@ -55,7 +64,7 @@ impl Control {
         match self {
             Control::Fixed(threads) => *threads,
             Control::Elastic(settings) => settings.level_min,
-            Control::QueueLength { threads_min, .. } => *threads_min,
+            Control::QueueLength { threads_min, .. } | Control::Random { threads_min, .. } => *threads_min,
         }
     }
 }

@@ -106,6 +106,7 @@ pub(super) fn layout(rest: Threading, setup: &Setup<'_>) -> Layout {
     });
     let mut layout = Layout { ports: Vec::new(), crews: Vec::new(), stretches: Vec::new(), sections: Vec::new() };
     let places = layout.place(&order, &known);
+    setup.steering.apply(&mut layout.crews);
     layout.stretches = flows
         .into_iter()
         .map(|routes| {

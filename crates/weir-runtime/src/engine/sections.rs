@@ -12,7 +12,6 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -26,9 +25,6 @@ use super::{Engine, Setup, Threading};
 use crate::crowd::{Crowd, Member};
 use crate::flow::Flow;
 use crate::live::Live;
-
-/// How often the numbers of threads are looked at.
-const PERIOD: Duration = Duration::from_millis(100);
 
 /// An engine that runs sections.
 struct Sections {
@@ -84,7 +80,7 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
     let link = Arc::<OnceLock<_>>::default();
     let work =
         Stretches { stretches: Arc::clone(&stretches), handle: setup.handle.clone(), scheduler: Arc::clone(&link) };
-    let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, PERIOD)?);
+    let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, setup.steering.period())?);
     link.get_or_init(|| Arc::downgrade(&scheduler));
     let begun = stretches.iter().map(|routes| routes.iter().map(|_| AtomicUsize::new(0)).collect()).collect();
     Ok(Arc::new(Sections {
