@@ -107,7 +107,7 @@ impl Steering {
     pub(crate) fn apply(self, crews: &mut [Crew]) {
         let Steering::Random { seed, .. } = self else { return };
         for (crew, seed) in crews.iter_mut().zip(seed..) {
-            crew.control = Control::Random { threads_min: 1, threads_max: crew.control.threads_max(), seed };
+            crew.control = Control::Random { like: Box::new(crew.control.clone()), seed };
         }
     }
 }

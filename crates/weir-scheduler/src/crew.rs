@@ -36,12 +36,11 @@ pub enum Control {
         /// From how many waiting items on another thread is added.
         queue_length: usize,
     },
-    /// Drawn anew each period, for tests: whatever the levels do, nothing may be lost, doubled or overtaken.
+    /// Drawn anew each period, between one thread and as many as another control may ask for, whose crew it is otherwise.
+    /// For tests: whatever the levels do, nothing may be lost, doubled or overtaken.
     Random {
-        /// The fewest threads.
-        threads_min: usize,
-        /// The most threads.
-        threads_max: usize,
+        /// The other control.
+        like: Box<Control>,
         /// Where the numbers begin: the same seed gives the same levels.
         seed: u64,
     },
@@ -54,7 +53,8 @@ impl Control {
         match self {
             Control::Fixed(threads) => *threads,
             Control::Elastic(settings) => settings.level_max,
-            Control::QueueLength { threads_max, .. } | Control::Random { threads_max, .. } => *threads_max,
+            Control::QueueLength { threads_max, .. } => *threads_max,
+            Control::Random { like, .. } => like.threads_max(),
         }
     }
 
@@ -64,7 +64,8 @@ impl Control {
         match self {
             Control::Fixed(threads) => *threads,
             Control::Elastic(settings) => settings.level_min,
-            Control::QueueLength { threads_min, .. } | Control::Random { threads_min, .. } => *threads_min,
+            Control::QueueLength { threads_min, .. } => *threads_min,
+            Control::Random { .. } => 1,
         }
     }
 }

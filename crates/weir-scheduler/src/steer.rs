@@ -81,10 +81,9 @@ impl Helm {
                 length if length >= *queue_length => (level + 1).min(*threads_max),
                 _ => level,
             },
-            (Control::Random { threads_min, threads_max, seed }, _) => {
+            (Control::Random { like, seed }, _) => {
                 self.drawn += 1;
-                let levels = (threads_max - threads_min + 1) as u64;
-                threads_min + (mixed(seed.wrapping_add(self.drawn)) % levels) as usize
+                1 + (mixed(seed.wrapping_add(self.drawn)) % like.threads_max() as u64) as usize
             }
             _ => level,
         };
