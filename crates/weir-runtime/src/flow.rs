@@ -53,6 +53,11 @@ impl Flow {
         self.frame.as_ref().map_or(usize::MAX, |frame| frame.low)
     }
 
+    /// Whether somebody watched when it began.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.began_ns > 0
+    }
+
     /// Which flow it is.
     pub(crate) fn key(&self) -> FlowKey {
         self.key
@@ -105,7 +110,7 @@ impl Flow {
 
     /// Notes how long it took.
     fn measure(&self, tally: &Tally) {
-        if self.began_ns > 0 && self.live.recorder.wants(Detail::Sections) {
+        if self.is_watched() && self.live.recorder.wants(Detail::Sections) {
             tally.took.add(self.live.machine.now_ns().saturating_sub(self.began_ns));
         }
     }

@@ -23,8 +23,6 @@ pub(crate) struct Inbox<T> {
 
 struct State<T> {
     items: VecDeque<T>,
-    /// How many have been taken since the start.
-    taken: u64,
     /// Whether the port is handed to its crew, running, or waiting for room: whether it will be looked after.
     listed: bool,
     /// The ports that wait until this one has room.
@@ -54,8 +52,8 @@ pub(crate) enum Rest {
 impl<T> Inbox<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         assert!(capacity > 0, "a queue without room would never be emptied");
-        let items = VecDeque::with_capacity(capacity);
-        let state = State { items, taken: 0, listed: false, waiting: Vec::new(), wakers: Vec::new() };
+        let state =
+            State { items: VecDeque::with_capacity(capacity), listed: false, waiting: Vec::new(), wakers: Vec::new() };
         Inbox { state: Mutex::new(state), capacity }
     }
 
@@ -93,7 +91,6 @@ impl<T> Inbox<T> {
         let mut state = self.state.lock();
         let count = state.items.len().min(most);
         batch.extend(state.items.drain(..count));
-        state.taken += count as u64;
         // Half empty, so that who waited does not have to wait again at once.
         if !state.waiting.is_empty() && state.items.len() <= self.capacity / 2 {
             released.append(&mut state.waiting);
@@ -141,11 +138,6 @@ impl<T> Inbox<T> {
     /// From how many items on it is full.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
-    }
-
-    /// How many items have been taken since the start.
-    pub(crate) fn taken(&self) -> u64 {
-        self.state.lock().taken
     }
 
     /// How many items wait.

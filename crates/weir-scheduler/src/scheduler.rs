@@ -49,8 +49,6 @@ pub struct Queue {
     pub waiting: usize,
     /// How many may wait at it.
     pub capacity: usize,
-    /// How many items have been taken from it since the start.
-    pub taken: u64,
 }
 
 /// Ports and the threads that serve them. Dropping it ends the threads; items that are not through are dropped.
@@ -152,8 +150,8 @@ impl<W: Work> Scheduler<W> {
     /// What a port is doing.
     #[must_use]
     pub fn queue(&self, port: PortId) -> Queue {
-        let Port { inbox, crew } = &self.shared.ports[port.0];
-        Queue { crew: *crew, waiting: inbox.len(), capacity: inbox.capacity(), taken: inbox.taken() }
+        let port = &self.shared.ports[port.0];
+        Queue { crew: port.crew, waiting: port.inbox.len(), capacity: port.inbox.capacity() }
     }
 
     /// What the crews are doing.

@@ -120,8 +120,7 @@ pub enum What {
         waiting: u64,
         /// How many may wait before it.
         waiting_max: u64,
-        /// How many flows have passed it since the start; one that waited within it for something counts again when it
-        /// goes on.
+        /// How many flows have passed it that began while somebody watched.
         passed: u64,
     },
     /// What the flows of one route are doing; once in a period.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use weir_ir::graph::{Graph, Kind, Node};
 use weir_ir::plan::{Given, REST, Section, is_stateless};
@@ -41,6 +42,8 @@ pub(super) struct Placed {
     pub engine: &'static str,
     /// Its ports.
     pub ports: Range<usize>,
+    /// How many flows have passed it while somebody watched.
+    pub passed: AtomicU64,
 }
 
 /// A run of neighbouring steps of one section.
@@ -52,6 +55,8 @@ pub(super) struct Stretch {
     pub port: usize,
     /// How many ports it has.
     pub replicas: usize,
+    /// The section, by its index in the layout.
+    pub section: usize,
     /// Whether a function of it may wait, which needs an event loop.
     pub calls_out: bool,
 }
@@ -110,7 +115,10 @@ pub(super) fn layout(rest: Threading, setup: &Setup<'_>) -> Layout {
     layout.stretches = flows
         .into_iter()
         .map(|routes| {
-            routes.into_iter().map(|cuts| cuts.into_iter().map(|cut| cut.placed(&places)).collect()).collect()
+            routes
+                .into_iter()
+                .map(|cuts| cuts.into_iter().map(|cut| cut.placed(&places, &layout.sections)).collect())
+                .collect()
         })
         .collect();
     layout
@@ -124,9 +132,10 @@ struct Cut {
 }
 
 impl Cut {
-    fn placed(self, places: &BTreeMap<Key, (usize, usize)>) -> Stretch {
-        let (port, replicas) = places[&self.key];
-        Stretch { until: self.until, port, replicas, calls_out: self.calls_out }
+    fn placed(self, places: &BTreeMap<Key, usize>, sections: &[Placed]) -> Stretch {
+        let section = places[&self.key];
+        let ports = &sections[section].ports;
+        Stretch { until: self.until, port: ports.start, replicas: ports.len(), section, calls_out: self.calls_out }
     }
 }
 
@@ -225,8 +234,8 @@ impl Cutter<'_> {
 }
 
 impl Layout {
-    /// Gives every section its ports and its crew; yields the first port and their number.
-    fn place(&mut self, order: &[Key], known: &BTreeMap<Key, Known>) -> BTreeMap<Key, (usize, usize)> {
+    /// Gives every section its ports and its crew; yields their indices.
+    fn place(&mut self, order: &[Key], known: &BTreeMap<Key, Known>) -> BTreeMap<Key, usize> {
         let mut places = BTreeMap::new();
         let mut common = None;
         for key in order {
@@ -238,11 +247,12 @@ impl Layout {
                 self.add_crew(section, &section.name, replicas)
             };
             let first = self.ports.len();
-            places.insert(key.clone(), (first, replicas));
+            places.insert(key.clone(), self.sections.len());
             self.sections.push(Placed {
                 name: section.name.as_str().into(),
                 engine: section.engine,
                 ports: first..first + replicas,
+                passed: AtomicU64::new(0),
             });
             self.ports.extend((0..replicas).map(|_| Ports { capacity: section.queue, crew }));
         }

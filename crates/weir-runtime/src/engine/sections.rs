@@ -30,7 +30,7 @@ use crate::live::Live;
 struct Sections {
     scheduler: Mutex<Option<Arc<Scheduler<Stretches>>>>,
     stretches: Arc<Cuts>,
-    placed: Vec<Placed>,
+    placed: Arc<Vec<Placed>>,
     flows: Arc<Crowd>,
     /// Those who await an answer.
     awaited: Arc<Crowd>,
@@ -45,6 +45,7 @@ type Cuts = Vec<Vec<Vec<Stretch>>>;
 /// What the scheduler's threads do.
 struct Stretches {
     stretches: Arc<Cuts>,
+    placed: Arc<Vec<Placed>>,
     handle: Handle,
     scheduler: Arc<OnceLock<Weak<Scheduler<Stretches>>>>,
 }
@@ -76,17 +77,21 @@ struct Answering {
 /// Starts an engine; `threading` is for the sections for which the plan names no other.
 pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dyn Engine>> {
     let layout = layout(threading, &setup);
-    let stretches = Arc::new(layout.stretches);
+    let (stretches, placed) = (Arc::new(layout.stretches), Arc::new(layout.sections));
     let link = Arc::<OnceLock<_>>::default();
-    let work =
-        Stretches { stretches: Arc::clone(&stretches), handle: setup.handle.clone(), scheduler: Arc::clone(&link) };
+    let work = Stretches {
+        stretches: Arc::clone(&stretches),
+        placed: Arc::clone(&placed),
+        handle: setup.handle.clone(),
+        scheduler: Arc::clone(&link),
+    };
     let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, setup.steering.period())?);
     link.get_or_init(|| Arc::downgrade(&scheduler));
     let begun = stretches.iter().map(|routes| routes.iter().map(|_| AtomicUsize::new(0)).collect()).collect();
     Ok(Arc::new(Sections {
         scheduler: Mutex::new(Some(scheduler)),
         stretches,
-        placed: layout.sections,
+        placed,
         flows: Crowd::new(setup.flows_max),
         awaited: Crowd::new(usize::MAX),
         begun,
@@ -170,8 +175,15 @@ fn doing(section: &Placed, scheduler: &Scheduler<Stretches>, crews: &[Snapshot])
         threads_max: crew.threads_max as u64,
         waiting: queues.iter().map(|queue| queue.waiting as u64).sum(),
         waiting_max: queues.iter().map(|queue| queue.capacity as u64).sum(),
-        passed: queues.iter().map(|queue| queue.taken).sum(),
+        passed: section.passed.load(Ordering::Relaxed),
     })
+}
+
+/// A flow has passed these stretches.
+fn count(placed: &[Placed], stretches: &[Stretch], flow: &Flow) {
+    if flow.is_watched() {
+        stretches.iter().for_each(|stretch| _ = placed[stretch.section].passed.fetch_add(1, Ordering::Relaxed));
+    }
 }
 
 /// A body without a node.
@@ -203,6 +215,7 @@ impl Work for Stretches {
             let until = if job.stretch == last { usize::MAX } else { stretch.until };
             match self.advance(&mut job, until, stretch.calls_out) {
                 Poll::Ready(None) => {
+                    count(&self.placed, &stretches[job.stretch..=job.stretch], &job.flow);
                     job.stretch += 1;
                     // A switch may have skipped whole stretches.
                     let at = job.flow.at();
@@ -211,6 +224,7 @@ impl Work for Stretches {
                     }
                 }
                 Poll::Ready(Some(answer)) => {
+                    count(&self.placed, &stretches[job.stretch..=job.stretch], &job.flow);
                     finish(*job, answer);
                     return None;
                 }

@@ -37,7 +37,7 @@ pub(super) struct SectionRow {
     pub(super) waiting_max: u64,
     /// How many flows passed it in a second.
     pub(super) rate: f64,
-    /// How many have passed it since the start.
+    /// How many have passed it while somebody watched.
     pub(super) passed: u64,
 }
 
