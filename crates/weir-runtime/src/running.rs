@@ -222,7 +222,7 @@ async fn run_source(source: Arc<dyn Opened>, entry: u32, shift: Shift) {
 
 impl Shift {
     fn record_sections(&self) {
-        for what in self.engine.sections().into_iter().chain(self.live.routes()) {
+        for what in self.engine.sections(&self.live).into_iter().chain(self.live.routes()) {
             self.live.record(Detail::Sections, || what);
         }
     }

@@ -221,6 +221,7 @@ fn block(module: &'static str, recording: &Recording) -> Code {
         let (recording, x) = (recording.clone(), argument(call));
         Ok(Box::new(move || {
             recording.write_down(module, format!("block {x}"));
+            (0..recording.yields(x)).for_each(|_| std::thread::yield_now());
             settled(recording.change(module, x))
         }))
     }))
@@ -279,8 +280,11 @@ impl Recording {
         if counter.number >= SHARED_FROM {
             self.write_down(&format!("counter {}", counter.number), format!("{what} {x}"));
         }
-        counter.count = counter.count.wrapping_mul(3).wrapping_add(x) % 1_000;
-        counter.count
+        let count = counter.count.wrapping_mul(3).wrapping_add(x) % 1_000;
+        if self.keeps(counter.number) {
+            counter.count = count;
+        }
+        count
     }
 }
 

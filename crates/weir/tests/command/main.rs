@@ -6,3 +6,4 @@ mod serve;
 mod streams;
 mod support;
 mod time;
+mod top;
