@@ -2,11 +2,11 @@
 //!
 //! Words: the *watchers* are the synchronisations that wait for the future; a *fan* wakes them all, whoever polled it
 //! last. (The other way round needs nothing: an event is awaited, so it can be a branch of `tokio::select!`, where it
-//! loses nothing when it loses.)
+//! loses nothing when it loses. [`until`] is that for one future and one event.)
 
 use std::any::Any;
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -38,6 +38,30 @@ where
     F::Output: Send + 'static,
 {
     guard(move || from_future(make()))
+}
+
+/// Awaits a future until an event takes effect: `Ok` of its output, or else `Err` of the event's value.
+///
+/// The future belongs to this call alone, so unlike that of [`from_future`] it need be neither `Send` nor `'static`. It
+/// is preferred where both are ready, and the event is not synchronised before the future has to wait: a time limit
+/// costs nothing where there is nothing to wait for.
+///
+/// Cancellation safe as far as the future is: it is dropped where it waits when the event takes effect; when it is ready
+/// first, the synchronisation of the event is withdrawn as if it had never been made.
+///
+/// # Errors
+/// The event's value, where that came first.
+pub async fn until<F: Future, T: 'static>(future: F, event: &Event<T>) -> Result<F::Output, T> {
+    let mut future = pin!(future);
+    let mut end = None;
+    let both = |context: &mut Context<'_>| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(Ok(output));
+        }
+        let end = end.get_or_insert_with(|| event.synchronise());
+        Pin::new(end).poll(context).map(Err)
+    };
+    poll_fn(both).await
 }
 
 struct FutureLeaf<T> {

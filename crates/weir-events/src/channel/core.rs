@@ -345,12 +345,14 @@ impl<T: Send + 'static> Core<T> {
         effects.run();
     }
 
-    /// Closes: wakes all offers; what was deposited stays to be received.
-    pub(crate) fn close(&self) {
+    /// Closes: wakes all offers; what was deposited stays to be received. Whether it was open before.
+    pub(crate) fn close(&self) -> bool {
         let mut state = self.lock();
+        let was_open = !state.closed;
         let all = state.close();
         self.note(&state);
         drop(state);
         all.into_iter().for_each(Effects::run);
+        was_open
     }
 }

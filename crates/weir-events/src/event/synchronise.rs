@@ -141,6 +141,14 @@ impl<T: 'static> Advance<T> {
 }
 
 impl<T: 'static> Synchronisation<T> {
+    /// Whether it has begun and nothing has taken effect yet: then a poll would change nothing but whom to wake.
+    ///
+    /// A glance, of one atomic load, for a task that is polled for many other reasons and keeps its waker. Where a future
+    /// is a branch (see [`from_future`](crate::from_future)) only a poll can tell, and this is `false`.
+    pub fn is_waiting(&self) -> bool {
+        matches!(&self.progress, Progress::Waiting(session, _) if session.is_waiting())
+    }
+
     /// One whose wraps never run inside [`Synchronisation::advance`].
     pub(crate) fn detached(event: Event<T>) -> Self {
         Synchronisation { progress: Progress::New(event, Beginning::Publish) }
