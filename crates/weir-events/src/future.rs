@@ -5,16 +5,16 @@
 //! loses nothing when it loses. [`until`] is that for one future and one event.)
 
 use std::any::Any;
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::event::Event;
 use crate::event::guard;
 use crate::event::node::{Node, Shape, Stake, recover};
 use crate::event::placing::Placing;
 use crate::event::settlement::Settlement;
+use crate::event::{Event, Synchronisation};
 use crate::primitives::Mutex;
 
 /// An event that takes effect, once, when the future is ready; after that it never does again.
@@ -42,26 +42,37 @@ where
 
 /// Awaits a future until an event takes effect: `Ok` of its output, or else `Err` of the event's value.
 ///
-/// The future belongs to this call alone, so unlike that of [`from_future`] it need be neither `Send` nor `'static`. It
-/// is preferred where both are ready, and the event is not synchronised before the future has to wait: a time limit
-/// costs nothing where there is nothing to wait for.
+/// The future belongs to this call alone, so unlike that of [`from_future`] it need be neither `Send` nor `'static`; one
+/// that may not be moved is given as `pin!(future)`. It is preferred where both are ready, and the event is not
+/// synchronised before the future has to wait: a time limit costs nothing where there is nothing to wait for.
 ///
-/// Cancellation safe as far as the future is: it is dropped where it waits when the event takes effect; when it is ready
-/// first, the synchronisation of the event is withdrawn as if it had never been made.
-///
-/// # Errors
-/// The event's value, where that came first.
-pub async fn until<F: Future, T: 'static>(future: F, event: &Event<T>) -> Result<F::Output, T> {
-    let mut future = pin!(future);
-    let mut end = None;
-    let both = |context: &mut Context<'_>| {
-        if let Poll::Ready(output) = future.as_mut().poll(context) {
+/// Cancellation safe: when the future is ready first, the synchronisation of the event is withdrawn as if it had never
+/// been made; when the event takes effect first, the future is as far as it was.
+pub fn until<F: Future + Unpin, T: 'static>(future: F, event: &Event<T>) -> Until<'_, F, T> {
+    Until { future, event, end: None }
+}
+
+/// See [`until`].
+#[must_use = "a future does nothing until it is polled"]
+pub struct Until<'a, F, T: 'static> {
+    future: F,
+    event: &'a Event<T>,
+    /// The synchronisation, once the future has to wait.
+    end: Option<Synchronisation<T>>,
+}
+
+impl<F: Future + Unpin, T> Future for Until<'_, F, T> {
+    type Output = Result<F::Output, T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(output) = Pin::new(&mut self.future).poll(context) {
+            self.end = None;
             return Poll::Ready(Ok(output));
         }
-        let end = end.get_or_insert_with(|| event.synchronise());
+        let event = self.event;
+        let end = self.end.get_or_insert_with(|| event.synchronise());
         Pin::new(end).poll(context).map(Err)
-    };
-    poll_fn(both).await
+    }
 }
 
 struct FutureLeaf<T> {

@@ -6,6 +6,7 @@ mod common;
 
 use common::{on_one_thread, until};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -379,13 +380,13 @@ fn a_future_is_given_up_when_the_event_takes_effect() {
     let end = channel.receive();
     on_one_thread(async {
         let (kept, sender) = (held.clone(), channel.clone());
-        let waiting = weir_events::until(
-            async move {
+        let waiting = async {
+            let pending = async move {
                 std::future::pending::<()>().await;
-                drop(kept)
-            },
-            &end,
-        );
+                drop(kept);
+            };
+            weir_events::until(pin!(pending), &end).await
+        };
         let (ended, _) = tokio::join!(waiting, async { sender.send_and_go(5) });
         assert_eq!((ended, Arc::strong_count(&held)), (Err(Ok(5)), 1), "the future was dropped where it waited");
     });
@@ -402,9 +403,9 @@ fn a_future_that_is_ready_first_leaves_nothing_of_the_event_behind() {
         events.receive()
     });
     on_one_thread(async {
-        assert_eq!(weir_events::until(async { 1 }, &end).await, Ok(1));
+        assert_eq!(weir_events::until(std::future::ready(1), &end).await, Ok(1));
         assert_eq!(asked.load(SeqCst), 0, "what is ready at once needs no event");
-        assert_eq!(weir_events::until(tokio::task::yield_now(), &end).await, Ok(()));
+        assert_eq!(weir_events::until(pin!(tokio::task::yield_now()), &end).await, Ok(()));
         assert_eq!((asked.load(SeqCst), channel.receivers_len()), (1, 0));
     });
 }

@@ -4,6 +4,7 @@
 //! source that fails stops the program. Last, the environment is closed: what was written is flushed.
 
 use std::io;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -172,7 +173,7 @@ fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift
     let local = LocalSet::new();
     let limit = out_of_time(shift.stop.fired(), shift.drain_within);
     // As a task: the set polls what it blocks on at every turn, and this would look for a stop each time.
-    let work = local.spawn_local(async move { until(serve(sources, shift, observes), &limit).await });
+    let work = local.spawn_local(async move { until(pin!(serve(sources, shift, observes)), &limit).await });
     // A source that panicked has been reported; there is nothing else that could.
     let _ = local.block_on(&runtime, work);
     drop(local);

@@ -4,6 +4,7 @@
 pub mod gates;
 pub mod stream;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
@@ -120,7 +121,7 @@ impl Opened for Fed {
         Box::pin(async move {
             let mut asks = self.asks.lock().take().expect("one program for each feed");
             let stopped = stop.stopped();
-            while let Ok(Some(mut ask)) = until(asks.recv(), &stopped).await {
+            while let Ok(Some(mut ask)) = until(pin!(asks.recv()), &stopped).await {
                 match flows.begin(ask.entry, &mut ask.inputs) {
                     Begun::Done(answer) => _ = ask.answer.send(answer),
                     Begun::Going(answer) => _ = tokio::task::spawn_local(answer_or_drop(answer, ask.answer)),

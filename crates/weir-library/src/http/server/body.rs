@@ -1,5 +1,7 @@
 //! Reads the body of a request whole, within the limits of size and time.
 
+use std::pin::pin;
+
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::StatusCode;
@@ -39,7 +41,7 @@ pub async fn read_body(body: Incoming, bytes_max: usize, late: &Late) -> Result<
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(BodyError::TooLarge);
     }
-    until(read_pieces(body, bytes_max, late), &late.body).await.unwrap_or(Err(BodyError::TooSlow))
+    until(pin!(read_pieces(body, bytes_max, late)), &late.body).await.unwrap_or(Err(BodyError::TooSlow))
 }
 
 async fn read_pieces(mut body: Incoming, bytes_max: usize, late: &Late) -> Result<Bytes, BodyError> {

@@ -28,6 +28,7 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,7 +105,7 @@ impl Server {
         let crowd = Crowd::new();
         let mut connections = JoinSet::new();
         let accepting = self.accept(&listener, &crowd, Rc::new(handler), &mut connections);
-        let Err(()) = until(accepting, stop).await;
+        let Err(()) = until(pin!(accepting), stop).await;
         drop(listener);
         // Whoever is not through when the grace time is over is given up with the set.
         crowd.disperse(&self.limits).await;
