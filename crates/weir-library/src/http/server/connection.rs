@@ -47,7 +47,8 @@ pub(super) async fn serve_connection<H: Handler>(
         }
         Some(Protocol::Http2) => {
             let guard = Guard::http2(stream, first, Rc::clone(&pulse));
-            serve_http2(guard, &limits, handler, Rc::clone(&pulse), end).await;
+            // Apart, because it is twice as large as the other, and a connection is moved some times until it runs.
+            Box::pin(serve_http2(guard, &limits, handler, Rc::clone(&pulse), end)).await;
         }
         None => {}
     }

@@ -5,14 +5,17 @@
 
 use std::convert::Infallible;
 
+use tokio::sync::OwnedSemaphorePermit;
 use weir_events::{Channel, Event, Receiver, Sender, Signal, halves};
 
 use super::Limits;
+use super::pulse::Ending;
 
 /// All connections of one loop.
 pub(super) struct Crowd {
     stop: Signal,
-    stopping: Event<()>,
+    /// Made once for all.
+    stopping: Event<Ending>,
     present: Sender<Infallible>,
     gone: Receiver<Infallible>,
 }
@@ -22,12 +25,12 @@ impl Crowd {
     pub(super) fn new() -> Self {
         let stop = Signal::new();
         let (present, gone) = halves(Channel::rendezvous());
-        Crowd { stopping: stop.fired(), stop, present, gone }
+        Crowd { stopping: stop.fired().wrap(|()| Ending::Stopping), stop, present, gone }
     }
 
-    /// Adds a connection, until its [`Member`] is dropped.
-    pub(super) fn join(&self) -> Member {
-        Member { stopping: self.stopping.clone(), _present: self.present.clone() }
+    /// Adds a connection, which keeps its slot, until its [`Member`] is dropped.
+    pub(super) fn join(&self, slot: OwnedSemaphorePermit) -> Member {
+        Member { stopping: self.stopping.clone(), _present: self.present.clone(), _slot: slot }
     }
 
     /// Tells every connection to end after the requests that it has begun, and waits within the grace time until all
@@ -42,13 +45,14 @@ impl Crowd {
 
 /// One connection's place in its crowd.
 pub(super) struct Member {
-    stopping: Event<()>,
+    stopping: Event<Ending>,
     _present: Sender<Infallible>,
+    _slot: OwnedSemaphorePermit,
 }
 
 impl Member {
     /// Takes effect when the connection should end.
-    pub(super) fn stopping(&self) -> &Event<()> {
+    pub(super) fn stopping(&self) -> &Event<Ending> {
         &self.stopping
     }
 }

@@ -38,7 +38,7 @@ use hyper::body::Incoming;
 use hyper::{Request, Response};
 use socket2::{Domain, Socket, Type};
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use weir_events::{Event, after, until};
 
@@ -129,8 +129,8 @@ impl Server {
                     pause = ACCEPT_PAUSE_MIN;
                     // An answer is written whole; waiting to fill a packet would only delay its end.
                     let _ = stream.set_nodelay(true);
-                    let served = serve_connection(stream, Rc::clone(&limits), Rc::clone(&handler), crowd.join());
-                    connections.spawn_local(with_slot(served, slot));
+                    let member = crowd.join(slot);
+                    connections.spawn_local(serve_connection(stream, Rc::clone(&limits), Rc::clone(&handler), member));
                     while connections.try_join_next().is_some() {}
                 }
                 Err(error) if is_of_one_connection(&error) => {}
@@ -141,11 +141,6 @@ impl Server {
             }
         }
     }
-}
-
-/// Keeps a slot as long as its connection is served.
-async fn with_slot(served: impl Future<Output = ()>, _slot: OwnedSemaphorePermit) {
-    served.await;
 }
 
 /// Errors of a connection that was gone before it was accepted; the next one may be well.

@@ -99,10 +99,9 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(limits: &'a Limits, stopping: &Event<()>) -> Self {
+    pub(super) fn new(limits: &'a Limits, stopping: &Event<Ending>) -> Self {
         let since = Instant::now();
         let deadline = Some(end_of(since, limits.header_timeout));
-        let stopping = stopping.wrap(|()| Ending::Stopping);
         Watch {
             limits,
             phase: Phase::Head,
@@ -110,8 +109,8 @@ impl<'a> Watch<'a> {
             since,
             written_before: 0,
             deadline,
-            ending: first_of(&stopping, deadline),
-            stopping,
+            ending: first_of(stopping, deadline),
+            stopping: stopping.clone(),
             armed: deadline,
         }
     }
