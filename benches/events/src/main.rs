@@ -1,7 +1,7 @@
 //! weir-events side by side with the channels that people use today, all in one run.
 //!
 //! ```text
-//! cargo run --release -p weir-bench-events -- [part of a case's name] [messages per round]
+//! cargo run --release -p weir-bench-events -- [part of a case's name] [messages per round] [one contender]
 //! ```
 //!
 //! Prints nanoseconds per message and the throughput of weir-events relative to the best peer, where 1.00 is the same and
@@ -24,6 +24,8 @@ struct Settings {
     filter: String,
     /// Messages per case and round.
     messages: usize,
+    /// Only this contender, to count what it does with other tools.
+    only: Option<String>,
     /// Rounds per case.
     rounds: usize,
 }
@@ -33,6 +35,7 @@ fn main() {
     let settings = Settings {
         filter: arguments.next().unwrap_or_default(),
         messages: arguments.next().and_then(|number| number.parse().ok()).unwrap_or(20_000),
+        only: arguments.next(),
         rounds: 25,
     };
     let mut report = Report::new(&settings);

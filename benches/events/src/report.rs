@@ -12,15 +12,16 @@ pub(crate) type Contender<'a> = (&'static str, Box<dyn FnMut(usize) + 'a>);
 pub(crate) struct Report {
     filter: String,
     messages: usize,
+    only: Option<String>,
     rounds: usize,
     rows: Vec<Value>,
 }
 
 impl Report {
     pub(crate) fn new(settings: &Settings) -> Self {
-        let Settings { filter, messages, rounds } = settings;
+        let Settings { filter, messages, only, rounds } = settings;
         println!("{:<34} {:>9}  {:<17}  peers: ns per message [ratio]", "case", "weir ns", "ratio to the best");
-        Report { filter: filter.clone(), messages: *messages, rounds: *rounds, rows: Vec::new() }
+        Report { filter: filter.clone(), only: only.clone(), messages: *messages, rounds: *rounds, rows: Vec::new() }
     }
 
     pub(crate) fn wants(&self, case: &str) -> bool {
@@ -40,6 +41,7 @@ impl Report {
         if !self.wants(case) {
             return;
         }
+        contenders.retain(|(name, _)| self.only.as_ref().is_none_or(|only| only == name));
         let mut times = vec![Vec::with_capacity(self.rounds); contenders.len()];
         for round in 0..=self.rounds {
             let mut turns: Vec<_> = contenders.iter_mut().zip(&mut times).collect();

@@ -56,11 +56,13 @@ fn number_after(text: &str, word: &str) -> Option<f64> {
 /// The lines `milliseconds count` of the histogram of connection times; each counts for the middle of its millisecond.
 fn histogram(text: &str) -> Vec<(f64, u64)> {
     let lines = text.lines().skip_while(|line| !line.contains("lifetime histogram")).skip(1);
-    let rows = lines.map(str::split_whitespace).map_while(|mut words| {
-        let row = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-        words.next().is_none().then_some(row)
-    });
-    rows.collect()
+    // Where milliseconds are left out stands a line of its own.
+    let lines = lines.take_while(|line| !line.trim().is_empty() && !line.contains("Total"));
+    let row = |line: &str| {
+        let (ms, count) = line.trim().split_once(char::is_whitespace)?;
+        Some((ms.parse().ok()?, count.trim().parse().ok()?))
+    };
+    lines.filter_map(row).collect()
 }
 
 /// What so large a part stayed below; 0 where nothing was counted.
@@ -83,6 +85,7 @@ Maximum connect burst length: 3
 Connection lifetime histogram (time in ms):
              0.5 6
              1.5 90
+               :
             12.5 3
             40.5 1
 
