@@ -217,6 +217,8 @@ pub(crate) struct RepeatStep {
 
 /// A `within` or `race`.
 pub(crate) struct TimedStep {
+    /// Its node's name.
+    pub name: Arc<str>,
     /// How long it may take; `None` for a race.
     pub limit: Option<Argument>,
     /// The bodies, each with what it captures.

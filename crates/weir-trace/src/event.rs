@@ -99,6 +99,15 @@ pub enum What {
         /// The node's name.
         node: Arc<str>,
     },
+    /// A body of a `within` or `race` was given up where it waited: the time was up, or another was there first.
+    BodyGivenUp {
+        /// The flow.
+        flow: FlowKey,
+        /// The name of the `within` or `race`.
+        node: Arc<str>,
+        /// Which of its bodies, from 0 in the order of the text.
+        body: u64,
+    },
     /// A flow was refused, because as many as may be are there already.
     Refused {
         /// The entry point.
@@ -181,6 +190,7 @@ impl fmt::Display for What {
             What::FlowGivenUp { flow } => write!(f, "flow {flow} given up"),
             What::NodeRan { flow, node, took_ns } => write!(f, "flow {flow} ran {node} in {took_ns} ns"),
             What::NodeWaits { flow, node } => write!(f, "flow {flow} waits in {node}"),
+            What::BodyGivenUp { flow, node, body } => write!(f, "flow {flow} gave up body {body} of {node}"),
             What::Refused { entry } => write!(f, "flow of source {entry} refused"),
             What::Section { section, threads, waiting, passed, .. } => {
                 write!(f, "section {section}: {threads} threads, {waiting} waiting, {passed} passed")

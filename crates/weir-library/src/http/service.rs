@@ -7,14 +7,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
-use tokio::time::timeout;
 use weir::{Begun, Environment, Failure, Flows, LocalFuture, Loops, Opened, Route, Source, Stop, Value};
+use weir_events::until;
 
 use super::input::Problem;
 use super::parameters;
 use super::response::Response;
 use super::routes::{Found, Routes};
-use super::server::{Handler, Limits, Server, read_body};
+use super::server::{Handler, Late, Server, read_body};
 
 /// `http(port: …)`.
 pub(super) struct Http;
@@ -64,13 +64,10 @@ impl Opened for Service {
 
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>> {
         Box::pin(async move {
-            let answers = Answers {
-                routes: Arc::clone(&self.routes),
-                limits: self.server.limits().clone(),
-                flows,
-                spare: Cell::default(),
-            };
-            self.server.run(answers, stop.stopped()).await.map_err(Failure::from)
+            let limits = self.server.limits();
+            let (routes, body_bytes_max) = (Arc::clone(&self.routes), limits.body_bytes_max);
+            let answers = Answers { routes, body_bytes_max, late: Late::of(limits), flows, spare: Cell::default() };
+            self.server.run(answers, &stop.stopped()).await.map_err(Failure::from)
         })
     }
 }
@@ -78,7 +75,8 @@ impl Opened for Service {
 /// Answers requests with the results of flows.
 struct Answers {
     routes: Arc<Routes>,
-    limits: Limits,
+    body_bytes_max: usize,
+    late: Late,
     flows: Arc<dyn Flows>,
     /// An empty list for the inputs of the next flow.
     spare: Cell<Vec<Value>>,
@@ -99,7 +97,7 @@ impl Answers {
         inputs.clear();
         let (route, body) = self.beginning(&request, &mut inputs)?;
         if let Some(parameter) = body {
-            let read = read_body(request.into_body(), &self.limits).await;
+            let read = read_body(request.into_body(), self.body_bytes_max, &self.late).await;
             let body = read.map_err(|error| Box::new(Response::of_status(error.status()).closing()))?;
             inputs[parameter] = self.routes.body_input(route, parameter, body).map_err(|one| refusal(&[one]))?;
         }
@@ -107,10 +105,10 @@ impl Answers {
         self.spare.set(inputs);
         let result = match begun {
             Begun::Done(result) => result,
-            Begun::Going(flow) => match timeout(self.limits.answer_timeout, flow).await {
+            Begun::Going(flow) => match until(flow, &self.late.answer).await {
                 Ok(result) => result,
                 // The flow was dropped with its future: it is given up where it waits, and releases what it holds.
-                Err(_) => return Err(Box::new(Response::overloaded())),
+                Err(()) => return Err(Box::new(Response::overloaded())),
             },
             Begun::Full => return Err(Box::new(Response::overloaded())),
         };
