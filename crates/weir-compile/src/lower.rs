@@ -15,6 +15,7 @@ mod matching;
 mod pattern;
 mod repeat;
 mod show;
+mod start;
 mod tests;
 mod types;
 mod waiting;
@@ -82,6 +83,7 @@ pub(crate) fn lower_fn(
     let parameters = lowering.parameters(&typed.fn_locals[at]);
     // Whether there is a session, only a flow that reaches it can say.
     lowering.session = Some(Atom::Value(Value::Unit));
+    lowering.alone = true;
     let body = lowering.whole(&declared.result.to_type(), |lowering| lowering.block(&function.body));
     Some((parameters, body))
 }
@@ -147,6 +149,10 @@ struct Lowering<'a, 'd> {
     text: &'a str,
     /// What tells the session of the flow from others.
     session: Option<Atom>,
+    /// Whether this is a `fn` by itself, of which nobody knows with what it will be called.
+    alone: bool,
+    /// What is known before the program runs.
+    known: start::Known,
     /// How often each site was given out.
     sites: IndexMap<String, u32>,
     operations: usize,
@@ -170,6 +176,8 @@ impl<'a, 'd> Lowering<'a, 'd> {
             replaced: Vec::new(),
             text: "",
             session: None,
+            alone: false,
+            known: start::Known::default(),
             sites: IndexMap::new(),
             operations: 0,
             depth: 0,
@@ -239,6 +247,9 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let never = ty == Type::Never;
         let scope = self.scopes.last_mut().expect("a body is lowered in a scope");
         let atom = self.vars.push(scope.lets_mut(), op, ty, origin(span));
+        if let Some(bound) = scope.lets_mut().last() {
+            self.known.follow(&atom, &bound.op);
+        }
         if never {
             scope.end(draft::End::Never);
         }

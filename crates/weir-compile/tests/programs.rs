@@ -336,3 +336,41 @@ fn two_entry_points_of_one_source_have_different_names() {
     let names: Vec<_> = program.entries.iter().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["files.lines", "files.lines#2"]);
 }
+
+#[test]
+fn a_state_is_made_of_what_is_known_at_start() {
+    let text = "
+use counter
+
+fn twice(n: Int, width: Int) -> Int {
+  counter.step(n, from: width * 2) + counter.step(n, by: width, from: 0)
+}
+
+fn main() -> Text {
+  let base = 10
+  let (width, _) = (base / 2, \"unused\")
+  \"{twice(1, width)} {twice(1, base)}\"
+}
+";
+    assert_eq!(shown(text), "16 31");
+}
+
+#[test]
+fn a_state_that_cannot_be_made_fails_the_start() {
+    let text = "
+use counter, http
+
+service web on http(port: 1) {
+  get \"/\" (n: Int) { http.text(if n > 0 { \"{counter.step(n, from: 0, by: 0)}\" } else { \"\" }) }
+}
+";
+    let (program, library) = program(text);
+    let refused = Evaluator::new(&program, &library).err().unwrap();
+    assert_eq!(refused.message.as_str(), "no steps");
+}
+
+#[test]
+fn a_fn_that_nothing_calls_may_leave_open_what_its_states_are_made_of() {
+    let text = "use counter\n\nfn open(n: Int) -> Int { counter.step(1, from: n) }\nfn main() -> Text { \"\" }";
+    assert_eq!(shown(text), "");
+}

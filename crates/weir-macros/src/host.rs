@@ -6,6 +6,7 @@ use syn::{
     Attribute, Error, FnArg, GenericArgument, PathArguments, Receiver, Result, ReturnType, Signature, Type, Visibility,
 };
 
+use crate::construct::Constructor;
 use crate::docs;
 use crate::marks::{Flag, Marks};
 use crate::parameter::{Parameter, Passing, supported};
@@ -27,6 +28,8 @@ pub(crate) struct HostFunction {
     pub(crate) returns: Type,
     pub(crate) waits: bool,
     pub(crate) marks: Marks,
+    /// What makes the state behind `self`, where it is made of something.
+    pub(crate) constructor: Option<Constructor>,
 }
 
 impl HostFunction {
@@ -53,8 +56,24 @@ impl HostFunction {
             waits: signature.asyncness.is_some(),
             marks,
             ident,
+            constructor: None,
         };
         function.check().map(|()| function)
+    }
+
+    /// The same function, the state of which is made by `constructor`.
+    pub(crate) fn made_by(mut self, constructor: Option<&Constructor>) -> Result<Self> {
+        let (Some(constructor), Some(_)) = (constructor, self.receiver) else { return Ok(self) };
+        if let Some(new) = &self.marks.new {
+            return Err(Error::new_spanned(new, "`#[new]` of this block makes the state: leave this out"));
+        }
+        let taken = |name: &str| self.parameters.iter().any(|parameter| parameter.name == name);
+        if let Some(twice) = constructor.parameters.iter().find(|parameter| taken(&parameter.name)) {
+            let why = format!("`{}` is a parameter of `#[new]` too, and a call gives both by name", twice.name);
+            return Err(Error::new_spanned(&self.ident, why));
+        }
+        self.constructor = Some(constructor.clone());
+        Ok(self)
     }
 
     /// Checks the marks against the signature.
