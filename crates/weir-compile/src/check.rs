@@ -208,13 +208,6 @@ impl<'a> Checker<'a> {
         self.test_names();
     }
 
-    /// A form of the language that the compiler cannot lower.
-    fn not_yet(&mut self, span: Span, what: &str) {
-        let diagnostic = Diagnostic::new(Code::NotYet, format!("{what} cannot be compiled by this version"))
-            .at(span, "not part of this version");
-        self.report(diagnostic);
-    }
-
     fn shared(&mut self, shared: &'a ast::Shared) {
         self.begin_body(Leaves::Start);
         let expected = shared.ty.as_ref().map(|ty| {

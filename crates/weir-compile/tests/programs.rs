@@ -374,3 +374,60 @@ fn a_fn_that_nothing_calls_may_leave_open_what_its_states_are_made_of() {
     let text = "use counter\n\nfn open(n: Int) -> Int { counter.step(1, from: n) }\nfn main() -> Text { \"\" }";
     assert_eq!(shown(text), "");
 }
+
+#[test]
+fn a_for_over_a_map_goes_through_its_pairs_in_the_order_of_their_keys() {
+    let text = "
+fn first(ages: Map(Text, Int), above: Int) -> Text {
+  for (name, age) in ages { if age > above { return name } }
+  \"nobody\"
+}
+
+fn main() -> Text {
+  let ages = [\"Kathleen\": 31, \"Ada\": 36, \"Kathleen\": 32]
+  let shown = for (name, age) in ages { \"{name} {age}\" }
+  let sum = fold sum = 0 for (_, age) in ages { sum + age }
+  let pairs = for pair in ages { pair.1 }
+  let none: Map(Text, Int) = [:]
+  \"{shown} {sum} {pairs} {first(ages, 33)} {first(ages, 40)} {for (a, _) in none { a }}\"
+}
+";
+    assert_eq!(shown(text), "[\"Kathleen 32\", \"Ada 36\"] 68 [32, 36] Ada nobody []");
+}
+
+#[test]
+fn a_list_pattern_names_its_middle() {
+    let text = "
+fn inner(list: List(Int)) -> Text {
+  match list {
+    [first, ..middle, last] if first == last => \"{first} around {middle}\"
+    [a, b, ..middle, c] => \"{middle} of {a} {b} {c}\"
+    [..front, last] => \"{last} behind {front}\"
+    _ => \"none\"
+  }
+}
+
+fn main() -> Text {
+  \"{inner([1, 2, 3, 1])}, {inner([1, 1])}, {inner([1, 2, 3])}, {inner([1, 2])}, {inner([])}\"
+}
+";
+    assert_eq!(shown(text), "1 around [2, 3], 1 around [], [] of 1 2 3, 2 behind [1], none");
+}
+
+#[test]
+fn a_for_that_leaves_its_fn_collects_what_it_made_before() {
+    let text = "
+fn halves(list: List(Int)) -> Result(List(Int), Text) {
+  Ok(for n in list { if n % 2 == 1 { return Err(\"{n} is odd\") } else { n / 2 } })
+}
+
+fn shown(list: List(Int)) -> Text {
+  match halves(list) { Ok(halves) => \"{halves}\", Err(why) => why }
+}
+
+fn main() -> Text {
+  \"{shown([2, 4, 6, 8, 10])}, {shown([2, 3, 4, 5])}, {shown([])}\"
+}
+";
+    assert_eq!(shown(text), "[1, 2, 3, 4, 5], 3 is odd, []");
+}

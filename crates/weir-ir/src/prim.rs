@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use weir_host::{Failure, FailureKind, Text, Value};
 
+mod lists;
 mod moving;
 
 pub use moving::{elements, move_or_clone, moves};
@@ -64,11 +65,20 @@ pub enum Prim {
     Index,
     /// The elements of a list from the integer on, which is at most its length.
     Rest,
+    /// The elements of a list without the first and the last so many: list, then two integers.
+    Middle,
+    /// The pairs of a map, in the order in which their keys came, as a list of tuples.
+    Pairs,
+    /// Lists with one more element at their end, as [`Prim::Flatten`] sees them. Few elements are copied: it joins the last
+    /// lists where they are of one length, so that each element is copied once for each doubling of all.
+    Collect,
+    /// The elements of all lists of a list, in one.
+    Flatten,
 }
 
 impl Prim {
     /// Every primitive, in the order of the declaration; those with an index have 0.
-    pub const ALL: [Prim; 26] = [
+    pub const ALL: [Prim; 30] = [
         Prim::Copy,
         Prim::Add,
         Prim::Subtract,
@@ -95,6 +105,10 @@ impl Prim {
         Prim::Length,
         Prim::Index,
         Prim::Rest,
+        Prim::Middle,
+        Prim::Pairs,
+        Prim::Collect,
+        Prim::Flatten,
     ];
 
     /// Its name in the printed IR, without its index.
@@ -127,6 +141,10 @@ impl Prim {
             Prim::Length => "length",
             Prim::Index => "index",
             Prim::Rest => "rest",
+            Prim::Middle => "middle",
+            Prim::Pairs => "pairs",
+            Prim::Collect => "collect",
+            Prim::Flatten => "flatten",
         }
     }
 
@@ -163,7 +181,10 @@ impl Prim {
             | Prim::Field(_)
             | Prim::Payload(_)
             | Prim::IsVariant(_)
-            | Prim::Length => Some(1),
+            | Prim::Length
+            | Prim::Pairs
+            | Prim::Flatten => Some(1),
+            Prim::Middle => Some(3),
             _ => Some(2),
         }
     }
@@ -215,7 +236,13 @@ impl Prim {
             (Prim::IsVariant(tag), [Value::Variant(actual, _)]) => Ok(Value::Bool(*actual == tag)),
             (Prim::Length, [a]) => Ok(Value::Int(length(a))),
             (Prim::Index, [collection, key]) => index(collection, key),
-            (Prim::Rest, [Value::List(elements), Value::Int(from)]) => Ok(rest(elements, *from)),
+            (Prim::Rest, [Value::List(elements), Value::Int(from)]) => Ok(lists::middle(elements, *from, 0)),
+            (Prim::Middle, [Value::List(elements), Value::Int(front), Value::Int(back)]) => {
+                Ok(lists::middle(elements, *front, *back))
+            }
+            (Prim::Pairs, [Value::Map(map)]) => Ok(lists::pairs(map)),
+            (Prim::Collect, [Value::List(lists), element]) => Ok(lists::collect(lists, (*element).clone())),
+            (Prim::Flatten, [Value::List(lists)]) => Ok(lists::flatten(lists)),
             (prim, operands) => panic!("{} of {operands:?} passed the verifier", prim.name()),
         }
     }
@@ -384,9 +411,4 @@ fn index(collection: &Value, key: &Value) -> Result<Value, Box<Failure>> {
 
 fn no_element(at: i64, length: usize) -> Box<Failure> {
     Box::new(Failure::new(FailureKind::Arithmetic, format!("index {at} of a list of {length}")))
-}
-
-fn rest(elements: &[Value], from: i64) -> Value {
-    let from = usize::try_from(from).unwrap_or(0).min(elements.len());
-    Value::List(elements[from..].into())
 }

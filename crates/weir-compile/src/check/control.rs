@@ -183,6 +183,7 @@ impl<'a> Checker<'a> {
         let ty = self.expr(items, None);
         match self.inference.shallow(&ty) {
             Ty::List(element) => (*element).clone(),
+            Ty::Map(pair) => Ty::tuple(vec![pair.0.clone(), pair.1.clone()]),
             other => self.not_a_collection(items.span, &other, "gone through with `for`"),
         }
     }
