@@ -13,6 +13,7 @@ mod call;
 mod control;
 mod entry;
 mod expr;
+mod failing;
 mod handlers;
 mod names;
 mod operators;

@@ -89,6 +89,12 @@ pub(crate) enum Target {
     Local(LocalId),
     /// `xs.length()`.
     Length,
+    /// `Failure(message)`.
+    Failure,
+    /// `fail(why)`, or where `says`, `fail(Failure(why))`.
+    Fail {
+        says: bool,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -431,3 +431,72 @@ fn main() -> Text {
 ";
     assert_eq!(shown(text), "[1, 2, 3, 4, 5], 3 is odd, []");
 }
+
+#[test]
+fn a_program_fails_with_what_it_says() {
+    let text = "
+enum Refusal { TooMany(Int), Closed }
+
+fn checked(n: Int) -> Result(Int) {
+  if n < 0 { fail(\"{n} is below zero\") }
+  if n == 7 { \"not seven\" |> fail }
+  Ok(n)
+}
+
+fn taken(n: Int) -> Result(Int, Refusal) {
+  match n { 0 => fail(Closed), 1 => Ok(1), many => fail(TooMany(many)) }
+}
+
+fn said(n: Int) -> Result(Int, Text) {
+  if n > 0 { Ok(n) } else { fail(\"nothing\") }
+}
+
+fn made(n: Int) -> Result(Int) {
+  if n == 1 { Err(Failure(\"by hand\")) } else { Ok(retry(2) { fail(\"tried\") }?) }
+}
+
+fn why(n: Int, result: Result(Int)) -> Text {
+  match result { Ok(_) => \"{n} is right\", Err(failure) => \"{failure}\" }
+}
+
+fn main() -> Text {
+  let numbers = for n in [-1, 7, 8] { why(n, checked(n)) }
+  let refused = for n in [0, 1, 9] { match taken(n) { Ok(n) => \"{n}\", Err(refusal) => \"{refusal}\" } }
+  let shown = for n in [1, 2] { why(n, made(n)) }
+  let nothing = match said(0) { Ok(_) => \"\", Err(text) => text + \"!\" }
+  \"{numbers} {refused} {shown} {nothing}\"
+}
+";
+    let numbers = r#"["-1 is below zero", "not seven", "8 is right"]"#;
+    assert_eq!(shown(text), format!(r#"{numbers} ["Closed", "1", "TooMany(9)"] ["by hand", "tried"] nothing!"#));
+}
+
+#[test]
+fn a_flow_that_fails_by_itself_ends_with_its_kind_and_message() {
+    let text = "
+use http
+
+fn refuse(n: Int) -> Int { if n > 1 { fail(\"{n} is too many\") } else { n } }
+
+service web on http(port: 1) { get \"/\" (n: Int) { http.text(\"{refuse(n)}\") } }
+";
+    let failure = run_with(text, vec![Value::Int(3)]).unwrap_err();
+    assert_eq!((failure.kind, failure.message.as_str()), (weir::FailureKind::Program, "3 is too many"));
+    assert_eq!(run_with(text, vec![Value::Int(1)]).unwrap(), "1");
+}
+
+#[test]
+fn a_handler_takes_the_failure_that_a_fn_makes() {
+    let text = "
+use http
+
+fn refuse(n: Int) -> Int { if n > 1 { fail(\"{n} is too many\") } else { n } }
+
+service web on http(port: 1) {
+  on failure of refuse as failure { http.bad_request(\"no: {failure}\") }
+
+  get \"/\" (n: Int) { http.text(\"{refuse(n)}\") }
+}
+";
+    assert_eq!(run_with(text, vec![Value::Int(3)]).unwrap(), "no: 3 is too many");
+}

@@ -74,11 +74,13 @@ pub enum Prim {
     Collect,
     /// The elements of all lists of a list, in one.
     Flatten,
+    /// A failure of the program, with a text as its message.
+    Failure,
 }
 
 impl Prim {
     /// Every primitive, in the order of the declaration; those with an index have 0.
-    pub const ALL: [Prim; 30] = [
+    pub const ALL: [Prim; 31] = [
         Prim::Copy,
         Prim::Add,
         Prim::Subtract,
@@ -109,6 +111,7 @@ impl Prim {
         Prim::Pairs,
         Prim::Collect,
         Prim::Flatten,
+        Prim::Failure,
     ];
 
     /// Its name in the printed IR, without its index.
@@ -145,6 +148,7 @@ impl Prim {
             Prim::Pairs => "pairs",
             Prim::Collect => "collect",
             Prim::Flatten => "flatten",
+            Prim::Failure => "failure",
         }
     }
 
@@ -183,7 +187,8 @@ impl Prim {
             | Prim::IsVariant(_)
             | Prim::Length
             | Prim::Pairs
-            | Prim::Flatten => Some(1),
+            | Prim::Flatten
+            | Prim::Failure => Some(1),
             Prim::Middle => Some(3),
             _ => Some(2),
         }
@@ -242,6 +247,9 @@ impl Prim {
             }
             (Prim::Pairs, [Value::Map(map)]) => Ok(lists::pairs(map)),
             (Prim::Collect, [Value::List(lists), element]) => Ok(lists::collect(lists, (*element).clone())),
+            (Prim::Failure, [Value::Text(message)]) => {
+                Ok(Value::Failure(Box::new(Failure::new(FailureKind::Program, message.clone()))))
+            }
             (Prim::Flatten, [Value::List(lists)]) => Ok(lists::flatten(lists)),
             (prim, operands) => panic!("{} of {operands:?} passed the verifier", prim.name()),
         }

@@ -68,7 +68,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Where a failure of this type goes, in the body that is checked.
-    fn try_to(&mut self, span: Span, failure: &Ty) -> TryTo {
+    pub(super) fn try_to(&mut self, span: Span, failure: &Ty) -> TryTo {
         if let Some(retried) = self.retried.clone() {
             let expected = Expected::new(retried, span, "everything in a `retry` fails with one type");
             self.agree(span, failure.clone(), &expected);

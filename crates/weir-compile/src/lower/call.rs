@@ -28,6 +28,7 @@ impl<'a> Lowering<'a, '_> {
             ExprKind::Field { object, .. } if supplied.contains(&Supplied::Object) => Some(self.argument(object)),
             _ => None,
         };
+        let why = piped.or(arguments.first().map(|argument| &argument.value)).map(|why| self.ty(why));
         let piped = piped.map(|piped| self.argument(piped));
         let values: Vec<Given<'a>> = arguments.iter().map(|argument| self.argument(&argument.value)).collect();
         let given = supplied.iter().map(|supplied| match supplied {
@@ -59,6 +60,8 @@ impl<'a> Lowering<'a, '_> {
                 let operands = atoms(given);
                 self.prim(Prim::Length, operands, ty, expr.span)
             }
+            Target::Failure => self.prim(Prim::Failure, atoms(given), ty, expr.span),
+            Target::Fail { says } => self.fail_with(expr, *says, atoms(given), why),
             Target::Local(local) => match self.names.get(local).cloned() {
                 Some(Binding::Callable(callable)) => self.call_value(callable, given, &ty, expr.span),
                 _ => Atom::Value(Value::Unit),

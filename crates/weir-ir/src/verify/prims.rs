@@ -85,6 +85,9 @@ pub(super) fn check(prim: Prim, operands: &[Operand<'_>], result: &Type, types: 
             },
             _ => Err(format!("`collect` gives a list, not {}", TypeText(result))),
         },
+        (Prim::Failure, [message]) => {
+            yields(result, &Type::Failure).and_then(|()| message.must_be("the message", &Type::Text, types))
+        }
         (Prim::Flatten, [lists]) => match result {
             Type::List(_) => lists.must_be("the lists", &Type::list(result.clone()), types),
             _ => Err(format!("`flatten` gives a list, not {}", TypeText(result))),
