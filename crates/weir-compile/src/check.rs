@@ -306,6 +306,7 @@ impl<'a> Checker<'a> {
             entries: self.entries,
             fn_callees: self.fn_seen.into_iter().map(|seen| seen.callees).collect(),
             flow_callees: self.flow_callees,
+            per_session: self.scopes_of.into_iter().filter(|(_, scope)| scope.0).map(|(name, _)| name).collect(),
             unit_blocks: self.unit_blocks,
         };
         for cases in matches {

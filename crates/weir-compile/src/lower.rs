@@ -28,7 +28,7 @@ use weir_host::{Library, Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::SharedValue;
-use weir_syntax::ast::{self, ClosureParameter, Expr, FailureHandler, ItemKind};
+use weir_syntax::ast::{self, AtomicResource, ClosureParameter, Expr, FailureHandler, ItemKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::typed::{LocalId, Target, Typed};
@@ -52,6 +52,7 @@ pub(crate) fn lower(tree: &ast::Tree, typed: &Typed, library: &Library, diagnost
     for (name, shared) in &typed.declarations.shared {
         let ItemKind::Shared(item) = &tree.items[shared.item].kind else { continue };
         let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+        lowering.session = Some(Atom::Value(Value::Unit));
         let init = lowering.starting(&shared.ty.to_type(), |lowering| lowering.expr(&item.value));
         program.shared.push(SharedValue { name: (&**name).into(), ty: shared.ty.to_type(), init });
     }
@@ -149,6 +150,8 @@ struct Lowering<'a, 'd> {
     text: &'a str,
     /// What tells the session of the flow from others.
     session: Option<Atom>,
+    /// What the atomic steps hold that we are in, the innermost last.
+    steps: Vec<&'a [AtomicResource]>,
     /// Whether this is a `fn` by itself, of which nobody knows with what it will be called.
     alone: bool,
     /// What is known before the program runs.
@@ -176,6 +179,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             replaced: Vec::new(),
             text: "",
             session: None,
+            steps: Vec::new(),
             alone: false,
             known: start::Known::default(),
             sites: IndexMap::new(),

@@ -228,18 +228,20 @@ impl<'a> Preparation<'a> {
         }
     }
 
-    /// What a call takes for its own length: what no enclosing step holds.
+    /// What a call takes for its own length: what no enclosing step holds. What is narrowed to sessions comes last.
     fn locks_of(&self, node: &Node) -> Vec<(Arc<Lock>, Mode)> {
-        let mut taken = Vec::new();
+        let (mut taken, mut last) = (Vec::new(), Vec::new());
         for used in &node.uses {
             if matches!(used.resource, Resource::World(_) | Resource::State(_)) {
                 continue;
             }
             let Some(locks) = self.resources.locks.get(&used.resource) else { continue };
             if !used.held {
-                taken.push((Arc::clone(&locks.whole), used.mode));
+                let order = if locks.narrowed { &mut last } else { &mut taken };
+                order.push((Arc::clone(&locks.whole), used.mode));
             }
         }
+        taken.append(&mut last);
         taken
     }
 }

@@ -1,7 +1,7 @@
 //! Lowers calls: of host functions to nodes of their own, of everything else by inlining.
 
 use weir_host::{Passing, Text, Type, Value};
-use weir_ir::expr::{Atom, Call, Op};
+use weir_ir::expr::{Atom, Call};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Argument, ClosureParameter, Expr, ExprKind, ItemKind};
@@ -102,7 +102,7 @@ impl<'a> Lowering<'a, '_> {
         self.retried(&function.signature, span);
         let site = format!("{}{path}", self.frame().site);
         let site = self.unique(site).into();
-        self.emit(Op::Call(Call { function: path.clone(), site, arguments }), ty, span)
+        self.call_alone(Call { function: path.clone(), site, arguments }, &function.signature, ty, span)
     }
 
     /// The site's name, with a number from its second use on.
