@@ -224,6 +224,21 @@ fn what_is_posted_is_what_the_path_gives_to_all() {
 }
 
 #[test]
+fn the_sections_of_a_plan_answer_alike() {
+    for plan in ["accept", "io", "operators"] {
+        let plan = format!("examples/web_server/pipeline.{plan}.toml");
+        let served = Served::start("examples/web_server/pipeline.weir", &["--plan", &plan]);
+        for _ in 0..3 {
+            let mut streams = [served.connect(), served.connect()];
+            assert_eq!(ask(&mut streams[1], &get("index.html")), ok(&page()), "{plan}");
+            assert_eq!(ask(&mut streams[0], &get("none.html")), not_found(), "{plan}");
+            assert_eq!(streams[0].read(&mut [0]).expect("it closes"), 0, "one request a connection");
+        }
+        assert_eq!(served.stop().0, Some(0), "{plan}");
+    }
+}
+
+#[test]
 fn packets_are_answered_and_lines_of_connections_printed() {
     let packets = "use udp\n\nfor packet in udp.packets(port: 0) {\n  \
                    packet.socket.send(packet.sender, packet.bytes)?\n}\n";
