@@ -8,8 +8,8 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, FnArg, Ident, ImplItemFn, Result, ReturnType, Type};
 
-use crate::host::is_result;
 use crate::parameter::{Parameter, Passing};
+use crate::written::is_result;
 
 /// What makes the state.
 #[derive(Clone)]

@@ -7,9 +7,10 @@ use syn::{Attribute, Error, ImplItem, Item, ItemFn, ItemImpl, Result, Type};
 
 use crate::adaptor;
 use crate::construct::Constructor;
-use crate::host::{HostFunction, is_result, refuse_generics, sibling_of};
+use crate::host::{HostFunction, refuse_generics, sibling_of};
 use crate::marks::Marks;
 use crate::parameter::Parameter;
+use crate::written::is_result;
 
 /// The expansion of the attribute. What is wrong becomes an error beside the item, which stays callable.
 pub(crate) fn expand(marks: TokenStream, item: TokenStream) -> TokenStream {

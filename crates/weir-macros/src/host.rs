@@ -2,9 +2,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use syn::{
-    Attribute, Error, FnArg, GenericArgument, PathArguments, Receiver, Result, ReturnType, Signature, Type, Visibility,
-};
+use syn::{Attribute, Error, FnArg, Receiver, Result, ReturnType, Signature, Type, Visibility};
 
 use crate::construct::Constructor;
 use crate::docs;
@@ -121,20 +119,6 @@ pub(crate) fn refuse_generics(generics: &syn::Generics) -> Result<()> {
     }
     let why = "a host function has no generic parameters; `weir::Value` stands for a type `T` that calls decide";
     Err(Error::new_spanned(&generics.params, why))
-}
-
-/// Whether the type is written as a `Result`; an alias of another name is a value like any other.
-pub(crate) fn is_result(ty: &Type) -> bool {
-    arguments_of(ty, "Result").is_some_and(|types| !types.is_empty())
-}
-
-/// The types between the angle brackets of `name<…>`.
-pub(crate) fn arguments_of<'t>(ty: &'t Type, name: &str) -> Option<Vec<&'t Type>> {
-    let Type::Path(path) = ty else { return None };
-    let last = path.path.segments.last().filter(|last| last.ident == name)?;
-    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
-    let ty = |argument: &'t GenericArgument| if let GenericArgument::Type(ty) = argument { Some(ty) } else { None };
-    Some(arguments.args.iter().filter_map(ty).collect())
 }
 
 fn read_parameters(signature: &mut Signature) -> Result<Vec<Parameter>> {

@@ -19,6 +19,7 @@ mod host;
 mod library;
 mod marks;
 mod parameter;
+mod written;
 
 /// Makes a function, or each function of an `impl` block, callable from Weir.
 ///
