@@ -36,6 +36,14 @@ pub enum Control {
         /// From how many waiting items on another thread is added.
         queue_length: usize,
     },
+    /// Drawn anew each period, between one thread and as many as another control may ask for, whose crew it is otherwise.
+    /// For tests: whatever the levels do, nothing may be lost, doubled or overtaken.
+    Random {
+        /// The other control.
+        like: Box<Control>,
+        /// Where the numbers begin: the same seed gives the same levels.
+        seed: u64,
+    },
 }
 
 impl Control {
@@ -46,6 +54,16 @@ impl Control {
             Control::Fixed(threads) => *threads,
             Control::Elastic(settings) => settings.level_max,
             Control::QueueLength { threads_max, .. } => *threads_max,
+            Control::Random { like, .. } => like.threads_max(),
+        }
+    }
+
+    /// Whether its number of threads follows the throughput, and at 1 may be that of who puts items in.
+    pub(crate) fn is_elastic(&self) -> bool {
+        match self {
+            Control::Elastic(_) => true,
+            Control::Random { like, .. } => like.is_elastic(),
+            Control::Fixed(_) | Control::QueueLength { .. } => false,
         }
     }
 
@@ -56,6 +74,7 @@ impl Control {
             Control::Fixed(threads) => *threads,
             Control::Elastic(settings) => settings.level_min,
             Control::QueueLength { threads_min, .. } => *threads_min,
+            Control::Random { .. } => 1,
         }
     }
 }

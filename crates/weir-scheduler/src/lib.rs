@@ -44,6 +44,6 @@ mod worker;
 pub use crew::{Control, Crew};
 pub use feed::{Done, Full};
 pub use level::{Elasticity, Settings};
-pub use scheduler::{Ports, Scheduler, Snapshot};
+pub use scheduler::{Ports, Queue, Scheduler, Snapshot};
 pub use turn::Fusing;
 pub use work::{Ahead, PortId, Work};

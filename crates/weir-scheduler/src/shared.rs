@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::crew::{Control, Running};
+use crate::crew::Running;
 use crate::guest::Guest;
 use crate::inbox::Inbox;
 use crate::places::Places;
@@ -48,7 +48,7 @@ pub(crate) struct Shared<W: Work> {
 
 impl<W: Work> Shared<W> {
     pub(crate) fn new(work: W, ports: Vec<Port<W::Item>>, crews: Vec<Running>, crowded: bool) -> Self {
-        let elastic = crews.iter().position(|running| matches!(running.crew.control, Control::Elastic(_)));
+        let elastic = crews.iter().position(|running| running.crew.control.is_elastic());
         let places = (0..crews.len()).map(|crew| Places::new(Guest::new(crew))).collect();
         let drained = (Mutex::new(()), Condvar::new());
         Shared { work, ports, crews, crowded, places, elastic, in_flight: AtomicUsize::new(0), drained }

@@ -155,7 +155,10 @@ fn full_queues_in_a_ring() {
 fn threads_that_come_and_go() {
     let by_queue = Control::QueueLength { threads_min: 1, threads_max: 4, queue_length: 3 };
     let elastic = Control::Elastic(Settings { level_min: 1, level_max: 4, sensitivity: 0.01 });
-    for (control, brief_of) in [(by_queue.clone(), 1), (by_queue, 3), (elastic.clone(), 1), (elastic, 3)] {
+    let random = Control::Random { like: Box::new(elastic.clone()), seed: 7 };
+    for (control, brief_of) in
+        [by_queue, elastic, random].into_iter().flat_map(|control| [(control.clone(), 1), (control, 3)])
+    {
         let port = |port| Ports { capacity: 8, crew: 0, brief: port % brief_of == 0 };
         let ports = (0..12).map(port).collect();
         all_through(vec![(0..12).collect(), (0..12).collect()], ports, vec![crew("steered", control)], items());

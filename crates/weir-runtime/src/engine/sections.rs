@@ -13,28 +13,26 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, LocalFuture, Value};
-use weir_scheduler::{Ahead, Done, PortId, Scheduler, Work};
+use weir_scheduler::{Ahead, Done, PortId, Queue, Scheduler, Snapshot, Work};
 use weir_trace::What;
 
-use super::layout::{Stretch, layout};
+use super::layout::{Placed, Stretch, layout};
 use super::parking::{Parked, Parking};
 use super::{Engine, Setup, Threading};
 use crate::crowd::{Crowd, Member};
 use crate::flow::Flow;
-
-/// How often the numbers of threads are looked at.
-const PERIOD: Duration = Duration::from_millis(100);
+use crate::live::Live;
 
 /// An engine that runs sections.
 struct Sections {
     scheduler: Arc<Scheduler<Stretches>>,
     link: Link,
     stretches: Arc<Cuts>,
+    placed: Arc<Vec<Placed>>,
     flows: Arc<Crowd>,
     /// Those who await an answer.
     awaited: Arc<Crowd>,
@@ -51,6 +49,7 @@ type Link = Arc<OnceLock<Weak<Scheduler<Stretches>>>>;
 /// What the scheduler's threads do.
 struct Stretches {
     stretches: Arc<Cuts>,
+    placed: Arc<Vec<Placed>>,
     handle: Handle,
 }
 
@@ -81,16 +80,18 @@ struct Answering {
 /// Starts an engine; `threading` is for the sections for which the plan names no other.
 pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dyn Engine>> {
     let layout = layout(threading, &setup);
-    let stretches = Arc::new(layout.stretches);
+    let (stretches, placed) = (Arc::new(layout.stretches), Arc::new(layout.sections));
     let link = Link::default();
-    let work = Stretches { stretches: Arc::clone(&stretches), handle: setup.handle.clone() };
-    let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, PERIOD)?);
+    let work =
+        Stretches { stretches: Arc::clone(&stretches), placed: Arc::clone(&placed), handle: setup.handle.clone() };
+    let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, setup.steering.period())?);
     link.get_or_init(|| Arc::downgrade(&scheduler));
     let begun = stretches.iter().map(|routes| routes.iter().map(|_| AtomicUsize::new(0)).collect()).collect();
     Ok(Arc::new(Sections {
         scheduler,
         link,
         stretches,
+        placed,
         flows: Crowd::new(setup.flows_max),
         awaited: Crowd::new(usize::MAX),
         begun,
@@ -103,11 +104,15 @@ impl Sections {
     fn begin_here(&self, work: &Stretches, mut flow: Flow, ahead: &mut impl Ahead) -> Done<Stretches, Begun> {
         let key = flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
-        let to = fused(stretches, 0, key.sequence, ahead);
+        let to = fused(stretches, 0, &flow, ahead);
         let port_of = |stretch: usize| stretches[stretch].port_of(key.sequence);
         match flow.advance_until(until(stretches, to), &mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Some(answer)) => Done { answer: Begun::Done(answer), left: None },
+            Poll::Ready(Some(answer)) => {
+                count(&self.placed, &stretches[0], &flow);
+                Done { answer: Begun::Done(answer), left: None }
+            }
             Poll::Ready(None) => {
+                count(&self.placed, &stretches[0], &flow);
                 let stretch = after(stretches, to, &flow);
                 let (job, answer) = self.job(flow, stretch);
                 Done { answer, left: Some((port_of(stretch), job)) }
@@ -174,14 +179,9 @@ impl Engine for Sections {
         })
     }
 
-    fn sections(&self) -> Vec<What> {
-        let section = |crew: weir_scheduler::Snapshot| What::Section {
-            section: crew.crew.into(),
-            threads: crew.threads as u64,
-            waiting: crew.waiting as u64,
-            passed: crew.items,
-        };
-        self.scheduler.snapshot().into_iter().map(section).collect()
+    fn sections(&self, _live: &Live) -> Vec<What> {
+        let crews = self.scheduler.snapshot();
+        self.placed.iter().filter_map(|section| doing(section, &self.scheduler, &crews)).collect()
     }
 
     fn close(&self) {
@@ -191,6 +191,29 @@ impl Engine for Sections {
     fn abandon(&self) {
         // To drop it would wait for its threads.
         std::mem::forget(Arc::clone(&self.scheduler));
+    }
+}
+
+/// What a section is doing; nothing where it has no port.
+fn doing(section: &Placed, scheduler: &Scheduler<Stretches>, crews: &[Snapshot]) -> Option<What> {
+    let queues: Vec<Queue> = section.ports.clone().map(|port| scheduler.queue(PortId(port))).collect();
+    let crew = crews.get(queues.first()?.crew)?;
+    Some(What::Section {
+        section: Arc::clone(&section.name),
+        engine: section.engine,
+        crew: crew.crew.as_str().into(),
+        threads: crew.threads as u64,
+        threads_max: crew.threads_max as u64,
+        waiting: queues.iter().map(|queue| queue.waiting as u64).sum(),
+        waiting_max: queues.iter().map(|queue| queue.capacity as u64).sum(),
+        passed: section.passed.load(Ordering::Relaxed),
+    })
+}
+
+/// A flow has passed this stretch.
+fn count(placed: &[Placed], stretch: &Stretch, flow: &Flow) {
+    if flow.is_watched() {
+        placed[stretch.section].passed.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -217,10 +240,14 @@ impl Work for Stretches {
             if job.stretch == 0 && job.task.parking.is_given_up() {
                 return None;
             }
-            let to = fused(stretches, job.stretch, key.sequence, ahead);
+            let to = fused(stretches, job.stretch, &job.flow, ahead);
             match self.advance(&mut job, until(stretches, to), stretches[to].calls_out) {
-                Poll::Ready(None) => job.stretch = after(stretches, to, &job.flow),
+                Poll::Ready(None) => {
+                    count(&self.placed, &stretches[job.stretch], &job.flow);
+                    job.stretch = after(stretches, to, &job.flow);
+                }
                 Poll::Ready(Some(answer)) => {
+                    count(&self.placed, &stretches[job.stretch], &job.flow);
                     finish(*job, answer);
                     return None;
                 }
@@ -231,12 +258,12 @@ impl Work for Stretches {
 }
 
 /// The last stretch of those that the thread may run in one go from this one on. None of them waits, so that none has to
-/// be found again.
-fn fused(stretches: &[Stretch], first: usize, sequence: u64, ahead: &mut impl Ahead) -> usize {
-    if stretches[first].waits {
+/// be found again. A flow that is watched is counted at each.
+fn fused(stretches: &[Stretch], first: usize, flow: &Flow, ahead: &mut impl Ahead) -> usize {
+    if stretches[first].waits || flow.is_watched() {
         return first;
     }
-    let further = stretches[first + 1..].iter();
+    let (further, sequence) = (stretches[first + 1..].iter(), flow.key().sequence);
     first + further.take_while(|stretch| !stretch.waits && ahead.may_run(stretch.port_of(sequence))).count()
 }
 
