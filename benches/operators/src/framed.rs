@@ -27,7 +27,7 @@ use crate::{Outcome, processors};
 static COST: AtomicU32 = AtomicU32::new(0);
 /// How many tuples have come to the sink.
 static SUNK: AtomicU64 = AtomicU64::new(0);
-/// How long the elastic engine is given to find its level: twenty of its periods.
+/// How long the elastic engine is given to find its level, twenty of its periods, and `dedicated` to fill its queues.
 const SETTLE: Duration = Duration::from_secs(2);
 /// Flows that are begun before others on the event loop have their turn.
 const TURN: u32 = 64;
@@ -76,7 +76,7 @@ pub(crate) fn run(case: Case, model: Model, span: Duration) -> Outcome<Row> {
     let options = Options { engine, plan, threads: Some((model.threads)()), ..Options::default() };
     let running = start(&weir_ir::lower(&program, &library), &library, options).map_err(|error| error.to_string())?;
     let count = || SUNK.load(Ordering::Relaxed);
-    std::thread::park_timeout(if model.engine == "elastic" { SETTLE } else { span / 2 });
+    std::thread::park_timeout(if ["elastic", "dedicated"].contains(&model.engine) { SETTLE } else { span / 2 });
     let meter = Meter::start(count());
     std::thread::park_timeout(span);
     let row = meter.row(case, model.name, count());

@@ -13,7 +13,8 @@ use crate::{Outcome, chart};
 const CAPACITY: usize = 128;
 /// How often levels change.
 const PERIOD: Duration = Duration::from_millis(100);
-/// So many periods the elastic engine is given to find its level: the bound that it has to keep.
+/// So many periods the elastic engine is given to find its level, which is the bound that it has to keep, and `dedicated`
+/// to fill a thousand queues.
 const SETTLE_PERIODS: u32 = 20;
 
 /// The operators: branch b's are at the ports b * depth to (b + 1) * depth - 1; the sink comes last.
@@ -93,7 +94,7 @@ pub(crate) fn fixed(case: Case, threads: usize, span: Duration) -> Outcome<Row> 
 /// A thread for every operator.
 pub(crate) fn dedicated(case: Case, span: Duration) -> Outcome<Row> {
     let crews = (0..=OPERATORS).map(|port| Crew { name: port.to_string(), control: Control::Fixed(1) });
-    scheduled(case, "dedicated", crews.collect(), |port| port, span / 4, span)
+    scheduled(case, "dedicated", crews.collect(), |port| port, PERIOD * SETTLE_PERIODS, span)
 }
 
 /// One crew that finds its size.
