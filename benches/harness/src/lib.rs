@@ -9,7 +9,7 @@ mod load;
 mod report;
 mod server;
 
-pub use load::{Load, Request, Sample, random};
+pub use load::{Kept, Load, Request, Sample, random};
 pub use report::{Case, Report};
 pub use server::{Server, free_port, pin};
 
@@ -25,6 +25,8 @@ pub struct Options {
     pub seconds: f64,
     /// How many connections ask at once.
     pub connections: usize,
+    /// How long each is kept; the benchmark's to say.
+    pub kept: Kept,
 }
 
 impl Options {
@@ -33,7 +35,7 @@ impl Options {
     /// # Errors
     /// Fails on an option that is not known, or a value that is no number.
     pub fn read(arguments: &[String]) -> Outcome<Options> {
-        let mut options = Options { rounds: 20, seconds: 1.0, connections: 16 };
+        let mut options = Options { rounds: 20, seconds: 1.0, connections: 16, kept: Kept::ForAll };
         for pair in arguments.chunks(2) {
             match pair {
                 [name, value] if name == "--rounds" => options.rounds = value.parse()?,
@@ -51,7 +53,7 @@ impl Options {
 /// # Errors
 /// Fails where a server does not answer 200.
 pub fn measure(name: &str, servers: &[Server], options: Options, request: &Request) -> Outcome<Case> {
-    let load = Load::new(options.connections)?;
+    let load = Load::new(options.connections, options.kept)?;
     let mut case = Case::new(name, servers.iter().map(|server| server.name.clone()).collect());
     for round in 0..options.rounds {
         for turn in 0..servers.len() {

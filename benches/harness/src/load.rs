@@ -1,4 +1,4 @@
-//! The load: keep-alive connections that each ask for something random, as fast as they are answered.
+//! The load: clients that each ask for something random, as fast as they are answered, and keep their connections or not.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,10 +20,20 @@ const LATENCY_MAX_NS: u64 = 10_000_000_000;
 /// Writes the path of the next request, given a random number.
 pub type Request = Arc<dyn Fn(u64, &mut String) + Send + Sync>;
 
+/// How long a client keeps a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// For all its requests.
+    ForAll,
+    /// For one request, whose latency includes the opening of the connection.
+    ForOne,
+}
+
 /// A load generator on a core of its own.
 pub struct Load {
     runtime: Runtime,
     connections: usize,
+    kept: Kept,
 }
 
 /// What one round against one server gave.
@@ -44,9 +54,9 @@ impl Load {
     ///
     /// # Errors
     /// Fails where the system gives no event loop.
-    pub fn new(connections: usize) -> Outcome<Self> {
+    pub fn new(connections: usize, kept: Kept) -> Outcome<Self> {
         pin(CORE);
-        Ok(Load { runtime: Builder::new_current_thread().enable_all().build()?, connections })
+        Ok(Load { runtime: Builder::new_current_thread().enable_all().build()?, connections, kept })
     }
 
     /// The bodies of all these paths, asked for one after the other.
@@ -55,7 +65,7 @@ impl Load {
     /// Fails where one is not answered 200.
     pub fn bodies(&self, server: &Server, paths: &[String]) -> Outcome<Vec<Vec<u8>>> {
         self.runtime.block_on(async {
-            let mut connection = Connection::open(server.port).await?;
+            let mut connection = Connection::open(server.port, self.kept).await?;
             let mut bodies = Vec::new();
             for path in paths {
                 let (head, length) = connection.ask(path).await?;
@@ -76,7 +86,7 @@ impl Load {
         let all = self.runtime.block_on(async {
             let mut clients = JoinSet::new();
             for client in 0..self.connections as u64 {
-                clients.spawn(client_until(server.port, end, seed * 1_000 + client, request.clone()));
+                clients.spawn(client_until((server.port, self.kept), end, seed * 1_000 + client, request.clone()));
             }
             let mut all = histogram();
             while let Some(latencies) = clients.join_next().await {
@@ -97,8 +107,13 @@ fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_MAX_NS, 3).expect("the bounds are constants that it takes")
 }
 
-async fn client_until(port: u16, end: Instant, seed: u64, request: Request) -> Result<Histogram<u64>, String> {
-    let mut connection = Connection::open(port).await.map_err(|error| error.to_string())?;
+async fn client_until(
+    (port, kept): (u16, Kept),
+    end: Instant,
+    seed: u64,
+    request: Request,
+) -> Result<Histogram<u64>, String> {
+    let mut connection = Connection::open(port, kept).await.map_err(|error| error.to_string())?;
     let mut latencies = histogram();
     let mut state = seed;
     let mut path = String::new();
@@ -123,45 +138,68 @@ pub fn random(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// One keep-alive connection.
+/// One connection, or one after the other.
 struct Connection {
-    stream: TcpStream,
+    port: u16,
+    kept: Kept,
+    /// None where the server has closed it.
+    stream: Option<TcpStream>,
     written: String,
     read: Vec<u8>,
 }
 
 impl Connection {
-    async fn open(port: u16) -> std::io::Result<Self> {
-        let stream = TcpStream::connect(("127.0.0.1", port)).await?;
-        stream.set_nodelay(true)?;
-        Ok(Connection { stream, written: String::new(), read: Vec::new() })
+    async fn open(port: u16, kept: Kept) -> std::io::Result<Self> {
+        let stream = Some(connect(port).await?);
+        Ok(Connection { port, kept, stream, written: String::new(), read: Vec::new() })
     }
 
     /// Asks for a path; the body of the answer lies in `read`, from the first number on and of the second's length.
     async fn ask(&mut self, path: &str) -> std::io::Result<(usize, usize)> {
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => connect(self.port).await?,
+        };
+        let close = if self.kept == Kept::ForOne { "Connection: close\r\n" } else { "" };
         self.written.clear();
-        self.written.extend(["GET ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n"]);
-        self.stream.write_all(self.written.as_bytes()).await?;
+        self.written.extend(["GET ", path, " HTTP/1.1\r\nHost: localhost\r\n", close, "\r\n"]);
+        stream.write_all(self.written.as_bytes()).await?;
         self.read.clear();
         let head = loop {
-            self.more().await?;
+            more(&mut stream, &mut self.read).await?;
             if let Some(end) = memchr::memmem::find(&self.read, b"\r\n\r\n") {
                 break end + 4;
             }
         };
         let length = content_length(&self.read[..head]).map_err(std::io::Error::other)?;
         while self.read.len() < head + length {
-            self.more().await?;
+            more(&mut stream, &mut self.read).await?;
+        }
+        match self.kept {
+            Kept::ForAll => self.stream = Some(stream),
+            Kept::ForOne => until_closed(&mut stream, &mut self.read).await?,
         }
         Ok((head, length))
     }
+}
 
-    async fn more(&mut self) -> std::io::Result<()> {
-        match self.stream.read_buf(&mut self.read).await? {
-            0 => Err(std::io::Error::other("the server closed the connection")),
-            _ => Ok(()),
-        }
+async fn connect(port: u16) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+async fn more(stream: &mut TcpStream, read: &mut Vec<u8>) -> std::io::Result<()> {
+    match stream.read_buf(read).await? {
+        0 => Err(std::io::Error::other("the server closed the connection")),
+        _ => Ok(()),
     }
+}
+
+/// Waits until the server has closed its end: who closes first keeps the port, and a client has too few for that.
+async fn until_closed(stream: &mut TcpStream, read: &mut Vec<u8>) -> std::io::Result<()> {
+    while stream.read_buf(read).await? > 0 {}
+    Ok(())
 }
 
 fn content_length(head: &[u8]) -> Result<usize, String> {

@@ -10,6 +10,10 @@
 //! | `nginx`, `nginx+cache` | one worker; visibly skipped where nginx is not installed |
 //! | `http-ENGINE` | `examples/web_server/over_http.weir` |
 //! | `raw-ENGINE` | `examples/web_server/main.weir`, on raw sockets |
+//! | `pipeline-ENGINE` | `examples/web_server/pipeline.weir`, for one request a connection |
+//! | `acpt-req` and others | the same under the section mappings in `examples/web_server/mappings` (Figures 2.16 and 2.20) |
+//!
+//! The last two are measured in a case of their own, `closing`, in which every client opens a connection for each request.
 //!
 //! ```sh
 //! cargo run --release -p bench-web -- [--rounds 10] [--seconds 1] [--connections 32]
@@ -24,7 +28,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use bench_harness::{Options, Outcome, Report, Request, measure};
+use bench_harness::{Kept, Options, Outcome, Report, Request, measure};
 
 /// How many files there are.
 const FILES: u64 = 10_000;
@@ -54,11 +58,13 @@ fn write_files(folder: &Path) -> Outcome<()> {
 }
 
 fn run(options: Options, folder: &Path) -> Outcome<Report> {
-    let servers = servers::start(folder)?;
     let request: Request = Arc::new(|random, path| {
         use std::fmt::Write;
         // Writing to a `String` cannot fail.
         _ = write!(path, "/{}.html", random % FILES);
     });
-    Ok(Report { cases: vec![measure("512 bytes", &servers, options, &request)?] })
+    let kept = measure("512 bytes", &servers::keeping(folder)?, options, &request)?;
+    let one = Options { kept: Kept::ForOne, ..options };
+    let pipelines = measure("closing", &servers::pipelines(folder)?, one, &request)?;
+    Ok(Report { cases: vec![kept, pipelines] })
 }

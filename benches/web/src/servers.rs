@@ -9,22 +9,76 @@ use bench_harness::{Outcome, Server, free_port};
 
 use crate::hand;
 
-/// Weir's servers: a name, the program, the engine.
-const WEIR: [(&str, &str, &str); 4] = [
-    ("http-event", include_str!("../../../examples/web_server/over_http.weir"), "event"),
-    ("http-pool", include_str!("../../../examples/web_server/over_http.weir"), "pool"),
-    ("raw-event", include_str!("../../../examples/web_server/main.weir"), "event"),
-    ("raw-elastic", include_str!("../../../examples/web_server/main.weir"), "elastic"),
+/// One of Weir's servers.
+struct Weir {
+    name: &'static str,
+    program: &'static str,
+    runs: Runs,
+}
+
+/// What it runs on.
+enum Runs {
+    Engine(&'static str),
+    /// A plan's text.
+    Plan(&'static str),
+}
+
+const OVER_HTTP: &str = include_str!("../../../examples/web_server/over_http.weir");
+const RAW: &str = include_str!("../../../examples/web_server/main.weir");
+const PIPELINE: &str = include_str!("../../../examples/web_server/pipeline.weir");
+
+/// Those that keep their connections.
+const KEEPING: [Weir; 4] = [
+    weir("http-event", OVER_HTTP, Runs::Engine("event")),
+    weir("http-pool", OVER_HTTP, Runs::Engine("pool")),
+    weir("raw-event", RAW, Runs::Engine("event")),
+    weir("raw-elastic", RAW, Runs::Engine("elastic")),
 ];
 
-/// All servers, the peer first, on the files in `folder/pages`.
-pub(crate) fn start(folder: &Path) -> Outcome<Vec<Server>> {
+macro_rules! mapping {
+    ($name:literal) => {
+        weir(
+            $name,
+            PIPELINE,
+            Runs::Plan(include_str!(concat!("../../../examples/web_server/mappings/", $name, ".plan.toml"))),
+        )
+    };
+}
+
+/// Those for one request a connection: engines, and the section mappings of the thesis.
+const PIPELINES: [Weir; 9] = [
+    weir("pipeline-event", PIPELINE, Runs::Engine("event")),
+    weir("pipeline-pool", PIPELINE, Runs::Engine("pool")),
+    weir("pipeline-elastic", PIPELINE, Runs::Engine("elastic")),
+    mapping!("acpt-req"),
+    mapping!("1-io-op-sec"),
+    mapping!("op-sec"),
+    mapping!("sgl-rd-rp"),
+    mapping!("sgl-rd-rp-x2"),
+    mapping!("sgl-rd-rp-x4"),
+];
+
+const fn weir(name: &'static str, program: &'static str, runs: Runs) -> Weir {
+    Weir { name, program, runs }
+}
+
+/// All servers that keep their connections, the peer first, on the files in `folder/pages`.
+pub(crate) fn keeping(folder: &Path) -> Outcome<Vec<Server>> {
+    start(&KEEPING, folder)
+}
+
+/// All servers for one request a connection, the peer first.
+pub(crate) fn pipelines(folder: &Path) -> Outcome<Vec<Server>> {
+    start(&PIPELINES, folder)
+}
+
+fn start(weirs: &[Weir], folder: &Path) -> Outcome<Vec<Server>> {
     let mut servers = vec![own("hyper", folder)?];
     for (name, cached) in [("nginx", false), ("nginx+cache", true)] {
         servers.extend(nginx(name, cached, folder)?);
     }
-    for (name, _, _) in WEIR {
-        servers.push(own(name, folder)?);
+    for weir in weirs {
+        servers.push(own(weir.name, folder)?);
     }
     Ok(servers)
 }
@@ -68,14 +122,21 @@ fn configuration(port: u16, cached: bool, folder: &Path) -> String {
 pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
     let [name, port, folder] = arguments else { return Err("NAME PORT FOLDER expected".into()) };
     let folder = Path::new(folder);
-    let Some((_, program, engine)) = WEIR.iter().find(|(other, _, _)| other == name) else {
+    let Some(server) = KEEPING.iter().chain(&PIPELINES).find(|weir| weir.name == name) else {
         return hand::serve(port.parse()?, folder);
     };
     // A connection of the benchmark asks more often than the example's bound.
-    let program = program.replace("8081", port).replace("at most 1_000", "at most 1_000_000_000");
-    let file = folder.join(format!("{name}.weir"));
+    let program = server.program.replace("8081", port).replace("at most 1_000", "at most 1_000_000_000");
+    let (file, plan) = (folder.join(format!("{name}.weir")), folder.join(format!("{name}.plan")));
     fs::write(&file, program)?;
-    let (file, root) = (file.to_string_lossy(), folder.to_string_lossy());
-    let exit = weir::cli().run_from(["weir", "run", &file, "--engine", engine, "--threads", "1", "--root", &root]);
+    let (file, root, plan_path) = (file.to_string_lossy(), folder.to_string_lossy(), plan.to_string_lossy());
+    let runs = match server.runs {
+        Runs::Engine(engine) => ["--engine", engine, "--threads", "1"].to_vec(),
+        Runs::Plan(text) => {
+            fs::write(&plan, text)?;
+            ["--plan", &plan_path].to_vec()
+        }
+    };
+    let exit = weir::cli().run_from([&["weir", "run", &file, "--root", &root], &runs[..]].concat());
     if exit.code() == 0 { Ok(()) } else { Err(format!("weir ended with exit code {}", exit.code()).into()) }
 }
