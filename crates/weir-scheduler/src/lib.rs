@@ -16,6 +16,9 @@
 //! Architecture invariant: it knows neither graphs nor frames, and has no `unsafe` code.
 
 mod crew;
+mod feed;
+mod guest;
+mod hands;
 mod idle;
 mod inbox;
 #[cfg(test)]
@@ -24,13 +27,19 @@ mod level;
 mod machine;
 #[cfg(test)]
 mod model;
+mod places;
+mod reach;
 mod scheduler;
 mod shared;
 mod steer;
 mod sync;
+mod turn;
+mod work;
 mod worker;
 
 pub use crew::{Control, Crew};
+pub use feed::{Done, Full};
 pub use level::{Elasticity, Settings};
-pub use scheduler::{Full, Ports, Queue, Scheduler, Snapshot};
-pub use shared::{PortId, Work};
+pub use scheduler::{Ports, Queue, Scheduler, Snapshot};
+pub use turn::Fusing;
+pub use work::{Ahead, PortId, Work};

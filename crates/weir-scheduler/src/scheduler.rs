@@ -7,9 +7,13 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use crate::crew::{Crew, Running};
+use crate::feed::{Done, Full};
 use crate::inbox::Inbox;
-use crate::shared::{Port, PortId, Shared, Work};
+use crate::reach::Reach;
+use crate::shared::{NO_CREW, Port, Shared};
 use crate::steer;
+use crate::turn::Fusing;
+use crate::work::{PortId, Work};
 use crate::worker::Worker;
 
 /// One port: how many items may wait at it, and the crew that serves it, by its index.
@@ -19,11 +23,10 @@ pub struct Ports {
     pub capacity: usize,
     /// The index of its crew.
     pub crew: usize,
+    /// Whether its work never waits for anything. Such ports may be fused: a thread runs them in one go with those before
+    /// them, which a thread that is stuck would hold too.
+    pub brief: bool,
 }
-
-/// The port has no room: the item comes back.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Full<T>(pub T);
 
 /// What one crew is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,8 +74,17 @@ impl<W: Work> Scheduler<W> {
         let crews: Vec<Running> =
             crews.into_iter().enumerate().map(|(index, crew)| Running::new(crew, served(index))).collect();
         assert!(ports.iter().all(|port| port.crew < crews.len()), "a port names a crew that is not there");
-        let ports = ports.iter().map(|port| Port { inbox: Inbox::new(port.capacity), crew: port.crew }).collect();
-        let shared = Arc::new(Shared::new(work, ports, crews));
+        let crowded = is_crowded(&crews);
+        let port = |ports: &Ports| {
+            let Ports { capacity, crew, brief } = *ports;
+            // Half empty, so that who waited does not have to wait again at once. Where threads outnumber processors, each
+            // of them should do as much as it can once it has one.
+            let low = if crowded { 0 } else { capacity / 2 };
+            let fuses_in = if brief { crew } else { NO_CREW };
+            Port { inbox: Inbox::new(capacity, low), crew, fuses_in, reach: Reach::new() }
+        };
+        let ports = ports.iter().map(port).collect();
+        let shared = Arc::new(Shared::new(work, ports, crews, crowded));
         let mut scheduler = Scheduler { shared, threads: Vec::new(), steering: None };
         scheduler.start_threads()?;
         scheduler.steering = steer::start(&scheduler.shared, period)?;
@@ -100,25 +112,28 @@ impl<W: Work> Scheduler<W> {
     /// # Errors
     /// Gives the item back where the port has no room: see [`Scheduler::poll_room`].
     pub fn submit(&self, port: PortId, item: W::Item) -> Result<(), Full<W::Item>> {
-        self.shared.begun();
-        match self.shared.ports[port.0].inbox.offer(item) {
-            Ok(put) => {
-                if put.hand {
-                    self.shared.hand(port.0);
-                }
-                Ok(())
-            }
-            Err(item) => {
-                self.shared.through(1);
-                Err(Full(item))
-            }
-        }
+        self.shared.submit(port, item)
+    }
+
+    /// Puts items in until there are no more. Where the crew of their ports is elastic and needs one thread only, the
+    /// caller's thread works on them itself; see [`Ports::brief`].
+    ///
+    /// # Errors
+    /// Gives the first item back whose port has no room: see [`Scheduler::poll_room`]. Those after it are not taken.
+    pub fn feed(&self, items: &mut impl Iterator<Item = (PortId, W::Item)>) -> Result<(), Full<(PortId, W::Item)>> {
+        self.shared.feed(items)
+    }
+
+    /// Works on an item at a port right here, as [`Scheduler::feed`] would, without its ever being one: `run` makes it and
+    /// runs it. `None` where this thread may not work at the port now; then it was not run.
+    pub fn bring<R>(&self, port: PortId, run: impl FnOnce(&mut Fusing<'_, W>) -> Done<W, R>) -> Option<R> {
+        self.shared.bring_one(port, run)
     }
 
     /// Puts an item in at a port, beyond its capacity if need be: one that left the port to wait for something and comes
     /// back, and which nobody could give back to.
     pub fn resume(&self, port: PortId, item: W::Item) {
-        self.shared.begun();
+        self.shared.begun(1);
         if self.shared.ports[port.0].inbox.put_one(item).hand {
             self.shared.hand(port.0);
         }
@@ -168,6 +183,12 @@ impl<W: Work> Scheduler<W> {
             })
             .collect()
     }
+}
+
+/// Whether there may be more threads than processors.
+fn is_crowded(crews: &[Running]) -> bool {
+    let threads: usize = crews.iter().map(|running| running.crew.control.threads_max()).sum();
+    threads > std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl<W: Work> Drop for Scheduler<W> {
