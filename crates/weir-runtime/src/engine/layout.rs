@@ -92,8 +92,8 @@ enum Key {
 /// What is known of a section while the program is cut.
 struct Known {
     name: String,
-    /// Whether it is called after plumbing, until a call is seen.
-    plumbing: bool,
+    /// How many calls and repeated bodies it has, where it is called after them.
+    calls: usize,
     threads: usize,
     queue: usize,
     replicas: Option<usize>,
@@ -236,7 +236,7 @@ impl Cutter<'_> {
                 (None, Key::Call(..) | Key::Stateless(..)) => format!("{flow}: {}", node.name),
                 (None, _) => REST.to_owned(),
             },
-            plumbing: !works(node),
+            calls: 0,
             threads: own.unwrap_or(shared).max(1),
             queue: value(queue).unwrap_or(QUEUE_DEFAULT),
             replicas: value(named.and_then(|section| section.replicas.as_ref())),
@@ -283,12 +283,19 @@ impl Layout {
 }
 
 impl Known {
-    /// A section that no plan names is called after its first call.
+    /// A section that no plan names is called after its first call, and says whether there are more.
     fn name_after(&mut self, key: &Key, node: &Node) {
-        if self.plumbing && works(node) && matches!(key, Key::Call(..) | Key::Stateless(..)) {
-            let flow = self.name.rsplit_once(": ").map(|(flow, _)| format!("{flow}: ")).unwrap_or_default();
-            self.name = format!("{flow}{}", node.name);
-            self.plumbing = false;
+        if !works(node) || !matches!(key, Key::Call(..) | Key::Stateless(..)) {
+            return;
+        }
+        self.calls += 1;
+        match self.calls {
+            1 => {
+                let flow = self.name.rsplit_once(": ").map(|(flow, _)| format!("{flow}: ")).unwrap_or_default();
+                self.name = format!("{flow}{}", node.name);
+            }
+            2 => self.name.push_str(" …"),
+            _ => {}
         }
     }
 
