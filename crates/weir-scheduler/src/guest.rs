@@ -37,8 +37,11 @@ impl<W: Work> Guest<W> {
 
     /// Learns how long an item took.
     pub(crate) fn learn(&mut self, took: Duration) {
-        if took > HELD_MAX {
-            (self.chunk, self.away) = (1, self.away_next);
+        if took > HELD_MAX && self.chunk > 1 {
+            // The system may have taken the processor away: the next item tells more.
+            self.chunk = 1;
+        } else if took > HELD_MAX {
+            self.away = self.away_next;
             self.away_next = (self.away_next * 2).min(AWAY_MAX);
         } else if self.chunk < BATCH {
             self.chunk *= 2;

@@ -6,6 +6,8 @@ use std::task::{Context, Poll};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use crate::crew::{Crew, Running};
 use crate::feed::{Done, Full};
 use crate::inbox::Inbox;
@@ -57,8 +59,8 @@ pub struct Queue {
 /// Ports and the threads that serve them. Dropping it ends the threads; items that are not through are dropped.
 pub struct Scheduler<W: Work> {
     shared: Arc<Shared<W>>,
-    threads: Vec<JoinHandle<()>>,
-    steering: Option<steer::Steering>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    steering: Mutex<Option<steer::Steering>>,
 }
 
 impl<W: Work> Scheduler<W> {
@@ -85,13 +87,13 @@ impl<W: Work> Scheduler<W> {
         };
         let ports = ports.iter().map(port).collect();
         let shared = Arc::new(Shared::new(work, ports, crews, crowded));
-        let mut scheduler = Scheduler { shared, threads: Vec::new(), steering: None };
+        let scheduler = Scheduler { shared, threads: Mutex::default(), steering: Mutex::default() };
         scheduler.start_threads()?;
-        scheduler.steering = steer::start(&scheduler.shared, period)?;
+        *scheduler.steering.lock() = steer::start(&scheduler.shared, period)?;
         Ok(scheduler)
     }
 
-    fn start_threads(&mut self) -> std::io::Result<()> {
+    fn start_threads(&self) -> std::io::Result<()> {
         for (crew, running) in self.shared.crews.iter().enumerate() {
             let level = running.level.load(Ordering::Relaxed);
             for (seat, state) in running.seats.iter().enumerate() {
@@ -101,7 +103,7 @@ impl<W: Work> Scheduler<W> {
                 let handle = thread.spawn(move || worker.run())?;
                 // The seat is new, so that it has no thread yet.
                 _ = state.thread.set(handle.thread().clone());
-                self.threads.push(handle);
+                self.threads.lock().push(handle);
             }
         }
         Ok(())
@@ -169,6 +171,21 @@ impl<W: Work> Scheduler<W> {
         Queue { crew: port.crew, waiting: port.inbox.len(), capacity: port.inbox.capacity() }
     }
 
+    /// Ends the threads, and waits until they have. What they have in hand is done; the rest stays where it is.
+    pub fn close(&self) {
+        drop(self.steering.lock().take());
+        for running in &self.shared.crews {
+            for seat in &running.seats {
+                seat.ended.store(true, Ordering::Release);
+                seat.thread.get().into_iter().for_each(std::thread::Thread::unpark);
+            }
+            running.idle.wake_all();
+        }
+        let threads = std::mem::take(&mut *self.threads.lock());
+        // A thread that panicked has said so already.
+        threads.into_iter().for_each(|thread| _ = thread.join());
+    }
+
     /// What the crews are doing.
     #[must_use]
     pub fn snapshot(&self) -> Vec<Snapshot> {
@@ -193,15 +210,6 @@ fn is_crowded(crews: &[Running]) -> bool {
 
 impl<W: Work> Drop for Scheduler<W> {
     fn drop(&mut self) {
-        drop(self.steering.take());
-        for running in &self.shared.crews {
-            for seat in &running.seats {
-                seat.ended.store(true, Ordering::Release);
-                seat.thread.get().into_iter().for_each(std::thread::Thread::unpark);
-            }
-            running.idle.wake_all();
-        }
-        // A thread that panicked has said so already.
-        self.threads.drain(..).for_each(|thread| _ = thread.join());
+        self.close();
     }
 }

@@ -1,4 +1,11 @@
 //! Nothing is lost, doubled or overtaken, whatever the ports, the crews and the number of threads do.
+//!
+//! `WEIR_STRESS_ITEMS=1000000` for more. It is also what runs under ThreadSanitizer:
+//!
+//! ```text
+//! RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=target/tsan \
+//!   cargo test -p weir-scheduler -Zbuild-std --target x86_64-unknown-linux-gnu --test order
+//! ```
 
 use std::future::poll_fn;
 use std::pin::pin;

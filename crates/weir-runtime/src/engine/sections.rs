@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, LocalFuture, Value};
 use weir_scheduler::{Ahead, Done, PortId, Queue, Scheduler, Snapshot, Work};
@@ -29,8 +29,7 @@ use crate::live::Live;
 
 /// An engine that runs sections.
 struct Sections {
-    /// Taken out at the end.
-    scheduler: RwLock<Option<Arc<Scheduler<Stretches>>>>,
+    scheduler: Arc<Scheduler<Stretches>>,
     link: Link,
     stretches: Arc<Cuts>,
     placed: Arc<Vec<Placed>>,
@@ -89,7 +88,7 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
     link.get_or_init(|| Arc::downgrade(&scheduler));
     let begun = stretches.iter().map(|routes| routes.iter().map(|_| AtomicUsize::new(0)).collect()).collect();
     Ok(Arc::new(Sections {
-        scheduler: RwLock::new(Some(scheduler)),
+        scheduler,
         link,
         stretches,
         placed,
@@ -134,16 +133,14 @@ impl Sections {
         let mut awaited = Awaited(task, self.awaited.enter());
         (Box::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
     }
-
-    fn scheduler(&self) -> Option<Arc<Scheduler<Stretches>>> {
-        self.scheduler.read().clone()
-    }
 }
 
 impl Engine for Sections {
     fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
-        let held = self.scheduler.read();
-        let Some(scheduler) = held.as_ref().filter(|_| self.flows.has_room()) else { return Begun::Full };
+        if !self.flows.has_room() {
+            return Begun::Full;
+        }
+        let scheduler = &self.scheduler;
         let Some(first) = self.stretches[entry][route].first() else {
             return answered_at_once(make());
         };
@@ -166,13 +163,11 @@ impl Engine for Sections {
     }
 
     fn room(&self) -> LocalFuture<()> {
-        let (flows, scheduler) = (Arc::clone(&self.flows), self.scheduler());
+        let (flows, scheduler) = (Arc::clone(&self.flows), Arc::clone(&self.scheduler));
         let port = PortId(self.full.load(Ordering::Relaxed));
         Box::pin(async move {
             flows.room().await;
-            if let Some(scheduler) = scheduler {
-                poll_fn(|context| scheduler.poll_room(port, context)).await;
-            }
+            poll_fn(|context| scheduler.poll_room(port, context)).await;
         })
     }
 
@@ -185,19 +180,17 @@ impl Engine for Sections {
     }
 
     fn sections(&self, _live: &Live) -> Vec<What> {
-        let Some(scheduler) = self.scheduler() else { return Vec::new() };
-        let crews = scheduler.snapshot();
-        self.placed.iter().filter_map(|section| doing(section, &scheduler, &crews)).collect()
+        let crews = self.scheduler.snapshot();
+        self.placed.iter().filter_map(|section| doing(section, &self.scheduler, &crews)).collect()
     }
 
     fn close(&self) {
-        // Who parks or wakes a flow holds the scheduler for a moment; with no flow left this is the last hold of it.
-        drop(self.scheduler.write().take());
+        self.scheduler.close();
     }
 
     fn abandon(&self) {
         // To drop it would wait for its threads.
-        std::mem::forget(self.scheduler.write().take());
+        std::mem::forget(Arc::clone(&self.scheduler));
     }
 }
 
