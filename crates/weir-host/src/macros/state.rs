@@ -68,9 +68,9 @@ pub fn make_state<T: Send + Sync + 'static>(
 /// Why what makes a state gave none.
 #[must_use]
 pub fn unmade(outcome: Outcome) -> Box<Failure> {
-    match outcome {
-        Outcome::Fault(failure) | Outcome::Error(Value::Failure(failure)) => failure,
-        Outcome::Error(error) | Outcome::Value(error) => Box::new(Failure::function(error.to_string())),
+    match outcome.returned() {
+        Err(failure) | Ok(Err(Value::Failure(failure))) => failure,
+        Ok(Err(error) | Ok(error)) => Box::new(Failure::function(error.to_string())),
     }
 }
 
