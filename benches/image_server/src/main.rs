@@ -38,7 +38,7 @@ fn cases(options: Options, folder: &Path) -> Outcome<Report> {
 
 fn case(name: &str, capacity: &str, options: Options, folder: &Path) -> Outcome<Case> {
     let servers = servers::start(capacity, folder)?;
-    same_answers(&Load::new(options.connections, options.kept)?, &servers)?;
+    same_answers(&Load::new(options.connections)?, &servers)?;
     let request: Request = Arc::new(|random, path| {
         let image = pictures::NAMES[random as usize % pictures::NAMES.len()];
         let scale = (random >> 32) % 8 + 1;
