@@ -86,23 +86,28 @@ fn rising(options: &Options, servers: &[Server]) -> Outcome<Vec<Value>> {
         return Ok(Vec::new());
     }
     println!(
-        "{:<7} {:>8}  {:<8} {:>9} {:>9} {:>9} {:>9}  errors",
-        "file", "offered", "server", "replied", "mean ms", "p50 ms", "p99 ms"
+        "{:<7} {:>8}  {:<8} {:>9} {:>9} {:>9} {:>9} {:>9}  errors",
+        "file", "offered", "server", "replied", "mean ms", "p50 ms", "p99 ms", "cpu us"
     );
     let mut rows = Vec::new();
     for (file, bytes) in FILES {
         for rate in &options.rates {
             for server in servers {
+                let before = server.processor_time();
                 let met = httperf::run(server.port, file, *rate, options.seconds)?;
-                let httperf::Met { replies_per_second, mean_ms, median_ms, slowest_hundredth_ms: p99_ms, errors } = met;
+                let taken = before.zip(server.processor_time()).map(|(before, after)| after - before);
+                let cpu_us = taken.map_or(0.0, |taken| taken.as_secs_f64() * 1e6 / met.replies.max(1.0));
+                let httperf::Met {
+                    replies_per_second, mean_ms, median_ms, slowest_hundredth_ms: p99_ms, errors, ..
+                } = met;
                 println!(
-                    "{file:<7} {rate:>8}  {:<8} {replies_per_second:>9.0} {mean_ms:>9.2} {median_ms:>9.2} {p99_ms:>9.2}  {errors}",
+                    "{file:<7} {rate:>8}  {:<8} {replies_per_second:>9.0} {mean_ms:>9.2} {median_ms:>9.2} {p99_ms:>9.2} {cpu_us:>9.0}  {errors}",
                     server.name
                 );
                 rows.push(json!({
                     "file_bytes": bytes, "offered_per_second": rate, "server": server.name,
                     "replies_per_second": replies_per_second, "mean_ms": mean_ms, "p50_ms": median_ms,
-                    "p99_ms": p99_ms, "errors": errors,
+                    "p99_ms": p99_ms, "processor_us_per_reply": cpu_us, "errors": errors,
                 }));
             }
         }
