@@ -25,9 +25,9 @@ use serde_json::{Value, json};
 /// A small and a medium file: name and bytes.
 const FILES: [(&str, usize); 2] = [("small", 1_000), ("medium", 50_000)];
 /// What slow clients ask for: as many bytes as Swerve reads ahead at most.
-const SLOW_FILE: (&str, usize) = ("slow", 256 * 1024);
+const SLOW_FILE: (&str, usize) = ("slow", 1024 * 1024);
 /// Slow clients at a time: as many as Swerve has threads for connections.
-const SLOW_CLIENTS: usize = 64;
+const SLOW_CLIENTS: usize = servers::CONNECTIONS;
 
 /// What the command line may change.
 struct Options {
@@ -44,7 +44,8 @@ impl Options {
             match pair {
                 [name, value] if name == "--seconds" => options.seconds = value.parse()?,
                 [name, value] if name == "--rates" => {
-                    options.rates = value.split(',').map(str::parse).collect::<Result<_, _>>()?;
+                    options.rates =
+                        value.split(',').filter(|rate| !rate.is_empty()).map(str::parse).collect::<Result<_, _>>()?;
                 }
                 other => return Err(format!("unknown: {}", other.join(" ")).into()),
             }

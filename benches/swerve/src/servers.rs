@@ -10,6 +10,10 @@ use std::time::Duration;
 use bench_harness::{Outcome, Server, free_port};
 use swerve::{Settings, Style};
 
+/// Threads of each server for connections, and of Swerve for files.
+pub(crate) const CONNECTIONS: usize = 128;
+const READERS: usize = 8;
+
 /// Where Debian's package puts the server and its modules.
 const APACHE: &str = "/usr/sbin/apache2";
 const MODULES: &str = "/usr/lib/apache2/modules";
@@ -48,7 +52,7 @@ fn configuration(port: u16, folder: &Path) -> String {
         "ServerRoot {folder}\nServerName localhost\nPidFile {folder}/apache2.pid\nDefaultRuntimeDir {folder}\n\
          Mutex file:{folder}\nErrorLog {folder}/error.log\nLoadModule mpm_event_module {MODULES}/mod_mpm_event.so\n\
          LoadModule authz_core_module {MODULES}/mod_authz_core.so\nUser www-data\nGroup www-data\n\
-         Listen 127.0.0.1:{port}\nServerLimit 1\nThreadsPerChild 64\nMaxRequestWorkers 64\nMaxKeepAliveRequests 0\n\
+         Listen 127.0.0.1:{port}\nServerLimit 1\nThreadsPerChild {CONNECTIONS}\nMaxRequestWorkers {CONNECTIONS}\nMaxKeepAliveRequests 0\n\
          EnableSendfile on\nDocumentRoot {folder}/files\n<Directory {folder}/files>\nRequire all granted\n</Directory>\n"
     )
 }
@@ -61,8 +65,8 @@ pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
         root: folder.into(),
         address: SocketAddr::from((Ipv4Addr::LOCALHOST, port.parse()?)),
         style,
-        connections: 64,
-        readers: 8,
+        connections: CONNECTIONS,
+        readers: READERS,
         time_limit: Duration::from_secs(10),
     })?;
     // Until it is killed.
