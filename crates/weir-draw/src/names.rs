@@ -147,6 +147,8 @@ impl<'a> Scope<'a> {
                 format!("{} is {}", operand(0), self.variant(subject.as_ref(), tag))
             }
             (Prim::Payload(_) | Prim::WithField(_), _) => operand(0),
+            (Prim::Pairs, _) => format!("pairs of {}", operand(0)),
+            (Prim::Flatten | Prim::Failure, _) => operand(0),
             (Prim::Length, _) => format!("length of {}", operand(0)),
             (Prim::List, _) => format!("[{}]", if inputs.is_empty() { "" } else { "…" }),
             _ => format!("{}(…)", prim.name()),
@@ -233,6 +235,8 @@ fn infix(prim: Prim) -> Option<&'static str> {
         Prim::Multiply => "*",
         Prim::Divide => "/",
         Prim::Remainder => "%",
+        Prim::And => "&&",
+        Prim::Or => "||",
         Prim::Equal => "==",
         Prim::NotEqual => "!=",
         Prim::Less => "<",

@@ -39,6 +39,7 @@ mod call;
 mod convert;
 mod failure;
 mod library;
+mod outcome;
 mod resource;
 mod signature;
 mod source;
@@ -52,12 +53,12 @@ pub mod macros;
 pub use batch::{Batch, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
-    Argument, BlockingCode, Call, Closing, Code, Environment, ImmediateCode, Job, Outcome, Pending, Settled,
-    WaitingCode,
+    Argument, BlockingCode, Call, Closing, Code, Environment, ImmediateCode, Job, Pending, Settled, WaitingCode,
 };
 pub use convert::{Borrowable, Changing, Generic, HostType, Lent, Size};
 pub use failure::{Failure, FailureKind};
 pub use library::{Function, Library, LibraryError, Module};
+pub use outcome::Outcome;
 pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};
 pub use signature::{Effects, Parameter, Passing, Signature, StateOf, World};
 pub use source::{

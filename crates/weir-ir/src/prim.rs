@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-use weir_host::{Failure, FailureKind, Text, Value};
+use weir_host::{Failure, FailureKind, Value};
 
+mod interpolate;
+mod lists;
 mod moving;
 
+use interpolate::interpolate;
 pub use moving::{elements, move_or_clone, moves};
 
 /// A primitive operation. Types were checked before; what cannot be known before is a failure.
@@ -28,6 +30,10 @@ pub enum Prim {
     Negate,
     /// `!a`.
     Not,
+    /// `a && b`, where computing `b` for nothing is cheaper than a branch around it.
+    And,
+    /// `a || b`, likewise.
+    Or,
     /// `a == b`.
     Equal,
     /// `a != b`.
@@ -64,11 +70,22 @@ pub enum Prim {
     Index,
     /// The elements of a list from the integer on, which is at most its length.
     Rest,
+    /// The elements of a list without the first and the last so many: list, then two integers.
+    Middle,
+    /// The pairs of a map, in the order in which their keys came, as a list of tuples.
+    Pairs,
+    /// Lists with one more element at their end, as [`Prim::Flatten`] sees them. Few elements are copied: it joins the last
+    /// lists where they are of one length, so that each element is copied once for each doubling of all.
+    Collect,
+    /// The elements of all lists of a list, in one.
+    Flatten,
+    /// A failure of the program, with a text as its message.
+    Failure,
 }
 
 impl Prim {
     /// Every primitive, in the order of the declaration; those with an index have 0.
-    pub const ALL: [Prim; 26] = [
+    pub const ALL: [Prim; 33] = [
         Prim::Copy,
         Prim::Add,
         Prim::Subtract,
@@ -77,6 +94,8 @@ impl Prim {
         Prim::Remainder,
         Prim::Negate,
         Prim::Not,
+        Prim::And,
+        Prim::Or,
         Prim::Equal,
         Prim::NotEqual,
         Prim::Less,
@@ -95,6 +114,11 @@ impl Prim {
         Prim::Length,
         Prim::Index,
         Prim::Rest,
+        Prim::Middle,
+        Prim::Pairs,
+        Prim::Collect,
+        Prim::Flatten,
+        Prim::Failure,
     ];
 
     /// Its name in the printed IR, without its index.
@@ -109,6 +133,8 @@ impl Prim {
             Prim::Remainder => "remainder",
             Prim::Negate => "negate",
             Prim::Not => "not",
+            Prim::And => "and",
+            Prim::Or => "or",
             Prim::Equal => "equal",
             Prim::NotEqual => "not_equal",
             Prim::Less => "less",
@@ -127,6 +153,11 @@ impl Prim {
             Prim::Length => "length",
             Prim::Index => "index",
             Prim::Rest => "rest",
+            Prim::Middle => "middle",
+            Prim::Pairs => "pairs",
+            Prim::Collect => "collect",
+            Prim::Flatten => "flatten",
+            Prim::Failure => "failure",
         }
     }
 
@@ -163,7 +194,11 @@ impl Prim {
             | Prim::Field(_)
             | Prim::Payload(_)
             | Prim::IsVariant(_)
-            | Prim::Length => Some(1),
+            | Prim::Length
+            | Prim::Pairs
+            | Prim::Flatten
+            | Prim::Failure => Some(1),
+            Prim::Middle => Some(3),
             _ => Some(2),
         }
     }
@@ -195,6 +230,8 @@ impl Prim {
             (Prim::Remainder, [a, b]) => remainder(a, b),
             (Prim::Negate, [a]) => negate(a),
             (Prim::Not, [Value::Bool(a)]) => Ok(Value::Bool(!a)),
+            (Prim::And, [Value::Bool(a), Value::Bool(b)]) => Ok(Value::Bool(*a && *b)),
+            (Prim::Or, [Value::Bool(a), Value::Bool(b)]) => Ok(Value::Bool(*a || *b)),
             (Prim::Equal, [a, b]) => Ok(Value::Bool(equal(a, b))),
             (Prim::NotEqual, [a, b]) => Ok(Value::Bool(!equal(a, b))),
             (Prim::Less, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_lt()))),
@@ -215,7 +252,16 @@ impl Prim {
             (Prim::IsVariant(tag), [Value::Variant(actual, _)]) => Ok(Value::Bool(*actual == tag)),
             (Prim::Length, [a]) => Ok(Value::Int(length(a))),
             (Prim::Index, [collection, key]) => index(collection, key),
-            (Prim::Rest, [Value::List(elements), Value::Int(from)]) => Ok(rest(elements, *from)),
+            (Prim::Rest, [Value::List(elements), Value::Int(from)]) => Ok(lists::middle(elements, *from, 0)),
+            (Prim::Middle, [Value::List(elements), Value::Int(front), Value::Int(back)]) => {
+                Ok(lists::middle(elements, *front, *back))
+            }
+            (Prim::Pairs, [Value::Map(map)]) => Ok(lists::pairs(map)),
+            (Prim::Collect, [Value::List(lists), element]) => Ok(lists::collect(lists, (*element).clone())),
+            (Prim::Failure, [Value::Text(message)]) => {
+                Ok(Value::Failure(Box::new(Failure::new(FailureKind::Program, message.clone()))))
+            }
+            (Prim::Flatten, [Value::List(lists)]) => Ok(lists::flatten(lists)),
             (prim, operands) => panic!("{} of {operands:?} passed the verifier", prim.name()),
         }
     }
@@ -311,6 +357,7 @@ fn negate(a: &Value) -> Result<Value, Box<Failure>> {
 /// As IEEE 754 has it for two floats, by structure for all else.
 fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
+        (Value::Int(x), Value::Int(y)) => x == y,
         (Value::Float(x), Value::Float(y)) => x == y,
         _ => a == b,
     }
@@ -319,38 +366,9 @@ fn equal(a: &Value, b: &Value) -> bool {
 /// As IEEE 754 has it for two floats, so that nothing compares with NaN; the total order for all else.
 fn compare(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
     match (a, b) {
+        (Value::Int(x), Value::Int(y)) => Some(x.cmp(y)),
         (Value::Float(x), Value::Float(y)) => x.partial_cmp(y),
         _ => Some(a.cmp(b)),
-    }
-}
-
-/// Parts of up to so many bytes are put together without a detour over the heap.
-const INTERPOLATED_IN_PLACE: usize = 128;
-
-fn interpolate(parts: &[&Value]) -> Text {
-    use std::fmt::Write;
-    let mut text = SmallText::default();
-    for part in parts {
-        // Writing to a `SmallText` cannot fail.
-        _ = match part {
-            Value::Text(part) => text.write_str(part),
-            Value::Int(part) => write!(text, "{part}"),
-            // People read it; its kind is for tools.
-            Value::Failure(failure) => text.write_str(&failure.message),
-            other => write!(text, "{other}"),
-        };
-    }
-    std::str::from_utf8(&text.0).expect("whole strings were put together").into()
-}
-
-/// A text in the making.
-#[derive(Default)]
-struct SmallText(SmallVec<[u8; INTERPOLATED_IN_PLACE]>);
-
-impl std::fmt::Write for SmallText {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.0.extend_from_slice(text.as_bytes());
-        Ok(())
     }
 }
 
@@ -384,9 +402,4 @@ fn index(collection: &Value, key: &Value) -> Result<Value, Box<Failure>> {
 
 fn no_element(at: i64, length: usize) -> Box<Failure> {
     Box::new(Failure::new(FailureKind::Arithmetic, format!("index {at} of a list of {length}")))
-}
-
-fn rest(elements: &[Value], from: i64) -> Value {
-    let from = usize::try_from(from).unwrap_or(0).min(elements.len());
-    Value::List(elements[from..].into())
 }

@@ -220,7 +220,7 @@ async fn run_source(source: Arc<dyn Opened>, entry: u32, shift: Shift) {
 
 impl Shift {
     fn record_sections(&self) {
-        for what in self.engine.sections().into_iter().chain(self.live.routes()) {
+        for what in self.engine.sections(&self.live).into_iter().chain(self.live.routes()) {
             self.live.record(Detail::Sections, || what);
         }
     }
@@ -252,9 +252,9 @@ struct EntryFlows {
 
 impl Flows for EntryFlows {
     fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        let begun = self.engine.begin(self.entry as usize, route, &mut || {
-            Flow::new(&self.live, self.entry, route as u32, std::mem::take(inputs))
-        });
+        let begun = self
+            .engine
+            .begin(self.entry as usize, route, &mut || Flow::new(&self.live, self.entry, route as u32, inputs));
         if matches!(begun, Begun::Full) && self.live.entries[self.entry as usize].answers {
             self.live.record(Detail::Log, || What::Refused { entry: self.entry });
         }

@@ -51,7 +51,7 @@ impl Frame {
     /// Calls the function to its end.
     pub(crate) fn run_with(&mut self, function: &Function, arguments: &[Argument]) -> Outcome {
         if let (None, Some(state)) = (&self.state, &function.signature.state) {
-            self.state = Some(Shared::new((state.make)()));
+            self.state = Some(Shared::new((state.make)(&[]).unwrap()));
         }
         match &function.code {
             Code::Immediate(code) => code(&mut self.call(arguments)),
@@ -101,8 +101,8 @@ pub(crate) fn ready(mut pending: Pending) -> Option<Settled> {
 /// The value that the call gave.
 #[track_caller]
 pub(crate) fn given(outcome: Outcome) -> Value {
-    match outcome {
-        Outcome::Value(value) => value,
+    match outcome.returned() {
+        Ok(Ok(value)) => value,
         other => panic!("{other:?}"),
     }
 }
