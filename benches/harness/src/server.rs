@@ -49,22 +49,9 @@ impl Server {
     }
 
     /// The processor time that it and its children have used.
-    pub(crate) fn cpu_time(&self) -> Duration {
-        cpu::time_of(self.process.id()).unwrap_or_default()
-    }
-}
-
-impl Server {
-    /// The processor time that the server has taken so far, to the clock tick; `None` where the system does not say.
     #[must_use]
-    pub fn processor_time(&self) -> Option<Duration> {
-        /// Ticks per second, as Linux counts for programs on every common architecture.
-        const TICKS: u64 = 100;
-        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).ok()?;
-        // The name, in parentheses, may hold anything; `utime` and `stime` are the 12th and 13th word behind it.
-        let mut words = text.rsplit_once(')')?.1.split_whitespace().skip(11);
-        let ticks: u64 = words.next()?.parse::<u64>().ok()? + words.next()?.parse::<u64>().ok()?;
-        Some(Duration::from_millis(ticks * 1000 / TICKS))
+    pub fn cpu_time(&self) -> Duration {
+        cpu::time_of(self.process.id()).unwrap_or_default()
     }
 }
 

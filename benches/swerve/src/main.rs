@@ -94,10 +94,10 @@ fn rising(options: &Options, servers: &[Server]) -> Outcome<Vec<Value>> {
     for (file, bytes) in FILES {
         for rate in &options.rates {
             for server in servers {
-                let before = server.processor_time();
+                let before = server.cpu_time();
                 let met = httperf::run(server.port, file, *rate, options.seconds)?;
-                let taken = before.zip(server.processor_time()).map(|(before, after)| after - before);
-                let cpu_us = taken.map_or(0.0, |taken| taken.as_secs_f64() * 1e6 / met.replies.max(1.0));
+                let taken = server.cpu_time().saturating_sub(before);
+                let cpu_us = taken.as_secs_f64() * 1e6 / met.replies.max(1.0);
                 let httperf::Met {
                     replies_per_second, mean_ms, median_ms, slowest_hundredth_ms: p99_ms, errors, ..
                 } = met;
