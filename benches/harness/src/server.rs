@@ -49,7 +49,8 @@ impl Server {
     }
 
     /// The processor time that it and its children have used.
-    pub(crate) fn cpu_time(&self) -> Duration {
+    #[must_use]
+    pub fn cpu_time(&self) -> Duration {
         process::cpu_time(self.process.id()).unwrap_or_default()
     }
 
