@@ -47,6 +47,15 @@ pub enum Control {
 }
 
 impl Control {
+    /// Whether the throughput decides.
+    pub(crate) fn is_elastic(&self) -> bool {
+        match self {
+            Control::Elastic(_) => true,
+            Control::Random { like, .. } => like.is_elastic(),
+            Control::Fixed(_) | Control::QueueLength { .. } => false,
+        }
+    }
+
     /// The most threads that it may ask for.
     #[must_use]
     pub fn threads_max(&self) -> usize {
@@ -55,15 +64,6 @@ impl Control {
             Control::Elastic(settings) => settings.level_max,
             Control::QueueLength { threads_max, .. } => *threads_max,
             Control::Random { like, .. } => like.threads_max(),
-        }
-    }
-
-    /// Whether its number of threads follows the throughput, and at 1 may be that of who puts items in.
-    pub(crate) fn is_elastic(&self) -> bool {
-        match self {
-            Control::Elastic(_) => true,
-            Control::Random { like, .. } => like.is_elastic(),
-            Control::Fixed(_) | Control::QueueLength { .. } => false,
         }
     }
 

@@ -164,6 +164,13 @@ impl<W: Work> Scheduler<W> {
         self.shared.drain();
     }
 
+    /// What a port is doing.
+    #[must_use]
+    pub fn queue(&self, port: PortId) -> Queue {
+        let port = &self.shared.ports[port.0];
+        Queue { crew: port.crew, waiting: port.inbox.len(), capacity: port.inbox.capacity() }
+    }
+
     /// Ends the threads, and waits until they have. What they have in hand is done; the rest stays where it is.
     pub fn close(&self) {
         drop(self.steering.lock().take());
@@ -177,13 +184,6 @@ impl<W: Work> Scheduler<W> {
         let threads = std::mem::take(&mut *self.threads.lock());
         // A thread that panicked has said so already.
         threads.into_iter().for_each(|thread| _ = thread.join());
-    }
-
-    /// What a port is doing.
-    #[must_use]
-    pub fn queue(&self, port: PortId) -> Queue {
-        let port = &self.shared.ports[port.0];
-        Queue { crew: port.crew, waiting: port.inbox.len(), capacity: port.inbox.capacity() }
     }
 
     /// What the crews are doing.

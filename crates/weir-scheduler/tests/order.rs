@@ -156,9 +156,8 @@ fn threads_that_come_and_go() {
     let by_queue = Control::QueueLength { threads_min: 1, threads_max: 4, queue_length: 3 };
     let elastic = Control::Elastic(Settings { level_min: 1, level_max: 4, sensitivity: 0.01 });
     let random = Control::Random { like: Box::new(elastic.clone()), seed: 7 };
-    for (control, brief_of) in
-        [by_queue, elastic, random].into_iter().flat_map(|control| [(control.clone(), 1), (control, 3)])
-    {
+    let both = |control: &Control| [(control.clone(), 1), (control.clone(), 3)];
+    for (control, brief_of) in [by_queue, elastic, random].iter().flat_map(both) {
         let port = |port| Ports { capacity: 8, crew: 0, brief: port % brief_of == 0 };
         let ports = (0..12).map(port).collect();
         all_through(vec![(0..12).collect(), (0..12).collect()], ports, vec![crew("steered", control)], items());

@@ -229,6 +229,12 @@ impl Checker<'_> {
                 .hint(format!("hold it: `atomic {name} {{ … }}`"));
             return self.report(diagnostic);
         }
+        if name.as_str() == "fail" {
+            let diagnostic = Diagnostic::new(Code::NotAValue, "`fail` is no value")
+                .at(name.span, "expected a value")
+                .hint("call it: `fail(\"why\")`");
+            return self.report(diagnostic);
+        }
         let diagnostic = Diagnostic::new(Code::UnknownName, format!("there is no `{name}`"))
             .at(name.span, "not found in this scope");
         let diagnostic = match self.near_name(name.as_str()) {

@@ -92,8 +92,8 @@ enum Key {
 /// What is known of a section while the program is cut.
 struct Known {
     name: String,
-    /// Whether it is called after plumbing, until a call is seen.
-    plumbing: bool,
+    /// How many calls and repeated bodies it has, where it is called after them.
+    calls: usize,
     threads: usize,
     queue: usize,
     replicas: Option<usize>,
@@ -116,8 +116,8 @@ pub(super) fn layout(rest: Threading, setup: &Setup<'_>) -> Layout {
             cutter.known(key, flow, node)
         });
         section.stateless &= is_stateless(node);
-        section.blocks |= blocks;
         section.name_after(key, node);
+        section.blocks |= blocks;
     });
     let mut layout = Layout { ports: Vec::new(), crews: Vec::new(), stretches: Vec::new(), sections: Vec::new() };
     let places = layout.place(&order, &known);
@@ -146,8 +146,8 @@ impl Cut {
     fn placed(self, places: &BTreeMap<Key, usize>, sections: &[Placed]) -> Stretch {
         let section = places[&self.key];
         let ports = &sections[section].ports;
-        let Cut { until, calls_out, waits, .. } = self;
-        Stretch { until, port: ports.start, replicas: ports.len(), section, calls_out, waits }
+        let (port, replicas, calls_out, waits) = (ports.start, ports.len(), self.calls_out, self.waits);
+        Stretch { until: self.until, port, replicas, section, calls_out, waits }
     }
 }
 
@@ -157,7 +157,7 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// The cuts of all flows; `see` sees each node with its section and flow, and whether it holds its thread.
+    /// The cuts of all flows; `see` sees each node with its section and its flow, and whether it holds its thread.
     fn flows(&self, mut see: impl FnMut(&Key, &str, &Node, bool)) -> Vec<Vec<Vec<Cut>>> {
         let entries = self.setup.program.entries.iter().enumerate();
         let entries = entries.map(|(entry, value)| {
@@ -236,7 +236,7 @@ impl Cutter<'_> {
                 (None, Key::Call(..) | Key::Stateless(..)) => format!("{flow}: {}", node.name),
                 (None, _) => REST.to_owned(),
             },
-            plumbing: !works(node),
+            calls: 0,
             threads: own.unwrap_or(shared).max(1),
             queue: value(queue).unwrap_or(QUEUE_DEFAULT),
             replicas: value(named.and_then(|section| section.replicas.as_ref())),
@@ -283,12 +283,19 @@ impl Layout {
 }
 
 impl Known {
-    /// A section that no plan names is called after its first call.
+    /// A section that no plan names is called after its first call, and says whether there are more.
     fn name_after(&mut self, key: &Key, node: &Node) {
-        if self.plumbing && works(node) && matches!(key, Key::Call(..) | Key::Stateless(..)) {
-            let flow = self.name.rsplit_once(": ").map(|(flow, _)| format!("{flow}: ")).unwrap_or_default();
-            self.name = format!("{flow}{}", node.name);
-            self.plumbing = false;
+        if !works(node) || !matches!(key, Key::Call(..) | Key::Stateless(..)) {
+            return;
+        }
+        self.calls += 1;
+        match self.calls {
+            1 => {
+                let flow = self.name.rsplit_once(": ").map(|(flow, _)| format!("{flow}: ")).unwrap_or_default();
+                self.name = format!("{flow}{}", node.name);
+            }
+            2 => self.name.push_str(" …"),
+            _ => {}
         }
     }
 
