@@ -107,7 +107,7 @@ impl<'a> Checker<'a> {
             ExprKind::List(elements) => self.list(expr.span, elements, wanted),
             ExprKind::Map(entries) => self.map(expr.span, entries, wanted),
             ExprKind::Within { value, limit } => self.within(value, limit),
-            ExprKind::Race(bodies) => self.race(bodies, expected),
+            ExprKind::Race(bodies) => self.race(expr, bodies, expected),
             ExprKind::Retry { arguments, body } => self.retry(expr, arguments, body),
             ExprKind::With { replacements, body } => self.with(expr, replacements, body, expected),
             ExprKind::Error => Ty::Error,
