@@ -117,9 +117,12 @@ fn same_tree(parsed: &Parsed, once: &str) {
     assert!(format(once, &after).as_deref() == Some(once), "formatting twice is formatting once\n{once}");
 }
 
-/// What is said of a program, without the places.
+/// What is said of a program, without the places, and hence without their order.
 fn said(compiled: &Compiled) -> Vec<(weir_syntax::Code, &str)> {
-    compiled.diagnostics.iter().map(|diagnostic| (diagnostic.code, diagnostic.message.as_str())).collect()
+    let said = compiled.diagnostics.iter().map(|diagnostic| (diagnostic.code, diagnostic.message.as_str()));
+    let mut said: Vec<_> = said.collect();
+    said.sort();
+    said
 }
 
 /// What a program is lowered to, without the places.

@@ -14,6 +14,7 @@ mod bodies;
 mod control;
 mod docs;
 mod expressions;
+mod foreign;
 mod items;
 mod literals;
 mod messages;
@@ -30,6 +31,7 @@ pub(crate) use texts::escape;
 use crate::ast::{Comment, Expr, ExprId, ExprKind, Name, Path, Pattern, PatternId, PatternKind, Tree};
 use crate::ast::{Visitor, walk_expr};
 use crate::balance::balance;
+use crate::foreign::translate;
 use crate::lexer::{CommentPlace, DIAGNOSTICS_MAX, lex};
 use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, Parsed, SourceId, Span};
@@ -45,8 +47,9 @@ pub const HEIGHT_MAX: u16 = 256;
 #[must_use]
 pub fn parse(source: SourceId, text: &str) -> Parsed {
     let lexed = lex(source, text);
-    let (tokens, mut diagnostics) = balance(source, text, lexed.tokens);
-    diagnostics.extend(lexed.diagnostics);
+    let (tokens, translated) = translate(source, text, lexed.tokens);
+    let (tokens, mut diagnostics) = balance(source, text, tokens);
+    diagnostics.extend(lexed.diagnostics.into_iter().chain(translated));
     let mut parser = Parser::new(source, text, tokens, lexed.comments, diagnostics);
     let tree = parser.file();
     parser.finish(tree)
