@@ -15,6 +15,8 @@ mod check;
 mod constant;
 mod declare;
 mod effects;
+mod followups;
+mod foreign;
 mod index;
 mod lower;
 mod moves;
@@ -66,7 +68,11 @@ pub struct Compiled {
 pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked {
     let mut parsed = weir_syntax::parse(source, file.text());
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
+    let of_parser = diagnostics.len();
     let typed = check::check(&parsed.tree, library, &mut diagnostics);
+    let mut of_checker = diagnostics.split_off(of_parser);
+    followups::remove(&diagnostics, &mut of_checker, file.text());
+    diagnostics.append(&mut of_checker);
     let (mut expr, mut tests) = (None, None);
     if !has_errors(&diagnostics) {
         let mut program = lower::lower(&parsed.tree, &typed, library, &mut diagnostics);

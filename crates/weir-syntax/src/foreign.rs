@@ -19,7 +19,8 @@ pub(crate) fn foreign(span: Span, theirs: &str, ours: &str) -> Diagnostic {
 /// The tokens with foreign signs put into ours, and what was reported on the way.
 pub(crate) fn translate(source: SourceId, text: &str, tokens: Vec<Token>) -> (Vec<Token>, Vec<Diagnostic>) {
     let out = Vec::with_capacity(tokens.len());
-    let mut translator = Translator { source, text, tokens, at: 0, out, line_begins: false, diagnostics: Vec::new() };
+    let mut translator =
+        Translator { source, text, tokens, at: 0, out, line_begins: false, in_use: false, diagnostics: Vec::new() };
     while translator.at < translator.tokens.len() {
         translator.take();
     }
@@ -35,6 +36,8 @@ struct Translator<'t> {
     out: Vec<Token>,
     /// Whether a dropped token was the first one on its line.
     line_begins: bool,
+    /// Whether the line uses modules; what it names of them is reported as a whole.
+    in_use: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -52,15 +55,15 @@ const PREFIXES: &[&str] = &["f", "r", "b", "u", "s", "rb", "raw"];
 
 /// Macros of other languages that are something here.
 const MACROS: &[(&str, &str)] = &[
-    ("println", "use `stdio.print`"),
-    ("print", "use `stdio.print`"),
-    ("eprintln", "use `stdio.print_error`"),
     ("format", "put values into a text with braces: `\"{name}\"`"),
     ("assert", "write `expect condition` in a `test`"),
     ("assert_eq", "write `expect a == b` in a `test`"),
     ("panic", "end with a failure: `return Err(failure.of(\"why\"))`"),
     ("todo", "give a value, or end with a failure: `return Err(failure.of(\"not yet\"))`"),
 ];
+
+/// Macros that print.
+const PRINTERS: &[&str] = &["dbg", "eprint", "eprintln", "print", "println"];
 
 impl Translator<'_> {
     fn take(&mut self) {
@@ -83,7 +86,9 @@ impl Translator<'_> {
             _ => match pair {
                 Some((next, (_, _, ours, sign))) => {
                     let whole = Token { kind: *ours, end: next.end, ..token };
-                    self.report(foreign(whole.span(self.source), self.text_of(whole), sign));
+                    if !self.in_use {
+                        self.report(foreign(whole.span(self.source), self.text_of(whole), sign));
+                    }
                     self.push(whole, 2);
                 }
                 None => self.push(token, 1),
@@ -107,6 +112,9 @@ impl Translator<'_> {
     /// Takes `count` tokens as this one.
     fn push(&mut self, token: Token, count: usize) {
         let first_on_line = token.first_on_line || std::mem::take(&mut self.line_begins);
+        if first_on_line {
+            self.in_use = token.kind == TokenKind::Use || ["import", "using"].contains(&self.text_of(token));
+        }
         self.out.push(Token { first_on_line, ..token });
         self.at += count;
     }
@@ -188,6 +196,7 @@ impl Translator<'_> {
             Diagnostic::new(Code::Foreign, format!("there is no `{word}!` here")).at(span, "of another language");
         self.report(match MACROS.iter().find(|(theirs, _)| *theirs == word) {
             Some((_, advice)) => diagnostic.hint(*advice),
+            None if PRINTERS.contains(&word.as_str()) => diagnostic.fix("write `stdio.print`", span, "stdio.print"),
             None => diagnostic.fix("there are no macros: call a function", Span { start: name.end, ..span }, ""),
         });
         self.push(name, 2);

@@ -117,6 +117,7 @@ impl<'t> Parser<'t> {
 
     fn finish(mut self, tree: Tree) -> Parsed {
         self.diagnostics.sort_by_key(|diagnostic| diagnostic.span().map(|span| (span.start, span.end)));
+        limit_repeated(&mut self.diagnostics);
         let places = self.comments.iter().zip(&self.comment_taken).filter(|(_, taken)| !**taken);
         let comments = places.map(|(place, _)| self.comment(*place)).collect();
         Parsed { tree, diagnostics: self.diagnostics, comments }
@@ -351,6 +352,18 @@ impl<'t> Parser<'t> {
             self.diagnostics.push(diagnostic);
         }
     }
+}
+
+/// Something of another language is reported so often; nobody needs to be told of every arrow.
+const REPEATED_MAX: u32 = 3;
+
+fn limit_repeated(diagnostics: &mut Vec<Diagnostic>) {
+    let mut seen = std::collections::BTreeMap::new();
+    diagnostics.retain(|found| {
+        let count: &mut u32 = seen.entry((found.code, found.message.clone())).or_default();
+        *count += 1;
+        found.code != Code::Foreign || *count <= REPEATED_MAX
+    });
 }
 
 /// The case of a name's first letter.

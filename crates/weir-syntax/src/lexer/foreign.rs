@@ -7,6 +7,9 @@ use crate::{Code, Diagnostic, Span};
 /// Quotes of other languages, with those that end them.
 const QUOTES: &[(char, char)] = &[('\'', '\''), ('`', '`'), ('‘', '’'), ('“', '”')];
 
+/// So far is looked for the end of what is of another language, so that a long line stays linear.
+const LINE_BYTES_MAX: usize = 1000;
+
 impl Lexer<'_> {
     /// A text between other quotes, if the character at `start` opens one that ends on its line.
     pub(super) fn foreign_text(&mut self, start: u32) -> bool {
@@ -39,10 +42,13 @@ impl Lexer<'_> {
             let length = line.rfind(']').map_or(line.len(), |at| at + 1);
             return self.skip_attribute(start, length);
         }
-        if !(line.starts_with('#') && (self.line_begins || (line.starts_with("# ") && !line.contains(['{', '}', '(', ')'])))) {
+        if !(line.starts_with('#')
+            && (self.line_begins || (line.starts_with("# ") && !line.contains(['{', '}', '(', ')']))))
+        {
             return false;
         }
-        let length = line.len();
+        let rest = &self.code.source()[start as usize..];
+        let length = rest.find('\n').unwrap_or(rest.len());
         let diagnostic = Diagnostic::new(Code::Foreign, "a comment begins with `//`")
             .at(self.place(start, start + 1), "begins no comment here")
             .fix("write `//`", self.place(start, start + 1), "//");
@@ -99,9 +105,10 @@ impl Lexer<'_> {
         self.lexed.comments.push(CommentPlace { start, end, first_on_line });
     }
 
-    /// The text from `start` to the end of its line.
+    /// The text from `start` to the end of its line, as far as it is looked at.
     fn line_from(&self, start: u32) -> &str {
         let rest = &self.code.source()[start as usize..];
+        let rest = &rest[..rest.floor_char_boundary(LINE_BYTES_MAX)];
         let line = rest.split('\n').next().unwrap_or_default();
         line.trim_end_matches('\r')
     }

@@ -39,6 +39,9 @@ impl Parser<'_> {
         let start = self.span();
         let condition = self.head();
         let condition = Box::new(self.equals_in_condition(start, condition));
+        if self.then_without_braces(word, &condition) {
+            return ExprKind::Error;
+        }
         self.then_word();
         let then = self.block();
         let belongs = (self.at(T::Else) && self.nth_kind(1) != T::As) || self.else_if_word();
@@ -105,6 +108,11 @@ impl Parser<'_> {
     /// `loop pattern = head block until operators at most operators`
     fn loop_kind(&mut self) -> ExprKind {
         let start = self.bump();
+        if self.at(T::BraceOpen) {
+            self.unbounded(start, "`state = first`");
+            let _body = self.block();
+            return ExprKind::Error;
+        }
         let state = Box::new(self.pattern());
         self.expect(T::Equal, "`=`");
         let initial = Box::new(self.head());

@@ -17,7 +17,7 @@ impl Parser<'_> {
     fn expression_here(&mut self) -> Expr {
         let start = self.span();
         let mut value = self.limited();
-        while self.eat(T::Else).is_some() {
+        while !self.at_else_arm() && self.eat(T::Else).is_some() {
             let failure = self.failure_name();
             let otherwise = Box::new(self.else_body());
             value = self.expr(start, ExprKind::Else { value: Box::new(value), failure, otherwise });
@@ -54,8 +54,13 @@ impl Parser<'_> {
     /// The head of an `if`, `match` or loop: `operators`, where a brace begins the body.
     pub(super) fn head(&mut self) -> Expr {
         let ignored = self.line_ends_ignored;
-        let rule = |parser: &mut Self| parser.within_mode(Braces::BeginBody, ignored, Self::operators);
+        let rule = |parser: &mut Self| parser.within_mode(Braces::BeginBody, ignored, Self::head_operators);
         self.nested(rule).unwrap_or_else(|| self.error_expr())
+    }
+
+    fn head_operators(&mut self) -> Expr {
+        let value = self.operators();
+        self.numbers_in_a_row(value)
     }
 
     /// `binary [|> step]*`
@@ -248,7 +253,11 @@ impl Parser<'_> {
 
     /// `[ expression ]`
     fn index(&mut self, start: Span, object: Expr) -> Expr {
-        let mut indices = self.delimited(T::BracketOpen, Self::expression);
+        let mut indices = self.delimited(T::BracketOpen, |parser| {
+            let index = parser.expression();
+            parser.part_as_index();
+            index
+        });
         if indices.len() != 1 {
             let place = self.since(start);
             let wrong = Diagnostic::new(Code::UnexpectedToken, "an index is one expression")

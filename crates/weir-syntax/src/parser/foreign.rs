@@ -50,6 +50,28 @@ impl Parser<'_> {
         self.at(T::Word) && !next.first_on_line && behind(next.kind) && words.contains(&self.token_text())
     }
 
+    /// Whether `word (…) {` comes next, on one line.
+    fn at_word_and_head(&self, word: &str) -> bool {
+        const TOKENS_MAX: usize = 64;
+        if !self.at_word_before(&[word], |kind| kind == T::ParenOpen) {
+            return false;
+        }
+        let mut open = 0u32;
+        for ahead in 1..TOKENS_MAX {
+            let token = self.nth(ahead);
+            match token.kind {
+                T::ParenOpen => open += 1,
+                T::ParenClose => open = open.saturating_sub(1),
+                _ => {}
+            }
+            if open == 0 {
+                let next = self.nth(ahead + 1);
+                return next.kind == T::BraceOpen && !next.first_on_line;
+            }
+        }
+        false
+    }
+
     /// Whether no space stands between the token at `ahead` and the one behind it.
     fn adjacent(&self, ahead: usize) -> bool {
         self.nth(ahead).end == self.nth(ahead + 1).start && self.nth_kind(ahead + 1) != T::End

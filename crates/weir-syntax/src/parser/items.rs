@@ -30,7 +30,7 @@ impl Parser<'_> {
     }
 
     /// Skips to a line that begins an item.
-    fn skip_to_item(&mut self) {
+    pub(super) fn skip_to_item(&mut self) {
         self.skip_token();
         while !self.at(T::End) && (!self.token().first_on_line || !self.at_item()) {
             self.skip_token();
@@ -214,7 +214,9 @@ impl Parser<'_> {
         }
         let start = self.span();
         let name = self.lower_name("a parameter's name");
+        let before = self.diagnostics.len();
         let ty = self.typed();
+        self.advise_type(before, &name);
         let default = self.eat(T::Equal).map(|_| self.expression());
         Parameter { name, ty, default, span: self.since(start) }
     }

@@ -38,6 +38,15 @@ impl Parser<'_> {
         self.report(diagnostic);
     }
 
+    /// Says of a parameter without a type, which has just been reported, how it is written.
+    pub(super) fn advise_type(&mut self, before: usize, name: &Name) {
+        if let Some(last) = self.diagnostics.get_mut(before).filter(|last| last.code == Code::UnexpectedToken)
+            && last.help.is_empty()
+        {
+            *last = last.clone().hint(format!("say what it takes: `{name}: Int`"));
+        }
+    }
+
     /// Reports that something else than a new line follows a statement.
     pub(super) fn missing_line_end(&mut self, statement: Span) {
         if self.reported_at.replace(self.at) == Some(self.at) {

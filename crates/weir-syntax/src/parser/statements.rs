@@ -71,7 +71,7 @@ impl Parser<'_> {
     fn statement(&mut self, place: BlockPlace) -> Option<Statement> {
         let start = self.span();
         if let Some(statement) = self.foreign_statement(start) {
-            return statement;
+            return Some(statement);
         }
         let kind = match self.peek() {
             T::Let => StatementKind::Let(self.binding()),

@@ -60,6 +60,9 @@ impl Parser<'_> {
 
     /// `not x`, `await x`, `new X(…)`, and `lambda`, before an operand.
     pub(in crate::parser) fn foreign_prefix(&mut self) -> Option<UnaryOperator> {
+        if self.at_most_behind(1) {
+            return None;
+        }
         if self.at_word_before(&["not"], |kind| begins_operand(kind) || kind == T::Bang) {
             let span = Span { end: self.nth(1).start, ..self.span() };
             self.report(crate::foreign::foreign(self.span(), "not", "!"));
@@ -68,6 +71,9 @@ impl Parser<'_> {
             }
             self.bump();
             return Some(UnaryOperator::Not);
+        }
+        if self.at(T::Star) && self.nth_kind(1) == T::Word && self.adjacent(0) {
+            self.superfluous(1, "values need no mark to be shared");
         }
         if let Some((_, why)) = PREFIXES.iter().find(|(word, _)| self.at_word_before(&[word], begins_operand)) {
             self.superfluous(1, why);
@@ -85,24 +91,23 @@ impl Parser<'_> {
         found
     }
 
-    /// What a `?` that comes next begins in other languages: `a ? b : c`, `a ?? b`, `a ?: b`.
+    /// What a `?` that comes next begins in other languages: `a ? b : c`, `a ?? b`.
     pub(in crate::parser) fn question(&mut self, start: Span, value: &Expr) -> Option<ExprKind> {
         let (next, behind) = (self.nth(1), self.nth_kind(2));
         let adjacent = self.adjacent(0);
-        let or_else = adjacent && matches!(next.kind, T::Question | T::Colon) && !self.at_most_behind(2);
-        if or_else && (begins_operand(behind) || matches!(behind, T::Minus | T::ParenOpen)) {
+        let or_else = next.kind == T::Question && adjacent && !self.nth(2).first_on_line && !self.at_most_behind(2);
+        if or_else && begins_operand(behind) {
             let sign = Span { end: next.end, ..self.span() };
             self.bump();
             self.bump();
-            let otherwise = self.operators();
+            let otherwise = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
             let ours = format!("else {{ {} }}", &self.text[otherwise.span.range()]);
             let whole = Span { end: otherwise.span.end, ..sign };
             self.rewritten(whole, "what stands for a missing value follows `else`", ours);
             let value = Box::new(value.clone());
             return Some(ExprKind::Else { value, failure: None, otherwise: Box::new(otherwise) });
         }
-        let is_choice =
-            !next.first_on_line && (begins_operand(next.kind) || (next.kind == T::Minus && behind == T::Number));
+        let is_choice = !next.first_on_line && begins_operand(next.kind);
         if !is_choice || self.at_most_behind(1) || !self.has_colon_ahead() {
             return None;
         }
@@ -178,8 +183,8 @@ impl Parser<'_> {
 
     /// Whether `switch` comes next with a value and braces behind it, reported as `match`.
     pub(in crate::parser) fn switch(&mut self) -> bool {
-        let found = self.at_word_before(&["switch"], |kind| begins_operand(kind) || kind == T::ParenOpen)
-            && (self.nth_kind(2) == T::BraceOpen || self.nth_kind(1) == T::ParenOpen);
+        let found = self.at_word_before(&["switch"], |kind| kind == T::Word) && self.nth_kind(2) == T::BraceOpen;
+        let found = found || self.at_word_and_head("switch");
         if found {
             self.translated(self.span(), "match");
         }
@@ -211,9 +216,14 @@ impl Parser<'_> {
         }
     }
 
+    /// Whether `else` comes next as a pattern.
+    pub(in crate::parser) fn at_else_arm(&self) -> bool {
+        self.at(T::Else) && matches!(self.nth_kind(1), T::FatArrow | T::Arrow)
+    }
+
     /// `else` as a pattern.
     pub(in crate::parser) fn else_pattern(&mut self) -> Option<Pattern> {
-        if !(self.at(T::Else) && matches!(self.nth_kind(1), T::FatArrow | T::Arrow | T::Colon)) {
+        if !self.at_else_arm() {
             return None;
         }
         let start = self.span();
@@ -331,15 +341,14 @@ impl Parser<'_> {
         let start = value.span;
         match self.peek() {
             _ if self.at_new_line() => return value,
-            T::DotDot | T::DotDotEqual if begins_operand(self.nth_kind(1)) && !self.nth(1).kind.opens_text() => {
-                let inclusive = self.at(T::DotDotEqual);
+            T::If => return self.value_before_if(value),
+            T::Word if self.at_word_before(&["instanceof"], begins_operand) => {
                 self.bump();
-                let end = self.operators();
-                let (from, to) = (&self.text[value.span.range()], &self.text[end.span.range()]);
-                let plus = if inclusive { " + 1" } else { "" };
-                let ours = format!("list.numbers({from}, {to}{plus})");
-                self.rewritten(self.since(start), "a range stands in a pattern; numbers in a row are a list", ours);
+                let _ty = self.ty();
+                let advice = "take it out; which variant a value of an `enum` is, `match` tells";
+                self.otherwise_said(self.since(start), "the type of a value is known beforehand", advice);
             }
+            T::DotDot | T::DotDotEqual => return self.numbers_in_a_row(value),
             T::As if self.nth_kind(1) == T::Word && self.text_of(self.nth(1)).starts_with(char::is_uppercase) => {
                 self.bump();
                 let _ty = self.ty();
@@ -373,6 +382,65 @@ impl Parser<'_> {
             return true;
         }
         self.eat(T::Colon).is_some()
+    }
+
+    /// `..end` behind a number, which is no list here.
+    pub(in crate::parser) fn numbers_in_a_row(&mut self, value: Expr) -> Expr {
+        let ends = matches!(self.nth_kind(1), T::Number | T::Word);
+        if !matches!(self.peek(), T::DotDot | T::DotDotEqual) || self.at_new_line() || !ends {
+            return value;
+        }
+        let plus = if self.at(T::DotDotEqual) { " + 1" } else { "" };
+        self.bump();
+        let end = self.operators();
+        let (from, to) = (&self.text[value.span.range()], &self.text[end.span.range()]);
+        let ours = format!("list.numbers({from}, {to}{plus})?");
+        let whole = Span { start: value.span.start, ..self.since(value.span) };
+        self.rewritten(whole, "a range stands in a pattern; numbers in a row are a list", ours);
+        self.expr(value.span, ExprKind::Error)
+    }
+
+    /// `a if condition else b`, of which `a` is read.
+    fn value_before_if(&mut self, value: Expr) -> Expr {
+        let start = value.span;
+        self.bump();
+        let condition = self.operators();
+        let text = |span: Span| self.text[span.range()].to_owned();
+        let mut ours = format!("if {} {{ {} }}", text(condition.span), text(value.span));
+        if self.eat(T::Else).is_some() {
+            let otherwise = self.expression();
+            ours = format!("{ours} else {{ {} }}", &self.text[otherwise.span.range()]);
+        }
+        self.rewritten(self.since(start), "a condition stands before the value", ours);
+        self.expr(start, ExprKind::Error)
+    }
+
+    /// `then a else b`, of which the condition is read.
+    pub(in crate::parser) fn then_without_braces(&mut self, start: Span, condition: &Expr) -> bool {
+        if !self.at_word_before(&["then"], begins_operand) {
+            return false;
+        }
+        self.bump();
+        let then = self.operators();
+        let text = |span: Span| self.text[span.range()].to_owned();
+        let mut ours = format!("if {} {{ {} }}", text(condition.span), text(then.span));
+        if self.eat(T::Else).is_some() {
+            let otherwise = self.expression();
+            ours = format!("{ours} else {{ {} }}", &self.text[otherwise.span.range()]);
+        }
+        self.rewritten(self.since(start), "the branches of an `if` stand in braces", ours);
+        true
+    }
+
+    /// `1:2` as an index, of which the beginning is read.
+    pub(in crate::parser) fn part_as_index(&mut self) {
+        if self.at(T::Colon) {
+            let advice = "leave elements out and take some: `list.skip(1).take(2)`, or `text.slice(1, 3)`";
+            self.otherwise_said(self.span(), "an index is one number", advice);
+            while !self.at_block_end() {
+                self.skip_token();
+            }
+        }
     }
 
     /// `{ "key": value }`, of which the key is read.

@@ -8,13 +8,6 @@ use crate::{Code, Diagnostic, Span};
 /// Words that begin what `let` begins here.
 const LETS: &[&str] = &["auto", "const", "final", "val", "var"];
 
-/// Statements of one word, and what there is instead.
-const ALONE: &[(&str, &str)] = &[
-    ("break", "leave the `fn` with `return`, or repeat with `loop state = first { … } until done at most 100`"),
-    ("continue", "put the rest of the round into an `if`"),
-    ("pass", "take it out: `{ }` is a block without statements"),
-];
-
 /// Words before something else on their line, and what there is instead.
 const BEFORE: &[(&str, &str)] = &[
     ("defer", "take it out: what a value holds is given back when the flow ends"),
@@ -26,25 +19,23 @@ const BEFORE: &[(&str, &str)] = &[
 ];
 
 impl Parser<'_> {
-    /// A statement of another language, if one stands here. The inner `None` is one that leaves nothing in the tree.
-    pub(in crate::parser) fn foreign_statement(&mut self, start: Span) -> Option<Option<Statement>> {
+    /// A statement of another language, if one stands here.
+    pub(in crate::parser) fn foreign_statement(&mut self, start: Span) -> Option<Statement> {
         if !self.at(T::Word) {
             return None;
         }
         if let Some(binding) = self.foreign_let() {
-            return Some(Some(Statement { kind: StatementKind::Let(binding), span: self.since(start) }));
+            return Some(Statement { kind: StatementKind::Let(binding), span: self.since(start) });
         }
         if self.at_word_before(&["assert"], |kind| begins_operand(kind) || kind == T::Bang) {
             self.translated(start, "expect");
             self.bump();
             let kind = StatementKind::Expect(self.expression());
-            return Some(Some(Statement { kind, span: self.since(start) }));
+            return Some(Statement { kind, span: self.since(start) });
         }
         let expr = self.foreign_repetition(start).or_else(|| self.foreign_failure(start));
-        if let Some(expr) = expr {
-            return Some(Some(Statement { kind: StatementKind::Expr(expr), span: self.since(start) }));
-        }
-        self.foreign_words(start).then_some(None)
+        let expr = expr.or_else(|| self.foreign_words(start))?;
+        Some(Statement { kind: StatementKind::Expr(expr), span: self.since(start) })
     }
 
     /// A `let` in other words: `var x = 1`, `x := 1`, `int x = 1`.
@@ -88,12 +79,14 @@ impl Parser<'_> {
 
     /// `while`, `foreach`, and what ends a round.
     fn foreign_repetition(&mut self, start: Span) -> Option<Expr> {
-        if self.at_word_before(&["foreach"], |kind| matches!(kind, T::Word | T::ParenOpen | T::Underscore)) {
+        let each = |kind: T| matches!(kind, T::Word | T::Underscore);
+        if self.at_word_before(&["foreach"], each) || self.at_word_and_head("foreach") {
             self.translated(start, "for");
             let kind = self.for_kind();
             return Some(self.expr(start, kind));
         }
-        if self.at_word_before(&["while"], |kind| begins_operand(kind) || matches!(kind, T::ParenOpen | T::Bang)) {
+        let condition = |kind: T| begins_operand(kind) || kind == T::Bang;
+        if self.at_word_before(&["while"], condition) || self.at_word_and_head("while") {
             let advice = "say what changes and how often at most: `loop n = 0 { n + 1 } until n == 10 at most 100`";
             self.otherwise_said(start, "there is no `while` here", advice);
             self.bump();
@@ -123,18 +116,12 @@ impl Parser<'_> {
     }
 
     /// A word that there is not; what follows it on its line is read and left out.
-    fn foreign_words(&mut self, start: Span) -> bool {
-        let word = self.token_text();
-        let alone = self.ends_behind(0).then(|| ALONE.iter().find(|(theirs, _)| *theirs == word)).flatten();
-        let follows = self.at_word_before(&[word], begins_operand);
-        let before = follows.then(|| BEFORE.iter().find(|(theirs, _)| *theirs == word)).flatten();
-        let Some((_, advice)) = alone.or(before) else { return false };
+    fn foreign_words(&mut self, start: Span) -> Option<Expr> {
+        let (word, advice) = BEFORE.iter().find(|(word, _)| self.at_word_before(&[word], begins_operand))?;
         self.otherwise_said(start, &format!("there is no `{word}` here"), advice);
         self.bump();
-        if before.is_some() {
-            let _what = self.expression();
-        }
-        true
+        let _what = self.expression();
+        Some(self.expr(start, ExprKind::Error))
     }
 
     /// `mut` behind `let`.

@@ -20,6 +20,13 @@ impl Parser<'_> {
             return Some(self.ty());
         }
         match self.peek() {
+            T::Colon if self.nth(1).first_on_line => {
+                let sign = self.span();
+                self.otherwise_said(sign, "a body stands in braces", "put `{` here, and `}` behind its last line");
+                self.skip_to_item();
+                self.reported_at = Some(self.at);
+                return None;
+            }
             T::Colon | T::FatArrow => {
                 let sign = self.span();
                 let theirs = self.token_text();
