@@ -18,6 +18,9 @@ pub(crate) fn foreign(span: Span, theirs: &str, ours: &str) -> Diagnostic {
 
 /// The tokens with foreign signs put into ours, and what was reported on the way.
 pub(crate) fn translate(source: SourceId, text: &str, tokens: Vec<Token>) -> (Vec<Token>, Vec<Diagnostic>) {
+    if !tokens.windows(2).any(|pair| may_be_foreign(pair[0], pair[1])) {
+        return (tokens, Vec::new());
+    }
     let out = Vec::with_capacity(tokens.len());
     let mut translator =
         Translator { source, text, tokens, at: 0, out, line_begins: false, in_use: false, diagnostics: Vec::new() };
@@ -25,6 +28,21 @@ pub(crate) fn translate(source: SourceId, text: &str, tokens: Vec<Token>) -> (Ve
         translator.take();
     }
     (translator.out, translator.diagnostics)
+}
+
+/// Whether something of another language may begin with a token. Of most files nothing does.
+fn may_be_foreign(token: Token, next: Token) -> bool {
+    use TokenKind as T;
+    let touches = next.start == token.end;
+    match token.kind {
+        T::Ampersand => true,
+        T::Word => touches && (next.kind.opens_text() || next.kind == T::Bang),
+        T::EqualEqual | T::NotEqual => touches && next.kind == T::Equal,
+        T::Less => touches && next.kind == T::Greater,
+        T::Colon => touches && next.kind == T::Colon,
+        T::DotDot => touches && next.kind == T::Dot,
+        _ => false,
+    }
 }
 
 struct Translator<'t> {

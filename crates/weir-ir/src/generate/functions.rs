@@ -104,7 +104,7 @@ fn function(name: &str, world: World, failure: Option<Type>, code: Code) -> Func
         state: None,
         batch: None,
     };
-    Function { signature, code, batch: None, types: Vec::new() }
+    Function { signature, code, batch: None, types: Vec::new(), location: None }
 }
 
 fn immediate(code: impl Fn(&mut Call<'_>) -> Outcome + Send + Sync + 'static) -> Code {
