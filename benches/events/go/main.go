@@ -1,17 +1,18 @@
-// Go's channels in the cases of the matrix; prints nanoseconds per message as JSON, the best of five rounds.
+// Go's channels in the cases of the matrix; prints nanoseconds per message as JSON, the median of its rounds.
 package main
 
 import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sort"
 	"strconv"
 	"sync"
 	"time"
 )
 
 const threads = 4
-const rounds = 5
+const rounds = 15
 
 func seq(capacity, messages int) {
 	c := make(chan int, capacity)
@@ -101,17 +102,15 @@ func selectBoth(capacity, messages int) {
 	done.Wait()
 }
 
-func best(run func(int, int), capacity, messages int) float64 {
-	least := 0.0
-	for r := 0; r < rounds; r++ {
+func median(run func(int, int), capacity, messages int) float64 {
+	times := make([]float64, rounds)
+	for r := range times {
 		start := time.Now()
 		run(capacity, messages)
-		taken := float64(time.Since(start).Nanoseconds()) / float64(messages)
-		if r == 0 || taken < least {
-			least = taken
-		}
+		times[r] = float64(time.Since(start).Nanoseconds()) / float64(messages)
 	}
-	return least
+	sort.Float64s(times)
+	return times[rounds/2]
 }
 
 func main() {
@@ -138,7 +137,7 @@ func main() {
 			if capacity < 0 {
 				name, size = "n", messages
 			}
-			figures[c.name+" cap "+name] = best(c.run, size, messages)
+			figures[c.name+" cap "+name] = median(c.run, size, messages)
 		}
 	}
 	text, _ := json.Marshal(figures)

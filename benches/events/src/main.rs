@@ -1,11 +1,12 @@
 //! weir-events side by side with the channels that people use today, all in one run.
 //!
 //! ```text
-//! cargo run --release -p weir-bench-events -- [part of a case's name] [messages per case]
+//! cargo run --release -p weir-bench-events -- [part of a case's name] [messages per round] [one contender]
 //! ```
 //!
-//! Prints nanoseconds per message, the best of several rounds taken in turn, and the throughput of weir-events relative
-//! to the best peer: 1.00 is the same, more is better. Writes the same as `events.json` beside this package.
+//! Prints nanoseconds per message and the throughput of weir-events relative to the best peer, where 1.00 is the same and
+//! more is better: the median of many short paired rounds, with the middle half of them. Writes the same as `events.json`
+//! beside this package.
 
 mod combinators;
 mod go;
@@ -23,7 +24,9 @@ struct Settings {
     filter: String,
     /// Messages per case and round.
     messages: usize,
-    /// Rounds per case; the best counts.
+    /// Only this contender, to count what it does with other tools.
+    only: Option<String>,
+    /// Rounds per case.
     rounds: usize,
 }
 
@@ -31,8 +34,9 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let settings = Settings {
         filter: arguments.next().unwrap_or_default(),
-        messages: arguments.next().and_then(|number| number.parse().ok()).unwrap_or(200_000),
-        rounds: 7,
+        messages: arguments.next().and_then(|number| number.parse().ok()).unwrap_or(20_000),
+        only: arguments.next(),
+        rounds: 25,
     };
     let mut report = Report::new(&settings);
     matrix::run(&mut report);

@@ -12,15 +12,16 @@ pub(crate) type Contender<'a> = (&'static str, Box<dyn FnMut(usize) + 'a>);
 pub(crate) struct Report {
     filter: String,
     messages: usize,
+    only: Option<String>,
     rounds: usize,
     rows: Vec<Value>,
 }
 
 impl Report {
     pub(crate) fn new(settings: &Settings) -> Self {
-        let Settings { filter, messages, rounds } = settings;
-        println!("{:<28} {:>9}  {:>6}  peers (ns per message)", "case", "weir ns", "ratio");
-        Report { filter: filter.clone(), messages: *messages, rounds: *rounds, rows: Vec::new() }
+        let Settings { filter, messages, only, rounds } = settings;
+        println!("{:<34} {:>9}  {:<17}  peers: ns per message [ratio]", "case", "weir ns", "ratio to the best");
+        Report { filter: filter.clone(), only: only.clone(), messages: *messages, rounds: *rounds, rows: Vec::new() }
     }
 
     pub(crate) fn wants(&self, case: &str) -> bool {
@@ -31,30 +32,52 @@ impl Report {
         self.messages
     }
 
-    /// Times all contenders in turn, several rounds, the first being weir-events; `known` are figures from elsewhere.
+    /// Times all contenders, the first being weir-events; `known` are figures from elsewhere.
+    ///
+    /// There are many short rounds, and in each every contender has its turn, every other round in the opposite order. A
+    /// ratio is taken within a round, so that drift of the machine and other work on it cancel out; what counts is the
+    /// median of the ratios.
     pub(crate) fn case(&mut self, case: &str, mut contenders: Vec<Contender<'_>>, known: &[(&'static str, f64)]) {
         if !self.wants(case) {
             return;
         }
-        let mut best = vec![f64::INFINITY; contenders.len()];
-        for _ in 0..self.rounds {
-            for ((_, round), best) in contenders.iter_mut().zip(&mut best) {
-                *best = best.min(nanoseconds_per_message(self.messages, round));
+        contenders.retain(|(name, _)| self.only.as_ref().is_none_or(|only| only == name));
+        let mut times = vec![Vec::with_capacity(self.rounds); contenders.len()];
+        for round in 0..=self.rounds {
+            let mut turns: Vec<_> = contenders.iter_mut().zip(&mut times).collect();
+            if round % 2 == 1 {
+                turns.reverse();
+            }
+            for ((_, contender), times) in turns {
+                let taken = nanoseconds_per_message(self.messages, contender);
+                // The first round is for caches and allocators.
+                if round > 0 {
+                    times.push(taken);
+                }
             }
         }
-        let timed = contenders.iter().map(|(name, _)| *name).zip(best);
-        let figures: Vec<_> = timed.chain(known.iter().copied()).collect();
-        self.print(case, &figures);
+        let names: Vec<_> = contenders.iter().map(|(name, _)| *name).collect();
+        self.conclude(case, &names, &times, known);
     }
 
-    fn print(&mut self, case: &str, figures: &[(&'static str, f64)]) {
-        let Some(((_, own), peers)) = figures.split_first() else { return };
-        let best = peers.iter().map(|(_, peer)| *peer).fold(f64::INFINITY, f64::min);
-        let ratio = if peers.is_empty() { String::from("-") } else { format!("{:.2}", best / own) };
-        let peers: Vec<_> = peers.iter().map(|(name, peer)| format!("{name} {peer:.0}")).collect();
-        println!("{case:<28} {own:>9.1}  {ratio:>6}  {}", peers.join("  "));
-        let figures: serde_json::Map<_, _> = figures.iter().map(|(name, ns)| ((*name).to_owned(), json!(ns))).collect();
-        self.rows.push(json!({ "case": case, "ns_per_message": figures, "throughput_to_best_peer": best / own }));
+    fn conclude(&mut self, case: &str, names: &[&'static str], times: &[Vec<f64>], known: &[(&'static str, f64)]) {
+        let Some((own, peers)) = times.split_first() else { return };
+        let own_ns = quartiles(own)[1];
+        let measured = names[1..].iter().zip(peers).map(|(name, peer)| {
+            let ratios: Vec<f64> = peer.iter().zip(own).map(|(peer, own)| peer / own).collect();
+            Peer { name, ns: quartiles(peer)[1], ratio: quartiles(&ratios) }
+        });
+        let elsewhere = known.iter().map(|(name, ns)| Peer { name, ns: *ns, ratio: [ns / own_ns; 3] });
+        let peers: Vec<Peer> = measured.chain(elsewhere).collect();
+        let best = peers.iter().map(|peer| peer.ratio).min_by(|one, other| one[1].total_cmp(&other[1]));
+        let ratio = best.map_or_else(String::new, |[low, median, high]| format!("{median:.2} ({low:.2}-{high:.2})"));
+        let list: Vec<_> =
+            peers.iter().map(|peer| format!("{} {:.0} [{:.2}]", peer.name, peer.ns, peer.ratio[1])).collect();
+        println!("{case:<34} {own_ns:>9.1}  {ratio:<17}  {}", list.join("  "));
+        let peers = peers.iter().map(|peer| json!({ "name": peer.name, "ns": peer.ns, "ratio_quartiles": peer.ratio }));
+        let peers: Vec<Value> = peers.collect();
+        self.rows
+            .push(json!({ "case": case, "ns_per_message": own_ns, "throughput_to_best_peer": best, "peers": peers }));
     }
 
     /// Something that is said instead of measured.
@@ -70,6 +93,21 @@ impl Report {
             Err(error) => println!("could not write {path}: {error}"),
         }
     }
+}
+
+/// A contender beside weir-events.
+struct Peer {
+    name: &'static str,
+    ns: f64,
+    /// The throughput of weir-events to its, by quartiles of the rounds.
+    ratio: [f64; 3],
+}
+
+/// The quartiles.
+fn quartiles(figures: &[f64]) -> [f64; 3] {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    [1, 2, 3].map(|quarter| sorted.get(sorted.len() * quarter / 4).copied().unwrap_or(f64::NAN))
 }
 
 fn nanoseconds_per_message(messages: usize, round: &mut dyn FnMut(usize)) -> f64 {

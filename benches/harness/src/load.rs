@@ -35,6 +35,8 @@ pub struct Sample {
     pub p50_ns: u64,
     /// What 99 of 100 latencies are below.
     pub p99_ns: u64,
+    /// Processor time of the server, children included, for each request, in nanoseconds.
+    pub cpu_ns: f64,
 }
 
 impl Load {
@@ -68,6 +70,7 @@ impl Load {
     /// # Errors
     /// Fails where something is not answered 200.
     pub fn run(&self, server: &Server, seconds: f64, seed: u64, request: &Request) -> Outcome<Sample> {
+        let cpu_before = server.cpu_time();
         let begin = Instant::now();
         let end = begin + Duration::from_secs_f64(seconds);
         let all = self.runtime.block_on(async {
@@ -85,6 +88,7 @@ impl Load {
             requests_per_second: all.len() as f64 / begin.elapsed().as_secs_f64(),
             p50_ns: all.value_at_quantile(0.5),
             p99_ns: all.value_at_quantile(0.99),
+            cpu_ns: server.cpu_time().saturating_sub(cpu_before).as_nanos() as f64 / all.len() as f64,
         })
     }
 }

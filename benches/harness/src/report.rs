@@ -49,8 +49,10 @@ impl Case {
                 requests_per_second: middle(&|sample| sample.requests_per_second),
                 p50_us: middle(&|sample| sample.p50_ns as f64 / 1e3),
                 p99_us: middle(&|sample| sample.p99_ns as f64 / 1e3),
+                cpu_us: middle(&|sample| sample.cpu_ns / 1e3),
                 throughput_ratio: ratio(&|sample| sample.requests_per_second),
                 p99_ratio: ratio(&|sample| sample.p99_ns as f64),
+                cpu_ratio: ratio(&|sample| sample.cpu_ns),
             }
         })
     }
@@ -63,8 +65,10 @@ struct Row<'a> {
     requests_per_second: f64,
     p50_us: f64,
     p99_us: f64,
+    cpu_us: f64,
     throughput_ratio: f64,
     p99_ratio: f64,
+    cpu_ratio: f64,
 }
 
 fn median(mut figures: Vec<f64>) -> f64 {
@@ -83,8 +87,10 @@ impl Report {
                 "requests_per_second": row.requests_per_second,
                 "p50_us": row.p50_us,
                 "p99_us": row.p99_us,
+                "cpu_s_per_1000_requests": row.cpu_us / 1e3,
                 "throughput_ratio_to_first": row.throughput_ratio,
                 "p99_ratio_to_first": row.p99_ratio,
+                "cpu_ratio_to_first": row.cpu_ratio,
             })
         });
         Value::Array(rows.collect())
@@ -106,23 +112,26 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{:<10} {:<12} {:>11} {:>9} {:>9} {:>11} {:>9}",
-            "case", "server", "requests/s", "p50 us", "p99 us", "throughput", "p99"
-        )?;
-        writeln!(f, "{:<10} {:<12} {:>11} {:>9} {:>9} {:>11} {:>9}", "", "", "", "", "", "to first's", "to first's")?;
+        let titles = ["case", "server", "requests/s", "p50 us", "p99 us", "cpu us", "throughput", "p99", "cpu"];
+        let below = ["", "", "", "", "", "a request", "to first's", "to first's", "to first's"];
+        for [case, server, columns @ ..] in [titles, below] {
+            write!(f, "{case:<10} {server:<12}")?;
+            columns.iter().try_for_each(|title| write!(f, " {title:>10}"))?;
+            writeln!(f)?;
+        }
         for row in self.cases.iter().flat_map(Case::rows) {
             writeln!(
                 f,
-                "{:<10} {:<12} {:>11.0} {:>9.0} {:>9.0} {:>11.3} {:>9.3}",
+                "{:<10} {:<12} {:>10.0} {:>10.0} {:>10.0} {:>10.2} {:>10.3} {:>10.3} {:>10.3}",
                 row.case,
                 row.server,
                 row.requests_per_second,
                 row.p50_us,
                 row.p99_us,
+                row.cpu_us,
                 row.throughput_ratio,
-                row.p99_ratio
+                row.p99_ratio,
+                row.cpu_ratio
             )?;
         }
         Ok(())

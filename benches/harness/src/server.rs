@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::Outcome;
+use crate::{Outcome, cpu};
 
 /// The core of the servers; the load has the next one.
 pub(crate) const SERVER_CORE: usize = 0;
@@ -46,6 +46,11 @@ impl Server {
             std::thread::spawn(move || BufReader::new(stderr).lines().for_each(drop));
         }
         Ok(Server { name: name.into(), port, process })
+    }
+
+    /// The processor time that it and its children have used.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        cpu::time_of(self.process.id()).unwrap_or_default()
     }
 }
 

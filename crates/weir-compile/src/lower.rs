@@ -5,6 +5,7 @@
 //! [`Atom`], or for something that can be called, which is inlined where it is called: no value of the IR is a function.
 
 mod atomic;
+mod boolean;
 mod branch;
 mod call;
 mod draft;

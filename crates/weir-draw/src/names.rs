@@ -233,6 +233,8 @@ fn infix(prim: Prim) -> Option<&'static str> {
         Prim::Multiply => "*",
         Prim::Divide => "/",
         Prim::Remainder => "%",
+        Prim::And => "&&",
+        Prim::Or => "||",
         Prim::Equal => "==",
         Prim::NotEqual => "!=",
         Prim::Less => "<",

@@ -2,7 +2,7 @@
 //!
 //! Words: the *watchers* are the synchronisations that wait for the future; a *fan* wakes them all, whoever polled it
 //! last. (The other way round needs nothing: an event is awaited, so it can be a branch of `tokio::select!`, where it
-//! loses nothing when it loses.)
+//! loses nothing when it loses. [`until`] is that for one future and one event.)
 
 use std::any::Any;
 use std::future::Future;
@@ -10,11 +10,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use crate::event::Event;
 use crate::event::guard;
 use crate::event::node::{Node, Shape, Stake, recover};
 use crate::event::placing::Placing;
 use crate::event::settlement::Settlement;
+use crate::event::{Event, Synchronisation};
 use crate::primitives::Mutex;
 
 /// An event that takes effect, once, when the future is ready; after that it never does again.
@@ -38,6 +38,41 @@ where
     F::Output: Send + 'static,
 {
     guard(move || from_future(make()))
+}
+
+/// Awaits a future until an event takes effect: `Ok` of its output, or else `Err` of the event's value.
+///
+/// The future belongs to this call alone, so unlike that of [`from_future`] it need be neither `Send` nor `'static`; one
+/// that may not be moved is given as `pin!(future)`. It is preferred where both are ready, and the event is not
+/// synchronised before the future has to wait: a time limit costs nothing where there is nothing to wait for.
+///
+/// Cancellation safe: when the future is ready first, the synchronisation of the event is withdrawn as if it had never
+/// been made; when the event takes effect first, the future is as far as it was.
+pub fn until<F: Future + Unpin, T: 'static>(future: F, event: &Event<T>) -> Until<'_, F, T> {
+    Until { future, event, end: None }
+}
+
+/// See [`until`].
+#[must_use = "a future does nothing until it is polled"]
+pub struct Until<'a, F, T: 'static> {
+    future: F,
+    event: &'a Event<T>,
+    /// The synchronisation, once the future has to wait.
+    end: Option<Synchronisation<T>>,
+}
+
+impl<F: Future + Unpin, T> Future for Until<'_, F, T> {
+    type Output = Result<F::Output, T>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(output) = Pin::new(&mut self.future).poll(context) {
+            self.end = None;
+            return Poll::Ready(Ok(output));
+        }
+        let event = self.event;
+        let end = self.end.get_or_insert_with(|| event.synchronise());
+        Pin::new(end).poll(context).map(Err)
+    }
 }
 
 struct FutureLeaf<T> {

@@ -115,14 +115,14 @@ pub use asynchronous::{
 };
 pub use channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryReceiveError, TrySendError};
 pub use event::{Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_biased, guard, never, seed_choices};
-pub use future::{from_future, from_future_with};
+pub use future::{Until, from_future, from_future_with, until};
 pub use halves::{Receiver, Sender, halves};
 pub use implicit::{ACTION_THREADS_MAX, action_panics, action_threads};
 pub use mailbox::Mailbox;
 pub use multicast::{Multicast, Port};
 pub use nack::with_nack;
 pub use signal::Signal;
-pub use time::{after, at};
+pub use time::{after, after_about, at};
 
 #[cfg(loom)]
 pub use mutants::{Mutant, activate};

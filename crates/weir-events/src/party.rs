@@ -306,8 +306,10 @@ pub(crate) mod pool {
     pub(crate) fn take_for_task(waker: &Waker) -> Arc<Party> {
         match SPARE_TASKS.try_with(|spare| spare.borrow_mut().pop()).ok().flatten() {
             None => Arc::new(Party::of_task(waker)),
-            Some(party) => {
-                party.listen(waker);
+            Some(mut party) => {
+                if let Some(Party { wake: Wake::Task(slot), .. }) = Arc::get_mut(&mut party) {
+                    *slot.get_mut() = Some(waker.clone());
+                }
                 party
             }
         }
@@ -319,12 +321,11 @@ pub(crate) mod pool {
         let Some(unshared) = Arc::get_mut(&mut party) else { return };
         unshared.reset();
         // The thread may be ending; then the party simply goes.
-        match &unshared.wake {
+        match &mut unshared.wake {
             Wake::Thread(_) => drop(SPARE.try_with(|spare| spare.set(Some(party)))),
             Wake::Task(waker) => {
                 // What the waker keeps alive must not live on in a pool.
-                let told = waker.lock().take();
-                drop(told);
+                drop(waker.get_mut().take());
                 let _ = SPARE_TASKS.try_with(|spare| {
                     let mut spare = spare.borrow_mut();
                     if spare.len() < SPARE_TASKS_MAX {

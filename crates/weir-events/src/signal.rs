@@ -20,9 +20,9 @@ impl Signal {
         Signal { channel: Channel::rendezvous() }
     }
 
-    /// Gives the signal; again is no different from once.
-    pub fn fire(&self) {
-        self.channel.close();
+    /// Gives the signal; again is no different from once. Whether it was this call that gave it.
+    pub fn fire(&self) -> bool {
+        self.channel.core.close()
     }
 
     /// Whether the signal was given.

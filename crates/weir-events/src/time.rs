@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::event::node::{Node, Shape, Stake};
 use crate::event::placing::Placing;
 use crate::event::settlement::Settlement;
-use crate::event::{Event, choose_biased};
+use crate::event::{Event, choose_biased, random_below};
 
 /// An event that takes effect `delay` after its synchronisation began (CML's `timeOutEvt`).
 ///
@@ -18,6 +18,14 @@ pub fn after(delay: Duration) -> Event<()> {
 /// An event that takes effect at `instant` and ever after (CML's `atTimeEvt`).
 pub fn at(instant: Instant) -> Event<()> {
     Event::of(Timer::At(instant))
+}
+
+/// An event that takes effect a random time after its synchronisation began, from half of `delay` to all of it.
+///
+/// For whoever tries again: clients that failed together do not come back together ("equal jitter"). Each synchronisation
+/// draws anew, from the choices of its thread: [`seed_choices`](crate::seed_choices) makes it repeatable.
+pub fn after_about(delay: Duration) -> Event<()> {
+    Event::of(Timer::About(delay))
 }
 
 impl<T: 'static> Event<T> {
@@ -32,6 +40,7 @@ impl<T: 'static> Event<T> {
 
 enum Timer {
     After(Duration),
+    About(Duration),
     At(Instant),
 }
 
@@ -39,6 +48,7 @@ impl Timer {
     /// `None`: so far away that it never comes.
     fn instant(&self) -> Option<Instant> {
         match self {
+            Timer::About(delay) => Instant::now().checked_add(drawn(*delay)),
             Timer::After(delay) => Instant::now().checked_add(*delay),
             Timer::At(instant) => Some(*instant),
         }
@@ -46,7 +56,7 @@ impl Timer {
 
     fn is_over(&self) -> bool {
         match self {
-            Timer::After(delay) => delay.is_zero(),
+            Timer::After(delay) | Timer::About(delay) => delay.is_zero(),
             Timer::At(instant) => *instant <= Instant::now(),
         }
     }
@@ -69,4 +79,30 @@ impl Node<()> for Timer {
     }
 
     fn redeem(&self, _: usize, _: Option<Arc<dyn Stake>>) {}
+}
+
+/// Half of a delay, and a random part of the other half in steps of its thousandth.
+fn drawn(delay: Duration) -> Duration {
+    const STEPS: u32 = 1000;
+    let half = delay / 2;
+    let steps = u32::try_from(random_below(STEPS as usize + 1)).unwrap_or(STEPS);
+    half + half / STEPS * steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_is_drawn_between_its_half_and_its_whole_and_again_with_the_seed() {
+        let delay = Duration::from_millis(800);
+        let draw = || {
+            crate::seed_choices(3);
+            (0..200).map(|_| drawn(delay)).collect::<Vec<_>>()
+        };
+        let all = draw();
+        assert!(all.iter().all(|drawn| (delay / 2..=delay).contains(drawn)));
+        assert!(all.iter().any(|drawn| *drawn < delay * 6 / 10) && all.iter().any(|drawn| *drawn > delay * 9 / 10));
+        assert_eq!(all, draw());
+    }
 }

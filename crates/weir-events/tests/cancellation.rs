@@ -6,6 +6,7 @@ mod common;
 
 use common::{on_one_thread, until};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -336,7 +337,7 @@ fn shutdown_is_an_event_that_reaches_threads_and_tasks() {
     });
     until(|| jobs.receivers_len() == 1);
     let in_a_task = on_one_thread(async {
-        let (work, ()) = tokio::join!(work.synchronise(), async { stop.fire() });
+        let (work, _) = tokio::join!(work.synchronise(), async { stop.fire() });
         work
     });
     assert_eq!((in_a_thread.join().unwrap(), in_a_task, work.sync()), (false, false, false));
@@ -371,4 +372,73 @@ fn dropping_all_senders_or_all_receivers_closes_the_channel() {
     let sending = thread::spawn(move || sender.send_once(String::from("to nobody")).sync());
     drop(receiver);
     assert_eq!(sending.join().unwrap(), Err(Closed));
+}
+
+#[test]
+fn a_future_is_given_up_when_the_event_takes_effect() {
+    let (channel, held) = (Channel::rendezvous(), Arc::new(()));
+    let end = channel.receive();
+    on_one_thread(async {
+        let (kept, sender) = (held.clone(), channel.clone());
+        let waiting = async {
+            let pending = async move {
+                std::future::pending::<()>().await;
+                drop(kept);
+            };
+            weir_events::until(pin!(pending), &end).await
+        };
+        let (ended, _) = tokio::join!(waiting, async { sender.send_and_go(5) });
+        assert_eq!((ended, Arc::strong_count(&held)), (Err(Ok(5)), 1), "the future was dropped where it waited");
+    });
+}
+
+#[test]
+fn a_future_that_is_ready_first_leaves_nothing_of_the_event_behind() {
+    let channel = Channel::<u8>::rendezvous();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let events = channel.clone();
+    let end = guard(move || {
+        counted.fetch_add(1, SeqCst);
+        events.receive()
+    });
+    on_one_thread(async {
+        assert_eq!(weir_events::until(std::future::ready(1), &end).await, Ok(1));
+        assert_eq!(asked.load(SeqCst), 0, "what is ready at once needs no event");
+        assert_eq!(weir_events::until(pin!(tokio::task::yield_now()), &end).await, Ok(()));
+        assert_eq!((asked.load(SeqCst), channel.receivers_len()), (1, 0));
+    });
+}
+
+#[test]
+fn a_glance_tells_whether_a_synchronisation_still_waits() {
+    let channel = Channel::rendezvous();
+    let mut receiving = channel.receive().synchronise();
+    assert!(!receiving.is_waiting(), "it has not begun");
+    assert!(poll_once(&mut receiving).is_pending() && receiving.is_waiting());
+    channel.send_and_go(1);
+    assert!(!receiving.is_waiting());
+    assert_eq!(poll_once(&mut receiving), Poll::Ready(Ok(1)));
+    let mut future = from_future(std::future::pending::<()>()).synchronise();
+    assert!(poll_once(&mut future).is_pending() && !future.is_waiting(), "only a poll could tell");
+}
+
+#[test]
+fn alarms_of_many_threads_ring_in_time_and_in_any_order() {
+    let threads: Vec<_> = (0..40u64)
+        .map(|number| {
+            thread::spawn(move || {
+                on_one_thread(async {
+                    let long = after(Duration::from_secs(3600));
+                    for round in 0..5 {
+                        let limit = Duration::from_millis(1 + (number * 7 + round * 3) % 20);
+                        let start = Instant::now();
+                        assert!(weir_events::until(long.synchronise(), &after(limit)).await.is_err());
+                        assert!(start.elapsed() >= limit && start.elapsed() < common::TOO_LONG);
+                    }
+                });
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }

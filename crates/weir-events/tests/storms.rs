@@ -55,7 +55,7 @@ fn lost_choices_of_tasks(idle: &Channel<u8>, busy: &Channel<u8>) {
 }
 
 #[test]
-fn storms_leave_the_heap_as_it_was_and_plain_asynchronous_sends_allocate_nothing() {
+fn storms_leave_the_heap_as_it_was_and_what_need_not_allocate_does_not() {
     let (idle, busy) = (Channel::<u8>::rendezvous(), Channel::<u8>::rendezvous());
     lost_choices_of_tasks(&idle, &busy);
     let before = BYTES.load(Relaxed);
@@ -95,4 +95,16 @@ fn storms_leave_the_heap_as_it_was_and_plain_asynchronous_sends_allocate_nothing
         0,
         "a choice that need not wait allocates nothing"
     );
+
+    // Nor does a time limit that is made once, for futures that have to wait, but are there in time.
+    let late = after(Duration::from_secs(3600));
+    on_one_thread(async {
+        let one = || until(Box::pin(tokio::task::yield_now()), &late);
+        assert_eq!(one().await, Ok(()));
+        let before = ALLOCATIONS.load(Relaxed);
+        for _ in 0..100 {
+            assert_eq!(one().await, Ok(()));
+        }
+        assert_eq!(ALLOCATIONS.load(Relaxed) - before, 100, "no more than the boxes of the futures");
+    });
 }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::{Failure, HostType, Shared, Value};
+use crate::{Failure, HostType, Outcome, Shared, Value};
 
 /// Where one argument of a call lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,17 +39,6 @@ pub enum Argument {
     Constant(u32),
     /// In the table of shared values.
     Shared(u32),
-}
-
-/// What a call answers.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    /// The function's value; of one that can fail, the payload of its `Ok`.
-    Value(Value),
-    /// The failure that the function returned: the payload of its `Err`.
-    Error(Value),
-    /// The call could not be made or ended badly; the flow ends with this failure.
-    Fault(Box<Failure>),
 }
 
 /// What a call that waited answers.

@@ -16,7 +16,7 @@ pub use measures::Size;
 pub use parts::Parts;
 pub use simple::Generic;
 
-use crate::{Failure, Type, TypeDefinition, Value};
+use crate::{Failure, Outcome, Type, TypeDefinition, Value};
 
 /// A Rust type that values of Weir can be turned into and made from. `#[derive(weir::Type)]` implements it.
 #[diagnostic::on_unimplemented(
@@ -42,6 +42,15 @@ pub trait HostType: Sized + Send + 'static {
     /// # Errors
     /// Fails where Weir's type cannot hold it, such as a `u64` above 2^63 - 1.
     fn into_value(self) -> Result<Value, Failure>;
+
+    /// The value as a function answers it.
+    ///
+    /// # Errors
+    /// Those of [`HostType::into_value`].
+    #[inline]
+    fn into_outcome(self) -> Result<Outcome, Failure> {
+        self.into_value().map(Outcome::Value)
+    }
 
     /// The Rust value read out of `value` without moving or cloning it, for scalars that are in range; `None` for all
     /// others, which go through [`HostType::from_value`].

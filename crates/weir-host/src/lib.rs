@@ -40,6 +40,7 @@ mod convert;
 mod failure;
 mod library;
 mod location;
+mod outcome;
 mod resource;
 mod signature;
 mod source;
@@ -53,13 +54,13 @@ pub mod macros;
 pub use batch::{Batch, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
-    Argument, BlockingCode, Call, Closing, Code, Environment, ImmediateCode, Job, Outcome, Pending, Settled,
-    WaitingCode,
+    Argument, BlockingCode, Call, Closing, Code, Environment, ImmediateCode, Job, Pending, Settled, WaitingCode,
 };
 pub use convert::{Borrowable, Changing, Generic, HostType, Lent, Size};
 pub use failure::{Failure, FailureKind};
 pub use library::{Function, Library, LibraryError, Module};
 pub use location::Location;
+pub use outcome::Outcome;
 pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};
 pub use signature::{Effects, Parameter, Passing, Signature, StateOf, World};
 pub use source::{

@@ -24,6 +24,7 @@ pub use opaque::{
 pub use panic::{caught, caught_later};
 pub use state::{make_state, state_mut, state_ref};
 
+pub use crate::Outcome;
 pub use crate::batch::{Calls, PendingBatch, batch};
-pub use crate::call::{Call, Code, Environment, Job, Outcome, Pending, Settled};
+pub use crate::call::{Call, Code, Environment, Job, Pending, Settled};
 pub use crate::convert::{Borrowable, Changing, HostType, Parts};

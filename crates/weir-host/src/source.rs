@@ -10,6 +10,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use weir_events::Event;
+
 use crate::{Environment, Failure, Parameter, Text, Type, Value};
 
 /// A future that stays on its event loop, and is polled within a `LocalSet` of tokio.
@@ -112,18 +114,17 @@ pub enum Begun {
 
 /// Tells a source to stop. Cloned freely; it fires once.
 #[derive(Clone)]
-pub struct Stop(Arc<dyn Fn() -> LocalFuture<()> + Send + Sync>);
+pub struct Stop(Event<()>);
 
 impl Stop {
-    /// A stop whose futures complete when the program stops.
-    pub fn new(wait: impl Fn() -> LocalFuture<()> + Send + Sync + 'static) -> Self {
-        Stop(Arc::new(wait))
+    /// A stop by an event that takes effect when the program stops, and ever after.
+    pub fn new(stopped: Event<()>) -> Self {
+        Stop(stopped)
     }
 
-    /// Waits until the program stops.
-    #[must_use]
-    pub fn stopped(&self) -> LocalFuture<()> {
-        (self.0)()
+    /// Takes effect when the program stops, and ever after: to be awaited, or to be a branch of a choice.
+    pub fn stopped(&self) -> Event<()> {
+        self.0.clone()
     }
 }
 

@@ -75,10 +75,10 @@ fn each_call_gets_its_own_answer_and_no_batch_is_above_its_limit() {
     let answers = run(&numbers().functions["doubled"], ints(&[1, 13, 300, 2, 3]), &environment);
     let shown: Vec<String> = answers
         .into_iter()
-        .map(|answer| match answer {
-            Outcome::Value(value) => value.to_string(),
-            Outcome::Error(error) => format!("error {error}"),
-            Outcome::Fault(fault) => format!("fault {fault}"),
+        .map(|answer| match answer.returned() {
+            Ok(Ok(value)) => value.to_string(),
+            Ok(Err(error)) => format!("error {error}"),
+            Err(fault) => format!("fault {fault}"),
         })
         .collect();
     let expected = ["2", r#"error failure("unlucky")"#, "fault argument `number`: must be 0 to 255, not 300", "4", "6"];

@@ -77,6 +77,19 @@ pub fn evaluate(case: &Case, seed: u64) -> Result<Execution, Failure> {
     Ok(Execution { results, effects: recording.effects() })
 }
 
+/// Executes many flows of a case with the reference evaluator, one after the other: the rows of its inputs in turns.
+///
+/// # Errors
+/// Fails where the making of a shared value does.
+pub fn evaluate_many(case: &Case, seed: u64, flows: usize) -> Result<Execution, Failure> {
+    let recording = Recording::of_many(seed);
+    let library = recording.library();
+    let mut evaluator = Evaluator::new(&case.program, &library)?;
+    let rows = case.inputs.iter().cycle().take(flows);
+    let results = rows.map(|inputs| evaluator.run(0, 0, inputs.clone()).map_err(|failure| *failure)).collect();
+    Ok(Execution { results, effects: recording.effects() })
+}
+
 /// Runs the test on the case of this seed, and shrinks the case where it fails or panics.
 pub fn find(seed: u64, test: impl Fn(&Case) -> Result<(), String>) -> Option<Counterexample> {
     let library = Recording::new(0).library();

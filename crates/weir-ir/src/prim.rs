@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-use weir_host::{Failure, FailureKind, Text, Value};
+use weir_host::{Failure, FailureKind, Value};
 
+mod interpolate;
 mod moving;
 
+use interpolate::interpolate;
 pub use moving::{elements, move_or_clone, moves};
 
 /// A primitive operation. Types were checked before; what cannot be known before is a failure.
@@ -28,6 +29,10 @@ pub enum Prim {
     Negate,
     /// `!a`.
     Not,
+    /// `a && b`, where computing `b` for nothing is cheaper than a branch around it.
+    And,
+    /// `a || b`, likewise.
+    Or,
     /// `a == b`.
     Equal,
     /// `a != b`.
@@ -42,6 +47,8 @@ pub enum Prim {
     GreaterOrEqual,
     /// A text from the parts of an interpolation.
     Interpolate,
+    /// A text as it is shown inside of another value: in quotes.
+    Quote,
     /// A list of the operands.
     List,
     /// A map of keys and values in turn; a later key replaces an earlier one's value.
@@ -68,7 +75,7 @@ pub enum Prim {
 
 impl Prim {
     /// Every primitive, in the order of the declaration; those with an index have 0.
-    pub const ALL: [Prim; 26] = [
+    pub const ALL: [Prim; 29] = [
         Prim::Copy,
         Prim::Add,
         Prim::Subtract,
@@ -77,6 +84,8 @@ impl Prim {
         Prim::Remainder,
         Prim::Negate,
         Prim::Not,
+        Prim::And,
+        Prim::Or,
         Prim::Equal,
         Prim::NotEqual,
         Prim::Less,
@@ -84,6 +93,7 @@ impl Prim {
         Prim::Greater,
         Prim::GreaterOrEqual,
         Prim::Interpolate,
+        Prim::Quote,
         Prim::List,
         Prim::Map,
         Prim::Record,
@@ -109,6 +119,8 @@ impl Prim {
             Prim::Remainder => "remainder",
             Prim::Negate => "negate",
             Prim::Not => "not",
+            Prim::And => "and",
+            Prim::Or => "or",
             Prim::Equal => "equal",
             Prim::NotEqual => "not_equal",
             Prim::Less => "less",
@@ -116,6 +128,7 @@ impl Prim {
             Prim::Greater => "greater",
             Prim::GreaterOrEqual => "greater_or_equal",
             Prim::Interpolate => "interpolate",
+            Prim::Quote => "quote",
             Prim::List => "list",
             Prim::Map => "map",
             Prim::Record => "record",
@@ -160,6 +173,7 @@ impl Prim {
             Prim::Copy
             | Prim::Negate
             | Prim::Not
+            | Prim::Quote
             | Prim::Field(_)
             | Prim::Payload(_)
             | Prim::IsVariant(_)
@@ -195,6 +209,8 @@ impl Prim {
             (Prim::Remainder, [a, b]) => remainder(a, b),
             (Prim::Negate, [a]) => negate(a),
             (Prim::Not, [Value::Bool(a)]) => Ok(Value::Bool(!a)),
+            (Prim::And, [Value::Bool(a), Value::Bool(b)]) => Ok(Value::Bool(*a && *b)),
+            (Prim::Or, [Value::Bool(a), Value::Bool(b)]) => Ok(Value::Bool(*a || *b)),
             (Prim::Equal, [a, b]) => Ok(Value::Bool(equal(a, b))),
             (Prim::NotEqual, [a, b]) => Ok(Value::Bool(!equal(a, b))),
             (Prim::Less, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_lt()))),
@@ -202,6 +218,7 @@ impl Prim {
             (Prim::Greater, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_gt()))),
             (Prim::GreaterOrEqual, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_ge()))),
             (Prim::Interpolate, parts) => Ok(Value::Text(interpolate(parts))),
+            (Prim::Quote, [Value::Text(text)]) => Ok(Value::Text(format!("{:?}", text.as_str()).into())),
             (Prim::List, elements) => Ok(Value::List(cloned(elements))),
             (Prim::Map, entries) => Ok(Value::Map(Arc::new(
                 entries.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),
@@ -311,6 +328,7 @@ fn negate(a: &Value) -> Result<Value, Box<Failure>> {
 /// As IEEE 754 has it for two floats, by structure for all else.
 fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
+        (Value::Int(x), Value::Int(y)) => x == y,
         (Value::Float(x), Value::Float(y)) => x == y,
         _ => a == b,
     }
@@ -319,38 +337,9 @@ fn equal(a: &Value, b: &Value) -> bool {
 /// As IEEE 754 has it for two floats, so that nothing compares with NaN; the total order for all else.
 fn compare(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
     match (a, b) {
+        (Value::Int(x), Value::Int(y)) => Some(x.cmp(y)),
         (Value::Float(x), Value::Float(y)) => x.partial_cmp(y),
         _ => Some(a.cmp(b)),
-    }
-}
-
-/// Parts of up to so many bytes are put together without a detour over the heap.
-const INTERPOLATED_IN_PLACE: usize = 128;
-
-fn interpolate(parts: &[&Value]) -> Text {
-    use std::fmt::Write;
-    let mut text = SmallText::default();
-    for part in parts {
-        // Writing to a `SmallText` cannot fail.
-        _ = match part {
-            Value::Text(part) => text.write_str(part),
-            Value::Int(part) => write!(text, "{part}"),
-            // People read it; its kind is for tools.
-            Value::Failure(failure) => text.write_str(&failure.message),
-            other => write!(text, "{other}"),
-        };
-    }
-    std::str::from_utf8(&text.0).expect("whole strings were put together").into()
-}
-
-/// A text in the making.
-#[derive(Default)]
-struct SmallText(SmallVec<[u8; INTERPOLATED_IN_PLACE]>);
-
-impl std::fmt::Write for SmallText {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.0.extend_from_slice(text.as_bytes());
-        Ok(())
     }
 }
 

@@ -163,7 +163,7 @@ async fn feed(open: &OpenStream<impl Stream>, flows: Arc<dyn Flows>, stop: Stop)
     let feeder = Feeder { flows, going: Rc::clone(&begun), turn: Rc::default(), elements: Arc::clone(&open.elements) };
     let ended = tokio::select! {
         biased;
-        () = stop.stopped() => Ok(()),
+        () = stop.stopped().into_future() => Ok(()),
         ended = open.stream.run(feeder) => ended,
     };
     let mut begun: JoinSet<_> = begun.take();

@@ -7,11 +7,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
 use support::{Answer, Client, PATIENCE};
-use tokio::sync::Notify;
 use weir::{
     Begun, Failure, Field, Flows, HostType, LocalFuture, Opened, ParameterFrom, Route, RouteParameter, Stop, Text,
     Type, TypeDefinition, TypeShape, Value, Variant,
 };
+use weir_events::Signal;
 use weir_library::http;
 
 /// Shows the inputs of each flow in its answer; the route of `/failing` fails, that of `/full` has no room.
@@ -83,7 +83,7 @@ impl Gate {
 struct Service {
     address: std::net::SocketAddr,
     flows: Arc<Shown>,
-    stop: Arc<Notify>,
+    stop: Signal,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -151,14 +151,11 @@ impl Service {
         });
         let opened = open(routes, arguments.collect()).unwrap();
         let address = opened.describe().strip_prefix("http://").unwrap().parse().unwrap();
-        let stop = Arc::new(Notify::new());
-        let (stopping, flowing) = (Arc::clone(&stop), Arc::clone(&flows));
+        let stop = Signal::new();
+        let (stopping, flowing) = (stop.clone(), Arc::clone(&flows));
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            let stop = Stop::new(move || {
-                let stopping = Arc::clone(&stopping);
-                Box::pin(async move { stopping.notified().await })
-            });
+            let stop = Stop::new(stopping.fired());
             tokio::task::LocalSet::new().block_on(&runtime, opened.run(flowing, stop)).unwrap();
         });
         Service { address, flows, stop, thread: Some(thread) }
@@ -180,7 +177,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        self.stop.notify_one();
+        self.stop.fire();
         let _ = self.thread.take().unwrap().join();
     }
 }

@@ -94,14 +94,14 @@ fn run(path: &str, arguments: Vec<Value>, count: usize) -> Arc<TwoAtATime> {
     let opened = library.modules[module].sources[name].1.open(arguments, Arc::new([]), &library.environment).unwrap();
     let flows = Arc::new(TwoAtATime::default());
     let watched = Arc::clone(&flows);
-    let stop = Stop::new(move || {
+    let stop = Stop::new(weir_events::from_future_with(move || {
         let watched = Arc::clone(&watched);
-        Box::pin(async move {
+        async move {
             while watched.elements.lock().unwrap().len() < count {
                 tokio::task::yield_now().await;
             }
-        })
-    });
+        }
+    }));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let running = opened.run(Arc::clone(&flows) as Arc<dyn Flows>, stop);
     runtime

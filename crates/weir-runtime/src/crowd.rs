@@ -26,6 +26,11 @@ impl Crowd {
         self.count.load(Ordering::Acquire) < self.max
     }
 
+    /// How many are there, and how many may be.
+    pub(crate) fn extent(&self) -> (u64, u64) {
+        (self.count.load(Ordering::Relaxed) as u64, self.max as u64)
+    }
+
     /// Enters, also where the place is full: the caller has asked.
     pub(crate) fn enter(self: &Arc<Self>) -> Member {
         self.count.fetch_add(1, Ordering::AcqRel);

@@ -6,14 +6,16 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use weir_host::{Begun, LocalFuture};
 use weir_ir::graph::Program;
 use weir_ir::plan::{EngineFact, Plan};
-use weir_scheduler::Control;
+use weir_scheduler::{Control, Crew};
 use weir_trace::What;
 
+use crate::crowd::Crowd;
 use crate::flow::Flow;
 use crate::live::{Blocking, Live};
 use crate::machine::Machine;
@@ -33,9 +35,31 @@ mod staged;
 mod sync;
 mod thread_per_flow;
 
+/// How often the numbers of threads are looked at.
+const PERIOD: Duration = Duration::from_millis(100);
+
 /// Every engine there is.
 pub const ENGINES: &[EngineRow] =
     &[event::ROW, pool::ROW, thread_per_flow::ROW, manual::ROW, staged::ROW, dedicated::ROW, elastic::ROW];
+
+/// What a section is called that flows are in from beginning to end.
+const WHOLE: &str = "flows";
+
+/// How the numbers of threads are found of engines that have sections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Steering {
+    /// As each engine says.
+    #[default]
+    Planned,
+    /// Each crew's is drawn anew in every period, between one and as many as it may have. For tests: the answers must be the
+    /// same.
+    Random {
+        /// Where the numbers begin.
+        seed: u64,
+        /// How long a period is.
+        period: Duration,
+    },
+}
 
 /// What is known of one engine.
 pub struct EngineRow {
@@ -70,6 +94,24 @@ pub(crate) struct Threading {
     pub control: fn(usize, usize) -> Control,
 }
 
+impl Steering {
+    /// The least time between two changes of a number.
+    pub(crate) fn period(self) -> Duration {
+        match self {
+            Steering::Planned => PERIOD,
+            Steering::Random { period, .. } => period,
+        }
+    }
+
+    /// Changes how crews find theirs, where it is not as planned.
+    pub(crate) fn apply(self, crews: &mut [Crew]) {
+        let Steering::Random { seed, .. } = self else { return };
+        for (crew, seed) in crews.iter_mut().zip(seed..) {
+            crew.control = Control::Random { like: Box::new(crew.control.clone()), seed };
+        }
+    }
+}
+
 /// How an engine cuts what no pattern names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grain {
@@ -84,8 +126,12 @@ pub(crate) enum Grain {
 
 /// What an engine is started with.
 pub(crate) struct Setup<'a> {
+    /// The engine's name.
+    pub engine: &'static str,
     /// How many threads.
     pub threads: usize,
+    /// How this number is found of crews.
+    pub steering: Steering,
     /// How many flows may wait: in its queue, or for something.
     pub flows_max: usize,
     /// Where threads come from.
@@ -112,15 +158,28 @@ pub(crate) trait Engine: Send + Sync {
     fn drained(&self) -> LocalFuture<()>;
 
     /// What its sections are doing.
-    fn sections(&self) -> Vec<What> {
-        Vec::new()
-    }
+    fn sections(&self, live: &Live) -> Vec<What>;
 
     /// Ends its threads. No flow is left.
     fn close(&self);
 
     /// Leaves its threads to the end of the process: some are held by calls that did not end in time.
     fn abandon(&self) {}
+}
+
+/// What an engine is doing whose flows are one section each.
+pub(crate) fn whole(engine: &'static str, threads: usize, waiting: &Crowd, live: &Live) -> Vec<What> {
+    let (waiting, waiting_max) = waiting.extent();
+    vec![What::Section {
+        section: WHOLE.into(),
+        engine,
+        crew: engine.into(),
+        threads: threads as u64,
+        threads_max: threads as u64,
+        waiting,
+        waiting_max,
+        passed: live.through(),
+    }]
 }
 
 /// The engine of this name.

@@ -10,7 +10,7 @@ use weir_host::{Failure, Value};
 use weir_trace::{Detail, FlowKey, What};
 
 use crate::frame::{Ended, Finished, Frame};
-use crate::live::{Env, Live};
+use crate::live::{Env, Live, Tally};
 
 /// A flow. It goes on whenever it is polled; dropping it gives it up and releases all that it holds.
 pub(crate) struct Flow {
@@ -18,20 +18,23 @@ pub(crate) struct Flow {
     key: FlowKey,
     /// Taken when the flow is through.
     frame: Option<Box<Frame>>,
+    /// When it began, where somebody watches; 0 where nobody does.
+    began_ns: u64,
     records_nodes: bool,
 }
 
 impl Flow {
-    /// A flow at its beginning.
-    pub(crate) fn new(live: &Arc<Live>, entry: u32, route: u32, inputs: Vec<Value>) -> Flow {
+    /// A flow at its beginning. The inputs are moved out of their list.
+    pub(crate) fn new(live: &Arc<Live>, entry: u32, route: u32, inputs: &mut Vec<Value>) -> Flow {
         let key = live.next_key(entry, route);
         let mut frame = Frame::take(&live.flow(key).body, false);
-        for (slot, input) in frame.slots.iter_mut().zip(inputs) {
+        for (slot, input) in frame.slots.iter_mut().zip(inputs.drain(..)) {
             *slot = input;
         }
         live.record(Detail::Flows, || What::FlowBegan { flow: key });
         let records_nodes = live.recorder.wants(Detail::Nodes);
-        Flow { live: Arc::clone(live), key, frame: Some(frame), records_nodes }
+        let began_ns = if live.recorder.wants(Detail::Sections) { live.machine.now_ns() } else { 0 };
+        Flow { live: Arc::clone(live), key, frame: Some(frame), began_ns, records_nodes }
     }
 
     /// Goes on as far as it can.
@@ -48,6 +51,11 @@ impl Flow {
     /// The first step that has not been looked at.
     pub(crate) fn at(&self) -> usize {
         self.frame.as_ref().map_or(usize::MAX, |frame| frame.low)
+    }
+
+    /// Whether somebody watched when it began.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.began_ns > 0
     }
 
     /// Which flow it is.
@@ -82,7 +90,9 @@ impl Flow {
             Ok(value) | Err(Ended { how: Ok(value), .. }) => value,
             Err(ended) => return Err(self.failure(ended)),
         };
-        self.live.tally(self.key).ended.fetch_add(1, Ordering::Relaxed);
+        let tally = self.live.tally(self.key);
+        tally.ended.fetch_add(1, Ordering::Relaxed);
+        self.measure(tally);
         self.live.record(Detail::Flows, || What::FlowEnded { flow: self.key });
         Ok(answer)
     }
@@ -91,9 +101,18 @@ impl Flow {
     fn failure(&self, mut ended: Ended) -> Failure {
         let how = std::mem::replace(&mut ended.how, Ok(Value::Unit));
         let failure = how.err().map_or_else(|| Failure::function("no failure"), |failure| *failure);
-        self.live.tally(self.key).failed.fetch_add(1, Ordering::Relaxed);
+        let tally = self.live.tally(self.key);
+        tally.failed.fetch_add(1, Ordering::Relaxed);
+        self.measure(tally);
         self.record_failure(&ended, &failure);
         failure
+    }
+
+    /// Notes how long it took.
+    fn measure(&self, tally: &Tally) {
+        if self.is_watched() && self.live.recorder.wants(Detail::Sections) {
+            tally.took.add(self.live.machine.now_ns().saturating_sub(self.began_ns));
+        }
     }
 
     fn record_failure(&self, ended: &Ended, failure: &Failure) {
@@ -130,6 +149,7 @@ impl Future for Flow {
 impl Drop for Flow {
     fn drop(&mut self) {
         if self.release() {
+            self.live.tally(self.key).given_up.fetch_add(1, Ordering::Relaxed);
             self.live.record(Detail::Flows, || What::FlowGivenUp { flow: self.key });
         }
     }

@@ -21,7 +21,7 @@ use weir_trace::{Detail, What};
 use crate::live::Env;
 use crate::lock::Held;
 use crate::step::{Action, Body, NONE, Step};
-use action::{End, Ran, Stage};
+use action::{End, Ran, Stage, put};
 
 mod action;
 mod call;
@@ -117,8 +117,9 @@ impl Frame {
 
     /// Gives the frame back to this thread's free list. All that it held is released.
     pub(crate) fn give_back(mut frame: Box<Frame>) {
-        frame.slots.clear();
-        frame.choices.clear();
+        // The next frame is most often one of the same body, for which the lists have their lengths already.
+        frame.slots.iter_mut().for_each(|slot| put(slot, Value::Absent));
+        frame.choices.fill(NONE);
         frame.lanes_left.clear();
         frame.stop();
         frame.inherited.clear();

@@ -22,7 +22,7 @@ mod start;
 mod step;
 mod turn;
 
-pub use engine::{ENGINES, EngineRow, engine, engine_facts};
+pub use engine::{ENGINES, EngineRow, Steering, engine, engine_facts};
 pub use machine::{Machine, Real, Scripted};
 pub use prepare::PrepareError;
 pub use running::{Running, Stopper, Watcher};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_host::Environment;
-use weir_trace::{Detail, FlowKey, Recorder, What};
+use weir_trace::{Detail, FlowKey, Histogram, Recorder, What};
 
 use crate::machine::Machine;
 use crate::prepare::PreparedFlow;
@@ -28,6 +28,10 @@ pub(crate) struct Tally {
     pub ended: AtomicU64,
     /// Ended with a failure.
     pub failed: AtomicU64,
+    /// Given up before their end.
+    pub given_up: AtomicU64,
+    /// How long those took that were watched.
+    pub took: Histogram,
 }
 
 /// One entry point of a running program.
@@ -80,8 +84,16 @@ impl Live {
             begun: tally.begun.load(Ordering::Relaxed),
             ended: tally.ended.load(Ordering::Relaxed),
             failed: tally.failed.load(Ordering::Relaxed),
+            given_up: tally.given_up.load(Ordering::Relaxed),
+            took: tally.took.durations(),
         };
         entries.flat_map(|(entry, value)| value.flows.iter().map(move |flow| (entry, flow))).map(route).collect()
+    }
+
+    /// How many flows have ended, with an answer or a failure.
+    pub(crate) fn through(&self) -> u64 {
+        let tallies = self.entries.iter().flat_map(|entry| &entry.flows);
+        tallies.map(|(_, tally)| tally.ended.load(Ordering::Relaxed) + tally.failed.load(Ordering::Relaxed)).sum()
     }
 
     /// Records what happened, where somebody wants it.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Code, Library, Mode, Passing, Resource, Text};
+use weir_host::{Code, Library, Mode, Passing, Resource, Text, Type};
 use weir_ir::graph::{Graph, Kind, Node, Program, Source};
 use weir_ir::program::Flow;
 
@@ -66,6 +66,8 @@ struct Resolved {
     code: Code,
     path: Text,
     fallible: bool,
+    /// Whether it yields an `Option`, and cannot fail.
+    optional: bool,
     /// How each parameter is taken.
     passing: Vec<Passing>,
     locks: Box<[(Arc<Lock>, Mode)]>,
@@ -200,6 +202,7 @@ impl<'a> Preparation<'a> {
             code: found.code.clone(),
             path: path.into(),
             fallible: found.signature.failure.is_some(),
+            optional: found.signature.failure.is_none() && matches!(found.signature.result, Type::Option(_)),
             passing: found.signature.parameters.iter().map(|parameter| parameter.passing).collect(),
             locks: locks.into(),
             turn,

@@ -3,19 +3,17 @@
 //! Every event loop runs its sources until they end, on their own or told to stop, and then until no flow is left. A
 //! source that fails stops the program. Last, the environment is closed: what was written is flushed.
 
-use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Runtime;
-use tokio::sync::watch;
 use tokio::task::LocalSet;
+use weir_events::{Event, Signal, after, from_future_with, until};
 use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, Stop, Value};
 use weir_trace::{Detail, What};
 
@@ -29,7 +27,7 @@ pub struct Running {
     sources: Watcher,
     loops: Vec<JoinHandle<()>>,
     engine: Arc<dyn Engine>,
-    stop: watch::Sender<bool>,
+    stop: Signal,
     failure: Arc<Mutex<Option<Failure>>>,
     /// Whether the last flow was seen to end. Only `event`, whose threads are its loops, has more than one loop to say so.
     drained: Arc<AtomicBool>,
@@ -51,12 +49,12 @@ impl Watcher {
 
 /// Tells a program to stop; may be kept by a signal handler.
 #[derive(Clone)]
-pub struct Stopper(watch::Sender<bool>, Arc<Live>);
+pub struct Stopper(Signal, Arc<Live>);
 
 impl Stopper {
     /// Tells the program to stop: it takes in nothing new, and ends what it has begun.
     pub fn stop(&self) {
-        if !self.0.send_replace(true) {
+        if self.0.fire() {
             self.1.record(Detail::Log, || What::Stopping);
         }
     }
@@ -120,7 +118,7 @@ enum Observes {
 struct Shift {
     live: Arc<Live>,
     engine: Arc<dyn Engine>,
-    stop: watch::Sender<bool>,
+    stop: Signal,
     failure: Arc<Mutex<Option<Failure>>>,
     /// Whether the last flow was seen to end. Only `event`, whose threads are its loops, has more than one loop to say so.
     drained: Arc<AtomicBool>,
@@ -135,7 +133,7 @@ pub(crate) fn run_loops(
     engine: Arc<dyn Engine>,
     drain_within: Duration,
 ) -> io::Result<Running> {
-    let (stop, failure) = (watch::Sender::new(false), Arc::default());
+    let (stop, failure) = (Signal::new(), Arc::default());
     let machine = Arc::clone(&live.machine);
     let descriptions = opened.iter().map(|source| source.describe()).collect();
     let sources = Watcher(opened.iter().map(Arc::downgrade).collect());
@@ -173,9 +171,9 @@ pub(crate) fn run_loops(
 /// What each event loop's thread does.
 fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Observes) {
     let local = LocalSet::new();
-    let limit = out_of_time(shift.stop.subscribe(), shift.drain_within);
+    let limit = out_of_time(shift.stop.fired(), shift.drain_within);
     // As a task: the set polls what it blocks on at every turn, and this would look for a stop each time.
-    let work = local.spawn_local(either(serve(sources, shift, observes), limit));
+    let work = local.spawn_local(async move { until(pin!(serve(sources, shift, observes)), &limit).await });
     // A source that panicked has been reported; there is nothing else that could.
     let _ = local.block_on(&runtime, work);
     drop(local);
@@ -212,7 +210,7 @@ async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Obs
 
 async fn run_source(source: Arc<dyn Opened>, entry: u32, shift: Shift) {
     let flows = Arc::new(EntryFlows { live: Arc::clone(&shift.live), engine: Arc::clone(&shift.engine), entry });
-    let ended = source.run(flows, stop_of(&shift.stop)).await;
+    let ended = source.run(flows, Stop::new(shift.stop.fired())).await;
     let failure: Option<Arc<str>> = ended.as_ref().err().map(|failure| failure.message.as_str().into());
     shift.live.record(Detail::Log, || What::SourceEnded { entry, failure });
     if let Err(failure) = ended {
@@ -222,7 +220,7 @@ async fn run_source(source: Arc<dyn Opened>, entry: u32, shift: Shift) {
 
 impl Shift {
     fn record_sections(&self) {
-        for what in self.engine.sections().into_iter().chain(self.live.routes()) {
+        for what in self.engine.sections(&self.live).into_iter().chain(self.live.routes()) {
             self.live.record(Detail::Sections, || what);
         }
     }
@@ -230,35 +228,19 @@ impl Shift {
     /// A source has failed: the program ends.
     fn fail(&self, failure: Failure) {
         self.failure.lock().get_or_insert(failure);
-        self.stop.send_replace(true);
+        self.stop.fire();
     }
 }
 
-fn stop_of(stop: &watch::Sender<bool>) -> Stop {
-    let stop = stop.clone();
-    Stop::new(move || Box::pin(stopped(stop.subscribe())))
-}
-
-async fn stopped(mut stop: watch::Receiver<bool>) {
-    // An error says that nobody is left who could stop the program, which holds a sender itself while it runs.
-    let _ = stop.wait_for(|stopped| *stopped).await;
-}
-
-async fn out_of_time(stop: watch::Receiver<bool>, drain_within: Duration) {
-    stopped(stop).await;
-    tokio::time::sleep(drain_within).await;
-}
-
-/// Waits for the first of two.
-async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
-    let (mut one, mut other) = (pin!(one), pin!(other));
-    let both = |context: &mut Context<'_>| {
-        if one.as_mut().poll(context).is_ready() || other.as_mut().poll(context).is_ready() {
-            return Poll::Ready(());
+/// Takes effect when the time is up that flows have once the program stops.
+fn out_of_time(stopped: Event<()>, drain_within: Duration) -> Event<()> {
+    from_future_with(move || {
+        let stopped = stopped.synchronise();
+        async move {
+            stopped.await;
+            after(drain_within).await;
         }
-        Poll::Pending
-    };
-    poll_fn(both).await;
+    })
 }
 
 /// Where one source begins its flows.
@@ -270,9 +252,9 @@ struct EntryFlows {
 
 impl Flows for EntryFlows {
     fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        let begun = self.engine.begin(self.entry as usize, route, &mut || {
-            Flow::new(&self.live, self.entry, route as u32, std::mem::take(inputs))
-        });
+        let begun = self
+            .engine
+            .begin(self.entry as usize, route, &mut || Flow::new(&self.live, self.entry, route as u32, inputs));
         if matches!(begun, Begun::Full) && self.live.entries[self.entry as usize].answers {
             self.live.record(Detail::Log, || What::Refused { entry: self.entry });
         }

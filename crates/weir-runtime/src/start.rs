@@ -17,7 +17,7 @@ use weir_ir::plan::{Plan, Problem};
 use weir_ir::program::Flow as IrFlow;
 use weir_trace::{Detail, FlowKey, Recorder, What};
 
-use crate::engine::{ENGINES, EngineRow, Setup, engine, engine_facts};
+use crate::engine::{ENGINES, EngineRow, Setup, Steering, engine, engine_facts};
 use crate::frame::{Finished, Frame};
 use crate::live::{Env, Live, LiveEntry, Tally};
 use crate::machine::{Machine, Real};
@@ -36,6 +36,8 @@ pub struct Options {
     pub threads: Option<usize>,
     /// How many flows may wait at a time; a source that has more is told that there is no room.
     pub flows_max: usize,
+    /// How the numbers of threads are found of engines that have sections.
+    pub steering: Steering,
     /// How long a program that is told to stop has for what it has begun.
     pub drain_within: Duration,
     /// Where everything that happens is recorded.
@@ -51,6 +53,7 @@ impl Default for Options {
             engine: &ENGINES[0],
             threads: None,
             flows_max: 10_000,
+            steering: Steering::Planned,
             drain_within: Duration::from_secs(30),
             recorder: Recorder::off(),
             machine: Arc::new(Real::new()),
@@ -119,7 +122,9 @@ pub fn start(program: &Program, library: &Library, options: Options) -> Result<R
     make_shared(program, &live, &runtimes[0])?;
     let opened = open_sources(program, library, &live.live, &arguments, &runtimes[0])?;
     let setup = Setup {
+        engine: row.name,
         threads,
+        steering: options.steering,
         flows_max: options.plan.flows.as_ref().map_or(options.flows_max, |flows| flows.value),
         machine: &options.machine,
         handle: runtimes[0].handle(),

@@ -156,13 +156,22 @@ pub(crate) enum Out {
     /// A `Result`.
     Result(u32),
     /// Straight to the arms of the switch that tests it, so that no `Result` is made: Flux's branch on success.
-    Arms {
+    OfResult {
         /// The switch.
         switch: u32,
         /// The arm of success, and the slot of its payload.
         ok: (u32, u32),
         /// The arm of failure, and the slot of its payload.
         err: (u32, u32),
+    },
+    /// The same for an `Option`.
+    OfOption {
+        /// The switch.
+        switch: u32,
+        /// The arm of `Some`, and the slot of its payload.
+        some: (u32, u32),
+        /// The arm of `None`, which has no payload.
+        none: (u32, u32),
     },
 }
 
@@ -208,6 +217,8 @@ pub(crate) struct RepeatStep {
 
 /// A `within` or `race`.
 pub(crate) struct TimedStep {
+    /// Its node's name.
+    pub name: Arc<str>,
     /// How long it may take; `None` for a race.
     pub limit: Option<Argument>,
     /// The bodies, each with what it captures.

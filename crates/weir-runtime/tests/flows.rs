@@ -3,6 +3,7 @@
 mod support;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use support::gates::{Gates, failure, fallible, function, immediate, int, library, on_shared, with_state};
 use support::{Feed, options, start_expr};
@@ -52,6 +53,33 @@ fn waiting_calls_of_different_parts_of_the_world_overlap() {
         other.release();
         one.release();
         assert_eq!(answer.blocking_recv().unwrap(), Ok(Value::Int(8)));
+        drop(feed);
+        running.wait().unwrap();
+    });
+}
+
+/// The arm that ends the flow waits for something that what follows the switch does not wait for.
+#[test]
+fn what_follows_an_arm_that_ends_the_flow_does_not_begin_while_the_arm_waits() {
+    every_engine(|name| {
+        let (gates, calls) = (Gates::new(), Arc::new(AtomicUsize::new(0)));
+        let seen = Arc::clone(&calls);
+        let after = immediate("b.after", &[("x", Type::Int, Passing::Value)], move |_| {
+            seen.fetch_add(1, Ordering::SeqCst);
+            Outcome::Value(Value::Int(0))
+        });
+        let body = "%1: Int = call a.wait at a (%0)\n%2: Int = switch %0\n  value 7\n    yield 1\n  otherwise\n    \
+                    %3: Int = add(%1, 1)\n    %4: Never = return %3\n    yield ()\n\
+                    %5: Int = call b.after at b (%2)\nyield %5";
+        let functions = [gates.waiting("a.wait", World::Writes), after];
+        let (feed, running) = started(functions, "", body, options(name, 1));
+        let answer = feed.begin(vec![Value::Int(4)]);
+        gates.next().release();
+        assert_eq!(answer.blocking_recv().unwrap(), Ok(Value::Int(5)));
+        assert_eq!(calls.load(Ordering::SeqCst), 0, "{name}: it was called with nothing");
+        let other = feed.begin(vec![Value::Int(7)]);
+        gates.next().release();
+        assert_eq!((other.blocking_recv().unwrap(), calls.load(Ordering::SeqCst)), (Ok(Value::Int(0)), 1));
         drop(feed);
         running.wait().unwrap();
     });

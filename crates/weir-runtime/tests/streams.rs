@@ -11,7 +11,7 @@ use support::stream::Numbers;
 use weir_host::{Call, Code, Function, Outcome, Passing, Settled, Type, Value, World};
 use weir_ir::plan::Plan;
 use weir_runtime::{ENGINES, Options, start};
-use weir_trace::{Detail, Recorder};
+use weir_trace::{Detail, Recorder, What};
 
 const COUNT: i64 = 3_000;
 
@@ -141,9 +141,28 @@ fn the_trace_tells_what_sections_and_routes_have_done() {
     let (recorder, reader) = Recorder::new(Detail::Sections, 256);
     let (plan, _) = Plan::parse("engine = \"manual\"\n[[section]]\nname = \"sums\"\nnodes = [\"sum\"]\n");
     check(pipeline(), PIPELINE, 5, Options { plan, recorder, ..options("event", 1) });
-    let said: Vec<String> = reader.take().iter().map(|event| event.what.to_string()).collect();
+    let events = reader.take();
+    let said: Vec<String> = events.iter().map(|event| event.what.to_string()).collect();
     let last = &said[said.len() - 3..];
     assert!(last[0].starts_with("section rest: 1 threads, 0 waiting, "), "{said:?}");
-    assert!(last[1].starts_with("section sums: 1 threads, 0 waiting, "), "{said:?}");
+    assert_eq!(last[1], format!("section sums: 1 threads, 0 waiting, {COUNT} passed"));
     assert_eq!(last[2], format!("route feed: {COUNT} begun, {COUNT} ended, 0 failed"));
+    let Some(What::Route { took, .. }) = events.last().map(|event| &event.what) else { panic!("{said:?}") };
+    assert_eq!(took.count(), u64::try_from(COUNT).unwrap(), "every flow was watched from its beginning");
+}
+
+#[test]
+fn the_trace_tells_of_every_engine_on_what_its_sections_run() {
+    for engine in weir_runtime::ENGINES {
+        let (recorder, reader) = Recorder::new(Detail::Sections, 256);
+        check(pipeline(), PIPELINE, 5, Options { recorder, engine, ..options("event", 2) });
+        let events = reader.take();
+        let mut sections = events.iter().filter_map(|event| match &event.what {
+            What::Section { engine, threads, threads_max, waiting_max, .. } => {
+                Some((*engine, *threads <= *threads_max, *waiting_max > 0))
+            }
+            _ => None,
+        });
+        assert!(events.len() > 1 && sections.all(|section| section == (engine.name, true, true)), "{events:?}");
+    }
 }

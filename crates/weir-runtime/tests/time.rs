@@ -246,6 +246,44 @@ fn the_first_of_a_race_wins_and_the_others_are_given_up() {
 }
 
 #[test]
+fn of_bodies_that_are_ready_at_once_each_wins_equally_often() {
+    let branches: String = (0..3).map(|number| format!("  branch\n    yield {number}\n")).collect();
+    let body = format!("%1: Int = race\n{branches}yield %1");
+    every_engine(|name| {
+        let case = Case::start([], &body, options(name, 1));
+        let mut won = [0; 3];
+        for _ in 0..600 {
+            let Ok(Value::Int(winner)) = case.feed.begin(flow(0)).blocking_recv().unwrap() else { panic!("a number") };
+            won[winner as usize] += 1;
+        }
+        assert!(won.iter().all(|wins| (120..280).contains(wins)), "{name}: {won:?}");
+        case.end();
+    });
+}
+
+#[test]
+fn a_body_that_is_given_up_is_recorded_with_its_place() {
+    every_engine(|name| {
+        for winner in 1..=2 {
+            let (gates, (recorder, reader)) = (Gates::new(), Recorder::new(Detail::Nodes, 1000));
+            let functions = ["a.wait", "b.wait"].map(|path| gates.waiting(path, World::Reads));
+            let case = Case::start(functions, RACE, Options { recorder, ..options(name, 1) });
+            let answer = case.feed.begin(flow(0));
+            let calls = [gates.next(), gates.next()];
+            let (first, _others): (Vec<_>, Vec<_>) = calls.into_iter().partition(|call| call.argument == winner);
+            first.into_iter().for_each(|call| call.release());
+            assert_eq!(answer.blocking_recv().unwrap(), Ok(Value::Int(winner)));
+            case.end();
+            let lost = reader.take().into_iter().filter_map(|event| match event.what {
+                What::BodyGivenUp { body, .. } => Some(body as i64 + 1),
+                _ => None,
+            });
+            assert_eq!(lost.collect::<Vec<_>>(), [3 - winner]);
+        }
+    });
+}
+
+#[test]
 fn the_end_of_a_body_ends_the_flow_and_the_race() {
     let body = "
 %1: Int = race
@@ -262,7 +300,10 @@ yield %1";
         let functions = ["a.wait", "b.wait"].map(|path| gates.waiting(path, World::Reads));
         let case = Case::start(functions, body, options(name, 1));
         let answer = case.feed.begin(flow(0));
-        let (one, other) = (gates.next(), gates.next());
+        let (mut one, mut other) = (gates.next(), gates.next());
+        if other.argument == 1 {
+            std::mem::swap(&mut one, &mut other);
+        }
         other.release();
         assert_eq!(answer.blocking_recv().unwrap(), Ok(Value::Int(20)));
         assert!(one.is_given_up());

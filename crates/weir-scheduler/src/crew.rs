@@ -36,6 +36,14 @@ pub enum Control {
         /// From how many waiting items on another thread is added.
         queue_length: usize,
     },
+    /// Drawn anew each period, between one thread and as many as another control may ask for, whose crew it is otherwise.
+    /// For tests: whatever the levels do, nothing may be lost, doubled or overtaken.
+    Random {
+        /// The other control.
+        like: Box<Control>,
+        /// Where the numbers begin: the same seed gives the same levels.
+        seed: u64,
+    },
 }
 
 impl Control {
@@ -46,6 +54,7 @@ impl Control {
             Control::Fixed(threads) => *threads,
             Control::Elastic(settings) => settings.level_max,
             Control::QueueLength { threads_max, .. } => *threads_max,
+            Control::Random { like, .. } => like.threads_max(),
         }
     }
 
@@ -56,6 +65,7 @@ impl Control {
             Control::Fixed(threads) => *threads,
             Control::Elastic(settings) => settings.level_min,
             Control::QueueLength { threads_min, .. } => *threads_min,
+            Control::Random { .. } => 1,
         }
     }
 }

@@ -135,6 +135,11 @@ impl<T> Inbox<T> {
         self.len() < self.capacity
     }
 
+    /// From how many items on it is full.
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     /// How many items wait.
     pub(crate) fn len(&self) -> usize {
         self.state.lock().items.len()

@@ -32,5 +32,5 @@ mod worker;
 
 pub use crew::{Control, Crew};
 pub use level::{Elasticity, Settings};
-pub use scheduler::{Full, Ports, Scheduler, Snapshot};
+pub use scheduler::{Full, Ports, Queue, Scheduler, Snapshot};
 pub use shared::{PortId, Work};

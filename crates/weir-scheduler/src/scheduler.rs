@@ -32,10 +32,23 @@ pub struct Snapshot {
     pub crew: String,
     /// How many threads it should have.
     pub threads: usize,
+    /// The most threads that it may have.
+    pub threads_max: usize,
     /// How many items it has worked on since the start.
     pub items: u64,
     /// How many items wait at its ports.
     pub waiting: usize,
+}
+
+/// What one port is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// The index of its crew.
+    pub crew: usize,
+    /// How many items wait at it.
+    pub waiting: usize,
+    /// How many may wait at it.
+    pub capacity: usize,
 }
 
 /// Ports and the threads that serve them. Dropping it ends the threads; items that are not through are dropped.
@@ -134,6 +147,13 @@ impl<W: Work> Scheduler<W> {
         self.shared.drain();
     }
 
+    /// What a port is doing.
+    #[must_use]
+    pub fn queue(&self, port: PortId) -> Queue {
+        let port = &self.shared.ports[port.0];
+        Queue { crew: port.crew, waiting: port.inbox.len(), capacity: port.inbox.capacity() }
+    }
+
     /// What the crews are doing.
     #[must_use]
     pub fn snapshot(&self) -> Vec<Snapshot> {
@@ -142,6 +162,7 @@ impl<W: Work> Scheduler<W> {
             .map(|(index, running)| Snapshot {
                 crew: running.crew.name.clone(),
                 threads: running.level.load(Ordering::Relaxed),
+                threads_max: running.crew.control.threads_max(),
                 items: running.items(),
                 waiting: self.shared.waiting(index),
             })

@@ -53,6 +53,8 @@ pub(crate) fn start<W: Work>(shared: &Arc<Shared<W>>, period: Duration) -> std::
 /// What steering one crew remembers between periods.
 struct Helm {
     elasticity: Option<Elasticity>,
+    /// How many levels have been drawn at random.
+    drawn: u64,
     items: u64,
     /// The turns of each thread when they were last looked at.
     turns: Vec<u64>,
@@ -62,9 +64,9 @@ impl Helm {
     fn new(running: &Running) -> Self {
         let elasticity = match &running.crew.control {
             Control::Elastic(settings) => Some(Elasticity::new(settings.clone())),
-            Control::Fixed(_) | Control::QueueLength { .. } => None,
+            Control::Fixed(_) | Control::QueueLength { .. } | Control::Random { .. } => None,
         };
-        Helm { elasticity, items: 0, turns: vec![0; running.seats.len()] }
+        Helm { elasticity, items: 0, drawn: 0, turns: vec![0; running.seats.len()] }
     }
 
     fn steer(&mut self, running: &Running, elapsed: f64, spare: f64, waiting: impl Fn() -> usize) {
@@ -79,6 +81,10 @@ impl Helm {
                 length if length >= *queue_length => (level + 1).min(*threads_max),
                 _ => level,
             },
+            (Control::Random { like, seed }, _) => {
+                self.drawn += 1;
+                1 + (mixed(seed.wrapping_add(self.drawn)) % like.threads_max() as u64) as usize
+            }
             _ => level,
         };
         running.level.store(next, Ordering::Relaxed);
@@ -96,6 +102,14 @@ impl Helm {
             })
             .collect()
     }
+}
+
+/// A number that looks random, the same for the same `number` (the mixer of SplitMix64; Steele, Lea, Flood, OOPSLA 2014).
+fn mixed(number: u64) -> u64 {
+    let mut mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 /// Lets the first `level` threads that are not stuck work, and suspends the rest.

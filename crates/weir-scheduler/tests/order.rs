@@ -142,7 +142,8 @@ fn full_queues_in_a_ring() {
 fn threads_that_come_and_go() {
     let by_queue = Control::QueueLength { threads_min: 1, threads_max: 4, queue_length: 3 };
     let elastic = Control::Elastic(Settings { level_min: 1, level_max: 4, sensitivity: 0.01 });
-    for control in [by_queue, elastic] {
+    let random = Control::Random { like: Box::new(elastic.clone()), seed: 7 };
+    for control in [by_queue, elastic, random] {
         let ports = vec![Ports { capacity: 8, crew: 0 }; 12];
         all_through(vec![(0..12).collect(), (0..12).collect()], ports, vec![crew("steered", control)], items());
     }

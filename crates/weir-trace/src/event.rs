@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::durations::Durations;
+
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
@@ -10,6 +12,21 @@ pub struct Event {
     pub at_ns: u64,
     /// What.
     pub what: What,
+}
+
+/// How much is recorded; each includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Nothing.
+    Off,
+    /// What a person should hear of: sources, failures, refusals.
+    Log,
+    /// Once in a period, what each section and each route is doing.
+    Sections,
+    /// Every flow's beginning and end.
+    Flows,
+    /// Every node.
+    Nodes,
 }
 
 /// Which flow.
@@ -82,6 +99,15 @@ pub enum What {
         /// The node's name.
         node: Arc<str>,
     },
+    /// A body of a `within` or `race` was given up where it waited: the time was up, or another was there first.
+    BodyGivenUp {
+        /// The flow.
+        flow: FlowKey,
+        /// The name of the `within` or `race`.
+        node: Arc<str>,
+        /// Which of its bodies, from 0 in the order of the text.
+        body: u64,
+    },
     /// A flow was refused, because as many as may be are there already.
     Refused {
         /// The entry point.
@@ -91,11 +117,19 @@ pub enum What {
     Section {
         /// Its name.
         section: Arc<str>,
-        /// How many threads it has.
+        /// Its engine.
+        engine: &'static str,
+        /// Whose threads serve it; sections with the same crew share them.
+        crew: Arc<str>,
+        /// How many threads its crew has.
         threads: u64,
+        /// The most threads that its crew may have.
+        threads_max: u64,
         /// How many flows wait before it.
         waiting: u64,
-        /// How many flows have passed it since the start.
+        /// How many may wait before it.
+        waiting_max: u64,
+        /// How many flows have passed it that began while somebody watched.
         passed: u64,
     },
     /// What the flows of one route are doing; once in a period.
@@ -110,9 +144,30 @@ pub enum What {
         ended: u64,
         /// How many have ended with a failure that nothing handled.
         failed: u64,
+        /// How many were given up before their end.
+        given_up: u64,
+        /// How long those took that began and ended while somebody watched, from beginning to answer or failure.
+        took: Durations,
     },
     /// The program has been told to stop.
     Stopping,
+}
+
+impl What {
+    /// From which detail on it is recorded.
+    #[must_use]
+    pub fn detail(&self) -> Detail {
+        match self {
+            What::SourceOpened { .. }
+            | What::SourceEnded { .. }
+            | What::FlowFailed { .. }
+            | What::Refused { .. }
+            | What::Stopping => Detail::Log,
+            What::Section { .. } | What::Route { .. } => Detail::Sections,
+            What::FlowBegan { .. } | What::FlowEnded { .. } | What::FlowGivenUp { .. } => Detail::Flows,
+            What::NodeRan { .. } | What::NodeWaits { .. } => Detail::Nodes,
+        }
+    }
 }
 
 impl fmt::Display for FlowKey {
@@ -135,8 +190,9 @@ impl fmt::Display for What {
             What::FlowGivenUp { flow } => write!(f, "flow {flow} given up"),
             What::NodeRan { flow, node, took_ns } => write!(f, "flow {flow} ran {node} in {took_ns} ns"),
             What::NodeWaits { flow, node } => write!(f, "flow {flow} waits in {node}"),
+            What::BodyGivenUp { flow, node, body } => write!(f, "flow {flow} gave up body {body} of {node}"),
             What::Refused { entry } => write!(f, "flow of source {entry} refused"),
-            What::Section { section, threads, waiting, passed } => {
+            What::Section { section, threads, waiting, passed, .. } => {
                 write!(f, "section {section}: {threads} threads, {waiting} waiting, {passed} passed")
             }
             What::Route { route, begun, ended, failed, .. } => {

@@ -1,40 +1,38 @@
 //! A recorder of events that costs one load where nobody listens.
 //!
 //! Protocol: whoever has something to record asks [`Recorder::wants`] first, so that an event nobody wants is never made.
-//! Events wait in a ring of bounded length; where it is full the oldest is lost and counted, for a program must not wait
-//! for those who watch it.
+//! Each reader has a ring of its own, of bounded length; where it is full the oldest event is lost and counted, for a
+//! program must not wait for those who watch it. A reader that is dropped is forgotten.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::event::{Event, What};
-
-/// How much is recorded; each includes those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Detail {
-    /// Nothing.
-    Off,
-    /// What a person should hear of: sources, failures, refusals.
-    Log,
-    /// Once in a period, what each section and each route is doing.
-    Sections,
-    /// Every flow's beginning and end.
-    Flows,
-    /// Every node.
-    Nodes,
-}
+use crate::event::{Detail, Event, What};
 
 /// Where a program records what happens in it. Cloned freely.
 #[derive(Clone)]
 pub struct Recorder(Arc<Shared>);
 
 /// Takes recorded events out.
-pub struct Reader(Arc<Shared>);
+pub struct Reader {
+    shared: Arc<Shared>,
+    queue: Arc<Queue>,
+}
 
+#[derive(Default)]
 struct Shared {
-    /// A [`Detail`] as its number; read by every thread before it records, written by readers.
+    /// The finest [`Detail`] that a reader wants, as its number; read by every thread before it records, written under the
+    /// lock of `queues`.
+    detail: AtomicU8,
+    /// One for each reader.
+    queues: Mutex<Vec<Arc<Queue>>>,
+}
+
+/// What waits for one reader.
+struct Queue {
+    /// A [`Detail`] as its number; written by its reader.
     detail: AtomicU8,
     ring: Mutex<Ring>,
     arrived: Condvar,
@@ -51,22 +49,32 @@ impl Recorder {
     /// How many events wait for a reader where nothing else is said.
     pub const EVENTS_MAX: usize = 65_536;
 
-    /// A recorder of this detail, and its reader.
+    /// A recorder with a first reader, of this detail.
     #[must_use]
     pub fn new(detail: Detail, events_max: usize) -> (Recorder, Reader) {
-        let shared = Arc::new(Shared {
+        let recorder = Recorder::off();
+        let reader = recorder.reader(detail, events_max);
+        (recorder, reader)
+    }
+
+    /// A recorder without a reader: it records nothing.
+    #[must_use]
+    pub fn off() -> Recorder {
+        Recorder(Arc::default())
+    }
+
+    /// One more reader; it is given what is recorded from now on, and loses the oldest where more than `events_max` wait.
+    #[must_use]
+    pub fn reader(&self, detail: Detail, events_max: usize) -> Reader {
+        let queue = Queue {
             detail: AtomicU8::new(detail as u8),
             ring: Mutex::default(),
             arrived: Condvar::new(),
             events_max: events_max.max(1),
-        });
-        (Recorder(Arc::clone(&shared)), Reader(shared))
-    }
-
-    /// A recorder that records nothing.
-    #[must_use]
-    pub fn off() -> Recorder {
-        Recorder::new(Detail::Off, 1).0
+        };
+        let reader = Reader { shared: Arc::clone(&self.0), queue: Arc::new(queue) };
+        self.0.change(|queues| queues.push(Arc::clone(&reader.queue)));
+        reader
     }
 
     /// Whether events of this detail are recorded.
@@ -78,34 +86,30 @@ impl Recorder {
 
     /// Records what happened at `at_ns`. Whether somebody wants it is the caller's to ask.
     pub fn record(&self, at_ns: u64, what: What) {
-        let mut ring = self.0.ring();
-        if ring.events.len() >= self.0.events_max {
-            ring.events.pop_front();
-            ring.lost += 1;
+        let detail = what.detail() as u8;
+        for queue in self.0.queues().iter().filter(|queue| queue.detail.load(Ordering::Relaxed) >= detail) {
+            queue.push(Event { at_ns, what: what.clone() });
         }
-        ring.events.push_back(Event { at_ns, what });
-        drop(ring);
-        self.0.arrived.notify_all();
     }
 }
 
 impl Reader {
     /// Changes what is recorded from now on.
     pub fn set_detail(&self, detail: Detail) {
-        self.0.detail.store(detail as u8, Ordering::Relaxed);
+        self.shared.change(|_| self.queue.detail.store(detail as u8, Ordering::Relaxed));
     }
 
     /// Takes all events that wait.
     #[must_use]
     pub fn take(&self) -> Vec<Event> {
-        self.0.ring().events.drain(..).collect()
+        self.queue.ring().events.drain(..).collect()
     }
 
     /// Takes all events that wait, and waits for the first at most `at_most`.
     #[must_use]
     pub fn wait(&self, at_most: Duration) -> Vec<Event> {
-        let ring = self.0.ring();
-        let waited = self.0.arrived.wait_timeout_while(ring, at_most, |ring| ring.events.is_empty());
+        let ring = self.queue.ring();
+        let waited = self.queue.arrived.wait_timeout_while(ring, at_most, |ring| ring.events.is_empty());
         let (mut ring, _) = waited.unwrap_or_else(PoisonError::into_inner);
         ring.events.drain(..).collect()
     }
@@ -113,12 +117,43 @@ impl Reader {
     /// How many events were lost because nobody took them in time.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.0.ring().lost
+        self.queue.ring().lost
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.shared.change(|queues| queues.retain(|queue| !Arc::ptr_eq(queue, &self.queue)));
     }
 }
 
 impl Shared {
-    fn ring(&self) -> std::sync::MutexGuard<'_, Ring> {
+    fn queues(&self) -> MutexGuard<'_, Vec<Arc<Queue>>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the readers, and then what is recorded.
+    fn change(&self, change: impl FnOnce(&mut Vec<Arc<Queue>>)) {
+        let mut queues = self.queues();
+        change(&mut queues);
+        let finest = queues.iter().map(|queue| queue.detail.load(Ordering::Relaxed)).max();
+        self.detail.store(finest.unwrap_or(Detail::Off as u8), Ordering::Relaxed);
+    }
+}
+
+impl Queue {
+    fn push(&self, event: Event) {
+        let mut ring = self.ring();
+        if ring.events.len() >= self.events_max {
+            ring.events.pop_front();
+            ring.lost += 1;
+        }
+        ring.events.push_back(event);
+        drop(ring);
+        self.arrived.notify_all();
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -144,6 +179,28 @@ mod tests {
         assert_eq!(reader.lost(), 1);
         let times: Vec<u64> = reader.take().iter().map(|event| event.at_ns).collect();
         assert_eq!(times, [1, 2]);
+    }
+
+    #[test]
+    fn each_reader_is_given_what_it_wants_and_loses_for_itself() {
+        let (recorder, log) = Recorder::new(Detail::Log, 8);
+        let slow = recorder.reader(Detail::Flows, 1);
+        let flow = crate::FlowKey { entry: 0, route: 0, sequence: 0 };
+        for what in [What::FlowBegan { flow }, What::Stopping, What::FlowEnded { flow }] {
+            recorder.record(1, what);
+        }
+        assert_eq!(log.take(), [Event { at_ns: 1, what: What::Stopping }]);
+        assert_eq!(slow.take(), [Event { at_ns: 1, what: What::FlowEnded { flow } }]);
+        assert_eq!((log.lost(), slow.lost()), (0, 2));
+    }
+
+    #[test]
+    fn what_only_a_reader_wanted_that_is_gone_is_not_recorded() {
+        let (recorder, log) = Recorder::new(Detail::Log, 8);
+        drop(recorder.reader(Detail::Nodes, 8));
+        assert!(recorder.wants(Detail::Log) && !recorder.wants(Detail::Sections));
+        drop(log);
+        assert!(!recorder.wants(Detail::Log));
     }
 
     #[test]

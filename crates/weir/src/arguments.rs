@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Doc(DocArguments),
     /// Show what a plan means for a program: its sections, and why
     Plan(PlanArguments),
+    /// Watch a running program: its routes, sections, threads and queues
+    Top(TopArguments),
     /// Answer an editor on standard input and output, in the Language Server Protocol
     Lsp,
 }
@@ -83,6 +85,20 @@ pub(crate) struct PlanArguments {
     /// The plan; default: the one beside the program, `main.plan.toml` for `main.weir`
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
+}
+
+/// Arguments of `weir top`.
+#[derive(Args, Debug)]
+pub(crate) struct TopArguments {
+    /// The program, by its name or the number of its process; default: the only one that runs
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) program: Option<String>,
+    /// Write one table and end, as where the output is no terminal
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// How to write the table
+    #[arg(long, value_enum, default_value_t = TableFormat::Text)]
+    pub(crate) format: TableFormat,
 }
 
 /// Arguments of `weir check`.
@@ -170,6 +186,15 @@ pub(crate) enum ErrorFormat {
     /// With the source around the place
     Human,
     /// One JSON object on one line each
+    Json,
+}
+
+/// How a table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// In columns
+    Text,
+    /// One JSON object
     Json,
 }
 

@@ -10,6 +10,7 @@ mod new;
 mod plan;
 mod run;
 mod test;
+mod top;
 mod watch;
 
 pub(crate) use check::check;
@@ -22,4 +23,5 @@ pub(crate) use new::new;
 pub(crate) use plan::plan;
 pub(crate) use run::run;
 pub(crate) use test::test;
+pub(crate) use top::top;
 pub(crate) use watch::watch;

@@ -24,6 +24,8 @@ mod exit;
 mod plan_file;
 mod project;
 mod terminal;
+mod trace_socket;
+mod words;
 
 pub use exit::Exit;
 pub use weir_host::*;
@@ -100,6 +102,7 @@ impl Cli {
             Command::Test(arguments) => commands::test(arguments, library, terminal),
             Command::Doc(arguments) => commands::doc(arguments, &library, terminal),
             Command::Plan(arguments) => commands::plan(arguments, &library, terminal),
+            Command::Top(arguments) => commands::top(arguments, terminal),
             Command::Lsp => commands::lsp(library, terminal),
             Command::New(arguments) => commands::new(arguments, terminal),
         }

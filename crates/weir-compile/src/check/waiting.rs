@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
                 Some("backoff") => {
                     let why = "how long it waits before the next try";
                     self.expr(&argument.value, Some(&Expected::new(Ty::DURATION, argument.span, why)));
-                    if self.library.function("time.sleep").is_none() {
+                    if self.library.function("time.back_off").is_none() {
                         self.not_yet(argument.span, "`backoff`");
                     }
                 }

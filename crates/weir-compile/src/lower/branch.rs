@@ -179,22 +179,6 @@ impl Lowering<'_, '_> {
         self.fail(Atom::Value(Value::Failure(Box::new(failure))), span)
     }
 
-    /// `if condition { then } else { otherwise }`.
-    pub(super) fn choose(
-        &mut self,
-        condition: Atom,
-        ty: &Type,
-        span: Span,
-        then: impl FnOnce(&mut Self) -> Atom,
-        otherwise: impl FnOnce(&mut Self) -> Atom,
-    ) -> Atom {
-        let arms = vec![
-            self.arm(Test::Value(Value::Bool(true)), Vec::new(), then),
-            self.arm(Test::Otherwise, Vec::new(), otherwise),
-        ];
-        self.switch(condition, arms, ty, span)
-    }
-
     /// A value of two arms of a `Result` or `Option`: `held` with what it holds, `otherwise` with the failure if any.
     pub(super) fn outcome(
         &mut self,
@@ -218,23 +202,6 @@ impl Lowering<'_, '_> {
             self.arm(Test::Tag(tags.1), failure.into_iter().collect(), |lowering| otherwise(lowering, failed)),
         ];
         self.switch(subject, arms, ty, span)
-    }
-
-    pub(super) fn boolean_and(
-        &mut self,
-        first: Option<Atom>,
-        span: Span,
-        second: impl FnOnce(&mut Self) -> Option<Atom>,
-    ) -> Option<Atom> {
-        let Some(first) = first else { return second(self) };
-        let yes = Atom::Value(Value::Bool(true));
-        Some(self.choose(
-            first,
-            &Type::Bool,
-            span,
-            |lowering| second(lowering).unwrap_or(yes),
-            |_| Atom::Value(Value::Bool(false)),
-        ))
     }
 
     /// A tuple of atoms, or the only one.

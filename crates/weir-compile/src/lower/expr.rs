@@ -151,16 +151,7 @@ impl<'a> Lowering<'a, '_> {
 
     fn binary(&mut self, expr: &'a Expr, operator: BinaryOperator, left: &'a Expr, right: &'a Expr) -> Atom {
         let prim = match operator {
-            BinaryOperator::And => {
-                let left = self.expr(left);
-                let no = Atom::Value(Value::Bool(false));
-                return self.choose(left, &Type::Bool, expr.span, |lowering| lowering.expr(right), |_| no);
-            }
-            BinaryOperator::Or => {
-                let left = self.expr(left);
-                let yes = Atom::Value(Value::Bool(true));
-                return self.choose(left, &Type::Bool, expr.span, |_| yes, |lowering| lowering.expr(right));
-            }
+            BinaryOperator::And | BinaryOperator::Or => return self.connective(expr, operator, left, right),
             BinaryOperator::Equal => Prim::Equal,
             BinaryOperator::NotEqual => Prim::NotEqual,
             BinaryOperator::Less => Prim::Less,

@@ -221,17 +221,14 @@ impl<T: Send + 'static> Core<T> {
         let seeker = Seeker::Published(offer.party(), offer.leaf());
         let mut effects = Effects::default();
         let mut state = self.lock();
-        // The value's lock is held until the outcome is known: a peer that finds another offer of the same parcel
-        // meanwhile must not take the parcel for empty.
-        let sent = offer.with_value(|value| match value {
-            None => Sent::Full,
-            Some(_) => state.send(value, self.capacity, seeker, &mut effects),
+        offer.place(|value| {
+            let sent = match value {
+                None => Sent::Full,
+                Some(_) => state.send(value, self.capacity, seeker, &mut effects),
+            };
+            let waits = sent == Sent::Full;
+            (sent, waits.then(|| state.senders.push(SendEntry::Offer(offer.clone()))))
         });
-        match sent {
-            Sent::Done | Sent::Taken => {}
-            Sent::Closed => offer.set_refused(),
-            Sent::Full => offer.set_ticket(state.senders.push(SendEntry::Offer(offer.clone()))),
-        }
         self.note(&state);
         drop(state);
         effects.run();
@@ -345,12 +342,14 @@ impl<T: Send + 'static> Core<T> {
         effects.run();
     }
 
-    /// Closes: wakes all offers; what was deposited stays to be received.
-    pub(crate) fn close(&self) {
+    /// Closes: wakes all offers; what was deposited stays to be received. Whether it was open before.
+    pub(crate) fn close(&self) -> bool {
         let mut state = self.lock();
+        let was_open = !state.closed;
         let all = state.close();
         self.note(&state);
         drop(state);
         all.into_iter().for_each(Effects::run);
+        was_open
     }
 }

@@ -8,6 +8,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use super::core::Core;
+use super::state::Sent;
 use crate::event::node::Stake;
 use crate::mutants::{Mutant, is_active};
 use crate::party::{Party, Seeker, Verdict};
@@ -21,9 +22,12 @@ pub(crate) struct Offer<T> {
     side: Side,
     channel: Arc<Core<T>>,
     /// Where the value to send lies, if not in the slot. Its lock takes the slot's place.
-    parcel: Option<Arc<Mutex<Option<T>>>>,
+    parcel: Option<Home<T>>,
     slot: Mutex<Slot<T>>,
 }
+
+/// Where the value of a parcel lies.
+type Home<T> = Arc<Mutex<Option<T>>>;
 
 /// What an offer wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,25 +45,25 @@ struct Slot<T> {
     is_refused: bool,
 }
 
+impl<T> Slot<T> {
+    fn note(&mut self, sent: Sent, ticket: Option<Ticket>) {
+        self.is_refused = sent == Sent::Closed;
+        self.ticket = ticket;
+    }
+}
+
 impl<T: Send + 'static> Offer<T> {
     pub(crate) fn to_receive(channel: &Arc<Core<T>>, party: &Arc<Party>, leaf: usize) -> Self {
-        Offer::new(channel, party, leaf, Side::Receive, None)
+        Offer::new(channel, party, leaf, Side::Receive, (None, None))
     }
 
     pub(crate) fn to_send(channel: &Arc<Core<T>>, party: &Arc<Party>, leaf: usize, value: T) -> Self {
-        let offer = Offer::new(channel, party, leaf, Side::Send, None);
-        offer.slot.lock().value = Some(value);
-        offer
+        Offer::new(channel, party, leaf, Side::Send, (Some(value), None))
     }
 
     /// Sends what is in the parcel when a peer comes; the value stays there until then.
-    pub(crate) fn to_send_parcel(
-        channel: &Arc<Core<T>>,
-        party: &Arc<Party>,
-        leaf: usize,
-        parcel: &Arc<Mutex<Option<T>>>,
-    ) -> Self {
-        Offer::new(channel, party, leaf, Side::Send, Some(parcel.clone()))
+    pub(crate) fn to_send_parcel(channel: &Arc<Core<T>>, party: &Arc<Party>, leaf: usize, parcel: &Home<T>) -> Self {
+        Offer::new(channel, party, leaf, Side::Send, (None, Some(parcel.clone())))
     }
 
     fn new(
@@ -67,9 +71,9 @@ impl<T: Send + 'static> Offer<T> {
         party: &Arc<Party>,
         leaf: usize,
         side: Side,
-        parcel: Option<Arc<Mutex<Option<T>>>>,
+        (value, parcel): (Option<T>, Option<Home<T>>),
     ) -> Self {
-        let slot = Mutex::new(Slot { value: None, ticket: None, is_refused: false });
+        let slot = Mutex::new(Slot { value, ticket: None, is_refused: false });
         Offer { party: party.clone(), leaf, side, channel: channel.clone(), parcel, slot }
     }
 
@@ -95,8 +99,26 @@ impl<T: Send + 'static> Offer<T> {
         self.slot.lock().value = Some(value);
     }
 
+    /// Owner of a sender: what it tries with its value under the channel's lock, where it waits if that comes to nothing.
+    ///
+    /// The value's lock is held until the outcome is known: a peer that finds another offer of the same parcel meanwhile
+    /// must not take the parcel for empty.
+    pub(crate) fn place(&self, attempt: impl FnOnce(&mut Option<T>) -> (Sent, Option<Ticket>)) {
+        match &self.parcel {
+            Some(parcel) => {
+                let (sent, ticket) = attempt(&mut parcel.lock());
+                self.slot.lock().note(sent, ticket);
+            }
+            None => {
+                let mut slot = self.slot.lock();
+                let (sent, ticket) = attempt(&mut slot.value);
+                slot.note(sent, ticket);
+            }
+        }
+    }
+
     /// Works on the value of a sender, wherever it lies, with its lock held.
-    pub(crate) fn with_value<R>(&self, work: impl FnOnce(&mut Option<T>) -> R) -> R {
+    fn with_value<R>(&self, work: impl FnOnce(&mut Option<T>) -> R) -> R {
         match &self.parcel {
             Some(parcel) => work(&mut parcel.lock()),
             None => work(&mut self.slot.lock().value),
@@ -134,10 +156,6 @@ impl<T: Send + 'static> Offer<T> {
         let verdict = Seeker::Private.seize(&self.party, self.leaf);
         slot.is_refused = verdict == Verdict::Committed;
         verdict
-    }
-
-    pub(crate) fn set_refused(&self) {
-        self.slot.lock().is_refused = true;
     }
 
     /// Owner, after the commit of a sender: whether the channel was closed.

@@ -111,8 +111,9 @@ impl<T: Send + 'static> State<T> {
         if self.buffer.len() >= capacity {
             return Sent::Full;
         }
-        let item = value.take().map(|value| Item { value, consumed: Then::nothing() });
-        self.buffer.extend(item);
+        if let Some(value) = value.take() {
+            self.buffer.push_back(Item { value, consumed: Then::nothing() });
+        }
         Sent::Done
     }
 

@@ -63,6 +63,11 @@ impl<T: Send + 'static> Future for Sending<'_, T> {
                     let party = pool::take_for_task(context.waker());
                     let offer = Arc::new(Offer::to_send(this.channel, &party, 0, value));
                     this.channel.place_send(&offer);
+                    // The party knows this waker already.
+                    if offer.party().outcome().is_none() {
+                        this.offer = Some(offer);
+                        return Poll::Pending;
+                    }
                     this.offer = Some(offer);
                 }
             }
@@ -84,6 +89,11 @@ impl<T: Send + 'static> Future for Receiving<'_, T> {
                     let party = pool::take_for_task(context.waker());
                     let offer = Arc::new(Offer::to_receive(this.channel, &party, 0));
                     this.channel.place_receive(&offer);
+                    // The party knows this waker already.
+                    if offer.party().outcome().is_none() {
+                        this.offer = Some(offer);
+                        return Poll::Pending;
+                    }
                     this.offer = Some(offer);
                 }
             }

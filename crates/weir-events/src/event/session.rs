@@ -44,14 +44,16 @@ impl<T: 'static> Session<T> {
     /// Step 3: places a stake for every leaf, until one is found to take effect.
     pub(crate) fn publish(&mut self, party: Arc<Party>) {
         let order = order(&self.event);
-        let published = self.published.insert(Published {
-            party,
-            stakes: Vec::with_capacity(self.event.shape().leaves.min(64)),
-            wishes: Wishes::default(),
-        });
+        let published = Published { party, stakes: Vec::new(), wishes: Wishes::default() };
+        let published = self.published.insert(published);
+        let leaves = self.event.shape().leaves.min(64);
         for leaf in order {
             let mut placing = Placing { party: &published.party, leaf, wishes: &mut published.wishes };
             if let Some(stake) = self.event.node.place(leaf, &mut placing) {
+                // Not before there is one: a timer alone has none.
+                if published.stakes.is_empty() {
+                    published.stakes.reserve(leaves);
+                }
                 published.stakes.push((leaf, stake));
             }
             if published.party.outcome().is_some() {
@@ -70,6 +72,12 @@ impl<T: 'static> Session<T> {
         if let Some(published) = &self.published {
             published.party.listen(waker);
         }
+    }
+
+    /// Whether it is certain, without looking at any leaf, that nothing has taken effect yet.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let waits = |published: &Published| published.wishes.watched.is_empty() && published.party.outcome().is_none();
+        self.published.as_ref().is_some_and(waits)
     }
 
     /// Step 4, on each turn: whether a leaf has taken effect by now.

@@ -96,7 +96,8 @@ pub struct Synchronisation<T: 'static> {
 
 enum Progress<T: 'static> {
     New(Event<T>, Beginning),
-    Waiting(Session<T>, Option<Alarm>),
+    /// The alarm goes first, so that nobody holds the party any more when it is put back.
+    Waiting(Option<Alarm>, Session<T>),
     Over,
 }
 
@@ -141,6 +142,14 @@ impl<T: 'static> Advance<T> {
 }
 
 impl<T: 'static> Synchronisation<T> {
+    /// Whether it has begun and nothing has taken effect yet: then a poll would change nothing but whom to wake.
+    ///
+    /// A glance, of one atomic load, for a task that is polled for many other reasons and keeps its waker. Where a future
+    /// is a branch (see [`from_future`](crate::from_future)) only a poll can tell, and this is `false`.
+    pub fn is_waiting(&self) -> bool {
+        matches!(&self.progress, Progress::Waiting(_, session) if session.is_waiting())
+    }
+
     /// One whose wraps never run inside [`Synchronisation::advance`].
     pub(crate) fn detached(event: Event<T>) -> Self {
         Synchronisation { progress: Progress::New(event, Beginning::Publish) }
@@ -149,7 +158,7 @@ impl<T: 'static> Synchronisation<T> {
     /// One poll, up to the commit.
     pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Option<Advance<T>> {
         let (mut session, alarm) = match std::mem::replace(&mut self.progress, Progress::Over) {
-            Progress::Waiting(session, alarm) => {
+            Progress::Waiting(alarm, session) => {
                 session.listen(context.waker());
                 (session, alarm)
             }
@@ -169,7 +178,7 @@ impl<T: 'static> Synchronisation<T> {
         if session.is_committed() {
             return Some(Advance::Committed(session));
         }
-        self.progress = Progress::Waiting(session, alarm);
+        self.progress = Progress::Waiting(alarm, session);
         None
     }
 }

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use indexmap::IndexMap;
 
 use crate::convert::{Parts, mismatch};
-use crate::{Failure, HostType, Type, TypeDefinition, Value};
+use crate::{Failure, HostType, Outcome, Type, TypeDefinition, Value};
 
 pub(super) fn list_from_value<T: HostType>(value: Value) -> Result<Vec<T>, Failure> {
     let Value::List(elements) = value else { return Err(mismatch(&T::list_type(), &value)) };
@@ -66,6 +66,11 @@ impl<T: HostType> HostType for Option<T> {
             None => Ok(Value::none()),
             Some(value) => value.into_value().map(Value::some),
         }
+    }
+
+    #[inline]
+    fn into_outcome(self) -> Result<Outcome, Failure> {
+        self.map_or(Ok(Outcome::None), |value| value.into_value().map(Outcome::Some))
     }
 }
 

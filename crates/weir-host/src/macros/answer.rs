@@ -13,10 +13,7 @@ use crate::{Failure, HostType, Outcome, Type, TypeDefinition, Value};
 /// The value of a function that did not fail.
 #[inline]
 pub fn answer<T: HostType>(value: T) -> Outcome {
-    match value.into_value() {
-        Ok(value) => Outcome::Value(value),
-        Err(failure) => Outcome::Fault(Box::new(failure)),
-    }
+    value.into_outcome().unwrap_or_else(|failure| Outcome::Fault(Box::new(failure)))
 }
 
 /// A `Result` by whichever name its alias has.

@@ -101,8 +101,8 @@ pub(crate) fn ready(mut pending: Pending) -> Option<Settled> {
 /// The value that the call gave.
 #[track_caller]
 pub(crate) fn given(outcome: Outcome) -> Value {
-    match outcome {
-        Outcome::Value(value) => value,
+    match outcome.returned() {
+        Ok(Ok(value)) => value,
         other => panic!("{other:?}"),
     }
 }

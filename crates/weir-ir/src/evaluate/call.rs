@@ -118,12 +118,11 @@ fn fault(failure: Box<Failure>) -> Settled {
 
 /// What the call yields: of a function that can fail, a `Result`.
 fn answer(signature: &Signature, outcome: Outcome) -> Result<Value, Box<Failure>> {
-    match (outcome, &signature.failure) {
-        (Outcome::Value(value), Some(_)) => Ok(Value::ok(value)),
-        (Outcome::Value(value), None) => Ok(value),
-        (Outcome::Error(error), Some(_)) => Ok(Value::err(error)),
-        (Outcome::Error(error), None) => Err(failure_of(error)),
-        (Outcome::Fault(failure), _) => Err(failure),
+    match (outcome.returned()?, &signature.failure) {
+        (Ok(value), Some(_)) => Ok(Value::ok(value)),
+        (Ok(value), None) => Ok(value),
+        (Err(error), Some(_)) => Ok(Value::err(error)),
+        (Err(error), None) => Err(failure_of(error)),
     }
 }
 

@@ -107,6 +107,13 @@ fn function(name: &str, world: World, failure: Option<Type>, code: Code) -> Func
     Function { signature, code, batch: None, types: Vec::new(), location: None }
 }
 
+/// A function of one integer that may give none.
+fn optional(name: &str, code: Code) -> Function {
+    let mut optional = function(name, World::Pure, None, code);
+    optional.signature.result = Type::option(Type::Int);
+    optional
+}
+
 fn immediate(code: impl Fn(&mut Call<'_>) -> Outcome + Send + Sync + 'static) -> Code {
     Code::Immediate(Arc::new(code))
 }
@@ -122,6 +129,8 @@ fn world(name: &'static str, recording: &Recording) -> Module {
         .function(function("mix", World::Pure, None, immediate(|call| Outcome::Value(Value::Int(mix(argument(call)))))))
         .function(function("half", World::Pure, failure(), immediate(|call| half(argument(call)))))
         .function(function("refuse", World::Pure, Some(Type::Text), immediate(|call| refuse(argument(call)))))
+        .function(optional("quarter", immediate(|call| quarter(argument(call)))))
+        .function(optional("made_quarter", immediate(|call| made_quarter(argument(call)))))
         .function(function("look", World::Reads, None, look(name, recording)))
         .function(function("slow_look", World::Reads, None, slow_look(name, recording)))
         .function(function("change", World::Writes, None, change(name, recording)))
@@ -144,6 +153,15 @@ fn half(x: i64) -> Outcome {
     } else {
         Outcome::Error(Value::Failure(Box::new(Failure::function(format!("{x} is odd")))))
     }
+}
+
+fn quarter(x: i64) -> Outcome {
+    if x % 4 == 0 { Outcome::Some(Value::Int(x / 4)) } else { Outcome::None }
+}
+
+/// The same by a function that makes its `Option` by itself.
+fn made_quarter(x: i64) -> Outcome {
+    Outcome::Value(if x % 4 == 0 { Value::some(Value::Int(x / 4)) } else { Value::none() })
 }
 
 fn refuse(x: i64) -> Outcome {
@@ -203,6 +221,7 @@ fn block(module: &'static str, recording: &Recording) -> Code {
         let (recording, x) = (recording.clone(), argument(call));
         Ok(Box::new(move || {
             recording.write_down(module, format!("block {x}"));
+            (0..recording.yields(x)).for_each(|_| std::thread::yield_now());
             settled(recording.change(module, x))
         }))
     }))
@@ -261,8 +280,11 @@ impl Recording {
         if counter.number >= SHARED_FROM {
             self.write_down(&format!("counter {}", counter.number), format!("{what} {x}"));
         }
-        counter.count = counter.count.wrapping_mul(3).wrapping_add(x) % 1_000;
-        counter.count
+        let count = counter.count.wrapping_mul(3).wrapping_add(x) % 1_000;
+        if self.keeps(counter.number) {
+            counter.count = count;
+        }
+        count
     }
 }
 

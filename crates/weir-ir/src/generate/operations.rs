@@ -24,6 +24,9 @@ impl Generator {
             },
             ty if *ty == fallible() => format!("{module}.{}", self.random.pick(&["half", "try_change"])),
             ty if *ty == refusable() => format!("{module}.refuse"),
+            ty if *ty == Type::option(Type::Int) => {
+                format!("{module}.{}", self.random.pick(&["quarter", "made_quarter"]))
+            }
             ty if *ty == counter() => "count.new".to_owned(),
             _ => return None,
         };
@@ -158,7 +161,9 @@ impl Generator {
     fn bool(&mut self, lets: &mut Vec<Let>) -> Op {
         const TESTS: [Prim; 6] =
             [Prim::Equal, Prim::NotEqual, Prim::Less, Prim::LessOrEqual, Prim::Greater, Prim::GreaterOrEqual];
-        match self.random.below(10) {
+        match self.random.below(12) {
+            10 => self.apply(Prim::And, &[Type::Bool, Type::Bool], lets),
+            11 => self.apply(Prim::Or, &[Type::Bool, Type::Bool], lets),
             0 => self.apply(Prim::Not, &[Type::Bool], lets),
             1 => self.apply(Prim::IsVariant(1), &[shape()], lets),
             2 => self.apply(Prim::IsVariant(0), &[Type::option(Type::Int)], lets),

@@ -7,7 +7,9 @@
 //! - `count.Counter` can only be moved. A shared one writes its changes down under its number.
 //! - `step` has functions with private state.
 //!
-//! A recording belongs to one execution.
+//! A recording belongs to one execution. Where flows run side by side ([`Recording::of_many`]), what they see of each other
+//! is private state only, which they come to in the order of their source: the parts of the world and shared counters
+//! answer as if nobody had changed them, and effects are compared without their order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +26,8 @@ use super::functions;
 pub struct Recording {
     log: Arc<Mutex<Log>>,
     seed: u64,
+    /// Whether flows run side by side.
+    many: bool,
 }
 
 #[derive(Default)]
@@ -37,7 +41,13 @@ impl Recording {
     /// A recording of nothing yet. The seed says how often each asynchronous function yields before it is done.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Recording { log: Arc::default(), seed }
+        Recording { log: Arc::default(), seed, many: false }
+    }
+
+    /// A recording of flows that run side by side.
+    #[must_use]
+    pub fn of_many(seed: u64) -> Self {
+        Recording { many: true, ..Recording::new(seed) }
     }
 
     /// The library.
@@ -65,10 +75,14 @@ impl Recording {
         library
     }
 
-    /// The effects on each resource, in their order.
+    /// The effects on each resource, in their order; those of flows that ran side by side are sorted.
     #[must_use]
     pub fn effects(&self) -> BTreeMap<String, Vec<String>> {
-        self.log.lock().effects.clone()
+        let mut effects = self.log.lock().effects.clone();
+        if self.many {
+            effects.values_mut().for_each(|effects| effects.sort());
+        }
+        effects
     }
 
     pub(super) fn write_down(&self, resource: &str, effect: String) {
@@ -81,10 +95,18 @@ impl Recording {
 
     /// Changes a part of the world, and says what it is now.
     pub(super) fn change(&self, module: &'static str, by: i64) -> i64 {
+        if self.many {
+            return by % 1_000;
+        }
         let mut log = self.log.lock();
         let world = log.worlds.entry(module).or_insert(1);
         *world = world.wrapping_mul(31).wrapping_add(by) % 1_000;
         *world
+    }
+
+    /// Whether a counter keeps what is added to it: a shared one does not where flows run side by side.
+    pub(super) fn keeps(&self, number: i64) -> bool {
+        !self.many || number < functions::SHARED_FROM
     }
 
     /// How often a call with this argument yields before it is done.

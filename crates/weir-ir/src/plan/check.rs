@@ -79,10 +79,14 @@ impl<'a> Checker<'a> {
         if self.nodes().any(|(flow, node)| pattern.value.names(flow, &node.name)) {
             return;
         }
-        let near = closest(pattern.value.as_str(), self.nodes().map(|(_, node)| node.name.as_str()));
+        let name = pattern.value.as_str();
+        // What is called in a `fn` has the name of the `fn` before its own.
+        let within = self.nodes().find(|(_, node)| node.name.rsplit('/').next() == Some(name));
+        let near = within.map(|(_, node)| node.name.as_str());
+        let near = near.or_else(|| closest(name, self.nodes().map(|(_, node)| node.name.as_str())));
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "`weir graph` shows the names of all nodes".into(),
+            None => "`weir plan` shows the names of all nodes where there is no plan".into(),
         };
         self.report(&pattern.at, format!("no node is called `{}`", pattern.value.as_str()), Some(help));
     }

@@ -100,7 +100,15 @@ fn what_is_wrong_is_said_with_its_place_and_what_to_do() {
          1:10: there is no engine `manuel`\n  help: did you mean `manual`?\n\
          11:8: there is a section `codec` already\n  help: give it another name\n\
          7:10: no node is called `thumbnail/image.scal`\n  help: did you mean `thumbnail/image.scale`?\n\
-         7:34: no node is called `nothing-like-it`\n  help: `weir graph` shows the names of all nodes\n"
+         7:34: no node is called `nothing-like-it`\n  help: `weir plan` shows the names of all nodes where there is no plan\n"
+    );
+}
+
+#[test]
+fn a_call_that_is_named_without_its_function_is_found() {
+    assert_eq!(
+        report("[[section]]\nname = \"a\"\nnodes = [\"image.scale\"]\n"),
+        "3:10: no node is called `image.scale`\n  help: did you mean `thumbnail/image.scale`?\n"
     );
 }
 

@@ -22,10 +22,15 @@ pub(super) fn check(prim: Prim, operands: &[Operand<'_>], result: &Type, types: 
             a.must_be("the operand", result, types)
         }
         (Prim::Not, [a]) => yields(result, &Type::Bool).and_then(|()| a.must_be("the operand", result, types)),
+        (Prim::And | Prim::Or, operands) => {
+            yields(result, &Type::Bool)?;
+            operands.iter().try_for_each(|operand| operand.must_be("the operand", result, types))
+        }
         (Prim::Add | Prim::Subtract | Prim::Multiply | Prim::Divide | Prim::Remainder, [a, b]) => {
             arithmetic(prim, *a, *b, result, types)
         }
         (Prim::Interpolate, _) => yields(result, &Type::Text),
+        (Prim::Quote, [a]) => yields(result, &Type::Text).and_then(|()| a.must_be("the operand", result, types)),
         (Prim::List, elements) => match result {
             Type::List(element) => all(elements, std::iter::repeat(&**element), types),
             _ => Err(format!("`list` gives a list, not {}", TypeText(result))),

@@ -288,11 +288,11 @@ impl<'g> Frame<'g> {
             let make = function.signature.state.as_ref().expect("it has a state").make;
             world.states.entry(usage.resource.clone()).or_insert_with(|| Shared::new(make())).clone()
         });
-        match world.call(function, state, &mut self.slots, &self.graph.constants, &arguments) {
-            Outcome::Value(value) if function.signature.failure.is_some() => Ok(Value::ok(value)),
-            Outcome::Value(value) => Ok(value),
-            Outcome::Error(error) => Ok(Value::err(error)),
-            Outcome::Fault(failure) => Err(End::Fail(failure)),
+        let outcome = world.call(function, state, &mut self.slots, &self.graph.constants, &arguments);
+        match outcome.returned().map_err(End::Fail)? {
+            Ok(value) if function.signature.failure.is_some() => Ok(Value::ok(value)),
+            Ok(value) => Ok(value),
+            Err(error) => Ok(Value::err(error)),
         }
     }
 }

@@ -138,8 +138,8 @@ pub(crate) fn decode_path(part: &str) -> Option<Cow<'_, str>> {
 
 /// A name or value of a query, where `+` is a blank.
 pub(crate) fn decode_query(part: &str) -> Option<Cow<'_, str>> {
-    if !part.contains('+') {
-        return decode_path(part);
+    if !part.bytes().any(|byte| matches!(byte, b'+' | b'%')) {
+        return Some(Cow::Borrowed(part));
     }
     let blanks = part.replace('+', " ");
     decode_path(&blanks).map(|text| Cow::Owned(text.into_owned()))

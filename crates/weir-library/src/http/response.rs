@@ -46,7 +46,8 @@ const FIELDS_BYTES_MAX: usize = 16 * 1024;
 pub struct Response {
     status: StatusCode,
     content_type: Option<HeaderValue>,
-    fields: HeaderMap,
+    /// Most answers have no further ones, and are moved often.
+    fields: Option<Box<HeaderMap>>,
     body: Bytes,
 }
 
@@ -83,7 +84,7 @@ impl std::error::Error for ResponseError {}
 
 impl Response {
     fn new(status: StatusCode, content_type: Option<HeaderValue>, body: Bytes) -> Self {
-        Response { status, content_type, fields: HeaderMap::new(), body }
+        Response { status, content_type, fields: None, body }
     }
 
     /// A plain text.
@@ -117,7 +118,7 @@ impl Response {
     }
 
     fn with_field(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.fields.insert(name, value);
+        self.fields.get_or_insert_default().insert(name, value);
         self
     }
 
@@ -137,23 +138,27 @@ impl Response {
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&str> {
         let content_type = name.eq_ignore_ascii_case("content-type");
-        let value = if content_type { self.content_type.as_ref() } else { self.fields.get(name) };
+        let of_fields = || self.fields.as_ref().and_then(|fields| fields.get(name));
+        let value = if content_type { self.content_type.as_ref() } else { of_fields() };
         value.and_then(|value| value.to_str().ok())
     }
 
     /// What hyper sends. To a `HEAD` the body is not sent, and only its length is said.
     pub(crate) fn into_hyper(self, to_head: bool) -> hyper::Response<Bytes> {
         let without_body = matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        let mut fields = self.fields;
+        let length = self.body.len();
+        let mut response = hyper::Response::new(if to_head || without_body { Bytes::new() } else { self.body });
+        *response.status_mut() = self.status;
+        let fields = response.headers_mut();
+        if let Some(own) = self.fields {
+            *fields = *own;
+        }
         if let Some(content_type) = self.content_type.filter(|_| !without_body) {
             fields.insert(CONTENT_TYPE, content_type);
         }
         if to_head && !without_body {
-            fields.insert(CONTENT_LENGTH, HeaderValue::from(self.body.len()));
+            fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
         }
-        let mut response = hyper::Response::new(if to_head || without_body { Bytes::new() } else { self.body });
-        *response.status_mut() = self.status;
-        *response.headers_mut() = fields;
         response
     }
 }
@@ -223,8 +228,9 @@ pub fn with_header(mut response: Response, name: &str, value: &str) -> Result<Re
         response.content_type = Some(value);
         return Ok(response);
     }
-    response.fields.insert(field, value);
-    let bytes: usize = response.fields.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    let fields = response.fields.get_or_insert_default();
+    fields.insert(field, value);
+    let bytes: usize = fields.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
     if bytes > FIELDS_BYTES_MAX { Err(ResponseError::TooManyFields) } else { Ok(response) }
 }
 

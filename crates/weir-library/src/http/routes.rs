@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::HeaderValue;
-use matchit::Router;
+use matchit::{Params, Router};
 use smallvec::SmallVec;
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Text, Type, Value};
 
@@ -32,9 +32,9 @@ struct Path {
 }
 
 /// What a method and a path lead to.
-pub(super) enum Found<'p> {
+pub(super) enum Found<'r, 'p> {
     /// The route, by its index, and the parts of the path that its pattern leaves open.
-    Route(usize, SmallVec<[&'p str; 4]>),
+    Route(usize, Params<'r, 'p>),
     /// The path has other methods.
     OtherMethods(HeaderValue),
     /// A question for the methods that the path has.
@@ -90,36 +90,39 @@ impl Routes {
     }
 
     /// What a request leads to. `HEAD` takes the route of `GET`.
-    pub(super) fn find<'p>(&self, method: &Method, path: &'p str) -> Found<'p> {
+    pub(super) fn find<'r, 'p>(&'r self, method: &Method, path: &'p str) -> Found<'r, 'p> {
         let Ok(found) = self.router.at(path) else { return Found::Nothing };
         let Path { methods, allow, .. } = &self.paths[*found.value];
         let route_of = |method: &Method| methods.iter().find(|(other, _)| other == method).map(|(_, route)| *route);
         let route = route_of(method).or_else(|| route_of(&Method::GET).filter(|_| method == Method::HEAD));
         match route {
-            Some(route) => Found::Route(route, found.params.iter().map(|(_, part)| part).collect()),
+            Some(route) => Found::Route(route, found.params),
             None if method == Method::OPTIONS => Found::Options(allow.clone()),
             None => Found::OtherMethods(allow.clone()),
         }
     }
 
-    /// The inputs of the route's flow, and the index of the one that is the body, which is absent yet.
+    /// Fills in the inputs of the route's flow, and yields the index of the one that is the body, which is absent yet.
     ///
     /// # Errors
     /// Everything in path and query that is not what the route takes.
     pub(super) fn inputs(
         &self,
         route: usize,
-        parts: &[&str],
+        parts: &Params<'_, '_>,
         query: Option<&str>,
-    ) -> Result<(Vec<Value>, Option<usize>), Vec<Problem>> {
+        inputs: &mut Vec<Value>,
+    ) -> Result<Option<usize>, Vec<Problem>> {
         let Route { parameters, types, .. } = &self.routes[route];
         let definitions = Definitions(types);
         let query = Query::new(query).map_err(|problem| vec![problem])?;
-        let mut inputs = Vec::with_capacity(parameters.len());
         let (mut body, mut problems) = (None, Vec::new());
         for (index, parameter) in parameters.iter().enumerate() {
             let input = match (parameter.from, self.parts[route][index]) {
-                (ParameterFrom::Path, Some(part)) => path_input(parameter, parts[part], definitions),
+                (ParameterFrom::Path, Some(part)) => {
+                    let (_, part) = parts.iter().nth(part).unwrap_or_default();
+                    path_input(parameter, part, definitions)
+                }
                 (ParameterFrom::Body, _) => {
                     body = Some(index);
                     Ok(Value::Absent)
@@ -128,7 +131,7 @@ impl Routes {
             };
             input.map_or_else(|problem| problems.push(problem), |input| inputs.push(input));
         }
-        if problems.is_empty() { Ok((inputs, body)) } else { Err(problems) }
+        if problems.is_empty() { Ok(body) } else { Err(problems) }
     }
 
     /// The input that the body is.
@@ -227,11 +230,11 @@ fn left_out(parameter: &RouteParameter) -> Option<Value> {
 }
 
 /// The pairs of a query, decoded.
-struct Query<'q>(Vec<(Cow<'q, str>, Cow<'q, str>)>);
+struct Query<'q>(SmallVec<[(Cow<'q, str>, Cow<'q, str>); 4]>);
 
 impl<'q> Query<'q> {
     fn new(query: Option<&'q str>) -> Result<Query<'q>, Problem> {
-        let mut pairs = Vec::new();
+        let mut pairs = SmallVec::new();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (Some(name), Some(value)) = (decode_query(name), decode_query(value)) else {

@@ -1,19 +1,20 @@
 //! The source behind `service … on http(…)`: listens, finds the route, begins a flow, answers with its result.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
-use tokio::time::timeout;
 use weir::{Begun, Environment, Failure, Flows, LocalFuture, Loops, Opened, Route, Source, Stop, Value};
+use weir_events::until;
 
 use super::input::Problem;
 use super::parameters;
 use super::response::Response;
 use super::routes::{Found, Routes};
-use super::server::{Handler, Limits, Server, read_body};
+use super::server::{Handler, Late, Server, read_body};
 
 /// `http(port: …)`.
 pub(super) struct Http;
@@ -63,8 +64,10 @@ impl Opened for Service {
 
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>> {
         Box::pin(async move {
-            let answers = Answers { routes: Arc::clone(&self.routes), limits: self.server.limits().clone(), flows };
-            self.server.run(answers, stop.stopped()).await.map_err(Failure::from)
+            let limits = self.server.limits();
+            let (routes, body_bytes_max) = (Arc::clone(&self.routes), limits.body_bytes_max);
+            let answers = Answers { routes, body_bytes_max, late: Late::of(limits), flows, spare: Cell::default() };
+            self.server.run(answers, &stop.stopped()).await.map_err(Failure::from)
         })
     }
 }
@@ -72,8 +75,11 @@ impl Opened for Service {
 /// Answers requests with the results of flows.
 struct Answers {
     routes: Arc<Routes>,
-    limits: Limits,
+    body_bytes_max: usize,
+    late: Late,
     flows: Arc<dyn Flows>,
+    /// An empty list for the inputs of the next flow.
+    spare: Cell<Vec<Value>>,
 }
 
 impl Handler for Answers {
@@ -87,46 +93,46 @@ impl Handler for Answers {
 impl Answers {
     /// The answer of the flow, or of the service where there is no flow to begin.
     async fn answer(&self, request: Request<Incoming>) -> Result<Response, Box<Response>> {
-        let Beginning { route, mut inputs, body } = self.beginning(&request)?;
+        let mut inputs = self.spare.take();
+        inputs.clear();
+        let (route, body) = self.beginning(&request, &mut inputs)?;
         if let Some(parameter) = body {
-            let read = read_body(request.into_body(), &self.limits).await;
+            let read = read_body(request.into_body(), self.body_bytes_max, &self.late).await;
             let body = read.map_err(|error| Box::new(Response::of_status(error.status()).closing()))?;
             inputs[parameter] = self.routes.body_input(route, parameter, body).map_err(|one| refusal(&[one]))?;
         }
-        let result = match self.flows.begin(route, &mut inputs) {
+        let begun = self.flows.begin(route, &mut inputs);
+        self.spare.set(inputs);
+        let result = match begun {
             Begun::Done(result) => result,
-            Begun::Going(flow) => match timeout(self.limits.answer_timeout, flow).await {
+            Begun::Going(flow) => match until(flow, &self.late.answer).await {
                 Ok(result) => result,
                 // The flow was dropped with its future: it is given up where it waits, and releases what it holds.
-                Err(_) => return Err(Box::new(Response::overloaded())),
+                Err(()) => return Err(Box::new(Response::overloaded())),
             },
             Begun::Full => return Err(Box::new(Response::overloaded())),
         };
         Ok(response_of(result))
     }
 
-    /// Which flow the request begins, as far as its head says.
-    fn beginning(&self, request: &Request<Incoming>) -> Result<Beginning, Box<Response>> {
+    /// The route whose flow the request begins, and which of its inputs is the body, which is to be read yet; the others are
+    /// filled in.
+    fn beginning(
+        &self,
+        request: &Request<Incoming>,
+        inputs: &mut Vec<Value>,
+    ) -> Result<(usize, Option<usize>), Box<Response>> {
         let uri = request.uri();
         match self.routes.find(request.method(), uri.path()) {
             Found::Route(route, parts) => {
-                let inputs = self.routes.inputs(route, &parts, uri.query());
-                let (inputs, body) = inputs.map_err(|all| refusal(&all))?;
-                Ok(Beginning { route, inputs, body })
+                let body = self.routes.inputs(route, &parts, uri.query(), inputs).map_err(|all| refusal(&all))?;
+                Ok((route, body))
             }
             Found::OtherMethods(allow) => Err(Box::new(Response::not_allowed(allow))),
             Found::Options(allow) => Err(Box::new(Response::options(allow))),
             Found::Nothing => Err(Box::new(Response::of_status(StatusCode::NOT_FOUND))),
         }
     }
-}
-
-/// A flow to begin.
-struct Beginning {
-    route: usize,
-    inputs: Vec<Value>,
-    /// The input that is the body, which is to be read yet.
-    body: Option<usize>,
 }
 
 fn refusal(problems: &[Problem]) -> Box<Response> {

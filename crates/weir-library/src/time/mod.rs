@@ -26,7 +26,7 @@ mod functions {
 
     weir::library! {
         /// The clock, and flows that begin at its ticks.
-        pub(crate) time: super::now, super::sleep
+        pub(crate) time: super::now, super::sleep, super::back_off
     }
 }
 
@@ -40,6 +40,13 @@ pub fn now() -> SystemTime {
 #[weir::function]
 pub async fn sleep(duration: Duration) {
     tokio::time::sleep(duration).await;
+}
+
+/// Waits as `retry` does between two tries: a random time, from half of the duration to all of it, so that those who
+/// failed together do not come back together.
+#[weir::function]
+pub async fn back_off(duration: Duration) {
+    weir_events::after_about(duration).await;
 }
 
 /// `every(100ms)`.

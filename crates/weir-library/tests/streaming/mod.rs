@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use weir::{Begun, Failure, Flows, LocalFuture, Opened, Stop, Value};
+use weir_events::Signal;
 use weir_library::files::Root;
 
 /// How long a test waits for what should come at once, before it fails.
@@ -85,7 +86,7 @@ pub(crate) fn open(path: &str, arguments: &[Value], place: Option<&Place>) -> Re
 pub(crate) fn run_to_end(opened: &Arc<dyn Opened>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let flows = Arc::new(ToTest { elements: mpsc::channel().0, asked: AtomicUsize::new(0) });
-    let never = Stop::new(|| Box::pin(std::future::pending()));
+    let never = Stop::new(weir_events::never());
     runtime.block_on(Arc::clone(opened).run(flows, never)).unwrap();
 }
 
@@ -95,7 +96,7 @@ pub(crate) struct Running {
     pub(crate) described: String,
     elements: mpsc::Receiver<Value>,
     ended: mpsc::Receiver<Result<(), Failure>>,
-    stop: Arc<Notify>,
+    stop: Signal,
     dropped: Arc<Notify>,
 }
 
@@ -103,15 +104,12 @@ impl Running {
     pub(crate) fn start(path: &str, arguments: &[Value], place: Option<&Place>) -> Running {
         let opened = open(path, arguments, place).unwrap();
         let ((sender, elements), (end, ended)) = (mpsc::channel(), mpsc::channel());
-        let (stop, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (stop, dropped) = (Signal::new(), Arc::new(Notify::new()));
         let running =
             Running { described: opened.describe(), elements, ended, stop: stop.clone(), dropped: dropped.clone() };
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            let stop = Stop::new(move || {
-                let stop = Arc::clone(&stop);
-                Box::pin(async move { stop.notified().await })
-            });
+            let stop = Stop::new(stop.fired());
             let flows = Arc::new(ToTest { elements: sender, asked: AtomicUsize::new(0) });
             end.send(runtime.block_on(opened.run(flows, stop))).unwrap();
             runtime.block_on(dropped.notified());
@@ -140,7 +138,7 @@ impl Running {
 
     /// Stops the source, and waits until it has.
     pub(crate) fn stop(&self) -> Result<(), Failure> {
-        self.stop.notify_one();
+        self.stop.fire();
         self.ended.recv_timeout(PATIENCE).unwrap()
     }
 
@@ -152,7 +150,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.stop.notify_one();
+        self.stop.fire();
         self.dropped.notify_one();
     }
 }

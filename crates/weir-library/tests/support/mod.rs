@@ -12,7 +12,8 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use tokio::sync::Notify;
-use weir_library::http::server::{Handler, Limits, Server, read_body};
+use weir_events::Signal;
+use weir_library::http::server::{Handler, Late, Limits, Server, read_body};
 
 /// How long a test waits for what should come at once, before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -43,6 +44,7 @@ pub(crate) struct Hold {
 
 struct Routes {
     limits: Limits,
+    late: Late,
     hold: Arc<Hold>,
 }
 
@@ -56,7 +58,7 @@ impl Handler for Routes {
                 self.hold.release.notified().await;
                 Response::new(Bytes::from_static(b"held"))
             }
-            "/echo" => match read_body(request.into_body(), &self.limits).await {
+            "/echo" => match read_body(request.into_body(), self.limits.body_bytes_max, &self.late).await {
                 Ok(body) => Response::new(body),
                 Err(error) => with_status(error.status()),
             },
@@ -75,8 +77,7 @@ fn with_status(status: StatusCode) -> Response<Bytes> {
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) hold: Arc<Hold>,
-    /// A value and not a signal: a loop that begins after it was set sees it too.
-    stop: tokio::sync::watch::Sender<bool>,
+    stop: Signal,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -88,13 +89,13 @@ impl Running {
     pub(crate) fn start_loops(limits: Limits, loops: usize) -> Running {
         let server = Arc::new(Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), limits.clone()).unwrap());
         let address = server.address().unwrap();
-        let (hold, stop) = (Arc::new(Hold::default()), tokio::sync::watch::Sender::new(false));
+        let (hold, stop) = (Arc::new(Hold::default()), Signal::new());
         let spawn = |_| {
-            let routes = Routes { limits: limits.clone(), hold: Arc::clone(&hold) };
-            let (server, mut stop) = (Arc::clone(&server), stop.subscribe());
+            let routes = Routes { late: Late::of(&limits), limits: limits.clone(), hold: Arc::clone(&hold) };
+            let (server, stopped) = (Arc::clone(&server), stop.fired());
             std::thread::spawn(move || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                let serving = server.run(routes, async move { _ = stop.wait_for(|stop| *stop).await });
+                let serving = server.run(routes, &stopped);
                 tokio::task::LocalSet::new().block_on(&runtime, serving).unwrap();
             })
         };
@@ -115,7 +116,7 @@ impl Running {
 
     /// Tells the server to stop, and does not wait for it.
     pub(crate) fn stop(&self) {
-        self.stop.send_replace(true);
+        self.stop.fire();
     }
 
     /// Waits until every loop has returned.

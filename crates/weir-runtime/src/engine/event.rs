@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use weir_host::{Begun, LocalFuture};
+use weir_trace::What;
 
-use super::{Drive, Engine, EngineRow};
+use super::{Drive, Engine, EngineRow, whole};
 use crate::crowd::Crowd;
 use crate::flow::Flow;
-use crate::live::Blocking;
+use crate::live::{Blocking, Live};
 
 /// The engine's row.
 pub(super) const ROW: EngineRow = EngineRow {
@@ -19,10 +20,11 @@ pub(super) const ROW: EngineRow = EngineRow {
     doc: "event loops; waiting never holds one up",
     loops: |threads| threads,
     blocking: Blocking::Elsewhere,
-    drive: Drive::Flows(|setup| Ok(Arc::new(Event { waiting: Crowd::new(setup.flows_max) }))),
+    drive: Drive::Flows(|setup| Ok(Arc::new(Event { threads: setup.threads, waiting: Crowd::new(setup.flows_max) }))),
 };
 
 struct Event {
+    threads: usize,
     /// The flows that are not through yet.
     waiting: Arc<Crowd>,
 }
@@ -53,6 +55,10 @@ impl Engine for Event {
 
     fn drained(&self) -> LocalFuture<()> {
         Box::pin(Arc::clone(&self.waiting).empty())
+    }
+
+    fn sections(&self, live: &Live) -> Vec<What> {
+        whole(ROW.name, self.threads, &self.waiting, live)
     }
 
     fn close(&self) {}

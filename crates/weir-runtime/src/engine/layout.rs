@@ -5,6 +5,9 @@
 //! private state has one only.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use weir_ir::graph::{Graph, Kind, Node};
 use weir_ir::plan::{Given, REST, Section, is_stateless};
@@ -27,6 +30,20 @@ pub(super) struct Layout {
     pub crews: Vec<Crew>,
     /// The stretches of each flow, by entry and route.
     pub stretches: Vec<Vec<Vec<Stretch>>>,
+    /// The sections.
+    pub sections: Vec<Placed>,
+}
+
+/// A section and its ports.
+pub(super) struct Placed {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its engine.
+    pub engine: &'static str,
+    /// Its ports.
+    pub ports: Range<usize>,
+    /// How many flows have passed it while somebody watched.
+    pub passed: AtomicU64,
 }
 
 /// A run of neighbouring steps of one section.
@@ -38,6 +55,8 @@ pub(super) struct Stretch {
     pub port: usize,
     /// How many ports it has.
     pub replicas: usize,
+    /// The section, by its index in the layout.
+    pub section: usize,
     /// Whether a function of it may wait, which needs an event loop.
     pub calls_out: bool,
 }
@@ -66,9 +85,12 @@ enum Key {
 /// What is known of a section while the program is cut.
 struct Known {
     name: String,
+    /// Whether it is called after plumbing, until a call is seen.
+    plumbing: bool,
     threads: usize,
     queue: usize,
     replicas: Option<usize>,
+    engine: &'static str,
     threading: Threading,
     stateless: bool,
 }
@@ -79,19 +101,24 @@ pub(super) fn layout(rest: Threading, setup: &Setup<'_>) -> Layout {
     let mut known: BTreeMap<Key, Known> = BTreeMap::new();
     // Sections are numbered as flows come to them, because a port waits for room only in a later one.
     let mut order: Vec<Key> = Vec::new();
-    let flows = cutter.flows(|key, node| {
+    let flows = cutter.flows(|key, flow, node| {
         let section = known.entry(key.clone()).or_insert_with(|| {
             order.push(key.clone());
-            cutter.known(key, node)
+            cutter.known(key, flow, node)
         });
         section.stateless &= is_stateless(node);
+        section.name_after(key, node);
     });
-    let mut layout = Layout { ports: Vec::new(), crews: Vec::new(), stretches: Vec::new() };
+    let mut layout = Layout { ports: Vec::new(), crews: Vec::new(), stretches: Vec::new(), sections: Vec::new() };
     let places = layout.place(&order, &known);
+    setup.steering.apply(&mut layout.crews);
     layout.stretches = flows
         .into_iter()
         .map(|routes| {
-            routes.into_iter().map(|cuts| cuts.into_iter().map(|cut| cut.placed(&places)).collect()).collect()
+            routes
+                .into_iter()
+                .map(|cuts| cuts.into_iter().map(|cut| cut.placed(&places, &layout.sections)).collect())
+                .collect()
         })
         .collect();
     layout
@@ -105,9 +132,10 @@ struct Cut {
 }
 
 impl Cut {
-    fn placed(self, places: &BTreeMap<Key, (usize, usize)>) -> Stretch {
-        let (port, replicas) = places[&self.key];
-        Stretch { until: self.until, port, replicas, calls_out: self.calls_out }
+    fn placed(self, places: &BTreeMap<Key, usize>, sections: &[Placed]) -> Stretch {
+        let section = places[&self.key];
+        let ports = &sections[section].ports;
+        Stretch { until: self.until, port: ports.start, replicas: ports.len(), section, calls_out: self.calls_out }
     }
 }
 
@@ -118,7 +146,7 @@ struct Cutter<'a> {
 
 impl Cutter<'_> {
     /// The cuts of all flows; `see` sees each node with its section.
-    fn flows(&self, mut see: impl FnMut(&Key, &Node)) -> Vec<Vec<Vec<Cut>>> {
+    fn flows(&self, mut see: impl FnMut(&Key, &str, &Node)) -> Vec<Vec<Vec<Cut>>> {
         let entries = self.setup.program.entries.iter().enumerate();
         let entries = entries.map(|(entry, value)| {
             let routes = value.flows.iter().enumerate();
@@ -127,14 +155,20 @@ impl Cutter<'_> {
         entries.collect()
     }
 
-    fn cuts(&self, place: (usize, usize), flow: &str, body: &Graph, see: &mut impl FnMut(&Key, &Node)) -> Vec<Cut> {
+    fn cuts(
+        &self,
+        place: (usize, usize),
+        flow: &str,
+        body: &Graph,
+        see: &mut impl FnMut(&Key, &str, &Node),
+    ) -> Vec<Cut> {
         let steps = &self.setup.live.entries[place.0].flows[place.1].0.body.steps;
         let mut cuts: Vec<Cut> = Vec::new();
         for (index, node) in body.nodes.iter().enumerate() {
             let calls_out = calls_out(&steps[index]);
-            let works = !calls_out && (matches!(node.kind, Kind::Call { .. }) || !node.bodies().is_empty());
+            let works = !calls_out && works(node);
             let key = self.key((place, index), flow, node, works, cuts.last().map(|cut| &cut.key));
-            see(&key, node);
+            see(&key, flow, node);
             match cuts.last_mut().filter(|cut| cut.key == key) {
                 Some(cut) => {
                     cut.until = index + 1;
@@ -165,25 +199,34 @@ impl Cutter<'_> {
         }
     }
 
-    fn known(&self, key: &Key, node: &Node) -> Known {
+    /// Whether the name of a node says which one it is.
+    fn has_one_flow(&self) -> bool {
+        self.setup.program.entries.iter().map(|entry| entry.flows.len()).sum::<usize>() == 1
+    }
+
+    fn known(&self, key: &Key, flow: &str, node: &Node) -> Known {
         let plan = self.setup.plan;
         let named: Option<&Section> = match key {
             Key::Named(index) => plan.sections.get(*index),
             _ => None,
         };
-        let threading = named.and_then(|section| threading_of(section.engine.as_ref()?)).unwrap_or(self.rest);
+        let engine = named.and_then(|section| threading_of(section.engine.as_ref()?));
+        let (engine, threading) = engine.unwrap_or((self.setup.engine, self.rest));
         let own = value(named.and_then(|section| section.threads.as_ref()));
         let shared = value(plan.threads.as_ref()).unwrap_or(self.setup.threads);
         let queue = named.and_then(|section| section.queue.as_ref()).or(plan.queue.as_ref());
         Known {
             name: match (named, key) {
                 (Some(section), _) => section.name.value.to_string(),
-                (None, Key::Call(..) | Key::Stateless(..)) => node.name.to_string(),
+                (None, Key::Call(..) | Key::Stateless(..)) if self.has_one_flow() => node.name.to_string(),
+                (None, Key::Call(..) | Key::Stateless(..)) => format!("{flow}: {}", node.name),
                 (None, _) => REST.to_owned(),
             },
+            plumbing: !works(node),
             threads: own.unwrap_or(shared).max(1),
             queue: value(queue).unwrap_or(QUEUE_DEFAULT),
             replicas: value(named.and_then(|section| section.replicas.as_ref())),
+            engine,
             threading,
             stateless: true,
         }
@@ -191,8 +234,8 @@ impl Cutter<'_> {
 }
 
 impl Layout {
-    /// Gives every section its ports and its crew; yields the first port and their number.
-    fn place(&mut self, order: &[Key], known: &BTreeMap<Key, Known>) -> BTreeMap<Key, (usize, usize)> {
+    /// Gives every section its ports and its crew; yields their indices.
+    fn place(&mut self, order: &[Key], known: &BTreeMap<Key, Known>) -> BTreeMap<Key, usize> {
         let mut places = BTreeMap::new();
         let mut common = None;
         for key in order {
@@ -203,7 +246,14 @@ impl Layout {
             } else {
                 self.add_crew(section, &section.name, replicas)
             };
-            places.insert(key.clone(), (self.ports.len(), replicas));
+            let first = self.ports.len();
+            places.insert(key.clone(), self.sections.len());
+            self.sections.push(Placed {
+                name: section.name.as_str().into(),
+                engine: section.engine,
+                ports: first..first + replicas,
+                passed: AtomicU64::new(0),
+            });
             self.ports.extend((0..replicas).map(|_| Ports { capacity: section.queue, crew }));
         }
         places
@@ -218,6 +268,15 @@ impl Layout {
 }
 
 impl Known {
+    /// A section that no plan names is called after its first call.
+    fn name_after(&mut self, key: &Key, node: &Node) {
+        if self.plumbing && works(node) && matches!(key, Key::Call(..) | Key::Stateless(..)) {
+            let flow = self.name.rsplit_once(": ").map(|(flow, _)| format!("{flow}: ")).unwrap_or_default();
+            self.name = format!("{flow}{}", node.name);
+            self.plumbing = false;
+        }
+    }
+
     /// How many copies work side by side. Where the plan says nothing, a section without state has enough for all threads
     /// that it might use.
     fn replicas(&self) -> usize {
@@ -236,11 +295,17 @@ fn value(given: Option<&Given<usize>>) -> Option<usize> {
     given.map(|given| given.value)
 }
 
-fn threading_of(name: &Given<weir_host::Text>) -> Option<Threading> {
-    match engine(&name.value)?.drive {
-        Drive::Sections(threading) => Some(threading),
+fn threading_of(name: &Given<weir_host::Text>) -> Option<(&'static str, Threading)> {
+    let row = engine(&name.value)?;
+    match row.drive {
+        Drive::Sections(threading) => Some((row.name, threading)),
         Drive::Flows(_) => None,
     }
+}
+
+/// Whether a node is more than plumbing.
+fn works(node: &Node) -> bool {
+    matches!(node.kind, Kind::Call { .. }) || !node.bodies().is_empty()
 }
 
 /// Whether a step calls a function that waits.

@@ -10,12 +10,13 @@ use std::thread::JoinHandle;
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Handle;
 use weir_host::{Begun, LocalFuture};
+use weir_trace::What;
 
 use super::answer::{Answer, run};
-use super::{Drive, Engine, EngineRow, Setup};
+use super::{Drive, Engine, EngineRow, Setup, whole};
 use crate::crowd::{Crowd, Member};
 use crate::flow::Flow;
-use crate::live::Blocking;
+use crate::live::{Blocking, Live};
 
 /// The engine's row.
 pub(super) const ROW: EngineRow = EngineRow {
@@ -87,6 +88,10 @@ impl Engine for Pool {
 
     fn drained(&self) -> LocalFuture<()> {
         Box::pin(Arc::clone(&self.flows).empty())
+    }
+
+    fn sections(&self, live: &Live) -> Vec<What> {
+        whole(ROW.name, self.threads.lock().len(), &self.queued, live)
     }
 
     fn close(&self) {

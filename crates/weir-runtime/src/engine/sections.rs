@@ -12,27 +12,25 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, LocalFuture, Value};
-use weir_scheduler::{PortId, Scheduler, Work};
+use weir_scheduler::{PortId, Queue, Scheduler, Snapshot, Work};
 use weir_trace::What;
 
-use super::layout::{Stretch, layout};
+use super::layout::{Placed, Stretch, layout};
 use super::parking::{Parked, Parking};
 use super::{Engine, Setup, Threading};
 use crate::crowd::{Crowd, Member};
 use crate::flow::Flow;
-
-/// How often the numbers of threads are looked at.
-const PERIOD: Duration = Duration::from_millis(100);
+use crate::live::Live;
 
 /// An engine that runs sections.
 struct Sections {
     scheduler: Mutex<Option<Arc<Scheduler<Stretches>>>>,
     stretches: Arc<Cuts>,
+    placed: Arc<Vec<Placed>>,
     flows: Arc<Crowd>,
     /// Those who await an answer.
     awaited: Arc<Crowd>,
@@ -47,6 +45,7 @@ type Cuts = Vec<Vec<Vec<Stretch>>>;
 /// What the scheduler's threads do.
 struct Stretches {
     stretches: Arc<Cuts>,
+    placed: Arc<Vec<Placed>>,
     handle: Handle,
     scheduler: Arc<OnceLock<Weak<Scheduler<Stretches>>>>,
 }
@@ -78,16 +77,21 @@ struct Answering {
 /// Starts an engine; `threading` is for the sections for which the plan names no other.
 pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dyn Engine>> {
     let layout = layout(threading, &setup);
-    let stretches = Arc::new(layout.stretches);
+    let (stretches, placed) = (Arc::new(layout.stretches), Arc::new(layout.sections));
     let link = Arc::<OnceLock<_>>::default();
-    let work =
-        Stretches { stretches: Arc::clone(&stretches), handle: setup.handle.clone(), scheduler: Arc::clone(&link) };
-    let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, PERIOD)?);
+    let work = Stretches {
+        stretches: Arc::clone(&stretches),
+        placed: Arc::clone(&placed),
+        handle: setup.handle.clone(),
+        scheduler: Arc::clone(&link),
+    };
+    let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, setup.steering.period())?);
     link.get_or_init(|| Arc::downgrade(&scheduler));
     let begun = stretches.iter().map(|routes| routes.iter().map(|_| AtomicUsize::new(0)).collect()).collect();
     Ok(Arc::new(Sections {
         scheduler: Mutex::new(Some(scheduler)),
         stretches,
+        placed,
         flows: Crowd::new(setup.flows_max),
         awaited: Crowd::new(usize::MAX),
         begun,
@@ -142,15 +146,10 @@ impl Engine for Sections {
         })
     }
 
-    fn sections(&self) -> Vec<What> {
-        let crews = self.scheduler().map(|scheduler| scheduler.snapshot()).unwrap_or_default();
-        let section = |crew: weir_scheduler::Snapshot| What::Section {
-            section: crew.crew.into(),
-            threads: crew.threads as u64,
-            waiting: crew.waiting as u64,
-            passed: crew.items,
-        };
-        crews.into_iter().map(section).collect()
+    fn sections(&self, _live: &Live) -> Vec<What> {
+        let Some(scheduler) = self.scheduler() else { return Vec::new() };
+        let crews = scheduler.snapshot();
+        self.placed.iter().filter_map(|section| doing(section, &scheduler, &crews)).collect()
     }
 
     fn close(&self) {
@@ -161,6 +160,29 @@ impl Engine for Sections {
     fn abandon(&self) {
         // To drop it would wait for its threads.
         std::mem::forget(self.scheduler.lock().take());
+    }
+}
+
+/// What a section is doing; nothing where it has no port.
+fn doing(section: &Placed, scheduler: &Scheduler<Stretches>, crews: &[Snapshot]) -> Option<What> {
+    let queues: Vec<Queue> = section.ports.clone().map(|port| scheduler.queue(PortId(port))).collect();
+    let crew = crews.get(queues.first()?.crew)?;
+    Some(What::Section {
+        section: Arc::clone(&section.name),
+        engine: section.engine,
+        crew: crew.crew.as_str().into(),
+        threads: crew.threads as u64,
+        threads_max: crew.threads_max as u64,
+        waiting: queues.iter().map(|queue| queue.waiting as u64).sum(),
+        waiting_max: queues.iter().map(|queue| queue.capacity as u64).sum(),
+        passed: section.passed.load(Ordering::Relaxed),
+    })
+}
+
+/// A flow has passed these stretches.
+fn count(placed: &[Placed], stretches: &[Stretch], flow: &Flow) {
+    if flow.is_watched() {
+        stretches.iter().for_each(|stretch| _ = placed[stretch.section].passed.fetch_add(1, Ordering::Relaxed));
     }
 }
 
@@ -193,6 +215,7 @@ impl Work for Stretches {
             let until = if job.stretch == last { usize::MAX } else { stretch.until };
             match self.advance(&mut job, until, stretch.calls_out) {
                 Poll::Ready(None) => {
+                    count(&self.placed, &stretches[job.stretch..=job.stretch], &job.flow);
                     job.stretch += 1;
                     // A switch may have skipped whole stretches.
                     let at = job.flow.at();
@@ -201,6 +224,7 @@ impl Work for Stretches {
                     }
                 }
                 Poll::Ready(Some(answer)) => {
+                    count(&self.placed, &stretches[job.stretch..=job.stretch], &job.flow);
                     finish(*job, answer);
                     return None;
                 }

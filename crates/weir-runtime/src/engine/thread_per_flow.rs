@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, FailureKind, LocalFuture};
+use weir_trace::What;
 
 use super::answer::{Answer, run};
-use super::{Drive, Engine, EngineRow};
+use super::{Drive, Engine, EngineRow, whole};
 use crate::crowd::Crowd;
 use crate::flow::Flow;
-use crate::live::Blocking;
+use crate::live::{Blocking, Live};
 use crate::machine::Machine;
 
 /// The engine's row.
@@ -74,6 +75,11 @@ impl Engine for ThreadPerFlow {
             flows.empty().await;
             awaited.empty().await;
         })
+    }
+
+    fn sections(&self, live: &Live) -> Vec<What> {
+        // Each flow has a thread.
+        whole(ROW.name, self.flows.extent().0 as usize, &self.flows, live)
     }
 
     fn close(&self) {}

@@ -110,11 +110,7 @@ impl Frame {
                 self.scopes.retain(|(node, _)| node != acquire);
                 Ran::Next
             }
-            // Where an earlier end still waits, this one stands behind it and loses.
-            Action::Never => {
-                let failure = Failure::new(FailureKind::Program, "this is never reached");
-                Ran::fail(Box::new(failure))
-            }
+            Action::Never => never(),
             Action::Return(answer) => Ran::end(Ok(self.value(body, *answer))),
             Action::Fail(failure) => {
                 let failure = failure_of(self.value(body, *failure));
@@ -263,9 +259,9 @@ impl Frame {
     #[inline]
     fn select(&mut self, switch: u32, inputs: &[Option<Argument>], out: u32, body: &Body) -> Ran {
         let chosen = self.choices[switch as usize] as usize;
-        if let Some(input) = inputs.get(chosen).copied().flatten() {
-            self.slots[out as usize] = self.value(body, input);
-        }
+        // The arm that was chosen ends the flow, and may still wait for that: what follows has nothing to begin with.
+        let Some(input) = inputs.get(chosen).copied().flatten() else { return never() };
+        self.slots[out as usize] = self.value(body, input);
         Ran::Next
     }
 
@@ -324,6 +320,12 @@ impl Frame {
             }
         }
     }
+}
+
+/// The end of what is never reached. Where an earlier end still waits, this one stands behind it and loses.
+#[cold]
+fn never() -> Ran {
+    Ran::fail(Box::new(Failure::new(FailureKind::Program, "this is never reached")))
 }
 
 /// Fills a slot. What most often lies in it needs no drop, and is found out here instead of in a call.

@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 use smallvec::SmallVec;
 use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Outcome, Pending, Settled, Value};
 use weir_ir::evaluate::failure_of;
+use weir_ir::prim::elements;
 
 use super::action::{Ran, Stage, put};
 use super::{Frame, Scope, panicked};
@@ -34,14 +35,13 @@ impl Frame {
         if !step.dead.is_empty() {
             self.forget(&step.dead);
         }
-        match outcome {
-            Outcome::Value(value) => {
-                put(&mut self.slots[step.out as usize], value);
-                Ran::Next
-            }
-            Outcome::Error(error) => Ran::fail(failure_of(error)),
-            Outcome::Fault(failure) => Ran::fail(failure),
-        }
+        let value = match outcome.returned() {
+            Ok(Ok(value)) => value,
+            Ok(Err(error)) => return Ran::fail(failure_of(error)),
+            Err(failure) => return Ran::fail(failure),
+        };
+        put(&mut self.slots[step.out as usize], value);
+        Ran::Next
     }
 
     pub(super) fn take_turn(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
@@ -158,10 +158,15 @@ impl Frame {
             (Outcome::Value(value), Out::Value(slot)) => self.slots[*slot as usize] = value,
             (Outcome::Value(value), Out::Result(slot)) => self.slots[*slot as usize] = Value::ok(value),
             (Outcome::Error(error), Out::Result(slot)) => self.slots[*slot as usize] = Value::err(error),
-            (Outcome::Value(value), Out::Arms { switch, ok, .. }) => self.decide(*switch, *ok, value),
-            (Outcome::Error(error), Out::Arms { switch, err, .. }) => self.decide(*switch, *err, error),
-            (Outcome::Error(error), Out::Value(_)) => return Ran::fail(failure_of(error)),
+            (Outcome::Value(value), Out::OfResult { switch, ok, .. }) => self.decide(*switch, *ok, value),
+            (Outcome::Error(error), Out::OfResult { switch, err, .. }) => self.decide(*switch, *err, error),
+            (Outcome::Some(value), Out::OfOption { switch, some, .. }) => self.decide(*switch, *some, value),
+            (Outcome::None, Out::OfOption { switch, none, .. }) => self.decide(*switch, *none, Value::Absent),
+            (Outcome::Value(option), Out::OfOption { .. }) => return self.answer(taken_apart(option), step),
+            (Outcome::Error(error), Out::Value(_) | Out::OfOption { .. }) => return Ran::fail(failure_of(error)),
             (Outcome::Fault(failure), _) => return Ran::fail(failure),
+            (Outcome::Some(value), _) => return self.answer(Outcome::Value(Value::some(value)), step),
+            (Outcome::None, _) => return self.answer(Outcome::Value(Value::none()), step),
         }
         Ran::Next
     }
@@ -171,6 +176,16 @@ impl Frame {
         if port != NONE {
             self.slots[port as usize] = payload;
         }
+    }
+}
+
+/// What a function answered that makes its `Option` by itself.
+fn taken_apart(option: Value) -> Outcome {
+    match option {
+        Value::Variant(Value::SOME, Some(mut payload)) => {
+            elements(&mut payload).into_iter().next().map_or(Outcome::None, Outcome::Some)
+        }
+        _ => Outcome::None,
     }
 }
 

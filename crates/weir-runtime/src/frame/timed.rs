@@ -3,10 +3,11 @@
 //! Each body runs in a frame of its own, all of them driven by the one task that drives the flow, so that no two of them
 //! ever run at the same moment.
 //!
-//! 1. The bodies are advanced in the order of the text. The first that gets to its end, by its result or by an end of the
-//!    flow, decides; a body that comes later in the text does not even begin where an earlier one never waits.
+//! 1. The bodies of a race are advanced in an order that is drawn when it begins, in which each is the first equally often,
+//!    and of two either comes first equally often. The first body that gets to its end, by its result or by an end of the
+//!    flow, decides; one that comes later in that order does not even begin where an earlier one never waits.
 //! 2. Only where all wait is the time looked at: a result that is there when the time is up is never lost.
-//! 3. The frames of the others are given back. That drops the calls that they wait for, leaves the queues that they stand
+//! 3. The frames of the others are given back, which is recorded of those that had begun. That drops the calls that they wait for, leaves the queues that they stand
 //!    in and releases what they hold; what they have done stays done.
 //!
 //! A call that holds a thread has no point at which it could be given up: it runs to its end beside the flow, and keeps its
@@ -14,10 +15,12 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use weir_events::Synchronisation;
 use weir_host::Value;
+use weir_trace::{Detail, What};
 
 use super::action::{End, Ran, Stage};
 use super::repeat::capture;
@@ -27,8 +30,10 @@ use crate::step::{Body, TimedStep};
 
 /// The bodies while they run. Dropping it gives them up.
 pub(super) struct Timed {
-    #[expect(clippy::vec_box, reason = "frames come boxed from the free list and go back so")]
-    frames: Vec<Box<Frame>>,
+    /// In the order in which they are advanced, each with its place in the text.
+    bodies: Vec<(usize, Box<Frame>)>,
+    /// So many have begun.
+    begun: usize,
     /// When the time is up; `None` for a race.
     due_ns: Option<u64>,
     /// Set where all bodies wait for the first time, so that what never waits costs no timer.
@@ -41,16 +46,17 @@ impl Frame {
         let limit_ns = step.limit.map(|limit| nanoseconds(&self.value(body, limit)));
         let due_ns = limit_ns.map(|limit_ns| env.live.machine.now_ns().saturating_add(limit_ns));
         let scopes = self.scopes_around(&step.within);
-        let mut frames = Vec::with_capacity(step.bodies.len());
-        for (inner, captures) in &step.bodies {
+        let mut bodies = Vec::with_capacity(step.bodies.len());
+        for index in drawn_order(step.bodies.len(), env) {
+            let (inner, captures) = &step.bodies[index];
             let mut frame = Frame::take(inner, true);
             for ((input, handed), slot) in captures.iter().zip(&inner.handed).zip(0..) {
                 frame.slots[slot] = capture(*input, *handed, self, body);
             }
             frame.inherited.extend_from_slice(&scopes);
-            frames.push(frame);
+            bodies.push((index, frame));
         }
-        self.timed_on(Timed { frames, due_ns, timer: None }, step, env, context)
+        self.timed_on(Timed { bodies, begun: 0, due_ns, timer: None }, step, env, context)
     }
 
     /// Goes on with the bodies.
@@ -79,27 +85,53 @@ impl Timed {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Poll<Result<Value, (Ended, &'s Body)>> {
-        for (frame, (body, _)) in self.frames.iter_mut().zip(&step.bodies) {
-            match frame.advance(body, env, None, context) {
-                Poll::Pending => {}
-                Poll::Ready(Finished::Stretch) => unreachable!("bodies are not cut"),
-                Poll::Ready(Finished::Ended(ended)) => return Poll::Ready(Err((ended, body))),
-                Poll::Ready(Finished::Value(value)) => {
-                    let in_time = step.limit.is_some();
-                    return Poll::Ready(Ok(if in_time { Value::some(value) } else { value }));
-                }
-            }
+        for turn in 0..self.bodies.len() {
+            self.begun = self.begun.max(turn + 1);
+            let (index, frame) = &mut self.bodies[turn];
+            let (body, _) = &step.bodies[*index];
+            let Poll::Ready(finished) = frame.advance(body, env, None, context) else { continue };
+            self.record_others(Some(turn), step, env);
+            return Poll::Ready(match finished {
+                Finished::Stretch => unreachable!("bodies are not cut"),
+                Finished::Ended(ended) => Err((ended, body)),
+                Finished::Value(value) if step.limit.is_some() => Ok(Value::some(value)),
+                Finished::Value(value) => Ok(value),
+            });
         }
         let Some(due_ns) = self.due_ns else { return Poll::Pending };
         let timer = self.timer.get_or_insert_with(|| env.live.machine.at(due_ns).synchronise());
-        Pin::new(timer).poll(context).map(|()| Ok(Value::none()))
+        Pin::new(timer).poll(context).map(|()| {
+            self.record_others(None, step, env);
+            Ok(Value::none())
+        })
+    }
+
+    /// Records what is given up: all bodies that have begun but the one that decided.
+    fn record_others(&self, decided: Option<usize>, step: &TimedStep, env: Env<'_>) {
+        if !env.records_nodes {
+            return;
+        }
+        for (turn, (index, _)) in self.bodies[..self.begun].iter().enumerate() {
+            if decided != Some(turn) {
+                let (node, body) = (Arc::clone(&step.name), *index as u64);
+                env.live.record(Detail::Nodes, || What::BodyGivenUp { flow: env.key, node, body });
+            }
+        }
     }
 }
 
 impl Drop for Timed {
     fn drop(&mut self) {
-        self.frames.drain(..).for_each(Frame::give_back);
+        self.bodies.drain(..).for_each(|(_, frame)| Frame::give_back(frame));
     }
+}
+
+/// Any rotation of the text's order or of its reverse, with equal chances; what is drawn comes from the machine.
+fn drawn_order(count: usize, env: Env<'_>) -> impl Iterator<Item = usize> {
+    // One body needs no order, so a time limit draws nothing.
+    let drawn = if count < 2 { 0 } else { env.live.machine.random() };
+    let (start, is_reversed) = ((drawn >> 1) as usize % count.max(1), drawn & 1 == 1);
+    (0..count).map(move |turn| (start + if is_reversed { count - turn } else { turn }) % count)
 }
 
 /// A `Duration` as a time limit; a negative one is over at once.

@@ -1,7 +1,7 @@
 //! The shape of a graph's control: which arm each node belongs to, and which calls decide a switch by themselves.
 //!
-//! A fallible call whose answer goes to one switch and nowhere else *decides* it: success and failure go straight to the
-//! arms' ports, and no `Result` is made.
+//! A call whose answer is a `Result` or an `Option` and goes to one switch and nowhere else *decides* it: what it holds goes
+//! straight to the arms' ports, and no `Result` or `Option` is made.
 
 use weir_host::Value;
 use weir_ir::graph::{Control, Graph, Kind, NodeId, Source, SwitchArm, Test};
@@ -34,7 +34,7 @@ impl Shape {
             if let Kind::Switch { arms } = &node.kind
                 && let [Source::Port(call, 0)] = node.inputs[..]
                 && uses[call.0 as usize] == 1
-                && parts[call.0 as usize].call.as_ref().is_some_and(|call| call.fallible)
+                && parts[call.0 as usize].call.as_ref().is_some_and(|call| call.fallible || call.optional)
                 && graph.node(call).control == node.control
                 && arms.iter().all(can_be_decided)
             {
@@ -69,6 +69,7 @@ pub(super) fn arm_of_tag(arms: &[SwitchArm], tag: u32) -> Option<(u32, u32)> {
 
 fn can_be_decided(arm: &SwitchArm) -> bool {
     match arm.test {
+        // The tags of `Result` and `Option` are the same numbers.
         Test::Tag(Value::OK | Value::ERR) => arm.payload <= 1,
         Test::Tag(_) | Test::Value(_) => false,
         Test::Otherwise => arm.payload == 0,

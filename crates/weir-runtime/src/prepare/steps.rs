@@ -113,12 +113,13 @@ impl Assembly<'_> {
             && call.locks.is_empty()
             && call.state.is_none()
             && !call.fallible
+            && self.shape.decides[id.0 as usize].is_none()
         {
             let (code, out) = (Arc::clone(code), self.layout.port(id, 0));
             return Ok(Action::Simple(Box::new(SimpleStep { code, path, arguments, dead, out })));
         }
         let out = match self.shape.decides[id.0 as usize] {
-            Some(switch) => self.decided(switch),
+            Some(switch) => self.decided(switch, call.fallible),
             None if call.fallible => Out::Result(self.layout.port(id, 0)),
             None => Out::Value(self.layout.port(id, 0)),
         };
@@ -136,14 +137,20 @@ impl Assembly<'_> {
         })))
     }
 
-    fn decided(&self, switch: NodeId) -> Out {
+    /// Where the answer of a call goes that decides the switch by its `Result`, or by its `Option`.
+    fn decided(&self, switch: NodeId, by_result: bool) -> Out {
         let Kind::Switch { arms } = &self.graph.node(switch).kind else { unreachable!("only a switch is decided") };
         let arm = |tag| match arm_of_tag(arms, tag) {
             Some((arm, 0)) => (arm, NONE),
             Some((arm, _)) => (arm, self.layout.port(switch, self.graph.node(switch).first_port(arm))),
             None => (NONE, NONE),
         };
-        Out::Arms { switch: self.number(switch), ok: arm(Value::OK), err: arm(Value::ERR) }
+        let switch = self.number(switch);
+        if by_result {
+            Out::OfResult { switch, ok: arm(Value::OK), err: arm(Value::ERR) }
+        } else {
+            Out::OfOption { switch, some: arm(Value::SOME), none: arm(Value::NONE) }
+        }
     }
 
     fn switch(&self, id: NodeId, arms: &[SwitchArm]) -> Result<SwitchStep, PrepareError> {

@@ -1,5 +1,7 @@
 //! Prepares `within` and `race`.
 
+use std::sync::Arc;
+
 use weir_ir::graph::{Kind, Node, NodeId};
 
 use super::steps::Assembly;
@@ -34,6 +36,12 @@ impl Assembly<'_> {
             (body, own)
         });
         let bodies = bodies.collect();
-        Ok(TimedStep { limit, bodies, within: self.within(id), out: self.layout.port(id, 0) })
+        Ok(TimedStep {
+            name: Arc::from(&*node.name),
+            limit,
+            bodies,
+            within: self.within(id),
+            out: self.layout.port(id, 0),
+        })
     }
 }

@@ -4,13 +4,13 @@
 pub mod gates;
 pub mod stream;
 
-use std::future::Future;
-use std::pin::Pin;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use tokio::sync::{mpsc, oneshot};
+use weir_events::until;
 use weir_host::{
     Begun, Environment, Failure, FailureKind, Flows, Library, LocalFuture, Module, Opened, Parameter, Passing, Route,
     Source, SourceSignature, Stop, Type, Value,
@@ -120,8 +120,8 @@ impl Opened for Fed {
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>> {
         Box::pin(async move {
             let mut asks = self.asks.lock().take().expect("one program for each feed");
-            let mut stopped = stop.stopped();
-            while let Some(mut ask) = Either(&mut stopped, Box::pin(asks.recv())).await {
+            let stopped = stop.stopped();
+            while let Ok(Some(mut ask)) = until(pin!(asks.recv()), &stopped).await {
                 match flows.begin(ask.entry, &mut ask.inputs) {
                     Begun::Done(answer) => _ = ask.answer.send(answer),
                     Begun::Going(answer) => _ = tokio::task::spawn_local(answer_or_drop(answer, ask.answer)),
@@ -144,19 +144,6 @@ async fn answer_or_drop(mut answer: LocalFuture<Answer>, mut asker: oneshot::Sen
     });
     if let Some(answer) = answered.await {
         _ = asker.send(answer);
-    }
-}
-
-/// The second future's value, or `None` when the first is done.
-struct Either<'a, T>(&'a mut LocalFuture<()>, Pin<Box<dyn Future<Output = Option<T>> + 'a>>);
-
-impl<T> Future for Either<'_, T> {
-    type Output = Option<T>;
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        if self.0.as_mut().poll(context).is_ready() {
-            return Poll::Ready(None);
-        }
-        self.1.as_mut().poll(context)
     }
 }
 

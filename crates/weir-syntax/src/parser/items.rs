@@ -64,7 +64,7 @@ impl Parser<'_> {
         let docs = self.docs();
         self.modifiers();
         let start = self.span();
-        if let Some(kind) = self.from_import() {
+        if let Some(kind) = self.imported() {
             return Some(Item { docs, kind, span: self.since(start) });
         }
         let kind = match self.item_word() {

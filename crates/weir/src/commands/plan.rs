@@ -1,7 +1,7 @@
 //! `weir plan`: what a program's plan means for it: which nodes are in which section, on what, and why.
 
 use weir_ir::graph::{Graph, Kind, Program};
-use weir_ir::plan::{Plan, REST, Section};
+use weir_ir::plan::{Plan, REST, Section, is_stateless};
 use weir_ir::program::Flow;
 
 use crate::arguments::{ErrorFormat, PlanArguments};
@@ -26,10 +26,17 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
         }
         Ok(None) => {
             let (name, doc) = (weir_runtime::ENGINES[0].name, weir_runtime::ENGINES[0].doc);
-            terminal.print(&format!("no plan; the defaults: engine {name} ({doc})\n{}", engines(terminal.output())))
+            let can = format!("{}{}", all_nodes(&program), engines(terminal.output()));
+            terminal.print(&format!("no plan; the defaults: engine {name} ({doc})\n{can}"))
         }
         Err(exit) => exit,
     }
+}
+
+/// What the patterns of a plan may name.
+fn all_nodes(program: &Program) -> String {
+    let nodes = nodes(&Plan::default(), program, None);
+    if nodes.is_empty() { nodes } else { format!("\nnodes that a plan may name:\n{nodes}") }
 }
 
 fn engines(paint: Paint) -> String {
@@ -54,6 +61,10 @@ fn shown(plan: &Plan, program: &Program, paint: Paint) -> String {
         if let Some(why) = &section.why {
             text.push_str(&format!("  {}\n", paint.faint(&format!("because {why}"))));
         }
+        if let Some(node) = stateful(plan, program, index) {
+            let alone = format!("works on one flow at a time, because `{node}` has a state");
+            text.push_str(&format!("  {}\n", paint.faint(&alone)));
+        }
         text.push_str(&nodes(plan, program, Some(index)));
     }
     let rest = nodes(plan, program, None);
@@ -72,6 +83,15 @@ fn details(section: &Section) -> String {
     let queue = number("queue", &section.queue);
     let replicas = number("replicas", &section.replicas);
     format!("{}{threads}{queue}{replicas}", engine.unwrap_or_default())
+}
+
+/// The first node of a section that has a state, because of which copies of it may not work side by side.
+fn stateful<'a>(plan: &Plan, program: &'a Program, section: usize) -> Option<&'a str> {
+    let flows = program.entries.iter().flat_map(|entry| &entry.flows);
+    let mut own = flows.flat_map(|flow| {
+        flow.body.nodes.iter().filter(move |node| plan.section_of(&flow.name, &node.name) == Some(section))
+    });
+    own.find(|node| !is_stateless(node)).map(|node| node.name.as_str())
 }
 
 /// The calls and repeated bodies of a section, by flow.

@@ -3,7 +3,8 @@
 //! 1. The file is read and compiled; what is wrong ends it here.
 //! 2. Signals are listened for, so that none is missed from the first line of output on.
 //! 3. The program starts: ports are bound, shared values made. A greeting says where it listens and what it serves.
-//! 4. It runs until its sources end or a signal comes. The first signal lets it answer what has begun, a second ends it
+//! 4. A local socket is opened on which `weir top` may watch.
+//! 5. It runs until its sources end or a signal comes. The first signal lets it answer what has begun, a second ends it
 //!    at once.
 
 mod chosen;
@@ -23,6 +24,9 @@ use weir_trace::{Detail, Recorder};
 use crate::arguments::RunArguments;
 use crate::project::{Project, folder};
 use crate::terminal::Terminal;
+use crate::trace_socket::message::{Hello, VERSION};
+use crate::trace_socket::place::name_of;
+use crate::trace_socket::serve::Server;
 use crate::{Exit, Library};
 use chosen::Chosen;
 use log::Log;
@@ -40,7 +44,7 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         Err(exit) => return exit,
     };
     let (recorder, reader) = Recorder::new(Detail::Log, Recorder::EVENTS_MAX);
-    let options = Options { plan: chosen.plan.clone(), recorder, ..Options::default() };
+    let options = Options { plan: chosen.plan.clone(), recorder: recorder.clone(), ..Options::default() };
     let signals = match signals::listen() {
         Ok(signals) => signals,
         Err(error) => return terminal.fail(Exit::Surroundings, &format!("cannot listen for signals: {error}"), &[]),
@@ -50,16 +54,35 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         Err(error) => return refused(&error, arguments, terminal),
     };
     signals.stop(running.stopper());
+    // Whoever has read the greeting may watch.
+    let socket = Server::start(hello(&arguments.file, &chosen, &running), recorder);
     terminal.say(&greeting::greeting(&arguments.file, &chosen, &program, &running, terminal.messages()));
+    if let Err(error) = &socket {
+        terminal.say(&format!("  `weir top` cannot watch this program: {error}\n"));
+    }
     let log = Log::begin(reader, Places { program, file }, terminal.messages());
-    wait(running, log, terminal)
+    wait(running, log, socket.ok(), terminal)
 }
 
-fn wait(running: Running, log: Log, terminal: &mut Terminal) -> Exit {
+/// Who this program is, for those who watch it.
+fn hello(file: &Path, chosen: &Chosen, running: &Running) -> Hello {
+    Hello {
+        version: VERSION,
+        program: name_of(file),
+        file: file.display().to_string(),
+        pid: std::process::id(),
+        engine: chosen.engine().to_owned(),
+        plan: chosen.path.as_ref().map(|path| path.display().to_string()),
+        sources: running.descriptions().to_vec(),
+    }
+}
+
+fn wait(running: Running, log: Log, socket: Option<Server>, terminal: &mut Terminal) -> Exit {
     let progress = Progress::begin(running.watcher());
     let ended = running.wait();
     progress.end();
     log.end();
+    socket.into_iter().for_each(Server::end);
     match ended {
         Ok(()) => Exit::Success,
         Err(failure) => terminal.fail(Exit::Surroundings, &format!("a source has failed: {failure}"), &[]),

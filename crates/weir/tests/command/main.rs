@@ -2,8 +2,8 @@
 
 mod lsp;
 mod messages;
-mod picture;
 mod serve;
 mod streams;
 mod support;
 mod time;
+mod top;

@@ -147,6 +147,17 @@ fn a_plan_says_which_calls_are_in_which_section_and_why() {
 }
 
 #[test]
+fn without_a_plan_it_is_said_what_one_may_name() {
+    let nowhere = Scratch::new(
+        "plain.weir",
+        b"use stream\n\nfor n in stream.range(0, 3) {\n  let all = for m in [n, n] { m + 1 }\n  \
+                                               let sum = fold s = 0 for m in all { s + m }\n}\n",
+    );
+    let said = all(&["plan", nowhere.path()]);
+    insta::assert_snapshot!(said);
+}
+
+#[test]
 fn a_plan_that_does_not_fit_is_shown_with_its_place() {
     let wrong = String::from_utf8_lossy(PLAN).replace("staged", "stagged").replace("image.*", "imago.*");
     let plan = Scratch::new("wrong.plan.toml", wrong.as_bytes());

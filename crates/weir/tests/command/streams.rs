@@ -191,6 +191,33 @@ fn the_web_server_answers_and_keeps_its_connections() {
     }
 }
 
+/// The plans of the section mappings of the thesis.
+fn mappings() -> Vec<String> {
+    let files = std::fs::read_dir(repository().join("examples/web_server/mappings")).expect("the folder is there");
+    let paths = files.map(|file| file.expect("a file").path().to_str().expect("a path of ASCII").to_owned());
+    paths.collect()
+}
+
+#[test]
+fn every_section_mapping_and_engine_gives_the_same_answers() {
+    let by_plan: Vec<Vec<String>> = mappings().into_iter().map(|plan| vec!["--plan".to_owned(), plan]).collect();
+    assert_eq!(by_plan.len(), 6, "Figures 2.16, 2.17 and 2.20");
+    // A flow of `pool` holds its thread while it waits for its client.
+    let by_engine = engines().map(|engine| ["--engine", engine, "--threads", "20"].map(str::to_owned).to_vec());
+    for arguments in by_plan.into_iter().chain(by_engine) {
+        let more: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let served = Served::start("examples/web_server/pipeline.weir", &more);
+        // All are open before the first asks, and the first to open asks last.
+        let mut streams: Vec<_> = (0..20).map(|_| served.connect()).collect();
+        for (index, stream) in streams.iter_mut().enumerate().rev() {
+            let (path, answer) = if index % 3 == 0 { ("none.html", not_found()) } else { ("index.html", ok(&page())) };
+            assert_eq!(ask(stream, &get(path)), answer, "{arguments:?}");
+            assert_eq!(stream.read(&mut [0]).expect("it closes"), 0, "one request a connection");
+        }
+        assert_eq!(served.stop().0, Some(0), "{arguments:?}");
+    }
+}
+
 #[test]
 fn a_head_may_come_in_pieces() {
     let served = Served::start("examples/web_server/pieces.weir", &[]);

@@ -88,7 +88,12 @@ pub(crate) struct Said {
 
 /// Runs a command to its end.
 pub(crate) fn say(arguments: &[&str]) -> Said {
-    let ended = weir(arguments).output().expect("the command starts");
+    said(weir(arguments))
+}
+
+/// Runs this command to its end.
+pub(crate) fn said(mut command: Command) -> Said {
+    let ended = command.output().expect("the command starts");
     Said {
         code: ended.status.code().expect("the command ends by itself"),
         output: String::from_utf8(ended.stdout).expect("the output is UTF-8"),
@@ -123,7 +128,8 @@ impl Served {
         Served::spawn(example("gate", &[&["run", file, "--port", "0"], more].concat()))
     }
 
-    fn spawn(mut command: Command) -> Served {
+    /// Runs a command that says where it listens.
+    pub(crate) fn spawn(mut command: Command) -> Served {
         let mut process = command.spawn().expect("the command starts");
         let messages = BufReader::new(process.stderr.take().expect("standard error is piped"));
         let mut served = Served { process, messages, greeting: String::new(), address: String::new() };
@@ -161,6 +167,17 @@ impl Served {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
         stream.write_all(request.as_bytes()).expect("the request is sent");
         stream
+    }
+
+    /// The number of its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Ends the program without giving it a chance.
+    pub(crate) fn kill(mut self) {
+        self.process.kill().expect("the process runs");
+        self.process.wait().expect("the process ends");
     }
 
     /// Sends SIGTERM.

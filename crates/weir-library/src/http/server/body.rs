@@ -1,13 +1,14 @@
 //! Reads the body of a request whole, within the limits of size and time.
 
+use std::pin::pin;
+
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body, Incoming};
-use tokio::time::{Instant, timeout_at};
+use weir_events::until;
 
-use super::Limits;
-use super::limits::after;
+use super::limits::Late;
 
 /// Why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,26 +33,28 @@ impl BodyError {
     }
 }
 
-/// The whole body. Memory is taken as it comes, not as its head announces it.
+/// The whole body, of at most `bytes_max`. Memory is taken as it comes, not as its head announces it.
 ///
 /// # Errors
 /// A [`BodyError`] for one that is too large, too slow, or broken.
-pub async fn read_body(mut body: Incoming, limits: &Limits) -> Result<Bytes, BodyError> {
-    if body.size_hint().lower() > limits.body_bytes_max as u64 {
+pub async fn read_body(body: Incoming, bytes_max: usize, late: &Late) -> Result<Bytes, BodyError> {
+    if body.size_hint().lower() > bytes_max as u64 {
         return Err(BodyError::TooLarge);
     }
-    let deadline = after(Instant::now(), limits.body_timeout);
+    until(pin!(read_pieces(body, bytes_max, late)), &late.body).await.unwrap_or(Err(BodyError::TooSlow))
+}
+
+async fn read_pieces(mut body: Incoming, bytes_max: usize, late: &Late) -> Result<Bytes, BodyError> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     loop {
-        let piece_deadline = deadline.min(after(Instant::now(), limits.body_idle_timeout));
-        let piece = match timeout_at(piece_deadline, body.frame()).await {
-            Err(_) => return Err(BodyError::TooSlow),
+        let piece = match until(body.frame(), &late.piece).await {
+            Err(()) => return Err(BodyError::TooSlow),
             Ok(None) => break,
             Ok(Some(Err(_))) => return Err(BodyError::Broken),
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
         };
-        if first.len() + rest.len() + piece.len() > limits.body_bytes_max {
+        if first.len() + rest.len() + piece.len() > bytes_max {
             return Err(BodyError::TooLarge);
         }
         // A body in one piece, as most are, is not copied.

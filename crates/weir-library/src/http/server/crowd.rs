@@ -1,70 +1,58 @@
 //! The connections of one event loop: who is there, and how they are told to stop.
+//!
+//! Two events make it: a signal that every connection waits for among other things, and a channel on which nobody sends,
+//! of which every connection holds a sending half, so that it closes with the last of them.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
-use std::task::{Context, Waker};
+use std::convert::Infallible;
 
-use indexmap::IndexMap;
-use tokio::sync::Notify;
+use tokio::sync::OwnedSemaphorePermit;
+use weir_events::{Channel, Event, Receiver, Sender, Signal, halves};
+
+use super::Limits;
+use super::pulse::Ending;
 
 /// All connections of one loop.
-#[derive(Default)]
 pub(super) struct Crowd {
-    stopping: Cell<bool>,
-    next: Cell<u64>,
-    /// Each member's task, once it has run.
-    members: RefCell<IndexMap<u64, Option<Waker>>>,
-    left: Notify,
+    stop: Signal,
+    /// Made once for all.
+    stopping: Event<Ending>,
+    present: Sender<Infallible>,
+    gone: Receiver<Infallible>,
 }
 
 impl Crowd {
-    /// Adds a connection, until its [`Member`] is dropped.
-    pub(super) fn join(self: &Rc<Self>) -> Member {
-        let id = self.next.replace(self.next.get() + 1);
-        self.members.borrow_mut().insert(id, None);
-        Member { crowd: Rc::clone(self), id, waker_noted: Cell::new(false) }
+    /// Nobody yet.
+    pub(super) fn new() -> Self {
+        let stop = Signal::new();
+        let (present, gone) = halves(Channel::rendezvous());
+        Crowd { stopping: stop.fired().wrap(|()| Ending::Stopping), stop, present, gone }
     }
 
-    /// Tells every connection to end after the requests that it has begun.
-    pub(super) fn stop(&self) {
-        self.stopping.set(true);
-        for waker in self.members.borrow().values().flatten() {
-            waker.wake_by_ref();
-        }
+    /// Adds a connection, which keeps its slot, until its [`Member`] is dropped.
+    pub(super) fn join(&self, slot: OwnedSemaphorePermit) -> Member {
+        Member { stopping: self.stopping.clone(), _present: self.present.clone(), _slot: slot }
     }
 
-    /// Waits until no connection is left.
-    pub(super) async fn gone(&self) {
-        while !self.members.borrow().is_empty() {
-            self.left.notified().await;
-        }
+    /// Tells every connection to end after the requests that it has begun, and waits within the grace time until all
+    /// have.
+    pub(super) async fn disperse(self, limits: &Limits) {
+        self.stop.fire();
+        drop(self.present);
+        // Whoever is still there when the time is up is given up by the caller.
+        let _ = self.gone.receive().wrap(drop).within(limits.shutdown_grace).await;
     }
 }
 
 /// One connection's place in its crowd.
 pub(super) struct Member {
-    crowd: Rc<Crowd>,
-    id: u64,
-    waker_noted: Cell<bool>,
+    stopping: Event<Ending>,
+    _present: Sender<Infallible>,
+    _slot: OwnedSemaphorePermit,
 }
 
 impl Member {
-    /// Whether the connection should end.
-    pub(super) fn is_stopping(&self) -> bool {
-        self.crowd.stopping.get()
-    }
-
-    /// Notes whom to wake; a task keeps its waker, so once is enough.
-    pub(super) fn note_waker(&self, cx: &Context<'_>) {
-        if !self.waker_noted.replace(true) {
-            self.crowd.members.borrow_mut().insert(self.id, Some(cx.waker().clone()));
-        }
-    }
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        self.crowd.members.borrow_mut().swap_remove(&self.id);
-        self.crowd.left.notify_one();
+    /// Takes effect when the connection should end.
+    pub(super) fn stopping(&self) -> &Event<Ending> {
+        &self.stopping
     }
 }

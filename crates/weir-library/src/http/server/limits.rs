@@ -1,8 +1,8 @@
 //! The limits of a server, each with its name and a sound default.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::time::Instant;
+use weir_events::{Event, after};
 
 /// What a server bears from its clients.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,8 +55,31 @@ impl Default for Limits {
     }
 }
 
+/// The time limits of one request, as events: made once, and synchronised only by a request that has to wait.
+#[derive(Clone, Debug)]
+pub struct Late {
+    /// Its body was not whole in time.
+    pub(super) body: Event<()>,
+    /// The next piece of its body did not come in time.
+    pub(super) piece: Event<()>,
+    /// Its answer was not there in time.
+    pub(in crate::http) answer: Event<()>,
+}
+
+impl Late {
+    /// The events of these limits; each counts from the moment that something waits for it.
+    #[must_use]
+    pub fn of(limits: &Limits) -> Self {
+        Late {
+            body: after(limits.body_timeout),
+            piece: after(limits.body_idle_timeout),
+            answer: after(limits.answer_timeout),
+        }
+    }
+}
+
 /// The end of a time limit; one that lasts longer than the clock goes on does not end.
-pub(super) fn after(start: Instant, limit: Duration) -> Instant {
+pub(super) fn end_of(start: Instant, limit: Duration) -> Instant {
     /// Thirty years.
     const FOREVER: Duration = Duration::from_secs(30 * 365 * 86_400);
     start.checked_add(limit).unwrap_or_else(|| start + FOREVER)

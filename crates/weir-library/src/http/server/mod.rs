@@ -22,23 +22,25 @@ mod metered;
 mod pulse;
 
 pub use body::{BodyError, read_body};
-pub use limits::Limits;
+pub use limits::{Late, Limits};
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::{Request, Response};
 use socket2::{Domain, Socket, Type};
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{Duration, sleep, timeout};
+use weir_events::{Event, after, until};
 
 use connection::serve_connection;
 use crowd::Crowd;
@@ -92,24 +94,21 @@ impl Server {
         &self.limits
     }
 
-    /// Serves until `stop` completes, and then until the requests that have begun are answered or the grace time is
+    /// Serves until `stop` takes effect, and then until the requests that have begun are answered or the grace time is
     /// over. To be awaited within a `LocalSet` on a current-thread runtime of tokio with I/O and time: connections are
     /// tasks of that set, so that nothing stands between the event loop and a connection that has something to do.
     ///
     /// # Errors
     /// Fails where the socket cannot be watched by this event loop.
-    pub async fn run<H: Handler>(&self, handler: H, stop: impl Future<Output = ()>) -> io::Result<()> {
+    pub async fn run<H: Handler>(&self, handler: H, stop: &Event<()>) -> io::Result<()> {
         let listener = TcpListener::from_std(self.listener.try_clone()?)?;
-        let crowd = Rc::new(Crowd::default());
+        let crowd = Crowd::new();
         let mut connections = JoinSet::new();
-        tokio::select! {
-            () = self.accept(&listener, &crowd, Rc::new(handler), &mut connections) => {}
-            () = pin!(stop) => {}
-        }
+        let accepting = self.accept(&listener, &crowd, Rc::new(handler), &mut connections);
+        let Err(()) = until(pin!(accepting), stop).await;
         drop(listener);
-        crowd.stop();
         // Whoever is not through when the grace time is over is given up with the set.
-        let _ = timeout(self.limits.shutdown_grace, crowd.gone()).await;
+        crowd.disperse(&self.limits).await;
         Ok(())
     }
 
@@ -117,10 +116,10 @@ impl Server {
     async fn accept<H: Handler>(
         &self,
         listener: &TcpListener,
-        crowd: &Rc<Crowd>,
+        crowd: &Crowd,
         handler: Rc<H>,
         connections: &mut JoinSet<()>,
-    ) {
+    ) -> Infallible {
         let limits = Rc::new(self.limits.clone());
         let mut pause = ACCEPT_PAUSE_MIN;
         loop {
@@ -130,23 +129,18 @@ impl Server {
                     pause = ACCEPT_PAUSE_MIN;
                     // An answer is written whole; waiting to fill a packet would only delay its end.
                     let _ = stream.set_nodelay(true);
-                    let served = serve_connection(stream, Rc::clone(&limits), Rc::clone(&handler), crowd.join());
-                    connections.spawn_local(with_slot(served, slot));
+                    let member = crowd.join(slot);
+                    connections.spawn_local(serve_connection(stream, Rc::clone(&limits), Rc::clone(&handler), member));
                     while connections.try_join_next().is_some() {}
                 }
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(_) => {
-                    sleep(pause).await;
+                    after(pause).await;
                     pause = (pause * 2).min(ACCEPT_PAUSE_MAX);
                 }
             }
         }
     }
-}
-
-/// Keeps a slot as long as its connection is served.
-async fn with_slot(served: impl Future<Output = ()>, _slot: OwnedSemaphorePermit) {
-    served.await;
 }
 
 /// Errors of a connection that was gone before it was accepted; the next one may be well.

@@ -3,17 +3,21 @@
 //! The I/O and the service of a connection note what happens in its [`Pulse`]; nobody reads a clock for that. The
 //! connection's task looks at it after each step ([`Watch::poll`]):
 //! 1. If the *phase* or its *beat* has changed, it reads the clock, and knows the new deadline.
-//! 2. The one timer of the connection is only ever set to an earlier moment; when it fires too early, because the
-//!    deadline has moved on since, it is set again. So a busy connection sets its timer once in many requests.
+//! 2. What ends a connection is one choice of two events: the server stops, or an instant comes. It is synchronised anew
+//!    only for an earlier instant; when it takes effect too early, because the deadline has moved on since, it is
+//!    synchronised again. So a busy connection sets its timer once in many requests, and in between a look at it is the
+//!    load of one word.
 
 use std::cell::Cell;
+use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
-use tokio::time::{Duration, Instant, Sleep, sleep_until};
+use weir_events::{Event, Synchronisation, at, never};
 
 use super::Limits;
-use super::limits::after;
+use super::limits::end_of;
 
 /// What happens on one connection; shared by its I/O, its service and its task, which are all on one thread.
 #[derive(Default)]
@@ -69,6 +73,15 @@ impl Pulse {
     }
 }
 
+/// Why a connection has to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The server stops: after the requests that it has begun.
+    Stopping,
+    /// It has done for too long what it does: at once.
+    Due,
+}
+
 /// Ends a connection in time.
 pub(super) struct Watch<'a> {
     limits: &'a Limits,
@@ -78,35 +91,39 @@ pub(super) struct Watch<'a> {
     since: Instant,
     written_before: u64,
     deadline: Option<Instant>,
-    timer: Pin<Box<Sleep>>,
-    /// Whether the timer will still fire.
-    armed: bool,
+    /// Takes effect when the server stops; never, once it has.
+    stopping: Event<Ending>,
+    /// Takes effect when the server stops, or at `armed`.
+    ending: Synchronisation<Ending>,
+    armed: Option<Instant>,
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(limits: &'a Limits) -> Self {
+    pub(super) fn new(limits: &'a Limits, stopping: &Event<Ending>) -> Self {
         let since = Instant::now();
-        let deadline = after(since, limits.header_timeout);
+        let deadline = Some(end_of(since, limits.header_timeout));
         Watch {
             limits,
             phase: Phase::Head,
             beat: 0,
             since,
             written_before: 0,
-            deadline: Some(deadline),
-            timer: Box::pin(sleep_until(deadline)),
-            armed: true,
+            deadline,
+            ending: first_of(stopping, deadline),
+            stopping: stopping.clone(),
+            armed: deadline,
         }
     }
 
-    /// Ready when the connection has done for too long what it does.
-    pub(super) fn poll(&mut self, pulse: &Pulse, cx: &mut Context<'_>) -> Poll<()> {
+    /// Ready when the connection has to end; `Stopping` comes once, and `Due` may follow it. To be polled by one task.
+    pub(super) fn poll(&mut self, pulse: &Pulse, cx: &mut Context<'_>) -> Poll<Ending> {
         let phase = pulse.phase();
         let beat = pulse.beat(phase);
         if phase != self.phase || beat != self.beat {
             self.change(phase, beat, pulse);
         }
-        self.poll_timer(cx)
+        // The task keeps its waker, so a glance is enough until something has happened.
+        if self.ending.is_waiting() { Poll::Pending } else { self.poll_ending(cx) }
     }
 
     fn change(&mut self, phase: Phase, beat: u64, pulse: &Pulse) {
@@ -116,10 +133,9 @@ impl<'a> Watch<'a> {
         }
         (self.phase, self.beat) = (phase, beat);
         self.deadline = self.time_allowed(now, pulse.written.get());
-        let too_late = self.deadline.is_some_and(|deadline| !self.armed || deadline < self.timer.deadline());
-        if let (true, Some(deadline)) = (too_late, self.deadline) {
-            self.timer.as_mut().reset(deadline);
-            self.armed = true;
+        let too_late = self.deadline.is_some_and(|deadline| self.armed.is_none_or(|armed| deadline < armed));
+        if too_late {
+            self.arm();
         }
     }
 
@@ -127,24 +143,44 @@ impl<'a> Watch<'a> {
         let limits = self.limits;
         match self.phase {
             Phase::Answering => None,
-            Phase::Head => Some(after(now, limits.header_timeout)),
-            Phase::Idle => Some(after(now, limits.idle_timeout)),
-            Phase::Lingering => Some(after(now, limits.linger_timeout)),
+            Phase::Head => Some(end_of(now, limits.header_timeout)),
+            Phase::Idle => Some(end_of(now, limits.idle_timeout)),
+            Phase::Lingering => Some(end_of(now, limits.linger_timeout)),
             Phase::Writing => {
                 let earned = Duration::from_secs((written - self.written_before) / limits.write_rate_min.max(1));
-                Some(after(after(self.since, limits.write_timeout), earned).min(after(now, limits.write_timeout)))
+                Some(end_of(end_of(self.since, limits.write_timeout), earned).min(end_of(now, limits.write_timeout)))
             }
         }
     }
 
-    fn poll_timer(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while self.armed && self.timer.as_mut().poll(cx).is_ready() {
-            match self.deadline {
-                Some(deadline) if deadline <= Instant::now() => return Poll::Ready(()),
-                Some(deadline) => self.timer.as_mut().reset(deadline),
-                None => self.armed = false,
+    fn arm(&mut self) {
+        self.armed = self.deadline;
+        self.ending = first_of(&self.stopping, self.armed);
+    }
+
+    #[cold]
+    fn poll_ending(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
+        loop {
+            match ready!(Pin::new(&mut self.ending).poll(cx)) {
+                Ending::Stopping => {
+                    self.stopping = never();
+                    self.arm();
+                    return Poll::Ready(Ending::Stopping);
+                }
+                Ending::Due if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
+                    return Poll::Ready(Ending::Due);
+                }
+                // The deadline has moved on since.
+                Ending::Due => self.arm(),
             }
         }
-        Poll::Pending
+    }
+}
+
+/// The server's stop, or a deadline.
+fn first_of(stopping: &Event<Ending>, deadline: Option<Instant>) -> Synchronisation<Ending> {
+    match deadline {
+        Some(deadline) => stopping.or(&at(deadline).wrap(|()| Ending::Due)).into_future(),
+        None => stopping.synchronise(),
     }
 }

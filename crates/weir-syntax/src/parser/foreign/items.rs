@@ -99,7 +99,7 @@ impl Parser<'_> {
     }
 
     /// `from name import …`, as a `use`.
-    pub(in crate::parser) fn from_import(&mut self) -> Option<ItemKind> {
+    pub(in crate::parser) fn imported(&mut self) -> Option<ItemKind> {
         let imports = self.nth_kind(1) == T::Word && self.text_of(self.nth(2)) == "import";
         if !(self.at_word("from") && imports) {
             return None;

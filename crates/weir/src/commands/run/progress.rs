@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use weir_host::Progress as Extent;
 use weir_runtime::Watcher;
 
+use crate::words::{grouped, rounded};
+
 /// How often it is drawn.
 const INTERVAL: Duration = Duration::from_millis(200);
 /// Clears the line that the cursor is in.
@@ -64,28 +66,6 @@ fn words(Extent { elements, done, whole }: Extent, elapsed: Duration) -> String 
     }
     let left = Duration::try_from_secs_f64(seconds * (1.0 - part) / part).unwrap_or(Duration::MAX);
     format!("{elements}, {percent} %, {rate}/s, {} left", rounded(left))
-}
-
-/// `1,234,567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// Seconds, minutes or hours.
-fn rounded(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..60 => format!("{seconds} s"),
-        seconds @ 60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        seconds => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
-    }
 }
 
 #[cfg(test)]

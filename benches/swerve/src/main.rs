@@ -1,0 +1,130 @@
+//! Both styles of Swerve beside apache2's event module: under httperf at rising rates, and under clients that read slowly.
+//!
+//! ```sh
+//! cargo run --release -p bench-swerve -- [--seconds 3] [--rates 500,1000,2000,4000,8000]
+//! ```
+//!
+//! The first table is the measurement of *Composable Asynchronous Events*, §6: a rate of requests is offered, each on a
+//! connection of its own, for a small and for a medium file; httperf says how many were answered, and how late. The second
+//! is what the paper names as the trouble of the lock-step between file and network: clients that take their time.
+//!
+//! Servers are child processes on one core and the load is on another. It prints tables and writes
+//! `target/bench-swerve.json`; what is not installed is skipped and named.
+#![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
+
+mod httperf;
+mod servers;
+mod slow;
+
+use std::path::Path;
+use std::time::Duration;
+
+use bench_harness::{Outcome, Server};
+use serde_json::{Value, json};
+
+/// A small and a medium file: name and bytes.
+const FILES: [(&str, usize); 2] = [("small", 1_000), ("medium", 50_000)];
+/// What slow clients ask for: as many bytes as Swerve reads ahead at most.
+const SLOW_FILE: (&str, usize) = ("slow", 256 * 1024);
+/// Slow clients at a time: as many as Swerve has threads for connections.
+const SLOW_CLIENTS: usize = 64;
+
+/// What the command line may change.
+struct Options {
+    /// How long each rate is offered.
+    seconds: f64,
+    /// Requests offered per second.
+    rates: Vec<u32>,
+}
+
+impl Options {
+    fn read(arguments: &[String]) -> Outcome<Self> {
+        let mut options = Options { seconds: 3.0, rates: vec![500, 1000, 2000, 4000, 8000] };
+        for pair in arguments.chunks(2) {
+            match pair {
+                [name, value] if name == "--seconds" => options.seconds = value.parse()?,
+                [name, value] if name == "--rates" => {
+                    options.rates = value.split(',').map(str::parse).collect::<Result<_, _>>()?;
+                }
+                other => return Err(format!("unknown: {}", other.join(" ")).into()),
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == "--child") {
+        return servers::child(&arguments[1..]);
+    }
+    let options = Options::read(&arguments)?;
+    let folder = std::env::temp_dir().join(format!("weir-bench-swerve-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("files"))?;
+    let measured = measure(&options, &folder);
+    std::fs::remove_dir_all(&folder)?;
+    let path = "target/bench-swerve.json";
+    std::fs::create_dir_all("target")?;
+    std::fs::write(path, serde_json::to_string_pretty(&measured?)?)?;
+    println!("wrote {path}");
+    Ok(())
+}
+
+fn measure(options: &Options, folder: &Path) -> Outcome<Value> {
+    for (name, bytes) in FILES.iter().chain([&SLOW_FILE]) {
+        std::fs::write(folder.join("files").join(name), vec![b'x'; *bytes])?;
+    }
+    let servers = servers::start(folder)?;
+    bench_harness::pin(1);
+    Ok(json!({ "httperf": rising(options, &servers)?, "slow_clients": slow_clients(options, &servers)? }))
+}
+
+/// Every rate for every file against every server, the servers in turns.
+fn rising(options: &Options, servers: &[Server]) -> Outcome<Vec<Value>> {
+    if !httperf::is_installed() {
+        println!("httperf skipped: install it to measure at rising rates");
+        return Ok(Vec::new());
+    }
+    println!(
+        "{:<7} {:>8}  {:<8} {:>9} {:>9} {:>9} {:>9}  errors",
+        "file", "offered", "server", "replied", "mean ms", "p50 ms", "p99 ms"
+    );
+    let mut rows = Vec::new();
+    for (file, bytes) in FILES {
+        for rate in &options.rates {
+            for server in servers {
+                let met = httperf::run(server.port, file, *rate, options.seconds)?;
+                let httperf::Met { replies_per_second, mean_ms, median_ms, slowest_hundredth_ms: p99_ms, errors } = met;
+                println!(
+                    "{file:<7} {rate:>8}  {:<8} {replies_per_second:>9.0} {mean_ms:>9.2} {median_ms:>9.2} {p99_ms:>9.2}  {errors}",
+                    server.name
+                );
+                rows.push(json!({
+                    "file_bytes": bytes, "offered_per_second": rate, "server": server.name,
+                    "replies_per_second": replies_per_second, "mean_ms": mean_ms, "p50_ms": median_ms,
+                    "p99_ms": p99_ms, "errors": errors,
+                }));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// As many clients as there are threads for connections, each of which reads a piece and then waits.
+fn slow_clients(options: &Options, servers: &[Server]) -> Outcome<Vec<Value>> {
+    let (file, bytes) = SLOW_FILE;
+    println!(
+        "\n{SLOW_CLIENTS} clients that take {} KiB every {:?}, files of {} KiB",
+        slow::PIECE_BYTES / 1024,
+        slow::PAUSE,
+        bytes / 1024
+    );
+    let mut rows = Vec::new();
+    for server in servers {
+        let seconds = Duration::from_secs_f64(options.seconds);
+        let answers = slow::answers_per_second(server.port, file, SLOW_CLIENTS, seconds)?;
+        println!("{:<8} {answers:>9.0} files per second", server.name);
+        rows.push(json!({ "server": server.name, "files_per_second": answers }));
+    }
+    Ok(rows)
+}

@@ -1,0 +1,49 @@
+//! Clients that read slowly, as those at the end of a long line do: a piece, a pause, and so on.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bench_harness::Outcome;
+use socket2::{Domain, Socket, Type};
+
+/// What a client reads at once; the system holds about as much for it.
+pub(crate) const PIECE_BYTES: usize = 16 * 1024;
+/// What travels at once, as on Ethernet.
+const SEGMENT_BYTES: u32 = 1460;
+/// How long it waits after each piece.
+pub(crate) const PAUSE: Duration = Duration::from_millis(5);
+
+/// How many whole files so many clients get in a second, each asking again and again.
+pub(crate) fn answers_per_second(port: u16, file: &str, clients: usize, time: Duration) -> Outcome<f64> {
+    let (begin, got) = (Instant::now(), AtomicUsize::new(0));
+    let one_client = || -> io::Result<()> {
+        while begin.elapsed() < time {
+            one_answer(port, file)?;
+            got.fetch_add(1, Relaxed);
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let all: Vec<_> = (0..clients).map(|_| scope.spawn(one_client)).collect();
+        all.into_iter()
+            .try_for_each(|client| client.join().unwrap_or_else(|_| Err(io::Error::other("a client panicked"))))
+    })?;
+    Ok(got.into_inner() as f64 / begin.elapsed().as_secs_f64())
+}
+
+fn one_answer(port: u16, file: &str) -> io::Result<()> {
+    let mut socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.set_recv_buffer_size(PIECE_BYTES)?;
+    // As on a line: the segments of the loopback are so large that the system would take whole files at once.
+    socket.set_tcp_mss(SEGMENT_BYTES)?;
+    socket.connect(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into())?;
+    socket.write_all(format!("GET /{file} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes())?;
+    let mut piece = vec![0; PIECE_BYTES];
+    while socket.read(&mut piece)? > 0 {
+        thread::sleep(PAUSE);
+    }
+    Ok(())
+}

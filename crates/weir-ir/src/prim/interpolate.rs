@@ -1,0 +1,34 @@
+//! The text of an interpolation.
+
+use std::cell::RefCell;
+use std::fmt::Write;
+
+use weir_host::{Text, Value};
+
+/// Texts up to so many bytes are put together where the thread's last one was, so that only the text itself is allocated.
+const KEPT_BYTES_MAX: usize = 4096;
+
+thread_local! {
+    static TEXT: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// The text of the parts, one after the other.
+pub(super) fn interpolate(parts: &[&Value]) -> Text {
+    TEXT.with_borrow_mut(|text| {
+        text.clear();
+        parts.iter().for_each(|part| append(text, part));
+        let whole = Text::from(text.as_str());
+        text.shrink_to(KEPT_BYTES_MAX);
+        whole
+    })
+}
+
+fn append(text: &mut String, part: &Value) {
+    match part {
+        Value::Text(part) => text.push_str(part),
+        Value::Int(part) => text.push_str(itoa::Buffer::new().format(*part)),
+        // People read it; its kind is for tools.
+        Value::Failure(failure) => text.push_str(&failure.message),
+        other => write!(text, "{other}").expect("a `String` takes everything"),
+    }
+}

@@ -1,0 +1,278 @@
+//! What is known of a program that is watched: the latest of each section and route, and what led there.
+//!
+//! The program says once in a period what each section and each route is doing, in the same order. Counters are told since
+//! the start, so that what was lost on the way makes a rate coarser, and not wrong.
+
+use std::collections::VecDeque;
+
+use weir_trace::Durations;
+
+use crate::trace_socket::message::{Hello, Line, Message, Route, Section};
+
+/// Over how many periods rates and latencies are taken: 5 seconds.
+const WINDOW: usize = 10;
+/// How many periods the charts hold: 4 minutes.
+pub(super) const HISTORY_MAX: usize = 480;
+/// How many failures are kept.
+const FAILURES_MAX: usize = 50;
+
+/// A program, as far as it is known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Model {
+    pub(super) hello: Option<Hello>,
+    /// The time of the latest event, in nanoseconds since the program began.
+    pub(super) at_ns: u64,
+    pub(super) sections: Vec<Track<Section>>,
+    pub(super) routes: Vec<Track<Route>>,
+    pub(super) crews: Vec<Crew>,
+    /// Flows per second in each period.
+    pub(super) throughput: History,
+    /// What 99 of 100 flows did not exceed in each period, in nanoseconds.
+    pub(super) latency: History,
+    /// The threads of all crews in each period.
+    pub(super) threads: History,
+    pub(super) failures: VecDeque<Failure>,
+    /// How many flows were refused, since this view began.
+    pub(super) refused: u64,
+    /// How many events were lost, because this view was slow.
+    pub(super) lost: u64,
+    pub(super) stopping: bool,
+    /// What the flows of all routes took that ended in this period.
+    period: Durations,
+}
+
+/// The latest of something, the newest last.
+#[derive(Clone, Debug)]
+pub(super) struct Track<T>(VecDeque<(u64, T)>);
+
+/// Values by period, the newest last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History(VecDeque<u64>);
+
+/// The threads that serve one section or more.
+#[derive(Clone, Debug)]
+pub(super) struct Crew {
+    pub(super) name: String,
+    /// Its first section, with which a period begins.
+    first: String,
+    pub(super) levels: History,
+}
+
+/// A flow that failed, or a source.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    /// When it was last seen.
+    pub(super) at_ns: u64,
+    /// How often.
+    pub(super) count: u64,
+    pub(super) text: String,
+}
+
+impl Model {
+    /// Takes in what was heard.
+    pub(super) fn take(&mut self, line: Line) {
+        self.at_ns = self.at_ns.max(line.at_ns);
+        match line.message {
+            Message::Hello(hello) => self.hello = Some(hello),
+            Message::Section(section) => self.take_section(line.at_ns, section),
+            Message::Route(route) => self.take_route(line.at_ns, route),
+            Message::Lost { count } => self.lost += count,
+            Message::Refused { .. } => self.refused += 1,
+            Message::Stopping => self.stopping = true,
+            Message::FlowFailed { path, kind, message } => {
+                let kind = if kind == "function" { String::new() } else { format!(" ({kind})") };
+                self.fail(line.at_ns, format!("{path}{kind}: {message}"));
+            }
+            Message::SourceEnded { failure: Some(failure), .. } => {
+                self.fail(line.at_ns, format!("a source: {failure}"));
+            }
+            Message::SourceOpened { .. }
+            | Message::SourceEnded { .. }
+            | Message::Full { .. }
+            | Message::End
+            | Message::Unknown => {}
+        }
+    }
+
+    fn take_section(&mut self, at_ns: u64, section: Section) {
+        let known = self.crews.iter().position(|crew| crew.name == section.crew);
+        let index = known.unwrap_or_else(|| {
+            let (name, first) = (section.crew.clone(), section.section.clone());
+            self.crews.push(Crew { name, first, levels: History::default() });
+            self.crews.len() - 1
+        });
+        if self.crews[index].first == section.section {
+            self.crews[index].levels.push(section.threads);
+        }
+        let threads = self.crews.iter().filter_map(|crew| crew.levels.latest()).sum();
+        if self.sections.first().is_none_or(|first| first.latest().section == section.section) {
+            self.threads.push(threads);
+        }
+        self.threads.replace(threads);
+        let same = |track: &&mut Track<Section>| track.latest().section == section.section;
+        match self.sections.iter_mut().find(same) {
+            Some(track) => track.push(at_ns, section),
+            None => self.sections.push(Track::new(at_ns, section)),
+        }
+    }
+
+    fn take_route(&mut self, at_ns: u64, route: Route) {
+        let name = |route: &Route| (route.entry, route.route.clone());
+        let Some(index) = self.routes.iter().position(|track| name(track.latest()) == name(&route)) else {
+            self.routes.push(Track::new(at_ns, route));
+            return;
+        };
+        self.routes[index].push(at_ns, route);
+        if index == 0 {
+            self.throughput.push(0);
+            self.latency.push(0);
+            self.period = Durations::default();
+        }
+        let (rate, took) = self.routes[index].latest_period();
+        self.throughput.replace(self.throughput.latest().unwrap_or(0) + rate.round() as u64);
+        self.period = self.period.with(&took);
+        self.latency.replace(self.period.quantile_ns(0.99).unwrap_or(0));
+    }
+
+    /// Notes a failure; the latest is the last, and what was seen before is counted.
+    fn fail(&mut self, at_ns: u64, text: String) {
+        let before = self.failures.iter().position(|failure| failure.text == text);
+        let count = before.and_then(|place| self.failures.remove(place)).map_or(0, |failure| failure.count) + 1;
+        self.failures.push_back(Failure { at_ns, count, text });
+        if self.failures.len() > FAILURES_MAX {
+            self.failures.pop_front();
+        }
+    }
+
+    /// Whether rates are known of everything.
+    pub(super) fn has_rates(&self) -> bool {
+        !self.routes.is_empty() && self.routes.iter().all(|track| track.0.len() > 1)
+    }
+
+    /// Whether nothing is known yet but who speaks.
+    pub(super) fn is_empty(&self) -> bool {
+        self.routes.is_empty() && self.sections.is_empty()
+    }
+
+    /// The levels of a crew.
+    pub(super) fn levels(&self, crew: &str) -> Option<&History> {
+        self.crews.iter().find(|known| known.name == crew).map(|crew| &crew.levels)
+    }
+}
+
+impl<T> Track<T> {
+    fn new(at_ns: u64, value: T) -> Track<T> {
+        Track(VecDeque::from([(at_ns, value)]))
+    }
+
+    fn push(&mut self, at_ns: u64, value: T) {
+        self.0.push_back((at_ns, value));
+        if self.0.len() > WINDOW + 1 {
+            self.0.pop_front();
+        }
+    }
+
+    /// The newest.
+    pub(super) fn latest(&self) -> &T {
+        &self.0.back().expect("a track begins with a value, and keeps its last").1
+    }
+
+    /// How fast a counter rose in the window, per second.
+    pub(super) fn rate(&self, counter: impl Fn(&T) -> u64) -> f64 {
+        rate(self.0.front(), self.0.back(), counter)
+    }
+
+    /// The oldest of the window.
+    fn oldest(&self) -> &T {
+        &self.0.front().expect("a track begins with a value, and keeps its last").1
+    }
+}
+
+impl Track<Route> {
+    /// How long the flows took that ended in the window.
+    pub(super) fn took(&self) -> Durations {
+        self.latest().durations().since(&self.oldest().durations())
+    }
+
+    /// Flows per second in the latest period, and how long they took.
+    fn latest_period(&self) -> (f64, Durations) {
+        let before = self.0.len().checked_sub(2).and_then(|index| self.0.get(index));
+        let earlier = before.map(|(_, route)| route.durations()).unwrap_or_default();
+        (rate(before, self.0.back(), |route| route.ended + route.failed), self.latest().durations().since(&earlier))
+    }
+}
+
+fn rate<T>(from: Option<&(u64, T)>, to: Option<&(u64, T)>, counter: impl Fn(&T) -> u64) -> f64 {
+    let (Some((from_ns, from)), Some((to_ns, to))) = (from, to) else { return 0.0 };
+    let elapsed_ns = to_ns.saturating_sub(*from_ns);
+    if elapsed_ns == 0 {
+        return 0.0;
+    }
+    counter(to).saturating_sub(counter(from)) as f64 * 1e9 / elapsed_ns as f64
+}
+
+impl History {
+    fn push(&mut self, value: u64) {
+        self.0.push_back(value);
+        if self.0.len() > HISTORY_MAX {
+            self.0.pop_front();
+        }
+    }
+
+    fn replace(&mut self, value: u64) {
+        self.0.back_mut().into_iter().for_each(|last| *last = value);
+    }
+
+    /// The newest.
+    pub(super) fn latest(&self) -> Option<u64> {
+        self.0.back().copied()
+    }
+
+    /// The newest `most`, the newest first.
+    pub(super) fn newest(&self, most: usize) -> Vec<u64> {
+        self.0.iter().rev().take(most).copied().collect()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A trace that was recorded, as a model.
+    pub(in crate::commands::top) fn recorded(trace: &str) -> Model {
+        let mut model = Model::default();
+        trace.lines().for_each(|line| model.take(Line::read(line).unwrap()));
+        model
+    }
+
+    #[test]
+    fn rates_are_taken_over_the_window() {
+        let route = |at_ns: u64, ended: u64| {
+            let route = Route { route: "r".into(), begun: ended, ended, ..Route::default() };
+            Line { at_ns, message: Message::Route(route) }
+        };
+        let mut model = Model::default();
+        model.take(route(0, 0));
+        assert!(!model.has_rates());
+        // A hundred a second, and a thousand in the latest period alone.
+        (1..20).for_each(|period| model.take(route(period * 500_000_000, period * 50)));
+        model.take(route(20 * 500_000_000, 19 * 50 + 500));
+        assert!(model.has_rates());
+        assert_eq!(model.routes[0].rate(|route| route.ended), 190.0);
+        assert_eq!(model.throughput.newest(2), [1_000, 100]);
+    }
+
+    #[test]
+    fn the_level_of_a_crew_is_told_once_a_period() {
+        let section = |name: &str, threads| {
+            let section = Section { section: name.into(), crew: "elastic".into(), threads, ..Section::default() };
+            Line::from(Message::Section(section))
+        };
+        let mut model = Model::default();
+        for threads in 1..4 {
+            ["a", "b"].into_iter().for_each(|name| model.take(section(name, threads)));
+        }
+        assert_eq!(model.levels("elastic").unwrap().newest(9), [3, 2, 1]);
+        assert_eq!(model.threads.newest(9), [3, 2, 1]);
+    }
+}

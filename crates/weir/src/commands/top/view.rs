@@ -1,0 +1,155 @@
+//! How a running program looks: a heading, three charts, the routes, the sections, and what failed last.
+//!
+//! Colours are the sixteen that the terminal's owner has chosen, and say nothing that the text does not.
+
+mod charts;
+mod tables;
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Style, Stylize as _};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Clear, Paragraph};
+
+use super::model::Model;
+use super::watch::Watch;
+use crate::words::{grouped, rounded};
+
+/// From this height of what is left for them on there are charts, and from this height on failures.
+const CHARTS_FROM: u16 = 16;
+const FAILURES_FROM: u16 = 16;
+/// The least and the most height of a chart.
+const CHARTS_HEIGHT: RangeInclusive<u16> = 6..=14;
+/// The heading and the foot.
+const FRAME: u16 = 3;
+/// How many failures are shown.
+const FAILURES_MAX: u16 = 5;
+/// A table's border and heading.
+const TABLE_FRAME: u16 = 3;
+
+const KEYS: [(&str, &str); 7] = [
+    ("q", "leave; the program runs on"),
+    ("s", "sort by rate, slowness, failures, or as in the program"),
+    ("p", "pause, and go on"),
+    ("Tab", "choose the table that the arrows move"),
+    ("↑ ↓", "move it; also PageUp, PageDown, Home"),
+    ("?", "this help"),
+    ("Ctrl-C", "leave"),
+];
+
+/// Draws everything.
+pub(super) fn draw(watch: &mut Watch, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let model = watch.shown().clone();
+    let failures = failures_height(&model, area.height);
+    let (charts, routes) = heights(&model, area.height.saturating_sub(FRAME + failures));
+    let heights = [Constraint::Length(2), Constraint::Length(charts), Constraint::Length(routes), Constraint::Min(0)];
+    let heights = heights.into_iter().chain([Constraint::Length(failures), Constraint::Length(1)]);
+    let parts = Layout::vertical(heights).split(area);
+    frame.render_widget(heading(watch, &model), parts[0]);
+    if charts > 0 {
+        charts::draw(&model, frame, parts[1]);
+    }
+    if model.is_empty() {
+        frame.render_widget(Paragraph::new("  waiting for what the program says …").dim(), parts[2]);
+    } else {
+        tables::routes(watch, &model, frame, parts[2]);
+        tables::sections(watch, &model, frame, parts[3]);
+    }
+    draw_failures(&model, frame, parts[4]);
+    frame.render_widget(foot(watch, &model), parts[5]);
+    if watch.helps {
+        help(frame, area);
+    }
+}
+
+/// The heights of the charts and of the routes, of what there is; sections take the rest.
+fn heights(model: &Model, left: u16) -> (u16, u16) {
+    let rows = |count: usize| u16::try_from(count).unwrap_or(u16::MAX).saturating_add(TABLE_FRAME);
+    let (routes, sections) = (rows(model.routes.len()), rows(model.sections.len()));
+    let spare = left.saturating_sub(routes.saturating_add(sections));
+    let charts = if left < CHARTS_FROM { 0 } else { spare.clamp(*CHARTS_HEIGHT.start(), *CHARTS_HEIGHT.end()) };
+    // Half of what there is at most.
+    (charts, routes.min(((left - charts) / 2).max(TABLE_FRAME + 1)))
+}
+
+/// A frame with a title.
+fn block(title: Line<'_>) -> Block<'_> {
+    Block::bordered().border_type(BorderType::Rounded).border_style(Style::new().dim()).title(title)
+}
+
+fn heading(watch: &Watch, model: &Model) -> Paragraph<'static> {
+    let mut first = vec![Span::from(format!(" {}", watch.name)).bold()];
+    let mut second = Vec::new();
+    if let Some(hello) = &model.hello {
+        first.push(format!("  process {}, engine {}", hello.pid, hello.engine).into());
+        first.extend(hello.plan.as_ref().map(|plan| Span::from(format!(", plan {plan}"))));
+        second.push(Span::from(format!(" {}", hello.sources.join("  "))).blue());
+    }
+    let up = rounded(Duration::from_nanos(model.at_ns));
+    first.push(Span::from(format!("  up {up}")).dim());
+    let state = match (&watch.gone, &watch.paused) {
+        (Some(why), _) => {
+            let line = format!(" {why}; waits for `{}` to run again, q leaves ", watch.name);
+            Some(Span::from(line).bold().reversed())
+        }
+        (None, Some(_)) => Some(" paused ".bold().reversed()),
+        (None, None) if model.stopping => Some(" stopping ".bold().reversed()),
+        (None, None) => None,
+    };
+    if let Some(state) = state {
+        first.push("  ".into());
+        // What has gone matters more than where it listened.
+        if watch.gone.is_some() { second = vec![" ".into(), state] } else { first.push(state) }
+    }
+    Paragraph::new(vec![Line::from(first), Line::from(second)])
+}
+
+fn failures_height(model: &Model, height: u16) -> u16 {
+    let count = (model.failures.len() as u16).min(FAILURES_MAX);
+    if count == 0 || height < FAILURES_FROM { 0 } else { count + 2 }
+}
+
+fn draw_failures(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let newest = model.failures.iter().rev().take(FAILURES_MAX.into());
+    let lines = newest.map(|failure| {
+        let ago = rounded(Duration::from_nanos(model.at_ns.saturating_sub(failure.at_ns)));
+        let times = if failure.count > 1 { format!("×{} ", grouped(failure.count)) } else { String::new() };
+        Line::from(vec![format!(" {ago:>9} ago  ").dim(), times.red(), failure.text.clone().into()])
+    });
+    let block = block(Line::from(" latest failures ".red()));
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()).block(block), area);
+}
+
+fn foot(watch: &Watch, model: &Model) -> Line<'static> {
+    let mut spans = Vec::new();
+    let pause = if watch.paused.is_some() { "go on" } else { "pause" };
+    for (key, does) in [("q", "leave"), ("s", "sort: "), ("p", pause), ("?", "help")] {
+        spans.push(Span::from(format!(" {key} ")).bold());
+        let order = if key == "s" { watch.order.name() } else { "" };
+        spans.push(Span::from(format!("{does}{order} ")).dim());
+    }
+    if model.refused > 0 {
+        spans.push(Span::from(format!("  {} refused", grouped(model.refused))).fg(Color::Yellow));
+    }
+    if model.lost > 0 {
+        spans.push(Span::from(format!("  {} events lost", grouped(model.lost))).fg(Color::Yellow));
+    }
+    Line::from(spans)
+}
+
+fn help(frame: &mut Frame<'_>, area: Rect) {
+    let lines: Vec<Line<'_>> =
+        KEYS.iter().map(|(key, does)| Line::from(vec![format!(" {key:>7}  ").bold(), (*does).into()])).collect();
+    let longest = KEYS.iter().map(|(_, does)| does.chars().count()).max().unwrap_or(0) as u16;
+    let (width, height) = ((longest + 13).min(area.width), (lines.len() as u16 + 2).min(area.height));
+    let place = Rect::new(area.x + (area.width - width) / 2, area.y + (area.height - height) / 2, width, height);
+    frame.render_widget(Clear, place);
+    frame.render_widget(Paragraph::new(lines).block(block(Line::from(" keys ".bold()))), place);
+}
+
+#[cfg(test)]
+mod tests;

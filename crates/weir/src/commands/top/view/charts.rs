@@ -1,0 +1,40 @@
+//! The three charts: flows per second, their latency, and the threads, over the last minutes.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Stylize as _};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{RenderDirection, Sparkline};
+
+use super::super::model::{HISTORY_MAX, History, Model};
+use super::block;
+use crate::words::{grouped, short_time};
+
+/// Draws them side by side.
+pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let parts = Layout::horizontal([Constraint::Fill(1); 3]).split(area);
+    let flows = |value: u64| format!("{}/s", grouped(value));
+    chart(" flows ", &model.throughput, &flows, Color::Green, frame, parts[0]);
+    chart(" p99 ", &model.latency, &short_time, Color::Magenta, frame, parts[1]);
+    chart(" threads ", &model.threads, &|value: u64| value.to_string(), Color::Cyan, frame, parts[2]);
+}
+
+/// The newest value is at the right.
+fn chart(
+    title: &'static str,
+    history: &History,
+    words: &dyn Fn(u64) -> String,
+    color: Color,
+    frame: &mut Frame<'_>,
+    area: Rect,
+) {
+    let values = history.newest((area.width as usize).min(HISTORY_MAX));
+    let latest = history.latest().map(words).unwrap_or_default();
+    let most = values.iter().copied().max().unwrap_or(0);
+    let title = Line::from(vec![title.into(), Span::from(format!("{latest} ")).bold().fg(color)]);
+    let block = block(title).title(Line::from(format!(" most {} ", words(most))).right_aligned().dim());
+    // Nothing is no bar, and what is always the same is not at the top.
+    let scale = (most + most.div_ceil(8)).max(1);
+    let chart = Sparkline::default().data(values).max(scale).direction(RenderDirection::RightToLeft);
+    frame.render_widget(chart.fg(color).block(block), area);
+}

@@ -1,0 +1,193 @@
+//! The two tables: routes with their rates and latencies, sections with their threads and queues.
+
+use ratatui::Frame;
+use ratatui::layout::Constraint::{self, Length, Max};
+use ratatui::layout::{Alignment, Flex, Rect};
+use ratatui::style::{Color, Style, Stylize as _};
+use ratatui::text::{Line, Text};
+use ratatui::widgets::{Cell, Padding, Row, Table};
+
+use super::super::model::{History, Model};
+use super::super::rows::{self, RouteRow, SectionRow};
+use super::super::watch::{Focus, Watch};
+use super::{TABLE_FRAME, block};
+use crate::words::{grouped, rate, short_time};
+
+/// From this width on there are all columns.
+const WIDE: u16 = 90;
+/// The least width of a column of names.
+const NAME_MIN: u16 = 12;
+/// How many characters show how full a queue is.
+const BAR: usize = 8;
+/// How many periods the level of a crew is shown.
+const LEVELS: usize = 16;
+/// From this part of a full queue on it is worth a colour, and from this one on a louder one.
+const BUSY: f64 = 0.5;
+const FULL: f64 = 0.9;
+
+/// A column: its heading and width, whether only a wide terminal has it, and where its text stands.
+struct Column {
+    head: &'static str,
+    /// In characters; 0 is that of the longest name.
+    width: u16,
+    only_wide: bool,
+    at: Alignment,
+}
+
+const fn column(head: &'static str, width: u16, only_wide: bool, at: Alignment) -> Column {
+    Column { head, width, only_wide, at }
+}
+
+const ROUTES: [Column; 7] = [
+    column("route", 0, false, Alignment::Left),
+    column("rate/s", 10, false, Alignment::Right),
+    column("mean", 8, true, Alignment::Right),
+    column("p50", 8, true, Alignment::Right),
+    column("p99", 8, false, Alignment::Right),
+    column("running", 9, false, Alignment::Right),
+    column("failed", 9, false, Alignment::Right),
+];
+
+const SECTIONS: [Column; 7] = [
+    column("section", 0, false, Alignment::Left),
+    column("engine", 10, true, Alignment::Left),
+    column("threads", 8, false, Alignment::Right),
+    column("over time", LEVELS as u16, true, Alignment::Left),
+    column("queue", BAR as u16, true, Alignment::Left),
+    column("waiting", 15, false, Alignment::Right),
+    column("rate/s", 10, false, Alignment::Right),
+];
+
+/// The routes.
+pub(super) fn routes(watch: &mut Watch, model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let rows = rows::routes(model, watch.order);
+    let name = longest(rows.iter().map(|row| row.route.as_str()));
+    let cells = rows.iter().map(route).collect();
+    table(watch, Focus::Routes, (&ROUTES, name), cells, frame, area);
+}
+
+/// The sections.
+pub(super) fn sections(watch: &mut Watch, model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let rows = rows::sections(model, watch.order);
+    let name = longest(rows.iter().map(|row| row.section.as_str()));
+    let cells = rows.iter().map(|row| section(row, model.levels(&row.crew))).collect();
+    table(watch, Focus::Sections, (&SECTIONS, name), cells, frame, area);
+}
+
+fn route(row: &RouteRow) -> [Cell<'static>; 7] {
+    let time = |ns: Option<u64>| Cell::from(right(ns.map_or_else(|| "-".to_owned(), short_time)));
+    let failed = Cell::from(right(grouped(row.failed)));
+    let failed = match (row.failed_rate > 0.0, row.failed) {
+        (true, _) => failed.red().bold(),
+        (false, 1..) => failed.red(),
+        (false, 0) => failed.dim(),
+    };
+    [
+        Cell::from(row.route.clone()).bold(),
+        Cell::from(right(rate(row.rate))).green(),
+        time(row.mean_ns),
+        time(row.p50_ns),
+        time(row.p99_ns),
+        Cell::from(right(grouped(row.running))),
+        failed,
+    ]
+}
+
+fn section(row: &SectionRow, levels: Option<&History>) -> [Cell<'static>; 7] {
+    let color = match row.fill() {
+        fill if fill >= FULL => Color::Red,
+        fill if fill >= BUSY => Color::Yellow,
+        _ => Color::Green,
+    };
+    let waiting = format!("{} of {}", grouped(row.waiting), grouped(row.waiting_max));
+    let levels = levels.map(|levels| steps(&levels.newest(LEVELS), row.threads_max)).unwrap_or_default();
+    [
+        Cell::from(row.section.clone()).bold(),
+        Cell::from(row.engine.clone()),
+        Cell::from(right(row.threads())),
+        Cell::from(levels).cyan(),
+        Cell::from(bar(row.fill())).style(Style::new().fg(color)),
+        Cell::from(right(waiting)),
+        Cell::from(right(rate(row.rate))).green(),
+    ]
+}
+
+fn table(
+    watch: &mut Watch,
+    focus: Focus,
+    (columns, name_width): (&[Column; 7], u16),
+    rows: Vec<[Cell<'static>; 7]>,
+    frame: &mut Frame<'_>,
+    area: Rect,
+) {
+    let fit = area.height.saturating_sub(TABLE_FRAME) as usize;
+    let count = rows.len();
+    let first = &mut watch.scroll[focus as usize];
+    *first = (*first).min(count.saturating_sub(fit));
+    let shown = |column: &Column| area.width >= WIDE || !column.only_wide;
+    let heads = columns.iter().filter(|column| shown(column));
+    // Names give way where there is no room for them.
+    let widths = heads.clone().map(|column| if column.width == 0 { Max(name_width) } else { Length(column.width) });
+    let widths: Vec<Constraint> = widths.collect();
+    let heads = Row::new(heads.map(|column| Text::from(column.head).alignment(column.at))).dim();
+    let rows = rows.into_iter().skip(*first).take(fit).map(|cells| {
+        let cells = cells.into_iter().zip(columns).filter(|(_, column)| shown(column));
+        Row::new(cells.map(|(cell, _)| cell))
+    });
+    let name = if focus == Focus::Routes { "routes" } else { "sections" };
+    let title = match count > fit {
+        true => format!(" {name} {}–{} of {count} ", *first + 1, (*first + fit).min(count)),
+        false => format!(" {name} "),
+    };
+    let title = if watch.focus == focus { title.bold() } else { title.into() };
+    let block = block(Line::from(title)).padding(Padding::horizontal(1));
+    let table = Table::new(rows, widths).header(heads).column_spacing(2).flex(Flex::Start).block(block);
+    frame.render_widget(table, area);
+}
+
+/// The width of a column of names.
+fn longest<'a>(names: impl Iterator<Item = &'a str>) -> u16 {
+    let longest = names.map(|name| name.chars().count()).max().unwrap_or(0);
+    u16::try_from(longest).unwrap_or(u16::MAX).max(NAME_MIN)
+}
+
+fn right(text: String) -> Text<'static> {
+    Text::from(text).alignment(Alignment::Right)
+}
+
+/// How full a queue is, in eighths of characters; what is not empty shows.
+fn bar(fill: f64) -> String {
+    const EIGHTHS: [char; 8] = ['·', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    let eighths = ((fill.clamp(0.0, 1.0) * (BAR * 8) as f64).ceil()) as usize;
+    let cell = |index: usize| match eighths.saturating_sub(index * 8) {
+        8.. => '█',
+        part => EIGHTHS[part],
+    };
+    (0..BAR).map(cell).collect()
+}
+
+/// Levels over time, the newest at the right; a row of them is as high as `most`.
+fn steps(newest: &[u64], most: u64) -> String {
+    const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let step = |level: &u64| EIGHTHS[(level * 8).div_ceil(most.max(1)).clamp(1, 8) as usize - 1];
+    let steps: String = newest.iter().rev().map(step).collect();
+    format!("{steps:>LEVELS$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_shows_what_is_not_empty() {
+        assert_eq!(bar(0.0), "········");
+        assert_eq!(bar(0.001), "▏·······");
+        assert_eq!(bar(0.5), "████····");
+        assert_eq!(bar(7.0), "████████");
+    }
+
+    #[test]
+    fn levels_rise_to_the_right() {
+        assert_eq!(steps(&[8, 4, 1], 8).trim(), "▁▄█");
+    }
+}

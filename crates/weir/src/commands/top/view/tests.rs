@@ -1,0 +1,67 @@
+//! What is drawn from a recorded trace, character by character.
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::super::model::tests::recorded;
+use super::super::rows::Order;
+use super::*;
+
+const TRACE: &str = include_str!("../recorded.jsonl");
+
+fn drawn(watch: &mut Watch, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(watch, frame)).unwrap();
+    terminal.backend().to_string()
+}
+
+fn watching() -> Watch {
+    let mut watch = Watch::new("web_server");
+    watch.model = recorded(TRACE);
+    watch
+}
+
+#[test]
+fn a_program_on_a_wide_terminal() {
+    insta::assert_snapshot!(drawn(&mut watching(), 110, 32));
+}
+
+#[test]
+fn a_program_on_a_small_terminal() {
+    insta::assert_snapshot!(drawn(&mut watching(), 60, 14));
+}
+
+#[test]
+fn a_program_that_has_ended_sorted_by_rate() {
+    let mut watch = watching();
+    watch.gone = Some("the program has ended".to_owned());
+    watch.order = Order::Rate;
+    insta::assert_snapshot!(drawn(&mut watch, 100, 24));
+}
+
+#[test]
+fn the_help_over_a_program_that_has_said_nothing_yet() {
+    let mut watch = Watch::new("web_server");
+    watch.helps = true;
+    insta::assert_snapshot!(drawn(&mut watch, 80, 24));
+}
+
+#[test]
+fn rows_that_do_not_fit_are_counted_and_can_be_reached() {
+    let mut watch = watching();
+    watch.scroll = [1_000, 1_000];
+    let text = drawn(&mut watch, 100, 12);
+    assert!(text.contains("of"), "{text}");
+    assert!(watch.scroll.iter().all(|first| *first < 100), "what is too much is taken back: {:?}", watch.scroll);
+}
+
+#[test]
+fn no_size_of_a_terminal_is_too_small() {
+    let mut watch = watching();
+    for (width, height) in [0, 1, 2, 3, 9, 20, 66, 120].into_iter().flat_map(|w| (0..25).map(move |height| (w, height)))
+    {
+        watch.helps = width % 2 == 0;
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(&mut watch, frame)).unwrap();
+    }
+}

@@ -1,0 +1,253 @@
+//! What is said on the socket: one JSON object on a line.
+
+use serde::{Deserialize, Serialize};
+use weir_trace::{Durations, Event, What};
+
+/// The version of the form of the messages. A reader of another version goes on where it can: events that it does not
+/// know are passed over, and fields that it does not know too.
+pub(crate) const VERSION: u32 = 1;
+
+/// One line.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Line {
+    /// When, in nanoseconds since the program began.
+    #[serde(default)]
+    pub(crate) at_ns: u64,
+    /// What.
+    #[serde(flatten)]
+    pub(crate) message: Message,
+}
+
+/// What one line says.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub(crate) enum Message {
+    /// Who speaks; the first line.
+    Hello(Hello),
+    /// No more readers may be connected; the only line.
+    Full {
+        /// How many may be.
+        readers_max: usize,
+    },
+    /// Events were lost, because the reader was slow.
+    Lost {
+        /// How many since this was last said.
+        count: u64,
+    },
+    /// A source is open.
+    SourceOpened {
+        /// The entry point.
+        entry: u32,
+        /// Where it listens or what it reads.
+        description: String,
+    },
+    /// A source has ended.
+    SourceEnded {
+        /// The entry point.
+        entry: u32,
+        /// Why, where it was not its input's end or the program's stop.
+        failure: Option<String>,
+    },
+    /// A flow has failed, and nothing in the program handled it.
+    FlowFailed {
+        /// Where: the route, and the path of the node.
+        path: String,
+        /// The sort of the failure.
+        kind: String,
+        /// What went wrong.
+        message: String,
+    },
+    /// A flow was refused.
+    Refused {
+        /// The entry point.
+        entry: u32,
+    },
+    /// What one section is doing.
+    Section(Section),
+    /// What one route is doing.
+    Route(Route),
+    /// The program has been told to stop.
+    Stopping,
+    /// The program has come to its end; the last line.
+    End,
+    /// Something of a later version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Who speaks.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Hello {
+    /// The version of the messages.
+    pub(crate) version: u32,
+    /// The program's name.
+    pub(crate) program: String,
+    /// Its file.
+    pub(crate) file: String,
+    /// Its process.
+    pub(crate) pid: u32,
+    /// The engine of what names none.
+    pub(crate) engine: String,
+    /// The plan's file.
+    pub(crate) plan: Option<String>,
+    /// Where it listens or what it reads, by entry point.
+    pub(crate) sources: Vec<String>,
+}
+
+/// What one section is doing: [`What::Section`].
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub(crate) struct Section {
+    pub(crate) section: String,
+    pub(crate) engine: String,
+    pub(crate) crew: String,
+    pub(crate) threads: u64,
+    pub(crate) threads_max: u64,
+    pub(crate) waiting: u64,
+    pub(crate) waiting_max: u64,
+    pub(crate) passed: u64,
+}
+
+/// What one route is doing: [`What::Route`].
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default)]
+pub(crate) struct Route {
+    pub(crate) entry: u32,
+    pub(crate) route: String,
+    pub(crate) begun: u64,
+    pub(crate) ended: u64,
+    pub(crate) failed: u64,
+    pub(crate) given_up: u64,
+    /// Durations in eighths of octaves: see [`Durations::buckets`].
+    pub(crate) took: Vec<(u16, u64)>,
+    pub(crate) took_sum_ns: u64,
+}
+
+impl Route {
+    /// How long flows took.
+    pub(crate) fn durations(&self) -> Durations {
+        Durations::new(self.took.clone(), self.took_sum_ns)
+    }
+}
+
+impl Line {
+    /// An event as a line; nothing for what readers of sections are not told.
+    pub(crate) fn of(event: &Event) -> Option<Line> {
+        Message::of(&event.what).map(|message| Line { at_ns: event.at_ns, message })
+    }
+
+    /// The text, with its end of line.
+    pub(crate) fn text(&self) -> String {
+        let text = serde_json::to_string(self);
+        text.expect("a line has no maps but those with texts as keys, which is all that JSON asks for") + "\n"
+    }
+
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// Fails where it is none.
+    pub(crate) fn read(text: &str) -> Result<Line, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+}
+
+impl From<Message> for Line {
+    fn from(message: Message) -> Line {
+        Line { at_ns: 0, message }
+    }
+}
+
+impl Message {
+    fn of(what: &What) -> Option<Message> {
+        Some(match what {
+            What::SourceOpened { entry, description } => {
+                Message::SourceOpened { entry: *entry, description: description.to_string() }
+            }
+            What::SourceEnded { entry, failure } => {
+                Message::SourceEnded { entry: *entry, failure: failure.as_ref().map(ToString::to_string) }
+            }
+            What::FlowFailed { path, kind, message, .. } => {
+                Message::FlowFailed { path: path.to_string(), kind: (*kind).to_owned(), message: message.to_string() }
+            }
+            What::Refused { entry } => Message::Refused { entry: *entry },
+            What::Section { .. } => Message::Section(Section::of(what)),
+            What::Route { .. } => Message::Route(Route::of(what)),
+            What::Stopping => Message::Stopping,
+            What::FlowBegan { .. }
+            | What::FlowEnded { .. }
+            | What::FlowGivenUp { .. }
+            | What::NodeRan { .. }
+            | What::NodeWaits { .. } => return None,
+        })
+    }
+}
+
+impl Section {
+    fn of(what: &What) -> Section {
+        let What::Section { section, engine, crew, threads, threads_max, waiting, waiting_max, passed } = what else {
+            return Section::default();
+        };
+        Section {
+            section: section.to_string(),
+            engine: (*engine).to_owned(),
+            crew: crew.to_string(),
+            threads: *threads,
+            threads_max: *threads_max,
+            waiting: *waiting,
+            waiting_max: *waiting_max,
+            passed: *passed,
+        }
+    }
+}
+
+impl Route {
+    fn of(what: &What) -> Route {
+        let What::Route { entry, route, begun, ended, failed, given_up, took } = what else { return Route::default() };
+        Route {
+            entry: *entry,
+            route: route.to_string(),
+            begun: *begun,
+            ended: *ended,
+            failed: *failed,
+            given_up: *given_up,
+            took: took.buckets().to_vec(),
+            took_sum_ns: took.sum_ns(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_as_it_was_written() {
+        let took = Durations::new(vec![(40, 2)], 90);
+        let what = What::Route {
+            entry: 1,
+            route: "get /".into(),
+            begun: 3,
+            ended: 2,
+            failed: 0,
+            given_up: 0,
+            took: took.clone(),
+        };
+        let line = Line::of(&Event { at_ns: 7, what }).unwrap();
+        let text = line.text();
+        assert_eq!(
+            text.trim_end(),
+            r#"{"at_ns":7,"event":"route","entry":1,"route":"get /","begun":3,"ended":2,"failed":0,"given_up":0,"took":[[40,2]],"took_sum_ns":90}"#
+        );
+        assert_eq!(Line::read(&text).unwrap(), line);
+        let Message::Route(route) = line.message else { panic!("{text}") };
+        assert_eq!(route.durations(), took);
+    }
+
+    #[test]
+    fn what_a_later_version_says_is_passed_over() {
+        let known = r#"{"at_ns":1,"event":"section","section":"s","temperature":3}"#;
+        assert!(matches!(Line::read(known).unwrap().message, Message::Section(section) if section.section == "s"));
+        assert_eq!(Line::read(r#"{"event":"weather","rain":true}"#).unwrap().message, Message::Unknown);
+        assert!(Line::read("nonsense").is_err());
+    }
+}
