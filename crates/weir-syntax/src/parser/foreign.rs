@@ -1,6 +1,7 @@
 //! What other languages write: recognised where nothing of ours could stand, reported once in our words, and read as what
 //! it means, so that nothing follows from it.
 
+mod branches;
 mod expressions;
 mod items;
 mod statements;
