@@ -13,6 +13,7 @@ mod call;
 mod control;
 mod entry;
 mod expr;
+mod failing;
 mod handlers;
 mod names;
 mod operators;
@@ -208,13 +209,6 @@ impl<'a> Checker<'a> {
         self.test_names();
     }
 
-    /// A form of the language that the compiler cannot lower.
-    fn not_yet(&mut self, span: Span, what: &str) {
-        let diagnostic = Diagnostic::new(Code::NotYet, format!("{what} cannot be compiled by this version"))
-            .at(span, "not part of this version");
-        self.report(diagnostic);
-    }
-
     fn shared(&mut self, shared: &'a ast::Shared) {
         self.begin_body(Leaves::Start);
         let expected = shared.ty.as_ref().map(|ty| {
@@ -312,6 +306,7 @@ impl<'a> Checker<'a> {
             entries: self.entries,
             fn_callees: self.fn_seen.into_iter().map(|seen| seen.callees).collect(),
             flow_callees: self.flow_callees,
+            per_session: self.scopes_of.into_iter().filter(|(_, scope)| scope.0).map(|(name, _)| name).collect(),
             unit_blocks: self.unit_blocks,
         };
         for cases in matches {

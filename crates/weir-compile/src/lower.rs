@@ -16,6 +16,7 @@ mod matching;
 mod pattern;
 mod repeat;
 mod show;
+mod start;
 mod tests;
 mod types;
 mod waiting;
@@ -28,7 +29,7 @@ use weir_host::{Library, Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Op, Origin, Program, Variable};
 use weir_ir::prim::Prim;
 use weir_ir::program::SharedValue;
-use weir_syntax::ast::{self, ClosureParameter, Expr, FailureHandler, ItemKind};
+use weir_syntax::ast::{self, AtomicResource, ClosureParameter, Expr, FailureHandler, ItemKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::typed::{LocalId, Target, Typed};
@@ -52,6 +53,7 @@ pub(crate) fn lower(tree: &ast::Tree, typed: &Typed, library: &Library, diagnost
     for (name, shared) in &typed.declarations.shared {
         let ItemKind::Shared(item) = &tree.items[shared.item].kind else { continue };
         let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+        lowering.session = Some(Atom::Value(Value::Unit));
         let init = lowering.starting(&shared.ty.to_type(), |lowering| lowering.expr(&item.value));
         program.shared.push(SharedValue { name: (&**name).into(), ty: shared.ty.to_type(), init });
     }
@@ -83,6 +85,7 @@ pub(crate) fn lower_fn(
     let parameters = lowering.parameters(&typed.fn_locals[at]);
     // Whether there is a session, only a flow that reaches it can say.
     lowering.session = Some(Atom::Value(Value::Unit));
+    lowering.alone = true;
     let body = lowering.whole(&declared.result.to_type(), |lowering| lowering.block(&function.body));
     Some((parameters, body))
 }
@@ -148,6 +151,12 @@ struct Lowering<'a, 'd> {
     text: &'a str,
     /// What tells the session of the flow from others.
     session: Option<Atom>,
+    /// What the atomic steps hold that we are in, the innermost last.
+    steps: Vec<&'a [AtomicResource]>,
+    /// Whether this is a `fn` by itself, of which nobody knows with what it will be called.
+    alone: bool,
+    /// What is known before the program runs.
+    known: start::Known,
     /// How often each site was given out.
     sites: IndexMap<String, u32>,
     operations: usize,
@@ -171,6 +180,9 @@ impl<'a, 'd> Lowering<'a, 'd> {
             replaced: Vec::new(),
             text: "",
             session: None,
+            steps: Vec::new(),
+            alone: false,
+            known: start::Known::default(),
             sites: IndexMap::new(),
             operations: 0,
             depth: 0,
@@ -240,6 +252,9 @@ impl<'a, 'd> Lowering<'a, 'd> {
         let never = ty == Type::Never;
         let scope = self.scopes.last_mut().expect("a body is lowered in a scope");
         let atom = self.vars.push(scope.lets_mut(), op, ty, origin(span));
+        if let Some(bound) = scope.lets_mut().last() {
+            self.known.follow(&atom, &bound.op);
+        }
         if never {
             scope.end(draft::End::Never);
         }

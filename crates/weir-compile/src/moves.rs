@@ -108,7 +108,7 @@ impl Moves<'_> {
                 for (atom, parameter) in call.arguments.iter().zip(parameters) {
                     match parameter.passing {
                         Passing::Value => self.take(atom, origin),
-                        Passing::Borrow | Passing::Change => self.lend(atom, origin),
+                        Passing::Borrow | Passing::Change | Passing::Start => self.lend(atom, origin),
                     }
                 }
             }

@@ -10,8 +10,8 @@
 //! compiler. Here every call within a step counts, constraint or not.
 //!
 //! A constraint per session is a lock for each session. A resource has one scope in a program, so the locks of its
-//! sessions stand where the resource stands in the order. A call that takes such a shared value for itself is a last
-//! step: it holds it while it waits for nothing, unless it takes other shared values too.
+//! sessions stand where the resource stands in the order. The shared value itself is taken last by each call, behind all
+//! of these: the call waits for nothing while it holds it ([`weir_ir::graph::Program::narrowed`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,14 +22,10 @@ use weir_syntax::{Code, Diagnostic, SourceId, Span};
 /// Orders the steps of a program, and says what was hoisted.
 pub(crate) fn order(program: &mut Program, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
     let per_session = sessions_of(program);
-    let mut taken_together = BTreeSet::new();
-    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
-        together(&flow.body, &mut taken_together);
-    }
     for entry in program.entries.iter().filter(|entry| entry.ordered) {
         entry.flows.iter().for_each(|flow| turns_in_steps(&flow.body, None, library, source, diagnostics));
     }
-    let mut steps = Steps { library, source, per_session, taken_together, session: None, diagnostics };
+    let mut steps = Steps { library, source, per_session, session: None, diagnostics };
     for flow in program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
         steps.session = session_of(&flow.body);
         steps.block(&mut flow.body, &BTreeSet::new());
@@ -108,19 +104,6 @@ fn each_step(block: &Block, visit: &mut dyn FnMut(&[Constraint], Option<&Atom>))
     }
 }
 
-/// The shared values that some call takes together with others.
-fn together(block: &Block, found: &mut BTreeSet<Text>) {
-    for binding in &block.lets {
-        if let Op::Call(call) = &binding.op {
-            let names: BTreeSet<&Text> = call.arguments.iter().filter_map(shared).collect();
-            if names.len() > 1 {
-                found.extend(names.into_iter().cloned());
-            }
-        }
-        binding.op.blocks().for_each(|inner| together(inner, found));
-    }
-}
-
 fn shared(atom: &Atom) -> Option<&Text> {
     match atom {
         Atom::Shared(name) => Some(name),
@@ -142,7 +125,6 @@ struct Steps<'a> {
     library: &'a Library,
     source: SourceId,
     per_session: BTreeSet<Resource>,
-    taken_together: BTreeSet<Text>,
     session: Option<Atom>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
@@ -209,7 +191,7 @@ impl Steps<'_> {
             let Some(name) = shared(atom) else { continue };
             let resource = Resource::Shared(name.clone());
             // Held for the call alone, which waits for nothing else: it cannot be part of a circle.
-            if self.per_session.contains(&resource) && !self.taken_together.contains(name) {
+            if self.per_session.contains(&resource) {
                 continue;
             }
             let mode = if parameter.passing == Passing::Change { Mode::Write } else { Mode::Read };
@@ -245,6 +227,7 @@ impl Steps<'_> {
             Mode::Read => format!("no other flow can change `{name}` meanwhile"),
             Mode::Write => format!("every other flow that uses `{name}` waits meanwhile"),
         };
+        let scope = if taken.per_session { " per session" } else { "" };
         let begin = Span { source: self.source, start: step.start, end: (step.start + STEP_WORD_BYTES).min(step.end) };
         let diagnostic =
             Diagnostic::new(Code::HoistedConstraint, format!("`{name}` is held for the whole of this step, not only where it is used"))
@@ -253,9 +236,9 @@ impl Steps<'_> {
                 .note(format!("flows take `{name}` before `{last}`, always: two that took them in different orders could wait for each other without end"))
                 .note(cost)
                 .fix(
-                    format!("use `{name}` before or behind the step, or say that the step holds it: `atomic {name}, {last} {{ … }}`"),
+                    format!("use `{name}` before or behind the step, or say that the step holds it: `atomic {name}{scope}, {last} {{ … }}`"),
                     begin.at_end(),
-                    format!(" {name},"),
+                    format!(" {name}{scope},"),
                 );
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);

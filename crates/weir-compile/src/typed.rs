@@ -39,6 +39,8 @@ pub struct Typed {
     pub(crate) fn_callees: Vec<BTreeSet<usize>>,
     /// The `fn`s that flows call.
     pub(crate) flow_callees: BTreeSet<usize>,
+    /// The shared values and constraints that steps hold per session.
+    pub(crate) per_session: BTreeSet<Arc<str>>,
     /// Where blocks begin whose last expression counts only for its effects.
     pub(crate) unit_blocks: BTreeSet<u32>,
 }
@@ -89,6 +91,12 @@ pub(crate) enum Target {
     Local(LocalId),
     /// `xs.length()`.
     Length,
+    /// `Failure(message)`.
+    Failure,
+    /// `fail(why)`, or where `says`, `fail(Failure(why))`.
+    Fail {
+        says: bool,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -109,6 +109,35 @@ fn sessions_reach_the_program() {
 }
 
 #[test]
+fn a_call_outside_of_the_steps_of_its_session_is_one_of_them() {
+    let fns = "fn add(name: Text) {\n  atomic x per session { x.set(name, x.balance(name) + 1) }\n}\n";
+    let service = "service s on http(port: 1) {\n  session = name\n  get \"/{name}\" (name: Text) {\n    add(name)\n\
+                   \x20   atomic y { y.set(name, 1) }\n    http.text(\"{x.balance(name)}\")\n  }\n\
+                   \x20 delete \"/{name}\" (name: Text) {\n    atomic y { x.set(name, 0) }\n    http.text(name)\n  }\n}\n";
+    let (steps, said) = steps(&format!("{fns}{service}"));
+    assert_eq!(
+        steps,
+        [
+            "(write per session shared x) session %0",
+            "(write shared y)",
+            "(read per session shared x) session %0",
+            "(write per session shared x, write shared y) session %0",
+            "(write per session shared x) session %0"
+        ]
+    );
+    assert!(said.contains("W0705"), "{said}");
+}
+
+#[test]
+fn a_flow_without_a_session_cannot_use_what_is_held_per_session() {
+    let text = "service s on http(port: 1) {\n  session = name\n  get \"/{name}\" (name: Text) {\n\
+                \x20   atomic x per session { x.set(name, x.balance(name) + 1) }\n    http.text(name)\n  }\n}\n\
+                service t on http(port: 2) {\n  get \"/\" { http.text(\"{x.balance(\"all\")}\") }\n}\n";
+    let (_, _, said, wrong) = compiled(&format!("{HEAD}{text}"));
+    assert!(wrong && said.contains("E0505") && said.contains("x.balance(\"all\")"), "{said}");
+}
+
+#[test]
 fn every_way_out_of_a_match_has_a_value() {
     // The original fell through with an uninitialised output where no predicate matched.
     let (program, _, said, wrong) =

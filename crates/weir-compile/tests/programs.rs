@@ -336,3 +336,167 @@ fn two_entry_points_of_one_source_have_different_names() {
     let names: Vec<_> = program.entries.iter().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["files.lines", "files.lines#2"]);
 }
+
+#[test]
+fn a_state_is_made_of_what_is_known_at_start() {
+    let text = "
+use counter
+
+fn twice(n: Int, width: Int) -> Int {
+  counter.step(n, from: width * 2) + counter.step(n, by: width, from: 0)
+}
+
+fn main() -> Text {
+  let base = 10
+  let (width, _) = (base / 2, \"unused\")
+  \"{twice(1, width)} {twice(1, base)}\"
+}
+";
+    assert_eq!(shown(text), "16 31");
+}
+
+#[test]
+fn a_state_that_cannot_be_made_fails_the_start() {
+    let text = "
+use counter, http
+
+service web on http(port: 1) {
+  get \"/\" (n: Int) { http.text(if n > 0 { \"{counter.step(n, from: 0, by: 0)}\" } else { \"\" }) }
+}
+";
+    let (program, library) = program(text);
+    let refused = Evaluator::new(&program, &library).err().unwrap();
+    assert_eq!(refused.message.as_str(), "no steps");
+}
+
+#[test]
+fn a_fn_that_nothing_calls_may_leave_open_what_its_states_are_made_of() {
+    let text = "use counter\n\nfn open(n: Int) -> Int { counter.step(1, from: n) }\nfn main() -> Text { \"\" }";
+    assert_eq!(shown(text), "");
+}
+
+#[test]
+fn a_for_over_a_map_goes_through_its_pairs_in_the_order_of_their_keys() {
+    let text = "
+fn first(ages: Map(Text, Int), above: Int) -> Text {
+  for (name, age) in ages { if age > above { return name } }
+  \"nobody\"
+}
+
+fn main() -> Text {
+  let ages = [\"Kathleen\": 31, \"Ada\": 36, \"Kathleen\": 32]
+  let shown = for (name, age) in ages { \"{name} {age}\" }
+  let sum = fold sum = 0 for (_, age) in ages { sum + age }
+  let pairs = for pair in ages { pair.1 }
+  let none: Map(Text, Int) = [:]
+  \"{shown} {sum} {pairs} {first(ages, 33)} {first(ages, 40)} {for (a, _) in none { a }}\"
+}
+";
+    assert_eq!(shown(text), "[\"Kathleen 32\", \"Ada 36\"] 68 [32, 36] Ada nobody []");
+}
+
+#[test]
+fn a_list_pattern_names_its_middle() {
+    let text = "
+fn inner(list: List(Int)) -> Text {
+  match list {
+    [first, ..middle, last] if first == last => \"{first} around {middle}\"
+    [a, b, ..middle, c] => \"{middle} of {a} {b} {c}\"
+    [..front, last] => \"{last} behind {front}\"
+    _ => \"none\"
+  }
+}
+
+fn main() -> Text {
+  \"{inner([1, 2, 3, 1])}, {inner([1, 1])}, {inner([1, 2, 3])}, {inner([1, 2])}, {inner([])}\"
+}
+";
+    assert_eq!(shown(text), "1 around [2, 3], 1 around [], [] of 1 2 3, 2 behind [1], none");
+}
+
+#[test]
+fn a_for_that_leaves_its_fn_collects_what_it_made_before() {
+    let text = "
+fn halves(list: List(Int)) -> Result(List(Int), Text) {
+  Ok(for n in list { if n % 2 == 1 { return Err(\"{n} is odd\") } else { n / 2 } })
+}
+
+fn shown(list: List(Int)) -> Text {
+  match halves(list) { Ok(halves) => \"{halves}\", Err(why) => why }
+}
+
+fn main() -> Text {
+  \"{shown([2, 4, 6, 8, 10])}, {shown([2, 3, 4, 5])}, {shown([])}\"
+}
+";
+    assert_eq!(shown(text), "[1, 2, 3, 4, 5], 3 is odd, []");
+}
+
+#[test]
+fn a_program_fails_with_what_it_says() {
+    let text = "
+enum Refusal { TooMany(Int), Closed }
+
+fn checked(n: Int) -> Result(Int) {
+  if n < 0 { fail(\"{n} is below zero\") }
+  if n == 7 { \"not seven\" |> fail }
+  Ok(n)
+}
+
+fn taken(n: Int) -> Result(Int, Refusal) {
+  match n { 0 => fail(Closed), 1 => Ok(1), many => fail(TooMany(many)) }
+}
+
+fn said(n: Int) -> Result(Int, Text) {
+  if n > 0 { Ok(n) } else { fail(\"nothing\") }
+}
+
+fn made(n: Int) -> Result(Int) {
+  if n == 1 { Err(Failure(\"by hand\")) } else { Ok(retry(2) { fail(\"tried\") }?) }
+}
+
+fn why(n: Int, result: Result(Int)) -> Text {
+  match result { Ok(_) => \"{n} is right\", Err(failure) => \"{failure}\" }
+}
+
+fn main() -> Text {
+  let numbers = for n in [-1, 7, 8] { why(n, checked(n)) }
+  let refused = for n in [0, 1, 9] { match taken(n) { Ok(n) => \"{n}\", Err(refusal) => \"{refusal}\" } }
+  let shown = for n in [1, 2] { why(n, made(n)) }
+  let nothing = match said(0) { Ok(_) => \"\", Err(text) => text + \"!\" }
+  \"{numbers} {refused} {shown} {nothing}\"
+}
+";
+    let numbers = r#"["-1 is below zero", "not seven", "8 is right"]"#;
+    assert_eq!(shown(text), format!(r#"{numbers} ["Closed", "1", "TooMany(9)"] ["by hand", "tried"] nothing!"#));
+}
+
+#[test]
+fn a_flow_that_fails_by_itself_ends_with_its_kind_and_message() {
+    let text = "
+use http
+
+fn refuse(n: Int) -> Int { if n > 1 { fail(\"{n} is too many\") } else { n } }
+
+service web on http(port: 1) { get \"/\" (n: Int) { http.text(\"{refuse(n)}\") } }
+";
+    let failure = run_with(text, vec![Value::Int(3)]).unwrap_err();
+    assert_eq!((failure.kind, failure.message.as_str()), (weir::FailureKind::Program, "3 is too many"));
+    assert_eq!(run_with(text, vec![Value::Int(1)]).unwrap(), "1");
+}
+
+#[test]
+fn a_handler_takes_the_failure_that_a_fn_makes() {
+    let text = "
+use http
+
+fn refuse(n: Int) -> Int { if n > 1 { fail(\"{n} is too many\") } else { n } }
+
+service web on http(port: 1) {
+  on failure of refuse as failure { http.bad_request(\"no: {failure}\") }
+
+  get \"/\" (n: Int) { http.text(\"{refuse(n)}\") }
+}
+";
+    assert_eq!(run_with(text, vec![Value::Int(3)]).unwrap(), "no: 3 is too many");
+}

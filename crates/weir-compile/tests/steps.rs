@@ -6,6 +6,7 @@ extern crate weir_host as weir;
 
 mod fixture;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use weir::{Mode, Resource};
@@ -14,6 +15,12 @@ use weir_syntax::{SourceFile, SourceId};
 
 const SHARED: [&str; 4] = ["apple", "cherry", "fig", "plum"];
 const CONSTRAINTS: [&str; 2] = ["bank", "ledger"];
+
+/// How a shared value is held: some are per session, in the programs that have sessions.
+fn scope(name: &str, sessions: usize) -> &'static str {
+    let at = SHARED.iter().position(|known| *known == name).unwrap_or(0);
+    if sessions >> at & 1 == 1 { " per session" } else { "" }
+}
 
 /// A small generator of numbers, the same on every machine (Marsaglia, "Xorshift RNGs", 2003).
 struct Numbers(u64);
@@ -32,19 +39,19 @@ impl Numbers {
 }
 
 /// A few statements that use shared values, hold them, and call the `fn`s before `fns`.
-fn statements(numbers: &mut Numbers, fns: usize, depth: usize) -> String {
+fn statements(numbers: &mut Numbers, (fns, sessions): (usize, usize), depth: usize) -> String {
     let mut text = String::new();
     for _ in 0..=numbers.next(2) {
         let shared = numbers.one_of(&SHARED);
-        let nested = |numbers: &mut Numbers| statements(numbers, fns, depth + 1);
+        let nested = |numbers: &mut Numbers| statements(numbers, (fns, sessions), depth + 1);
         let form = if depth > 3 { numbers.next(3) } else { numbers.next(8) };
         _ = match form {
             0 => writeln!(text, "{shared}.set(\"a\", 1)"),
             1 => writeln!(text, "{shared}.balance(\"a\")"),
             2 if fns > 0 => writeln!(text, "f{}()", numbers.next(fns)),
             3 | 4 => {
-                let mut held = vec![shared];
-                held.extend((0..numbers.next(2)).map(|_| numbers.one_of(&CONSTRAINTS)));
+                let mut held = vec![format!("{shared}{}", scope(shared, sessions))];
+                held.extend((0..numbers.next(2)).map(|_| numbers.one_of(&CONSTRAINTS).to_owned()));
                 writeln!(text, "atomic {} {{\n{}}}", held.join(", "), nested(numbers))
             }
             5 => {
@@ -69,52 +76,71 @@ fn program(numbers: &mut Numbers) -> String {
     let mut text = String::from("use http, accounts\n");
     SHARED.iter().for_each(|name| _ = writeln!(text, "shared {name} = accounts.new()"));
     CONSTRAINTS.iter().for_each(|name| _ = writeln!(text, "constraint {name}"));
-    let fns = numbers.next(5);
+    let (fns, sessions) = (numbers.next(5), numbers.next(1 << SHARED.len()));
     for at in 0..fns {
         let handler = match numbers.next(3) {
-            0 => format!("on failure of accounts.deposit {{\n{}}}\n", statements(numbers, at, 2)),
+            0 => format!("on failure of accounts.deposit {{\n{}}}\n", statements(numbers, (at, sessions), 2)),
             _ => String::new(),
         };
-        _ = writeln!(text, "fn f{at}() {{\n{handler}{}}}", statements(numbers, at, 0));
+        _ = writeln!(text, "fn f{at}() {{\n{handler}{}}}", statements(numbers, (at, sessions), 0));
     }
-    let body = statements(numbers, fns, 0);
-    _ = writeln!(text, "service s on http(port: 1) {{\nget \"/\" {{\n{body}http.not_found()\n}}\n}}");
+    let body = statements(numbers, (fns, sessions), 0);
+    let route = format!("get \"/{{name}}\" (name: Text) {{\n{body}http.not_found()\n}}");
+    _ = writeln!(text, "service s on http(port: 1) {{\nsession = name\n{route}\n}}");
     text
 }
 
-/// What is wrong with how a graph takes resources, if anything.
-fn fault(graph: &Graph, held: &[(Resource, Mode)]) -> Option<String> {
+/// A lock: a resource, whether all of it or one session's, and how.
+type Taken = (Resource, bool, Mode);
+
+/// What is wrong with how a graph takes resources, if anything. `narrowed` are those that calls take last.
+fn fault(graph: &Graph, held: &[Taken], narrowed: &BTreeSet<Resource>) -> Option<String> {
     graph.nodes.iter().find_map(|node| {
         let held = [held, &held_at(graph, node)[..]].concat();
-        let taken: Vec<(Resource, Mode)> = match &node.kind {
-            Kind::Acquire { constraints } => constraints.iter().map(|c| (c.resource.clone(), c.mode)).collect(),
-            _ if !node.bodies().is_empty() => Vec::new(),
-            _ => node.uses.iter().map(|usage| (usage.resource.clone(), usage.mode)).collect(),
-        };
-        let own =
-            taken.into_iter().filter(|(resource, _)| !matches!(resource, Resource::World(_) | Resource::State(_)));
-        own.into_iter()
-            .find_map(|taken| out_of_order(&taken, &held, &node.name))
-            .or_else(|| node.bodies().iter().find_map(|body| fault(body, &held)))
+        let own = taken(node).into_iter().find_map(|taken| out_of_order(&taken, &held, narrowed, &node.name));
+        own.or_else(|| node.bodies().iter().find_map(|body| fault(body, &held, narrowed)))
     })
 }
 
-fn out_of_order((resource, mode): &(Resource, Mode), held: &[(Resource, Mode)], name: &str) -> Option<String> {
-    if let Some((_, known)) = held.iter().find(|(known, _)| known == resource) {
+fn taken(node: &Node) -> Vec<Taken> {
+    match &node.kind {
+        Kind::Acquire { constraints } => {
+            constraints.iter().map(|c| (c.resource.clone(), !c.per_session, c.mode)).collect()
+        }
+        _ if !node.bodies().is_empty() => Vec::new(),
+        _ => {
+            let flows_meet = |resource: &Resource| !matches!(resource, Resource::World(_) | Resource::State(_));
+            let uses = node.uses.iter().filter(|usage| flows_meet(&usage.resource));
+            uses.map(|usage| (usage.resource.clone(), true, usage.mode)).collect()
+        }
+    }
+}
+
+fn out_of_order(
+    (resource, whole, mode): &Taken,
+    held: &[Taken],
+    narrowed: &BTreeSet<Resource>,
+    name: &str,
+) -> Option<String> {
+    if *whole && narrowed.contains(resource) {
+        // Taken last, but only where the step that the call stands in keeps its session out.
+        let session = held.iter().find(|(known, whole, known_mode)| known == resource && !whole && known_mode >= mode);
+        return session.is_none().then(|| format!("{name} uses {resource} outside of its session"));
+    }
+    let same = held.iter().find(|(known, known_whole, _)| known == resource && known_whole == whole);
+    if let Some((_, _, known)) = same {
         return (known < mode).then(|| format!("{name} turns a reader of {resource} into a writer"));
     }
-    let later = held.iter().find(|(known, _)| known > resource)?;
+    let later = held.iter().find(|(known, ..)| known > resource)?;
     Some(format!("{name} takes {resource} while {} is held", later.0))
 }
 
 /// What the steps hold that a node is within.
-fn held_at(graph: &Graph, node: &Node) -> Vec<(Resource, Mode)> {
+fn held_at(graph: &Graph, node: &Node) -> Vec<Taken> {
     let mut held = Vec::new();
     let mut within = node.within;
     while let Some(acquire) = within.map(|id| graph.node(id)) {
-        if let Kind::Acquire { constraints } = &acquire.kind {
-            held.extend(constraints.iter().map(|constraint| (constraint.resource.clone(), constraint.mode)));
-        }
+        held.extend(taken(acquire));
         within = acquire.within;
     }
     held
@@ -134,7 +160,7 @@ fn resources_are_taken_in_one_order_whatever_nests() {
         assert!(errors.is_empty(), "seed {case}: {errors:?}\n{text}");
         hoisted += compiled.diagnostics.iter().filter(|found| found.code.id() == "W0705").count();
         let graph = compiled.graph.unwrap();
-        if let Some(fault) = fault(&graph.entries[0].flows[0].body, &[]) {
+        if let Some(fault) = fault(&graph.entries[0].flows[0].body, &[], &graph.narrowed()) {
             panic!("seed {case}: {fault}\n{text}");
         }
     }

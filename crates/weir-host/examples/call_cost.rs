@@ -58,7 +58,11 @@ fn nanoseconds(mut work: impl FnMut()) -> f64 {
 
 fn called(function: &Function, arguments: &[Argument]) -> f64 {
     let Code::Immediate(code) = &function.code else { return f64::NAN };
-    let state = function.signature.state.as_ref().map(|state| Shared::new((state.make)()));
+    let state = function
+        .signature
+        .state
+        .as_ref()
+        .map(|state| Shared::new((state.make)(&[]).expect("its state is made of nothing")));
     let mut slots = [Value::Int(1), Value::Int(2), Value::text("water")];
     let shared = [Shared::new(Value::Int(0))];
     let environment = Environment::default();

@@ -22,7 +22,7 @@ pub use opaque::{
     shared_from_value, shared_in_place, shared_in_place_mut, unique_from_value, unique_in_place, unique_in_place_mut,
 };
 pub use panic::{caught, caught_later};
-pub use state::{make_state, state_mut, state_ref};
+pub use state::{make_state, start, start_from, state_mut, state_ref, unmade};
 
 pub use crate::Outcome;
 pub use crate::batch::{Calls, PendingBatch, batch};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Batch, Mode, Text, Type, Value};
+use crate::{Batch, Failure, Mode, Text, Type, Value};
 
 /// What a host function takes, gives and touches, read off its Rust signature and its marks.
 #[derive(Clone, Debug)]
@@ -49,6 +49,9 @@ pub enum Passing {
     Borrow,
     /// By `&mut`.
     Change,
+    /// By what makes the private state, before there are flows; the function itself never sees it. What a call gives is
+    /// a constant.
+    Start,
 }
 
 /// What a call touches beyond its parameters, and what may be done with it.
@@ -102,8 +105,8 @@ pub struct StateOf {
     pub name: Text,
     /// Whether a call changes it (`&mut self`) or only looks at it (`&self`).
     pub mode: Mode,
-    /// Makes the state of one call site.
-    pub make: fn() -> Value,
+    /// Makes the state of one call site, out of its arguments for the parameters that are [`Passing::Start`].
+    pub make: fn(&[Value]) -> Result<Value, Box<Failure>>,
 }
 
 impl fmt::Debug for StateOf {
@@ -117,6 +120,12 @@ impl Signature {
     #[must_use]
     pub fn path(&self) -> String {
         if self.module.is_empty() { self.name.to_string() } else { format!("{}.{}", self.module, self.name) }
+    }
+
+    /// The parameters that what makes the state takes, by their indices.
+    pub fn start_parameters(&self) -> impl Iterator<Item = usize> + '_ {
+        let parameters = self.parameters.iter().enumerate();
+        parameters.filter_map(|(index, parameter)| (parameter.passing == Passing::Start).then_some(index))
     }
 
     /// What a call has as its type: `Result(…)` for a function that can fail.

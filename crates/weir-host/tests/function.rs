@@ -145,6 +145,55 @@ impl Limit {
     }
 }
 
+struct Ruler {
+    unit: Text,
+    length: u8,
+}
+
+#[weir::function]
+impl Ruler {
+    /// It is no function of the host by itself.
+    #[new]
+    fn of(unit: &str, #[default(3)] length: u8) -> Result<Self, Failure> {
+        match length {
+            0 => Err(Failure::function("a ruler has a length")),
+            255 => panic!("too long to hold"),
+            _ => Ok(Ruler { unit: unit.into(), length }),
+        }
+    }
+
+    fn measure(&self, times: i64) -> String {
+        format!("{} {}", i64::from(self.length) * times, self.unit)
+    }
+}
+
+fn ruler(unit: Value, length: Value) -> Result<Value, Failure> {
+    let state = Ruler::__weir_function_measure().signature.state.unwrap();
+    (state.make)(&[unit, length]).map_err(|failure| *failure)
+}
+
+#[test]
+fn a_constructor_makes_the_state_of_what_calls_give_as_constants() {
+    let function = Ruler::__weir_function_measure();
+    let parameters = function.signature.parameters.iter();
+    let parameters = parameters.map(|each| format!("{:?} {}: {} {:?}", each.passing, each.name, each.ty, each.default));
+    assert_eq!(
+        parameters.collect::<Vec<_>>(),
+        ["Value times: Int None", "Start unit: Text None", "Start length: Int Some(3)"]
+    );
+    let mut frame = Frame::of([value(5_i64)]);
+    frame.state = Some(Shared::new(ruler(Value::text("cm"), Value::Int(20)).unwrap()));
+    assert_eq!(given(frame.run(&function)), Value::text("100 cm"));
+}
+
+#[test]
+fn a_constructor_may_refuse_panic_or_get_what_does_not_fit() {
+    let said = |length| ruler(Value::text("cm"), Value::Int(length)).unwrap_err().message.to_string();
+    assert_eq!(said(0), "a ruler has a length");
+    assert_eq!(said(255), "the function panicked: too long to hold");
+    assert_eq!(said(256), "argument `length`: must be 0 to 255, not 256");
+}
+
 #[test]
 fn the_function_stays_callable_from_rust() {
     assert_eq!(add(1, 2), 3);

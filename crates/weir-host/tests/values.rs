@@ -129,9 +129,9 @@ fn the_clone_of_a_unique_value_is_empty() {
 }
 
 fn weir_unique() -> Unique {
-    match weir_host::macros::make_state(1_i64) {
-        Value::Unique(unique) => unique,
-        other => panic!("{other}"),
+    match weir_host::macros::make_state(|| Ok(1_i64)) {
+        Ok(Value::Unique(unique)) => unique,
+        other => panic!("{other:?}"),
     }
 }
 

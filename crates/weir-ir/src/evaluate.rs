@@ -41,15 +41,20 @@ impl From<Box<Failure>> for End {
 }
 
 impl<'p> Evaluator<'p> {
-    /// Makes the shared values of `program`, whose functions are those of `library`.
+    /// Makes the shared values and the private states of `program`, whose functions are those of `library`.
     ///
     /// # Errors
-    /// Fails where the making of a shared value does.
+    /// Fails where the making of one does.
     pub fn new(program: &'p Program, library: &'p Library) -> Result<Self, Failure> {
         let mut evaluator = Evaluator { program, library, shared: Vec::new(), states: BTreeMap::new() };
         for shared in &program.shared {
             let value = evaluator.flow((usize::MAX, 0), &shared.init, &[], Vec::new()).map_err(|failure| *failure)?;
             evaluator.shared.push(Shared::new(value));
+        }
+        for (entry, index) in program.entries.iter().zip(0..) {
+            for (flow, number) in entry.flows.iter().zip(0..) {
+                evaluator.make_states((index, number), &flow.body).map_err(|failure| *failure)?;
+            }
         }
         Ok(evaluator)
     }

@@ -17,6 +17,8 @@
 //! the whole flow. A captured value that the body changes by `&mut` is handed from one iteration to the next, and back.
 //! `within` and `race` hold graphs that may be given up on their way: such a value goes into them and never comes back.
 
+use std::collections::BTreeSet;
+
 use weir_host::{Mode, Resource, Text, Type, Value};
 
 pub use crate::expr::{Constraint, Test};
@@ -190,6 +192,33 @@ impl Graph {
     /// The nodes with their indices.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         self.nodes.iter().zip(0..).map(|(node, index)| (NodeId(index), node))
+    }
+}
+
+impl Program {
+    /// The resources that steps hold per session, and none as a whole.
+    ///
+    /// What a call takes of one of these is taken last: it holds it for its own length, and waits for nothing meanwhile.
+    #[must_use]
+    pub fn narrowed(&self) -> BTreeSet<Resource> {
+        let (mut sessions, mut whole) = (BTreeSet::new(), BTreeSet::new());
+        for flow in self.entries.iter().flat_map(|entry| &entry.flows) {
+            scopes(&flow.body, &mut sessions, &mut whole);
+        }
+        &sessions - &whole
+    }
+}
+
+/// What the steps of a graph hold per session, and what as a whole.
+fn scopes(graph: &Graph, sessions: &mut BTreeSet<Resource>, whole: &mut BTreeSet<Resource>) {
+    for node in &graph.nodes {
+        if let Kind::Acquire { constraints } = &node.kind {
+            for constraint in constraints {
+                let scope = if constraint.per_session { &mut *sessions } else { &mut *whole };
+                scope.insert(constraint.resource.clone());
+            }
+        }
+        node.bodies().iter().for_each(|body| scopes(body, sessions, whole));
     }
 }
 

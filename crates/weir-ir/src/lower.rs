@@ -176,7 +176,7 @@ impl<'a> Builder<'a> {
             match parameter.passing {
                 Passing::Change => self.alone(argument),
                 Passing::Value => self.moves(argument),
-                Passing::Borrow => {}
+                Passing::Borrow | Passing::Start => {}
             }
         }
         self.list(node)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use weir_host::{Failure, FailureKind, Value};
 
 mod interpolate;
+mod lists;
 mod moving;
 
 use interpolate::interpolate;
@@ -71,11 +72,22 @@ pub enum Prim {
     Index,
     /// The elements of a list from the integer on, which is at most its length.
     Rest,
+    /// The elements of a list without the first and the last so many: list, then two integers.
+    Middle,
+    /// The pairs of a map, in the order in which their keys came, as a list of tuples.
+    Pairs,
+    /// Lists with one more element at their end, as [`Prim::Flatten`] sees them. Few elements are copied: it joins the last
+    /// lists where they are of one length, so that each element is copied once for each doubling of all.
+    Collect,
+    /// The elements of all lists of a list, in one.
+    Flatten,
+    /// A failure of the program, with a text as its message.
+    Failure,
 }
 
 impl Prim {
     /// Every primitive, in the order of the declaration; those with an index have 0.
-    pub const ALL: [Prim; 29] = [
+    pub const ALL: [Prim; 34] = [
         Prim::Copy,
         Prim::Add,
         Prim::Subtract,
@@ -105,6 +117,11 @@ impl Prim {
         Prim::Length,
         Prim::Index,
         Prim::Rest,
+        Prim::Middle,
+        Prim::Pairs,
+        Prim::Collect,
+        Prim::Flatten,
+        Prim::Failure,
     ];
 
     /// Its name in the printed IR, without its index.
@@ -140,6 +157,11 @@ impl Prim {
             Prim::Length => "length",
             Prim::Index => "index",
             Prim::Rest => "rest",
+            Prim::Middle => "middle",
+            Prim::Pairs => "pairs",
+            Prim::Collect => "collect",
+            Prim::Flatten => "flatten",
+            Prim::Failure => "failure",
         }
     }
 
@@ -177,7 +199,11 @@ impl Prim {
             | Prim::Field(_)
             | Prim::Payload(_)
             | Prim::IsVariant(_)
-            | Prim::Length => Some(1),
+            | Prim::Length
+            | Prim::Pairs
+            | Prim::Flatten
+            | Prim::Failure => Some(1),
+            Prim::Middle => Some(3),
             _ => Some(2),
         }
     }
@@ -232,7 +258,16 @@ impl Prim {
             (Prim::IsVariant(tag), [Value::Variant(actual, _)]) => Ok(Value::Bool(*actual == tag)),
             (Prim::Length, [a]) => Ok(Value::Int(length(a))),
             (Prim::Index, [collection, key]) => index(collection, key),
-            (Prim::Rest, [Value::List(elements), Value::Int(from)]) => Ok(rest(elements, *from)),
+            (Prim::Rest, [Value::List(elements), Value::Int(from)]) => Ok(lists::middle(elements, *from, 0)),
+            (Prim::Middle, [Value::List(elements), Value::Int(front), Value::Int(back)]) => {
+                Ok(lists::middle(elements, *front, *back))
+            }
+            (Prim::Pairs, [Value::Map(map)]) => Ok(lists::pairs(map)),
+            (Prim::Collect, [Value::List(lists), element]) => Ok(lists::collect(lists, (*element).clone())),
+            (Prim::Failure, [Value::Text(message)]) => {
+                Ok(Value::Failure(Box::new(Failure::new(FailureKind::Program, message.clone()))))
+            }
+            (Prim::Flatten, [Value::List(lists)]) => Ok(lists::flatten(lists)),
             (prim, operands) => panic!("{} of {operands:?} passed the verifier", prim.name()),
         }
     }
@@ -373,9 +408,4 @@ fn index(collection: &Value, key: &Value) -> Result<Value, Box<Failure>> {
 
 fn no_element(at: i64, length: usize) -> Box<Failure> {
     Box::new(Failure::new(FailureKind::Arithmetic, format!("index {at} of a list of {length}")))
-}
-
-fn rest(elements: &[Value], from: i64) -> Value {
-    let from = usize::try_from(from).unwrap_or(0).min(elements.len());
-    Value::List(elements[from..].into())
 }

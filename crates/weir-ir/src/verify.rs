@@ -97,16 +97,17 @@ pub fn graph(program: &g::Program, library: &Library) -> Vec<Violation> {
     let mut report = Report::default();
     whole(program, library, &mut report);
     let types = types::Types::new(program, library);
+    let narrowed = program.narrowed();
     for shared in &program.shared {
         report.place = format!("shared {}", shared.name);
-        graphs::flow(&types, library, &[], &shared.init, Some(&shared.ty), &mut report);
+        graphs::flow(&types, library, &[], &shared.init, Some(&shared.ty), &narrowed, &mut report);
     }
     for entry in &program.entries {
         report.place = format!("{}, arguments", entry.name);
-        graphs::flow(&types, library, &[], &entry.arguments, None, &mut report);
+        graphs::flow(&types, library, &[], &entry.arguments, None, &narrowed, &mut report);
         for flow in &entry.flows {
             report.place = format!("{}, {}", entry.name, flow.name);
-            graphs::flow(&types, library, &flow.parameters, &flow.body, Some(&flow.result), &mut report);
+            graphs::flow(&types, library, &flow.parameters, &flow.body, Some(&flow.result), &narrowed, &mut report);
         }
     }
     report.violations

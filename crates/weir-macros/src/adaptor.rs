@@ -8,9 +8,10 @@ use quote::{quote, quote_spanned};
 use syn::Type;
 use syn::spanned::Spanned;
 
-use crate::host::{HostFunction, is_result};
+use crate::host::HostFunction;
 use crate::marks::Flag;
 use crate::parameter::{Parameter, Passing};
+use crate::written::is_result;
 
 /// The `weir::Code` of a function.
 pub(crate) fn code(function: &HostFunction) -> TokenStream {

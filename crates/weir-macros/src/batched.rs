@@ -8,9 +8,10 @@ use syn::{Error, Ident, ItemFn, LitInt, LitStr, Result, Token, Type};
 
 use crate::adaptor;
 use crate::function::{described_result, location_of};
-use crate::host::{HostFunction, arguments_of, sibling_of};
+use crate::host::{HostFunction, sibling_of};
 use crate::marks::Marks;
 use crate::parameter::{Parameter, Passing};
+use crate::written::arguments_of;
 
 /// What the attribute says.
 struct Options {

@@ -6,9 +6,11 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Error, ImplItem, Item, ItemFn, ItemImpl, Result, Type};
 
 use crate::adaptor;
-use crate::host::{HostFunction, is_result, refuse_generics, sibling_of};
+use crate::construct::Constructor;
+use crate::host::{HostFunction, refuse_generics, sibling_of};
 use crate::marks::Marks;
 use crate::parameter::Parameter;
+use crate::written::is_result;
 
 /// The expansion of the attribute. What is wrong becomes an error beside the item, which stays callable.
 pub(crate) fn expand(marks: TokenStream, item: TokenStream) -> TokenStream {
@@ -48,12 +50,17 @@ fn implementation(marks: &Marks, block: &mut ItemImpl) -> Result<TokenStream> {
         ));
     }
     refuse_generics(&block.generics)?;
+    let (constructor, at) = constructor(block)?;
     let mut errors: Option<Error> = None;
     let mut siblings = TokenStream::new();
-    for item in &mut block.items {
+    for (item, index) in block.items.iter_mut().zip(0..) {
         let ImplItem::Fn(method) = item else { continue };
+        if at == Some(index) {
+            continue;
+        }
         let read = own_marks(&mut method.attrs)
-            .and_then(|own| HostFunction::read(marks.with(own), &method.attrs, &method.vis, &mut method.sig, true));
+            .and_then(|own| HostFunction::read(marks.with(own), &method.attrs, &method.vis, &mut method.sig, true))
+            .and_then(|function| function.made_by(constructor.as_ref()));
         match read {
             Ok(function) => siblings.extend(sibling(&function)),
             Err(error) => match &mut errors {
@@ -67,6 +74,20 @@ fn implementation(marks: &Marks, block: &mut ItemImpl) -> Result<TokenStream> {
     }
     let owner = &block.self_ty;
     Ok(quote!(impl #owner { #siblings }))
+}
+
+/// What makes the state of the block's functions, and which item it is.
+fn constructor(block: &mut ItemImpl) -> Result<(Option<Constructor>, Option<usize>)> {
+    let mut found = (None, None);
+    for (item, index) in block.items.iter_mut().zip(0..) {
+        let ImplItem::Fn(method) = item else { continue };
+        let Some(constructor) = Constructor::read(method)? else { continue };
+        if found.0.is_some() {
+            return Err(Error::new_spanned(&method.sig.ident, "one function of a block makes its state, not two"));
+        }
+        found = (Some(constructor), Some(index));
+    }
+    Ok(found)
 }
 
 /// The marks of one function of a block, which its own `#[weir::function(…)]` gives.
@@ -86,6 +107,7 @@ fn sibling(function: &HostFunction) -> TokenStream {
     let effects = function.marks.effects(function.waits, function.changes());
     let parameters = function.parameters.iter().map(Parameter::described);
     let (result, state) = (described_result(&function.returns), described_state(function));
+    let starts = function.constructor.as_ref().map(Constructor::described);
     let (code, location) = (adaptor::code(function), location_of(&function.ident));
     quote! {
         #[doc(hidden)]
@@ -93,7 +115,7 @@ fn sibling(function: &HostFunction) -> TokenStream {
         #visibility fn #sibling() -> ::weir::Function {
             #[allow(unused_imports)]
             use ::weir::macros::{FailsDisplayed as _, FailsTyped as _, FailsWithError as _};
-            ::weir::macros::Described::new(#name, #doc, #effects) #location #(#parameters)* #result #state .runs(#code)
+            ::weir::macros::Described::new(#name, #doc, #effects) #location #(#parameters)* #starts #result #state .runs(#code)
         }
     }
 }
@@ -116,13 +138,17 @@ pub(crate) fn location_of(name: &Ident) -> TokenStream {
 fn described_state(function: &HostFunction) -> TokenStream {
     let Some(changes) = function.receiver else { return TokenStream::new() };
     let mode = Ident::new(if changes { "Write" } else { "Read" }, Span::mixed_site());
-    let make = match &function.marks.new {
-        Some(path) => quote_spanned!(path.span()=> #path()),
-        None => quote_spanned!(function.ident.span()=> <Self as ::core::default::Default>::default()),
+    let make = match (&function.constructor, &function.marks.new) {
+        (Some(constructor), _) => constructor.made(),
+        (None, Some(path)) => quote_spanned!(path.span()=> ::core::result::Result::Ok(#path())),
+        (None, None) => {
+            let make = quote_spanned!(function.ident.span()=> <Self as ::core::default::Default>::default());
+            quote!(::core::result::Result::Ok(#make))
+        }
     };
-    quote! {
-        .keeps::<Self>(::weir::Mode::#mode, || {
-            ::weir::macros::make_state::<Self>(#make)
+    quote_spanned! { Span::mixed_site()=>
+        .keeps::<Self>(::weir::Mode::#mode, |arguments| {
+            ::weir::macros::make_state::<Self>(|| { #make })
         })
     }
 }

@@ -2,10 +2,9 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use syn::{
-    Attribute, Error, FnArg, GenericArgument, PathArguments, Receiver, Result, ReturnType, Signature, Type, Visibility,
-};
+use syn::{Attribute, Error, FnArg, Receiver, Result, ReturnType, Signature, Type, Visibility};
 
+use crate::construct::Constructor;
 use crate::docs;
 use crate::marks::{Flag, Marks};
 use crate::parameter::{Parameter, Passing, supported};
@@ -27,6 +26,8 @@ pub(crate) struct HostFunction {
     pub(crate) returns: Type,
     pub(crate) waits: bool,
     pub(crate) marks: Marks,
+    /// What makes the state behind `self`, where it is made of something.
+    pub(crate) constructor: Option<Constructor>,
 }
 
 impl HostFunction {
@@ -53,8 +54,24 @@ impl HostFunction {
             waits: signature.asyncness.is_some(),
             marks,
             ident,
+            constructor: None,
         };
         function.check().map(|()| function)
+    }
+
+    /// The same function, the state of which is made by `constructor`.
+    pub(crate) fn made_by(mut self, constructor: Option<&Constructor>) -> Result<Self> {
+        let (Some(constructor), Some(_)) = (constructor, self.receiver) else { return Ok(self) };
+        if let Some(new) = &self.marks.new {
+            return Err(Error::new_spanned(new, "`#[new]` of this block makes the state: leave this out"));
+        }
+        let taken = |name: &str| self.parameters.iter().any(|parameter| parameter.name == name);
+        if let Some(twice) = constructor.parameters.iter().find(|parameter| taken(&parameter.name)) {
+            let why = format!("`{}` is a parameter of `#[new]` too, and a call gives both by name", twice.name);
+            return Err(Error::new_spanned(&self.ident, why));
+        }
+        self.constructor = Some(constructor.clone());
+        Ok(self)
     }
 
     /// Checks the marks against the signature.
@@ -102,20 +119,6 @@ pub(crate) fn refuse_generics(generics: &syn::Generics) -> Result<()> {
     }
     let why = "a host function has no generic parameters; `weir::Value` stands for a type `T` that calls decide";
     Err(Error::new_spanned(&generics.params, why))
-}
-
-/// Whether the type is written as a `Result`; an alias of another name is a value like any other.
-pub(crate) fn is_result(ty: &Type) -> bool {
-    arguments_of(ty, "Result").is_some_and(|types| !types.is_empty())
-}
-
-/// The types between the angle brackets of `name<…>`.
-pub(crate) fn arguments_of<'t>(ty: &'t Type, name: &str) -> Option<Vec<&'t Type>> {
-    let Type::Path(path) = ty else { return None };
-    let last = path.path.segments.last().filter(|last| last.ident == name)?;
-    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
-    let ty = |argument: &'t GenericArgument| if let GenericArgument::Type(ty) = argument { Some(ty) } else { None };
-    Some(arguments.args.iter().filter_map(ty).collect())
 }
 
 fn read_parameters(signature: &mut Signature) -> Result<Vec<Parameter>> {

@@ -11,6 +11,7 @@ use proc_macro::TokenStream;
 
 mod adaptor;
 mod batched;
+mod construct;
 mod derive;
 mod docs;
 mod function;
@@ -18,11 +19,13 @@ mod host;
 mod library;
 mod marks;
 mod parameter;
+mod written;
 
 /// Makes a function, or each function of an `impl` block, callable from Weir.
 ///
 /// The signature says how: `&` reads and `&mut` changes, `self` is private state of the call site (made by `Default`, or
-/// by `new = path`), `async` may wait, `Result` may fail. `#[default(85)]` before a parameter gives its default,
+/// by `new = path`, or by the function of the block that `#[new]` stands before: what that one takes is a parameter of
+/// the others, and calls give it as constants), `async` may wait, `Result` may fail. `#[default(85)]` before a parameter gives its default,
 /// `#[environment]` before a `&T` fills it from what the embedder gave. Marks say what a signature cannot:
 ///
 /// | mark | meaning |

@@ -19,6 +19,7 @@ pub(crate) enum Passing {
 }
 
 /// One parameter of a Rust function.
+#[derive(Clone)]
 pub(crate) struct Parameter {
     /// Its name in Weir.
     pub(crate) name: String,
@@ -72,7 +73,7 @@ impl Parameter {
     }
 
     /// A text may be written as a literal whichever type holds it.
-    fn default_value(&self) -> TokenStream {
+    pub(crate) fn default_value(&self) -> TokenStream {
         match &self.default {
             None => quote!(::core::option::Option::None),
             Some(text @ Expr::Lit(ExprLit { lit: Lit::Str(_), .. })) => {

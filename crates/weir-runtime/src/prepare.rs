@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Code, Library, Mode, Passing, Resource, Text, Type};
+use weir_host::{Code, Library, Mode, Passing, Resource, Signature, Text, Type};
 use weir_ir::graph::{Graph, Kind, Node, Program, Source};
 use weir_ir::program::Flow;
 
@@ -150,7 +150,7 @@ impl<'a> Preparation<'a> {
         if depth > NESTING_MAX {
             return Err(error("", format!("bodies nest deeper than {NESTING_MAX}")));
         }
-        let parts = graph.nodes.iter().map(|node| self.part(node, depth)).collect::<Result<Vec<_>, _>>()?;
+        let parts = graph.nodes.iter().map(|node| self.part(graph, node, depth)).collect::<Result<Vec<_>, _>>()?;
         let shape = shape::Shape::of(graph, &parts);
         let order = order::Order::of(graph, &parts, repeat, &self.moves);
         let layout = slots::Layout::of(graph, &shape, &order, repeat);
@@ -158,11 +158,11 @@ impl<'a> Preparation<'a> {
         steps::Assembly { graph, shape: &shape, order: &order, layout: &layout, moves, resources }.body(parts)
     }
 
-    fn part(&mut self, node: &Node, depth: usize) -> Result<Part, PrepareError> {
+    fn part(&mut self, graph: &Graph, node: &Node, depth: usize) -> Result<Part, PrepareError> {
         let turns_before = self.turns.len();
         let mut part = Part::default();
         match &node.kind {
-            Kind::Call { function } => part.call = Some(self.resolve(node, function)?),
+            Kind::Call { function } => part.call = Some(self.resolve(graph, node, function)?),
             Kind::Map { body } => part.body = Some(self.nested(node, body, Repeat::Map, depth)?),
             Kind::Fold { body } => part.body = Some(self.nested(node, body, Repeat::Fold, depth)?),
             Kind::Loop { body, at_most } => {
@@ -184,14 +184,14 @@ impl<'a> Preparation<'a> {
         self.body(body, Some(repeat), depth + 1).map_err(|error| error.within(&node.name))
     }
 
-    fn resolve(&mut self, node: &Node, path: &str) -> Result<Resolved, PrepareError> {
+    fn resolve(&mut self, graph: &Graph, node: &Node, path: &str) -> Result<Resolved, PrepareError> {
         let library = self.library;
         let found =
             library.function(path).ok_or_else(|| error(&node.name, format!("there is no function `{path}`")))?;
         for input in &node.inputs {
             self.check_shared(node, input)?;
         }
-        let state = found.signature.state.as_ref().map(|state| self.resources.add_state((state.make)()));
+        let state = self.state(graph, node, &found.signature)?;
         let turn = (state.is_some() && self.ordered).then(|| self.resources.add_turn());
         self.turns.extend(turn);
         let mut locks = self.locks_of(node);
@@ -210,6 +210,18 @@ impl<'a> Preparation<'a> {
         })
     }
 
+    /// The index of the private state that is made for the node, of what it gives as constants.
+    fn state(&mut self, graph: &Graph, node: &Node, signature: &Signature) -> Result<Option<usize>, PrepareError> {
+        let Some(state) = &signature.state else { return Ok(None) };
+        let constants = signature.start_parameters().filter_map(|index| match node.inputs.get(index) {
+            Some(Source::Constant(constant)) => graph.constants.get(*constant as usize).cloned(),
+            _ => None,
+        });
+        let made = (state.make)(&constants.collect::<Vec<_>>());
+        let made = made.map_err(|failure| error(&node.name, format!("its state cannot be made: {failure}")))?;
+        Ok(Some(self.resources.add_state(made)))
+    }
+
     fn check_shared(&self, node: &Node, input: &Source) -> Result<(), PrepareError> {
         match input {
             Source::Shared(name) if !self.resources.shared_index.contains_key(name) => {
@@ -219,18 +231,20 @@ impl<'a> Preparation<'a> {
         }
     }
 
-    /// What a call takes for its own length: what no enclosing step holds.
+    /// What a call takes for its own length: what no enclosing step holds. What is narrowed to sessions comes last.
     fn locks_of(&self, node: &Node) -> Vec<(Arc<Lock>, Mode)> {
-        let mut taken = Vec::new();
+        let (mut taken, mut last) = (Vec::new(), Vec::new());
         for used in &node.uses {
             if matches!(used.resource, Resource::World(_) | Resource::State(_)) {
                 continue;
             }
             let Some(locks) = self.resources.locks.get(&used.resource) else { continue };
             if !used.held {
-                taken.push((Arc::clone(&locks.whole), used.mode));
+                let order = if locks.narrowed { &mut last } else { &mut taken };
+                order.push((Arc::clone(&locks.whole), used.mode));
             }
         }
+        taken.append(&mut last);
         taken
     }
 }

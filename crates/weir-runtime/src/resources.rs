@@ -20,6 +20,8 @@ pub(crate) struct Locks {
     pub whole: Arc<Lock>,
     /// The sessions in use.
     pub sessions: Arc<Sessions>,
+    /// Whether steps hold it per session, so that calls take it last: they wait for nothing while they hold it.
+    pub narrowed: bool,
 }
 
 /// The resources of a running program.
@@ -66,6 +68,9 @@ fn locks_of(program: &Program) -> BTreeMap<Resource, Locks> {
     let mut locks = BTreeMap::new();
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         collect(&flow.body, &mut locks);
+    }
+    for resource in program.narrowed() {
+        locks.entry(resource).and_modify(|locks| locks.narrowed = true);
     }
     locks
 }

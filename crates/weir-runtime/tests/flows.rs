@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use support::gates::{Gates, failure, fallible, function, immediate, int, library, on_shared, with_state};
 use support::{Feed, options, start_expr};
-use weir_host::{Code, FailureKind, Function, Library, Outcome, Passing, Type, Value, World};
+use weir_host::{Code, Failure, FailureKind, Function, Library, Mode, Outcome, Passing, StateOf, Type, Value, World};
+use weir_ir::expr::Program;
 use weir_runtime::{ENGINES, Options, Running};
 use weir_trace::{Detail, Recorder, What};
 
@@ -26,12 +27,15 @@ fn started(
 }
 
 fn start(library: &Library, shared: &str, body: &str, options: Options) -> Running {
+    start_expr(&program(shared, body), library, options)
+}
+
+fn program(shared: &str, body: &str) -> Program {
     let body: String = body.trim().lines().map(|line| format!("    {}\n", line.trim_end())).collect();
     let text = format!(
         "{shared}entry test from test.feed ordered\n  arguments\n    yield (0,)\n  flow feed (%0 x: Int) -> Int\n{body}"
     );
-    let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    start_expr(&program, library, options)
+    weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 const ONE_SHARED: &str = "shared s: Int\n  yield 0\n";
@@ -211,6 +215,47 @@ fn a_stateful_call_sees_the_flows_of_an_ordered_source_in_their_order() {
         let answers: Vec<_> = answers.into_iter().map(|answer| answer.blocking_recv().unwrap()).collect();
         assert_eq!(answers, [1, 12, 0, 124].map(|number| Ok(Value::Int(number))));
     });
+}
+
+/// Adds up, from what it was made of.
+fn total_from() -> Function {
+    let parameters = [("x", Type::Int, Passing::Value), ("from", Type::Int, Passing::Start)];
+    let mut total = immediate("b.total", &parameters, |call| {
+        let x = int(call, 0);
+        let mut state = call.state.expect("it has a state").write();
+        let Value::Int(before) = *state else { panic!("its state is a number") };
+        *state = Value::Int(before + x);
+        Outcome::Value(state.clone())
+    });
+    let make = |constants: &[Value]| match constants {
+        [Value::Int(13)] => Err(Box::new(Failure::function("no luck"))),
+        [from] => Ok(from.clone()),
+        other => panic!("it is made of {other:?}"),
+    };
+    total.signature.state = Some(StateOf { name: "Total".into(), mode: Mode::Write, make });
+    total
+}
+
+#[test]
+fn each_call_has_a_state_that_is_made_of_its_constants() {
+    every_engine(|name| {
+        let body = "%1: Int = call b.total at one (%0, 100)\n%2: Int = call b.total at two (%0, 2000)\n\
+                    %3: Int = multiply(%1, %2)\nyield %3";
+        let (feed, _running) = started([total_from()], "", body, options(name, 3));
+        assert_eq!(feed.run(vec![Value::Int(1)]), Ok(Value::Int(101 * 2001)));
+        assert_eq!(feed.run(vec![Value::Int(2)]), Ok(Value::Int(103 * 2003)));
+    });
+}
+
+#[test]
+fn a_program_with_a_state_that_cannot_be_made_does_not_start() {
+    let body = "%1: Int = call b.total at the/total (%0, 13)\nyield %1";
+    let mut library = library([total_from()]);
+    Feed::new().put(&mut library, "test", "feed");
+    let graph = weir_ir::lower(&program("", body), &library);
+    let refused = weir_runtime::start(&graph, &library, options("event", 1)).err();
+    let said = refused.expect("the state cannot be made").to_string();
+    assert!(said.contains("the/total") && said.contains("no luck"), "{said}");
 }
 
 #[test]

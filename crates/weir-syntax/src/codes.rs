@@ -95,7 +95,6 @@ codes! {
     E0311 FailureType,
     E0312 RecordFields,
     E0313 MisplacedReturn,
-    E0314 NotYet,
     E0315 NotConstant,
     E0316 FunctionAsValue,
     E0317 ProgramTooLarge,

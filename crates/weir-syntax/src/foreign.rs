@@ -76,12 +76,19 @@ const MACROS: &[(&str, &str)] = &[
     ("format", "put values into a text with braces: `\"{name}\"`"),
     ("assert", "write `expect condition` in a `test`"),
     ("assert_eq", "write `expect a == b` in a `test`"),
-    ("panic", "end with a failure: `return Err(failure.of(\"why\"))`"),
-    ("todo", "give a value, or end with a failure: `return Err(failure.of(\"not yet\"))`"),
+    ("todo", "give a value, or fail: `fail(\"not yet\")`"),
 ];
 
-/// Macros that print.
-const PRINTERS: &[&str] = &["dbg", "eprint", "eprintln", "print", "println"];
+/// Macros that are functions here.
+const CALLS: &[(&str, &str)] = &[
+    ("bail", "fail"),
+    ("dbg", "stdio.print"),
+    ("eprint", "stdio.print_error"),
+    ("eprintln", "stdio.print_error"),
+    ("panic", "fail"),
+    ("print", "stdio.print"),
+    ("println", "stdio.print"),
+];
 
 impl Translator<'_> {
     fn take(&mut self) {
@@ -214,7 +221,9 @@ impl Translator<'_> {
             Diagnostic::new(Code::Foreign, format!("there is no `{word}!` here")).at(span, "of another language");
         self.report(match MACROS.iter().find(|(theirs, _)| *theirs == word) {
             Some((_, advice)) => diagnostic.hint(*advice),
-            None if PRINTERS.contains(&word.as_str()) => diagnostic.fix("write `stdio.print`", span, "stdio.print"),
+            None if let Some((_, ours)) = CALLS.iter().find(|(theirs, _)| *theirs == word) => {
+                diagnostic.fix(format!("write `{ours}`"), span, *ours)
+            }
             None => diagnostic.fix("there are no macros: call a function", Span { start: name.end, ..span }, ""),
         });
         self.push(name, 2);

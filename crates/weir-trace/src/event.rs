@@ -165,7 +165,7 @@ impl What {
             | What::Stopping => Detail::Log,
             What::Section { .. } | What::Route { .. } => Detail::Sections,
             What::FlowBegan { .. } | What::FlowEnded { .. } | What::FlowGivenUp { .. } => Detail::Flows,
-            What::NodeRan { .. } | What::NodeWaits { .. } => Detail::Nodes,
+            What::NodeRan { .. } | What::NodeWaits { .. } | What::BodyGivenUp { .. } => Detail::Nodes,
         }
     }
 }

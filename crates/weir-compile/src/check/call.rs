@@ -65,24 +65,26 @@ impl<'a> Checker<'a> {
         if let Some((at, _, _)) = self.declarations.functions.get_full(&name.text) {
             return self.call_fn(at, name.span, given);
         }
-        if name.is_upper() {
-            return match self.variant(name.as_str(), expected) {
-                Some(variant) => self.call_variant(name, variant, given),
-                None => {
-                    self.unknown_variant(name);
-                    self.ignore(given)
-                }
-            };
+        if name.is_upper()
+            && let Some(variant) = self.variant(name.as_str(), expected)
+        {
+            return self.call_variant(name, variant, given);
         }
         if self.shared_index(name).is_some() {
             let diagnostic = Diagnostic::new(Code::NotCallable, format!("`{name}` is a shared value and no function"))
                 .at(name.span, "not callable")
                 .hint(format!("call a function on it: `{name}.…(…)`"));
             self.report(diagnostic);
-        } else {
-            self.unknown_name(name);
+            return self.ignore(given);
         }
-        self.ignore(given)
+        self.call_prelude(name, given).unwrap_or_else(|given| {
+            if name.is_upper() {
+                self.unknown_variant(name)
+            } else {
+                self.unknown_name(name)
+            }
+            self.ignore(given)
+        })
     }
 
     fn call_local(&mut self, name: &Name, ty: &Ty, target: Target, given: Given<'a>) -> Ty {

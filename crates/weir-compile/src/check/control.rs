@@ -68,7 +68,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Where a failure of this type goes, in the body that is checked.
-    fn try_to(&mut self, span: Span, failure: &Ty) -> TryTo {
+    pub(super) fn try_to(&mut self, span: Span, failure: &Ty) -> TryTo {
         if let Some(retried) = self.retried.clone() {
             let expected = Expected::new(retried, span, "everything in a `retry` fails with one type");
             self.agree(span, failure.clone(), &expected);
@@ -183,6 +183,7 @@ impl<'a> Checker<'a> {
         let ty = self.expr(items, None);
         match self.inference.shallow(&ty) {
             Ty::List(element) => (*element).clone(),
+            Ty::Map(pair) => Ty::tuple(vec![pair.0.clone(), pair.1.clone()]),
             other => self.not_a_collection(items.span, &other, "gone through with `for`"),
         }
     }

@@ -291,7 +291,7 @@ impl<'a> Checker<'a> {
         if let Ty::Result(_) = ty {
             diagnostic = diagnostic.fix("take the value out first, with `?` or `else { … }`", span.at_end(), "?");
         } else {
-            diagnostic = diagnostic.hint("only a list can be");
+            diagnostic = diagnostic.hint("only a list or a map can be");
         }
         self.report(diagnostic);
         Ty::Error

@@ -205,7 +205,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn unknown_variant(&mut self, name: &Name) {
-        let known = self.declarations.variants.keys().map(Text::as_str).chain(["Some", "None", "Ok", "Err"]);
+        let known = self.declarations.variants.keys().map(Text::as_str).chain(["Some", "None", "Ok", "Err", "Failure"]);
         let near = nearest(name.as_str(), known).map(str::to_owned);
         let diagnostic = Diagnostic::new(Code::UnknownVariant, format!("there is no variant `{name}`"))
             .at(name.span, "not declared");

@@ -80,7 +80,10 @@ impl<'a> Checker<'a> {
                     let why = "how long it waits before the next try";
                     self.expr(&argument.value, Some(&Expected::new(Ty::DURATION, argument.span, why)));
                     if self.library.function("time.back_off").is_none() {
-                        self.not_yet(argument.span, "`backoff`");
+                        let diagnostic = Diagnostic::new(Code::UnknownModule, "`backoff` waits by `time.back_off`")
+                            .at(argument.span, "this command has no such function")
+                            .hint("take it out");
+                        self.report(diagnostic);
                     }
                 }
                 Some(_) => {

@@ -1,10 +1,11 @@
 //! Lowers atomic steps: what they hold, in the canonical order, as readers or writers.
 
-use weir_host::{Library, Mode, Passing, Resource, Text};
-use weir_ir::expr::{Atom, Block, Constraint, Op};
-use weir_syntax::ast::{self, AtomicResource, Expr};
+use std::collections::BTreeMap;
 
-use weir_syntax::{Code, Diagnostic};
+use weir_host::{Library, Mode, Passing, Resource, Signature, Text, Type};
+use weir_ir::expr::{Atom, Block, Call, Constraint, Op};
+use weir_syntax::ast::{self, AtomicResource, Expr};
+use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Lowering;
 use crate::typed::LocalId;
@@ -12,8 +13,11 @@ use crate::typed::LocalId;
 impl<'a> Lowering<'a, '_> {
     pub(super) fn atomic(&mut self, expr: &'a Expr, resources: &'a [AtomicResource], body: &'a ast::Block) -> Atom {
         let ty = self.ty(expr);
-        let session = self.session_of(resources);
+        let held = resources.iter().find(|resource| resource.per_session);
+        let session = held.map(|held| self.session_of(held.name.as_str(), held.span));
+        self.steps.push(resources);
         let draft = self.scoped(|lowering| lowering.block(body));
+        self.steps.pop();
         let mut targets = Vec::new();
         draft.targets(&mut targets);
         let step = if targets.is_empty() { ty.clone() } else { self.steps(&ty, &targets) };
@@ -30,20 +34,47 @@ impl<'a> Lowering<'a, '_> {
         if targets.is_empty() { value } else { self.open_step(value, &ty, &targets, expr.span) }
     }
 
-    /// The session, where a resource is held per session.
-    fn session_of(&mut self, resources: &[AtomicResource]) -> Option<Atom> {
-        let resource = resources.iter().find(|resource| resource.per_session)?;
+    /// The session, which something at this place holds `name` for.
+    fn session_of(&mut self, name: &str, place: Span) -> Atom {
         if self.session.is_none() {
-            let name = &resource.name;
             let diagnostic =
                 Diagnostic::new(Code::NoSession, format!("`{name}` is held per session, but the flow has no session"))
-                    .at(resource.span, "nothing tells one session from another")
+                    .at(place, "nothing tells one session from another")
                     .hint("say what does, at the head of the service or the entry point: `session = …`");
             if !self.diagnostics.contains(&diagnostic) {
                 self.diagnostics.push(diagnostic);
             }
         }
-        Some(self.session.clone().unwrap_or(Atom::Value(weir_host::Value::Unit)))
+        self.session.clone().unwrap_or(Atom::Value(weir_host::Value::Unit))
+    }
+
+    /// A call outside of the steps that hold its shared values per session: it is such a step by itself, so that the
+    /// steps of its session and it keep each other out. Whatever else it takes, it holds as well.
+    pub(super) fn call_alone(&mut self, call: Call, signature: &Signature, ty: Type, span: Span) -> Atom {
+        let mut modes: BTreeMap<Text, Mode> = BTreeMap::new();
+        for (atom, parameter) in call.arguments.iter().zip(&signature.parameters) {
+            let Atom::Shared(name) = atom else { continue };
+            let known = modes.entry(name.clone()).or_insert(Mode::Read);
+            *known = mode(parameter.passing).max(*known);
+        }
+        let Some(name) = modes.keys().find(|name| self.is_narrowed(name)).cloned() else {
+            return self.emit(Op::Call(call), ty, span);
+        };
+        let session = Some(self.session_of(&name, span));
+        let constraint = |(name, mode): (Text, Mode)| {
+            let per_session = self.typed.per_session.contains(name.as_str());
+            Constraint { resource: Resource::Shared(name), mode, per_session }
+        };
+        let constraints = modes.into_iter().map(constraint).collect();
+        let draft = self.scoped(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
+        let body = self.close_plain(draft, &ty);
+        self.emit(Op::Atomic { constraints, session, body }, ty, span)
+    }
+
+    /// Whether the shared value is held per session elsewhere, and not here.
+    fn is_narrowed(&self, name: &Text) -> bool {
+        let holds = |resource: &AtomicResource| resource.name.as_str() == name.as_str();
+        self.typed.per_session.contains(name.as_str()) && !self.steps.iter().any(|step| step.iter().any(holds))
     }
 
     /// Lowers what tells the session of a service's flow; the route's parameters stand for those that it names.

@@ -1,7 +1,7 @@
 //! Lowers calls: of host functions to nodes of their own, of everything else by inlining.
 
-use weir_host::{Text, Type, Value};
-use weir_ir::expr::{Atom, Call, Op};
+use weir_host::{Passing, Text, Type, Value};
+use weir_ir::expr::{Atom, Call};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Argument, ClosureParameter, Expr, ExprKind, ItemKind};
@@ -28,6 +28,7 @@ impl<'a> Lowering<'a, '_> {
             ExprKind::Field { object, .. } if supplied.contains(&Supplied::Object) => Some(self.argument(object)),
             _ => None,
         };
+        let why = piped.or(arguments.first().map(|argument| &argument.value)).map(|why| self.ty(why));
         let piped = piped.map(|piped| self.argument(piped));
         let values: Vec<Given<'a>> = arguments.iter().map(|argument| self.argument(&argument.value)).collect();
         let given = supplied.iter().map(|supplied| match supplied {
@@ -42,7 +43,14 @@ impl<'a> Lowering<'a, '_> {
             return value;
         }
         match target {
-            Target::Host(path) => self.call_host(path, given, ty, expr.span),
+            Target::Host(path) => {
+                let place = |supplied: &Supplied| match supplied {
+                    Supplied::Argument(at) => arguments.get(*at).map(|argument| argument.value.span),
+                    _ => None,
+                };
+                let places: Vec<Span> = supplied.iter().map(|each| place(each).unwrap_or(expr.span)).collect();
+                self.call_host(path, given, ty, (expr.span, &places))
+            }
             Target::Function(at) => self.inline_fn(*at, given, &ty, expr.span),
             Target::Variant(tag) => {
                 let operands = atoms(given);
@@ -52,6 +60,8 @@ impl<'a> Lowering<'a, '_> {
                 let operands = atoms(given);
                 self.prim(Prim::Length, operands, ty, expr.span)
             }
+            Target::Failure => self.prim(Prim::Failure, atoms(given), ty, expr.span),
+            Target::Fail { says } => self.fail_with(expr, *says, atoms(given), why),
             Target::Local(local) => match self.names.get(local).cloned() {
                 Some(Binding::Callable(callable)) => self.call_value(callable, given, &ty, expr.span),
                 _ => Atom::Value(Value::Unit),
@@ -66,14 +76,23 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    pub(super) fn call_host(&mut self, path: &Text, given: Vec<Option<Given<'a>>>, ty: Type, span: Span) -> Atom {
+    /// The call of a host function, at the place of the call and those of its arguments where they are known.
+    pub(super) fn call_host(
+        &mut self,
+        path: &Text,
+        given: Vec<Option<Given<'a>>>,
+        ty: Type,
+        (span, places): (Span, &[Span]),
+    ) -> Atom {
         let Some(function) = self.library.function(path) else { return Atom::Value(Value::Unit) };
-        let parameters = given.into_iter().zip(&function.signature.parameters);
-        let arguments = parameters.map(|(given, parameter)| match given {
+        let parameters = given.into_iter().zip(&function.signature.parameters).zip(0..);
+        let arguments = parameters.map(|((given, parameter), index)| match given {
             Some(Binding::Atom(atom)) => {
-                let kept = parameter.passing == weir_host::Passing::Value;
-                if kept {
+                if matches!(parameter.passing, Passing::Value | Passing::Start) {
                     self.no_shared(std::slice::from_ref(&atom), span)
+                }
+                if parameter.passing == Passing::Start {
+                    return self.known_at_start(atom, path, parameter, *places.get(index).unwrap_or(&span));
                 }
                 atom
             }
@@ -83,7 +102,7 @@ impl<'a> Lowering<'a, '_> {
         self.retried(&function.signature, span);
         let site = format!("{}{path}", self.frame().site);
         let site = self.unique(site).into();
-        self.emit(Op::Call(Call { function: path.clone(), site, arguments }), ty, span)
+        self.call_alone(Call { function: path.clone(), site, arguments }, &function.signature, ty, span)
     }
 
     /// The site's name, with a number from its second use on.
@@ -101,7 +120,7 @@ impl<'a> Lowering<'a, '_> {
         match callable {
             Callable::Closure { parameters, body, names } => self.inline_closure(parameters, body, &names, given),
             Callable::Function(at) => self.inline_fn(at, given, ty, span),
-            Callable::Host(path) => self.call_host(&path, given, ty.clone(), span),
+            Callable::Host(path) => self.call_host(&path, given, ty.clone(), (span, &[])),
         }
     }
 

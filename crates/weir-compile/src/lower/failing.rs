@@ -9,12 +9,22 @@ use weir_host::{Type, Value};
 use weir_ir::expr::Atom;
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
-use weir_syntax::ast::{Block, FailureHandler, ItemKind, StatementKind, Tree};
+use weir_syntax::ast::{Block, Expr, FailureHandler, ItemKind, StatementKind, Tree};
 
 use super::{Binding, FrameKind, Lowering};
 use crate::typed::{Target, TryTo};
 
 impl<'a> Lowering<'a, '_> {
+    /// `fail(why)`; where it `says` why, in a text.
+    pub(super) fn fail_with(&mut self, expr: &'a Expr, says: bool, why: Vec<Atom>, ty: Option<Type>) -> Atom {
+        let to = self.typed.tries.get(&expr.id).map_or(TryTo::Flow, |of| of.to);
+        let (failure, ty) = match says {
+            true => (self.prim(Prim::Failure, why, Type::Failure, expr.span), Type::Failure),
+            false => (why.into_iter().next().unwrap_or(Atom::Value(Value::Unit)), ty.unwrap_or(Type::Failure)),
+        };
+        self.failed(failure, &ty, (to, None), expr.span)
+    }
+
     /// What happens with the failure of a `?`.
     pub(super) fn failed(&mut self, failure: Atom, ty: &Type, (to, of): (TryTo, Option<&Target>), span: Span) -> Atom {
         let mut failed: Vec<Target> = of.cloned().into_iter().collect();

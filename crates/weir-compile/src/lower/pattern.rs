@@ -64,18 +64,11 @@ impl<'a> Lowering<'a, '_> {
 
     fn bind_rest(&mut self, binding: &'a Pattern, value: Atom, (front, back): (usize, usize), span: Span) {
         let ty = self.typed.pattern_type(binding.id).to_type();
-        if back > 0 {
-            let diagnostic = weir_syntax::Diagnostic::new(
-                weir_syntax::Code::NotYet,
-                "a name for the middle of a list cannot be compiled by this version",
-            )
-            .at(span, "not part of this version");
-            if !self.diagnostics.contains(&diagnostic) {
-                self.diagnostics.push(diagnostic);
-            }
-        }
-        let from = Atom::Value(Value::Int(front as i64));
-        let rest = self.prim(Prim::Rest, vec![value, from], ty, span);
+        let count = |count: usize| Atom::Value(Value::Int(count as i64));
+        let rest = match back {
+            0 => self.prim(Prim::Rest, vec![value, count(front)], ty, span),
+            _ => self.prim(Prim::Middle, vec![value, count(front), count(back)], ty, span),
+        };
         self.bind(binding, rest);
     }
 

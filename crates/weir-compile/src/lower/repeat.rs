@@ -12,7 +12,7 @@ use super::{Lowering, pattern_name};
 impl<'a> Lowering<'a, '_> {
     /// `for x in xs { … }`: a map, or a fold where the body may leave the `fn`.
     pub(super) fn for_(&mut self, expr: &'a Expr, pattern: &'a Pattern, items: &'a Expr, body: &'a Block) -> Atom {
-        let list = self.expr(items);
+        let list = self.elements(items);
         let result = self.ty(expr);
         let Type::List(of) = &result else { return Atom::Value(Value::Unit) };
         let element_type = self.typed.pattern_type(pattern.id).to_type();
@@ -29,8 +29,20 @@ impl<'a> Lowering<'a, '_> {
         self.collect(expr.span, (list, element), (draft, of), &targets)
     }
 
-    /// Maps by folding: the list so far, or what leaves. Each element is appended, so that a long list is copied often;
-    /// a `?` that ends the flow instead of leaving a `fn` does not come here.
+    /// What a `for` goes through: a list, of a map that of its pairs.
+    fn elements(&mut self, items: &'a Expr) -> Atom {
+        let value = self.expr(items);
+        match self.ty(items) {
+            Type::Map(pair) => {
+                let pairs = Type::list(Type::tuple(vec![pair.0.clone(), pair.1.clone()]));
+                self.prim(Prim::Pairs, vec![value], pairs, items.span)
+            }
+            _ => value,
+        }
+    }
+
+    /// Maps by folding: what is collected so far, or what leaves. A `?` that ends the flow instead of leaving a `fn` does
+    /// not come here.
     fn collect(
         &mut self,
         span: Span,
@@ -39,12 +51,13 @@ impl<'a> Lowering<'a, '_> {
         targets: &[FrameId],
     ) -> Atom {
         let whole = Type::list(of.clone());
+        let lists = Type::list(whole.clone());
         let init = Atom::Value(Value::list(Vec::new()));
-        self.fold_leaving(span, (list, init, element), &whole, targets, |lowering, so_far| {
+        let collected = self.fold_leaving(span, (list, init, element), &lists, targets, |lowering, so_far| {
             let value = lowering.join(draft, of, span);
-            let one = lowering.prim(Prim::List, vec![value], whole.clone(), span);
-            lowering.prim(Prim::Add, vec![so_far, one], whole.clone(), span)
-        })
+            lowering.prim(Prim::Collect, vec![so_far, value], lists.clone(), span)
+        });
+        self.prim(Prim::Flatten, vec![collected], whole, span)
     }
 
     /// A fold whose body may leave: the accumulator is a step.
@@ -90,7 +103,7 @@ impl<'a> Lowering<'a, '_> {
         body: &'a Block,
     ) -> Atom {
         let init = self.expr(initial);
-        let list = self.expr(items);
+        let list = self.elements(items);
         let ty = self.typed.pattern_type(accumulator.id).to_type();
         let element = self.vars.variable(pattern_name(pattern), self.typed.pattern_type(pattern.id).to_type());
         let so_far = self.vars.variable(pattern_name(accumulator), ty.clone());

@@ -25,6 +25,8 @@ pub(crate) fn lower_tests<'a>(
     let flows = tests(tree).map(|test| {
         let mut lowering = Lowering::new(tree, typed, library, diagnostics);
         lowering.text = text;
+        // A test is a session by itself.
+        lowering.session = Some(Atom::Value(Value::Unit));
         let handlers = failing::handlers_of(&test.body).chain(failing::handlers_of_file(tree)).collect();
         let body = lowering.flow(&Type::Unit, handlers, |lowering| {
             lowering.block(&test.body);

@@ -59,6 +59,18 @@ impl Described {
         self.parameter::<T>(name, Passing::Change, None)
     }
 
+    /// The next parameter is of what makes the state, by value.
+    #[must_use]
+    pub fn starts<T: HostType>(self, name: &str, default: Option<T>) -> Self {
+        self.parameter(name, Passing::Start, default)
+    }
+
+    /// The next parameter is of what makes the state, by `&`.
+    #[must_use]
+    pub fn starts_from<T: Borrowable + ?Sized>(self, name: &str, default: Option<T::Owned>) -> Self {
+        self.parameter(name, Passing::Start, default)
+    }
+
     fn parameter<T: HostType>(mut self, name: &str, passing: Passing, default: Option<T>) -> Self {
         T::define(&mut self.types);
         let default = default.map(|value| default_value(name, value));
@@ -84,7 +96,7 @@ impl Described {
 
     /// It has private state of this type.
     #[must_use]
-    pub fn keeps<T>(mut self, mode: Mode, make: fn() -> Value) -> Self {
+    pub fn keeps<T>(mut self, mode: Mode, make: fn(&[Value]) -> Result<Value, Box<Failure>>) -> Self {
         let path = std::any::type_name::<T>();
         let name = path.rsplit("::").next().unwrap_or(path);
         self.signature.state = Some(StateOf { name: name.into(), mode, make });

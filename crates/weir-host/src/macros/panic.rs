@@ -29,8 +29,9 @@ pub async fn caught_later(body: impl Future<Output = Ended>) -> Outcome {
     ended.await.unwrap_or_else(Outcome::Fault)
 }
 
+/// The failure that a panic becomes.
 #[cold]
-fn panicked(panic: &(dyn Any + Send)) -> Box<Failure> {
+pub(super) fn panicked(panic: &(dyn Any + Send)) -> Box<Failure> {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     let message = format!("the function panicked: {}", text.unwrap_or("without a message"));
     Box::new(Failure::new(FailureKind::Panic, message))

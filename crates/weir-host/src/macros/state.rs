@@ -1,9 +1,13 @@
 //! State: the Rust value behind `self`, one for each call site.
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::{Call, Failure, FailureKind, HostValue, Shared, Unique, Value};
+use super::adaptor::hold;
+use super::panic::panicked;
+use crate::call::named;
+use crate::{Borrowable, Call, Failure, FailureKind, HostType, HostValue, Outcome, Shared, Unique, Value};
 
 /// Holds the state of a call site. It is a value only to lie behind a [`Shared`]; no program sees it.
 struct State<T>(T);
@@ -30,10 +34,44 @@ impl<T: Send + Sync + 'static> HostValue for State<T> {
     }
 }
 
-/// The state of a new call site.
+/// What a state is made of, by value.
+///
+/// # Errors
+/// Fails where its conversion does; the message names the parameter.
+pub fn start<T: HostType>(arguments: &[Value], index: usize, parameter: &str) -> Result<T, Box<Failure>> {
+    T::from_value(arguments.get(index).cloned().unwrap_or(Value::Absent)).map_err(|failure| named(parameter, failure))
+}
+
+/// What a state is made of, by `&`.
+///
+/// # Errors
+/// Fails where its conversion does; the message names the parameter.
+pub fn start_from<'a, T: Borrowable + ?Sized>(
+    arguments: &'a [Value],
+    index: usize,
+    parameter: &str,
+) -> Result<T::Held<'a>, Box<Failure>> {
+    hold::<T>(arguments.get(index).unwrap_or(&Value::Absent), parameter)
+}
+
+/// The state of a new call site. What makes it may panic.
+///
+/// # Errors
+/// Those of `make`.
+pub fn make_state<T: Send + Sync + 'static>(
+    make: impl FnOnce() -> Result<T, Box<Failure>>,
+) -> Result<Value, Box<Failure>> {
+    let made = catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|panic| Err(panicked(&*panic)));
+    made.map(|state| Value::Unique(Unique::new(Box::new(State(state)))))
+}
+
+/// Why what makes a state gave none.
 #[must_use]
-pub fn make_state<T: Send + Sync + 'static>(state: T) -> Value {
-    Value::Unique(Unique::new(Box::new(State(state))))
+pub fn unmade(outcome: Outcome) -> Box<Failure> {
+    match outcome.returned() {
+        Err(failure) | Ok(Err(Value::Failure(failure))) => failure,
+        Ok(Err(error) | Ok(error)) => Box::new(Failure::function(error.to_string())),
+    }
 }
 
 /// The state behind `&self`.

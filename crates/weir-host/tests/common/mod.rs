@@ -51,7 +51,7 @@ impl Frame {
     /// Calls the function to its end.
     pub(crate) fn run_with(&mut self, function: &Function, arguments: &[Argument]) -> Outcome {
         if let (None, Some(state)) = (&self.state, &function.signature.state) {
-            self.state = Some(Shared::new((state.make)()));
+            self.state = Some(Shared::new((state.make)(&[]).unwrap()));
         }
         match &function.code {
             Code::Immediate(code) => code(&mut self.call(arguments)),

@@ -11,8 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use weir_host::{Argument, Code, Failure, FailureKind, Function, Outcome, Passing, Settled, Shared, Signature, Value};
 
 use super::wait::block_on;
-use super::{End, Running, failure_of};
-use crate::expr::{Atom, Call, Var};
+use super::{End, Evaluator, Running, failure_of};
+use crate::expr::{Atom, Block, Call, Op, Var};
 use crate::prim::moves;
 
 /// The arguments of one call, laid out as an adaptor wants them.
@@ -25,6 +25,42 @@ struct Scratch {
     arguments: Vec<Argument>,
 }
 
+impl Evaluator<'_> {
+    /// Makes the private states of all calls in a block, in the order of the text: before there are flows.
+    pub(super) fn make_states(&mut self, place: (usize, usize), block: &Block) -> Result<(), Box<Failure>> {
+        for binding in &block.lets {
+            if let Op::Call(call) = &binding.op
+                && let Some(function) = self.library.function(&call.function)
+            {
+                self.state(place, call, function)?;
+            }
+            binding.op.blocks().try_for_each(|inner| self.make_states(place, inner))?;
+        }
+        Ok(())
+    }
+
+    /// The private state of the call's site; made here where it was not.
+    fn state(
+        &mut self,
+        place: (usize, usize),
+        call: &Call,
+        function: &Function,
+    ) -> Result<Option<Shared>, Box<Failure>> {
+        let Some(state) = &function.signature.state else { return Ok(None) };
+        let key = (place.0, place.1, call.site.clone());
+        if let Some(made) = self.states.get(&key) {
+            return Ok(Some(made.clone()));
+        }
+        let constants = function.signature.start_parameters().map(|index| match &call.arguments[index] {
+            Atom::Value(value) => value.clone(),
+            other => panic!("the verifier let {other:?} pass for a constant"),
+        });
+        let made = Shared::new((state.make)(&constants.collect::<Vec<_>>())?);
+        self.states.insert(key, made.clone());
+        Ok(Some(made))
+    }
+}
+
 impl Running<'_, '_> {
     pub(super) fn call(&mut self, call: &Call) -> Result<Value, End> {
         let library = self.evaluator.library;
@@ -32,18 +68,11 @@ impl Running<'_, '_> {
             let message = format!("there is no function `{}`", call.function);
             return Err(End::Fail(Box::new(Failure::function(message))));
         };
-        let state = self.state(call, function);
+        let state = self.evaluator.state(self.place, call, function)?;
         let mut scratch = self.scratch(call, &function.signature);
         let outcome = self.invoke(function, &mut scratch, state.as_ref());
         self.variables.extend(scratch.variables.into_iter().zip(scratch.slots));
         Ok(answer(&function.signature, outcome)?)
-    }
-
-    /// The private state of the call's site, made at its first call.
-    fn state(&mut self, call: &Call, function: &Function) -> Option<Shared> {
-        let make = function.signature.state.as_ref()?.make;
-        let place = (self.place.0, self.place.1, call.site.clone());
-        Some(self.evaluator.states.entry(place).or_insert_with(|| Shared::new(make())).clone())
     }
 
     fn scratch(&mut self, call: &Call, signature: &Signature) -> Scratch {

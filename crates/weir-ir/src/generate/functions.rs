@@ -321,7 +321,7 @@ fn slow_add(recording: &Recording) -> Code {
 /// Functions with private state: each call site has a counter of its own.
 fn steps(recording: &Recording) -> Module {
     let stateful = |mut function: Function, mode| {
-        function.signature.state = Some(StateOf { name: "Steps".into(), mode, make: || new_counter(0) });
+        function.signature.state = Some(StateOf { name: "Steps".into(), mode, make: |_| Ok(new_counter(0)) });
         function
     };
     let peek = immediate(|call| {

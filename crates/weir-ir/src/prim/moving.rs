@@ -8,14 +8,18 @@ use std::sync::Arc;
 
 use weir_host::{Failure, Value};
 
+use super::lists;
 use crate::prim::Prim;
 
 impl Prim {
     /// Whether its operands, or parts of them, become part of its result, so that what cannot be cloned is moved.
     #[must_use]
     pub fn passes_on(self) -> bool {
-        use Prim::{Copy, Field, List, Map, Payload, Record, Variant, WithField};
-        matches!(self, Copy | List | Map | Record | Variant(_) | Field(_) | WithField(_) | Payload(_))
+        use Prim::{Collect, Copy, Field, Flatten, List, Map, Pairs, Payload, Record, Variant, WithField};
+        matches!(
+            self,
+            Copy | List | Map | Record | Variant(_) | Field(_) | WithField(_) | Payload(_) | Pairs | Collect | Flatten
+        )
     }
 
     /// Applies it, and moves what it passes on out of its operands where that cannot be cloned.
@@ -39,6 +43,9 @@ impl Prim {
                 fields[index as usize] = move_or_clone(value);
                 Ok(Value::Record(fields.into()))
             }
+            (Prim::Pairs, [Value::Map(map)]) => Ok(lists::pairs_moving(map)),
+            (Prim::Collect, [Value::List(lists), element]) => Ok(lists::collect_moving(lists, move_or_clone(element))),
+            (Prim::Flatten, [Value::List(lists)]) => Ok(lists::flatten_moving(lists)),
             (prim, operands) => prim.apply(&operands.iter().collect::<Vec<_>>()),
         }
     }

@@ -27,6 +27,7 @@ pub(super) fn flow(
         result,
         report,
         visible: BTreeMap::new(),
+        before: Vec::new(),
         bound: BTreeSet::new(),
         sites: BTreeSet::new(),
         depth: 0,
@@ -43,6 +44,8 @@ struct Checker<'a, 'r> {
     report: &'r mut Report,
     /// What can be seen from here.
     visible: BTreeMap<Var, &'a Type>,
+    /// What each change to that replaced, the latest last: leaving a block takes its changes back.
+    before: Vec<(Var, Option<&'a Type>)>,
     /// What has been bound anywhere in the flow.
     bound: BTreeSet<Var>,
     sites: BTreeSet<&'a Text>,
@@ -59,12 +62,31 @@ impl<'a> Checker<'a, '_> {
         if !self.bound.insert(variable.var) {
             self.add(Rule::Once, variable.var, "is bound a second time");
         }
-        self.visible.insert(variable.var, &variable.ty);
+        self.see(variable.var, Some(&variable.ty));
+    }
+
+    /// From here on the variable is seen as of this type, or not at all.
+    fn see(&mut self, var: Var, ty: Option<&'a Type>) {
+        let before = match ty {
+            Some(ty) => self.visible.insert(var, ty),
+            None => self.visible.remove(&var),
+        };
+        self.before.push((var, before));
+    }
+
+    /// Takes back all changes but so many.
+    fn leave(&mut self, changes: usize) {
+        for (var, before) in self.before.drain(changes..).rev() {
+            match before {
+                Some(ty) => self.visible.insert(var, ty),
+                None => self.visible.remove(&var),
+            };
+        }
     }
 
     /// Checks a block and says whether it yields. What it binds is not seen afterwards.
     fn block(&mut self, block: &'a Block, result: Option<&Type>, what: &str) -> bool {
-        let outside = self.visible.clone();
+        let outside = self.before.len();
         self.depth += 1;
         let yields = if self.depth > NESTING_MAX {
             self.report.add(Rule::Nesting, "", format!("blocks nest deeper than {NESTING_MAX}"));
@@ -73,7 +95,7 @@ impl<'a> Checker<'a, '_> {
             self.lets(block, result, what)
         };
         self.depth -= 1;
-        self.visible = outside;
+        self.leave(outside);
         yields
     }
 
@@ -197,7 +219,7 @@ impl<'a> Checker<'a, '_> {
         for var in free_variables(body, &[]) {
             let is_moved = |ty: &&Type| self.types.definitions.is_moved(ty);
             if changed.contains(&var) || self.visible.get(&var).is_some_and(is_moved) {
-                self.visible.remove(&var);
+                self.see(var, None);
             }
         }
     }
@@ -231,10 +253,10 @@ impl<'a> Checker<'a, '_> {
 
     /// Checks a body with its own parameters, and says whether it yields.
     fn body(&mut self, parameters: &[&'a Variable], body: &'a Block, result: Option<&Type>, what: &str) -> bool {
-        let outside = self.visible.clone();
+        let outside = self.before.len();
         parameters.iter().for_each(|parameter| self.bind(parameter));
         let yields = self.block(body, result, what);
-        self.visible = outside;
+        self.leave(outside);
         yields
     }
 

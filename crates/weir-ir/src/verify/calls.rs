@@ -30,6 +30,9 @@ pub(super) fn check(
         }
     }
     for (argument, parameter) in both() {
+        if parameter.passing == Passing::Start && !matches!(argument, Operand::Constant(_)) {
+            return Err(format!("argument `{}` makes the state, and is no constant", parameter.name));
+        }
         if let Operand::Constant(_) = argument {
             let expected = substitute(&parameter.ty, &bindings);
             argument.must_be(&format!("argument `{}`", parameter.name), &expected, types)?;

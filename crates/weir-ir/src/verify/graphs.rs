@@ -15,7 +15,7 @@ use crate::print::{SourceText, TypeText};
 use crate::program::Variable;
 
 /// What enclosing atomic steps hold for the whole program.
-pub(super) type Held = BTreeMap<Resource, Mode>;
+pub(super) type Held = BTreeMap<(Resource, bool), Mode>;
 
 /// Checks a graph that is the body of no node; `result` is what it must yield and return, where that is known.
 pub(super) fn flow(
@@ -24,6 +24,7 @@ pub(super) fn flow(
     parameters: &[Variable],
     graph: &Graph,
     result: Option<&Type>,
+    narrowed: &BTreeSet<Resource>,
     report: &mut Report,
 ) {
     let expected: Vec<&Type> = parameters.iter().map(|parameter| &parameter.ty).collect();
@@ -31,13 +32,15 @@ pub(super) fn flow(
         report.add(Rule::Types, "", "the graph's parameters are not the flow's");
     }
     let (names, states) = (BTreeSet::new(), BTreeSet::new());
-    let mut checker = Checker { types, library, answer: result, report, names, states, depth: 0 };
+    let mut checker = Checker { types, library, narrowed, answer: result, report, names, states, depth: 0 };
     checker.graph(graph, &Held::new(), result);
 }
 
 pub(super) struct Checker<'a, 'r> {
     pub(super) types: &'a Types<'a>,
     pub(super) library: &'a Library,
+    /// What calls take last: [`crate::graph::Program::narrowed`].
+    pub(super) narrowed: &'a BTreeSet<Resource>,
     /// What the flow answers.
     answer: Option<&'a Type>,
     pub(super) report: &'r mut Report,
@@ -117,7 +120,7 @@ impl<'a> Checker<'a, '_> {
             self.types(view, node);
             uses::check(self, view, id, node, held);
             for body in node.bodies() {
-                let inner = uses::held_at(view, Some(id), held);
+                let inner = uses::held_at(view, Some(id), held, self.narrowed);
                 self.graph(body, &inner, body_result(node));
             }
         }

@@ -66,6 +66,37 @@ pub(super) fn check(prim: Prim, operands: &[Operand<'_>], result: &Type, types: 
             list.must_be("the list", result, types)?;
             from.must_be("the index", &Type::Int, types)
         }
+        (Prim::Middle, [list, front, back]) => {
+            list.must_be("the list", result, types)?;
+            front.must_be("the front", &Type::Int, types)?;
+            back.must_be("the back", &Type::Int, types)
+        }
+        (Prim::Pairs, [map]) => match result {
+            Type::List(pair) => match &**pair {
+                Type::Tuple(parts) if parts.len() == 2 => {
+                    map.must_be("the map", &Type::map(parts[0].clone(), parts[1].clone()), types)
+                }
+                other => Err(format!("`pairs` gives pairs, not {}", TypeText(other))),
+            },
+            _ => Err(format!("`pairs` gives a list, not {}", TypeText(result))),
+        },
+        (Prim::Collect, [lists, element]) => match result {
+            Type::List(list) => match &**list {
+                Type::List(of) => {
+                    lists.must_be("the lists", result, types)?;
+                    element.must_be("the element", of, types)
+                }
+                other => Err(format!("`collect` gives lists, not {}", TypeText(other))),
+            },
+            _ => Err(format!("`collect` gives a list, not {}", TypeText(result))),
+        },
+        (Prim::Failure, [message]) => {
+            yields(result, &Type::Failure).and_then(|()| message.must_be("the message", &Type::Text, types))
+        }
+        (Prim::Flatten, [lists]) => match result {
+            Type::List(_) => lists.must_be("the lists", &Type::list(result.clone()), types),
+            _ => Err(format!("`flatten` gives a list, not {}", TypeText(result))),
+        },
         (prim, [a, b]) => compare(prim, *a, *b, result, types),
         (prim, _) => Err(format!("`{}` cannot be applied so", prim.name())),
     }

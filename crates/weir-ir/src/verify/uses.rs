@@ -1,17 +1,18 @@
 //! What nodes say that they use, against what they use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Mode, Passing, Resource, World};
 
 use super::Rule;
 use super::graphs::{Checker, Held, View};
+use crate::expr::Constraint;
 use crate::graph::{Graph, Kind, Node, NodeId, Source, Use};
 use crate::print::{Commas, UseText};
 
 /// Checks the uses of one node.
 pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: NodeId, node: &'a Node, held: &Held) {
-    let inside = held_at(view, Some(id), held);
+    let inside = held_at(view, Some(id), held, checker.narrowed);
     let expected: Vec<Use> = match &node.kind {
         Kind::Call { function } => {
             let Some(function) = checker.library.function(function) else { return };
@@ -22,7 +23,7 @@ pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: Node
         }
         _ => body_uses(node.bodies()),
     };
-    if let Some((wanted, held)) = out_of_order(node, &inside) {
+    if let Some((wanted, held)) = out_of_order(node, &inside, checker.narrowed) {
         checker.add(Rule::Constraints, node, format!("takes {wanted} within a step that holds {held}"));
     }
     if node.uses != expected {
@@ -32,14 +33,19 @@ pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: Node
 }
 
 /// A resource that is taken although a step around holds it weaker, or one that comes after it in the canonical order:
-/// two flows could wait for each other (Flux §3.1.1).
-fn out_of_order<'a>(node: &Node, held: &'a Held) -> Option<(Resource, &'a Resource)> {
-    let used = node.uses.iter().filter(|usage| !usage.held).map(|usage| (usage.resource.clone(), usage.mode));
+/// two flows could wait for each other (Flux §3.1.1). The lock of a session that is held is not taken again, and what is
+/// narrowed to sessions a call takes last.
+fn out_of_order<'a>(node: &Node, held: &'a Held, narrowed: &BTreeSet<Resource>) -> Option<(Resource, &'a Resource)> {
+    let used = node.uses.iter().filter(|usage| !usage.held && !narrowed.contains(&usage.resource));
     // What a body takes is checked where it is taken.
-    let used = used.filter(|_| node.bodies().is_empty());
-    let mut taken = used.chain(constraints(node));
-    let (last, _) = held.last_key_value()?;
-    taken.find_map(|(resource, _)| (resource <= *last).then_some((resource, last)))
+    let used = used.filter(|_| node.bodies().is_empty()).map(|usage| usage.resource.clone());
+    let acquired = acquired(node).iter().filter(|own| {
+        let session = held.get(&(own.resource.clone(), false)).filter(|_| own.per_session);
+        session.is_none_or(|mode| *mode < own.mode)
+    });
+    let mut taken = used.chain(acquired.map(|constraint| constraint.resource.clone()));
+    let ((last, _), _) = held.last_key_value()?;
+    taken.find_map(|resource| (resource <= *last).then_some((resource, last)))
 }
 
 fn uses_text(uses: &[Use]) -> String {
@@ -82,8 +88,12 @@ fn own_state<'a>(checker: &mut Checker<'a, '_>, node: &'a Node, state: Option<Mo
 
 fn with_held(uses: BTreeMap<Resource, Mode>, held: &Held) -> Vec<Use> {
     let uses = uses.into_iter();
-    uses.map(|(resource, mode)| Use { held: held.get(&resource).is_some_and(|own| *own >= mode), resource, mode })
-        .collect()
+    uses.map(|(resource, mode)| Use {
+        held: held.get(&(resource.clone(), true)).is_some_and(|own| *own >= mode),
+        resource,
+        mode,
+    })
+    .collect()
 }
 
 /// All that the nodes and steps of bodies say that they use: each resource once, in its strongest mode, held where all
@@ -103,22 +113,28 @@ fn body_uses(bodies: &[Graph]) -> Vec<Use> {
 
 /// What an acquire takes; nothing for other nodes.
 pub(super) fn constraints(node: &Node) -> impl Iterator<Item = (Resource, Mode)> + '_ {
-    let constraints: &[_] = match &node.kind {
-        Kind::Acquire { constraints } => constraints,
-        _ => &[],
-    };
-    constraints.iter().map(|constraint| (constraint.resource.clone(), constraint.mode))
+    acquired(node).iter().map(|constraint| (constraint.resource.clone(), constraint.mode))
 }
 
-/// What is held for the whole program where the node runs: by the steps it is within, here and in the graphs outside.
-pub(super) fn held_at(view: &View<'_>, node: Option<NodeId>, outside: &Held) -> Held {
+fn acquired(node: &Node) -> &[Constraint] {
+    match &node.kind {
+        Kind::Acquire { constraints } => constraints,
+        _ => &[],
+    }
+}
+
+/// What is held where the node runs: by the steps it is within, here and in the graphs outside. Of sessions, only what is
+/// narrowed to them counts.
+pub(super) fn held_at(view: &View<'_>, node: Option<NodeId>, outside: &Held, narrowed: &BTreeSet<Resource>) -> Held {
     let mut held = outside.clone();
     let mut step = node.and_then(|id| view.graph.node(id).within);
     while let Some(acquire) = step {
         let node = view.graph.node(acquire);
         if let Kind::Acquire { constraints } = &node.kind {
-            for constraint in constraints.iter().filter(|constraint| !constraint.per_session) {
-                let entry = held.entry(constraint.resource.clone()).or_insert(constraint.mode);
+            let counts = |own: &&Constraint| !own.per_session || narrowed.contains(&own.resource);
+            for constraint in constraints.iter().filter(counts) {
+                let key = (constraint.resource.clone(), !constraint.per_session);
+                let entry = held.entry(key).or_insert(constraint.mode);
                 *entry = constraint.mode.max(*entry);
             }
         }

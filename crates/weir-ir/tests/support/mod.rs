@@ -286,7 +286,11 @@ impl<'g> Frame<'g> {
             .collect();
         let state = node.uses.iter().find(|usage| matches!(usage.resource, Resource::State(_))).map(|usage| {
             let make = function.signature.state.as_ref().expect("it has a state").make;
-            world.states.entry(usage.resource.clone()).or_insert_with(|| Shared::new(make())).clone()
+            world
+                .states
+                .entry(usage.resource.clone())
+                .or_insert_with(|| Shared::new(make(&[]).expect("it is made of nothing")))
+                .clone()
         });
         let outcome = world.call(function, state, &mut self.slots, &self.graph.constants, &arguments);
         match outcome.returned().map_err(End::Fail)? {

@@ -124,7 +124,7 @@ pub fn function(path: &'static str, parameters: &[(&str, Type, Passing)], world:
 
 /// The same function with private state.
 pub fn with_state(mut function: Function) -> Function {
-    function.signature.state = Some(StateOf { name: "State".into(), mode: Mode::Write, make: || Value::Int(0) });
+    function.signature.state = Some(StateOf { name: "State".into(), mode: Mode::Write, make: |_| Ok(Value::Int(0)) });
     function
 }
 

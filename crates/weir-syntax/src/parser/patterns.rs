@@ -37,6 +37,7 @@ impl Parser<'_> {
                 PatternKind::Wildcard
             }
             T::Word => self.word_pattern(),
+            T::DotDot if !matches!(self.nth_kind(1), T::Number | T::Minus) => self.misplaced_rest(),
             T::Number | T::Minus | T::DotDot | T::DotDotEqual | T::True | T::False => self.literal_pattern(),
             T::TextOpen | T::BlockTextOpen => self.text_pattern(),
             T::ParenOpen => self.tuple_pattern(),
@@ -149,6 +150,16 @@ impl Parser<'_> {
             Box::new(self.pattern_node(word, PatternKind::Bind(name)))
         });
         RestPattern { binding, span: self.since(start) }
+    }
+
+    /// `..` where no list and no record is taken apart.
+    fn misplaced_rest(&mut self) -> PatternKind {
+        let rest = self.rest_pattern();
+        let diagnostic = Diagnostic::new(Code::UnexpectedToken, "`..` stands in patterns of lists and records only")
+            .at(rest.span, "nothing says which values are left out here")
+            .hint("write `_` for each value that does not matter");
+        self.report(diagnostic);
+        PatternKind::Error
     }
 
     fn second_rest(&mut self, rest: &RestPattern) {

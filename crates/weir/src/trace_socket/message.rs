@@ -177,7 +177,8 @@ impl Message {
             | What::FlowEnded { .. }
             | What::FlowGivenUp { .. }
             | What::NodeRan { .. }
-            | What::NodeWaits { .. } => return None,
+            | What::NodeWaits { .. }
+            | What::BodyGivenUp { .. } => return None,
         })
     }
 }

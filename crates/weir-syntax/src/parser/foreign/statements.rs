@@ -12,9 +12,7 @@ const LETS: &[&str] = &["auto", "const", "final", "val", "var"];
 const BEFORE: &[(&str, &str)] = &[
     ("defer", "take it out: what a value holds is given back when the flow ends"),
     ("go", "take it out: what may overlap does, as far as the order of effects allows"),
-    ("raise", "leave with a failure: `return Err(failure.of(\"why\"))`"),
     ("spawn", "take it out: what may overlap does, as far as the order of effects allows"),
-    ("throw", "leave with a failure: `return Err(failure.of(\"why\"))`"),
     ("yield", "let the last expression of the block be its value"),
 ];
 
@@ -117,6 +115,13 @@ impl Parser<'_> {
 
     /// A word that there is not; what follows it on its line is read and left out.
     fn foreign_words(&mut self, start: Span) -> Option<Expr> {
+        if self.at_word_before(&["raise", "throw"], begins_operand) {
+            self.bump();
+            let why = self.expression();
+            let ours = format!("fail({})", &self.text[why.span.range()]);
+            self.rewritten(self.since(start), "a flow fails with `fail`", ours);
+            return Some(self.expr(start, ExprKind::Error));
+        }
         let (word, advice) = BEFORE.iter().find(|(word, _)| self.at_word_before(&[word], begins_operand))?;
         self.otherwise_said(start, &format!("there is no `{word}` here"), advice);
         self.bump();

@@ -1,7 +1,7 @@
 //! The page of a library: every module with its functions, sources and types.
 
 use weir_host::{
-    Effects, Function, Library, Module, Parameter, Passing, SourceSignature, Text, TypeDefinition, TypeShape, World,
+    Function, Library, Module, Parameter, Passing, Signature, SourceSignature, Text, TypeDefinition, TypeShape, World,
 };
 
 use super::markdown;
@@ -56,7 +56,7 @@ fn function(module: &Module, function: &Function) -> Entry {
             signature.call_type()
         ),
         doc: markdown::html(&signature.doc),
-        effects: Some(effects(&signature.effects, &signature.parameters, signature.state.is_some(), &module.name)),
+        effects: Some(effects(signature, &module.name)),
         parts: Vec::new(),
     }
 }
@@ -102,7 +102,8 @@ fn optional(parameters: &[Parameter]) -> Vec<[String; 3]> {
 }
 
 /// What a call touches and what may be done with it, in a line.
-fn effects(effects: &Effects, parameters: &[Parameter], stateful: bool, module: &str) -> String {
+fn effects(signature: &Signature, module: &str) -> String {
+    let (effects, parameters) = (&signature.effects, &signature.parameters);
     let mut words: Vec<String> = Vec::new();
     match effects.world {
         World::Pure => {}
@@ -115,8 +116,13 @@ fn effects(effects: &Effects, parameters: &[Parameter], stateful: bool, module: 
             .filter(|parameter| parameter.passing == Passing::Change)
             .map(|parameter| format!("changes {}", parameter.name)),
     );
+    let made_of: Vec<&str> = signature.start_parameters().map(|index| parameters[index].name.as_str()).collect();
+    let state = match made_of.len() {
+        0 => "has a state of its own at each call".to_owned(),
+        _ => format!("has a state of its own at each call, made of {} at start", made_of.join(" and ")),
+    };
     let marks = [
-        (stateful, "has a state of its own at each call"),
+        (signature.state.is_some(), state.as_str()),
         (effects.waits, "may wait"),
         (effects.blocking, "holds a thread"),
         (effects.deferrable, "may follow the answer"),

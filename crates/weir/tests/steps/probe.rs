@@ -1,0 +1,216 @@
+//! The library of the programs that are made: logs that are shared, and a source that begins all flows at once.
+//!
+//! A *log* is a number with its history. What a program does with it says on behalf of which *token*: each atomic step
+//! that holds the log has one of its own, and so has each call outside of any. Functions that wait give their thread up
+//! as often as the seed says, while they hold what they were lent.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::task::{Context, Poll};
+
+use parking_lot::Mutex;
+use weir::{
+    Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Route, Source, SourceSignature, Stop, Type, Value,
+};
+
+/// One thing that was done with a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Event {
+    /// Which flow did it.
+    pub(crate) flow: i64,
+    /// On behalf of which step.
+    pub(crate) token: i64,
+    pub(crate) writes: bool,
+    /// What the log held before.
+    pub(crate) saw: i64,
+}
+
+/// What the programs of a test share with it.
+#[derive(Clone, Default)]
+pub(crate) struct Probe(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    histories: Mutex<Vec<(String, History)>>,
+    tokens: AtomicI64,
+    random: AtomicI64,
+}
+
+type History = Arc<Mutex<Vec<Event>>>;
+
+impl Probe {
+    pub(crate) fn new(seed: u64) -> Probe {
+        Probe(Arc::new(Inner { random: AtomicI64::new(seed as i64), ..Inner::default() }))
+    }
+
+    /// What happened to each log, in order.
+    pub(crate) fn histories(&self) -> Vec<(String, Vec<Event>)> {
+        let histories = self.0.histories.lock();
+        histories.iter().map(|(name, history)| (name.clone(), history.lock().clone())).collect()
+    }
+
+    fn next_token(&self) -> i64 {
+        self.0.tokens.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn pause(&self) -> Yields {
+        let drawn = self.0.random.fetch_add(0x9e37_79b9_7f4a_7c15_u64 as i64, Ordering::Relaxed) as u64;
+        Yields((drawn ^ (drawn >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 62)
+    }
+}
+
+/// Gives the thread up so often.
+struct Yields(u64);
+
+impl Future for Yields {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.0 == 0 {
+            return Poll::Ready(());
+        }
+        self.0 -= 1;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+/// A number with its history.
+#[derive(weir::Type)]
+#[weir(opaque, unique, name = "probe.Log")]
+pub(crate) struct Log {
+    value: i64,
+    history: History,
+}
+
+impl Log {
+    fn note(&self, flow: i64, token: i64, writes: bool) -> i64 {
+        self.history.lock().push(Event { flow, token, writes, saw: self.value });
+        self.value
+    }
+}
+
+weir::library! {
+    /// What programs do.
+    probe: log, token, pause, get, slow_get, add, slow_add, spend, both
+}
+
+#[weir::function(reads)]
+fn log(name: &str, #[environment] probe: &Probe) -> Log {
+    let history = History::default();
+    probe.0.histories.lock().push((name.to_owned(), Arc::clone(&history)));
+    Log { value: 0, history }
+}
+
+/// A token that no other step has.
+#[weir::function(reads)]
+fn token(#[environment] probe: &Probe) -> i64 {
+    probe.next_token()
+}
+
+#[weir::function(reads)]
+async fn pause(#[environment] probe: &Probe) {
+    probe.pause().await;
+}
+
+/// The token, or for a call outside of any step a new one.
+fn own(token: i64, probe: &Probe) -> i64 {
+    if token == 0 { probe.next_token() } else { token }
+}
+
+#[weir::function(reads)]
+fn get(log: &Log, flow: i64, token: i64, #[environment] probe: &Probe) -> i64 {
+    log.note(flow, own(token, probe), false)
+}
+
+#[weir::function(reads)]
+async fn slow_get(log: &Log, flow: i64, token: i64, #[environment] probe: &Probe) -> i64 {
+    let saw = log.note(flow, own(token, probe), false);
+    probe.pause().await;
+    saw
+}
+
+#[weir::function(reads)]
+fn add(log: &mut Log, flow: i64, token: i64, by: i64, #[environment] probe: &Probe) -> i64 {
+    log.value = log.note(flow, own(token, probe), true).wrapping_mul(3).wrapping_add(by) % 1_000_003;
+    log.value
+}
+
+#[weir::function(reads)]
+async fn slow_add(log: &mut Log, flow: i64, token: i64, by: i64, #[environment] probe: &Probe) -> i64 {
+    let before = log.note(flow, own(token, probe), true);
+    probe.pause().await;
+    log.value = before.wrapping_mul(3).wrapping_add(by) % 1_000_003;
+    log.value
+}
+
+#[weir::function(reads)]
+fn spend(log: &mut Log, flow: i64, token: i64, #[environment] probe: &Probe) -> Result<i64, Failure> {
+    let before = log.note(flow, own(token, probe), true);
+    log.value += 1;
+    if before % 3 == 1 { Err(Failure::function("nothing left")) } else { Ok(before) }
+}
+
+#[weir::function(reads)]
+async fn both(from: &mut Log, to: &mut Log, flow: i64, from_token: i64, to_token: i64, #[environment] probe: &Probe) {
+    let moved = from.note(flow, own(from_token, probe), true) % 7;
+    let before = to.note(flow, own(to_token, probe), true);
+    probe.pause().await;
+    from.value -= moved;
+    to.value = before + moved;
+}
+
+/// Begins so many flows at once, with their numbers.
+struct AllAtOnce(i64);
+
+impl Source for AllAtOnce {
+    fn open(&self, _: Vec<Value>, _: Arc<[Route]>, _: &Environment) -> Result<Arc<dyn Opened>, Failure> {
+        Ok(Arc::new(AllAtOnce(self.0)))
+    }
+}
+
+impl Opened for AllAtOnce {
+    fn describe(&self) -> String {
+        "all flows at once".into()
+    }
+
+    fn run(self: Arc<Self>, flows: Arc<dyn Flows>, _: Stop) -> LocalFuture<Result<(), Failure>> {
+        Box::pin(async move {
+            let mut going = Vec::new();
+            for flow in 0..self.0 {
+                let mut inputs = vec![Value::Int(flow)];
+                loop {
+                    match flows.begin(0, &mut inputs) {
+                        Begun::Done(_) => break,
+                        // It gets on only where somebody polls it, and waits for others meanwhile.
+                        Begun::Going(end) => break going.push(tokio::task::spawn_local(end)),
+                        Begun::Full => flows.room().await,
+                    }
+                }
+            }
+            for end in going {
+                _ = end.await;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The library, with a source of so many flows.
+pub(crate) fn library(flows: i64, shared: Probe) -> Library {
+    let signature = SourceSignature {
+        module: "probe".into(),
+        name: "flows".into(),
+        doc: "".into(),
+        parameters: Vec::new(),
+        element: Some(Type::Int),
+        answer: None,
+        ordered: false,
+    };
+    let mut library = Library::default();
+    library.add(probe().source(signature, Arc::new(AllAtOnce(flows)))).unwrap();
+    library.environment.insert(shared);
+    library
+}

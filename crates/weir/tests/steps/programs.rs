@@ -1,0 +1,141 @@
+//! Random programs whose atomic steps nest: through `fn`s, branches, handlers, loops, readers and writers, and sessions.
+//!
+//! Every `fn` takes the number of its flow and, for each log, the token of the step around it that holds the log, or 0.
+
+use std::fmt::Write as _;
+
+use weir_ir::generate::Random;
+
+/// The logs that all flows share.
+pub(crate) const LOGS: [&str; 4] = ["apple", "cherry", "fig", "plum"];
+
+const CONSTRAINTS: [&str; 2] = ["bank", "ledger"];
+
+/// How deep statements nest in one body.
+const DEPTH: usize = 3;
+
+/// So many sessions have the flows of a program.
+pub(crate) const SESSIONS: i64 = 2;
+
+/// What kind of program is made.
+#[derive(Clone, Copy)]
+pub(crate) enum Shape {
+    /// Flows of several steps; the logs whose bit is set are held per session.
+    Steps { per_session: usize },
+    /// Flows that are one step each, which holds every log.
+    Whole,
+}
+
+/// Makes one program.
+pub(crate) struct Maker {
+    random: Random,
+    per_session: usize,
+}
+
+impl Maker {
+    /// The program of a seed, and which of its logs are held per session.
+    pub(crate) fn program(seed: u64, whole: bool) -> (String, Shape) {
+        let mut random = Random::new(seed);
+        let per_session = if whole || random.chance(50) { 0 } else { random.below(1 << LOGS.len()) };
+        let mut maker = Maker { random, per_session };
+        let mut text = String::from("use probe\n\n");
+        LOGS.iter().for_each(|log| _ = writeln!(text, "shared {log} = probe.log(\"{log}\")"));
+        CONSTRAINTS.iter().for_each(|constraint| _ = writeln!(text, "constraint {constraint}"));
+        let fns = maker.random.below(4);
+        for at in 0..fns {
+            let handler = if maker.random.chance(40) { maker.handler(at) } else { String::new() };
+            let parameters = LOGS.map(|log| format!(", {log}_token: Int")).concat();
+            let body = maker.statements(at, 1);
+            _ = writeln!(text, "\nfn f{at}(flow: Int{parameters}) {{\n{handler}{body}}}");
+        }
+        let none = LOGS.map(|log| format!("let {log}_token = 0\n")).concat();
+        let arms = (0..3).map(|arm| format!("{arm} => {{\n{}}}\n", maker.statements(fns, 0)));
+        let arms = format!("match flow % 3 {{\n{}_ => ()\n}}", arms.collect::<String>());
+        let body = if whole { format!("atomic {} {{\n{}{arms}\n}}", LOGS.join(", "), tokens(&LOGS)) } else { arms };
+        _ = writeln!(
+            text,
+            "\nfor flow in probe.flows() {{\nsession = flow % {SESSIONS}\n{none}{body}\nlet end = probe.token()\n}}"
+        );
+        (text, if whole { Shape::Whole } else { Shape::Steps { per_session } })
+    }
+
+    fn handler(&mut self, fns: usize) -> String {
+        let body = self.statements(fns, DEPTH - 1);
+        // A handler sees the parameters of its `fn` alone, and runs behind the steps that were left.
+        format!("on failure of probe.spend {{\n{body}}}\n")
+    }
+
+    fn log(&mut self) -> &'static str {
+        LOGS[self.random.below(LOGS.len())]
+    }
+
+    /// Some statements, in which the `fn`s before `fns` can be called.
+    fn statements(&mut self, fns: usize, depth: usize) -> String {
+        let count = 1 + self.random.below(3);
+        let mut text: String = (0..count).map(|_| self.statement(fns, depth)).collect();
+        text.push_str("let done = 1\n");
+        text
+    }
+
+    fn statement(&mut self, fns: usize, depth: usize) -> String {
+        let log = self.log();
+        let (by, forms) = (self.random.below(9), if depth > DEPTH { 8 } else { 14 });
+        match self.random.below(forms) {
+            0 => format!("{log}.get(flow, {log}_token)\n"),
+            1 => format!("{log}.slow_get(flow, {log}_token)\n"),
+            2 => format!("{log}.add(flow, {log}_token, {by})\n"),
+            3 => {
+                let other = self.log();
+                format!("{log}.slow_add(flow, {log}_token, {other}.get(flow, {other}_token) + {by})\n")
+            }
+            4 => format!("{log}.spend(flow, {log}_token)?\n"),
+            5 => self.both(log),
+            6 if fns > 0 => {
+                let tokens = LOGS.map(|log| format!(", {log}_token")).concat();
+                format!("f{}(flow{tokens})\n", self.random.below(fns))
+            }
+            6 | 7 => "probe.pause()\n".to_owned(),
+            8 => {
+                let (then, otherwise) = (self.statements(fns, depth + 1), self.statements(fns, depth + 1));
+                format!("if {log}.get(flow, {log}_token) % 2 == 0 {{\n{then}}} else {{\n{otherwise}}}\n")
+            }
+            9 => format!("for round in [1, 2] {{\n{}}}\n", self.statements(fns, depth + 1)),
+            10 => {
+                let body = self.statements(fns, depth + 1);
+                format!("loop round = 0 {{\n{body}round + 1\n}} until round > 1 at most 3\n")
+            }
+            _ => self.step(fns, depth),
+        }
+    }
+
+    fn both(&mut self, from: &str) -> String {
+        let others: Vec<&str> = LOGS.into_iter().filter(|log| *log != from).collect();
+        let to = others[self.random.below(others.len())];
+        format!("probe.both({from}, {to}, flow, {from}_token, {to}_token)\n")
+    }
+
+    fn step(&mut self, fns: usize, depth: usize) -> String {
+        let mut logs = vec![self.log()];
+        if self.random.chance(40) {
+            logs.push(self.log());
+            logs.dedup();
+        }
+        let mut held: Vec<String> = logs.iter().map(|log| format!("{log}{}", self.scope(log))).collect();
+        if self.random.chance(30) {
+            held.push(CONSTRAINTS[self.random.below(CONSTRAINTS.len())].to_owned());
+        }
+        format!("atomic {} {{\n{}{}}}\n", held.join(", "), tokens(&logs), self.statements(fns, depth + 1))
+    }
+
+    fn scope(&self, log: &str) -> &'static str {
+        let at = LOGS.iter().position(|known| *known == log).unwrap_or(0);
+        if self.per_session >> at & 1 == 1 { " per session" } else { "" }
+    }
+}
+
+/// Gives a step that holds these logs a token for each, where no step around it has one.
+fn tokens(logs: &[&str]) -> String {
+    let token =
+        |log: &&str| format!("let {log}_token = if {log}_token == 0 {{ probe.token() }} else {{ {log}_token }}\n");
+    logs.iter().map(token).collect()
+}
