@@ -72,8 +72,7 @@ impl Parser<'_> {
     fn pattern_argument(&mut self) -> PatternArgument {
         let start = self.span();
         let name = self.label();
-        let rest = self.rest_of_variant().map(|kind| self.pattern_node(start, kind));
-        let pattern = rest.unwrap_or_else(|| self.pattern());
+        let pattern = self.pattern();
         PatternArgument { name, pattern, span: self.since(start) }
     }
 

@@ -1,9 +1,9 @@
 //! Branches of other languages: conditions, arms of a `match`, and patterns.
 
 use super::{Parser, begins_operand};
+use crate::Span;
 use crate::ast::{BinaryOperator, Expr, ExprKind, Pattern, PatternKind};
 use crate::token::TokenKind as T;
-use crate::{Code, Diagnostic, Span};
 
 impl Parser<'_> {
     /// `=` in a condition.
@@ -146,20 +146,5 @@ impl Parser<'_> {
         }
         self.rewritten(self.since(start), "the branches of an `if` stand in braces", ours);
         true
-    }
-
-    /// `..` between the patterns of a variant. What it stands for is not known here, and so the variant is left open.
-    pub(in crate::parser) fn rest_of_variant(&mut self) -> Option<PatternKind> {
-        let behind = self.nth_kind(1);
-        if !(self.at(T::DotDot) && matches!(behind, T::ParenClose | T::Comma)) {
-            return None;
-        }
-        let span = self.bump();
-        self.report(
-            Diagnostic::new(Code::UnexpectedToken, "each value of a variant has a pattern of its own")
-                .at(span, "`..` leaves out fields of a record, and elements of a list")
-                .hint("write `_` for each value that does not matter: `Circle(_, _)`"),
-        );
-        Some(PatternKind::Error)
     }
 }
