@@ -2,6 +2,7 @@
 
 use crate::report::Report;
 use serde_json::Value;
+use std::path::Path;
 use std::process::Command;
 
 /// What the Go program measured; nothing where there is no `go`.
@@ -12,7 +13,10 @@ pub(crate) struct Go {
 impl Go {
     pub(crate) fn run(report: &Report) -> Self {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/go");
-        let output = Command::new("go")
+        // Where its own installer puts it, if it is not in the path.
+        let installed = Path::new("/usr/local/go/bin/go");
+        let program = if installed.exists() { installed } else { Path::new("go") };
+        let output = Command::new(program)
             .args(["run", "main.go", &report.messages().to_string()])
             .current_dir(folder)
             .env("GOFLAGS", "-mod=mod")

@@ -58,9 +58,9 @@ fn spawn_a_task(runtime: &tokio::runtime::Runtime) -> Contender<'_> {
 /// A hundredth of the messages, counted as if it were all of them.
 fn spawn_a_thread() -> Contender<'static> {
     let round = |messages: usize| {
-        for _ in 0..100 {
+        for _ in 0..10 {
             let channel = Channel::rendezvous();
-            let senders: Vec<_> = (0..messages / 10_000)
+            let senders: Vec<_> = (0..messages / 1_000)
                 .map(|message| {
                     let channel = channel.clone();
                     thread::spawn(move || channel.blocking_send(message).expect("the channel is open"))

@@ -17,7 +17,9 @@ const CAPACITIES: [(&str, usize); 3] = [("0", 0), ("1", 1), ("n", usize::MAX)];
 pub(crate) fn run(report: &mut Report) {
     let one = Builder::new_current_thread().build().expect("the system gives a runtime");
     let many = Builder::new_multi_thread().worker_threads(2).build().expect("the system gives a runtime");
-    let go = if report.wants("tasks") { Go::run(report) } else { Go::none() };
+    let names = SHAPES.iter().map(|(shape, ..)| *shape).chain(["select_rx"]);
+    let mut cases = names.flat_map(|shape| CAPACITIES.map(|(name, _)| format!("tasks {shape} cap {name}")));
+    let go = if cases.any(|case| report.wants(&case)) { Go::run(report) } else { Go::none() };
     for (runtime, label) in [(&one, "tasks"), (&many, "tasks on 2 threads")] {
         for (shape, senders, receivers) in SHAPES {
             for (name, capacity) in CAPACITIES {

@@ -4,14 +4,15 @@
 //! turn, beginning with another one each time; a ratio is taken between figures of the same round, and what is reported is
 //! the median over rounds. So drift of the machine cancels out.
 
-mod cpu;
 mod load;
+pub mod peers;
+mod process;
 mod report;
 mod server;
 
-pub use load::{Load, Request, Sample, random};
+pub use load::{Load, Request, Sample, Workload, random};
 pub use report::{Case, Report};
-pub use server::{Server, free_port, pin};
+pub use server::{Server, free_port, more_files, pin};
 
 /// A benchmark's errors are for the person who runs it.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -50,13 +51,13 @@ impl Options {
 ///
 /// # Errors
 /// Fails where a server does not answer 200.
-pub fn measure(name: &str, servers: &[Server], options: Options, request: &Request) -> Outcome<Case> {
+pub fn measure(name: &str, servers: &[Server], options: Options, workload: &Workload) -> Outcome<Case> {
     let load = Load::new(options.connections)?;
     let mut case = Case::new(name, servers.iter().map(|server| server.name.clone()).collect());
     for round in 0..options.rounds {
         for turn in 0..servers.len() {
             let at = (round + turn) % servers.len();
-            case.add(at, load.run(&servers[at], options.seconds, round as u64, request)?);
+            case.add(at, load.run(&servers[at], options.seconds, round as u64, workload)?);
         }
     }
     Ok(case)

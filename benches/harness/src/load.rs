@@ -20,6 +20,23 @@ const LATENCY_MAX_NS: u64 = 10_000_000_000;
 /// Writes the path of the next request, given a random number.
 pub type Request = Arc<dyn Fn(u64, &mut String) + Send + Sync>;
 
+/// What clients ask for.
+#[derive(Clone)]
+pub struct Workload {
+    /// The paths.
+    pub request: Request,
+    /// After how many requests a connection is closed and another one opened.
+    pub requests_per_connection: u64,
+}
+
+impl Workload {
+    /// Requests on connections that are kept.
+    #[must_use]
+    pub fn kept(request: Request) -> Self {
+        Workload { request, requests_per_connection: u64::MAX }
+    }
+}
+
 /// A load generator on a core of its own.
 pub struct Load {
     runtime: Runtime,
@@ -69,14 +86,14 @@ impl Load {
     ///
     /// # Errors
     /// Fails where something is not answered 200.
-    pub fn run(&self, server: &Server, seconds: f64, seed: u64, request: &Request) -> Outcome<Sample> {
+    pub fn run(&self, server: &Server, seconds: f64, seed: u64, workload: &Workload) -> Outcome<Sample> {
         let cpu_before = server.cpu_time();
         let begin = Instant::now();
         let end = begin + Duration::from_secs_f64(seconds);
         let all = self.runtime.block_on(async {
             let mut clients = JoinSet::new();
             for client in 0..self.connections as u64 {
-                clients.spawn(client_until(server.port, end, seed * 1_000 + client, request.clone()));
+                clients.spawn(client_until(server.port, end, seed * 1_000 + client, workload.clone()));
             }
             let mut all = histogram();
             while let Some(latencies) = clients.join_next().await {
@@ -97,9 +114,9 @@ fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_MAX_NS, 3).expect("the bounds are constants that it takes")
 }
 
-async fn client_until(port: u16, end: Instant, seed: u64, request: Request) -> Result<Histogram<u64>, String> {
+async fn client_until(port: u16, end: Instant, seed: u64, workload: Workload) -> Result<Histogram<u64>, String> {
     let mut connection = Connection::open(port).await.map_err(|error| error.to_string())?;
-    let mut latencies = histogram();
+    let (mut latencies, mut asked) = (histogram(), 0);
     let mut state = seed;
     let mut path = String::new();
     loop {
@@ -107,8 +124,14 @@ async fn client_until(port: u16, end: Instant, seed: u64, request: Request) -> R
         if begin >= end {
             return Ok(latencies);
         }
+        // What a new connection costs is part of its first request.
+        if asked == workload.requests_per_connection {
+            connection = Connection::open(port).await.map_err(|error| error.to_string())?;
+            asked = 0;
+        }
+        asked += 1;
         path.clear();
-        request(random(&mut state), &mut path);
+        (workload.request)(random(&mut state), &mut path);
         connection.ask(&path).await.map_err(|error| error.to_string())?;
         latencies.saturating_record(begin.elapsed().as_nanos() as u64);
     }

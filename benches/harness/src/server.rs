@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::{Outcome, cpu};
+use crate::{Outcome, process};
 
 /// The core of the servers; the load has the next one.
 pub(crate) const SERVER_CORE: usize = 0;
 /// How long a server may take to listen.
-const START_MAX: Duration = Duration::from_secs(10);
+const START_MAX: Duration = Duration::from_secs(30);
 
 /// A running server. It is killed when dropped.
 pub struct Server {
@@ -49,8 +49,15 @@ impl Server {
     }
 
     /// The processor time that it and its children have used.
-    pub(crate) fn cpu_time(&self) -> Duration {
-        cpu::time_of(self.process.id()).unwrap_or_default()
+    #[must_use]
+    pub fn cpu_time(&self) -> Duration {
+        process::cpu_time(self.process.id()).unwrap_or_default()
+    }
+
+    /// The bytes of memory that it and its children have; 0 where the system does not say.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        process::memory(self.process.id()).unwrap_or_default()
     }
 }
 
@@ -86,4 +93,14 @@ pub fn pin(core: usize) {
     let mut set = CpuSet::new();
     set.set(core);
     _ = sched_setaffinity(None, &set);
+}
+
+/// Lets this process, and the servers that it starts, open as many files as the system allows.
+///
+/// # Errors
+/// Fails where the system does not let the limit be raised to what it says itself.
+pub fn more_files() -> Outcome<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)
 }

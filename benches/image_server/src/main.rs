@@ -17,7 +17,7 @@ mod servers;
 use std::path::Path;
 use std::sync::Arc;
 
-use bench_harness::{Case, Load, Options, Outcome, Report, Request, Server, measure};
+use bench_harness::{Case, Load, Options, Outcome, Report, Request, Server, Workload, measure};
 
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -44,7 +44,7 @@ fn case(name: &str, capacity: &str, options: Options, folder: &Path) -> Outcome<
         let scale = (random >> 32) % 8 + 1;
         path.push_str(&pictures::path(image, scale));
     });
-    measure(name, &servers, options, &request)
+    measure(name, &servers, options, &Workload::kept(request))
 }
 
 /// Asks every server for everything, which also fills the caches, and compares the answers.

@@ -15,12 +15,12 @@ pub(crate) struct Tuple {
     /// What operators compute with.
     pub(crate) value: f64,
     /// What makes it 64 bytes.
-    pub(crate) _payload: [u64; 6],
+    pub(crate) payload: [u64; 6],
 }
 
 impl Tuple {
     pub(crate) fn new(number: u64, branches: usize) -> Self {
-        Tuple { branch: number as usize % branches, value: number as f64, _payload: [number; 6] }
+        Tuple { branch: number as usize % branches, value: number as f64, payload: [number; 6] }
     }
 }
 
@@ -86,9 +86,14 @@ impl Case {
 /// What one operator does to one tuple.
 #[inline(never)]
 pub(crate) fn operate(tuple: &mut Tuple, cost: u32) {
-    let mut value = tuple.value;
+    tuple.value = spin(tuple.value, cost);
+}
+
+/// So many floating-point operations.
+#[inline]
+pub(crate) fn spin(mut value: f64, cost: u32) -> f64 {
     for _ in 0..cost {
         value = black_box(value) * 1.000_000_1;
     }
-    tuple.value = value;
+    value
 }

@@ -11,19 +11,26 @@
 //! | `static-n` | n threads for all operators |
 //! | `elastic` | as many threads as trust and trend find |
 //! | `paper-n` | the paper's algorithm taken plainly, n threads: see `paper.rs` |
+//! | `flows-…` | Weir's runtime, the operators as calls in its flows: see `framed.rs` |
 //! | `timely` | timely-dataflow, one worker |
 //! | `onetbb-…` | oneTBB's pipeline and flow graph, where `libtbb-dev` and `g++` are installed |
 //!
 //! ```sh
-//! cargo run --release -p bench-operators -- [--seconds 2] [--only pipeline|parallel|mixed]
+//! cargo run --release -p bench-operators -- [--seconds 2] [--rounds 1] [--only pipeline|parallel|mixed] [--cost 100]
+//!     [--models manual,static,elastic]
+//! cargo run --release -p bench-operators -- --hops 21
 //! ```
 //!
-//! It prints a table, and writes `target/bench-operators.json` and the elastic engine's levels over time as
+//! `--hops` measures a hop between two sections on two cores instead, as the median of so many rounds. `--models` names the beginnings of those that are run. In every round all models take turns, and a model's row is the
+//! median of its rounds; the elastic engine's ratio to the best of the others is the median of the rounds' ratios. It
+//! prints a table, and writes `target/bench-operators.json` and the elastic engine's levels over time as
 //! `target/bench-operators-elastic-….svg`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints what it measured")]
 
 mod chart;
 mod family;
+mod framed;
+mod hop;
 mod measure;
 mod onetbb;
 mod paper;
@@ -35,6 +42,7 @@ use std::time::Duration;
 
 use family::{Case, Family};
 use measure::Row;
+use serde_json::{Value, json};
 
 /// A benchmark's errors are for the person who runs it.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -42,66 +50,148 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 /// What the command line says.
 struct Options {
     seconds: f64,
+    rounds: usize,
     only: Option<Family>,
+    cost: Option<u32>,
+    models: Vec<String>,
+    /// How many rounds of hops instead.
+    hops: usize,
+}
+
+impl Options {
+    fn read() -> Outcome<Options> {
+        let models = vec![String::new()];
+        let mut options = Options { seconds: 2.0, rounds: 1, only: None, cost: None, models, hops: 0 };
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        for pair in arguments.chunks(2) {
+            match pair {
+                [name, value] if name == "--seconds" => options.seconds = value.parse()?,
+                [name, value] if name == "--rounds" => options.rounds = value.parse()?,
+                [name, value] if name == "--only" => options.only = Some(Family::named(value)?),
+                [name, value] if name == "--hops" => options.hops = value.parse()?,
+                [name, value] if name == "--cost" => options.cost = Some(value.parse()?),
+                [name, value] if name == "--models" => options.models = value.split(',').map(str::to_owned).collect(),
+                other => return Err(format!("unknown option {other:?}: see the first lines of main.rs").into()),
+            }
+        }
+        Ok(options)
+    }
+
+    fn cases(&self) -> impl Iterator<Item = Case> {
+        Case::all().filter(|case| {
+            self.only.is_none_or(|only| only == case.family) && self.cost.is_none_or(|cost| cost == case.cost)
+        })
+    }
+
+    fn wants(&self, model: &str) -> bool {
+        self.models.iter().any(|wanted| model.starts_with(wanted.as_str()))
+    }
 }
 
 fn main() -> Outcome<()> {
-    let options = options()?;
-    let span = Duration::from_secs_f64(options.seconds);
-    println!("{}", Row::HEADING);
-    let mut rows = Vec::new();
-    for case in Case::all().filter(|case| options.only.is_none_or(|only| only == case.family)) {
-        let of_case = run_case(case, span)?;
-        judge(&of_case);
-        rows.extend(of_case);
+    let options = Options::read()?;
+    if options.hops > 0 {
+        return hops(options.hops);
     }
-    let json: Vec<_> = rows.iter().map(Row::json).collect();
-    fs::write("target/bench-operators.json", serde_json::to_string_pretty(&json)?)?;
+    println!("{}", Row::HEADING);
+    let mut cases = Vec::new();
+    for case in options.cases() {
+        let rounds = (0..options.rounds).map(|_| run_case(case, &options)).collect::<Outcome<Vec<_>>>()?;
+        let rows = medians(&rounds);
+        rows.iter().for_each(|row| println!("{row}"));
+        let ratios: Vec<_> = [("elastic", OTHERS), ("flows-elastic", OTHERS_OF_FLOWS)]
+            .into_iter()
+            .filter_map(|(elastic, others)| judge(&rounds, elastic, others))
+            .collect();
+        println!();
+        cases.push(json!({
+            "family": case.family.name(), "cost": case.cost, "rounds": options.rounds,
+            "models": rows.iter().map(Row::json).collect::<Vec<_>>(), "ratios": ratios,
+        }));
+    }
+    fs::write("target/bench-operators.json", serde_json::to_string_pretty(&cases)?)?;
     println!("written to target/bench-operators.json");
     Ok(())
 }
 
-fn options() -> Outcome<Options> {
-    let mut options = Options { seconds: 2.0, only: None };
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    for pair in arguments.chunks(2) {
-        match pair {
-            [name, value] if name == "--seconds" => options.seconds = value.parse()?,
-            [name, value] if name == "--only" => options.only = Some(Family::named(value)?),
-            other => return Err(format!("unknown option {other:?}: see the first lines of main.rs").into()),
-        }
-    }
-    Ok(options)
+/// Measures hops between two sections.
+fn hops(rounds: usize) -> Outcome<()> {
+    let hops = (0..rounds).map(|_| hop::run()).collect::<Outcome<Vec<_>>>()?;
+    let median = |of: fn(&hop::Hop) -> f64| {
+        let mut all: Vec<f64> = hops.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        (all[0], all[all.len() / 2])
+    };
+    let ((latency_least, latency), (batched_least, batched)) =
+        (median(|hop| hop.latency_ns), median(|hop| hop.batched_ns));
+    println!("a hop between two sections, one way: {latency:.0} ns (at least {latency_least:.0})");
+    println!("a hop in batches: {batched:.1} ns for each tuple (at least {batched_least:.1})");
+    let json = json!({
+        "rounds": rounds, "latency_ns": latency, "latency_least_ns": latency_least,
+        "batched_ns": batched, "batched_least_ns": batched_least,
+    });
+    fs::write("target/bench-operators-hops.json", serde_json::to_string_pretty(&json)?)?;
+    Ok(())
 }
 
-fn run_case(case: Case, span: Duration) -> Outcome<Vec<Row>> {
+fn run_case(case: Case, options: &Options) -> Outcome<Vec<Row>> {
+    let span = Duration::from_secs_f64(options.seconds);
     let mut rows = Vec::new();
-    let mut add = |row: Row| {
-        println!("{row}");
-        rows.push(row);
+    let mut run = |model: &str, measure: &mut dyn FnMut() -> Outcome<Row>| -> Outcome<()> {
+        if options.wants(model) {
+            rows.push(measure()?);
+        }
+        Ok(())
     };
-    add(scheduled::manual(case, span));
+    run("manual", &mut || Ok(scheduled::manual(case, span)))?;
     for threads in 1..=processors() {
-        add(scheduled::fixed(case, threads, span)?);
+        run(&format!("static-{threads}"), &mut || scheduled::fixed(case, threads, span))?;
     }
-    add(scheduled::dedicated(case, span)?);
-    add(scheduled::elastic(case, processors(), span)?);
-    add(paper::run(case, processors(), span));
+    run("dedicated", &mut || scheduled::dedicated(case, span))?;
+    run("elastic", &mut || scheduled::elastic(case, processors(), span))?;
+    run("paper", &mut || Ok(paper::run(case, processors(), span)))?;
+    for model in framed::MODELS {
+        run(model.name, &mut || framed::run(case, model, span))?;
+    }
     if case.family == Family::Pipeline {
-        add(timely_peer::run(case, span)?);
+        run("timely", &mut || timely_peer::run(case, span))?;
     }
-    onetbb::run(case, span)?.into_iter().for_each(add);
+    if options.wants("onetbb") {
+        rows.extend(onetbb::run(case, span)?);
+    }
     Ok(rows)
 }
 
-/// Says how elastic stands to the best of the others that Weir has.
-fn judge(rows: &[Row]) {
-    let weir = |row: &&Row| ["manual", "dedicated", "static"].iter().any(|name| row.model.starts_with(name));
-    let best = rows.iter().filter(weir).max_by(|a, b| a.throughput.total_cmp(&b.throughput));
-    let elastic = rows.iter().find(|row| row.model == "elastic");
-    if let (Some(best), Some(elastic)) = (best, elastic) {
-        println!("  elastic has {:.2} of the best, which is {}\n", elastic.throughput / best.throughput, best.model);
-    }
+/// What elastic is compared with: all other ways that Weir's scheduler has.
+const OTHERS: &[&str] = &["manual", "dedicated", "static"];
+/// The same of Weir's runtime.
+const OTHERS_OF_FLOWS: &[&str] = &["flows-event", "flows-manual", "flows-dedicated"];
+
+/// For each model, the median of its rounds by throughput.
+fn medians(rounds: &[Vec<Row>]) -> Vec<Row> {
+    let models = rounds.first().map_or(0, Vec::len);
+    let median = |model: usize| {
+        let mut rows: Vec<&Row> = rounds.iter().filter_map(|rows| rows.get(model)).collect();
+        rows.sort_by(|a, b| a.throughput.total_cmp(&b.throughput));
+        rows[rows.len() / 2].clone()
+    };
+    (0..models).map(median).collect()
+}
+
+/// Says how elastic stands to the best of the others, as the median of the rounds' ratios.
+fn judge(rounds: &[Vec<Row>], elastic: &str, others: &[&str]) -> Option<Value> {
+    let ratio = |rows: &Vec<Row>| {
+        let other = |row: &&Row| others.iter().any(|name| row.model.starts_with(name));
+        let best = rows.iter().filter(other).max_by(|a, b| a.throughput.total_cmp(&b.throughput))?;
+        let own = rows.iter().find(|row| row.model == elastic)?;
+        Some((own.throughput / best.throughput, best.model.clone()))
+    };
+    let mut ratios: Vec<(f64, String)> = rounds.iter().filter_map(ratio).collect();
+    ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (ratio, best) = ratios.get(ratios.len() / 2)?;
+    let (least, most) = (ratios.first()?.0, ratios.last()?.0);
+    println!("  {elastic} has {ratio:.2} ({least:.2} to {most:.2}) of the best, which is {best}");
+    Some(json!({ "model": elastic, "best": best, "ratio": ratio, "least": least, "most": most }))
 }
 
 /// How many threads may run at once.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::family::Case;
 
 /// What one model gave in one case.
+#[derive(Clone)]
 pub(crate) struct Row {
     pub(crate) case: Case,
     pub(crate) model: String,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use weir_scheduler::{Control, Crew, PortId, Ports, Scheduler, Settings, Work};
+use weir_scheduler::{Ahead, Control, Crew, PortId, Ports, Scheduler, Settings, Work};
 
 use crate::family::{Case, OPERATORS, Tuple, operate};
 use crate::measure::{Meter, Row};
@@ -35,7 +35,16 @@ impl Operators {
 impl Work for Operators {
     type Item = Box<Tuple>;
 
-    fn run(&self, PortId(port): PortId, mut tuple: Box<Tuple>) -> Option<(PortId, Box<Tuple>)> {
+    #[inline]
+    fn run(&self, port: PortId, tuple: Box<Tuple>, _: &mut impl Ahead) -> Option<(PortId, Box<Tuple>)> {
+        self.step(port, tuple)
+    }
+}
+
+impl Operators {
+    /// One operator's work on a tuple, and where that goes on.
+    #[inline]
+    fn step(&self, PortId(port): PortId, mut tuple: Box<Tuple>) -> Option<(PortId, Box<Tuple>)> {
         if port == OPERATORS {
             // One tuple at a time is at the sink, so that nobody else writes.
             self.sunk.store(self.count() + 1, Ordering::Relaxed);
@@ -71,7 +80,7 @@ fn pass(operators: &Operators, number: u64) {
     let tuple = Box::new(Tuple::new(number, family.branches()));
     let mut at = Some((PortId(tuple.branch * family.depth()), tuple));
     while let Some((port, tuple)) = at {
-        at = operators.run(port, tuple);
+        at = operators.step(port, tuple);
     }
 }
 
@@ -102,7 +111,8 @@ fn scheduled(
     settle: Duration,
     span: Duration,
 ) -> Outcome<Row> {
-    let ports: Vec<Ports> = (0..=OPERATORS).map(|port| Ports { capacity: CAPACITY, crew: crew_of(port) }).collect();
+    let ports: Vec<Ports> =
+        (0..=OPERATORS).map(|port| Ports { capacity: CAPACITY, crew: crew_of(port), brief: true }).collect();
     let scheduler = Scheduler::start(Operators::new(case), &ports, crews, PERIOD)?;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -122,15 +132,16 @@ fn scheduled(
 
 /// Puts tuples in as fast as it is let.
 fn source(scheduler: &Scheduler<Operators>, case: Case, stop: &AtomicBool) {
-    let branches = case.family.branches();
-    for number in 0.. {
-        let tuple = Box::new(Tuple::new(number, branches));
-        let port = PortId(tuple.branch * case.family.depth());
+    let family = case.family;
+    let tuple = |number| {
+        let tuple = Box::new(Tuple::new(number, family.branches()));
+        (PortId(tuple.branch * family.depth()), tuple)
+    };
+    let mut tuples = (0..).take_while(|_| !stop.load(Ordering::Relaxed)).map(tuple);
+    while let Err(full) = scheduler.feed(&mut tuples) {
+        let (port, tuple) = full.0;
         let mut waiting = Some(tuple);
-        while let Some(tuple) = waiting.take() {
-            if stop.load(Ordering::Relaxed) {
-                return;
-            }
+        while let Some(tuple) = waiting.take().filter(|_| !stop.load(Ordering::Relaxed)) {
             if let Err(full) = scheduler.submit(port, tuple) {
                 waiting = Some(full.0);
                 wait_for_room(scheduler, port);

@@ -6,6 +6,7 @@ use bench_harness::Outcome;
 
 /// What a server did under one rate.
 pub(crate) struct Met {
+    pub(crate) replies: f64,
     pub(crate) replies_per_second: f64,
     /// From a connection's beginning to its end: mean and median, and what 99 of 100 stayed below, which is taken from
     /// httperf's histogram of whole milliseconds.
@@ -36,9 +37,11 @@ pub(crate) fn run(port: u16, file: &str, rate: u32, seconds: f64) -> Outcome<Met
 }
 
 fn parse(text: &str, requests: u64) -> Option<Met> {
+    let replies = number_after(text, "replies ")?;
     let answered = number_after(text, "2xx=")?;
     Some(Met {
-        replies_per_second: number_after(text, "replies ")? / number_after(text, "test-duration ")?,
+        replies,
+        replies_per_second: replies / number_after(text, "test-duration ")?,
         mean_ms: number_after(text, "avg ")?,
         median_ms: number_after(text, "median ")?,
         slowest_hundredth_ms: quantile(&histogram(text), 0.99),

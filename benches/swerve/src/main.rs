@@ -25,9 +25,9 @@ use serde_json::{Value, json};
 /// A small and a medium file: name and bytes.
 const FILES: [(&str, usize); 2] = [("small", 1_000), ("medium", 50_000)];
 /// What slow clients ask for: as many bytes as Swerve reads ahead at most.
-const SLOW_FILE: (&str, usize) = ("slow", 256 * 1024);
+const SLOW_FILE: (&str, usize) = ("slow", 1024 * 1024);
 /// Slow clients at a time: as many as Swerve has threads for connections.
-const SLOW_CLIENTS: usize = 64;
+const SLOW_CLIENTS: usize = servers::CONNECTIONS;
 
 /// What the command line may change.
 struct Options {
@@ -44,7 +44,8 @@ impl Options {
             match pair {
                 [name, value] if name == "--seconds" => options.seconds = value.parse()?,
                 [name, value] if name == "--rates" => {
-                    options.rates = value.split(',').map(str::parse).collect::<Result<_, _>>()?;
+                    options.rates =
+                        value.split(',').filter(|rate| !rate.is_empty()).map(str::parse).collect::<Result<_, _>>()?;
                 }
                 other => return Err(format!("unknown: {}", other.join(" ")).into()),
             }
@@ -86,23 +87,28 @@ fn rising(options: &Options, servers: &[Server]) -> Outcome<Vec<Value>> {
         return Ok(Vec::new());
     }
     println!(
-        "{:<7} {:>8}  {:<8} {:>9} {:>9} {:>9} {:>9}  errors",
-        "file", "offered", "server", "replied", "mean ms", "p50 ms", "p99 ms"
+        "{:<7} {:>8}  {:<8} {:>9} {:>9} {:>9} {:>9} {:>9}  errors",
+        "file", "offered", "server", "replied", "mean ms", "p50 ms", "p99 ms", "cpu us"
     );
     let mut rows = Vec::new();
     for (file, bytes) in FILES {
         for rate in &options.rates {
             for server in servers {
+                let before = server.cpu_time();
                 let met = httperf::run(server.port, file, *rate, options.seconds)?;
-                let httperf::Met { replies_per_second, mean_ms, median_ms, slowest_hundredth_ms: p99_ms, errors } = met;
+                let taken = server.cpu_time().saturating_sub(before);
+                let cpu_us = taken.as_secs_f64() * 1e6 / met.replies.max(1.0);
+                let httperf::Met {
+                    replies_per_second, mean_ms, median_ms, slowest_hundredth_ms: p99_ms, errors, ..
+                } = met;
                 println!(
-                    "{file:<7} {rate:>8}  {:<8} {replies_per_second:>9.0} {mean_ms:>9.2} {median_ms:>9.2} {p99_ms:>9.2}  {errors}",
+                    "{file:<7} {rate:>8}  {:<8} {replies_per_second:>9.0} {mean_ms:>9.2} {median_ms:>9.2} {p99_ms:>9.2} {cpu_us:>9.0}  {errors}",
                     server.name
                 );
                 rows.push(json!({
                     "file_bytes": bytes, "offered_per_second": rate, "server": server.name,
                     "replies_per_second": replies_per_second, "mean_ms": mean_ms, "p50_ms": median_ms,
-                    "p99_ms": p99_ms, "errors": errors,
+                    "p99_ms": p99_ms, "processor_us_per_reply": cpu_us, "errors": errors,
                 }));
             }
         }

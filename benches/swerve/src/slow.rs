@@ -14,7 +14,7 @@ pub(crate) const PIECE_BYTES: usize = 16 * 1024;
 /// What travels at once, as on Ethernet.
 const SEGMENT_BYTES: u32 = 1460;
 /// How long it waits after each piece.
-pub(crate) const PAUSE: Duration = Duration::from_millis(5);
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
 /// How many whole files so many clients get in a second, each asking again and again.
 pub(crate) fn answers_per_second(port: u16, file: &str, clients: usize, time: Duration) -> Outcome<f64> {

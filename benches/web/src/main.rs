@@ -1,64 +1,74 @@
-//! Weir's web servers on small files against nginx and a server written by hand on hyper, in turns, in one run.
+//! Weir's web servers against nginx, apache2, Jetty 9, Go's `net/http` and a server written by hand on hyper, in turns, in
+//! one run.
 //!
-//! The load is that of the thesis on Ohua (§2.5): 10,000 files of 512 bytes, chosen uniformly at random. Every server has
-//! one core, the load has another. The peer that ratios are taken to is the server written by hand on hyper, which reads
-//! the file for each request, as all of them do; `nginx+cache` keeps open files (`open_file_cache`).
-//!
-//! | server | is |
+//! | case | load |
 //! |---|---|
-//! | `hyper` | hyper by hand, the file read on the event loop |
-//! | `nginx`, `nginx+cache` | one worker; visibly skipped where nginx is not installed |
-//! | `http-ENGINE` | `examples/web_server/over_http.weir` |
-//! | `raw-ENGINE` | `examples/web_server/main.weir`, on raw sockets |
+//! | `small` | thesis on Ohua, §2.5: 10,000 files of 512 bytes, uniformly at random, on connections that are kept |
+//! | `specweb` | Flux §4.2: files in the manner of SPECweb99, five requests a connection |
+//! | `alone` | the small files with a connection for each request: the section mappings of the thesis's §2.5 |
+//! | `idle` | the memory of connections that have asked once and stay |
+//!
+//! Every server has one core, the load has another. The peer that ratios are taken to is the server written by hand on
+//! hyper, which reads the file for each request, as all of them do; `nginx+cache` keeps open files (`open_file_cache`).
+//! `http-ENGINE` is `examples/web_server/over_http.weir`, `raw-ENGINE` is `main.weir` on raw sockets, `map-PLAN` is
+//! `pipeline.weir` with a plan of `mappings/`. What is not installed is visibly skipped.
 //!
 //! ```sh
-//! cargo run --release -p bench-web -- [--rounds 10] [--seconds 1] [--connections 32]
+//! cargo run --release -p bench-web -- [--case small] [--rounds 10] [--seconds 1] [--connections 32] [--idle 10000]
 //! ```
 //!
-//! It prints a table and writes `target/bench-web.json`.
+//! It prints a table for each case and writes `target/bench-web-CASE.json`.
+#![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 mod hand;
+mod idle;
 mod servers;
+mod workload;
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
-use bench_harness::{Options, Outcome, Report, Request, measure};
-
-/// How many files there are.
-const FILES: u64 = 10_000;
-/// How long each is, in bytes.
-const FILE_BYTES: usize = 512;
+use bench_harness::{Options, Outcome, Report, measure};
+use workload::{ALONE, Case, SMALL, SPECWEB};
 
 fn main() -> Outcome<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == "--child") {
         return servers::child(&arguments[1..]);
     }
+    let only = taken(&mut arguments, "--case");
+    let idle = taken(&mut arguments, "--idle").map_or(Ok(10_000), |count| count.parse())?;
     let options = Options::read(&arguments)?;
-    let folder = std::env::temp_dir().join(format!("weir-bench-web-{}", std::process::id()));
-    write_files(&folder.join("pages"))?;
-    let report = run(options, &folder);
-    fs::remove_dir_all(&folder)?;
-    report?.publish("bench-web")
-}
-
-fn write_files(folder: &Path) -> Outcome<()> {
-    fs::create_dir_all(folder)?;
-    for number in 0..FILES {
-        let text = format!("{number:08} ").repeat(FILE_BYTES);
-        fs::write(folder.join(format!("{number}.html")), &text[..FILE_BYTES])?;
+    let wants = |name: &str| only.as_ref().is_none_or(|only| only == name);
+    for (case, servers) in [(SMALL, servers::KEEPING), (SPECWEB, servers::KEEPING), (ALONE, servers::ALONE)] {
+        if wants(case.name) {
+            run(&case, servers, options)?;
+        }
     }
-    Ok(())
+    if wants("idle") { in_folder(&SMALL, |folder| idle::run(folder, idle)) } else { Ok(()) }
 }
 
-fn run(options: Options, folder: &Path) -> Outcome<Report> {
-    let servers = servers::start(folder)?;
-    let request: Request = Arc::new(|random, path| {
-        use std::fmt::Write;
-        // Writing to a `String` cannot fail.
-        _ = write!(path, "/{}.html", random % FILES);
-    });
-    Ok(Report { cases: vec![measure("512 bytes", &servers, options, &request)?] })
+/// The value of an option, which is taken out.
+fn taken(arguments: &mut Vec<String>, name: &str) -> Option<String> {
+    let at = arguments.iter().position(|argument| argument == name)?;
+    arguments.remove(at);
+    (at < arguments.len()).then(|| arguments.remove(at))
+}
+
+fn run(case: &Case, servers: &[&str], options: Options) -> Outcome<()> {
+    println!("{}", case.name);
+    in_folder(case, |folder| {
+        let servers = servers::start(servers, folder)?;
+        let report = Report { cases: vec![measure(case.name, &servers, options, &(case.workload)())?] };
+        report.publish(&format!("bench-web-{}", case.name))
+    })
+}
+
+/// Does something in a folder with the files of a case.
+fn in_folder(case: &Case, action: impl FnOnce(&Path) -> Outcome<()>) -> Outcome<()> {
+    let folder = std::env::temp_dir().join(format!("weir-bench-web-{}-{}", case.name, std::process::id()));
+    (case.write)(&folder.join("pages"))?;
+    let done = action(&folder);
+    fs::remove_dir_all(&folder)?;
+    done
 }

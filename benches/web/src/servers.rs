@@ -1,81 +1,139 @@
-//! The servers: children of this program, and nginx.
+//! The servers: children of this program, and those of others.
 #![expect(clippy::print_stderr, reason = "what is skipped is said")]
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use bench_harness::{Outcome, Server, free_port};
+use bench_harness::{Outcome, Server, free_port, peers};
 
 use crate::hand;
 
-/// Weir's servers: a name, the program, the engine.
-const WEIR: [(&str, &str, &str); 4] = [
-    ("http-event", include_str!("../../../examples/web_server/over_http.weir"), "event"),
-    ("http-pool", include_str!("../../../examples/web_server/over_http.weir"), "pool"),
-    ("raw-event", include_str!("../../../examples/web_server/main.weir"), "event"),
-    ("raw-elastic", include_str!("../../../examples/web_server/main.weir"), "elastic"),
+/// What serves connections that are kept; the peer first.
+pub(crate) const KEEPING: &[&str] = &[
+    "hyper",
+    "nginx",
+    "nginx+cache",
+    "apache2",
+    "jetty9",
+    "go",
+    "http-event",
+    "http-pool",
+    "http-thread-per-flow",
+    "http-staged",
+    "http-manual",
+    "http-dedicated",
+    "http-elastic",
+    "raw-event",
+    "raw-elastic",
 ];
 
-/// All servers, the peer first, on the files in `folder/pages`.
-pub(crate) fn start(folder: &Path) -> Outcome<Vec<Server>> {
-    let mut servers = vec![own("hyper", folder)?];
-    for (name, cached) in [("nginx", false), ("nginx+cache", true)] {
-        servers.extend(nginx(name, cached, folder)?);
-    }
-    for (name, _, _) in WEIR {
-        servers.push(own(name, folder)?);
+/// What serves a connection for each request.
+pub(crate) const ALONE: &[&str] = &[
+    "hyper",
+    "nginx",
+    "http-event",
+    "map-event",
+    "map-acpt-req",
+    "map-1-io-op-sec",
+    "map-op-sec",
+    "map-sgl-rd-rp",
+    "map-sgl-rd-rp-x2",
+    "map-sgl-rd-rp-x4",
+];
+
+/// The section mappings of the thesis.
+const MAPPINGS: [(&str, &str); 6] = [
+    ("acpt-req", include_str!("../../../examples/web_server/mappings/acpt-req.plan.toml")),
+    ("1-io-op-sec", include_str!("../../../examples/web_server/mappings/1-io-op-sec.plan.toml")),
+    ("op-sec", include_str!("../../../examples/web_server/mappings/op-sec.plan.toml")),
+    ("sgl-rd-rp", include_str!("../../../examples/web_server/mappings/sgl-rd-rp.plan.toml")),
+    ("sgl-rd-rp-x2", include_str!("../../../examples/web_server/mappings/sgl-rd-rp-x2.plan.toml")),
+    ("sgl-rd-rp-x4", include_str!("../../../examples/web_server/mappings/sgl-rd-rp-x4.plan.toml")),
+];
+
+/// Starts these servers, as far as they are installed, on the files in `folder/pages`.
+pub(crate) fn start(names: &[&str], folder: &Path) -> Outcome<Vec<Server>> {
+    let mut servers = Vec::new();
+    for name in names {
+        servers.extend(start_one(name, folder)?);
     }
     Ok(servers)
 }
 
-fn own(name: &str, folder: &Path) -> Outcome<Server> {
+fn start_one(name: &str, folder: &Path) -> Outcome<Option<Server>> {
+    let (files, own) = (folder.join("pages"), folder.join(name));
+    match name {
+        "nginx" | "nginx+cache" => peers::nginx(name, name.ends_with("+cache"), &files, &own),
+        "apache2" => peers::apache(name, 64, &files, &own),
+        "jetty9" => peers::jetty(name, &files, &own),
+        "go" => go(&files, &own),
+        _ => child_server(name, folder).map(Some),
+    }
+}
+
+fn child_server(name: &str, folder: &Path) -> Outcome<Server> {
     let port = free_port()?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["--child", name, &port.to_string()]).arg(folder);
     Server::start(name, &mut command, port)
 }
 
-fn nginx(name: &str, cached: bool, folder: &Path) -> Outcome<Option<Server>> {
-    if Command::new("nginx").arg("-v").output().is_err() {
-        eprintln!("{name} skipped: install nginx to measure it");
+/// Go's own server of files, compiled where `go` is installed.
+fn go(files: &Path, own: &Path) -> Outcome<Option<Server>> {
+    if Command::new("go").arg("version").output().is_err() {
+        eprintln!("go skipped: install Go to compare with it");
         return Ok(None);
     }
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/go");
+    let built = Command::new("go").current_dir(source).args(["build", "-o"]).arg(own).arg(".").output()?;
+    if !built.status.success() {
+        return Err(String::from_utf8_lossy(&built.stderr).into());
+    }
     let port = free_port()?;
-    let own = folder.join(name);
-    fs::create_dir_all(&own)?;
-    fs::write(own.join("nginx.conf"), configuration(port, cached, folder))?;
-    let mut command = Command::new("nginx");
-    command.arg("-p").arg(&own).args(["-c", "nginx.conf", "-e", "stderr"]);
-    Server::start(name, &mut command, port).map(Some)
-}
-
-fn configuration(port: u16, cached: bool, folder: &Path) -> String {
-    let cache = if cached { "open_file_cache max=20000 inactive=60s; open_file_cache_valid 60s;" } else { "" };
-    let pages = folder.join("pages");
-    format!(
-        "daemon off; master_process off; worker_processes 1; pid nginx.pid;
-         events {{ worker_connections 1024; }}
-         http {{
-           access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; default_type text/html; {cache}
-           server {{ listen 127.0.0.1:{port}; root {}; }}
-         }}",
-        pages.display()
-    )
+    let mut command = Command::new(own);
+    command.arg(port.to_string()).arg(files);
+    Server::start("go", &mut command, port).map(Some)
 }
 
 /// What a child process does: `NAME PORT FOLDER`.
 pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
     let [name, port, folder] = arguments else { return Err("NAME PORT FOLDER expected".into()) };
     let folder = Path::new(folder);
-    let Some((_, program, engine)) = WEIR.iter().find(|(other, _, _)| other == name) else {
-        return hand::serve(port.parse()?, folder);
+    let (program, kind) = match name.split_once('-') {
+        Some(("http", engine)) => (include_str!("../../../examples/web_server/over_http.weir"), engine),
+        Some(("raw", engine)) => (include_str!("../../../examples/web_server/main.weir"), engine),
+        Some(("map", mapping)) => (include_str!("../../../examples/web_server/pipeline.weir"), mapping),
+        _ => return hand::serve(port.parse()?, folder),
     };
-    // A connection of the benchmark asks more often than the example's bound.
-    let program = program.replace("8081", port).replace("at most 1_000", "at most 1_000_000_000");
+    // A connection of the benchmark asks more often than the example's bound, and there may be more of them.
+    let program = program.replace("on http(port: 8081)", "on http(port: 8081, connections_max: 20_000)");
+    let program = program.replace("8081", port);
+    let program = program.replace("at most 1_000", "at most 1_000_000_000");
     let file = folder.join(format!("{name}.weir"));
     fs::write(&file, program)?;
-    let (file, root) = (file.to_string_lossy(), folder.to_string_lossy());
-    let exit = weir::cli().run_from(["weir", "run", &file, "--engine", engine, "--threads", "1", "--root", &root]);
+    run_weir(&file, folder, &mapping_of(kind, folder)?)
+}
+
+/// What says how the program is mapped to threads: an engine, or a section mapping.
+fn mapping_of(kind: &str, folder: &Path) -> Outcome<[String; 2]> {
+    let Some((_, plan)) = MAPPINGS.iter().find(|(mapping, _)| *mapping == kind) else {
+        return Ok(["--engine".into(), kind.into()]);
+    };
+    let file = folder.join(format!("{kind}.plan.toml"));
+    fs::write(&file, plan)?;
+    Ok(["--plan".into(), file.to_string_lossy().into()])
+}
+
+fn run_weir(file: &Path, root: &Path, mapping: &[String; 2]) -> Outcome<()> {
+    let (file, root) = (file.to_string_lossy(), root.to_string_lossy());
+    let [option, value] = mapping;
+    let mut arguments = vec!["weir", "run", &file, "--root", &root, option, value];
+    if option == "--engine" {
+        // A flow of these holds its thread as long as its client lets it wait.
+        let threads = if matches!(value.as_str(), "pool" | "thread-per-flow") { "64" } else { "1" };
+        arguments.extend(["--threads", threads]);
+    }
+    let exit = weir::cli().run_from(arguments);
     if exit.code() == 0 { Ok(()) } else { Err(format!("weir ended with exit code {}", exit.code()).into()) }
 }

@@ -36,6 +36,11 @@ impl<T> Mutex<T> {
         self.lock_contended()
     }
 
+    /// What is in it, for whoever has it alone.
+    pub(crate) fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
     /// Without locking, by whoever has it alone.
     #[cfg(not(loom))]
     pub(crate) fn get_mut(&mut self) -> &mut T {

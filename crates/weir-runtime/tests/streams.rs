@@ -116,7 +116,9 @@ fn a_source_that_is_faster_than_its_flows_waits_for_room() {
     for row in ENGINES {
         let options = Options { flows_max: 8, ..options(row.name, 2) };
         let full = check(pipeline(), PIPELINE, 5, options);
-        assert!(full > 0 || row.name == "event", "{}: there was always room", row.name);
+        // Where the loop does the work itself, it is no faster than its flows.
+        let may_work_itself = ["event", "elastic"].contains(&row.name);
+        assert!(full > 0 || may_work_itself, "{}: there was always room", row.name);
     }
 }
 

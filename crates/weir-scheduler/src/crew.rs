@@ -47,6 +47,15 @@ pub enum Control {
 }
 
 impl Control {
+    /// Whether the throughput decides.
+    pub(crate) fn is_elastic(&self) -> bool {
+        match self {
+            Control::Elastic(_) => true,
+            Control::Random { like, .. } => like.is_elastic(),
+            Control::Fixed(_) | Control::QueueLength { .. } => false,
+        }
+    }
+
     /// The most threads that it may ask for.
     #[must_use]
     pub fn threads_max(&self) -> usize {
@@ -78,6 +87,8 @@ pub(crate) struct Running {
     pub(crate) idle: Idle,
     /// One for each thread that there may be.
     pub(crate) seats: Vec<CachePadded<Seat>>,
+    /// That of the thread that puts items in, when it works on them itself.
+    pub(crate) guest: CachePadded<Seat>,
     /// How many threads there should be, threads that are stuck in a port's work not counted.
     pub(crate) level: AtomicUsize,
 }
@@ -103,7 +114,13 @@ impl Running {
         // Threads that are stuck are replaced, so that there are twice as many seats as threads.
         let seats = (0..crew.control.threads_max() * 2).map(|_| CachePadded::default()).collect();
         let ready = ArrayQueue::new(ports.max(1));
-        Running { crew, ready, idle: Idle::new(), seats, level: AtomicUsize::new(level) }
+        let guest = CachePadded::default();
+        Running { crew, ready, idle: Idle::new(), seats, guest, level: AtomicUsize::new(level) }
+    }
+
+    /// Whether there should be one thread only.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.level.load(Ordering::Relaxed) == 1
     }
 
     /// Hands a port to whoever comes first.
@@ -114,6 +131,7 @@ impl Running {
 
     /// How many items its threads have worked on.
     pub(crate) fn items(&self) -> u64 {
-        self.seats.iter().map(|seat| seat.items.load(Ordering::Relaxed)).sum()
+        let seats = self.seats.iter().chain([&self.guest]);
+        seats.map(|seat| seat.items.load(Ordering::Relaxed)).sum()
     }
 }

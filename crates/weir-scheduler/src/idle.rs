@@ -54,6 +54,11 @@ impl Idle {
         }
     }
 
+    /// Whether some thread sleeps, as a hint.
+    pub(crate) fn has_sleepers(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
     /// Wakes one sleeper, where there is one. Call it after the work is visible.
     pub(crate) fn wake(&self) {
         let count = if is(Mutant::PlainLoad) {

@@ -8,23 +8,29 @@
 //!    `capacity` and a batch for each port that leads to it.
 //! 4. A port that found the next one full is noted there as waiting; it stays listed, and is handed to its crew when the
 //!    next one has room again.
+//! 5. Who wants to run an item at the port without putting it in claims the port, which lists it; that succeeds only where
+//!    it is not listed, and thus empty. From there on it is as in 2. A thread that has all ports of a crew to itself only
+//!    has to see that the port is not listed: nobody else could run it, and what is put in meanwhile was not there first.
 
 use std::collections::VecDeque;
 
 use std::task::Waker;
 
-use super::sync::{Mutant, Mutex, is};
+use super::sync::{AtomicBool, Mutant, Mutex, Ordering, is};
 
 /// The queue of one port.
 pub(crate) struct Inbox<T> {
+    /// Whether the port is handed to its crew, running, or waiting for room: whether it will be looked after. Written only
+    /// under the lock.
+    listed: AtomicBool,
     state: Mutex<State<T>>,
     capacity: usize,
+    /// Down to how many items it has to be emptied before those that wait for room go on.
+    low: usize,
 }
 
 struct State<T> {
     items: VecDeque<T>,
-    /// Whether the port is handed to its crew, running, or waiting for room: whether it will be looked after.
-    listed: bool,
     /// The ports that wait until this one has room.
     waiting: Vec<usize>,
     /// The sources that wait until this one has room.
@@ -50,11 +56,26 @@ pub(crate) enum Rest {
 }
 
 impl<T> Inbox<T> {
-    pub(crate) fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize, low: usize) -> Self {
         assert!(capacity > 0, "a queue without room would never be emptied");
-        let state =
-            State { items: VecDeque::with_capacity(capacity), listed: false, waiting: Vec::new(), wakers: Vec::new() };
-        Inbox { state: Mutex::new(state), capacity }
+        let state = State { items: VecDeque::with_capacity(capacity), waiting: Vec::new(), wakers: Vec::new() };
+        Inbox { listed: AtomicBool::new(false), state: Mutex::new(state), capacity, low }
+    }
+
+    /// Whether the port is listed. It may be so at any time; that it is not so any more is for its holder to say.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.listed.load(Ordering::Acquire)
+    }
+
+    /// Lists the port for this thread to run, where it is not listed.
+    pub(crate) fn claim(&self) -> bool {
+        if self.is_listed() {
+            return false;
+        }
+        let _state = self.state.lock();
+        let claimed = !self.is_listed() || is(Mutant::BlindClaim);
+        self.listed.store(true, Ordering::Release);
+        claimed
     }
 
     /// Puts one item in, where there is room.
@@ -64,25 +85,26 @@ impl<T> Inbox<T> {
             return Err(item);
         }
         state.items.push_back(item);
-        Ok(self.after_put(&mut state))
+        Ok(self.after_put(&state))
     }
 
     /// Puts one item in, beyond the capacity if need be.
     pub(crate) fn put_one(&self, item: T) -> Put {
         let mut state = self.state.lock();
         state.items.push_back(item);
-        self.after_put(&mut state)
+        self.after_put(&state)
     }
 
     /// Puts a batch in, beyond the capacity if need be.
     pub(crate) fn put(&self, batch: &mut Vec<T>) -> Put {
         let mut state = self.state.lock();
         state.items.extend(batch.drain(..));
-        self.after_put(&mut state)
+        self.after_put(&state)
     }
 
-    fn after_put(&self, state: &mut State<T>) -> Put {
-        let hand = !std::mem::replace(&mut state.listed, true);
+    fn after_put(&self, state: &State<T>) -> Put {
+        let hand = !self.is_listed();
+        self.listed.store(true, Ordering::Release);
         Put { hand, full: state.items.len() >= self.capacity }
     }
 
@@ -91,8 +113,7 @@ impl<T> Inbox<T> {
         let mut state = self.state.lock();
         let count = state.items.len().min(most);
         batch.extend(state.items.drain(..count));
-        // Half empty, so that who waited does not have to wait again at once.
-        if !state.waiting.is_empty() && state.items.len() <= self.capacity / 2 {
+        if !state.waiting.is_empty() && state.items.len() <= self.low {
             released.append(&mut state.waiting);
         }
         if !state.wakers.is_empty() && state.items.len() < self.capacity {
@@ -102,9 +123,9 @@ impl<T> Inbox<T> {
 
     /// After a batch: unlists the port where it is empty.
     pub(crate) fn rest(&self) -> Rest {
-        let mut state = self.state.lock();
+        let state = self.state.lock();
         if state.items.is_empty() || is(Mutant::BlindRest) {
-            state.listed = false;
+            self.listed.store(false, Ordering::Release);
             return Rest::Empty;
         }
         Rest::More

@@ -8,9 +8,10 @@
 //! Differences to the paper:
 //! * *Memory*, which it leaves as future work. When the load changes, what was learned is not thrown away but put aside;
 //!   when a load comes back, which shows in the throughput of the current level, so does what was learned.
-//! * *Noise*. The paper's sensitivity is 5 %. Here it is at least that, and three times the deviation that is usual between
-//!   two periods at one level; and only the second deviation in a row is a change in load. A fixed threshold takes the
-//!   noise of a small shared machine for an endless change of load.
+//! * *Noise*. The paper compares single periods, by a sensitivity of 5 %. Here a level's record is the mean of its periods;
+//!   the noisier they are, the more of them it takes until it is trusted, and a trend is more than the sensitivity and more
+//!   than what noise leaves open. Only the second period in a row that deviates is a change in load. A fixed threshold
+//!   takes the noise of a small shared machine for an endless change of load, and a wide one stops below the best level.
 
 /// How the number of threads is found.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,12 @@ pub struct Settings {
 
 /// Several times the usual deviation is a deviation that means something.
 const NOISE_FACTOR: f64 = 3.0;
+/// The difference of two means is a trend beyond so many times what noise leaves open.
+const TREND_FACTOR: f64 = 1.5;
+/// However noisy it is, a record of so many periods is trusted.
+const TRUSTED_MAX: u32 = 4;
+/// A record is the mean of about so many periods.
+const MEAN_PERIODS: u32 = 8;
 /// How much of the estimate of the noise a new deviation makes up.
 const NOISE_WEIGHT: f64 = 0.1;
 /// However noisy it is, a difference of this much is a trend.
@@ -37,8 +44,10 @@ const MEMORY_MAX: usize = 8;
 /// What is known of one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Record {
+    /// The mean of its periods.
     throughput: f64,
-    trusted: bool,
+    /// How many, up to [`MEAN_PERIODS`].
+    periods: u32,
 }
 
 /// Finds the number of threads from the throughput of each period.
@@ -84,13 +93,15 @@ impl Elasticity {
         }
         self.deviations = 0;
         self.record(throughput);
-        let rise = (self.trend_below(throughput) && !self.trusts(self.level + 1))
-            || self.trend_above(throughput)
-            || (self.level == self.settings.level_min && !self.trusts(self.level + 1));
+        if !self.trusts(self.level) {
+            return self.level;
+        }
+        let (below, above) = (self.trend(self.level - 1, self.level), self.trend(self.level, self.level + 1));
+        let unknown_above = self.level < self.settings.level_max && !self.trusts(self.level + 1);
+        let rise = above || (unknown_above && (below || self.level == self.settings.level_min));
         if rise {
-            let raised = (self.level + 1).min(self.settings.level_max);
-            self.level = if may_raise { raised } else { self.level };
-        } else if !self.trend_below(throughput) {
+            self.level += usize::from(may_raise);
+        } else if !below {
             self.level = (self.level - 1).max(self.settings.level_min);
         }
         self.level
@@ -102,7 +113,7 @@ impl Elasticity {
 
     fn deviates(&self, throughput: f64) -> bool {
         let record = self.records[self.level];
-        record.trusted && relative(throughput, record.throughput) > self.sensitivity()
+        self.trusts(self.level) && relative(throughput, record.throughput) > self.sensitivity()
     }
 
     /// Puts what is known aside, and takes up what fits the new load.
@@ -110,12 +121,12 @@ impl Elasticity {
         let known = std::mem::replace(&mut self.records, vec![Record::default(); self.settings.level_max + 2]);
         let (level, sensitivity) = (self.level, self.sensitivity());
         let fits = |records: &Vec<Record>| {
-            records[level].trusted && relative(throughput, records[level].throughput) <= sensitivity
+            records[level].periods > 0 && relative(throughput, records[level].throughput) <= sensitivity
         };
         if let Some(at) = self.memory.iter().position(fits) {
             self.records = self.memory.remove(at);
         }
-        if known.iter().filter(|record| record.trusted).count() > 1 {
+        if known.iter().filter(|record| record.periods > 0).count() > 1 {
             self.memory.push(known);
         }
         if self.memory.len() > MEMORY_MAX {
@@ -125,28 +136,30 @@ impl Elasticity {
 
     fn record(&mut self, throughput: f64) {
         let record = &mut self.records[self.level];
-        if record.trusted {
+        if record.periods > 0 {
             let deviation = relative(throughput, record.throughput);
             self.noise += NOISE_WEIGHT * (deviation - self.noise);
         }
-        *record = Record { throughput, trusted: true };
+        record.periods = (record.periods + 1).min(MEAN_PERIODS);
+        record.throughput += (throughput - record.throughput) / f64::from(record.periods);
     }
 
+    /// Whether a level's record has so many periods that what noise leaves open is no more than the sensitivity.
     fn trusts(&self, level: usize) -> bool {
         let within = (self.settings.level_min..=self.settings.level_max).contains(&level);
-        within && self.records[level].trusted
+        let open = self.noise * TREND_FACTOR / self.settings.sensitivity.max(f64::EPSILON);
+        within && f64::from(self.records[level].periods) >= (open * open).clamp(1.0, f64::from(TRUSTED_MAX))
     }
 
-    /// Whether this level does better than the one below.
-    fn trend_below(&self, throughput: f64) -> bool {
-        let below = self.records[self.level - 1];
-        self.trusts(self.level - 1) && throughput > below.throughput * (1.0 + self.sensitivity())
-    }
-
-    /// Whether the level above does better than this one.
-    fn trend_above(&self, throughput: f64) -> bool {
-        let above = self.records[self.level + 1];
-        self.trusts(self.level + 1) && above.throughput > throughput * (1.0 + self.sensitivity())
+    /// Whether throughput rises from one level to the other.
+    fn trend(&self, from: usize, to: usize) -> bool {
+        if !self.trusts(from) || !self.trusts(to) {
+            return false;
+        }
+        let (from, to) = (self.records[from], self.records[to]);
+        let open = (1.0 / f64::from(from.periods) + 1.0 / f64::from(to.periods)).sqrt();
+        let threshold = (self.noise * TREND_FACTOR * open).max(self.settings.sensitivity);
+        to.throughput > from.throughput * (1.0 + threshold)
     }
 }
 
@@ -205,6 +218,17 @@ mod tests {
                 let right = later.iter().filter(|&&level| level == best).count();
                 assert!(off == 0 && right > 180, "best {best}, loss {loss}: {later:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_noisy_machine_is_not_left_below_its_best_level() {
+        for seed in 1..=20 {
+            let (mut elasticity, mut curve) = (of(2), Curve::new(2, 0.0));
+            (curve.random, curve.noise) = (seed, 0.2);
+            let levels = levels(&mut elasticity, &mut curve, 200);
+            let right = levels[20..].iter().filter(|&&level| level == 2).count();
+            assert!(right > 150, "seed {seed}: {right} of 180 periods in {levels:?}");
         }
     }
 

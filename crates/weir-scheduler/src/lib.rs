@@ -12,10 +12,17 @@
 //!   hot. The paper moves tuples one by one, behind two try-locks each.
 //! * A full queue does not make the producer's thread work it off by itself (`reschedule`), which nests a stack frame for
 //!   each port and can spin in a ring: the producing *port* waits, and its thread goes on with something else.
+//! * Ports are *fused* while they run, by what their work was measured to cost: a thread takes an item on from call to call
+//!   through ports that are idle, and a queue is left only where it pays (`turn`). The paper puts a queue before every
+//!   operator, and finds (§5.1, §5.2) that none at all is often faster.
+//! * At level 1 an elastic crew's one thread is whoever has something to do, and that may be the source's (`feed`).
 //!
 //! Architecture invariant: it knows neither graphs nor frames, and has no `unsafe` code.
 
 mod crew;
+mod feed;
+mod guest;
+mod hands;
 mod idle;
 mod inbox;
 #[cfg(test)]
@@ -24,13 +31,19 @@ mod level;
 mod machine;
 #[cfg(test)]
 mod model;
+mod places;
+mod reach;
 mod scheduler;
 mod shared;
 mod steer;
 mod sync;
+mod turn;
+mod work;
 mod worker;
 
 pub use crew::{Control, Crew};
+pub use feed::{Done, Full};
 pub use level::{Elasticity, Settings};
-pub use scheduler::{Full, Ports, Queue, Scheduler, Snapshot};
-pub use shared::{PortId, Work};
+pub use scheduler::{Ports, Queue, Scheduler, Snapshot};
+pub use turn::Fusing;
+pub use work::{Ahead, PortId, Work};

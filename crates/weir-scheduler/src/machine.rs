@@ -1,12 +1,13 @@
 //! The machine as the steering sees it: its processors, and how many of them others keep busy.
 
 use std::fs;
+use std::time::Instant;
 
 /// Reads `/proc`; where there is none, others are taken to be idle.
 pub(crate) struct Machine {
     processors: f64,
-    /// Busy time of the machine and of this process, in ticks, when last read.
-    last: Option<(f64, f64)>,
+    /// Busy time of the machine and of this process, in ticks, and when they were read.
+    last: (Option<(f64, f64)>, Instant),
 }
 
 /// Linux counts times in `/proc` in hundredths of a second on every machine that it runs on.
@@ -15,7 +16,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 impl Machine {
     pub(crate) fn new() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Machine { processors: processors as f64, last: busy() }
+        Machine { processors: processors as f64, last: (busy(), Instant::now()) }
     }
 
     /// How many processors this process may use.
@@ -23,12 +24,13 @@ impl Machine {
         self.processors
     }
 
-    /// How many processors other processes kept busy since the last call, `elapsed` seconds ago.
-    pub(crate) fn busy_by_others(&mut self, elapsed: f64) -> f64 {
-        let now = busy();
+    /// How many processors other processes kept busy since the last call.
+    pub(crate) fn busy_by_others(&mut self) -> f64 {
+        let now = (busy(), Instant::now());
         let last = std::mem::replace(&mut self.last, now);
-        let (Some((all, own)), Some((all_before, own_before))) = (now, last) else { return 0.0 };
+        let (Some((all, own)), Some((all_before, own_before))) = (now.0, last.0) else { return 0.0 };
         let others = (all - all_before) - (own - own_before);
+        let elapsed = (now.1 - last.1).as_secs_f64();
         (others / TICKS_PER_SECOND / elapsed).max(0.0)
     }
 }

@@ -1,4 +1,7 @@
-//! The model check of the waking protocol: every interleaving of a worker and those who bring it work, by loom.
+//! The model check of the protocols between threads: every interleaving of a few, by loom.
+//!
+//! *Waking*: a worker and one who brings it work; no wake-up is lost. *Claiming*: two who run an item at a port that may be
+//! free; never both at once, and what one leaves behind is done. *Places*: one works alone, another joins.
 //!
 //! The files under test are compiled a second time here, over loom's primitives instead of the system's, so that the check
 //! is part of the ordinary tests. Every mutant leaves out or weakens one step of the protocol, and must be caught.
@@ -11,7 +14,8 @@ use loom::thread;
 
 use idle::Idle;
 use inbox::{Inbox, Rest};
-use sync::Mutant;
+use places::Places;
+use sync::{AtomicBool, Mutant};
 
 #[path = "idle.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
@@ -21,12 +25,18 @@ mod idle;
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
 #[expect(dead_code, reason = "the model needs only what the waking protocol uses")]
 mod inbox;
+#[path = "places.rs"]
+#[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
+#[expect(dead_code, reason = "the model has nothing that only one may use")]
+mod places;
 
 /// Loom's primitives, with the faces of those in `crate::sync`.
 mod sync {
     use std::cell::Cell;
+    use std::time::Duration;
 
-    pub(crate) use loom::sync::atomic::{AtomicUsize, Ordering};
+    pub(crate) use loom::sync::MutexGuard;
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     pub(crate) use loom::thread::{Thread, current, park};
 
     pub(crate) use crate::sync::Mutant;
@@ -41,6 +51,15 @@ mod sync {
         pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
             self.0.lock().unwrap()
         }
+    }
+
+    /// A model has no time to wait.
+    pub(crate) fn lock_within<T>(mutex: &Mutex<T>, _patience: Duration) -> Option<MutexGuard<'_, T>> {
+        mutex.0.try_lock().ok()
+    }
+
+    pub(crate) fn unlock_fair<T>(guard: MutexGuard<'_, T>) {
+        drop(guard);
     }
 
     thread_local! {
@@ -65,7 +84,7 @@ struct Crew {
 impl Crew {
     fn new() -> Self {
         let ready = sync::Mutex::new(VecDeque::new());
-        Crew { inbox: Inbox::new(4), ready, listed: sync::AtomicUsize::new(0), idle: Idle::new() }
+        Crew { inbox: Inbox::new(4, 2), ready, listed: sync::AtomicUsize::new(0), idle: Idle::new() }
     }
 
     fn bring(&self, item: u32) {
@@ -106,39 +125,137 @@ impl Crew {
     }
 }
 
-fn check(mutant: Option<Mutant>) {
+/// A port that never runs on two threads at once.
+struct Exclusive(AtomicBool);
+
+impl Exclusive {
+    fn new() -> Self {
+        Exclusive(AtomicBool::new(false))
+    }
+
+    fn run(&self) {
+        assert!(!self.0.swap(true, Ordering::Relaxed), "the port runs on two threads at once");
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// One port, which threads that come by with an item run themselves where they may.
+struct Fused {
+    crew: Crew,
+    port: Exclusive,
+    done: sync::AtomicUsize,
+}
+
+impl Fused {
+    fn pass(&self, item: u32) {
+        if self.crew.inbox.claim() {
+            self.run(1);
+        } else {
+            self.crew.bring(item);
+        }
+        while self.crew.look().is_some() {
+            let mut batch = Vec::new();
+            self.crew.inbox.take(2, &mut batch, &mut Vec::new());
+            self.run(batch.len());
+        }
+    }
+
+    fn run(&self, items: usize) {
+        self.port.run();
+        self.done.fetch_add(items, Ordering::Relaxed);
+        if self.crew.inbox.rest() == Rest::More {
+            self.crew.hand();
+        }
+    }
+}
+
+fn check(mutant: Option<Mutant>, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
         sync::MUTANT.set(mutant);
-        let crew = Arc::new(Crew::new());
-        let other = crew.clone();
-        let worker = thread::spawn(move || other.work(2));
-        crew.bring(1);
-        crew.bring(2);
-        worker.join().unwrap();
+        model();
     });
+}
+
+fn waking() {
+    let crew = Arc::new(Crew::new());
+    let other = crew.clone();
+    let worker = thread::spawn(move || other.work(2));
+    crew.bring(1);
+    crew.bring(2);
+    worker.join().unwrap();
+}
+
+fn claiming() {
+    let fused = Arc::new(Fused { crew: Crew::new(), port: Exclusive::new(), done: sync::AtomicUsize::new(0) });
+    let other = fused.clone();
+    let thread = thread::spawn(move || other.pass(1));
+    fused.pass(2);
+    thread.join().unwrap();
+    assert_eq!(fused.done.load(Ordering::Relaxed), 2, "nothing is left behind");
+}
+
+fn places() {
+    let shared = Arc::new((Places::new(()), Exclusive::new()));
+    let other = shared.clone();
+    let thread = thread::spawn(move || {
+        other.0.join();
+        other.1.run();
+        other.0.leave();
+    });
+    let alone = shared.0.alone();
+    if alone.is_some() {
+        shared.1.run();
+    }
+    drop(alone);
+    thread.join().unwrap();
+    assert!(shared.0.alone().is_some(), "nobody works any more");
 }
 
 /// Names the mutant for a process of its own: loom cannot clean up after a model that failed.
 const MUTANT: &str = "WEIR_SCHEDULER_MUTANT";
-const MUTANTS: [Mutant; 4] = [Mutant::NoSecondLook, Mutant::RelaxedRegistration, Mutant::PlainLoad, Mutant::BlindRest];
+/// The mutants, each with the model that must catch it.
+const MUTANTS: [(Mutant, &str); 7] = [
+    (Mutant::NoSecondLook, "model::no_wake_up_is_lost"),
+    (Mutant::RelaxedRegistration, "model::no_wake_up_is_lost"),
+    (Mutant::PlainLoad, "model::no_wake_up_is_lost"),
+    (Mutant::BlindRest, "model::no_wake_up_is_lost"),
+    (Mutant::BlindClaim, "model::a_port_that_is_claimed_runs_on_one_thread"),
+    (Mutant::JoinsUncounted, "model::who_works_alone_is_alone"),
+    (Mutant::AloneUnlooked, "model::who_works_alone_is_alone"),
+];
 
-fn is_caught(mutant: Mutant) -> bool {
+/// The mutant that this process is asked for.
+fn asked() -> Option<Mutant> {
+    let named = std::env::var(MUTANT).ok();
+    MUTANTS.into_iter().map(|(mutant, _)| mutant).find(|mutant| named == Some(format!("{mutant:?}")))
+}
+
+fn is_caught(mutant: Mutant, by: &str) -> bool {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    let command = command.args(["--exact", "model::no_wake_up_is_lost"]).env(MUTANT, format!("{mutant:?}"));
+    let command = command.args(["--exact", by]).env(MUTANT, format!("{mutant:?}"));
     !command.output().unwrap().status.success()
 }
 
 #[test]
 fn no_wake_up_is_lost() {
-    let named = std::env::var(MUTANT).ok();
-    check(MUTANTS.into_iter().find(|mutant| named == Some(format!("{mutant:?}"))));
+    check(asked(), waking);
+}
+
+#[test]
+fn a_port_that_is_claimed_runs_on_one_thread() {
+    check(asked(), claiming);
+}
+
+#[test]
+fn who_works_alone_is_alone() {
+    check(asked(), places);
 }
 
 #[test]
 fn every_mutant_is_caught() {
-    for mutant in MUTANTS {
-        assert!(is_caught(mutant), "{mutant:?} passes the model");
+    for (mutant, by) in MUTANTS {
+        assert!(is_caught(mutant, by), "{mutant:?} passes {by}");
     }
 }

@@ -6,10 +6,16 @@ use std::task::{Context, Poll};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use crate::crew::{Crew, Running};
+use crate::feed::{Done, Full};
 use crate::inbox::Inbox;
-use crate::shared::{Port, PortId, Shared, Work};
+use crate::reach::Reach;
+use crate::shared::{NO_CREW, Port, Shared};
 use crate::steer;
+use crate::turn::Fusing;
+use crate::work::{PortId, Work};
 use crate::worker::Worker;
 
 /// One port: how many items may wait at it, and the crew that serves it, by its index.
@@ -19,11 +25,10 @@ pub struct Ports {
     pub capacity: usize,
     /// The index of its crew.
     pub crew: usize,
+    /// Whether its work never waits for anything. Such ports may be fused: a thread runs them in one go with those before
+    /// them, which a thread that is stuck would hold too.
+    pub brief: bool,
 }
-
-/// The port has no room: the item comes back.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Full<T>(pub T);
 
 /// What one crew is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +59,8 @@ pub struct Queue {
 /// Ports and the threads that serve them. Dropping it ends the threads; items that are not through are dropped.
 pub struct Scheduler<W: Work> {
     shared: Arc<Shared<W>>,
-    threads: Vec<JoinHandle<()>>,
-    steering: Option<steer::Steering>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    steering: Mutex<Option<steer::Steering>>,
 }
 
 impl<W: Work> Scheduler<W> {
@@ -71,15 +76,24 @@ impl<W: Work> Scheduler<W> {
         let crews: Vec<Running> =
             crews.into_iter().enumerate().map(|(index, crew)| Running::new(crew, served(index))).collect();
         assert!(ports.iter().all(|port| port.crew < crews.len()), "a port names a crew that is not there");
-        let ports = ports.iter().map(|port| Port { inbox: Inbox::new(port.capacity), crew: port.crew }).collect();
-        let shared = Arc::new(Shared::new(work, ports, crews));
-        let mut scheduler = Scheduler { shared, threads: Vec::new(), steering: None };
+        let crowded = is_crowded(&crews);
+        let port = |ports: &Ports| {
+            let Ports { capacity, crew, brief } = *ports;
+            // Half empty, so that who waited does not have to wait again at once. Where threads outnumber processors, each
+            // of them should do as much as it can once it has one.
+            let low = if crowded { 0 } else { capacity / 2 };
+            let fuses_in = if brief { crew } else { NO_CREW };
+            Port { inbox: Inbox::new(capacity, low), crew, fuses_in, reach: Reach::new() }
+        };
+        let ports = ports.iter().map(port).collect();
+        let shared = Arc::new(Shared::new(work, ports, crews, crowded));
+        let scheduler = Scheduler { shared, threads: Mutex::default(), steering: Mutex::default() };
         scheduler.start_threads()?;
-        scheduler.steering = steer::start(&scheduler.shared, period)?;
+        *scheduler.steering.lock() = steer::start(&scheduler.shared, period)?;
         Ok(scheduler)
     }
 
-    fn start_threads(&mut self) -> std::io::Result<()> {
+    fn start_threads(&self) -> std::io::Result<()> {
         for (crew, running) in self.shared.crews.iter().enumerate() {
             let level = running.level.load(Ordering::Relaxed);
             for (seat, state) in running.seats.iter().enumerate() {
@@ -89,7 +103,7 @@ impl<W: Work> Scheduler<W> {
                 let handle = thread.spawn(move || worker.run())?;
                 // The seat is new, so that it has no thread yet.
                 _ = state.thread.set(handle.thread().clone());
-                self.threads.push(handle);
+                self.threads.lock().push(handle);
             }
         }
         Ok(())
@@ -100,25 +114,28 @@ impl<W: Work> Scheduler<W> {
     /// # Errors
     /// Gives the item back where the port has no room: see [`Scheduler::poll_room`].
     pub fn submit(&self, port: PortId, item: W::Item) -> Result<(), Full<W::Item>> {
-        self.shared.begun();
-        match self.shared.ports[port.0].inbox.offer(item) {
-            Ok(put) => {
-                if put.hand {
-                    self.shared.hand(port.0);
-                }
-                Ok(())
-            }
-            Err(item) => {
-                self.shared.through(1);
-                Err(Full(item))
-            }
-        }
+        self.shared.submit(port, item)
+    }
+
+    /// Puts items in until there are no more. Where the crew of their ports is elastic and needs one thread only, the
+    /// caller's thread works on them itself; see [`Ports::brief`].
+    ///
+    /// # Errors
+    /// Gives the first item back whose port has no room: see [`Scheduler::poll_room`]. Those after it are not taken.
+    pub fn feed(&self, items: &mut impl Iterator<Item = (PortId, W::Item)>) -> Result<(), Full<(PortId, W::Item)>> {
+        self.shared.feed(items)
+    }
+
+    /// Works on an item at a port right here, as [`Scheduler::feed`] would, without its ever being one: `run` makes it and
+    /// runs it. `None` where this thread may not work at the port now; then it was not run.
+    pub fn bring<R>(&self, port: PortId, run: impl FnOnce(&mut Fusing<'_, W>) -> Done<W, R>) -> Option<R> {
+        self.shared.bring_one(port, run)
     }
 
     /// Puts an item in at a port, beyond its capacity if need be: one that left the port to wait for something and comes
     /// back, and which nobody could give back to.
     pub fn resume(&self, port: PortId, item: W::Item) {
-        self.shared.begun();
+        self.shared.begun(1);
         if self.shared.ports[port.0].inbox.put_one(item).hand {
             self.shared.hand(port.0);
         }
@@ -154,6 +171,21 @@ impl<W: Work> Scheduler<W> {
         Queue { crew: port.crew, waiting: port.inbox.len(), capacity: port.inbox.capacity() }
     }
 
+    /// Ends the threads, and waits until they have. What they have in hand is done; the rest stays where it is.
+    pub fn close(&self) {
+        drop(self.steering.lock().take());
+        for running in &self.shared.crews {
+            for seat in &running.seats {
+                seat.ended.store(true, Ordering::Release);
+                seat.thread.get().into_iter().for_each(std::thread::Thread::unpark);
+            }
+            running.idle.wake_all();
+        }
+        let threads = std::mem::take(&mut *self.threads.lock());
+        // A thread that panicked has said so already.
+        threads.into_iter().for_each(|thread| _ = thread.join());
+    }
+
     /// What the crews are doing.
     #[must_use]
     pub fn snapshot(&self) -> Vec<Snapshot> {
@@ -170,17 +202,14 @@ impl<W: Work> Scheduler<W> {
     }
 }
 
+/// Whether there may be more threads than processors.
+fn is_crowded(crews: &[Running]) -> bool {
+    let threads: usize = crews.iter().map(|running| running.crew.control.threads_max()).sum();
+    threads > std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 impl<W: Work> Drop for Scheduler<W> {
     fn drop(&mut self) {
-        drop(self.steering.take());
-        for running in &self.shared.crews {
-            for seat in &running.seats {
-                seat.ended.store(true, Ordering::Release);
-                seat.thread.get().into_iter().for_each(std::thread::Thread::unpark);
-            }
-            running.idle.wake_all();
-        }
-        // A thread that panicked has said so already.
-        self.threads.drain(..).for_each(|thread| _ = thread.join());
+        self.close();
     }
 }

@@ -5,27 +5,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::{Condvar, Mutex};
 
 use crate::crew::Running;
+use crate::guest::Guest;
 use crate::inbox::Inbox;
+use crate::places::Places;
+use crate::reach::Reach;
+use crate::work::Work;
 
-/// The index of a port. Items mostly go from lower to higher ones; a port waits for room only in a higher one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PortId(pub usize);
-
-/// What is done at the ports.
-pub trait Work: Send + Sync + 'static {
-    /// What goes through them.
-    type Item: Send + 'static;
-
-    /// Works on an item at a port, and says where it goes on; `None` where it is through. Of one port, one item is worked
-    /// on at a time, in the order in which they were put in. It must not panic; it may block, and is then not counted
-    /// among its crew's threads.
-    fn run(&self, port: PortId, item: Self::Item) -> Option<(PortId, Self::Item)>;
-}
+/// Not the index of a crew.
+pub(crate) const NO_CREW: usize = usize::MAX;
 
 /// A port at work.
 pub(crate) struct Port<T> {
     pub(crate) inbox: Inbox<T>,
     pub(crate) crew: usize,
+    /// The crew whose threads may run it in one go with other ports: its own, or [`NO_CREW`].
+    pub(crate) fuses_in: usize,
+    pub(crate) reach: Reach,
+}
+
+impl<T> Port<T> {
+    /// Whether threads may run it in one go with other ports.
+    pub(crate) fn is_brief(&self) -> bool {
+        self.fuses_in != NO_CREW
+    }
 }
 
 /// What all threads share.
@@ -35,28 +37,37 @@ pub(crate) struct Shared<W: Work> {
     pub(crate) crews: Vec<Running>,
     /// Whether there may be more threads than processors.
     pub(crate) crowded: bool,
+    /// By crew: who works there. Who puts items in is a guest of the crew while it works alone.
+    pub(crate) places: Vec<Places<Guest<W>>>,
+    /// The first elastic crew, which takes guests.
+    pub(crate) elastic: Option<usize>,
     /// How many items have been put in and are not through.
     in_flight: AtomicUsize,
     drained: (Mutex<()>, Condvar),
 }
 
 impl<W: Work> Shared<W> {
-    pub(crate) fn new(work: W, ports: Vec<Port<W::Item>>, crews: Vec<Running>) -> Self {
-        let threads: usize = crews.iter().map(|running| running.crew.control.threads_max()).sum();
-        let crowded = threads > std::thread::available_parallelism().map_or(1, usize::from);
+    pub(crate) fn new(work: W, ports: Vec<Port<W::Item>>, crews: Vec<Running>, crowded: bool) -> Self {
+        let elastic = crews.iter().position(|running| running.crew.control.is_elastic());
+        let places = (0..crews.len()).map(|crew| Places::new(Guest::new(crew))).collect();
         let drained = (Mutex::new(()), Condvar::new());
-        Shared { work, ports, crews, crowded, in_flight: AtomicUsize::new(0), drained }
+        Shared { work, ports, crews, crowded, places, elastic, in_flight: AtomicUsize::new(0), drained }
     }
 
-    /// One item more has been put in.
-    pub(crate) fn begun(&self) {
-        self.in_flight.fetch_add(1, Ordering::AcqRel);
+    /// So many items more are put in.
+    pub(crate) fn begun(&self, count: usize) {
+        self.in_flight.fetch_add(count, Ordering::AcqRel);
+    }
+
+    /// How many items have been put in and are not through.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Acquire)
     }
 
     /// Holds this thread until everything that was put in is through.
     pub(crate) fn drain(&self) {
         let mut guard = self.drained.0.lock();
-        while self.in_flight.load(Ordering::Acquire) > 0 {
+        while self.in_flight() > 0 {
             self.drained.1.wait(&mut guard);
         }
     }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use crate::crew::{Control, Running};
 use crate::level::Elasticity;
 use crate::machine::Machine;
-use crate::shared::{Shared, Work};
+use crate::shared::Shared;
+use crate::work::Work;
 
 /// The steering thread. Dropping it ends the thread.
 pub(crate) struct Steering {
@@ -31,23 +32,57 @@ pub(crate) fn start<W: Work>(shared: &Arc<Shared<W>>, period: Duration) -> std::
         return Ok(None);
     }
     let (stop, stopped) = mpsc::channel();
-    let shared = shared.clone();
+    let shared = Arc::clone(shared);
     let steer = move || {
-        let mut helms: Vec<Helm> = shared.crews.iter().map(Helm::new).collect();
-        let mut machine = Machine::new();
-        let mut last = Instant::now();
-        while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
-            let elapsed = last.elapsed().as_secs_f64();
-            last = Instant::now();
-            let others = machine.busy_by_others(elapsed);
-            for (index, helm) in helms.iter_mut().enumerate() {
-                let spare = machine.processors() - others;
-                helm.steer(&shared.crews[index], elapsed, spare, || shared.waiting(index));
-            }
+        let mut bridge = Bridge::new(&shared);
+        let mut wait = period;
+        while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+            let quiet = bridge.is_quiet(&shared);
+            // What comes after a quiet time has not filled a period, and tells nothing.
+            bridge.look(&shared, quiet || wait == period);
+            wait = if quiet { (wait * 2).min(period * QUIET_MAX) } else { period };
         }
     };
     let thread = Builder::new().name("weir-steering".into()).spawn(steer)?;
     Ok(Some(Steering { stop: Some(stop), thread: Some(thread) }))
+}
+
+/// Where nothing is done, crews are looked at less often, down to once in so many periods.
+const QUIET_MAX: u32 = 8;
+
+/// What steering remembers between periods.
+struct Bridge {
+    helms: Vec<Helm>,
+    machine: Machine,
+    last: Instant,
+    /// How many items all crews have worked on.
+    items: u64,
+}
+
+impl Bridge {
+    fn new<W: Work>(shared: &Shared<W>) -> Self {
+        let helms = shared.crews.iter().map(Helm::new).collect();
+        Bridge { helms, machine: Machine::new(), last: Instant::now(), items: 0 }
+    }
+
+    /// Whether nothing was done since the last time, and nothing is to be done.
+    fn is_quiet<W: Work>(&mut self, shared: &Shared<W>) -> bool {
+        let items = shared.crews.iter().map(Running::items).sum();
+        std::mem::replace(&mut self.items, items) == items && shared.in_flight() == 0
+    }
+
+    /// Looks at all crews, and steers them where `steer` says so.
+    fn look<W: Work>(&mut self, shared: &Shared<W>, steer: bool) {
+        let elapsed = std::mem::replace(&mut self.last, Instant::now()).elapsed().as_secs_f64();
+        if !steer {
+            self.helms.iter_mut().zip(&shared.crews).for_each(|(helm, running)| helm.items = running.items());
+            return;
+        }
+        let spare = self.machine.processors() - self.machine.busy_by_others();
+        for (index, helm) in self.helms.iter_mut().enumerate() {
+            helm.steer(&shared.crews[index], elapsed, spare, || shared.waiting(index));
+        }
+    }
 }
 
 /// What steering one crew remembers between periods.
@@ -56,8 +91,8 @@ struct Helm {
     /// How many levels have been drawn at random.
     drawn: u64,
     items: u64,
-    /// The turns of each thread when they were last looked at.
-    turns: Vec<u64>,
+    /// The turns and items of each thread when they were last looked at.
+    seen: Vec<(u64, u64)>,
 }
 
 impl Helm {
@@ -66,7 +101,7 @@ impl Helm {
             Control::Elastic(settings) => Some(Elasticity::new(settings.clone())),
             Control::Fixed(_) | Control::QueueLength { .. } | Control::Random { .. } => None,
         };
-        Helm { elasticity, items: 0, drawn: 0, turns: vec![0; running.seats.len()] }
+        Helm { elasticity, items: 0, drawn: 0, seen: vec![(0, 0); running.seats.len()] }
     }
 
     fn steer(&mut self, running: &Running, elapsed: f64, spare: f64, waiting: impl Fn() -> usize) {
@@ -92,13 +127,13 @@ impl Helm {
         apply(running, next, &stuck);
     }
 
-    /// Which threads have been working on one and the same batch for a whole period.
+    /// Which threads have been working on one and the same item for a whole period.
     fn stuck(&mut self, running: &Running) -> Vec<bool> {
-        let threads = running.seats.iter().zip(&mut self.turns);
+        let threads = running.seats.iter().zip(&mut self.seen);
         threads
             .map(|(seat, last)| {
-                let turns = seat.turns.load(Ordering::Relaxed);
-                turns % 2 == 1 && std::mem::replace(last, turns) == turns
+                let seen = (seat.turns.load(Ordering::Relaxed), seat.items.load(Ordering::Relaxed));
+                seen.0 % 2 == 1 && std::mem::replace(last, seen) == seen
             })
             .collect()
     }

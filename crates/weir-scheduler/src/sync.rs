@@ -1,9 +1,20 @@
 //! The primitives under the waking protocol, in one place, so that the model check can put loom's in theirs.
 
-pub(crate) use std::sync::atomic::{AtomicUsize, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) use std::thread::{Thread, current, park};
+use std::time::Duration;
 
-pub(crate) use parking_lot::Mutex;
+pub(crate) use parking_lot::{Mutex, MutexGuard};
+
+/// The lock, where it is to be had within this time.
+pub(crate) fn lock_within<T>(mutex: &Mutex<T>, patience: Duration) -> Option<MutexGuard<'_, T>> {
+    mutex.try_lock_for(patience)
+}
+
+/// Hands the lock to who waits for it.
+pub(crate) fn unlock_fair<T>(guard: MutexGuard<'_, T>) {
+    MutexGuard::unlock_fair(guard);
+}
 
 /// A step of the protocol that a mutant leaves out or weakens; the model check must notice each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +27,12 @@ pub(crate) enum Mutant {
     PlainLoad,
     /// A port is unlisted without a look at what has come in the meantime.
     BlindRest,
+    /// A port is claimed without a look at whether somebody runs it.
+    BlindClaim,
+    /// Who works beside others does not say so.
+    JoinsUncounted,
+    /// Who would work alone does not look whether others work.
+    AloneUnlooked,
 }
 
 /// Whether this is that mutant: never, outside the model check.

@@ -1,4 +1,4 @@
-//! What a thread of a crew does: take a batch from a port, work on it, carry it on.
+//! What a thread of a crew does: take a port that has work, have a turn at it, carry on what came out.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,32 +6,31 @@ use std::sync::atomic::Ordering;
 use crossbeam_utils::Backoff;
 
 use crate::crew::{Running, Seat};
-use crate::inbox::Rest;
-use crate::shared::{PortId, Shared, Work};
-
-/// How many items are worked on before a port is given back. Larger batches cost more cache than they save locking.
-const BATCH: usize = 64;
+use crate::guest::Guest;
+use crate::hands::Hands;
+use crate::places::Alone;
+use crate::shared::Shared;
+use crate::turn::Way;
+use crate::work::Work;
 
 /// One thread of a crew.
 pub(crate) struct Worker<W: Work> {
     shared: Arc<Shared<W>>,
-    crew: usize,
     seat: usize,
-    batch: Vec<W::Item>,
-    out: Vec<W::Item>,
-    released: Vec<usize>,
+    hands: Hands<W>,
+    /// Whether it is counted among those who work beside each other.
+    joined: bool,
 }
 
 impl<W: Work> Worker<W> {
     pub(crate) fn new(shared: Arc<Shared<W>>, crew: usize, seat: usize) -> Self {
-        let batch = || Vec::with_capacity(BATCH);
-        Worker { shared, crew, seat, batch: batch(), out: batch(), released: Vec::new() }
+        Worker { shared, seat, hands: Hands::new(crew), joined: false }
     }
 
     /// Works until it is told to end.
     pub(crate) fn run(mut self) {
         let shared = self.shared.clone();
-        let crew = &shared.crews[self.crew];
+        let crew = &shared.crews[self.hands.crew];
         let seat: &Seat = &crew.seats[self.seat];
         let mut carried = None;
         let mut carried_on = 0;
@@ -42,92 +41,87 @@ impl<W: Work> Worker<W> {
             }
             // What is carried is carried to its end: at the end of the list it could hold up all that leads to it.
             if carried.is_none() && seat.suspended.load(Ordering::Acquire) {
+                self.hands.settle(&shared);
+                self.leave();
                 suspend(crew, seat);
                 carried_on = 0;
                 continue;
             }
             carried_on = if carried.is_some() { carried_on + 1 } else { 0 };
             match carried.take().or_else(|| self.look(crew)) {
-                Some(port) => carried = self.turn(&shared, seat, port),
-                None => crew.idle.sleep(self.seat, || {
-                    !crew.ready.is_empty()
-                        || seat.suspended.load(Ordering::Acquire)
-                        || seat.ended.load(Ordering::Acquire)
-                }),
+                Some(port) => carried = self.turn(&shared, crew, seat, port),
+                None => self.sleep(crew, seat),
             }
         }
+        self.hands.settle(&shared);
+        self.leave();
         carried.into_iter().for_each(|port| crew.hand(port));
     }
 
-    /// Looks for a port, more and more slowly, for a few microseconds; just once where threads outnumber processors, and
-    /// who looks holds up who works.
+    /// Looks for a port, more and more slowly, for a few microseconds. Where threads outnumber processors, who looks holds
+    /// up who works, and lets that come first.
     fn look(&self, crew: &Running) -> Option<usize> {
         let backoff = Backoff::new();
         loop {
             let found = crew.ready.pop();
-            if found.is_some() || backoff.is_completed() || self.shared.crowded {
+            if found.is_some() || backoff.is_completed() {
                 return found;
+            }
+            if self.shared.crowded {
+                std::thread::yield_now();
+                return crew.ready.pop();
             }
             backoff.snooze();
         }
     }
 
-    /// Works on a batch of the port; gives the port of its crew that the batch went on to, where nobody has it yet.
-    fn turn(&mut self, shared: &Shared<W>, seat: &Seat, port: usize) -> Option<usize> {
-        seat.turns.fetch_add(1, Ordering::Relaxed);
-        shared.ports[port].inbox.take(BATCH, &mut self.batch, &mut self.released);
-        self.released.drain(..).for_each(|waiting| shared.hand(waiting));
-        let mut turn = Turn { carried: None, blocked: None, through: 0 };
-        let mut to = None;
-        let count = self.batch.len();
-        let mut batch = std::mem::take(&mut self.batch);
-        for item in batch.drain(..) {
-            let Some((next, item)) = shared.work.run(PortId(port), item) else {
-                turn.through += 1;
-                continue;
-            };
-            if to.is_some_and(|to| to != next) {
-                self.carry(shared, port, &mut to, &mut turn);
-            }
-            to = Some(next);
-            self.out.push(item);
-        }
-        self.batch = batch;
-        self.carry(shared, port, &mut to, &mut turn);
-        shared.through(turn.through);
-        seat.items.fetch_add(count as u64, Ordering::Relaxed);
-        let waits = turn.blocked.is_some_and(|next: usize| shared.ports[next].inbox.wait(port));
-        if !waits && shared.ports[port].inbox.rest() == Rest::More {
-            shared.hand(port);
-        }
-        seat.turns.fetch_add(1, Ordering::Relaxed);
-        turn.carried
+    fn turn(&mut self, shared: &Shared<W>, crew: &Running, seat: &Seat, port: usize) -> Option<usize> {
+        let turns = seat.turns.load(Ordering::Relaxed);
+        seat.turns.store(turns + 1, Ordering::Relaxed);
+        let carried = match self.alone(shared, crew, port) {
+            Some(_alone) => self.hands.turn(shared, seat, port, Way::Alone),
+            None => self.turn_beside(shared, crew, seat, port),
+        };
+        seat.turns.store(turns + 2, Ordering::Relaxed);
+        carried
     }
 
-    /// Puts what has come out for one port into its inbox.
-    fn carry(&mut self, shared: &Shared<W>, from: usize, to: &mut Option<PortId>, turn: &mut Turn) {
-        let Some(PortId(next)) = to.take() else { return };
-        let put = shared.ports[next].inbox.put(&mut self.out);
-        // Waiting for an earlier port could close a circle of ports that wait for each other.
-        if put.full && next > from {
-            turn.blocked = Some(next);
+    /// The right to work alone, where the crew has one thread. Nobody could take it from a thread that is stuck, so that
+    /// it is for ports whose work is brief.
+    fn alone<'a>(&mut self, shared: &'a Shared<W>, crew: &Running, port: usize) -> Option<Alone<'a, Guest<W>>> {
+        if !crew.is_alone() || !shared.ports[port].is_brief() {
+            return None;
         }
-        if put.hand {
-            let own = shared.ports[next].crew == self.crew;
-            let other = if own { turn.carried.replace(next) } else { Some(next) };
-            other.into_iter().for_each(|port| shared.hand(port));
+        self.leave();
+        shared.places[self.hands.crew].alone()
+    }
+
+    fn turn_beside(&mut self, shared: &Shared<W>, crew: &Running, seat: &Seat, port: usize) -> Option<usize> {
+        if !std::mem::replace(&mut self.joined, true) {
+            shared.places[self.hands.crew].join();
+        }
+        let reach = &shared.ports[port].reach;
+        let way = Way::Beside(if shared.ports[port].is_brief() { reach.get() } else { 1 });
+        let carried = self.hands.turn(shared, seat, port, way);
+        if crew.idle.has_sleepers() && !crew.ready.is_empty() {
+            reach.shrink();
+        }
+        carried
+    }
+
+    fn sleep(&mut self, crew: &Running, seat: &Seat) {
+        self.hands.settle(&self.shared);
+        self.leave();
+        crew.idle.sleep(self.seat, || {
+            !crew.ready.is_empty() || seat.suspended.load(Ordering::Acquire) || seat.ended.load(Ordering::Acquire)
+        });
+    }
+
+    fn leave(&mut self) {
+        if std::mem::replace(&mut self.joined, false) {
+            self.shared.places[self.hands.crew].leave();
         }
     }
-}
-
-/// What came of a batch so far.
-struct Turn {
-    /// The port that was handed to nobody, because this thread goes on with it.
-    carried: Option<usize>,
-    /// The port that is full.
-    blocked: Option<usize>,
-    /// How many items went no further.
-    through: usize,
 }
 
 fn suspend(crew: &Running, seat: &Seat) {

@@ -1,4 +1,11 @@
 //! Nothing is lost, doubled or overtaken, whatever the ports, the crews and the number of threads do.
+//!
+//! `WEIR_STRESS_ITEMS=1000000` for more. It is also what runs under ThreadSanitizer:
+//!
+//! ```text
+//! RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=target/tsan \
+//!   cargo test -p weir-scheduler -Zbuild-std --target x86_64-unknown-linux-gnu --test order
+//! ```
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -9,7 +16,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_scheduler::{Control, Crew, Full, PortId, Ports, Scheduler, Settings, Work};
+use weir_scheduler::{Ahead, Control, Crew, Full, PortId, Ports, Scheduler, Settings, Work};
 
 /// An item: where it came from and its number there.
 type Item = (usize, u64);
@@ -36,7 +43,12 @@ const VISITS: u64 = 8;
 impl Work for Routes {
     type Item = (Item, u64);
 
-    fn run(&self, port: PortId, ((source, number), visit): Self::Item) -> Option<(PortId, Self::Item)> {
+    fn run(
+        &self,
+        port: PortId,
+        ((source, number), visit): Self::Item,
+        _: &mut impl Ahead,
+    ) -> Option<(PortId, Self::Item)> {
         let route = &self.routes[source];
         assert_eq!(route[visit as usize], port.0, "an item is where it belongs");
         if !route[..visit as usize].contains(&port.0) {
@@ -72,11 +84,12 @@ fn wait_for_room(scheduler: &Scheduler<Routes>, port: PortId) {
 }
 
 fn put_all(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u64) {
-    for number in 1..=items {
-        let mut item = ((source, number), 0);
-        while let Err(Full(back)) = scheduler.submit(PortId(first), item) {
+    let mut items = (1..=items).map(|number| (PortId(first), ((source, number), 0)));
+    while let Err(Full((port, item))) = scheduler.feed(&mut items) {
+        let mut item = item;
+        while let Err(Full(back)) = scheduler.submit(port, item) {
             item = back;
-            wait_for_room(scheduler, PortId(first));
+            wait_for_room(scheduler, port);
         }
     }
 }
@@ -111,14 +124,14 @@ fn items() -> u64 {
 #[test]
 fn a_chain_on_one_thread_and_on_several() {
     for threads in 1..=4 {
-        let ports = vec![Ports { capacity: 4, crew: 0 }; 10];
+        let ports = vec![Ports { capacity: 4, crew: 0, brief: true }; 10];
         all_through(vec![(0..10).collect()], ports, fixed(threads), items());
     }
 }
 
 #[test]
 fn a_chain_with_a_thread_for_every_port() {
-    let ports: Vec<Ports> = (0..6).map(|port| Ports { capacity: 16, crew: port }).collect();
+    let ports: Vec<Ports> = (0..6).map(|port| Ports { capacity: 16, crew: port, brief: true }).collect();
     let crews = (0..6).map(|port| crew(&port.to_string(), Control::Fixed(1))).collect();
     all_through(vec![(0..6).collect()], ports, crews, items());
 }
@@ -126,16 +139,16 @@ fn a_chain_with_a_thread_for_every_port() {
 #[test]
 fn many_routes_that_meet() {
     let routes = vec![vec![0, 3, 4, 5], vec![1, 3, 5], vec![2, 4, 5]];
-    all_through(routes, vec![Ports { capacity: 2, crew: 0 }; 6], fixed(3), items());
+    all_through(routes, vec![Ports { capacity: 2, crew: 0, brief: true }; 6], fixed(3), items());
 }
 
 #[test]
 fn full_queues_in_a_ring() {
     let routes = vec![vec![0, 1, 2, 0, 1, 2], vec![2, 1, 0, 2, 1, 0]];
-    let ports: Vec<Ports> = (0..3).map(|port| Ports { capacity: 1, crew: port }).collect();
+    let ports: Vec<Ports> = (0..3).map(|port| Ports { capacity: 1, crew: port, brief: true }).collect();
     let crews = (0..3).map(|port| crew(&port.to_string(), Control::Fixed(1))).collect();
     all_through(routes.clone(), ports, crews, items() / 4);
-    all_through(routes, vec![Ports { capacity: 1, crew: 0 }; 3], fixed(2), items() / 4);
+    all_through(routes, vec![Ports { capacity: 1, crew: 0, brief: true }; 3], fixed(2), items() / 4);
 }
 
 #[test]
@@ -143,10 +156,34 @@ fn threads_that_come_and_go() {
     let by_queue = Control::QueueLength { threads_min: 1, threads_max: 4, queue_length: 3 };
     let elastic = Control::Elastic(Settings { level_min: 1, level_max: 4, sensitivity: 0.01 });
     let random = Control::Random { like: Box::new(elastic.clone()), seed: 7 };
-    for control in [by_queue, elastic, random] {
-        let ports = vec![Ports { capacity: 8, crew: 0 }; 12];
+    let both = |control: &Control| [(control.clone(), 1), (control.clone(), 3)];
+    for (control, brief_of) in [by_queue, elastic, random].iter().flat_map(both) {
+        let port = |port| Ports { capacity: 8, crew: 0, brief: port % brief_of == 0 };
+        let ports = (0..12).map(port).collect();
         all_through(vec![(0..12).collect(), (0..12).collect()], ports, vec![crew("steered", control)], items());
     }
+}
+
+#[test]
+fn where_one_thread_is_enough_it_is_the_one_that_puts_items_in() {
+    struct Notes(Mutex<Vec<std::thread::ThreadId>>);
+    impl Work for Notes {
+        type Item = ();
+        fn run(&self, port: PortId, (): (), _: &mut impl Ahead) -> Option<(PortId, ())> {
+            self.0.lock().push(std::thread::current().id());
+            (port.0 < 2).then_some((PortId(port.0 + 1), ()))
+        }
+    }
+    let control = Control::Elastic(Settings { level_min: 1, level_max: 1, sensitivity: 0.05 });
+    let port = |brief| Ports { capacity: 1, crew: 0, brief };
+    let ports = [port(true), port(true), port(false)];
+    let work = Notes(Mutex::new(Vec::new()));
+    let scheduler = Scheduler::start(work, &ports, vec![crew("elastic", control)], Duration::from_secs(1)).unwrap();
+    assert_eq!(scheduler.feed(&mut std::iter::once((PortId(0), ()))), Ok(()));
+    scheduler.drain();
+    let here = std::thread::current().id();
+    let ran: Vec<bool> = scheduler.work().0.lock().iter().map(|thread| *thread == here).collect();
+    assert_eq!(ran, [true, true, false], "a port that may hold its thread up is left to the crew");
 }
 
 #[test]
@@ -155,7 +192,7 @@ fn a_thread_that_is_stuck_is_replaced() {
     struct Blocks(Mutex<std::sync::mpsc::Receiver<()>>, std::sync::mpsc::Sender<()>);
     impl Work for Blocks {
         type Item = ();
-        fn run(&self, port: PortId, (): ()) -> Option<(PortId, ())> {
+        fn run(&self, port: PortId, (): (), _: &mut impl Ahead) -> Option<(PortId, ())> {
             if port == PortId(0) {
                 self.0.lock().recv().unwrap();
             } else {
@@ -168,7 +205,7 @@ fn a_thread_that_is_stuck_is_replaced() {
     let work = Blocks(Mutex::new(receiver), sender);
     let crews =
         vec![crew("steered", Control::QueueLength { threads_min: 1, threads_max: 1, queue_length: usize::MAX })];
-    let ports = [Ports { capacity: 1, crew: 0 }; 2];
+    let ports = [Ports { capacity: 1, crew: 0, brief: false }; 2];
     let scheduler = Scheduler::start(work, &ports, crews, Duration::from_millis(1)).unwrap();
     scheduler.submit(PortId(0), ()).unwrap();
     scheduler.submit(PortId(1), ()).unwrap();

@@ -30,7 +30,7 @@ pub(crate) enum Transfer {
     /// It is not.
     NotFound,
     /// Its next bytes.
-    Chunk(Arc<[u8]>),
+    Chunk(Arc<Vec<u8>>),
     /// All is read.
     Done,
     /// The request took too long.
@@ -41,7 +41,7 @@ pub(crate) enum Transfer {
 const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Chunks that may be read before the first is on the network. In lock-step there is never more than one.
-pub(crate) const READ_AHEAD_CHUNKS: usize = 16;
+pub(crate) const READ_AHEAD_CHUNKS: usize = 64;
 
 /// Serves requests until their channel is closed.
 pub(crate) fn run(requests: &Channel<FileRequest>, root: &Path, style: Style) {
@@ -60,11 +60,14 @@ fn serve(request: &FileRequest, root: &Path, style: Style) -> Result<(), Closed>
         _ => return deliver(request, Transfer::NotFound, style),
     };
     deliver(request, Transfer::Found(length), style)?;
-    let mut chunk = vec![0; CHUNK_BYTES];
     loop {
+        let mut chunk = vec![0; CHUNK_BYTES];
         match file.read(&mut chunk) {
             Ok(0) => return deliver(request, Transfer::Done, style),
-            Ok(length) => deliver(request, Transfer::Chunk(chunk[..length].into()), style)?,
+            Ok(length) => {
+                chunk.truncate(length);
+                deliver(request, Transfer::Chunk(Arc::new(chunk)), style)?;
+            }
             Err(_) => return deliver(request, Transfer::Timeout, style),
         }
     }

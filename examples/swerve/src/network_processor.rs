@@ -86,14 +86,20 @@ impl NetworkProcessor {
     ) -> io::Result<u16> {
         let next = transfers.receive();
         let mut is_begun = false;
+        // Travels with the first bytes of the file.
+        let mut head = Vec::new();
         loop {
             match next.sync() {
                 Ok(Transfer::Found(length)) => {
                     is_begun = true;
-                    writer.write_all(answer_head(200, length, keeps_alive).as_bytes())?;
+                    head = answer_head(200, length, keeps_alive).into_bytes();
                 }
-                Ok(Transfer::Chunk(chunk)) => writer.write_all(&chunk)?,
-                Ok(Transfer::Done) => return Ok(200),
+                Ok(Transfer::Chunk(chunk)) if head.is_empty() => writer.write_all(&chunk)?,
+                Ok(Transfer::Chunk(chunk)) => {
+                    head.extend_from_slice(&chunk);
+                    writer.write_all(&std::mem::take(&mut head))?;
+                }
+                Ok(Transfer::Done) => return writer.write_all(&head).map(|()| 200),
                 Ok(Transfer::NotFound) => return refuse(writer, 404, keeps_alive),
                 Ok(Transfer::Timeout) | Err(_) if is_begun => return Err(io::ErrorKind::TimedOut.into()),
                 Ok(Transfer::Timeout) | Err(_) => return refuse(writer, 503, false),

@@ -235,6 +235,12 @@ impl Checker<'_> {
                 .hint(format!("hold it: `atomic {name} {{ … }}`"));
             return self.report(diagnostic);
         }
+        if name.as_str() == "fail" {
+            let diagnostic = Diagnostic::new(Code::NotAValue, "`fail` is no value")
+                .at(name.span, "expected a value")
+                .hint("call it: `fail(\"why\")`");
+            return self.report(diagnostic);
+        }
         let diagnostic = Diagnostic::new(Code::UnknownName, format!("there is no `{name}`"))
             .at(name.span, "not found in this scope");
         self.report(self.advised_name(diagnostic, name));

@@ -125,6 +125,9 @@ impl<'a> Checker<'a> {
         let near = nearest(path.last().as_str(), records).map(str::to_owned);
         let diagnostic = match near {
             Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), path.span, near),
+            None if path.last().as_str() == "Failure" => {
+                diagnostic.hint("a failure is made of a text: `Failure(\"why\")`")
+            }
             None => diagnostic.hint(format!("declare it: `record {} {{ … }}`", path.last())),
         };
         self.report(diagnostic);

@@ -5,15 +5,15 @@
 use std::sync::Arc;
 
 use super::Closed;
+use super::offer::Offer;
 use crate::implicit::Then;
 use crate::mutants::{Mutant, is_active};
-use crate::party::Party;
 
 /// The consequences of one match: at most one action, and at most the two owners whom a receive from a buffer that
 /// was overfull can serve at once.
 pub(crate) struct Effects<T> {
-    woken: Option<Arc<Party>>,
-    more_woken: Vec<Arc<Party>>,
+    woken: Option<Arc<Offer<T>>>,
+    more_woken: Vec<Arc<Offer<T>>>,
     discharged: Discharge<T>,
 }
 
@@ -34,13 +34,12 @@ impl<T> Default for Effects<T> {
 }
 
 impl<T: 'static> Effects<T> {
-    pub(crate) fn wake(&mut self, party: Arc<Party>) {
-        if is_active(Mutant::ForgetToWake) {
-            return;
-        }
+    /// The owner of an offer that has left its queue; what it holds may go with it, outside the lock.
+    pub(crate) fn wake(&mut self, offer: Arc<Offer<T>>) {
         match self.woken {
-            None => self.woken = Some(party),
-            Some(_) => self.more_woken.push(party),
+            _ if is_active(Mutant::ForgetToWake) => {}
+            None => self.woken = Some(offer),
+            Some(_) => self.more_woken.push(offer),
         }
     }
 
@@ -49,8 +48,8 @@ impl<T: 'static> Effects<T> {
     }
 
     pub(crate) fn run(self) {
-        for party in self.woken.into_iter().chain(self.more_woken) {
-            party.wake();
+        for offer in self.woken.into_iter().chain(self.more_woken) {
+            offer.party().wake();
         }
         match self.discharged {
             Discharge::Nothing => {}

@@ -52,6 +52,17 @@ impl<T> Slot<T> {
     }
 }
 
+impl<T> Offer<T> {
+    pub(crate) fn party(&self) -> &Arc<Party> {
+        &self.party
+    }
+
+    /// What [`Offer::take`] gives, and the party, of an offer that nobody else holds any more.
+    pub(crate) fn into_parts(self) -> (Option<T>, Arc<Party>) {
+        (self.slot.into_inner().value, self.party)
+    }
+}
+
 impl<T: Send + 'static> Offer<T> {
     pub(crate) fn to_receive(channel: &Arc<Core<T>>, party: &Arc<Party>, leaf: usize) -> Self {
         Offer::new(channel, party, leaf, Side::Receive, (None, None))
@@ -75,10 +86,6 @@ impl<T: Send + 'static> Offer<T> {
     ) -> Self {
         let slot = Mutex::new(Slot { value, ticket: None, is_refused: false });
         Offer { party: party.clone(), leaf, side, channel: channel.clone(), parcel, slot }
-    }
-
-    pub(crate) fn party(&self) -> &Arc<Party> {
-        &self.party
     }
 
     pub(crate) fn leaf(&self) -> usize {

@@ -128,8 +128,9 @@ impl<T: Send + 'static> State<T> {
             match offer.deliver(value, seeker) {
                 Verdict::Committed => {
                     seeker.settle();
-                    effects.wake(offer.party().clone());
-                    self.receivers.remove(ticket);
+                    if let Some(ReceiveEntry::Offer(offer)) = self.receivers.remove(ticket) {
+                        effects.wake(offer);
+                    }
                     return Sent::Done;
                 }
                 Verdict::Taken => return Sent::Taken,
@@ -195,8 +196,9 @@ impl<T: Send + 'static> State<T> {
             match offer.collect(seeker) {
                 Ok(value) => {
                     seeker.settle();
-                    effects.wake(offer.party().clone());
-                    self.senders.remove(ticket);
+                    if let Some(SendEntry::Offer(offer)) = self.senders.remove(ticket) {
+                        effects.wake(offer);
+                    }
                     return Received::Done(value);
                 }
                 Err(Verdict::Taken) => return Received::Taken,
@@ -227,18 +229,20 @@ impl<T: Send + 'static> State<T> {
             && self.buffer.len() < capacity
         {
             next = self.senders.after(ticket);
-            if let Some(SendEntry::Offer(offer)) = self.senders.get(ticket) {
-                match offer.collect(Seeker::Private) {
-                    Err(Verdict::Own) => continue,
-                    Err(_) => {}
-                    Ok(value) => {
-                        effects.wake(offer.party().clone());
-                        self.buffer.push_back(Item { value, consumed: Then::nothing() });
-                    }
-                }
+            let collected = match self.senders.get(ticket) {
+                Some(SendEntry::Offer(offer)) => offer.collect(Seeker::Private),
+                _ => Err(Verdict::Stale),
+            };
+            if matches!(collected, Err(Verdict::Own)) {
+                continue;
             }
-            if let Some(SendEntry::Deposit(item)) = self.senders.remove(ticket) {
-                self.buffer.push_back(item);
+            match (self.senders.remove(ticket), collected) {
+                (Some(SendEntry::Deposit(item)), _) => self.buffer.push_back(item),
+                (Some(SendEntry::Offer(offer)), Ok(value)) => {
+                    effects.wake(offer);
+                    self.buffer.push_back(Item { value, consumed: Then::nothing() });
+                }
+                _ => {}
             }
         }
     }
@@ -267,7 +271,7 @@ impl<T: Send + 'static> State<T> {
             let mut effects = Effects::default();
             match entry {
                 ReceiveEntry::Deposit(action) => effects.discharge(Discharge::Received(action, Err(Closed))),
-                ReceiveEntry::Offer(offer) => Self::refuse(&offer, &mut effects),
+                ReceiveEntry::Offer(offer) => Self::refuse(offer, &mut effects),
             }
             all.push(effects);
         }
@@ -278,16 +282,16 @@ impl<T: Send + 'static> State<T> {
                 && let Some(SendEntry::Offer(offer)) = self.senders.remove(ticket)
             {
                 let mut effects = Effects::default();
-                Self::refuse(&offer, &mut effects);
+                Self::refuse(offer, &mut effects);
                 all.push(effects);
             }
         }
         all
     }
 
-    fn refuse(offer: &Arc<Offer<T>>, effects: &mut Effects<T>) {
+    fn refuse(offer: Arc<Offer<T>>, effects: &mut Effects<T>) {
         if offer.refuse() == Verdict::Committed {
-            effects.wake(offer.party().clone());
+            effects.wake(offer);
         }
     }
 }

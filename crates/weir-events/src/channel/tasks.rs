@@ -10,7 +10,7 @@ use super::offer::Offer;
 use super::state::{Received, Sent};
 use super::{Channel, Closed, SendError};
 use crate::event::node::Stake;
-use crate::party::{Party, pool};
+use crate::party::pool;
 
 impl<T: Send + 'static> Channel<T> {
     /// A future that sends `value`; the same as awaiting [`send_once`](Channel::send_once), but cheaper.
@@ -112,11 +112,15 @@ fn poll_offer<T: Send + 'static>(slot: &mut Option<Arc<Offer<T>>>, context: &Con
         *slot = Some(offer);
         return Poll::Pending;
     }
-    let value = offer.take();
-    let party: Arc<Party> = offer.party().clone();
-    drop(offer);
-    pool::put_back(party);
-    Poll::Ready(value)
+    Poll::Ready(match Arc::try_unwrap(offer) {
+        Ok(offer) => {
+            let (value, party) = offer.into_parts();
+            pool::put_back(party);
+            value
+        }
+        // Whoever woke us is not quite done with it.
+        Err(offer) => offer.take(),
+    })
 }
 
 fn give_up<T: Send + 'static>(offer: Option<Arc<Offer<T>>>) {

@@ -108,9 +108,10 @@ impl<'a> Checker<'a> {
     fn doubly_named(&mut self) {
         for (index, section) in self.plan.sections.iter().enumerate() {
             for pattern in &section.nodes {
-                let taken = self.nodes().find_map(|(flow, node)| {
+                let mut named = self.nodes().filter(|(flow, node)| pattern.value.names(flow, &node.name));
+                let taken = named.find_map(|(flow, node)| {
                     let first = self.plan.section_of(flow, &node.name)?;
-                    (first < index && pattern.value.names(flow, &node.name)).then_some((first, &node.name))
+                    (first < index).then_some((first, &node.name))
                 });
                 if let Some((first, node)) = taken {
                     let owner = &self.plan.sections[first].name.value;

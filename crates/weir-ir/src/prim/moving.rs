@@ -56,10 +56,20 @@ impl Prim {
 pub fn moves(value: &Value) -> bool {
     match value {
         Value::Unique(_) => true,
-        Value::List(parts) | Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().any(moves),
-        Value::Map(map) => map.iter().any(|(key, value)| moves(key) || moves(value)),
+        // The elements of a list are of one type: where one holds nothing, none does.
+        Value::List(parts) => parts.first().is_some_and(holds) && parts.iter().any(moves),
+        Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().any(moves),
+        // So are the values of a map, and a key can be copied, for it is compared.
+        Value::Map(map) => map.first().is_some_and(|(_, value)| holds(value)) && map.values().any(moves),
         _ => false,
     }
+}
+
+/// Whether values of this one's type may hold others, or can only be moved themselves.
+fn holds(value: &Value) -> bool {
+    use Value::{Absent, List, Map, Record, Unique, Variant};
+    // What was moved away says nothing of its type.
+    matches!(value, Absent | List(_) | Map(_) | Record(_) | Variant(..) | Unique(_))
 }
 
 /// The value: itself where it can only be moved, and [`Value::Absent`] stays behind; else a clone.

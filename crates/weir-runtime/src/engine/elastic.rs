@@ -5,7 +5,9 @@
 //!
 //! The paper puts a queue before every operator, and finds (§5.1, §5.2) that a dedicated thread each, or none at all, is
 //! often faster. Here only a call with a private state has a queue, because only that has to wait for other flows. All
-//! other calls are fused, and parallel by running different flows side by side.
+//! other calls are fused, and parallel by running different flows side by side. Sections of a plan that never wait are
+//! fused while they run, where their work is cheaper than a queue; and where one thread does best, the event loop of the
+//! source works itself, as under `event`, as long as flows are short and no section holds its thread.
 
 use weir_scheduler::{Control, Settings};
 

@@ -9,12 +9,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use weir_host::Code;
 use weir_ir::graph::{Graph, Kind, Node};
 use weir_ir::plan::{Given, REST, Section, is_stateless};
 use weir_scheduler::{Crew, PortId, Ports};
 
 use super::{Drive, Grain, Setup, Threading, engine};
-use crate::step::{Action, Step};
+use crate::step::{Action, Body, Step};
 
 /// How many flows wait before a section where the plan says nothing: 128 to 256 do better than more.
 const QUEUE_DEFAULT: usize = 256;
@@ -59,11 +60,17 @@ pub(super) struct Stretch {
     pub section: usize,
     /// Whether a function of it may wait, which needs an event loop.
     pub calls_out: bool,
+    /// Whether a flow may have to wait in it, for whatever.
+    pub waits: bool,
 }
 
 impl Stretch {
     /// The port at which a flow of this number takes its turn.
     pub(super) fn port_of(&self, sequence: u64) -> PortId {
+        // A division takes longer than all else at a hop.
+        if self.replicas == 1 {
+            return PortId(self.port);
+        }
         // What is left of a division by a number of ports fits a number of ports.
         PortId(self.port + (sequence % self.replicas as u64) as usize)
     }
@@ -85,14 +92,16 @@ enum Key {
 /// What is known of a section while the program is cut.
 struct Known {
     name: String,
-    /// Whether it is called after plumbing, until a call is seen.
-    plumbing: bool,
+    /// How many calls and repeated bodies it has, where it is called after them.
+    calls: usize,
     threads: usize,
     queue: usize,
     replicas: Option<usize>,
     engine: &'static str,
     threading: Threading,
     stateless: bool,
+    /// Whether some function of it holds its thread.
+    blocks: bool,
 }
 
 /// Cuts the program as the plan says; `rest` is the engine of what the plan names no engine for.
@@ -101,13 +110,14 @@ pub(super) fn layout(rest: Threading, setup: &Setup<'_>) -> Layout {
     let mut known: BTreeMap<Key, Known> = BTreeMap::new();
     // Sections are numbered as flows come to them, because a port waits for room only in a later one.
     let mut order: Vec<Key> = Vec::new();
-    let flows = cutter.flows(|key, flow, node| {
+    let flows = cutter.flows(|key, flow, node, blocks| {
         let section = known.entry(key.clone()).or_insert_with(|| {
             order.push(key.clone());
             cutter.known(key, flow, node)
         });
         section.stateless &= is_stateless(node);
         section.name_after(key, node);
+        section.blocks |= blocks;
     });
     let mut layout = Layout { ports: Vec::new(), crews: Vec::new(), stretches: Vec::new(), sections: Vec::new() };
     let places = layout.place(&order, &known);
@@ -129,13 +139,15 @@ struct Cut {
     until: usize,
     key: Key,
     calls_out: bool,
+    waits: bool,
 }
 
 impl Cut {
     fn placed(self, places: &BTreeMap<Key, usize>, sections: &[Placed]) -> Stretch {
         let section = places[&self.key];
         let ports = &sections[section].ports;
-        Stretch { until: self.until, port: ports.start, replicas: ports.len(), section, calls_out: self.calls_out }
+        let (port, replicas, calls_out, waits) = (ports.start, ports.len(), self.calls_out, self.waits);
+        Stretch { until: self.until, port, replicas, section, calls_out, waits }
     }
 }
 
@@ -145,8 +157,8 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// The cuts of all flows; `see` sees each node with its section.
-    fn flows(&self, mut see: impl FnMut(&Key, &str, &Node)) -> Vec<Vec<Vec<Cut>>> {
+    /// The cuts of all flows; `see` sees each node with its section and its flow, and whether it holds its thread.
+    fn flows(&self, mut see: impl FnMut(&Key, &str, &Node, bool)) -> Vec<Vec<Vec<Cut>>> {
         let entries = self.setup.program.entries.iter().enumerate();
         let entries = entries.map(|(entry, value)| {
             let routes = value.flows.iter().enumerate();
@@ -160,21 +172,23 @@ impl Cutter<'_> {
         place: (usize, usize),
         flow: &str,
         body: &Graph,
-        see: &mut impl FnMut(&Key, &str, &Node),
+        see: &mut impl FnMut(&Key, &str, &Node, bool),
     ) -> Vec<Cut> {
         let steps = &self.setup.live.entries[place.0].flows[place.1].0.body.steps;
         let mut cuts: Vec<Cut> = Vec::new();
         for (index, node) in body.nodes.iter().enumerate() {
             let calls_out = calls_out(&steps[index]);
+            let waits = calls_out || steps[index].bit != 0;
             let works = !calls_out && works(node);
             let key = self.key((place, index), flow, node, works, cuts.last().map(|cut| &cut.key));
-            see(&key, flow, node);
+            see(&key, flow, node, blocks(&steps[index]));
             match cuts.last_mut().filter(|cut| cut.key == key) {
                 Some(cut) => {
                     cut.until = index + 1;
                     cut.calls_out |= calls_out;
+                    cut.waits |= waits;
                 }
-                None => cuts.push(Cut { until: index + 1, key, calls_out }),
+                None => cuts.push(Cut { until: index + 1, key, calls_out, waits }),
             }
         }
         cuts
@@ -222,13 +236,14 @@ impl Cutter<'_> {
                 (None, Key::Call(..) | Key::Stateless(..)) => format!("{flow}: {}", node.name),
                 (None, _) => REST.to_owned(),
             },
-            plumbing: !works(node),
+            calls: 0,
             threads: own.unwrap_or(shared).max(1),
             queue: value(queue).unwrap_or(QUEUE_DEFAULT),
             replicas: value(named.and_then(|section| section.replicas.as_ref())),
             engine,
             threading,
             stateless: true,
+            blocks: false,
         }
     }
 }
@@ -254,7 +269,7 @@ impl Layout {
                 ports: first..first + replicas,
                 passed: AtomicU64::new(0),
             });
-            self.ports.extend((0..replicas).map(|_| Ports { capacity: section.queue, crew }));
+            self.ports.extend((0..replicas).map(|_| Ports { capacity: section.queue, crew, brief: !section.blocks }));
         }
         places
     }
@@ -268,12 +283,19 @@ impl Layout {
 }
 
 impl Known {
-    /// A section that no plan names is called after its first call.
+    /// A section that no plan names is called after its first call, and says whether there are more.
     fn name_after(&mut self, key: &Key, node: &Node) {
-        if self.plumbing && works(node) && matches!(key, Key::Call(..) | Key::Stateless(..)) {
-            let flow = self.name.rsplit_once(": ").map(|(flow, _)| format!("{flow}: ")).unwrap_or_default();
-            self.name = format!("{flow}{}", node.name);
-            self.plumbing = false;
+        if !works(node) || !matches!(key, Key::Call(..) | Key::Stateless(..)) {
+            return;
+        }
+        self.calls += 1;
+        match self.calls {
+            1 => {
+                let flow = self.name.rsplit_once(": ").map(|(flow, _)| format!("{flow}: ")).unwrap_or_default();
+                self.name = format!("{flow}{}", node.name);
+            }
+            2 => self.name.push_str(" …"),
+            _ => {}
         }
     }
 
@@ -308,14 +330,27 @@ fn works(node: &Node) -> bool {
     matches!(node.kind, Kind::Call { .. }) || !node.bodies().is_empty()
 }
 
-/// Whether a step calls a function that waits.
+/// Whether a step may have to wait for an event loop.
 fn calls_out(step: &Step) -> bool {
-    match &step.action {
-        Action::Call(call) => matches!(call.code, weir_host::Code::Waiting(_)),
-        Action::Repeat(repeat) => repeat.body.steps.iter().any(calls_out),
-        Action::Timed(timed) => {
-            timed.limit.is_some() || timed.bodies.iter().any(|(body, _)| body.steps.iter().any(calls_out))
-        }
+    has_step(step, &|step| match &step.action {
+        Action::Call(call) => matches!(call.code, Code::Waiting(_)),
+        Action::Timed(timed) => timed.limit.is_some(),
         _ => false,
-    }
+    })
+}
+
+/// Whether a step calls a function that holds its thread.
+fn blocks(step: &Step) -> bool {
+    has_step(step, &|step| matches!(&step.action, Action::Call(call) if matches!(call.code, Code::Blocking(_))))
+}
+
+/// Whether this holds of a step, or of one in its bodies.
+fn has_step(step: &Step, holds: &dyn Fn(&Step) -> bool) -> bool {
+    let within = |body: &Body| body.steps.iter().any(|step| has_step(step, holds));
+    let bodies = || match &step.action {
+        Action::Repeat(repeat) => within(&repeat.body),
+        Action::Timed(timed) => timed.bodies.iter().any(|(body, _)| within(body)),
+        _ => false,
+    };
+    holds(step) || bodies()
 }

@@ -1,7 +1,8 @@
 //! The machinery of all engines that run flows section by section, on the ports and crews of `weir-scheduler`.
 //!
 //! Protocol of one flow:
-//! 1. The loop puts it into the port of its first section, and awaits its answer.
+//! 1. The loop puts it into the port of its first section, and awaits its answer. An elastic crew of one thread may have
+//!    the loop do the work itself, which then has the answer at once.
 //! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
 //! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port. Others pass
 //!    it in the meantime: what must keep a source's order has turnstiles for that.
@@ -16,7 +17,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, LocalFuture, Value};
-use weir_scheduler::{PortId, Queue, Scheduler, Snapshot, Work};
+use weir_scheduler::{Ahead, Done, PortId, Queue, Scheduler, Snapshot, Work};
 use weir_trace::What;
 
 use super::layout::{Placed, Stretch, layout};
@@ -28,7 +29,8 @@ use crate::live::Live;
 
 /// An engine that runs sections.
 struct Sections {
-    scheduler: Mutex<Option<Arc<Scheduler<Stretches>>>>,
+    scheduler: Arc<Scheduler<Stretches>>,
+    link: Link,
     stretches: Arc<Cuts>,
     placed: Arc<Vec<Placed>>,
     flows: Arc<Crowd>,
@@ -41,13 +43,14 @@ struct Sections {
 }
 
 type Cuts = Vec<Vec<Vec<Stretch>>>;
+/// How flows find back to the scheduler, which they do not keep.
+type Link = Arc<OnceLock<Weak<Scheduler<Stretches>>>>;
 
 /// What the scheduler's threads do.
 struct Stretches {
     stretches: Arc<Cuts>,
     placed: Arc<Vec<Placed>>,
     handle: Handle,
-    scheduler: Arc<OnceLock<Weak<Scheduler<Stretches>>>>,
 }
 
 /// A flow on its way.
@@ -64,7 +67,7 @@ struct Task {
     /// The job while it waits, and the port at which it goes on.
     parking: Parking<(Box<Job>, PortId)>,
     answer: Mutex<Answering>,
-    scheduler: Arc<OnceLock<Weak<Scheduler<Stretches>>>>,
+    scheduler: Link,
 }
 
 #[derive(Default)]
@@ -78,18 +81,15 @@ struct Answering {
 pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dyn Engine>> {
     let layout = layout(threading, &setup);
     let (stretches, placed) = (Arc::new(layout.stretches), Arc::new(layout.sections));
-    let link = Arc::<OnceLock<_>>::default();
-    let work = Stretches {
-        stretches: Arc::clone(&stretches),
-        placed: Arc::clone(&placed),
-        handle: setup.handle.clone(),
-        scheduler: Arc::clone(&link),
-    };
+    let link = Link::default();
+    let (own, sections) = (Arc::clone(&stretches), Arc::clone(&placed));
+    let work = Stretches { stretches: own, placed: sections, handle: setup.handle.clone() };
     let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, setup.steering.period())?);
     link.get_or_init(|| Arc::downgrade(&scheduler));
     let begun = stretches.iter().map(|routes| routes.iter().map(|_| AtomicUsize::new(0)).collect()).collect();
     Ok(Arc::new(Sections {
-        scheduler: Mutex::new(Some(scheduler)),
+        scheduler,
+        link,
         stretches,
         placed,
         flows: Crowd::new(setup.flows_max),
@@ -100,41 +100,74 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
 }
 
 impl Sections {
-    fn scheduler(&self) -> Option<Arc<Scheduler<Stretches>>> {
-        self.scheduler.lock().clone()
+    /// Begins a flow at the port on this thread, which goes on with it as far as it may.
+    fn begin_here(&self, work: &Stretches, mut flow: Flow, ahead: &mut impl Ahead) -> Done<Stretches, Begun> {
+        let key = flow.key();
+        let stretches = &self.stretches[key.entry as usize][key.route as usize];
+        let to = fused(stretches, 0, key.sequence, ahead);
+        let port_of = |stretch: usize| stretches[stretch].port_of(key.sequence);
+        match flow.advance_until(until(stretches, to), &mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Some(answer)) => {
+                count(&self.placed, &stretches[..=to], &flow);
+                Done { answer: Begun::Done(answer), left: None }
+            }
+            Poll::Ready(None) => {
+                count(&self.placed, &stretches[..=to], &flow);
+                let stretch = after(stretches, to, &flow);
+                let (job, answer) = self.job(flow, stretch);
+                Done { answer, left: Some((port_of(stretch), job)) }
+            }
+            // It waits as one that came through the port: to be found again it has to be a job.
+            Poll::Pending => {
+                let (job, answer) = self.job(flow, 0);
+                Done { answer, left: work.run(port_of(0), job, ahead) }
+            }
+        }
+    }
+
+    /// A flow as a job, and its answer.
+    fn job(&self, flow: Flow, stretch: usize) -> (Box<Job>, Begun) {
+        let scheduler = Arc::clone(&self.link);
+        let task = Arc::new(Task { parking: Parking::new(), answer: Mutex::default(), scheduler });
+        let job = Job { flow, stretch, task: Arc::clone(&task), member: self.flows.enter() };
+        let mut awaited = Awaited(task, self.awaited.enter());
+        (Box::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
     }
 }
 
 impl Engine for Sections {
     fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
-        let Some(scheduler) = self.scheduler().filter(|_| self.flows.has_room()) else { return Begun::Full };
+        if !self.flows.has_room() {
+            return Begun::Full;
+        }
+        let scheduler = &self.scheduler;
         let Some(first) = self.stretches[entry][route].first() else {
             return answered_at_once(make());
         };
-        let next = self.begun[entry][route].load(Ordering::Relaxed);
+        let begun = &self.begun[entry][route];
+        let next = begun.load(Ordering::Relaxed);
         let port = first.port_of(next as u64);
+        if let Some(here) = scheduler.bring(port, |ahead| self.begin_here(scheduler.work(), make(), ahead)) {
+            // One loop runs the sources, so that nobody else counts in between.
+            begun.store(next + 1, Ordering::Relaxed);
+            return here;
+        }
         if !scheduler.has_room(port) {
             self.full.store(port.0, Ordering::Relaxed);
             return Begun::Full;
         }
-        // One loop runs the sources, so that nobody else counts in between.
-        self.begun[entry][route].store(next + 1, Ordering::Relaxed);
-        let link = Arc::clone(&scheduler.work().scheduler);
-        let task = Arc::new(Task { parking: Parking::new(), answer: Mutex::default(), scheduler: link });
-        let job = Job { flow: make(), stretch: 0, task: Arc::clone(&task), member: self.flows.enter() };
-        scheduler.resume(port, Box::new(job));
-        let mut awaited = Awaited(task, self.awaited.enter());
-        Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context))))
+        begun.store(next + 1, Ordering::Relaxed);
+        let (job, answer) = self.job(make(), 0);
+        scheduler.resume(port, job);
+        answer
     }
 
     fn room(&self) -> LocalFuture<()> {
-        let (flows, scheduler) = (Arc::clone(&self.flows), self.scheduler());
+        let (flows, scheduler) = (Arc::clone(&self.flows), Arc::clone(&self.scheduler));
         let port = PortId(self.full.load(Ordering::Relaxed));
         Box::pin(async move {
             flows.room().await;
-            if let Some(scheduler) = scheduler {
-                poll_fn(|context| scheduler.poll_room(port, context)).await;
-            }
+            poll_fn(|context| scheduler.poll_room(port, context)).await;
         })
     }
 
@@ -147,19 +180,17 @@ impl Engine for Sections {
     }
 
     fn sections(&self, _live: &Live) -> Vec<What> {
-        let Some(scheduler) = self.scheduler() else { return Vec::new() };
-        let crews = scheduler.snapshot();
-        self.placed.iter().filter_map(|section| doing(section, &scheduler, &crews)).collect()
+        let crews = self.scheduler.snapshot();
+        self.placed.iter().filter_map(|section| doing(section, &self.scheduler, &crews)).collect()
     }
 
     fn close(&self) {
-        // Who parks or wakes a flow holds the scheduler for a moment; with no flow left this is the last hold of it.
-        drop(self.scheduler.lock().take());
+        self.scheduler.close();
     }
 
     fn abandon(&self) {
         // To drop it would wait for its threads.
-        std::mem::forget(self.scheduler.lock().take());
+        std::mem::forget(Arc::clone(&self.scheduler));
     }
 }
 
@@ -198,33 +229,25 @@ impl Work for Stretches {
     /// Boxed, because it is moved several times at each port.
     type Item = Box<Job>;
 
-    fn run(&self, port: PortId, mut job: Box<Job>) -> Option<(PortId, Box<Job>)> {
+    fn run(&self, port: PortId, mut job: Box<Job>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Job>)> {
         let key = job.flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
-        let last = stretches.len() - 1;
         loop {
-            let stretch = &stretches[job.stretch];
-            let next = stretch.port_of(key.sequence);
+            let next = stretches[job.stretch].port_of(key.sequence);
             if next != port {
                 return Some((next, job));
             }
             if job.stretch == 0 && job.task.parking.is_given_up() {
                 return None;
             }
-            // The last stretch also ends the flow.
-            let until = if job.stretch == last { usize::MAX } else { stretch.until };
-            match self.advance(&mut job, until, stretch.calls_out) {
+            let to = fused(stretches, job.stretch, key.sequence, ahead);
+            match self.advance(&mut job, until(stretches, to), stretches[to].calls_out) {
                 Poll::Ready(None) => {
-                    count(&self.placed, &stretches[job.stretch..=job.stretch], &job.flow);
-                    job.stretch += 1;
-                    // A switch may have skipped whole stretches.
-                    let at = job.flow.at();
-                    while job.stretch < last && stretches[job.stretch].until <= at {
-                        job.stretch += 1;
-                    }
+                    count(&self.placed, &stretches[job.stretch..=to], &job.flow);
+                    job.stretch = after(stretches, to, &job.flow);
                 }
                 Poll::Ready(Some(answer)) => {
-                    count(&self.placed, &stretches[job.stretch..=job.stretch], &job.flow);
+                    count(&self.placed, &stretches[job.stretch..=to], &job.flow);
                     finish(*job, answer);
                     return None;
                 }
@@ -232,6 +255,27 @@ impl Work for Stretches {
             }
         }
     }
+}
+
+/// The last stretch of those that the thread may run in one go from this one on. None of them waits, so that none has to
+/// be found again.
+fn fused(stretches: &[Stretch], first: usize, sequence: u64, ahead: &mut impl Ahead) -> usize {
+    if stretches[first].waits {
+        return first;
+    }
+    let further = stretches[first + 1..].iter();
+    first + further.take_while(|stretch| !stretch.waits && ahead.may_run(stretch.port_of(sequence))).count()
+}
+
+/// Where a flow stops that goes on to the end of this stretch. The last stretch also ends the flow.
+fn until(stretches: &[Stretch], to: usize) -> usize {
+    if to + 1 == stretches.len() { usize::MAX } else { stretches[to].until }
+}
+
+/// The stretch in which a flow goes on after this one. A switch may have skipped whole stretches.
+fn after(stretches: &[Stretch], to: usize, flow: &Flow) -> usize {
+    let (at, last) = (flow.at(), stretches.len() - 1);
+    (to + 1..last).find(|stretch| stretches[*stretch].until > at).unwrap_or(last)
 }
 
 impl Stretches {

@@ -1,0 +1,161 @@
+//! Weir's runtime: the same families as programs of flows, under its engines.
+//!
+//! A flow is a tuple on its way, an operator a call of a host function. A split has no counterpart: what Weir runs side by
+//! side is flows, so that *parallel* is a program of one call, and *mixed* of a hundred in a row. *Cut* says that a plan
+//! gives every call a section of its own, as the paper has it; otherwise engines cut as they do without a plan.
+
+use std::cell::Cell;
+use std::fmt::Write;
+use std::hint::black_box;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use weir::{
+    Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Parameter, Passing, Route, Source,
+    SourceSignature, Stop, Type, Value,
+};
+use weir_ir::plan::Plan;
+use weir_runtime::{Options, start};
+
+use crate::family::{Case, spin};
+use crate::measure::{Meter, Row};
+use crate::{Outcome, processors};
+
+/// What an operator spends on a tuple; one case is measured at a time.
+static COST: AtomicU32 = AtomicU32::new(0);
+/// How many tuples have come to the sink.
+static SUNK: AtomicU64 = AtomicU64::new(0);
+/// How long the elastic engine is given to find its level: twenty of its periods.
+const SETTLE: Duration = Duration::from_secs(2);
+/// Flows that are begun before others on the event loop have their turn.
+const TURN: u32 = 64;
+
+/// An operator.
+#[weir::function(pure)]
+fn work(x: f64) -> f64 {
+    spin(x, COST.load(Ordering::Relaxed))
+}
+
+/// The sink. Its count is no business of the program's.
+#[weir::function(pure)]
+fn sink(x: f64) -> f64 {
+    SUNK.fetch_add(1, Ordering::Relaxed);
+    black_box(x)
+}
+
+weir::library!(operators: work, sink);
+
+/// A way to run the program.
+#[derive(Clone, Copy)]
+pub(crate) struct Model {
+    pub(crate) name: &'static str,
+    engine: &'static str,
+    threads: fn() -> usize,
+    cut: bool,
+}
+
+/// Every way that is measured.
+pub(crate) const MODELS: [Model; 6] = [
+    Model { name: "flows-event", engine: "event", threads: || 1, cut: false },
+    Model { name: "flows-manual-1", engine: "manual", threads: || 1, cut: false },
+    Model { name: "flows-manual-n", engine: "manual", threads: processors, cut: false },
+    Model { name: "flows-dedicated", engine: "dedicated", threads: || 1, cut: false },
+    Model { name: "flows-elastic", engine: "elastic", threads: processors, cut: false },
+    Model { name: "flows-elastic-cut", engine: "elastic", threads: processors, cut: true },
+];
+
+/// Runs the case.
+pub(crate) fn run(case: Case, model: Model, span: Duration) -> Outcome<Row> {
+    COST.store(case.cost, Ordering::Relaxed);
+    let library = library()?;
+    let program = weir_ir::parse::expr(&text(case)).map_err(|error| error.to_string())?;
+    let engine = weir_runtime::engine(model.engine).ok_or("an engine of this name")?;
+    let plan = if model.cut { cut(case) } else { Plan::default() };
+    let options = Options { engine, plan, threads: Some((model.threads)()), ..Options::default() };
+    let running = start(&weir_ir::lower(&program, &library), &library, options).map_err(|error| error.to_string())?;
+    let count = || SUNK.load(Ordering::Relaxed);
+    std::thread::park_timeout(if model.engine == "elastic" { SETTLE } else { span / 2 });
+    let meter = Meter::start(count());
+    std::thread::park_timeout(span);
+    let row = meter.row(case, model.name, count());
+    running.stop();
+    running.wait().map_err(|failure| failure.to_string())?;
+    Ok(row)
+}
+
+fn text(case: Case) -> String {
+    let mut text =
+        "entry tuples from operators.tuples unordered\n  arguments\n    yield (0,)\n  flow tuples (%0 x: Float) -> Float\n"
+            .to_owned();
+    let depth = case.family.depth();
+    for call in 0..depth {
+        // Writing to a string does not fail.
+        _ = writeln!(text, "    %{}: Float = call operators.work at o{call} (%{call})", call + 1);
+    }
+    _ = writeln!(text, "    %{}: Float = call operators.sink at sink (%{depth})\n    yield %{0}", depth + 1);
+    text
+}
+
+/// Every call by itself.
+fn cut(case: Case) -> Plan {
+    let section = |call| format!("[[section]]\nname = \"o{call}\"\nnodes = [\"o{call}\"]\nreplicas = 1\n");
+    Plan::parse(&(0..case.family.depth()).map(section).collect::<String>()).0
+}
+
+fn library() -> Outcome<Library> {
+    let first = Parameter { name: "first".into(), ty: Type::Int, passing: Passing::Value, default: None };
+    let signature = SourceSignature {
+        module: "operators".into(),
+        name: "tuples".into(),
+        doc: "Tuples as fast as it is let.".into(),
+        parameters: vec![first],
+        element: Some(Type::Float),
+        answer: None,
+        ordered: false,
+    };
+    let mut library = Library::default();
+    library.add(operators().source(signature, Arc::new(Tuples)))?;
+    Ok(library)
+}
+
+struct Tuples;
+
+impl Source for Tuples {
+    fn open(&self, _: Vec<Value>, _: Arc<[Route]>, _: &Environment) -> Result<Arc<dyn Opened>, Failure> {
+        Ok(Arc::new(Tuples))
+    }
+}
+
+impl Opened for Tuples {
+    fn describe(&self) -> String {
+        "tuples".into()
+    }
+
+    fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>> {
+        Box::pin(async move {
+            let stopped = Rc::new(Cell::new(false));
+            let told = Rc::clone(&stopped);
+            tokio::task::spawn_local(async move {
+                stop.stopped().await;
+                told.set(true);
+            });
+            let mut inputs = Vec::with_capacity(1);
+            let mut begun = 0_u32;
+            while !stopped.get() {
+                inputs.resize(1, Value::Float(f64::from(begun)));
+                match flows.begin(0, &mut inputs) {
+                    Begun::Done(_) => {}
+                    Begun::Going(answer) => _ = tokio::task::spawn_local(answer),
+                    Begun::Full => flows.room().await,
+                }
+                begun = begun.wrapping_add(1);
+                if begun.is_multiple_of(TURN) {
+                    tokio::task::yield_now().await;
+                }
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! A hop between two sections, each with a thread of its own: how long it takes one way, and what it costs in batches.
+//!
+//! *Latency*: one tuple goes to and fro between two ports, and nobody sleeps. *Batches*: many do, so that both threads
+//! always have something to do; what counts is how long a thread has to do with each tuple that comes over.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use weir_scheduler::{Ahead, Control, Crew, Full, PortId, Ports, Scheduler, Work};
+
+use crate::Outcome;
+use crate::family::Tuple;
+
+/// How often one tuple goes over.
+const HOPS: u64 = 200_000;
+/// How many go to and fro in batches, and how often each goes over.
+const TUPLES: u64 = 200;
+const HOPS_OF_EACH: u64 = 20_000;
+
+/// Two ports, between which tuples go as often as the first word of their payload says.
+struct Sections;
+
+impl Work for Sections {
+    type Item = Box<Tuple>;
+
+    fn run(&self, port: PortId, mut tuple: Box<Tuple>, _: &mut impl Ahead) -> Option<(PortId, Box<Tuple>)> {
+        tuple.payload[0] -= 1;
+        (black_box(&tuple).payload[0] > 0).then_some((PortId(1 - port.0), tuple))
+    }
+}
+
+/// What was measured, in nanoseconds.
+pub(crate) struct Hop {
+    /// One way, when both threads are awake.
+    pub(crate) latency_ns: f64,
+    /// For each tuple of many.
+    pub(crate) batched_ns: f64,
+}
+
+pub(crate) fn run() -> Outcome<Hop> {
+    let hops_of_thread = TUPLES * HOPS_OF_EACH / 2;
+    Ok(Hop {
+        latency_ns: time(1, HOPS)? / HOPS as f64,
+        batched_ns: time(TUPLES, HOPS_OF_EACH)? / hops_of_thread as f64,
+    })
+}
+
+/// The nanoseconds until so many tuples have made so many hops.
+fn time(tuples: u64, hops: u64) -> Outcome<f64> {
+    let crews = ["one", "other"].map(|name| Crew { name: name.into(), control: Control::Fixed(1) });
+    let ports = [0, 1].map(|crew| Ports { capacity: 256, crew, brief: true });
+    let scheduler = Scheduler::start(Sections, &ports, crews.into(), Duration::from_millis(100))?;
+    let mut all = (0..tuples).map(|number| {
+        let mut tuple = Box::new(Tuple::new(number, 1));
+        tuple.payload[0] = hops;
+        (PortId(0), tuple)
+    });
+    let begin = Instant::now();
+    if let Err(Full((port, tuple))) = scheduler.feed(&mut all) {
+        return Err(format!("{port:?} has no room for {}", tuple.value).into());
+    }
+    scheduler.drain();
+    Ok(begin.elapsed().as_nanos() as f64)
+}

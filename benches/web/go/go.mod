@@ -1,0 +1,3 @@
+module weir-bench-web
+
+go 1.19

@@ -1,0 +1,113 @@
+//! The loads of the papers, and the files that they ask for. All lie in one folder, because `{name}` is one part of a path.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use bench_harness::{Outcome, Workload, random};
+
+/// A load, and how to make its files.
+pub(crate) struct Case {
+    /// What the report calls it.
+    pub name: &'static str,
+    /// Writes the files into a folder.
+    pub write: fn(&Path) -> Outcome<()>,
+    /// What is asked for.
+    pub workload: fn() -> Workload,
+}
+
+/// Thesis on Ohua, §2.5: small files, uniformly at random, on connections that are kept.
+pub(crate) const SMALL: Case =
+    Case { name: "small", write: write_small, workload: || Workload::kept(Arc::new(ask_small)) };
+/// The same with a connection for each request, as its server has it.
+pub(crate) const ALONE: Case = Case {
+    name: "alone",
+    write: write_small,
+    workload: || Workload { request: Arc::new(ask_small), requests_per_connection: 1 },
+};
+/// Flux §4.2: static files in the manner of SPECweb99, five requests a connection.
+pub(crate) const SPECWEB: Case = Case { name: "specweb", write: write_specweb, workload: specweb };
+
+/// How many small files there are.
+const SMALL_FILES: u64 = 10_000;
+/// How long each is, in bytes.
+const SMALL_BYTES: usize = 512;
+
+fn write_small(folder: &Path) -> Outcome<()> {
+    fs::create_dir_all(folder)?;
+    (0..SMALL_FILES).try_for_each(|number| write_file(folder, &format!("{number}.html"), SMALL_BYTES))
+}
+
+fn write_file(folder: &Path, name: &str, bytes: usize) -> Outcome<()> {
+    let line = format!("{name:<31}\n");
+    let text: String = line.chars().cycle().take(bytes).collect();
+    Ok(fs::write(folder.join(name), text)?)
+}
+
+fn ask_small(random: u64, path: &mut String) {
+    write!(path, "/{}.html", random % SMALL_FILES).expect("a `String` takes everything");
+}
+
+/// How many directories there are: 36 MB, the least number that holds the paper's working set of 32 MB.
+const DIRECTORIES: usize = 7;
+/// In a hundred requests, how many are for each class; file `k` of class `c` has (k + 1) · 102.4 · 10^c bytes.
+const CLASSES: [u64; 4] = [35, 50, 14, 1];
+/// The files of a class, the most asked for first.
+const POPULAR: [usize; 9] = [4, 3, 5, 2, 6, 1, 7, 8, 0];
+
+fn write_specweb(folder: &Path) -> Outcome<()> {
+    fs::create_dir_all(folder)?;
+    for directory in 0..DIRECTORIES {
+        for (class, scale) in [102.4, 1_024.0, 10_240.0, 102_400.0].into_iter().enumerate() {
+            for file in 0..POPULAR.len() {
+                write_file(folder, &name_of(directory, class, file), ((file + 1) as f64 * scale) as usize)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn name_of(directory: usize, class: usize, file: usize) -> String {
+    format!("dir{directory}-class{class}-{file}.html")
+}
+
+fn specweb() -> Workload {
+    let (directories, files) = (zipf(DIRECTORIES), zipf(POPULAR.len()));
+    let request = move |mut seed: u64, path: &mut String| {
+        let directory = place(&directories, random(&mut seed));
+        let class = class_of(random(&mut seed) % 100);
+        let file = POPULAR[place(&files, random(&mut seed))];
+        path.push('/');
+        path.push_str(&name_of(directory, class, file));
+    };
+    Workload { request: Arc::new(request), requests_per_connection: 5 }
+}
+
+fn class_of(percent: u64) -> usize {
+    let mut left = percent;
+    CLASSES
+        .iter()
+        .position(|share| {
+            let here = left < *share;
+            left = left.saturating_sub(*share);
+            here
+        })
+        .unwrap_or_default()
+}
+
+/// Zipf(1) over so many places: the probability of each and all before it.
+fn zipf(places: usize) -> Vec<f64> {
+    let weight = |place: usize| 1.0 / (place + 1) as f64;
+    let sum: f64 = (0..places).map(weight).sum();
+    let running = (0..places).scan(0.0, |before, place| {
+        *before += weight(place) / sum;
+        Some(*before)
+    });
+    running.collect()
+}
+
+fn place(running: &[f64], random: u64) -> usize {
+    let at = random as f64 / u64::MAX as f64;
+    running.partition_point(|until| *until < at).min(running.len() - 1)
+}
