@@ -15,8 +15,11 @@ mod check;
 mod constant;
 mod declare;
 mod effects;
+mod followups;
+mod foreign;
 mod index;
 mod lower;
+mod memo;
 mod moves;
 mod races;
 mod steps;
@@ -25,6 +28,8 @@ mod typed;
 mod types;
 mod updates;
 
+use std::collections::BTreeSet;
+
 use weir_host::Library;
 use weir_ir::{expr, graph};
 use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId};
@@ -32,6 +37,7 @@ use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId};
 pub use effects::Effects;
 pub use index::{Described, Entity, LocalName, Reference};
 pub use lower::OPERATIONS_MAX;
+pub use memo::Memo;
 pub use typed::Typed;
 
 /// What checking a text gives.
@@ -64,14 +70,25 @@ pub struct Compiled {
 /// Says all that is wrong with a text. `source` is the file's number in the caller's [`weir_syntax::Sources`].
 #[must_use]
 pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked {
+    check_again(source, file, library, &mut Memo::default())
+}
+
+/// As [`check()`], of a file that was checked before under the same library: what cannot have changed is not looked at
+/// again. The result is the same.
+#[must_use]
+pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, memo: &mut Memo) -> Checked {
     let mut parsed = weir_syntax::parse(source, file.text());
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
+    let of_parser = diagnostics.len();
     let typed = check::check(&parsed.tree, library, &mut diagnostics);
+    let mut of_checker = diagnostics.split_off(of_parser);
+    followups::remove(&diagnostics, &mut of_checker, file.text());
+    diagnostics.append(&mut of_checker);
     let (mut expr, mut tests) = (None, None);
     if !has_errors(&diagnostics) {
         let mut program = lower::lower(&parsed.tree, &typed, library, &mut diagnostics);
         steps::order(&mut program, library, source, &mut diagnostics);
-        check_bodies(source, &parsed, &typed, library, &program, &mut diagnostics);
+        check_bodies((source, file), &parsed, &typed, library, &program, memo, &mut diagnostics);
         let mut tested = lower::lower_tests(&parsed.tree, &typed, library, file.text(), &program, &mut diagnostics);
         steps::order(&mut tested, library, source, &mut diagnostics);
         check_values(source, library, &tested, &mut diagnostics);
@@ -112,26 +129,36 @@ fn has_errors(diagnostics: &[Diagnostic]) -> bool {
 
 /// The checks that look at the IR: of every flow, and of every `fn` that no flow reaches.
 fn check_bodies(
-    source: SourceId,
+    (source, file): (SourceId, &SourceFile),
     parsed: &Parsed,
     typed: &Typed,
     library: &Library,
     program: &expr::Program,
+    memo: &mut Memo,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let types = &program.types;
     check_values(source, library, program, diagnostics);
     // A test has its shared values for itself, so that only those of flows can lose an update.
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         updates::check(&flow.body, library, source, diagnostics);
     }
+    let fingerprints = memo::Fingerprints::new(&parsed.tree, typed, file.text());
+    let mut clean = BTreeSet::new();
     for at in typed.unreached_fns() {
-        if let Some((parameters, body)) = lower::lower_fn(at, &parsed.tree, typed, library, diagnostics) {
-            moves::check(&parameters, &body, types, library, source, diagnostics);
+        let fingerprint = fingerprints.of(at);
+        let before = diagnostics.len();
+        if !memo.knows(fingerprint)
+            && let Some((parameters, body)) = lower::lower_fn(at, &parsed.tree, typed, library, diagnostics)
+        {
+            moves::check(&parameters, &body, &program.types, library, source, diagnostics);
             updates::check(&body, library, source, diagnostics);
             races::check(&body, library, source, diagnostics);
         }
+        if diagnostics.len() == before {
+            clean.insert(fingerprint);
+        }
     }
+    memo.keep(clean);
 }
 
 fn check_values(source: SourceId, library: &Library, program: &expr::Program, diagnostics: &mut Vec<Diagnostic>) {

@@ -326,7 +326,7 @@ fn main() -> Text {
 }";
     assert_eq!(
         shown(text),
-        "Post { id: 1, title: Some(x), shape: Circle(radius: 2.0) } Pair(1, 2) Empty (1, false) Link(1, Some(Link(2, None)))"
+        "Post { id: 1, title: Some(\"x\"), shape: Circle(radius: 2.0) } Pair(1, 2) Empty (1, false) Link(1, Some(Link(2, None)))"
     );
 }
 

@@ -39,6 +39,7 @@ mod call;
 mod convert;
 mod failure;
 mod library;
+mod location;
 mod outcome;
 mod resource;
 mod signature;
@@ -58,6 +59,7 @@ pub use call::{
 pub use convert::{Borrowable, Changing, Generic, HostType, Lent, Size};
 pub use failure::{Failure, FailureKind};
 pub use library::{Function, Library, LibraryError, Module};
+pub use location::Location;
 pub use outcome::Outcome;
 pub use resource::{Mode, ReadGuard, Reading, Resource, Shared, WriteGuard, Writing};
 pub use signature::{Effects, Parameter, Passing, Signature, StateOf, World};

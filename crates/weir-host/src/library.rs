@@ -5,6 +5,7 @@ use std::fmt;
 use indexmap::IndexMap;
 
 use crate::call::{Code, Environment};
+use crate::location::Location;
 use crate::source::{Source, SourceSignature};
 use crate::{BatchCode, Signature, Text, TypeDefinition};
 use std::sync::Arc;
@@ -20,6 +21,8 @@ pub struct Function {
     pub batch: Option<Arc<BatchCode>>,
     /// The definitions of the named types that its signature mentions.
     pub types: Vec<TypeDefinition>,
+    /// Where its Rust stands, if that is known.
+    pub location: Option<Location>,
 }
 
 /// Functions, sources and types under one name.

@@ -37,8 +37,8 @@ fn scalars() {
     carried(0.5_f32, "Float", "0.5");
     carried(Size::mb(64), "Size", "64mb");
     carried(Duration::from_millis(1500), "Duration", "1500ms");
-    carried(UNIX_EPOCH + Duration::from_nanos(9), "Time", "time(9)");
-    carried(UNIX_EPOCH - Duration::from_nanos(9), "Time", "time(-9)");
+    carried(UNIX_EPOCH + Duration::from_nanos(9), "Time", "1970-01-01T00:00:00.000000009Z");
+    carried(UNIX_EPOCH - Duration::from_nanos(9), "Time", "1969-12-31T23:59:59.999999991Z");
 }
 
 #[test]

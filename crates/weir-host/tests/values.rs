@@ -134,3 +134,20 @@ fn weir_unique() -> Unique {
         other => panic!("{other:?}"),
     }
 }
+
+#[test]
+fn times_are_shown_as_rfc_3339_has_them() {
+    let second = 1_000_000_000;
+    let cases = [
+        (0, "1970-01-01T00:00:00Z"),
+        (951_782_400 * second, "2000-02-29T00:00:00Z"),
+        (1_709_251_199 * second + 500_000_000, "2024-02-29T23:59:59.5Z"),
+        (4_107_542_400 * second, "2100-03-01T00:00:00Z"),
+        (-2_208_988_800 * second, "1900-01-01T00:00:00Z"),
+        (i64::MAX, "2262-04-11T23:47:16.854775807Z"),
+        (i64::MIN, "1677-09-21T00:12:43.145224192Z"),
+    ];
+    for (nanos, shown) in cases {
+        assert_eq!(Value::Time(nanos).to_string(), shown);
+    }
+}

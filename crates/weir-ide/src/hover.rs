@@ -1,9 +1,10 @@
 //! What is here: the signature, documentation and effects of a name, or the type of an expression.
 
-use weir_compile::Described;
+use weir_compile::{Described, Entity};
 use weir_syntax::Span;
 
 use crate::document::Document;
+use crate::navigation::place_of;
 
 /// What can be said of a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,7 +21,14 @@ impl Document {
     pub fn hover(&self, offset: u32) -> Option<Hover> {
         if let Some(found) = self.checked.reference_at(offset) {
             let described = self.checked.describe(&found.entity, &self.library)?;
-            return Some(Hover { span: found.span, markdown: markdown(&described) });
+            let mut markdown = markdown(&described);
+            if let Entity::HostFunction(path) = &found.entity
+                && let Some(place) = self.library.function(path).and_then(place_of)
+            {
+                let name = place.file.file_name().unwrap_or_default().to_string_lossy();
+                markdown.push_str(&format!("\n\n[{name}:{}]({})", place.position.line + 1, place.address()));
+            }
+            return Some(Hover { span: found.span, markdown });
         }
         let (span, ty) = self.checked.type_at(offset)?;
         Some(Hover { span, markdown: code(&ty) })

@@ -26,6 +26,7 @@ pub use completion::{Completion, CompletionKind};
 pub use document::{Document, Position};
 pub use edits::apply;
 pub use hover::Hover;
-pub use navigation::Definition;
+pub use navigation::{Definition, Place};
 pub use outline::{Symbol, SymbolKind};
 pub use rename::RenameRefusal;
+pub use weir_compile::Memo;

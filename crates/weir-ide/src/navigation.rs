@@ -1,9 +1,12 @@
 //! Where a name comes from, and where else it is.
 
+use std::path::PathBuf;
+
 use weir_compile::Entity;
+use weir_host::Function;
 use weir_syntax::Span;
 
-use crate::document::Document;
+use crate::document::{Document, Position};
 
 /// Where something is declared.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -12,6 +15,39 @@ pub enum Definition {
     Here(Span),
     /// In the library, by its path: `image.scale`, `image.Ppm` or `image`.
     Library(String),
+    /// In Rust: a function of the library whose file is on this machine.
+    Rust(Place),
+}
+
+/// A place in a file of another language.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The file.
+    pub file: PathBuf,
+    /// The place in it; columns are counted as Rust does, in characters.
+    pub position: Position,
+}
+
+impl Place {
+    /// The file as editors name it: `file:///…`, and behind `#` the line, counted from 1.
+    #[must_use]
+    pub fn address(&self) -> String {
+        format!("{}#L{}", self.uri(), self.position.line + 1)
+    }
+
+    /// The file's URI (RFC 8089), with what is no plain character written as `%` and its number.
+    #[must_use]
+    pub fn uri(&self) -> String {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
+        let path = self.file.to_string_lossy().replace('\\', "/");
+        let written = path.bytes().map(|byte| match plain(byte) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        });
+        let written: String = written.collect();
+        let slash = if written.starts_with('/') { "" } else { "/" };
+        format!("file://{slash}{written}")
+    }
 }
 
 impl Document {
@@ -20,9 +56,11 @@ impl Document {
     pub fn definition(&self, offset: u32) -> Option<Definition> {
         let entity = &self.checked.reference_at(offset)?.entity;
         match entity {
-            Entity::HostFunction(path) | Entity::Source(path) | Entity::Module(path) => {
-                Some(Definition::Library(path.to_string()))
+            Entity::HostFunction(path) => {
+                let place = self.library.function(path).and_then(place_of);
+                Some(place.map_or_else(|| Definition::Library(path.to_string()), Definition::Rust))
             }
+            Entity::Source(path) | Entity::Module(path) => Some(Definition::Library(path.to_string())),
             _ => match self.checked.definition_of(entity) {
                 Some(span) => Some(Definition::Here(span)),
                 None => library_path(entity).map(Definition::Library),
@@ -39,6 +77,13 @@ impl Document {
         spans.dedup();
         spans
     }
+}
+
+/// Where the Rust of a function stands, if its file is on this machine.
+pub(crate) fn place_of(function: &Function) -> Option<Place> {
+    let location = function.location?;
+    let position = Position { line: location.line.saturating_sub(1), character: location.column.saturating_sub(1) };
+    Some(Place { file: location.path()?, position })
 }
 
 /// The path of something that no text declares.

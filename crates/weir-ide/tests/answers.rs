@@ -9,7 +9,7 @@ mod fixture;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use weir_ide::{Definition, Document, Position, RenameRefusal, apply};
+use weir_ide::{Definition, Document, Place, Position, RenameRefusal, apply};
 use weir_syntax::Span;
 
 const CURSOR: &str = "<|>";
@@ -28,6 +28,20 @@ fn document(text: &str) -> Document {
 fn shown(document: &Document, span: Span) -> String {
     let at = document.position(span.start);
     format!("{}:{} `{}`", at.line + 1, at.character + 1, &document.text()[span.range()])
+}
+
+/// The Rust from a place up to the end of the name there.
+fn rust_at(place: &Place) -> String {
+    let text = std::fs::read_to_string(&place.file).unwrap();
+    let line = text.lines().nth(place.position.line as usize).unwrap();
+    let rest = &line[place.position.character as usize..];
+    rest[..rest.find('(').unwrap()].to_owned()
+}
+
+/// The text without the places of Rust files, which are elsewhere on each machine.
+fn without_places(markdown: &str) -> String {
+    let (text, place) = markdown.split_once("\n\n[mod.rs:").unwrap_or((markdown, ""));
+    if place.is_empty() { text.to_owned() } else { format!("{text}\n\n[mod.rs]") }
 }
 
 const SHOP: &str = r#"use http, image
@@ -96,7 +110,9 @@ fn hovers_show_signature_documentation_and_effects() {
     for (word, count) in places {
         let (document, offset) = in_shop(word, count);
         match document.hover(offset) {
-            Some(hover) => writeln!(out, "== {}\n{}\n", shown(&document, hover.span), hover.markdown).unwrap(),
+            Some(hover) => {
+                writeln!(out, "== {}\n{}\n", shown(&document, hover.span), without_places(&hover.markdown)).unwrap()
+            }
             None => writeln!(out, "== {word}: nothing\n").unwrap(),
         }
     }
@@ -113,6 +129,7 @@ fn definitions_and_references_are_found() {
         let definition = match document.definition(offset) {
             Some(Definition::Here(span)) => shown(&document, span),
             Some(Definition::Library(path)) => format!("the library's {path}"),
+            Some(Definition::Rust(place)) => format!("the Rust of `{}`", rust_at(&place)),
             None => "nothing".to_owned(),
         };
         let at = document.position(offset);

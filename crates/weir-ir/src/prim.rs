@@ -48,6 +48,8 @@ pub enum Prim {
     GreaterOrEqual,
     /// A text from the parts of an interpolation.
     Interpolate,
+    /// A text as it is shown inside of another value: in quotes.
+    Quote,
     /// A list of the operands.
     List,
     /// A map of keys and values in turn; a later key replaces an earlier one's value.
@@ -85,7 +87,7 @@ pub enum Prim {
 
 impl Prim {
     /// Every primitive, in the order of the declaration; those with an index have 0.
-    pub const ALL: [Prim; 33] = [
+    pub const ALL: [Prim; 34] = [
         Prim::Copy,
         Prim::Add,
         Prim::Subtract,
@@ -103,6 +105,7 @@ impl Prim {
         Prim::Greater,
         Prim::GreaterOrEqual,
         Prim::Interpolate,
+        Prim::Quote,
         Prim::List,
         Prim::Map,
         Prim::Record,
@@ -142,6 +145,7 @@ impl Prim {
             Prim::Greater => "greater",
             Prim::GreaterOrEqual => "greater_or_equal",
             Prim::Interpolate => "interpolate",
+            Prim::Quote => "quote",
             Prim::List => "list",
             Prim::Map => "map",
             Prim::Record => "record",
@@ -191,6 +195,7 @@ impl Prim {
             Prim::Copy
             | Prim::Negate
             | Prim::Not
+            | Prim::Quote
             | Prim::Field(_)
             | Prim::Payload(_)
             | Prim::IsVariant(_)
@@ -239,6 +244,7 @@ impl Prim {
             (Prim::Greater, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_gt()))),
             (Prim::GreaterOrEqual, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_ge()))),
             (Prim::Interpolate, parts) => Ok(Value::Text(interpolate(parts))),
+            (Prim::Quote, [Value::Text(text)]) => Ok(Value::Text(format!("{:?}", text.as_str()).into())),
             (Prim::List, elements) => Ok(Value::List(cloned(elements))),
             (Prim::Map, entries) => Ok(Value::Map(Arc::new(
                 entries.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect(),

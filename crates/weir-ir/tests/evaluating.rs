@@ -48,6 +48,7 @@ fn faulty() -> Module {
         code: Code::Immediate(std::sync::Arc::new(move |_| code())),
         batch: None,
         types: Vec::new(),
+        location: None,
     };
     Module::new("faulty", "")
         .function(function("panic", || panic!("out of ideas")))

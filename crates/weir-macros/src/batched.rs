@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::{Error, Ident, ItemFn, LitInt, LitStr, Result, Token, Type};
 
 use crate::adaptor;
-use crate::function::described_result;
+use crate::function::{described_result, location_of};
 use crate::host::{HostFunction, sibling_of};
 use crate::marks::Marks;
 use crate::parameter::{Parameter, Passing};
@@ -137,13 +137,14 @@ impl<'f> Batched<'f> {
         let effects = function.marks.effects(true, false);
         let takes = quote_spanned!(element.span()=> .takes::<#element>(#each, ::core::option::Option::None));
         let (gives, code) = (described_result(self.answer), self.code());
+        let location = location_of(&function.ident);
         quote! {
             #[doc(hidden)]
             #[allow(dead_code, unreachable_pub, unused_mut, unused_variables, clippy::all)]
             #visibility fn #sibling() -> ::weir::Function {
                 #[allow(unused_imports)]
                 use ::weir::macros::{FailsDisplayed as _, FailsTyped as _, FailsWithError as _};
-                ::weir::macros::Described::new(#name, #doc, #effects) #takes #gives .gathers(#at_most, #code)
+                ::weir::macros::Described::new(#name, #doc, #effects) #location #takes #gives .gathers(#at_most, #code)
             }
         }
     }

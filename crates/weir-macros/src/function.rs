@@ -108,15 +108,30 @@ fn sibling(function: &HostFunction) -> TokenStream {
     let parameters = function.parameters.iter().map(Parameter::described);
     let (result, state) = (described_result(&function.returns), described_state(function));
     let starts = function.constructor.as_ref().map(Constructor::described);
-    let code = adaptor::code(function);
+    let (code, location) = (adaptor::code(function), location_of(&function.ident));
     quote! {
         #[doc(hidden)]
         #[allow(dead_code, unreachable_pub, unused_mut, unused_variables, clippy::all)]
         #visibility fn #sibling() -> ::weir::Function {
             #[allow(unused_imports)]
             use ::weir::macros::{FailsDisplayed as _, FailsTyped as _, FailsWithError as _};
-            ::weir::macros::Described::new(#name, #doc, #effects) #(#parameters)* #starts #result #state .runs(#code)
+            ::weir::macros::Described::new(#name, #doc, #effects) #location #(#parameters)* #starts #result #state .runs(#code)
         }
+    }
+}
+
+/// Where the function stands: the words are put where its name is, and so mean its line.
+pub(crate) fn location_of(name: &Ident) -> TokenStream {
+    quote_spanned! { name.span()=>
+        .stands(::weir::Location {
+            crate_folder: match ::core::option_env!("CARGO_MANIFEST_DIR") {
+                ::core::option::Option::Some(folder) => folder,
+                ::core::option::Option::None => "",
+            },
+            file: ::core::file!(),
+            line: ::core::line!(),
+            column: ::core::column!(),
+        })
     }
 }
 

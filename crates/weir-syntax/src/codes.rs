@@ -70,6 +70,7 @@ codes! {
     E0120 UnboundedLoop,
     E0121 ReservedWord,
     E0122 Assignment,
+    E0123 Foreign,
     E0201 UnknownModule,
     E0202 UnknownName,
     E0203 UnknownMember,

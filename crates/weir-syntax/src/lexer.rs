@@ -7,6 +7,8 @@
 //! closes every interpolation and every text on one line that is open, whatever is missing; so one forgotten quote
 //! spoils one line and not the file.
 
+mod foreign;
+
 use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, SourceId, Span};
 
@@ -95,7 +97,9 @@ impl Lexer<'_> {
                 let first_on_line = self.line_begins;
                 self.lexed.comments.push(CommentPlace { start, end, first_on_line });
             }
+            Ok(TokenKind::Slash) if self.code.remainder().starts_with('*') => self.block_comment(start),
             Ok(kind) => self.code_kind(kind, start, end),
+            Err(()) if self.foreign_text(start) || self.hash(start) || self.attribute(start) => {}
             Err(()) => self.unknown(start, end),
         }
         true
@@ -260,7 +264,6 @@ fn shown(character: char) -> String {
 fn character_hint(character: char) -> Option<&'static str> {
     match character {
         '\'' | '‘' | '’' | '“' | '”' => Some("a text stands between `\"` and `\"`"),
-        '&' => Some("`&&` is the operator; values need no mark to be shared"),
         '$' => Some("a value is put into a text as `{name}`"),
         '#' => Some("a comment begins with `//`"),
         '@' => Some("there are no attributes here"),

@@ -11,6 +11,7 @@ pub mod ast;
 mod balance;
 pub mod codes;
 mod diagnostic;
+mod foreign;
 mod format;
 mod lexer;
 mod parser;

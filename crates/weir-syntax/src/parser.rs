@@ -14,6 +14,7 @@ mod bodies;
 mod control;
 mod docs;
 mod expressions;
+mod foreign;
 mod items;
 mod literals;
 mod messages;
@@ -30,6 +31,7 @@ pub(crate) use texts::escape;
 use crate::ast::{Comment, Expr, ExprId, ExprKind, Name, Path, Pattern, PatternId, PatternKind, Tree};
 use crate::ast::{Visitor, walk_expr};
 use crate::balance::balance;
+use crate::foreign::translate;
 use crate::lexer::{CommentPlace, DIAGNOSTICS_MAX, lex};
 use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, Parsed, SourceId, Span};
@@ -45,8 +47,9 @@ pub const HEIGHT_MAX: u16 = 256;
 #[must_use]
 pub fn parse(source: SourceId, text: &str) -> Parsed {
     let lexed = lex(source, text);
-    let (tokens, mut diagnostics) = balance(source, text, lexed.tokens);
-    diagnostics.extend(lexed.diagnostics);
+    let (tokens, translated) = translate(source, text, lexed.tokens);
+    let (tokens, mut diagnostics) = balance(source, text, tokens);
+    diagnostics.extend(lexed.diagnostics.into_iter().chain(translated));
     let mut parser = Parser::new(source, text, tokens, lexed.comments, diagnostics);
     let tree = parser.file();
     parser.finish(tree)
@@ -114,6 +117,7 @@ impl<'t> Parser<'t> {
 
     fn finish(mut self, tree: Tree) -> Parsed {
         self.diagnostics.sort_by_key(|diagnostic| diagnostic.span().map(|span| (span.start, span.end)));
+        limit_repeated(&mut self.diagnostics);
         let places = self.comments.iter().zip(&self.comment_taken).filter(|(_, taken)| !**taken);
         let comments = places.map(|(place, _)| self.comment(*place)).collect();
         Parsed { tree, diagnostics: self.diagnostics, comments }
@@ -348,6 +352,18 @@ impl<'t> Parser<'t> {
             self.diagnostics.push(diagnostic);
         }
     }
+}
+
+/// Something of another language is reported so often; nobody needs to be told of every arrow.
+const REPEATED_MAX: u32 = 3;
+
+fn limit_repeated(diagnostics: &mut Vec<Diagnostic>) {
+    let mut seen = std::collections::BTreeMap::new();
+    diagnostics.retain(|found| {
+        let count: &mut u32 = seen.entry((found.code, found.message.clone())).or_default();
+        *count += 1;
+        found.code != Code::Foreign || *count <= REPEATED_MAX
+    });
 }
 
 /// The case of a name's first letter.

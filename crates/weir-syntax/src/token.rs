@@ -133,6 +133,9 @@ pub(crate) enum TokenKind {
     OrOr,
     #[token("&&")]
     AndAnd,
+    /// A sign of other languages; [`crate::foreign`] leaves none of them.
+    #[token("&")]
+    Ampersand,
     #[token("==")]
     EqualEqual,
     #[token("!=")]

@@ -1,6 +1,6 @@
 //! The types of blocks and their statements.
 
-use weir_syntax::ast::{Block, Expr, Let, Statement, StatementKind};
+use weir_syntax::ast::{Block, Expr, Let, PatternKind, Statement, StatementKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Cases, Checker, Expected};
@@ -31,9 +31,33 @@ impl<'a> Checker<'a> {
             return Ty::NEVER;
         }
         match expected {
-            Some(expected) if value.is_none() => self.agree(end_of(block), Ty::UNIT, expected),
+            Some(expected) if value.is_none() => self.without_value(block, expected),
             _ => ty,
         }
+    }
+
+    /// A block without a value where its place expects one.
+    fn without_value(&mut self, block: &Block, expected: &Expected) -> Ty {
+        if self.inference.unify(&Ty::UNIT, &expected.ty) {
+            return Ty::UNIT;
+        }
+        let wanted = self.inference.resolve(&expected.ty);
+        let mut diagnostic =
+            Diagnostic::new(Code::TypeMismatch, format!("expected `{wanted}`, and this block gives no value"))
+                .at(end_of(block), "it ends here");
+        if let Some((place, why)) = &expected.why {
+            diagnostic = diagnostic.because(*place, why.clone());
+        }
+        self.report(match block.statements.last().map(|last| (&last.kind, last.span)) {
+            Some((StatementKind::Let(binding), span)) => match &binding.pattern.kind {
+                PatternKind::Bind(name) => {
+                    diagnostic.fix(format!("give the value: `{name}`"), span.at_end(), format!("\n{name}"))
+                }
+                _ => diagnostic.hint("end the block with the value"),
+            },
+            _ => diagnostic.hint(format!("end the block with a value of the type `{wanted}`")),
+        });
+        Ty::Error
     }
 
     fn statement(&mut self, statement: &'a Statement) -> Ty {

@@ -8,9 +8,10 @@ use weir_host::{Passing, Resource, Signature, Text, Type};
 use weir_syntax::ast::{Argument, Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::Checker;
 use super::arguments::{Given, Taken};
 use super::names::{VariantOf, path_of};
+use super::{Checker, Leaves};
+use crate::foreign::{self, Advice};
 use crate::index::Entity;
 use crate::suggest::nearest;
 use crate::typed::{Meaning, Target};
@@ -262,6 +263,7 @@ impl<'a> Checker<'a> {
             return self.ignore(given);
         }
         if let Some(signature) = self.method(&ty, name.as_str()) {
+            self.uses_module_of(&ty);
             return self.call_host(signature, name.span, given);
         }
         if name.as_str() == "length" && has_length(&ty) {
@@ -278,7 +280,7 @@ impl<'a> Checker<'a> {
             ExprKind::Name(name) => match self.shared_index(name) {
                 Some(at) => {
                     self.meanings.insert(object.id, Meaning::Shared(at));
-                    self.declarations.shared[at].ty.clone()
+                    self.shared_type(object.span, at)
                 }
                 None => self.expr(object, None),
             },
@@ -286,14 +288,44 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// The type of a shared value. What is made when the program starts may not use one whose type is not known yet; of
+    /// the others, the lowering says that they are not there yet.
+    fn shared_type(&mut self, span: Span, at: usize) -> Ty {
+        let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
+        if !matches!(self.leaves, Leaves::Start) || declared.ty != Ty::Error {
+            return declared.ty.clone();
+        }
+        let diagnostic = Diagnostic::new(Code::SharedAsValue, format!("`{name}` is not there yet when this is made"))
+            .at(span, "used when the program starts")
+            .because(declared.span, "declared here")
+            .hint("use it in a flow, or make this without it");
+        self.report(diagnostic);
+        Ty::Error
+    }
+
     pub(super) fn has_method(&self, ty: &Ty, name: &str) -> bool {
         self.method(ty, name).is_some() || (name == "length" && has_length(ty))
+    }
+
+    /// Notes that a module is used by a call of one of its functions on a value, for it could have been named.
+    fn uses_module_of(&mut self, ty: &Ty) {
+        let Some(module) = module_of(ty) else { return };
+        for used in self.declarations.modules.values_mut().filter(|used| used.module.as_str() == module) {
+            used.used = true;
+        }
     }
 
     /// The function of the type's own module whose first parameter may take the value.
     fn method(&self, ty: &Ty, name: &str) -> Option<&'a Signature> {
         let function = self.library.modules.get(module_of(ty)?)?.functions.get(name)?;
         (!function.signature.parameters.is_empty()).then_some(&function.signature)
+    }
+
+    /// What to do about a method of another language.
+    pub(super) fn foreign_method(&self, ty: &Ty, name: &Name) -> Option<Advice> {
+        let advice = foreign::method_named(module_of(ty)?, name.as_str())?;
+        let is_there = !matches!(advice, Advice::Write(ours) if !self.has_method(ty, ours));
+        is_there.then_some(advice)
     }
 
     fn no_method(&mut self, object: Span, ty: &Ty, name: &Name) {
@@ -306,8 +338,12 @@ impl<'a> Checker<'a> {
             .at(name.span, "no such function")
             .because(object, format!("this is `{ty}`"));
         let module = module_of(&ty).and_then(|module| self.library.modules.get(module));
-        let near = module.and_then(|module| nearest(name.as_str(), module.functions.keys().map(Text::as_str)));
-        if let Some(near) = near {
+        let length = has_length(&ty).then_some("length");
+        let functions = module.into_iter().flat_map(|module| module.functions.keys().map(Text::as_str)).chain(length);
+        let advice = self.foreign_method(&ty, name);
+        if let Some(advice) = advice {
+            diagnostic = super::names::advised(diagnostic, name, advice);
+        } else if let Some(near) = nearest(name.as_str(), functions) {
             diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
         } else if self.declarations.functions.contains_key(&name.text) {
             diagnostic = diagnostic.hint(format!("call the `fn` with the value as argument: `{name}(…)`"));

@@ -13,7 +13,7 @@ impl<'a> Checker<'a> {
     pub(super) fn expr(&mut self, expr: &'a Expr, expected: Option<&Expected>) -> Ty {
         let found = self.infer(expr, expected);
         let ty = match expected {
-            Some(expected) => self.agree(expr.span, found, expected),
+            Some(expected) => self.agree_expr(expr, found, expected),
             None => found,
         };
         if let Some(slot) = self.expr_types.get_mut(expr.id.0 as usize) {
@@ -22,6 +22,33 @@ impl<'a> Checker<'a> {
         }
         self.reached = expr.span.end;
         ty
+    }
+
+    /// As [`Self::agree`], with what the form of the expression has to do with a disagreement.
+    fn agree_expr(&mut self, expr: &Expr, found: Ty, expected: &Expected) -> Ty {
+        if found.is_never() || self.inference.unify(&found, &expected.ty) {
+            return found;
+        }
+        let diagnostic = match &expr.kind {
+            ExprKind::If { otherwise: None, .. } => self.without_else(expr.span, expected),
+            ExprKind::For { .. } => {
+                let diagnostic = self.mismatch(expr.span, &found, expected);
+                diagnostic.hint("a `for` gives a list of what its rounds give; `fold` gives one value")
+            }
+            _ => self.mismatch(expr.span, &found, expected),
+        };
+        self.report(diagnostic);
+        Ty::Error
+    }
+
+    fn without_else(&mut self, span: Span, expected: &Expected) -> Diagnostic {
+        let wanted = self.inference.resolve(&expected.ty);
+        let message = format!("expected `{wanted}`, and this `if` has no `else`");
+        let mut diagnostic = Diagnostic::new(Code::TypeMismatch, message).at(span, "gives no value otherwise");
+        if let Some((place, why)) = &expected.why {
+            diagnostic = diagnostic.because(*place, why.clone());
+        }
+        diagnostic.hint("say what holds otherwise: `else { … }`")
     }
 
     /// What an expression is whose place expects `expected`; reports a disagreement.
@@ -54,6 +81,18 @@ impl<'a> Checker<'a> {
             ),
             (Ty::Option(some), wanted) if **some == *wanted => {
                 diagnostic.hint("say what to take instead if there is none: `else { … }`")
+            }
+            (Ty::Option(_), wanted) if *wanted == Ty::BOOL => {
+                diagnostic.hint("match it: `match value { Some(x) => …, None => … }`")
+            }
+            (Ty::List(_) | Ty::Map(_), wanted) if *wanted == Ty::BOOL => {
+                diagnostic.fix("ask for its length", span.at_end(), ".length() > 0")
+            }
+            (found, wanted) if *found == Ty::TEXT && *wanted == Ty::BOOL => {
+                diagnostic.fix("compare it", span.at_end(), " != \"\"")
+            }
+            (found, wanted) if *found == Ty::INT && *wanted == Ty::BOOL => {
+                diagnostic.fix("compare it", span.at_end(), " != 0")
             }
             (found, Ty::Option(some)) if *found == **some => diagnostic.hint("wrap it: `Some(…)`"),
             (found, Ty::Result(pair)) if *found == pair.0 => diagnostic.hint("wrap it: `Ok(…)`"),
@@ -107,7 +146,7 @@ impl<'a> Checker<'a> {
             ExprKind::List(elements) => self.list(expr.span, elements, wanted),
             ExprKind::Map(entries) => self.map(expr.span, entries, wanted),
             ExprKind::Within { value, limit } => self.within(value, limit),
-            ExprKind::Race(bodies) => self.race(bodies, expected),
+            ExprKind::Race(bodies) => self.race(expr, bodies, expected),
             ExprKind::Retry { arguments, body } => self.retry(expr, arguments, body),
             ExprKind::With { replacements, body } => self.with(expr, replacements, body, expected),
             ExprKind::Error => Ty::Error,

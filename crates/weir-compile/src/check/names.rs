@@ -8,6 +8,7 @@ use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic};
 
 use super::Checker;
+use crate::foreign::{self, Advice};
 use crate::index::Entity;
 use crate::suggest::nearest;
 use crate::typed::{LocalId, Meaning};
@@ -205,13 +206,18 @@ impl Checker<'_> {
 
     pub(super) fn unknown_variant(&mut self, name: &Name) {
         let known = self.declarations.variants.keys().map(Text::as_str).chain(["Some", "None", "Ok", "Err", "Failure"]);
-        let mut diagnostic = Diagnostic::new(Code::UnknownVariant, format!("there is no variant `{name}`"))
+        let near = nearest(name.as_str(), known).map(str::to_owned);
+        let diagnostic = Diagnostic::new(Code::UnknownVariant, format!("there is no variant `{name}`"))
             .at(name.span, "not declared");
-        if let Some(near) = nearest(name.as_str(), known) {
-            diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
-        } else if self.declarations.types.contains_key(name.as_str()) {
-            diagnostic = diagnostic.hint(format!("`{name}` is a type: make a value with `{name} {{ … }}`"));
-        }
+        let word = name.as_str();
+        let diagnostic = match (foreign::value_named(word), near) {
+            _ if self.declarations.types.contains_key(word) => {
+                diagnostic.hint(format!("`{name}` is a type: make a value with `{name} {{ … }}`"))
+            }
+            (Some(advice), _) => advised(diagnostic, name, advice),
+            (None, Some(near)) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
+            (None, None) => diagnostic,
+        };
         self.report(diagnostic);
     }
 
@@ -237,11 +243,16 @@ impl Checker<'_> {
         }
         let diagnostic = Diagnostic::new(Code::UnknownName, format!("there is no `{name}`"))
             .at(name.span, "not found in this scope");
-        let diagnostic = match self.near_name(name.as_str()) {
-            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
-            None => diagnostic,
-        };
-        self.report(diagnostic);
+        self.report(self.advised_name(diagnostic, name));
+    }
+
+    /// Adds what was probably meant by a name that means nothing.
+    fn advised_name(&self, diagnostic: Diagnostic, name: &Name) -> Diagnostic {
+        match (foreign::value_named(name.as_str()), self.near_name(name.as_str())) {
+            (Some(advice), _) => advised(diagnostic, name, advice),
+            (None, Some(near)) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
+            (None, None) => diagnostic,
+        }
     }
 
     /// A name in scope, or a function of a used module, that was probably meant.
@@ -255,6 +266,14 @@ impl Checker<'_> {
             module.functions.contains_key(word).then(|| format!("{called}.{word}"))
         });
         modules.into_iter().next()
+    }
+}
+
+/// Adds what to do about a word of another language.
+pub(super) fn advised(diagnostic: Diagnostic, name: &Name, advice: Advice) -> Diagnostic {
+    match advice {
+        Advice::Write(ours) => diagnostic.fix(format!("write `{ours}`"), name.span, ours),
+        Advice::Do(advice) => diagnostic.hint(advice),
     }
 }
 

@@ -120,7 +120,10 @@ fn arithmetic_hint(diagnostic: Diagnostic, operator: BinaryOperator, l: &Ty, r: 
     if has(&Ty::INT) && has(&Ty::FLOAT) {
         return diagnostic.hint("write whole numbers with a point, as in `1.0`, to calculate with a `Float`");
     }
-    if let Ty::Result(_) = l {
+    if matches!(l, Ty::Option(_)) || matches!(r, Ty::Option(_)) {
+        return diagnostic.hint("say what to take if there is none: `(value else { 0 })`, or `match` it");
+    }
+    if matches!(l, Ty::Result(_)) || matches!(r, Ty::Result(_)) {
         return diagnostic.hint("take the value out first, with `?` or `else { … }`");
     }
     diagnostic

@@ -65,6 +65,10 @@ impl<'a> Checker<'a> {
             diagnostic = diagnostic.fix("call it", name.span.at_end(), "()");
         } else if let Ty::Result(_) = resolved {
             diagnostic = diagnostic.fix("take the value out first, with `?` or `else { … }`", object.at_end(), "?");
+        } else if let Ty::Option(_) = resolved {
+            diagnostic = diagnostic.hint("take the value out first: `(value else { return … })`, or `match` it");
+        } else if let Some(advice) = self.foreign_method(&resolved, name) {
+            diagnostic = super::names::advised(diagnostic, name, advice);
         }
         self.report(diagnostic);
         Ty::Error

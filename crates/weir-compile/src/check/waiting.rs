@@ -23,7 +23,14 @@ impl<'a> Checker<'a> {
     }
 
     /// `race { a, b }`: all have one type.
-    pub(super) fn race(&mut self, bodies: &'a [Expr], expected: Option<&Expected>) -> Ty {
+    pub(super) fn race(&mut self, race: &Expr, bodies: &'a [Expr], expected: Option<&Expected>) -> Ty {
+        if bodies.is_empty() {
+            let diagnostic = Diagnostic::new(Code::MissingArgument, "nothing takes part in this `race`")
+                .at(race.span, "expected at least one expression")
+                .hint("write what is raced: `race { a(), b() }`");
+            self.report(diagnostic);
+            return Ty::Error;
+        }
         let mut join = super::control::Join::new(expected);
         for body in bodies {
             let ty = self.expr(body, join.expected());

@@ -5,6 +5,7 @@ use weir_syntax::ast::{self, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Declarations;
+use crate::foreign::{self, Advice};
 use crate::index::Entity;
 use crate::suggest::nearest;
 use crate::types::Ty;
@@ -104,6 +105,11 @@ impl Writer<'_> {
         let path = ast::Path { names: vec![name.clone()], span: name.span };
         let known = self.declarations.types.keys().map(Text::as_str);
         let known = known.chain(PLAIN.iter().map(|(name, _)| *name)).chain(COMPOUND.iter().map(|(name, _)| *name));
+        match foreign::type_named(word) {
+            Some(Advice::Do(advice)) => return self.no_type(&path, advice),
+            Some(Advice::Write(ours)) => return self.unknown(&path, Some(ours.to_owned())),
+            None => {}
+        }
         let near = nearest(word, known).map(str::to_owned).or_else(|| self.elsewhere(word));
         self.unknown(&path, near)
     }
@@ -130,6 +136,12 @@ impl Writer<'_> {
         }
         let near = nearest(&whole, types.keys().map(Text::as_str)).map(str::to_owned);
         self.unknown(path, near)
+    }
+
+    fn no_type(&mut self, path: &ast::Path, advice: &str) -> Option<(Ty, usize)> {
+        let diagnostic = Diagnostic::new(Code::UnknownType, format!("there is no type `{path}`"));
+        self.diagnostics.push(diagnostic.at(path.span, "not declared").hint(advice));
+        None
     }
 
     fn unknown(&mut self, path: &ast::Path, near: Option<String>) -> Option<(Ty, usize)> {

@@ -34,6 +34,8 @@ impl Lowering<'_, '_> {
                 let fields: Vec<(String, Ty)> = types.iter().map(|ty| (String::new(), ty.clone())).collect();
                 self.shown_fields(value, ("(", ")"), &fields, level, span)
             }
+            // A text alone is shown as it is, one inside of another value in quotes, as in a list.
+            ty if *ty == Ty::TEXT && level > 0 => vec![self.prim(Prim::Quote, vec![value], Type::Text, span)],
             _ => self.shown_named(value, ty, level, span),
         }
     }

@@ -78,6 +78,7 @@ pub(crate) fn function(module: &str, name: &str, parameters: &[Passing], result:
         batch: None,
         code: Code::Immediate(Arc::new(|_| Outcome::Value(Value::Unit))),
         types: Vec::new(),
+        location: None,
     }
 }
 

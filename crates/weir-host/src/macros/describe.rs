@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::convert::Borrowable;
 use crate::macros::waiting;
 use crate::{
-    Batch, BatchCode, Code, Effects, Failure, Function, HostType, Mode, Outcome, Parameter, Passing, Settled,
+    Batch, BatchCode, Code, Effects, Failure, Function, HostType, Location, Mode, Outcome, Parameter, Passing, Settled,
     Signature, StateOf, Type, TypeDefinition, Value,
 };
 
@@ -13,6 +13,7 @@ use crate::{
 pub struct Described {
     signature: Signature,
     types: Vec<TypeDefinition>,
+    location: Option<Location>,
 }
 
 impl Described {
@@ -30,7 +31,14 @@ impl Described {
             state: None,
             batch: None,
         };
-        Described { signature, types: Vec::new() }
+        Described { signature, types: Vec::new(), location: None }
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn stands(mut self, location: Location) -> Self {
+        self.location = Some(location);
+        self
     }
 
     /// The next parameter is taken by value.
@@ -111,7 +119,7 @@ impl Described {
     /// The function.
     #[must_use]
     pub fn runs(self, code: Code) -> Function {
-        Function { signature: self.signature, code, batch: None, types: self.types }
+        Function { signature: self.signature, code, batch: None, types: self.types, location: self.location }
     }
 }
 

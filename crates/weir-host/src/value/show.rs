@@ -21,7 +21,7 @@ fn nested(value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Value::Bool(value) => write!(f, "{value}"),
         Value::Int(value) => write!(f, "{value}"),
         Value::Float(value) => write!(f, "{value:?}"),
-        Value::Time(value) => write!(f, "time({value})"),
+        Value::Time(value) => time(*value, f),
         Value::Duration(value) => duration(*value, f),
         Value::Size(value) => size(*value, f),
         Value::Text(value) => write!(f, "{value:?}"),
@@ -58,6 +58,33 @@ fn entries(f: &mut fmt::Formatter<'_>, map: &indexmap::IndexMap<Value, Value>) -
         nested(value, f)?;
     }
     f.write_str(if map.is_empty() { ":]" } else { "]" })
+}
+
+/// As RFC 3339 has it, in UTC, with as many digits behind the point as it takes: `2026-11-21T07:45:00.5Z`.
+fn time(nanos: i64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    const SECOND: i64 = 1_000_000_000;
+    let (seconds, rest) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = date(days);
+    write!(f, "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)?;
+    if rest > 0 {
+        write!(f, ".{}", format!("{rest:09}").trim_end_matches('0'))?;
+    }
+    f.write_str("Z")
+}
+
+/// Year, month and day of the day so many days after 1 January 1970, in the proleptic Gregorian calendar (Hinnant,
+/// "chrono-Compatible Low-Level Date Algorithms"): years are counted from 1 March, so that the leap day is the last.
+fn date(days: i64) -> (i64, i64, i64) {
+    const DAYS_OF_ERA: i64 = 146_097;
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(DAYS_OF_ERA), shifted.rem_euclid(DAYS_OF_ERA));
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
 }
 
 /// The largest unit that leaves no rest.

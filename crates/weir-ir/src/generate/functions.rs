@@ -104,7 +104,7 @@ fn function(name: &str, world: World, failure: Option<Type>, code: Code) -> Func
         state: None,
         batch: None,
     };
-    Function { signature, code, batch: None, types: Vec::new() }
+    Function { signature, code, batch: None, types: Vec::new(), location: None }
 }
 
 /// A function of one integer that may give none.

@@ -30,6 +30,7 @@ pub(super) fn check(prim: Prim, operands: &[Operand<'_>], result: &Type, types: 
             arithmetic(prim, *a, *b, result, types)
         }
         (Prim::Interpolate, _) => yields(result, &Type::Text),
+        (Prim::Quote, [a]) => yields(result, &Type::Text).and_then(|()| a.must_be("the operand", result, types)),
         (Prim::List, elements) => match result {
             Type::List(element) => all(elements, std::iter::repeat(&**element), types),
             _ => Err(format!("`list` gives a list, not {}", TypeText(result))),

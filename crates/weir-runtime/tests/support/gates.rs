@@ -119,7 +119,7 @@ pub fn function(path: &'static str, parameters: &[(&str, Type, Passing)], world:
         state: None,
         batch: None,
     };
-    Function { signature, code, batch: None, types: Vec::new() }
+    Function { signature, code, batch: None, types: Vec::new(), location: None }
 }
 
 /// The same function with private state.

@@ -21,6 +21,7 @@ impl Parser<'_> {
             T::Race => self.race_kind(),
             T::Retry => self.retry_kind(),
             T::With => self.with_kind(),
+            T::Word if self.token_text() == "switch" => self.match_kind(),
             _ => {
                 self.unexpected("an expression");
                 return self.error_expr();
@@ -31,20 +32,32 @@ impl Parser<'_> {
 
     /// `if head block [else [if … | block]]?`
     fn if_kind(&mut self) -> ExprKind {
-        self.bump();
-        let condition = Box::new(self.head());
+        let word = self.bump();
+        if let Some(kind) = self.if_let(word) {
+            return kind;
+        }
+        let start = self.span();
+        let condition = self.head();
+        let condition = Box::new(self.equals_in_condition(start, condition));
+        if self.then_without_braces(word, &condition) {
+            return ExprKind::Error;
+        }
+        self.then_word();
         let then = self.block();
-        let belongs = self.at(T::Else) && self.nth_kind(1) != T::As;
+        let belongs = (self.at(T::Else) && self.nth_kind(1) != T::As) || self.else_if_word();
         let otherwise = belongs.then(|| Box::new(self.if_else()));
         ExprKind::If { condition, then, otherwise }
     }
 
     /// `else [if … | block]`
     fn if_else(&mut self) -> Expr {
-        self.bump();
+        let is_one_word = self.at(T::Word);
+        if !is_one_word {
+            self.bump();
+        }
         let start = self.span();
         let kind = match self.peek() {
-            T::If => self.nested(Self::if_kind).unwrap_or(ExprKind::Error),
+            T::If | T::Word if is_one_word || self.at(T::If) => self.nested(Self::if_kind).unwrap_or(ExprKind::Error),
             _ => ExprKind::Block(self.block()),
         };
         self.expr(start, kind)
@@ -60,20 +73,21 @@ impl Parser<'_> {
     /// `pattern [if operators]? => expression`
     fn arm(&mut self) -> Arm {
         let start = self.span();
-        let pattern = self.pattern();
-        let guard = self.eat(T::If).map(|_| self.operators());
-        let body = match self.expect(T::FatArrow, "`=>`") {
-            Some(_) => self.expression(),
-            None => self.error_expr(),
-        };
+        self.case_word();
+        let pattern = self.else_pattern().unwrap_or_else(|| self.pattern());
+        let guard = self.guard_word().then(|| self.operators());
+        let body = if self.arrow_of_arm() { self.expression() } else { self.error_expr() };
         Arm { pattern, guard, body, span: self.since(start) }
     }
 
     /// `for pattern in head block`
-    fn for_kind(&mut self) -> ExprKind {
-        self.bump();
+    pub(super) fn for_kind(&mut self) -> ExprKind {
+        let start = self.bump();
+        if let Some(kind) = self.counting_for(start) {
+            return kind;
+        }
         let pattern = Box::new(self.pattern());
-        self.expect(T::In, "`in`");
+        self.in_of_for();
         let items = Box::new(self.head());
         ExprKind::For { pattern, items, body: self.block() }
     }
@@ -94,6 +108,11 @@ impl Parser<'_> {
     /// `loop pattern = head block until operators at most operators`
     fn loop_kind(&mut self) -> ExprKind {
         let start = self.bump();
+        if self.at(T::BraceOpen) {
+            self.unbounded(start, "`state = first`");
+            let _body = self.block();
+            return ExprKind::Error;
+        }
         let state = Box::new(self.pattern());
         self.expect(T::Equal, "`=`");
         let initial = Box::new(self.head());

@@ -17,13 +17,13 @@ impl Parser<'_> {
     fn expression_here(&mut self) -> Expr {
         let start = self.span();
         let mut value = self.limited();
-        while self.eat(T::Else).is_some() {
+        while !self.at_else_arm() && self.eat(T::Else).is_some() {
             let failure = self.failure_name();
             let otherwise = Box::new(self.else_body());
             value = self.expr(start, ExprKind::Else { value: Box::new(value), failure, otherwise });
             value = self.limits(start, value);
         }
-        value
+        self.foreign_suffix(value)
     }
 
     /// What follows `else`: a block, or any expression.
@@ -54,8 +54,13 @@ impl Parser<'_> {
     /// The head of an `if`, `match` or loop: `operators`, where a brace begins the body.
     pub(super) fn head(&mut self) -> Expr {
         let ignored = self.line_ends_ignored;
-        let rule = |parser: &mut Self| parser.within_mode(Braces::BeginBody, ignored, Self::operators);
+        let rule = |parser: &mut Self| parser.within_mode(Braces::BeginBody, ignored, Self::head_operators);
         self.nested(rule).unwrap_or_else(|| self.error_expr())
+    }
+
+    fn head_operators(&mut self) -> Expr {
+        let value = self.operators();
+        self.numbers_in_a_row(value)
     }
 
     /// `binary [|> step]*`
@@ -92,8 +97,10 @@ impl Parser<'_> {
     fn binary(&mut self, level: u8) -> Expr {
         let start = self.span();
         let mut left = self.unary();
-        while let Some((operator, found)) = self.infix().filter(|(_, found)| *found >= level) {
-            let operator_span = self.bump();
+        if self.changing_operator(start) {
+            return self.expr(start, ExprKind::Error);
+        }
+        while let Some((operator, found, operator_span)) = self.operator(level) {
             let right = Box::new(self.binary(found + 1));
             left = self.expr(start, ExprKind::Binary { operator, operator_span, left: Box::new(left), right });
             if operator.is_comparison() {
@@ -101,6 +108,20 @@ impl Parser<'_> {
             }
         }
         left
+    }
+
+    /// Takes an operator that binds at least as tightly as `level`: gives it, how tightly it binds, and its place.
+    fn operator(&mut self, level: u8) -> Option<(BinaryOperator, u8, Span)> {
+        let Some((operator, found)) = self.infix() else {
+            let (operator, span) = self.foreign_infix(level)?;
+            return Some((operator, level, span));
+        };
+        if found < level {
+            return None;
+        }
+        let span = self.bump();
+        self.doubled_operator(span, operator);
+        Some((operator, found, span))
     }
 
     /// The operator that comes next, and how tightly it binds. A minus that begins a line begins a statement.
@@ -139,9 +160,17 @@ impl Parser<'_> {
             T::Minus if self.nth_kind(1) == T::Number && !self.number_is_quantity() => return self.operand(),
             T::Minus => UnaryOperator::Negate,
             T::Bang => UnaryOperator::Not,
-            _ => return self.operand(),
+            _ => {
+                let start = self.span();
+                let Some(operator) = self.foreign_prefix() else { return self.operand() };
+                return self.unary_behind(start, operator);
+            }
         };
         let start = self.bump();
+        self.unary_behind(start, operator)
+    }
+
+    fn unary_behind(&mut self, start: Span, operator: UnaryOperator) -> Expr {
         let operand = self.nested(Self::unary).unwrap_or_else(|| self.error_expr());
         self.expr(start, ExprKind::Unary { operator, operand: Box::new(operand) })
     }
@@ -165,11 +194,15 @@ impl Parser<'_> {
         loop {
             let same_line = !self.token().first_on_line;
             value = match self.peek() {
+                T::Dot if self.dot_await() => value,
                 T::Dot => self.field(start, value),
                 T::DotIndex => self.tuple_index(start, value),
                 T::Question => {
-                    self.bump();
-                    self.expr(start, ExprKind::Try(Box::new(value)))
+                    let kind = self.question(start, &value).unwrap_or_else(|| {
+                        self.bump();
+                        ExprKind::Try(Box::new(value))
+                    });
+                    self.expr(start, kind)
                 }
                 T::ParenOpen if same_line => {
                     let arguments = self.arguments();
@@ -220,7 +253,11 @@ impl Parser<'_> {
 
     /// `[ expression ]`
     fn index(&mut self, start: Span, object: Expr) -> Expr {
-        let mut indices = self.delimited(T::BracketOpen, Self::expression);
+        let mut indices = self.delimited(T::BracketOpen, |parser| {
+            let index = parser.expression();
+            parser.part_as_index();
+            index
+        });
         if indices.len() != 1 {
             let place = self.since(start);
             let wrong = Diagnostic::new(Code::UnexpectedToken, "an index is one expression")
@@ -250,6 +287,7 @@ impl Parser<'_> {
         let start = self.span();
         let name = self.label();
         let value = self.expression();
+        let value = self.arrow_closure(value);
         Argument { name, value, span: self.since(start) }
     }
 
@@ -279,7 +317,7 @@ impl Parser<'_> {
     fn field_value(&mut self) -> FieldValue {
         let start = self.span();
         let name = self.name("a field's name");
-        let shorthand = self.eat(T::Colon).is_none();
+        let shorthand = !self.colon_of_field();
         let value = match shorthand {
             true => self.expr(start, ExprKind::Name(name.clone())),
             false => self.expression(),

@@ -30,7 +30,7 @@ impl Parser<'_> {
     }
 
     /// Skips to a line that begins an item.
-    fn skip_to_item(&mut self) {
+    pub(super) fn skip_to_item(&mut self) {
         self.skip_token();
         while !self.at(T::End) && (!self.token().first_on_line || !self.at_item()) {
             self.skip_token();
@@ -62,8 +62,12 @@ impl Parser<'_> {
     /// `docs [use | shared | constraint | record | enum | fn | service | for | on failure | test] …`
     pub(super) fn item(&mut self) -> Option<Item> {
         let docs = self.docs();
+        self.modifiers();
         let start = self.span();
-        let kind = match self.peek() {
+        if let Some(kind) = self.imported() {
+            return Some(Item { docs, kind, span: self.since(start) });
+        }
+        let kind = match self.item_word() {
             T::Use => ItemKind::Use(self.use_item()),
             T::Shared => ItemKind::Shared(self.shared()),
             T::Record => ItemKind::Record(self.record()),
@@ -75,8 +79,7 @@ impl Parser<'_> {
             _ if self.at_handler() => ItemKind::FailureHandler(self.failure_handler()),
             _ if self.at_test() => ItemKind::Test(self.test()),
             _ => {
-                self.release_docs(&docs);
-                self.unexpected("an item, such as `fn` or `service`");
+                self.no_item(&docs);
                 return None;
             }
         };
@@ -86,6 +89,9 @@ impl Parser<'_> {
     /// `use [name [as name]?],*`
     fn use_item(&mut self) -> Use {
         self.bump();
+        if let Some(modules) = self.bracketed_modules() {
+            return Use { modules };
+        }
         let mut modules = vec![self.used_module()];
         while self.eat(T::Comma).is_some() {
             modules.push(self.used_module());
@@ -93,9 +99,10 @@ impl Parser<'_> {
         Use { modules }
     }
 
-    fn used_module(&mut self) -> UsedModule {
+    pub(super) fn used_module(&mut self) -> UsedModule {
         let start = self.span();
-        let name = self.lower_name("a module's name");
+        let name = self.quoted_module().unwrap_or_else(|| self.lower_name("a module's name"));
+        self.parts_of_module(name.span);
         let alias = self.eat(T::As).map(|_| self.lower_name("a module's name"));
         UsedModule { name, alias, span: self.since(start) }
     }
@@ -119,7 +126,9 @@ impl Parser<'_> {
     fn record(&mut self) -> Record {
         self.bump();
         let name = self.upper_name("a type's name");
-        Record { name, fields: self.braces_of(Self::field_declaration) }
+        self.equals_before_fields();
+        let fields = self.fields_in_parentheses(Self::field_declaration);
+        Record { name, fields: fields.unwrap_or_else(|| self.braces_of(Self::field_declaration)) }
     }
 
     /// `docs name : type`
@@ -141,16 +150,26 @@ impl Parser<'_> {
     fn enumeration(&mut self) -> Enum {
         self.bump();
         let name = self.upper_name("a type's name");
-        Enum { name, variants: self.braces_of(Self::variant) }
+        self.equals_before_fields();
+        let variants = self.variants_with_bars();
+        Enum { name, variants: variants.unwrap_or_else(|| self.braces_of(Self::variant)) }
     }
 
     /// `docs Name [( [[name :]? type],* )]?`
-    fn variant(&mut self) -> Variant {
+    pub(super) fn variant(&mut self) -> Variant {
         let docs = self.docs();
         let start = self.span();
         let name = self.upper_name("a variant's name");
-        let has_payload = self.at(T::ParenOpen) && !self.token().first_on_line;
-        let payload = if has_payload { self.delimited(T::ParenOpen, Self::payload_field) } else { Vec::new() };
+        let open = self.span();
+        let payload = match self.peek() {
+            T::ParenOpen if !self.token().first_on_line => self.delimited(T::ParenOpen, Self::payload_field),
+            T::BraceOpen if !self.token().first_on_line => {
+                let payload = self.braced(Self::payload_field);
+                self.payload_in_braces(open);
+                payload
+            }
+            _ => Vec::new(),
+        };
         Variant { docs, name, payload, span: self.since(start) }
     }
 
@@ -173,8 +192,9 @@ impl Parser<'_> {
     fn function(&mut self) -> Function {
         self.bump();
         let name = self.lower_name("a function's name");
+        self.type_parameters();
         let parameters = self.parameters(Self::parameter);
-        let returns = self.eat(T::Arrow).map(|_| self.ty());
+        let returns = self.result_type();
         Function { name, parameters, returns, body: self.body() }
     }
 
@@ -188,9 +208,15 @@ impl Parser<'_> {
 
     /// `name : type [= expression]?`
     pub(super) fn parameter(&mut self) -> Parameter {
+        self.parameter_words();
+        if let Some(parameter) = self.parameter_without_colon() {
+            return parameter;
+        }
         let start = self.span();
         let name = self.lower_name("a parameter's name");
+        let before = self.diagnostics.len();
         let ty = self.typed();
+        self.advise_type(before, &name);
         let default = self.eat(T::Equal).map(|_| self.expression());
         Parameter { name, ty, default, span: self.since(start) }
     }

@@ -1,7 +1,7 @@
 //! What the parser says: each kind of fault is worded in one place.
 
 use super::{Case, Parser};
-use crate::ast::Name;
+use crate::ast::{Expr, ExprKind, Name};
 use crate::token::TokenKind;
 use crate::{Code, Diagnostic, Span};
 
@@ -36,6 +36,15 @@ impl Parser<'_> {
             diagnostic = diagnostic.fix(format!("`{word}` is `{ours}` here"), self.span(), ours);
         }
         self.report(diagnostic);
+    }
+
+    /// Says of a parameter without a type, which has just been reported, how it is written.
+    pub(super) fn advise_type(&mut self, before: usize, name: &Name) {
+        if let Some(last) = self.diagnostics.get_mut(before).filter(|last| last.code == Code::UnexpectedToken)
+            && last.help.is_empty()
+        {
+            *last = last.clone().hint(format!("say what it takes: `{name}: Int`"));
+        }
     }
 
     /// Reports that something else than a new line follows a statement.
@@ -144,14 +153,22 @@ impl Parser<'_> {
         );
     }
 
-    pub(super) fn assignment(&mut self, target: Span) {
-        self.report(
-            Diagnostic::new(Code::Assignment, "a value cannot be assigned again")
-                .at(self.span(), "this would change a value")
-                .because(target, "values stay as they are")
-                .fix("give the new value a name of its own", target.at_start(), "let ")
+    pub(super) fn assignment(&mut self, target: &Expr) {
+        let diagnostic = Diagnostic::new(Code::Assignment, "a value cannot be assigned again")
+            .at(self.span(), "this would change a value")
+            .because(target.span, "values stay as they are");
+        self.report(match &target.kind {
+            ExprKind::Field { object, name } => {
+                let object = &self.text[object.span.range()];
+                diagnostic.hint(format!("make a new record: `let next = Name {{ ..{object}, {name}: … }}`"))
+            }
+            ExprKind::Index { .. } => {
+                diagnostic.hint("make a new list with `for`, or a new map with `map.with(key, value)`")
+            }
+            _ => diagnostic
+                .fix("give the new value a name of its own", target.span.at_start(), "let ")
                 .hint("use `fold` where it depends on the value before"),
-        );
+        });
     }
 
     pub(super) fn misplaced(&mut self, span: Span, what: &str, belongs: &str) {

@@ -7,9 +7,13 @@ use crate::token::TokenKind as T;
 impl Parser<'_> {
     /// An operand without what may stand behind it.
     pub(super) fn primary(&mut self) -> Expr {
+        if let Some(closure) = self.foreign_closure() {
+            return closure;
+        }
         match self.peek() {
             T::Number | T::Minus | T::True | T::False => self.literal_expr(),
             T::TextOpen | T::BlockTextOpen => self.text_expr(),
+            T::Word if self.switch() => self.control(),
             T::Word => self.name_expr(),
             T::ParenOpen => self.parenthesized(),
             T::BracketOpen => self.list_or_map(),

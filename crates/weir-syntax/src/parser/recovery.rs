@@ -76,16 +76,30 @@ impl Parser<'_> {
     /// `element,*` up to the closing bracket.
     fn elements<T>(&mut self, close: TokenKind, mut element: impl FnMut(&mut Self) -> T) -> Vec<T> {
         let mut elements = Vec::new();
+        let mut semicolons = 0;
         while !self.at(close) && !self.at(TokenKind::End) {
             let before = self.at;
             self.begun_at = before;
             elements.push(element(self));
-            if self.eat(TokenKind::Comma).is_none() && !self.at(close) && (self.at == before || !self.at_new_line()) {
+            if !self.comma(close, &mut semicolons) && !self.at(close) && (self.at == before || !self.at_new_line()) {
                 self.unexpected(element_end(close));
                 self.skip_element(close, before);
             }
         }
         elements
+    }
+
+    /// Takes a comma; between braces also a semicolon, of which the first is reported.
+    fn comma(&mut self, close: TokenKind, semicolons: &mut u32) -> bool {
+        if close == TokenKind::BraceClose && self.at(TokenKind::Semicolon) {
+            if *semicolons == 0 {
+                self.semicolon_for_comma();
+            }
+            *semicolons += 1;
+            self.bump();
+            return true;
+        }
+        self.eat(TokenKind::Comma).is_some()
     }
 
     fn skip_element(&mut self, close: TokenKind, before: usize) {

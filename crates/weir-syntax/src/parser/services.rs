@@ -101,13 +101,25 @@ impl Parser<'_> {
         self.eat(T::As).map(|_| self.lower_name("a name for the failure"))
     }
 
+    /// Reports a method in upper case.
+    fn method_case(&mut self) {
+        let word = self.token_text();
+        if Method::from_word(word).is_none() {
+            let ours = word.to_lowercase();
+            let diagnostic = crate::foreign::foreign(self.span(), word, &ours);
+            self.report(diagnostic);
+        }
+    }
+
     fn method(&self) -> Option<Method> {
-        let method = Method::from_word(self.token_text())?;
+        let word = self.token_text();
+        let method = Method::from_word(word).or_else(|| Method::from_word(&word.to_lowercase()))?;
         (self.at(T::Word) && self.nth_kind(1).opens_text()).then_some(method)
     }
 
     /// `[get | post | put | delete | patch | head] text ( [body? parameter],* ) block`
     fn route(&mut self, method: Method) -> Route {
+        self.method_case();
         let method_span = self.bump();
         let path = self.route_path();
         let parameters =

@@ -27,7 +27,7 @@ impl Parser<'_> {
         statements
     }
 
-    fn at_block_end(&self) -> bool {
+    pub(super) fn at_block_end(&self) -> bool {
         self.peek().is_closing() || self.at(T::End)
     }
 
@@ -70,6 +70,9 @@ impl Parser<'_> {
     /// `let …`, `expect expression`, `on failure of …`, `expression`
     fn statement(&mut self, place: BlockPlace) -> Option<Statement> {
         let start = self.span();
+        if let Some(statement) = self.foreign_statement(start) {
+            return Some(statement);
+        }
         let kind = match self.peek() {
             T::Let => StatementKind::Let(self.binding()),
             T::Expect => {
@@ -86,20 +89,22 @@ impl Parser<'_> {
     }
 
     /// `let pattern [: type]? = value [else [as name]? expression]?`
-    fn binding(&mut self) -> Let {
+    pub(super) fn binding(&mut self) -> Let {
         self.bump();
+        self.mutable();
         let pattern = self.pattern();
         let ty = self.eat(T::Colon).map(|_| self.ty());
-        if self.expect(T::Equal, "`=`").is_none() {
+        if !self.equals_of_binding() {
             let value = self.error_expr();
             return Let { pattern, ty, value, otherwise: None };
         }
         let value = self.limited();
+        let value = self.arrow_closure(value);
         Let { pattern, ty, value, otherwise: self.otherwise() }
     }
 
     /// `[else [as name]? expression]?`
-    fn otherwise(&mut self) -> Option<Otherwise> {
+    pub(super) fn otherwise(&mut self) -> Option<Otherwise> {
         let start = self.eat(T::Else)?;
         let failure = self.failure_name();
         let body = self.else_body();
@@ -136,8 +141,9 @@ impl Parser<'_> {
 
     fn expression_statement(&mut self, start: Span) -> Option<Statement> {
         let expr = self.expression();
+        self.map_in_braces(&expr);
         if self.at(T::Equal) && !self.at_new_line() {
-            self.assignment(expr.span);
+            self.assignment(&expr);
             self.bump();
             let _value = self.expression();
         }

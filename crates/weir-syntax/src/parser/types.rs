@@ -9,6 +9,7 @@ impl Parser<'_> {
     pub(super) fn ty(&mut self) -> Type {
         let start = self.span();
         let kind = self.nested(Self::type_kind).unwrap_or(TypeKind::Error);
+        let kind = self.type_suffix(start, kind);
         Type { kind, span: self.since(start) }
     }
 
@@ -17,6 +18,7 @@ impl Parser<'_> {
             T::Word => self.named_type(),
             T::ParenOpen => self.tuple_type(),
             T::Fn => self.function_type(),
+            T::BracketOpen => self.type_in_brackets(),
             _ => {
                 self.unexpected("a type");
                 TypeKind::Error
@@ -27,6 +29,9 @@ impl Parser<'_> {
     /// `path [( type,* )]?`
     fn named_type(&mut self) -> TypeKind {
         let path = self.path("a type");
+        if self.at(T::Less) && !self.token().first_on_line {
+            return TypeKind::Named { arguments: self.types_in_angles(&path), path };
+        }
         let has_arguments = self.at(T::ParenOpen) && !self.token().first_on_line;
         let arguments = if has_arguments { self.delimited(T::ParenOpen, Self::ty) } else { Vec::new() };
         TypeKind::Named { path, arguments }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
 use serde_json::{Value, json};
 use weir_host::Library;
-use weir_ide::Document;
+use weir_ide::{Document, Memo};
 
 use crate::Exit;
 use crate::terminal::Terminal;
@@ -26,7 +26,7 @@ pub(crate) fn lsp(library: Library, terminal: &mut Terminal) -> Exit {
     if let Err(error) = connection.initialize(questions::abilities()) {
         return terminal.fail(Exit::Surroundings, &format!("the editor does not speak the protocol: {error}"), &[]);
     }
-    let mut server = Server { library: Arc::new(library), connection, open: BTreeMap::new() };
+    let mut server = Server { library: Arc::new(library), connection, open: BTreeMap::new(), replaced: Vec::new() };
     let exit = server.serve();
     // The threads end when both ends of the connection are gone.
     drop(server);
@@ -41,6 +41,8 @@ struct Server {
     connection: Connection,
     /// The files that the editor has open, by their addresses.
     open: BTreeMap<String, Open>,
+    /// States of files that an edit has replaced. They are taken apart when the editor has its answer.
+    replaced: Vec<Document>,
 }
 
 /// An open file.
@@ -49,6 +51,8 @@ struct Open {
     version: Value,
     /// The text as it was checked; nothing after an edit.
     checked: Option<Document>,
+    /// What is known from the texts before.
+    memo: Memo,
     /// Whether the editor knows what is wrong with this text.
     told: bool,
 }
@@ -60,6 +64,7 @@ impl Server {
             waiting.extend(self.connection.receiver.try_iter());
             let Some(message) = waiting.pop_front() else {
                 self.tell_all();
+                self.replaced.clear();
                 match self.connection.receiver.recv() {
                     Ok(message) => waiting.push_back(message),
                     // The editor has gone without a goodbye.
@@ -99,8 +104,16 @@ impl Server {
         };
         if let Some(text) = text {
             let version = document["version"].clone();
-            self.open.insert(address.to_owned(), Open { text: text.to_owned(), version, checked: None, told: false });
+            self.edited(address, text.to_owned(), version);
         }
+    }
+
+    /// A file has another text than before, or is new.
+    fn edited(&mut self, address: &str, text: String, version: Value) {
+        let before = self.open.remove(address);
+        let (checked, memo) = before.map_or_else(Default::default, |before| (before.checked, before.memo));
+        self.replaced.extend(checked);
+        self.open.insert(address.to_owned(), Open { text, version, checked: None, memo, told: false });
     }
 
     fn answer(&mut self, request: Request) {
@@ -125,7 +138,8 @@ impl Server {
     fn document(&mut self, address: &str) -> Option<&Document> {
         let open = self.open.get_mut(address)?;
         let library = &self.library;
-        Some(open.checked.get_or_insert_with(|| Document::new(address, open.text.as_str(), Arc::clone(library))))
+        let Open { text, checked, memo, .. } = open;
+        Some(checked.get_or_insert_with(|| Document::again(address, text.as_str(), Arc::clone(library), memo)))
     }
 
     /// Tells the editor what is wrong with every file that has changed.

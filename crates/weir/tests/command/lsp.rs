@@ -1,11 +1,11 @@
 //! `weir lsp` as an editor meets it: a conversation over standard input and output.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::weir;
+use crate::support::{example, weir};
 
 const ADDRESS: &str = "file:///hello.weir";
 const TEXT: &str = "use http
@@ -34,7 +34,11 @@ struct Editor {
 
 impl Editor {
     fn start() -> Editor {
-        let mut server = weir(&["lsp"]).stdin(Stdio::piped()).spawn().expect("the command starts");
+        Editor::of(&mut weir(&["lsp"]))
+    }
+
+    fn of(command: &mut Command) -> Editor {
+        let mut server = command.stdin(Stdio::piped()).spawn().expect("the command starts");
         let input = server.stdin.take();
         let output = BufReader::new(server.stdout.take().expect("standard output is piped"));
         let mut editor = Editor { server, input, output, asked: 0, told: Vec::new() };
@@ -45,10 +49,14 @@ impl Editor {
     }
 
     fn open(text: &str) -> Editor {
-        let mut editor = Editor::start();
+        Editor::start().with(text)
+    }
+
+    fn with(mut self, text: &str) -> Editor {
+        let editor = &mut self;
         let document = json!({ "uri": ADDRESS, "languageId": "weir", "version": 1, "text": text });
         editor.tell("textDocument/didOpen", json!({ "textDocument": document }));
-        editor
+        self
     }
 
     fn send(&mut self, message: &Value) {
@@ -119,6 +127,20 @@ impl Editor {
         self.told.remove(0)
     }
 
+    /// The name in a Rust file that the name at `column` of `line` leads to, with what follows it up to the parenthesis.
+    fn rust_of(&mut self, line: u32, column: u32) -> String {
+        let place = json!({ "line": line, "character": column });
+        let params = json!({ "textDocument": { "uri": ADDRESS }, "position": place });
+        let found = self.ask("textDocument/definition", params);
+        let file = found["uri"].as_str().and_then(|uri| uri.strip_prefix("file://")).expect("a file");
+        let start = &found["range"]["start"];
+        let number = |name: &str| start[name].as_u64().expect("a number") as usize;
+        let text = std::fs::read_to_string(file).expect("the file is there");
+        let line = text.lines().nth(number("line")).expect("the file has the line");
+        let name = line[number("character")..].split('(').next().unwrap_or_default();
+        format!("{name} in {}", file.rsplit('/').next().unwrap_or_default())
+    }
+
     fn end(mut self) -> Option<i32> {
         self.ask("shutdown", Value::Null);
         self.tell("exit", Value::Null);
@@ -186,6 +208,22 @@ fn names_lead_to_their_definition_and_their_uses() {
         params
     });
     assert_eq!(renamed["changes"][ADDRESS].as_array().map(Vec::len), Some(2), "{renamed}");
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn functions_of_the_library_lead_to_their_rust() {
+    let mut editor = Editor::open(TEXT);
+    assert_eq!(editor.rust_of(9, 10), "text in response.rs");
+    assert_eq!(editor.end(), Some(0));
+}
+
+#[test]
+fn functions_of_the_own_project_lead_to_their_rust() {
+    // What `weir new --rust` writes is the same program.
+    let text = "use words\n\nfn twice(text: Text) -> Int {\n  2 * words.count(text, \"la\")\n}\n";
+    let mut editor = Editor::of(&mut example("words", &["lsp"])).with(text);
+    assert_eq!(editor.rust_of(3, 14), "count in words.rs");
     assert_eq!(editor.end(), Some(0));
 }
 

@@ -60,7 +60,8 @@ fn hover(document: &Document, _: &str, params: &Value) -> Result<Value, String> 
 fn definition(document: &Document, address: &str, params: &Value) -> Result<Value, String> {
     match document.definition(offset(document, &params["position"])?) {
         Some(Definition::Here(span)) => Ok(shapes::location(document, address, span)),
-        // Where the library's Rust lies is not known to a command that was built elsewhere.
+        Some(Definition::Rust(place)) => Ok(shapes::rust_location(&place)),
+        // Where the Rust lies is not known to a command that was built elsewhere.
         Some(Definition::Library(_)) | None => Ok(Value::Null),
     }
 }

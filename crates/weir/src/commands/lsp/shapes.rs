@@ -1,7 +1,7 @@
 //! The protocol's shapes: what `weir-ide` says, as JSON.
 
 use serde_json::{Value, json};
-use weir_ide::{Action, Completion, CompletionKind, Document, Symbol, SymbolKind};
+use weir_ide::{Action, Completion, CompletionKind, Document, Place, Symbol, SymbolKind};
 use weir_syntax::{Diagnostic, Edit, Severity, Span};
 
 /// A place as lines and UTF-16 columns.
@@ -16,6 +16,12 @@ pub(super) fn range(document: &Document, span: Span) -> Value {
 /// A place in a file.
 pub(super) fn location(document: &Document, address: &str, span: Span) -> Value {
     json!({ "uri": address, "range": range(document, span) })
+}
+
+/// A place in a file that is not the editor's own.
+pub(super) fn rust_location(place: &Place) -> Value {
+    let position = json!({ "line": place.position.line, "character": place.position.character });
+    json!({ "uri": place.uri(), "range": { "start": position, "end": position } })
 }
 
 /// All that is wrong with a document.

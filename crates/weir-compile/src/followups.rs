@@ -1,0 +1,52 @@
+//! Leaves out what only follows from a fault in the text's form: where the parser has marked something, the checker has
+//! nothing to add.
+
+use weir_syntax::{Code, Diagnostic, Span};
+
+/// Removes from `checked` what lies in a place that `parsed` marks, or on a line where the parser did not know what it
+/// saw; and says of each module only once that it is not used.
+pub(crate) fn remove(parsed: &[Diagnostic], checked: &mut Vec<Diagnostic>, text: &str) {
+    if !parsed.is_empty() {
+        let marked: Vec<Span> = parsed.iter().filter_map(Diagnostic::span).collect();
+        let unclear = parsed.iter().filter(|found| found.code != Code::Foreign).filter_map(Diagnostic::span);
+        let mut lines: Vec<(u32, u32)> = unclear.map(|span| line_around(text, span.start)).collect();
+        lines.sort_unstable();
+        let left_out = parsed.iter().filter(|found| found.code == Code::Foreign && !has_edit(found));
+        let left_out: Vec<Span> = left_out.filter_map(Diagnostic::span).collect();
+        checked.retain(|found| {
+            found.span().is_none_or(|span| !is_marked(&marked, span) && !is_on(&lines, span) && !holds(span, &left_out))
+        });
+    }
+    if parsed.iter().chain(&*checked).any(Diagnostic::is_error) {
+        // What is wrong may be what would have used it.
+        checked.retain(|found| found.code != Code::UnusedModule);
+    }
+    let mut named = std::collections::BTreeSet::new();
+    checked.retain(|found| found.code != Code::ModuleNotUsed || named.insert(found.message.clone()));
+}
+
+fn is_marked(marked: &[Span], span: Span) -> bool {
+    marked.iter().any(|mark| mark.start <= span.start && span.end <= mark.end && mark.start < mark.end)
+}
+
+/// Whether a place holds something that was left out of the tree.
+fn holds(span: Span, left_out: &[Span]) -> bool {
+    left_out.iter().any(|part| span.start <= part.start && part.end <= span.end)
+}
+
+fn has_edit(found: &Diagnostic) -> bool {
+    found.help.iter().any(|hint| hint.edit.is_some())
+}
+
+fn is_on(lines: &[(u32, u32)], span: Span) -> bool {
+    let next = lines.partition_point(|(start, _)| *start <= span.start);
+    next.checked_sub(1).is_some_and(|at| span.start <= lines[at].1)
+}
+
+/// Where the line of a place begins and ends.
+fn line_around(text: &str, at: u32) -> (u32, u32) {
+    let at = (at as usize).min(text.len());
+    let start = text.as_bytes()[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);
+    let end = text.as_bytes()[at..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |behind| at + behind);
+    (start as u32, end as u32)
+}

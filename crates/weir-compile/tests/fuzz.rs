@@ -1,0 +1,175 @@
+//! Nothing that can be written makes anything fail: generated, damaged and mutated texts go through the whole front end.
+//!
+//! Law 1: no text makes the parser, the formatter, the checker, the lowering or the drawing of a diagnostic panic, and
+//! what is lowered is verified (where assertions are on).
+//! Law 2: a generated tree that is printed and parsed is the tree again.
+//! Law 3: formatted code means the same: its tree is the same, the same is said of it, and what it is lowered to is the
+//! same but for the places. Formatting it again changes nothing.
+//!
+//! `WEIR_FUZZ_INPUTS` says how many texts are tried and `WEIR_FUZZ_SEED` where to begin. A failure names its seed and shows
+//! its text.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test ends at what it did not expect, and says what it did"
+)]
+
+extern crate weir_host as weir;
+
+mod fixture;
+#[path = "../../weir-syntax/tests/generator/mod.rs"]
+mod generator;
+mod mutator;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use generator::Generator;
+use mutator::Numbers;
+use weir_compile::Compiled;
+use weir_host::Library;
+use weir_syntax::ast::outline;
+use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId, Sources, Style};
+use weir_syntax::{format, parse, print, render, render_json};
+
+fn setting(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
+}
+
+/// Texts of every kind, each from its seed.
+struct Inputs {
+    corpus: Vec<String>,
+}
+
+impl Inputs {
+    fn text(&self, seed: u64) -> String {
+        let mut generator = Generator::new(seed);
+        match seed % 16 {
+            0 => printed(seed, &mut generator),
+            1 => {
+                let text = print(&generator.clone().tree());
+                generator.disarranged(&text)
+            }
+            2 => {
+                let text = print(&generator.clone().tree());
+                generator.damaged(&text)
+            }
+            3..=5 => {
+                let text = self.corpus[generator.below(self.corpus.len())].clone();
+                generator.damaged(&text)
+            }
+            _ => mutator::mutated(&self.corpus, &mut Numbers::new(seed)),
+        }
+    }
+}
+
+/// A generated tree as text; law 2.
+fn printed(seed: u64, generator: &mut Generator) -> String {
+    let tree = generator.tree();
+    let text = print(&tree);
+    let parsed = parse(SourceId(0), &text);
+    assert_eq!(parsed.diagnostics, [], "seed {seed}: what is printed is right\n{text}");
+    assert!(outline(&tree) == outline(&parsed.tree), "seed {seed}: what is printed is parsed back\n{text}");
+    text
+}
+
+fn compile(text: &str, library: &Library) -> Compiled {
+    weir_compile::compile(SourceId(0), &SourceFile::new("case.weir", text), library)
+}
+
+/// How far the inputs came.
+#[derive(Default)]
+struct Reached {
+    formatted: u64,
+    lowered: u64,
+}
+
+fn try_text(text: &str, library: &Library, reached: &mut Reached) {
+    let parsed = parse(SourceId(0), text);
+    let compiled = compile(text, library);
+    draw(text, &compiled.diagnostics);
+    reached.lowered += u64::from(compiled.expr.is_some());
+    let Some(once) = format(text, &parsed) else { return };
+    reached.formatted += 1;
+    same_tree(&parsed, &once);
+    let again = compile(&once, library);
+    assert_eq!(said(&compiled), said(&again), "the same is said of what is formatted\n{once}");
+    assert_eq!(lowered(&compiled), lowered(&again), "what is formatted is lowered to the same\n{once}");
+}
+
+/// Of one text, so many diagnostics are drawn: of damaged brackets there may be hundreds.
+const DRAWN_MAX: usize = 4;
+
+fn draw(text: &str, diagnostics: &[Diagnostic]) {
+    let mut sources = Sources::new();
+    sources.add(SourceFile::new("case.weir", text));
+    for diagnostic in diagnostics.iter().take(DRAWN_MAX) {
+        assert!(diagnostic.span().is_some(), "{diagnostic:?} has no place");
+        assert!(!render(&sources, diagnostic, Style::Plain).is_empty());
+        assert!(!render_json(&sources, diagnostic).contains('\n'));
+    }
+}
+
+fn same_tree(parsed: &Parsed, once: &str) {
+    let after = parse(SourceId(0), once);
+    assert!(!after.diagnostics.iter().any(Diagnostic::is_error), "what is formatted is right\n{once}");
+    assert!(outline(&parsed.tree) == outline(&after.tree), "formatting keeps the tree\n{once}");
+    assert_eq!(parsed.comments.len(), after.comments.len(), "formatting keeps the comments\n{once}");
+    assert!(format(once, &after).as_deref() == Some(once), "formatting twice is formatting once\n{once}");
+}
+
+/// What is said of a program, without the places, and hence without their order.
+fn said(compiled: &Compiled) -> Vec<(weir_syntax::Code, &str)> {
+    let said = compiled.diagnostics.iter().map(|diagnostic| (diagnostic.code, diagnostic.message.as_str()));
+    let mut said: Vec<_> = said.collect();
+    said.sort();
+    said
+}
+
+/// What a program is lowered to, without the places.
+fn lowered(compiled: &Compiled) -> [Option<String>; 3] {
+    let expr = compiled.expr.as_ref().map(|program| placeless(&weir_ir::print::expr(program)));
+    let graph = compiled.graph.as_ref().map(|program| placeless(&weir_ir::print::graph(program)));
+    let tests = compiled.tests.as_ref().map(|program| quoteless(&placeless(&weir_ir::print::expr(program))));
+    [expr, graph, tests]
+}
+
+/// The text of an IR without what stands behind an `@` as a place: ` @12..20`.
+fn placeless(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (at, part) in text.split(" @").enumerate() {
+        let rest = part.trim_start_matches(|each: char| each.is_ascii_digit() || each == '.');
+        let is_place = at > 0 && rest.len() < part.len();
+        out.push_str(if is_place || at == 0 { "" } else { " @" });
+        out.push_str(if is_place { rest } else { part });
+    }
+    out
+}
+
+/// The text of an IR without the expectations that a test quotes from its program, spaces and all.
+fn quoteless(text: &str) -> String {
+    let mut parts = text.split("\"expected `");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |out, part| out + "\"expected `" + part.split_once("`\"").map_or(part, |(_, rest)| rest))
+}
+
+/// After so many failures no more texts are tried.
+const FAILURES_MAX: usize = 10;
+
+#[test]
+fn no_text_makes_anything_fail_and_formatted_code_means_the_same() {
+    let (library, inputs) = (fixture::library(), Inputs { corpus: mutator::corpus() });
+    let (count, first) = (setting("WEIR_FUZZ_INPUTS", 3000), setting("WEIR_FUZZ_SEED", 1));
+    let (mut reached, mut failed) = (Reached::default(), Vec::new());
+    for seed in first..first + count {
+        let text = inputs.text(seed);
+        let outcome = catch_unwind(AssertUnwindSafe(|| try_text(&text, &library, &mut reached)));
+        if outcome.is_err() {
+            println!("seed {seed} fails on:\n{text}");
+            failed.push(seed);
+        }
+        assert!(failed.len() < FAILURES_MAX, "these seeds fail: {failed:?}");
+    }
+    assert_eq!(failed, [0; 0], "these seeds fail");
+    println!("{count} inputs from seed {first}: {} formatted, {} lowered", reached.formatted, reached.lowered);
+    assert!(reached.formatted * 10 > count && reached.lowered * 100 > count, "too few inputs are programs");
+}

@@ -1,0 +1,109 @@
+//! Texts that are nearly programs: right and wrong ones of the tests with a few of their pieces taken out, doubled, swapped
+//! or borrowed from another.
+
+use std::path::PathBuf;
+
+/// A small generator of numbers, the same on every machine (Marsaglia, "Xorshift RNGs", 2003).
+pub(crate) struct Numbers(u64);
+
+impl Numbers {
+    pub(crate) fn new(seed: u64) -> Self {
+        Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn next(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % below.max(1) as u64) as usize
+    }
+}
+
+/// Longer texts are left out: they would be nearly all that is tried.
+const TEXT_BYTES_MAX: usize = 4000;
+
+/// The folders of the texts that are mutated.
+const FOLDERS: [&str; 4] =
+    ["tests/diagnostics", "tests/programs", "../weir-syntax/tests/suite", "../weir-syntax/tests/format"];
+
+/// The texts that are mutated.
+pub(crate) fn corpus() -> Vec<String> {
+    let mut texts = Vec::new();
+    for folder in FOLDERS {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(folder);
+        let files = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "weir")).collect();
+        files.sort();
+        for text in files.iter().map(|path| std::fs::read_to_string(path).unwrap()) {
+            // A suite holds many texts, each behind a line with its name.
+            texts.extend(text.split("=== ").map(|part| {
+                part.split_once('\n').filter(|_| text.contains("=== ")).map_or(part, |(_, case)| case).to_owned()
+            }));
+        }
+    }
+    texts.retain(|text| !text.is_empty() && text.len() < TEXT_BYTES_MAX);
+    texts
+}
+
+/// One text of the corpus with up to five mutations.
+pub(crate) fn mutated(corpus: &[String], numbers: &mut Numbers) -> String {
+    let mut own = pieces(&corpus[numbers.next(corpus.len())]);
+    let other = pieces(&corpus[numbers.next(corpus.len())]);
+    for _ in 0..=numbers.next(4) {
+        mutate(&mut own, &other, numbers);
+        if own.is_empty() {
+            own.push("fn");
+        }
+    }
+    own.concat()
+}
+
+fn mutate<'t>(own: &mut Vec<&'t str>, other: &[&'t str], numbers: &mut Numbers) {
+    let at = numbers.next(own.len());
+    match numbers.next(7) {
+        0 => _ = own.remove(at),
+        1 => own.insert(at, other[numbers.next(other.len())]),
+        2 => own[at] = other[numbers.next(other.len())],
+        3 => {
+            let with = numbers.next(own.len());
+            own.swap(at, with);
+        }
+        4 => {
+            let from = numbers.next(other.len());
+            let to = (from + numbers.next(20)).min(other.len());
+            own.splice(at..at, other[from..to].iter().copied());
+        }
+        5 => own[at] = own[numbers.next(own.len())],
+        _ => swap_alike(own, at, numbers),
+    }
+}
+
+/// Puts a piece of the same kind in the place of another, so that what comes of it is often still a program.
+fn swap_alike(own: &mut [&str], at: usize, numbers: &mut Numbers) {
+    let kind = own[at].chars().next().map(kind);
+    let alike: Vec<&str> = own.iter().copied().filter(|piece| piece.chars().next().map(self::kind) == kind).collect();
+    own[at] = alike[numbers.next(alike.len())];
+}
+
+/// Words, numbers, spaces and signs, each a piece.
+fn pieces(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    let letters: Vec<(usize, char)> = text.char_indices().collect();
+    for pair in letters.windows(2) {
+        if kind(pair[0].1) != kind(pair[1].1) || kind(pair[0].1) == 2 {
+            pieces.push(&text[start..pair[1].0]);
+            start = pair[1].0;
+        }
+    }
+    pieces.push(&text[start..]);
+    pieces
+}
+
+fn kind(letter: char) -> u8 {
+    match letter {
+        letter if letter.is_alphanumeric() || letter == '_' => 0,
+        ' ' | '\n' => 1,
+        _ => 2,
+    }
+}

@@ -1,0 +1,319 @@
+//! Expressions of other languages.
+
+use super::{Parser, begins_operand};
+use crate::ast::{
+    BinaryOperator, Block, ClosureParameter, Expr, ExprKind, Pattern, PatternKind, Statement, StatementKind,
+    UnaryOperator,
+};
+use crate::token::TokenKind as T;
+use crate::{Code, Diagnostic, Span};
+
+/// Operators that are words elsewhere, with how tightly ours bind.
+const OPERATORS: &[(&str, BinaryOperator, u8)] = &[
+    ("or", BinaryOperator::Or, 1),
+    ("and", BinaryOperator::And, 2),
+    ("is", BinaryOperator::Equal, 3),
+    ("mod", BinaryOperator::Remainder, 5),
+];
+
+/// Words before an operand that are not needed here.
+const PREFIXES: &[(&str, &str)] = &[
+    ("await", "what waits is waited for, and what may overlap does"),
+    ("async", "what waits is waited for, and what may overlap does"),
+    ("new", "a value is made by its type's name"),
+];
+
+impl Parser<'_> {
+    /// The operator that a word or sign of another language comes to, if one comes next, reported and taken.
+    pub(in crate::parser) fn foreign_infix(&mut self, level: u8) -> Option<(BinaryOperator, Span)> {
+        if self.at_new_line() || self.at_block_end() {
+            return None;
+        }
+        let span = self.span();
+        let behind = |kind: T| begins_operand(kind) || matches!(kind, T::ParenOpen | T::Bang | T::Minus);
+        let word = OPERATORS.iter().find(|(word, ..)| self.at_word_before(&[word], behind));
+        let bar = (self.at(T::Bar) && begins_operand(self.nth_kind(1))).then_some(&("|", BinaryOperator::Or, 1));
+        let (_, operator, binds) = word.or(bar)?;
+        if *binds < level {
+            return None;
+        }
+        self.translated(span, operator.symbol());
+        Some((*operator, self.bump()))
+    }
+
+    /// The second sign of an operator that is doubled elsewhere, of which the first is read: `**`, `<<`, `>>`, `++`.
+    pub(in crate::parser) fn doubled_operator(&mut self, first: Span, operator: BinaryOperator) {
+        let sign = self.text_of(self.tokens[self.at - 1]);
+        if self.token_text() != sign || self.span().start != first.end {
+            return;
+        }
+        let whole = Span { end: self.span().end, ..first };
+        match operator {
+            BinaryOperator::Add => self.translated(whole, "+"),
+            BinaryOperator::Multiply => self.otherwise_said(whole, "there is no `**` here", "multiply, or use `fold`"),
+            BinaryOperator::Less => self.otherwise_said(whole, "there is no `<<` here", "multiply by 2, 4, 8, …"),
+            BinaryOperator::Greater => self.otherwise_said(whole, "there is no `>>` here", "divide by 2, 4, 8, …"),
+            _ => return,
+        }
+        self.bump();
+    }
+
+    /// `not x`, `await x`, `new X(…)`, and `lambda`, before an operand.
+    pub(in crate::parser) fn foreign_prefix(&mut self) -> Option<UnaryOperator> {
+        if self.at_most_behind(1) {
+            return None;
+        }
+        if self.at_word_before(&["not"], |kind| begins_operand(kind) || kind == T::Bang) {
+            let span = Span { end: self.nth(1).start, ..self.span() };
+            self.report(crate::foreign::foreign(self.span(), "not", "!"));
+            if let Some(hint) = self.diagnostics.last_mut().and_then(|last| last.help.last_mut()) {
+                hint.edit = Some(crate::Edit { span, replacement: "!".to_owned() });
+            }
+            self.bump();
+            return Some(UnaryOperator::Not);
+        }
+        if self.at(T::Star) && self.nth_kind(1) == T::Word && self.adjacent(0) {
+            self.superfluous(1, "values need no mark to be shared");
+        }
+        if let Some((_, why)) = PREFIXES.iter().find(|(word, _)| self.at_word_before(&[word], begins_operand)) {
+            self.superfluous(1, why);
+        }
+        None
+    }
+
+    /// `.await` behind an operand, taken.
+    pub(in crate::parser) fn dot_await(&mut self) -> bool {
+        let found =
+            self.nth_kind(1) == T::Word && self.text_of(self.nth(1)) == "await" && self.nth_kind(2) != T::ParenOpen;
+        if found {
+            self.superfluous(2, "what waits is waited for");
+        }
+        found
+    }
+
+    /// What a `?` that comes next begins in other languages: `a ? b : c`, `a ?? b`.
+    pub(in crate::parser) fn question(&mut self, start: Span, value: &Expr) -> Option<ExprKind> {
+        let (next, behind) = (self.nth(1), self.nth_kind(2));
+        let adjacent = self.adjacent(0);
+        let or_else = next.kind == T::Question && adjacent && !self.nth(2).first_on_line && !self.at_most_behind(2);
+        if or_else && begins_operand(behind) {
+            let sign = Span { end: next.end, ..self.span() };
+            self.bump();
+            self.bump();
+            let otherwise = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
+            let ours = format!("else {{ {} }}", &self.text[otherwise.span.range()]);
+            let whole = Span { end: otherwise.span.end, ..sign };
+            self.rewritten(whole, "what stands for a missing value follows `else`", ours);
+            let value = Box::new(value.clone());
+            return Some(ExprKind::Else { value, failure: None, otherwise: Box::new(otherwise) });
+        }
+        let is_choice = !next.first_on_line && begins_operand(next.kind);
+        if !is_choice || self.at_most_behind(1) || !self.has_colon_ahead() {
+            return None;
+        }
+        self.bump();
+        let then = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
+        self.expect(T::Colon, "`:`");
+        let otherwise = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
+        let text = |expr: &Expr| self.text[expr.span.range()].to_owned();
+        let ours = format!("if {} {{ {} }} else {{ {} }}", text(value), text(&then), text(&otherwise));
+        self.rewritten(self.since(start), "a choice is an `if`", ours);
+        let (then, otherwise) = (block_of(then), block_of(otherwise));
+        let span = otherwise.span;
+        let otherwise = Expr { span, ..self.expr(span, ExprKind::Block(otherwise)) };
+        Some(ExprKind::If { condition: Box::new(value.clone()), then, otherwise: Some(Box::new(otherwise)) })
+    }
+
+    /// Whether `at most` comes at `ahead`, which goes on with a `loop`.
+    fn at_most_behind(&self, ahead: usize) -> bool {
+        self.text_of(self.nth(ahead)) == "at" && self.text_of(self.nth(ahead + 1)) == "most"
+    }
+
+    /// Whether a colon stands ahead on the line, outside of brackets that open there.
+    fn has_colon_ahead(&self) -> bool {
+        const TOKENS_MAX: usize = 64;
+        let line = (1..TOKENS_MAX).map(|ahead| self.nth(ahead)).take_while(|token| !token.first_on_line);
+        let mut open = 0u32;
+        for token in line {
+            match token.kind {
+                T::Colon if open == 0 => return true,
+                kind if kind.closing().is_some() || kind == T::TextOpen => open += 1,
+                kind if kind.is_closing() || kind == T::TextClose => match open.checked_sub(1) {
+                    Some(left) => open = left,
+                    None => return false,
+                },
+                T::End | T::Semicolon => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// `x => …` and `(x, y) => …`, of which the parameters are read, as a closure.
+    pub(in crate::parser) fn arrow_closure(&mut self, value: Expr) -> Expr {
+        if !self.at(T::FatArrow) || self.at_new_line() {
+            return value;
+        }
+        let Some(parameters) = self.closure_parameters_of(&value) else { return value };
+        let arrow = self.bump();
+        let texts: Vec<&str> = parameters.iter().map(|parameter| &self.text[parameter.pattern.span.range()]).collect();
+        let ours = format!("|{}|", texts.join(", "));
+        self.rewritten(Span { end: arrow.end, ..value.span }, "the parameters of a closure stand between bars", ours);
+        let body = Box::new(self.expression());
+        self.expr(value.span, ExprKind::Closure { parameters, body })
+    }
+
+    fn closure_parameters_of(&mut self, value: &Expr) -> Option<Vec<ClosureParameter>> {
+        let exprs = match &value.kind {
+            ExprKind::Name(_) => std::slice::from_ref(value),
+            ExprKind::Tuple(parts) => parts,
+            _ => return None,
+        };
+        let mut names = Vec::new();
+        for expr in exprs {
+            let ExprKind::Name(name) = &expr.kind else { return None };
+            names.push(name.clone());
+        }
+        let parameters = names.into_iter().map(|name| {
+            let id = crate::ast::PatternId(self.pattern_count);
+            self.pattern_count += 1;
+            let pattern = Pattern { id, span: name.span, kind: PatternKind::Bind(name) };
+            ClosureParameter { pattern, ty: None }
+        });
+        Some(parameters.collect())
+    }
+
+    /// `fn(x: Int) { … }` and `lambda x: …`, as closures.
+    pub(in crate::parser) fn foreign_closure(&mut self) -> Option<Expr> {
+        let start = self.span();
+        if self.at_word_before(&["lambda"], |kind| kind == T::Word) {
+            return Some(self.lambda(start));
+        }
+        if !(self.at(T::Fn) && self.nth_kind(1) == T::ParenOpen) {
+            return None;
+        }
+        self.bump();
+        let parameters = self.delimited(T::ParenOpen, |parser| {
+            let pattern = parser.simple_pattern();
+            let ty = parser.eat(T::Colon).map(|_| parser.ty());
+            ClosureParameter { pattern, ty }
+        });
+        let _returns = self.eat(T::Arrow).map(|_| self.ty());
+        let head = self.since(start);
+        let inner = self.text[head.range()].split_once('(').map_or("", |(_, rest)| rest);
+        let inner = inner.rsplit_once(')').map_or(inner, |(inner, _)| inner);
+        let ours = format!("|{inner}|");
+        self.rewritten(head, "the parameters of a closure stand between bars", ours);
+        let body = Box::new(self.expression());
+        Some(self.expr(start, ExprKind::Closure { parameters, body }))
+    }
+
+    fn lambda(&mut self, start: Span) -> Expr {
+        self.bump();
+        let mut parameters = Vec::new();
+        while self.at(T::Word) {
+            let pattern = self.simple_pattern();
+            parameters.push(ClosureParameter { pattern, ty: None });
+            if self.eat(T::Comma).is_none() {
+                break;
+            }
+        }
+        self.expect(T::Colon, "`:`");
+        let texts: Vec<&str> = parameters.iter().map(|parameter| &self.text[parameter.pattern.span.range()]).collect();
+        let ours = format!("|{}|", texts.join(", "));
+        self.rewritten(self.since(start), "the parameters of a closure stand between bars", ours);
+        let body = Box::new(self.expression());
+        self.expr(start, ExprKind::Closure { parameters, body })
+    }
+
+    /// What cannot follow an expression, but does in other languages: `1..10`, `x as Float`, `x in xs`.
+    pub(in crate::parser) fn foreign_suffix(&mut self, value: Expr) -> Expr {
+        let start = value.span;
+        match self.peek() {
+            _ if self.at_new_line() => return value,
+            T::If => return self.value_before_if(value),
+            T::Word if self.at_word_before(&["instanceof"], begins_operand) => {
+                self.bump();
+                let _ty = self.ty();
+                let advice = "take it out; which variant a value of an `enum` is, `match` tells";
+                self.otherwise_said(self.since(start), "the type of a value is known beforehand", advice);
+            }
+            T::DotDot | T::DotDotEqual => return self.numbers_in_a_row(value),
+            T::As if self.nth_kind(1) == T::Word && self.text_of(self.nth(1)).starts_with(char::is_uppercase) => {
+                self.bump();
+                let _ty = self.ty();
+                let advice = "take a function that gives the other type; a text is made with braces: `\"{value}\"`";
+                self.otherwise_said(self.since(start), "a value keeps its type", advice);
+            }
+            T::In if begins_operand(self.nth_kind(1)) && self.braces == super::super::Braces::MakeRecords => {
+                self.bump();
+                let list = self.operators();
+                let (element, list) = (&self.text[value.span.range()], &self.text[list.span.range()]);
+                let ours = format!("{list}.contains({element})");
+                self.rewritten(self.since(start), "whether something is in a list is a question to the list", ours);
+            }
+            _ => return value,
+        }
+        self.expr(start, ExprKind::Error)
+    }
+
+    /// Takes the colon behind a field's name, or the `=` that stands for it.
+    pub(in crate::parser) fn colon_of_field(&mut self) -> bool {
+        if self.at(T::Equal) && !self.at_new_line() {
+            let equal = self.span();
+            let space = self.text[..equal.start as usize].trim_end().len() as u32;
+            let place = Span { start: space, ..equal };
+            self.report(Diagnostic::new(Code::Foreign, "a field gets its value behind `:`").at(equal, "`=` here").fix(
+                "write `:`",
+                place,
+                ":",
+            ));
+            self.bump();
+            return true;
+        }
+        self.eat(T::Colon).is_some()
+    }
+
+    /// `..end` behind a number, which is no list here.
+    pub(in crate::parser) fn numbers_in_a_row(&mut self, value: Expr) -> Expr {
+        let ends = matches!(self.nth_kind(1), T::Number | T::Word);
+        if !matches!(self.peek(), T::DotDot | T::DotDotEqual) || self.at_new_line() || !ends {
+            return value;
+        }
+        let plus = if self.at(T::DotDotEqual) { " + 1" } else { "" };
+        self.bump();
+        let end = self.operators();
+        let (from, to) = (&self.text[value.span.range()], &self.text[end.span.range()]);
+        let ours = format!("list.numbers({from}, {to}{plus})?");
+        let whole = Span { start: value.span.start, ..self.since(value.span) };
+        self.rewritten(whole, "a range stands in a pattern; numbers in a row are a list", ours);
+        self.expr(value.span, ExprKind::Error)
+    }
+
+    /// `1:2` as an index, of which the beginning is read.
+    pub(in crate::parser) fn part_as_index(&mut self) {
+        if self.at(T::Colon) {
+            let advice = "leave elements out and take some: `list.skip(1).take(2)`, or `text.slice(1, 3)`";
+            self.otherwise_said(self.span(), "an index is one number", advice);
+            while !self.at_block_end() {
+                self.skip_token();
+            }
+        }
+    }
+
+    /// `{ "key": value }`, of which the key is read.
+    pub(in crate::parser) fn map_in_braces(&mut self, key: &Expr) {
+        if !self.at(T::Colon) || self.at_new_line() || !matches!(key.kind, ExprKind::Text(_) | ExprKind::Literal(_)) {
+            return;
+        }
+        self.otherwise_said(self.span(), "a map stands in brackets", "write `[\"key\": value]`");
+        while !self.at_block_end() {
+            self.skip_token();
+        }
+    }
+}
+
+fn block_of(expr: Expr) -> Block {
+    let span = expr.span;
+    Block { statements: vec![Statement { kind: StatementKind::Expr(expr), span }], span }
+}

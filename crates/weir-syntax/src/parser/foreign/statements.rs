@@ -1,0 +1,200 @@
+//! Statements of other languages.
+
+use super::{Parser, begins_operand};
+use crate::ast::{Expr, ExprKind, Let, Name, Pattern, PatternKind, Statement, StatementKind, Type};
+use crate::token::TokenKind as T;
+use crate::{Code, Diagnostic, Span};
+
+/// Words that begin what `let` begins here.
+const LETS: &[&str] = &["auto", "const", "final", "val", "var"];
+
+/// Words before something else on their line, and what there is instead.
+const BEFORE: &[(&str, &str)] = &[
+    ("defer", "take it out: what a value holds is given back when the flow ends"),
+    ("go", "take it out: what may overlap does, as far as the order of effects allows"),
+    ("spawn", "take it out: what may overlap does, as far as the order of effects allows"),
+    ("yield", "let the last expression of the block be its value"),
+];
+
+impl Parser<'_> {
+    /// A statement of another language, if one stands here.
+    pub(in crate::parser) fn foreign_statement(&mut self, start: Span) -> Option<Statement> {
+        if !self.at(T::Word) {
+            return None;
+        }
+        if let Some(binding) = self.foreign_let() {
+            return Some(Statement { kind: StatementKind::Let(binding), span: self.since(start) });
+        }
+        if self.at_word_before(&["assert"], |kind| begins_operand(kind) || kind == T::Bang) {
+            self.translated(start, "expect");
+            self.bump();
+            let kind = StatementKind::Expect(self.expression());
+            return Some(Statement { kind, span: self.since(start) });
+        }
+        let expr = self.foreign_repetition(start).or_else(|| self.foreign_failure(start));
+        let expr = expr.or_else(|| self.foreign_words(start))?;
+        Some(Statement { kind: StatementKind::Expr(expr), span: self.since(start) })
+    }
+
+    /// A `let` in other words: `var x = 1`, `x := 1`, `int x = 1`.
+    fn foreign_let(&mut self) -> Option<Let> {
+        let names = |kind: T| matches!(kind, T::Word | T::Underscore);
+        let start = self.span();
+        if self.at_word_before(LETS, names) && matches!(self.nth_kind(2), T::Equal | T::Colon) {
+            self.translated(start, "let");
+            return Some(self.binding());
+        }
+        let assigns = |ahead: usize| self.nth_kind(ahead) == T::Equal;
+        if self.nth_kind(1) == T::Colon && assigns(2) && self.adjacent(1) {
+            let pattern = self.named_pattern();
+            self.bump();
+            self.bump();
+            let ours = format!("let {} =", &self.text[pattern.span.range()]);
+            self.rewritten(self.since(start), "a name gets its value with `let`", ours);
+            return Some(self.let_behind_equals(pattern, None));
+        }
+        if self.nth_kind(1) == T::Word && assigns(2) && !self.nth(1).first_on_line {
+            let ty = self.ty();
+            let pattern = self.named_pattern();
+            let ours = format!("let {}: {}", &self.text[pattern.span.range()], &self.text[ty.span.range()]);
+            self.rewritten(self.since(start), "the name comes before its type", ours);
+            self.bump();
+            return Some(self.let_behind_equals(pattern, Some(ty)));
+        }
+        None
+    }
+
+    fn named_pattern(&mut self) -> Pattern {
+        let start = self.span();
+        let name: Name = self.word();
+        self.pattern_node(start, PatternKind::Bind(name))
+    }
+
+    fn let_behind_equals(&mut self, pattern: Pattern, ty: Option<Type>) -> Let {
+        let value = self.limited();
+        Let { pattern, ty, value, otherwise: self.otherwise() }
+    }
+
+    /// `while`, `foreach`, and what ends a round.
+    fn foreign_repetition(&mut self, start: Span) -> Option<Expr> {
+        let each = |kind: T| matches!(kind, T::Word | T::Underscore);
+        if self.at_word_before(&["foreach"], each) || self.at_word_and_head("foreach") {
+            self.translated(start, "for");
+            let kind = self.for_kind();
+            return Some(self.expr(start, kind));
+        }
+        let condition = |kind: T| begins_operand(kind) || kind == T::Bang;
+        if self.at_word_before(&["while"], condition) || self.at_word_and_head("while") {
+            let advice = "say what changes and how often at most: `loop n = 0 { n + 1 } until n == 10 at most 100`";
+            self.otherwise_said(start, "there is no `while` here", advice);
+            self.bump();
+            let _condition = self.head();
+            let _body = self.block();
+            return Some(self.expr(start, ExprKind::Error));
+        }
+        None
+    }
+
+    /// `try { … } catch … { … }`
+    fn foreign_failure(&mut self, start: Span) -> Option<Expr> {
+        if !self.at_word_before(&["try"], |kind| kind == T::BraceOpen) {
+            return None;
+        }
+        let advice = "say at the call what happens if it fails: `call() else as failure { … }`";
+        self.otherwise_said(start, "there is no `try` here", advice);
+        self.bump();
+        let _tried = self.block();
+        while self.at(T::Word) && ["catch", "except", "finally"].contains(&self.token_text()) {
+            while !self.at(T::BraceOpen) && !self.ends_behind(0) {
+                self.skip_token();
+            }
+            self.skip_token();
+        }
+        Some(self.expr(start, ExprKind::Error))
+    }
+
+    /// A word that there is not; what follows it on its line is read and left out.
+    fn foreign_words(&mut self, start: Span) -> Option<Expr> {
+        if self.at_word_before(&["raise", "throw"], begins_operand) {
+            self.bump();
+            let why = self.expression();
+            let ours = format!("fail({})", &self.text[why.span.range()]);
+            self.rewritten(self.since(start), "a flow fails with `fail`", ours);
+            return Some(self.expr(start, ExprKind::Error));
+        }
+        let (word, advice) = BEFORE.iter().find(|(word, _)| self.at_word_before(&[word], begins_operand))?;
+        self.otherwise_said(start, &format!("there is no `{word}` here"), advice);
+        self.bump();
+        let _what = self.expression();
+        Some(self.expr(start, ExprKind::Error))
+    }
+
+    /// `mut` behind `let`.
+    pub(in crate::parser) fn mutable(&mut self) {
+        if self.at_word_before(&["mut"], |kind| matches!(kind, T::Word | T::ParenOpen)) {
+            self.superfluous(1, "values never change; a second `let` of the same name hides the first");
+        }
+    }
+
+    /// Takes the `=` of a binding, or what stands for it.
+    pub(in crate::parser) fn equals_of_binding(&mut self) -> bool {
+        if self.at(T::EqualEqual) && !self.at_new_line() {
+            self.translated(self.span(), "=");
+            self.bump();
+            return true;
+        }
+        self.expect(T::Equal, "`=`").is_some()
+    }
+
+    /// Takes the `in` of a `for`, or what stands for it.
+    pub(in crate::parser) fn in_of_for(&mut self) {
+        if self.at_word_before(&["of"], begins_operand) || (self.at(T::Colon) && begins_operand(self.nth_kind(1))) {
+            self.translated(self.span(), "in");
+            self.bump();
+            return;
+        }
+        self.expect(T::In, "`in`");
+    }
+
+    /// `for (let i = 0; i < 10; i++) { … }`, of which the `for` is read.
+    pub(in crate::parser) fn counting_for(&mut self, start: Span) -> Option<ExprKind> {
+        let counts = self.at(T::ParenOpen) && (self.nth_kind(1) == T::Let || self.nth_kind(3) == T::Equal);
+        if !counts {
+            return None;
+        }
+        self.skip_token();
+        let span = self.since(start);
+        let advice = "go through the numbers: `for i in list.numbers(0, 10) { … }`";
+        self.otherwise_said(span, "a `for` goes through a list", advice);
+        let _body = self.block();
+        Some(ExprKind::Error)
+    }
+
+    /// Reports `x++`, `x--` and `x += 1`, where the operator comes next, and takes it. Returns whether one stood here.
+    pub(in crate::parser) fn changing_operator(&mut self, target: Span) -> bool {
+        let arithmetic = matches!(self.peek(), T::Plus | T::Minus | T::Star | T::Slash | T::Percent);
+        if !arithmetic || self.at_new_line() || !self.adjacent(0) {
+            return false;
+        }
+        let doubled =
+            self.nth_kind(1) == self.peek() && self.ends_behind(1) && matches!(self.peek(), T::Plus | T::Minus);
+        if !doubled && self.nth_kind(1) != T::Equal {
+            return false;
+        }
+        let sign = self.token_text();
+        let name = &self.text[target.range()];
+        let ours = if doubled { format!("{name} {sign} 1") } else { format!("{name} {sign} …") };
+        let operator = self.bump();
+        let operator = Span { end: self.bump().end, ..operator };
+        let diagnostic = Diagnostic::new(Code::Assignment, "a value cannot be changed")
+            .at(operator, "this would change a value")
+            .because(target, "values stay as they are")
+            .hint(format!("give the new value a name: `let next = {ours}`"))
+            .hint("use `fold` where it depends on the value before");
+        self.report(diagnostic);
+        if !doubled {
+            let _amount = self.expression();
+        }
+        true
+    }
+}
