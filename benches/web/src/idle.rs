@@ -5,12 +5,15 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
+use std::time::Duration;
 
 use bench_harness::{Outcome, Server};
 use serde_json::json;
 
 use crate::servers;
 
+/// How long connections are idle before memory is looked at.
+const SETTLED: Duration = Duration::from_secs(3);
 /// The servers that are compared.
 const SERVERS: &[&str] = &["hyper", "nginx", "http-event", "raw-event"];
 
@@ -23,6 +26,8 @@ pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
     for server in servers::start(SERVERS, folder)? {
         let before = server.memory();
         let open = (0..connections).map(|_| ask_once(&server)).collect::<Outcome<Vec<_>>>()?;
+        // What gives up its buffers when nothing comes for a while has done so by then.
+        std::thread::sleep(SETTLED);
         let with = server.memory();
         let each = with.saturating_sub(before) / connections as u64;
         println!("{:<12} {:>12.1} {:>12.1} {each:>18}", server.name, megabytes(before), megabytes(with));
