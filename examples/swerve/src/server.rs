@@ -6,12 +6,16 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use socket2::SockRef;
 use weir_events::{Channel, Signal};
 
 use crate::file_processor::{self, FileRequest};
 use crate::listener;
 use crate::log::Log;
 use crate::network_processor::NetworkProcessor;
+
+/// Connections that the system completes before they are accepted; apache2 has as many.
+const BACKLOG: i32 = 511;
 
 /// Which events the modules use to hand things over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +58,8 @@ impl Server {
     /// If the address cannot be had.
     pub fn start(settings: &Settings) -> io::Result<Self> {
         let socket = TcpListener::bind(settings.address)?;
+        // The standard library lets 128 wait, and the system makes further ones try again after a second.
+        SockRef::from(&socket).listen(BACKLOG)?;
         let address = socket.local_addr()?;
         let stop = Signal::new();
         let log = Log::start(settings.style);
