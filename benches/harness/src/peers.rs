@@ -85,7 +85,8 @@ pub fn jetty(name: &str, files: &Path, own: &Path) -> Outcome<Option<Server>> {
     fs::create_dir_all(own.join("webapps"))?;
     fs::write(own.join("webapps/files.xml"), jetty_context(files))?;
     let mut command = Command::new("java");
-    command.current_dir(own).arg("-jar").arg(start).arg("--module=http,deploy");
+    command.arg(format!("-Djetty.home={JETTY_HOME}")).arg(format!("-Djetty.base={}", own.display()));
+    command.arg("-jar").arg(start).arg("--module=http,deploy");
     command.args([format!("jetty.http.port={port}"), "jetty.http.host=127.0.0.1".into()]);
     Server::start(name, &mut command, port).map(Some)
 }

@@ -1,16 +1,21 @@
-//! The memory of connections that have asked once and stay.
+//! The memory of connections that have asked once and stay. They come a thousand a second.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
+use std::time::Duration;
 
 use bench_harness::{Outcome, Server};
 use serde_json::json;
 
 use crate::servers;
 
+/// How many connections are opened in a second.
+const A_SECOND: usize = 1_000;
+/// How long connections are idle before memory is looked at.
+const SETTLED: Duration = Duration::from_secs(3);
 /// The servers that are compared.
 const SERVERS: &[&str] = &["hyper", "nginx", "http-event", "raw-event"];
 
@@ -22,7 +27,9 @@ pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
     let mut rows = Vec::new();
     for server in servers::start(SERVERS, folder)? {
         let before = server.memory();
-        let open = (0..connections).map(|_| ask_once(&server)).collect::<Outcome<Vec<_>>>()?;
+        let open = (0..connections).map(|at| ask_once(&server, at)).collect::<Outcome<Vec<_>>>()?;
+        // What gives up its buffers when nothing comes for a while has done so by then.
+        std::thread::sleep(SETTLED);
         let with = server.memory();
         let each = with.saturating_sub(before) / connections as u64;
         println!("{:<12} {:>12.1} {:>12.1} {each:>18}", server.name, megabytes(before), megabytes(with));
@@ -36,7 +43,10 @@ pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
     Ok(())
 }
 
-fn ask_once(server: &Server) -> Outcome<TcpStream> {
+fn ask_once(server: &Server, at: usize) -> Outcome<TcpStream> {
+    if at > 0 && at.is_multiple_of(A_SECOND) {
+        std::thread::sleep(Duration::from_secs(1));
+    }
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port))?;
     stream.write_all(b"GET /1.html HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
     let mut answer = [0; 4096];

@@ -65,6 +65,21 @@ fn main() -> Text { \"{sign(-1)} {sign(0)} {sign(1)}\" }";
 }
 
 #[test]
+fn a_step_of_which_every_way_leaves_its_fn_leaves_it() {
+    let text = "
+constraint ledger
+fn parts(n: Int) -> Result(Int) { atomic ledger { if n > 1 { return Ok(n) } else { return Ok(0) } } }
+fn dead(n: Int) -> Int {
+  atomic ledger {
+    { return n }
+    n + 1
+  }
+}
+fn main() -> Text { \"{parts(3) else 9} {parts(1) else 9} {dead(5)}\" }";
+    assert_eq!(shown(text), "3 0 5");
+}
+
+#[test]
 fn several_branches_fall_through_and_others_leave() {
     let text = "
 fn pick(a: Int, b: Int) -> Int {

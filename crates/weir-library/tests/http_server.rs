@@ -86,6 +86,46 @@ fn silence_half_a_head_and_an_idle_connection_end_in_time() {
     clients.iter_mut().for_each(support::Client::assert_closed);
 }
 
+/// Rests whenever it may.
+fn restless() -> Limits {
+    Limits { rest_after: Duration::ZERO, ..Limits::default() }
+}
+
+#[test]
+fn a_connection_that_has_rested_is_served_as_before() {
+    let server = Running::start(restless());
+    let mut client = server.connect();
+    for _ in 0..3 {
+        client.send(HELLO);
+        assert_eq!(client.answer().body, b"hello");
+        client.send(&format!("{HELLO}POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab"));
+        assert_eq!(client.answer().body, b"hello");
+        client.send("cdGET /hello HT");
+        assert_eq!(client.answer().body, b"abcd");
+        client.send("TP/1.1\r\nHost: a\r\n\r\n\r\n");
+        assert_eq!(client.answer().body, b"hello");
+    }
+    client.send("GET /hello HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
+    assert_eq!(client.answer().status, 400);
+    client.assert_closed();
+}
+
+#[test]
+fn a_connection_that_rests_ends_in_time_and_with_the_server() {
+    let server = Running::start(Limits { rest_after: Duration::ZERO, ..short() });
+    let mut client = server.connect();
+    client.send(HELLO);
+    assert_eq!(client.answer().status, 200);
+    client.assert_closed();
+    let mut server = Running::start(restless());
+    let mut client = server.connect();
+    client.send(HELLO);
+    assert_eq!(client.answer().status, 200);
+    server.stop();
+    client.assert_closed();
+    server.wait();
+}
+
 #[test]
 fn a_head_that_trickles_ends_in_time() {
     let limits = Limits { idle_timeout: Duration::from_secs(60), ..short() };

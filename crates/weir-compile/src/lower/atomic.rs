@@ -20,6 +20,9 @@ impl<'a> Lowering<'a, '_> {
         self.steps.pop();
         let mut targets = Vec::new();
         draft.targets(&mut targets);
+        // Where every way leaves, nothing goes on; a step has a type for what would.
+        let only_leaves = ty == Type::Never && !targets.is_empty();
+        let ty = if only_leaves { Type::Unit } else { ty };
         let step = if targets.is_empty() { ty.clone() } else { self.steps(&ty, &targets) };
         let yields = draft.yields();
         let body =
@@ -31,7 +34,11 @@ impl<'a> Lowering<'a, '_> {
         let op = Op::Atomic { constraints, session, body };
         let bound = if yields { step } else { weir_host::Type::Never };
         let value = self.emit(op, bound, expr.span);
-        if targets.is_empty() { value } else { self.open_step(value, &ty, &targets, expr.span) }
+        if targets.is_empty() {
+            return value;
+        }
+        let value = self.open_step(value, &ty, &targets, expr.span);
+        if only_leaves { self.never_reached(expr.span) } else { value }
     }
 
     /// The session, which something at this place holds `name` for.

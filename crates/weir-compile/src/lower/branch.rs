@@ -173,6 +173,12 @@ impl Lowering<'_, '_> {
         self.emit(Op::Fail(failure), Type::Never, span)
     }
 
+    /// Ends the flow where nothing gets to.
+    pub(super) fn never_reached(&mut self, span: Span) -> Atom {
+        let failure = Failure::new(FailureKind::Program, "this is never reached");
+        self.fail(Atom::Value(Value::Failure(Box::new(failure))), span)
+    }
+
     /// Ends the flow where a value has no case: the checker makes sure that none is without, up to its bound.
     pub(super) fn no_case(&mut self, span: Span) -> Atom {
         let failure = Failure::new(FailureKind::Program, "no arm of a match takes this value");

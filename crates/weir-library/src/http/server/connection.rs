@@ -25,32 +25,34 @@ const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const FIRST_BYTES: usize = 4096;
 
 /// Serves one connection until it ends, by itself, by its limits, or because the server stops.
+///
+/// Where nothing comes for a while it *rests*: hyper's part of it, its buffers first of all, is given up and made anew when
+/// something comes. So an idle connection costs little more than its socket.
 pub(super) async fn serve_connection<H: Handler>(
-    stream: TcpStream,
+    mut stream: TcpStream,
     limits: Rc<Limits>,
     handler: Rc<H>,
     member: Member,
 ) {
     let pulse = Rc::new(Pulse::default());
     let mut end = End { pulse: &pulse, watch: Watch::new(&limits, member.stopping()), _member: member };
-    let mut first = Vec::with_capacity(FIRST_BYTES);
-    let protocol = poll_fn(|cx| {
-        if end.poll(cx).is_ready() {
-            return Poll::Ready(None);
-        }
-        poll_protocol(&stream, &mut first, cx)
-    });
-    match protocol.await {
-        Some(Protocol::Http1) => {
-            let guard = Guard::http1(stream, first, Rc::clone(&pulse));
-            serve_http1(guard, &limits, &*handler, end).await;
-        }
+    let mut first = Vec::new();
+    match end.before(|cx| poll_protocol(&stream, &mut first, cx)).await.flatten() {
+        Some(Protocol::Http1) => {}
         Some(Protocol::Http2) => {
             let guard = Guard::http2(stream, first, Rc::clone(&pulse));
-            // Apart, because it is twice as large as the other, and a connection is moved some times until it runs.
-            Box::pin(serve_http2(guard, &limits, handler, Rc::clone(&pulse), end)).await;
+            return Box::pin(serve_http2(guard, &limits, handler, Rc::clone(&pulse), end)).await;
         }
-        None => {}
+        None => return,
+    }
+    loop {
+        let guard = Guard::http1(stream, first, Rc::clone(&pulse));
+        // Apart, like the other: a connection that rests keeps its own future, and nothing of this one.
+        let Some(resting) = Box::pin(serve_http1(guard, &limits, &*handler, &mut end)).await else { return };
+        (stream, first) = resting;
+        if end.before(|cx| stream.poll_read_ready(cx)).await.is_none() {
+            return;
+        }
     }
 }
 
@@ -71,6 +73,7 @@ fn poll_protocol(stream: &TcpStream, first: &mut Vec<u8>, cx: &mut Context<'_>) 
         if ready!(stream.poll_read_ready(cx)).is_err() {
             return Poll::Ready(None);
         }
+        first.reserve(FIRST_BYTES);
         match stream.try_read_buf(first) {
             Ok(1..) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -79,22 +82,34 @@ fn poll_protocol(stream: &TcpStream, first: &mut Vec<u8>, cx: &mut Context<'_>) 
     }
 }
 
-async fn serve_http1<H: Handler>(guard: Guard, limits: &Limits, handler: &H, end: End<'_>) {
+/// Yields the socket and what was read of it already, where the connection should rest.
+async fn serve_http1<H: Handler>(
+    guard: Guard,
+    limits: &Limits,
+    handler: &H,
+    end: &mut End<'_>,
+) -> Option<(TcpStream, Vec<u8>)> {
     let pulse = end.pulse;
     let service = service_fn(move |request| async move {
         let _answering = Counted::one_more(&pulse.answering);
         Ok::<_, Infallible>(handler.handle(request).await.map(Full::new))
     });
-    let connection = http1::Builder::new()
+    let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         // The watch has all time limits, of which hyper knows only this one.
         .header_read_timeout(None)
         .max_header_size(limits.header_bytes_max)
         .serve_connection(TokioIo::new(guard), service);
-    end.drive(connection, http1::Connection::graceful_shutdown).await;
+    match end.drive(Pin::new(&mut connection), http1::Connection::graceful_shutdown).await {
+        Driven::Ended => None,
+        Driven::Rests => {
+            let parts = connection.into_parts();
+            Some((parts.io.into_inner().into_stream(), parts.read_buf.into()))
+        }
+    }
 }
 
-async fn serve_http2<H: Handler>(guard: Guard, limits: &Limits, handler: Rc<H>, pulse: Rc<Pulse>, end: End<'_>) {
+async fn serve_http2<H: Handler>(guard: Guard, limits: &Limits, handler: Rc<H>, pulse: Rc<Pulse>, mut end: End<'_>) {
     let service = service_fn(move |request| {
         let (handler, pulse) = (Rc::clone(&handler), Rc::clone(&pulse));
         async move {
@@ -112,7 +127,8 @@ async fn serve_http2<H: Handler>(guard: Guard, limits: &Limits, handler: Rc<H>, 
         .max_header_list_size(header_bytes_max)
         .max_concurrent_streams(limits.streams_max)
         .serve_connection(TokioIo::new(guard), service);
-    end.drive(connection, http2::Connection::graceful_shutdown).await;
+    // What it has of frames and windows must not be lost, so that it never rests.
+    end.drive(pin!(connection), http2::Connection::graceful_shutdown).await;
 }
 
 /// Runs the streams of HTTP/2 beside their connection.
@@ -132,27 +148,45 @@ struct End<'a> {
     _member: Member,
 }
 
+/// What has become of a connection.
+enum Driven {
+    Ended,
+    /// It is between requests, and should keep no more than its socket.
+    Rests,
+}
+
 impl End<'_> {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
-        self.watch.poll(self.pulse, cx)
+    /// What is polled, unless the connection has to end before.
+    async fn before<T>(&mut self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
+        poll_fn(|cx| {
+            loop {
+                match self.watch.poll(self.pulse, cx) {
+                    Poll::Ready(Ending::Stopping | Ending::Due) => return Poll::Ready(None),
+                    Poll::Ready(Ending::Resting) => {}
+                    Poll::Pending => return poll(cx).map(Some),
+                }
+            }
+        })
+        .await
     }
 
-    /// Polls the connection to its end; `finish` makes it end after the requests that it has begun.
-    async fn drive<C: Future>(mut self, connection: C, finish: impl Fn(Pin<&mut C>)) {
-        let mut connection = pin!(connection);
+    /// Polls the connection to its end, or until it rests; `finish` makes it end after the requests that it has begun.
+    async fn drive<C: Future>(&mut self, mut connection: Pin<&mut C>, finish: impl Fn(Pin<&mut C>)) -> Driven {
         poll_fn(|cx| {
             loop {
                 // Its error has been answered where it can be, and says nothing to anybody else.
                 if connection.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(());
+                    return Poll::Ready(Driven::Ended);
                 }
-                match ready!(self.poll(cx)) {
+                match ready!(self.watch.poll(self.pulse, cx)) {
                     Ending::Stopping => finish(connection.as_mut()),
-                    Ending::Due => return Poll::Ready(()),
+                    Ending::Due => return Poll::Ready(Driven::Ended),
+                    Ending::Resting if self.pulse.between.get() => return Poll::Ready(Driven::Rests),
+                    Ending::Resting => {}
                 }
             }
         })
-        .await;
+        .await
     }
 }
 

@@ -52,6 +52,11 @@ impl Guard {
         Guard { stream, first, input: Input::Opaque, pulse, discarded: 0 }
     }
 
+    /// The socket of a connection that is between requests.
+    pub(super) fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     fn read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.first.is_empty() {
             return Pin::new(&mut self.stream).poll_read(cx, buf);
@@ -68,9 +73,11 @@ impl Guard {
     /// Follows what was read into `buf` from `start` on.
     fn follow(&mut self, buf: &mut ReadBuf<'_>, start: usize) {
         let Input::Followed(framing) = &mut self.input else { return };
+        let heads_before = framing.heads_begun();
         let verdict = framing.follow(&buf.filled()[start..]);
         self.pulse.in_head.set(framing.is_in_head());
-        self.pulse.heads.set(framing.heads_begun());
+        self.pulse.between.set(framing.is_between());
+        self.pulse.heads.set(self.pulse.heads.get() + framing.heads_begun() - heads_before);
         if let Verdict::Refuse { at } = verdict {
             buf.set_filled(start + at);
             self.input = Input::Refused(WRONG);

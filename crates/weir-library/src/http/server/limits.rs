@@ -21,6 +21,8 @@ pub struct Limits {
     pub answer_timeout: Duration,
     /// Between an answer and the next request on its connection.
     pub idle_timeout: Duration,
+    /// How long a connection of HTTP/1 is idle until it gives up its buffers, to have new ones for its next request.
+    pub rest_after: Duration,
     /// How long a client may take nothing of an answer that it is being sent.
     pub write_timeout: Duration,
     /// Bytes a second that a client has to take, on average since it first kept the server waiting.
@@ -45,6 +47,7 @@ impl Default for Limits {
             body_idle_timeout: Duration::from_secs(10),
             answer_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(75),
+            rest_after: Duration::from_secs(1),
             write_timeout: Duration::from_secs(30),
             write_rate_min: 512,
             connections_max: 10_000,

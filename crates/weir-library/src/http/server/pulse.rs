@@ -24,6 +24,8 @@ use super::limits::end_of;
 pub(super) struct Pulse {
     /// A head has begun and is not complete.
     pub(super) in_head: Cell<bool>,
+    /// All of every request that has begun has been read; of HTTP/2 it is not known.
+    pub(super) between: Cell<bool>,
     /// Heads begun.
     pub(super) heads: Cell<u64>,
     /// The socket takes no more at present.
@@ -73,9 +75,11 @@ impl Pulse {
     }
 }
 
-/// Why a connection has to end.
+/// Why a connection has to end, or to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
+    /// Nothing has come for a while: it should keep no more than its socket.
+    Resting,
     /// The server stops: after the requests that it has begun.
     Stopping,
     /// It has done for too long what it does: at once.
@@ -115,7 +119,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Ready when the connection has to end; `Stopping` comes once, and `Due` may follow it. To be polled by one task.
+    /// Ready when the connection has to end or to rest; `Stopping` comes once, and `Due` may follow it. To be polled by one
+    /// task.
     pub(super) fn poll(&mut self, pulse: &Pulse, cx: &mut Context<'_>) -> Poll<Ending> {
         let phase = pulse.phase();
         let beat = pulse.beat(phase);
@@ -144,13 +149,24 @@ impl<'a> Watch<'a> {
         match self.phase {
             Phase::Answering => None,
             Phase::Head => Some(end_of(now, limits.header_timeout)),
-            Phase::Idle => Some(end_of(now, limits.idle_timeout)),
+            Phase::Idle => Some(end_of(now, limits.idle_timeout.min(limits.rest_after))),
             Phase::Lingering => Some(end_of(now, limits.linger_timeout)),
             Phase::Writing => {
                 let earned = Duration::from_secs((written - self.written_before) / limits.write_rate_min.max(1));
                 Some(end_of(end_of(self.since, limits.write_timeout), earned).min(end_of(now, limits.write_timeout)))
             }
         }
+    }
+
+    /// What the deadline means that has come. An idle connection rests first, and has the rest of its time before it.
+    fn due(&mut self) -> Ending {
+        let idle_until = end_of(self.since, self.limits.idle_timeout);
+        if self.phase != Phase::Idle || self.deadline >= Some(idle_until) {
+            return Ending::Due;
+        }
+        self.deadline = Some(idle_until);
+        self.arm();
+        Ending::Resting
     }
 
     fn arm(&mut self) {
@@ -162,13 +178,14 @@ impl<'a> Watch<'a> {
     fn poll_ending(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
         loop {
             match ready!(Pin::new(&mut self.ending).poll(cx)) {
+                Ending::Resting => unreachable!("it is no event of its own"),
                 Ending::Stopping => {
                     self.stopping = never();
                     self.arm();
                     return Poll::Ready(Ending::Stopping);
                 }
                 Ending::Due if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
-                    return Poll::Ready(Ending::Due);
+                    return Poll::Ready(self.due());
                 }
                 // The deadline has moved on since.
                 Ending::Due => self.arm(),
