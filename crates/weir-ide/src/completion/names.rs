@@ -17,6 +17,9 @@ const TYPES: &[&str] = &[
 const VARIANTS: &[(&str, &str)] =
     &[("Some", "Some(value)"), ("None", "None"), ("Ok", "Ok(value)"), ("Err", "Err(failure)")];
 
+/// The calls that every program can make without a `use`.
+const CALLS: &[(&str, &str)] = &[("fail", "fail(why)"), ("Failure", "Failure(message)")];
+
 /// The words that begin something inside of a body.
 const BODY_WORDS: &[&str] = &[
     "atomic",
@@ -88,11 +91,12 @@ impl Document {
         let locals = locals.map(|local| Completion::new(local.name, CompletionKind::Local, local.ty));
         let declared = self.items().flat_map(|item| self.declared(item));
         let variants = VARIANTS.iter().map(|(name, detail)| Completion::new(*name, CompletionKind::Variant, *detail));
+        let calls = CALLS.iter().map(|(name, detail)| Completion::new(*name, CompletionKind::Function, *detail));
         let words = BODY_WORDS.iter().map(|word| Completion::new(*word, CompletionKind::Keyword, ""));
         let used = self.used_modules().map(|(called, module)| self.module(&called, module));
         let others =
             self.modules().into_iter().map(|module| Completion { also: self.use_edits(&module.label), ..module });
-        locals.chain(declared).chain(variants).chain(words).chain(used).chain(others).collect()
+        locals.chain(declared).chain(calls).chain(variants).chain(words).chain(used).chain(others).collect()
     }
 
     /// What an item declares for bodies.

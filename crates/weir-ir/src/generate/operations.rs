@@ -85,13 +85,14 @@ impl Generator {
         match ty {
             Type::Int => self.int(lets),
             Type::Bool => self.bool(lets),
-            Type::Text => match self.random.below(4) {
+            Type::Text => match self.random.below(5) {
                 0 => self.apply(Prim::Add, &both, lets),
                 1 => self.apply(Prim::Field(1), &[pair()], lets),
-                _ => {
+                2 | 3 => {
                     let types: Vec<Type> = (0..self.random.below(4)).map(|_| data_type(&mut self.random)).collect();
                     self.apply(Prim::Interpolate, &types, lets)
                 }
+                _ => self.apply(Prim::Quote, &[Type::Text], lets),
             },
             Type::Float => {
                 let prim =
@@ -103,14 +104,7 @@ impl Generator {
                 1 => self.apply(Prim::Divide, &[ty.clone(), Type::Int], lets),
                 _ => self.apply(Prim::Add, &both, lets),
             },
-            Type::List(element) => match self.random.below(4) {
-                0 => self.apply(Prim::Add, &both, lets),
-                1 => self.apply(Prim::Rest, &[ty.clone(), Type::Int], lets),
-                _ => {
-                    let types = vec![Type::clone(element); self.random.below(4)];
-                    self.apply(Prim::List, &types, lets)
-                }
-            },
+            Type::List(element) => self.list(element, lets),
             Type::Map(entry) => {
                 let types: Vec<Type> =
                     (0..self.random.below(3)).flat_map(|_| [entry.0.clone(), entry.1.clone()]).collect();
@@ -136,7 +130,25 @@ impl Generator {
                 _ => self.apply(Prim::Variant(2), &[Type::Int, Type::Text], lets),
             },
             ty if *ty == counter() => self.call_of("count.new", vec![Atom::Value(Value::Int(0))]),
+            Type::Failure if self.random.chance(70) => self.apply(Prim::Failure, &[Type::Text], lets),
             other => Op::Prim(Prim::Copy, vec![Atom::Value(value(&mut self.random, other))]),
+        }
+    }
+
+    fn list(&mut self, element: &Type, lets: &mut Vec<Let>) -> Op {
+        let list = Type::list(element.clone());
+        match (self.random.below(8), element) {
+            (0, _) => self.apply(Prim::Add, &[list.clone(), list], lets),
+            (1, _) => self.apply(Prim::Rest, &[list, Type::Int], lets),
+            (4, _) => self.apply(Prim::Middle, &[list, Type::Int, Type::Int], lets),
+            (5 | 6, Type::List(collected)) => self.apply(Prim::Collect, &[list, Type::clone(collected)], lets),
+            (5, Type::Tuple(parts)) => self.apply(Prim::Pairs, &[Type::map(parts[0].clone(), parts[1].clone())], lets),
+            // Lists of lists of lists would never end.
+            (5, _) => self.apply(Prim::Flatten, &[Type::list(list)], lets),
+            _ => {
+                let types = vec![element.clone(); self.random.below(4)];
+                self.apply(Prim::List, &types, lets)
+            }
         }
     }
 

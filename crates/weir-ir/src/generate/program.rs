@@ -3,6 +3,8 @@
 //! Every binding is chosen by the type of its value, from what is in scope, so that a program is well typed by
 //! construction. A budget bounds its size, a depth its nesting; lists and loops are short, so that it ends soon.
 
+use std::collections::BTreeSet;
+
 use weir_host::{Mode, Resource, Text, Type, Value};
 
 use super::functions::{SHARED_FROM, counter};
@@ -22,9 +24,11 @@ pub fn case(seed: u64) -> Case {
     let result = data_type(&mut random);
     let mut generator = Generator {
         budget: 4 + random.below(40),
-        random,
         scope: Vec::new(),
+        per_session: shared.iter().filter(|_| random.chance(15)).cloned().collect(),
+        session: Atom::Value(Value::Int(0)),
         shared: shared.clone(),
+        random,
         result: result.clone(),
         variables: 0,
         sites: 0,
@@ -33,6 +37,7 @@ pub fn case(seed: u64) -> Case {
     };
     let parameters: Vec<Variable> = (0..1 + generator.random.below(4)).map(|_| generator.parameter()).collect();
     generator.scope.extend(parameters.iter().cloned());
+    generator.session = generator.known_int();
     let body = generator.block(&result, false);
     let mut random = generator.random;
     let rows = 1 + random.below(3);
@@ -63,6 +68,10 @@ pub(super) struct Generator {
     pub(super) scope: Vec<Variable>,
     /// The shared counters that may be touched: all, or within an atomic step those that it holds.
     pub(super) shared: Vec<Text>,
+    /// Those of them that steps hold per session: one is held so everywhere, or as a whole.
+    per_session: BTreeSet<Text>,
+    /// What tells one session from another, the same in all steps.
+    session: Atom,
     result: Type,
     /// How many bindings may still be made.
     budget: usize,
@@ -169,7 +178,7 @@ impl Generator {
             0..=3 if nests => self.switch(ty, lets),
             4 if nests && *ty != counter() => self.fold(ty, lets),
             5 if nests && *ty != counter() => self.repeat(ty, lets),
-            6 if nests && !self.shared.is_empty() => self.atomic(ty, lets),
+            6 if nests && !self.shared.is_empty() => self.atomic(ty),
             20 if nests && *ty != counter() => self.within(ty, lets),
             21 if nests && *ty != counter() => self.race(ty, lets),
             0..=6 if self.budget > 0 && self.depth < DEPTH_MAX && self.random.chance(30) => self.switch(ty, lets),
@@ -229,23 +238,24 @@ impl Generator {
     }
 
     /// A step that holds some of the counters; only those are touched within.
-    fn atomic(&mut self, ty: &Type, lets: &mut Vec<Let>) -> Op {
+    fn atomic(&mut self, ty: &Type) -> Op {
         let outside = self.shared.clone();
         let first = self.random.below(outside.len());
         self.shared.retain(|_| self.random.chance(50));
         if self.shared.is_empty() {
             self.shared.push(outside[first].clone());
         }
-        let session = if self.random.chance(15) { Some(self.operand(&Type::Int, lets)) } else { None };
         let constraint = |name: &Text| Constraint {
             resource: Resource::Shared(name.clone()),
             mode: Mode::Write,
-            per_session: session.is_some(),
+            per_session: self.per_session.contains(name),
         };
         let mut constraints: Vec<Constraint> = self.shared.iter().map(constraint).collect();
         if self.random.chance(30) {
             constraints[0].mode = Mode::Read;
         }
+        let narrows = constraints.iter().any(|constraint| constraint.per_session);
+        let session = narrows.then(|| self.session.clone());
         let body = self.block(ty, false);
         self.shared = outside;
         Op::Atomic { constraints, session, body }

@@ -41,13 +41,18 @@ pub(super) fn refusable() -> Type {
     Type::result(Type::Int, Type::Text)
 }
 
+/// An entry of the maps.
+fn entry() -> Type {
+    Type::Tuple([Type::Text, Type::Int].into())
+}
+
 pub(super) fn flagged(ty: Type) -> Type {
     Type::Tuple([ty, Type::Bool].into())
 }
 
 /// A type of values that can be used often; integers most of all.
 pub(super) fn data_type(random: &mut Random) -> Type {
-    match random.below(20) {
+    match random.below(21) {
         0 => Type::Unit,
         1 | 2 => Type::Bool,
         3 | 4 => Type::Text,
@@ -63,6 +68,7 @@ pub(super) fn data_type(random: &mut Random) -> Type {
         15 => flagged(Type::Int),
         16 => Type::map(Type::Text, Type::Int),
         17 => Type::list(Type::Text),
+        20 => Type::list(entry()),
         _ => Type::Int,
     }
 }

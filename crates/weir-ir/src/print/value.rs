@@ -6,7 +6,8 @@ use weir_host::{Type, Value};
 
 use super::Commas;
 
-/// A constant as the IR writes it. Unlike in messages, texts are always quoted and bytes are given in full.
+/// A constant as the IR writes it. Unlike in messages, texts are always quoted, bytes are
+/// given in full, and times as nanoseconds since 1970.
 #[derive(Clone, Copy)]
 pub struct Constant<'a>(pub &'a Value);
 
@@ -14,6 +15,7 @@ impl Display for Constant<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Value::Text(text) => Quoted(text).fmt(f),
+            Value::Time(since_1970) => write!(f, "time({since_1970})"),
             Value::Float(float) if !float.is_finite() => write!(f, "float({:016x})", float.to_bits()),
             Value::Bytes(bytes) => {
                 f.write_str("bytes(")?;

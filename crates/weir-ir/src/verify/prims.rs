@@ -31,10 +31,7 @@ pub(super) fn check(prim: Prim, operands: &[Operand<'_>], result: &Type, types: 
         }
         (Prim::Interpolate, _) => yields(result, &Type::Text),
         (Prim::Quote, [a]) => yields(result, &Type::Text).and_then(|()| a.must_be("the operand", result, types)),
-        (Prim::List, elements) => match result {
-            Type::List(element) => all(elements, std::iter::repeat(&**element), types),
-            _ => Err(format!("`list` gives a list, not {}", TypeText(result))),
-        },
+        (Prim::List, elements) => all(elements, std::iter::repeat(element(prim, result)?), types),
         (Prim::Map, entries) => match result {
             Type::Map(pair) if entries.len().is_multiple_of(2) => {
                 all(entries, [&pair.0, &pair.1].into_iter().cycle(), types)
@@ -71,34 +68,44 @@ pub(super) fn check(prim: Prim, operands: &[Operand<'_>], result: &Type, types: 
             front.must_be("the front", &Type::Int, types)?;
             back.must_be("the back", &Type::Int, types)
         }
-        (Prim::Pairs, [map]) => match result {
-            Type::List(pair) => match &**pair {
-                Type::Tuple(parts) if parts.len() == 2 => {
-                    map.must_be("the map", &Type::map(parts[0].clone(), parts[1].clone()), types)
-                }
-                other => Err(format!("`pairs` gives pairs, not {}", TypeText(other))),
-            },
-            _ => Err(format!("`pairs` gives a list, not {}", TypeText(result))),
-        },
-        (Prim::Collect, [lists, element]) => match result {
-            Type::List(list) => match &**list {
-                Type::List(of) => {
-                    lists.must_be("the lists", result, types)?;
-                    element.must_be("the element", of, types)
-                }
-                other => Err(format!("`collect` gives lists, not {}", TypeText(other))),
-            },
-            _ => Err(format!("`collect` gives a list, not {}", TypeText(result))),
-        },
+        (Prim::Pairs, [map]) => pairs(*map, result, types),
+        (Prim::Collect, [lists, element]) => collect(*lists, *element, result, types),
         (Prim::Failure, [message]) => {
             yields(result, &Type::Failure).and_then(|()| message.must_be("the message", &Type::Text, types))
         }
-        (Prim::Flatten, [lists]) => match result {
-            Type::List(_) => lists.must_be("the lists", &Type::list(result.clone()), types),
-            _ => Err(format!("`flatten` gives a list, not {}", TypeText(result))),
-        },
+        (Prim::Flatten, [lists]) => {
+            element(prim, result)?;
+            lists.must_be("the lists", &Type::list(result.clone()), types)
+        }
         (prim, [a, b]) => compare(prim, *a, *b, result, types),
         (prim, _) => Err(format!("`{}` cannot be applied so", prim.name())),
+    }
+}
+
+fn pairs(map: Operand<'_>, result: &Type, types: &Types<'_>) -> Result<(), String> {
+    match element(Prim::Pairs, result)? {
+        Type::Tuple(parts) if parts.len() == 2 => {
+            map.must_be("the map", &Type::map(parts[0].clone(), parts[1].clone()), types)
+        }
+        other => Err(format!("`pairs` gives pairs, not {}", TypeText(other))),
+    }
+}
+
+fn collect(lists: Operand<'_>, collected: Operand<'_>, result: &Type, types: &Types<'_>) -> Result<(), String> {
+    match element(Prim::Collect, result)? {
+        Type::List(of) => {
+            lists.must_be("the lists", result, types)?;
+            collected.must_be("the element", of, types)
+        }
+        other => Err(format!("`collect` gives lists, not {}", TypeText(other))),
+    }
+}
+
+/// Of what the list is that it gives.
+fn element(prim: Prim, result: &Type) -> Result<&Type, String> {
+    match result {
+        Type::List(element) => Ok(element),
+        _ => Err(format!("`{}` gives a list, not {}", prim.name(), TypeText(result))),
     }
 }
 

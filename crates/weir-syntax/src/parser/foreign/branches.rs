@@ -121,12 +121,7 @@ impl Parser<'_> {
         let start = value.span;
         self.bump();
         let condition = self.operators();
-        let text = |span: Span| self.text[span.range()].to_owned();
-        let mut ours = format!("if {} {{ {} }}", text(condition.span), text(value.span));
-        if self.eat(T::Else).is_some() {
-            let otherwise = self.expression();
-            ours = format!("{ours} else {{ {} }}", &self.text[otherwise.span.range()]);
-        }
+        let ours = self.our_if(&condition, &value);
         self.rewritten(self.since(start), "a condition stands before the value", ours);
         self.expr(start, ExprKind::Error)
     }
@@ -138,13 +133,19 @@ impl Parser<'_> {
         }
         self.bump();
         let then = self.operators();
-        let text = |span: Span| self.text[span.range()].to_owned();
-        let mut ours = format!("if {} {{ {} }}", text(condition.span), text(then.span));
-        if self.eat(T::Else).is_some() {
-            let otherwise = self.expression();
-            ours = format!("{ours} else {{ {} }}", &self.text[otherwise.span.range()]);
-        }
+        let ours = self.our_if(condition, &then);
         self.rewritten(self.since(start), "the branches of an `if` stand in braces", ours);
         true
+    }
+
+    /// How an `if` of these is written here, with the `else` that may follow.
+    fn our_if(&mut self, condition: &Expr, then: &Expr) -> String {
+        let text = |span: Span| &self.text[span.range()];
+        let ours = format!("if {} {{ {} }}", text(condition.span), text(then.span));
+        if self.eat(T::Else).is_none() {
+            return ours;
+        }
+        let otherwise = self.expression();
+        format!("{ours} else {{ {} }}", &self.text[otherwise.span.range()])
     }
 }
