@@ -9,7 +9,7 @@
 //!
 //! 1. `connection` finds out the protocol and hands the connection to hyper,
 //! 2. behind a `guard` that refuses what hyper lets through,
-//! 3. under a `pulse` that ends what takes too long.
+//! 3. under a `pulse` that ends what takes too long, and lets a connection rest that is idle.
 //! 4. When the server stops, its `crowd` of connections ends after what each has begun, within the grace time.
 
 mod body;
