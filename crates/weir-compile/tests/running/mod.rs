@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use weir::{Library, Value};
+use weir::{Failure, Library, Value};
 use weir_ir::evaluate::Evaluator;
 use weir_ir::expr::Program;
 use weir_syntax::{Severity, SourceFile, Sources, Style, render};
@@ -30,9 +30,27 @@ pub(crate) fn program(text: &str) -> (Program, Library) {
 
 /// What the first flow answers: the text of a response, or the message of the failure.
 pub(crate) fn answer(text: &str, inputs: Vec<Value>) -> Result<String, String> {
+    run_with(text, inputs).map_err(|failure| failure.to_string())
+}
+
+/// What `fn main` gives, called by the route of a service as the text of its answer.
+pub(crate) fn run(text: &str) -> Result<String, Failure> {
+    run_with(text, Vec::new())
+}
+
+/// What the first flow of a program answers: the text of a response.
+pub(crate) fn run_with(text: &str, inputs: Vec<Value>) -> Result<String, Failure> {
     let (program, library) = program(text);
-    let mut evaluator = Evaluator::new(&program, &library).map_err(|failure| failure.to_string())?;
-    let answer = evaluator.run(0, 0, inputs).map_err(|failure| failure.to_string())?;
+    let mut evaluator = Evaluator::new(&program, &library).map_err(|failure| failure.clone())?;
+    let answer = evaluator.run(0, 0, inputs).map_err(|failure| *failure)?;
     let body = fixture::body_of(&answer).expect("the answer is a response");
     Ok(String::from_utf8(body.to_vec()).unwrap())
+}
+
+/// The answer of a service whose only route shows `main()`.
+pub(crate) fn shown(declarations: &str) -> String {
+    let text = format!(
+        "use http\n\n{declarations}\nservice web on http(port: 1) {{ get \"/\" {{ http.text(\"{{main()}}\") }} }}\n"
+    );
+    run(&text).unwrap()
 }
