@@ -4,6 +4,7 @@
 //! turn, beginning with another one each time; a ratio is taken between figures of the same round, and what is reported is
 //! the median over rounds. So drift of the machine cancels out.
 
+pub mod by_hand;
 mod load;
 pub mod peers;
 mod process;

@@ -1,21 +1,14 @@
 //! The peer: the same image server as somebody would write it by hand on hyper, with Weir's codec and cache.
 
-use std::convert::Infallible;
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use bench_harness::Outcome;
+use bench_harness::{Outcome, by_hand};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
 use weir_library::image::{self, Cache};
 
 /// What all requests share.
@@ -28,25 +21,10 @@ struct State {
 pub(crate) fn serve(port: u16, capacity: u64, folder: &Path) -> Outcome<()> {
     let state =
         Arc::new(State { cache: Mutex::new(image::cache(weir::Size(capacity))), images: folder.join("images") });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-        loop {
-            let (stream, _) = listener.accept().await?;
-            stream.set_nodelay(true)?;
-            let state = state.clone();
-            tokio::spawn(async move {
-                let service = service_fn(move |request| answer(state.clone(), request));
-                let mut server = http1::Builder::new();
-                server.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10)).pipeline_flush(true);
-                // A client that goes away is no error of the server's.
-                _ = server.serve_connection(TokioIo::new(stream), service).await;
-            });
-        }
-    })
+    by_hand::serve(port, move |request| answer(state.clone(), request))
 }
 
-async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(state: Arc<State>, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let (status, kind, body) = match thumbnail(&state, &request).await {
         Ok(jpeg) => (StatusCode::OK, "image/jpeg", jpeg),
         Err((status, message)) => (status, "text/plain; charset=utf-8", Bytes::from(message)),
@@ -54,7 +32,7 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Respons
     let mut response = Response::new(Full::new(body));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
-    Ok(response)
+    response
 }
 
 async fn thumbnail(state: &State, request: &Request<Incoming>) -> Result<Bytes, (StatusCode, String)> {
