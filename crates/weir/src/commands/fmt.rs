@@ -2,15 +2,20 @@
 
 use std::path::Path;
 
-use crate::Exit;
 use crate::arguments::{ErrorFormat, FmtArguments};
-use crate::project::{Project, is_standard_input};
+use crate::programs::is_standard_input;
+use crate::project::Project;
 use crate::terminal::Terminal;
+use crate::{Exit, programs};
 
 /// Formats every file in place, or says which are not formatted.
 pub(crate) fn fmt(arguments: &FmtArguments, terminal: &mut Terminal) -> Exit {
+    let files = match programs::all(&arguments.files, terminal) {
+        Ok(files) => files,
+        Err(exit) => return exit,
+    };
     let mut worst = Exit::Success;
-    for file in &arguments.files {
+    for file in &files {
         let exit = format_file(file, arguments.check, terminal);
         if exit.code() > worst.code() {
             worst = exit;
