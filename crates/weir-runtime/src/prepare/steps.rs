@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, Code, Passing, Type, Value};
+use weir_host::{Argument, Code, Type, Value};
 use weir_ir::graph::{Constraint, Graph, Kind, Node, NodeId, Source, SwitchArm};
 
 use super::moves::{Moves, changed_parameters};
@@ -107,7 +107,8 @@ impl Assembly<'_> {
 
     fn call(&self, id: NodeId, call: Resolved) -> Result<Action, PrepareError> {
         let arguments = self.arguments(id.0 as usize)?;
-        let dead = self.dead(id.0 as usize, &arguments, |input| call.passing.get(input) != Some(&Passing::Value));
+        let dead = self
+            .dead(id.0 as usize, &arguments, |input| !call.passing.get(input).is_some_and(|passing| passing.takes()));
         let path = Arc::from(call.path.as_str());
         if let Code::Immediate(code) = &call.code
             && call.locks.is_empty()
