@@ -21,11 +21,12 @@ use weir_trace::{Detail, What};
 use crate::live::Env;
 use crate::lock::Held;
 use crate::step::{Action, Body, NONE, Step};
-use action::{End, Ran, Stage, put};
+use action::{End, Ran, Stage};
 
 mod action;
 mod call;
 mod repeat;
+mod straight;
 mod timed;
 
 /// How many frames a thread keeps for later.
@@ -118,7 +119,7 @@ impl Frame {
     /// Gives the frame back to this thread's free list. All that it held is released.
     pub(crate) fn give_back(mut frame: Box<Frame>) {
         // The next frame is most often one of the same body, for which the lists have their lengths already.
-        frame.slots.iter_mut().for_each(|slot| put(slot, Value::Absent));
+        frame.slots.iter_mut().for_each(|slot| slot.put(Value::Absent));
         frame.choices.fill(NONE);
         frame.lanes_left.clear();
         frame.stop();
@@ -206,36 +207,6 @@ impl Frame {
         if !self.seen.is_empty() || place.is_some() {
             self.scan_around(body, env, place, context);
         }
-    }
-
-    /// Runs step after step, until one has to wait.
-    fn scan_straight(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) {
-        let mut next = self.low;
-        let steps = &body.steps[..self.until.min(body.steps.len())];
-        while let Some(step) = steps.get(next) {
-            if !self.is_chosen(step) {
-                self.pass_turns(step, env);
-                next = step.skip_to as usize;
-                continue;
-            }
-            self.cursor = next;
-            match self.run(next, step, body, env, context) {
-                Ran::Next => {
-                    self.pass_turns(step, env);
-                    next += 1;
-                }
-                Ran::Waits(stage) => {
-                    self.low = next;
-                    self.seen.resize(body.steps.len().div_ceil(64), 0);
-                    return self.wait(next, stage, body, env);
-                }
-                Ran::Ends(end) => {
-                    self.low = next;
-                    return self.record_end(next, *end);
-                }
-            }
-        }
-        self.low = next;
     }
 
     /// Runs every step that depends on nothing that waits.

@@ -116,6 +116,7 @@ impl Running<'_, '_> {
             shared: &self.evaluator.shared,
             state,
             arguments: &scratch.arguments,
+            out: None,
             environment: &self.evaluator.library.environment,
         };
         let settled = catch_unwind(AssertUnwindSafe(|| settle(&function.code, &mut call)));
