@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn the_nearest_word_is_a_slip_of_the_hand_away() {
-        for (word, near) in [("thubmnails", "thumbnails"), ("lenght", "length"), ("GET", "get"), ("Strase", "strasse")] {
+        for (word, near) in [("thubmnails", "thumbnails"), ("lenght", "length"), ("GET", "get"), ("Strase", "strasse")]
+        {
             assert_eq!(nearest(word, ["put", "get", "length", "thumbnails", "strasse"]), Some(near));
         }
         assert_eq!(nearest("frob", ["put", "get", "length"]), None);
