@@ -63,6 +63,8 @@ pub(crate) struct DeclaredShared {
     pub(crate) span: Span,
     /// Known once its value is checked.
     pub(crate) ty: Ty,
+    /// Whether each session has one of its own.
+    pub(crate) per_session: bool,
 }
 
 /// Reads the declarations of a tree.
@@ -276,7 +278,8 @@ impl Declarer<'_> {
         let name = &shared.name;
         if self.take(name) {
             self.declarations.define(name, Entity::Shared(name.as_str().into()));
-            let declared = DeclaredShared { item, span: name.span, ty: Ty::Error };
+            let per_session = shared.per_session;
+            let declared = DeclaredShared { item, span: name.span, ty: Ty::Error, per_session };
             self.declarations.shared.insert(name.text.clone(), declared);
         }
     }

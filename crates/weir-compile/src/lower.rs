@@ -56,7 +56,8 @@ pub(crate) fn lower(tree: &ast::Tree, typed: &Typed, library: &Library, diagnost
         let mut lowering = Lowering::new(tree, typed, library, diagnostics);
         lowering.session = Some(Atom::Value(Value::Unit));
         let init = lowering.starting(&shared.ty.to_type(), |lowering| lowering.expr(&item.value));
-        program.shared.push(SharedValue { name: (&**name).into(), ty: shared.ty.to_type(), init });
+        let (name, ty, per_session) = ((&**name).into(), shared.ty.to_type(), shared.per_session);
+        program.shared.push(SharedValue { name, ty, per_session, init });
     }
     let mut names = IndexMap::new();
     for entry in &typed.entries {

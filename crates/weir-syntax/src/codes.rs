@@ -115,6 +115,7 @@ codes! {
     E0505 NoSession,
     E0506 TurnInStep,
     E0507 RaceInStep,
+    E0508 SessionValue,
     E0601 UnknownSource,
     E0602 RouteParameterType,
     E0603 RouteParameter,

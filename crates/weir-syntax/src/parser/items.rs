@@ -107,13 +107,14 @@ impl Parser<'_> {
         UsedModule { name, alias, span: self.since(start) }
     }
 
-    /// `shared name [: type]? = expression`
+    /// `shared name [: type]? = expression [per session]?`
     fn shared(&mut self) -> Shared {
         self.bump();
         let name = self.lower_name("a shared value's name");
         let ty = self.eat(T::Colon).map(|_| self.ty());
         self.expect(T::Equal, "`=`");
-        Shared { name, ty, value: self.expression() }
+        let value = self.expression();
+        Shared { name, ty, value, per_session: self.per_session() }
     }
 
     /// `constraint name`
