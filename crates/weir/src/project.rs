@@ -15,6 +15,16 @@ use crate::terminal::Terminal;
 /// More than this of standard input is not read; a source file is shorter.
 const INPUT_BYTES_MAX: u64 = weir_syntax::SOURCE_BYTES_MAX as u64 + 1;
 
+/// The program of a file, where it is right.
+///
+/// # Errors
+/// Shows what is wrong, and gives the exit code.
+pub(crate) fn program(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<Program, Exit> {
+    let mut project = Project::default();
+    let id = project.read(path, terminal)?;
+    project.compile(id, library).ok_or_else(|| project.report(ErrorFormat::Human, terminal))
+}
+
 /// The files of a command, as far as they could be read.
 #[derive(Default)]
 pub(crate) struct Project {

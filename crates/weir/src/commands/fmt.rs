@@ -51,11 +51,9 @@ fn format_file(path: &Path, only_check: bool, terminal: &mut Terminal) -> Exit {
 }
 
 fn write(path: &Path, text: &str, terminal: &mut Terminal) -> Exit {
-    match std::fs::write(path, text) {
-        Ok(()) => {
-            terminal.say(&format!("formatted {}\n", path.display()));
-            Exit::Success
-        }
-        Err(error) => terminal.fail(Exit::Surroundings, &format!("cannot write `{}`: {error}", path.display()), &[]),
+    let exit = terminal.write(Some(path), text);
+    if exit == Exit::Success {
+        terminal.say(&format!("formatted {}\n", path.display()));
     }
+    exit
 }
