@@ -135,6 +135,9 @@ impl Parser<'_> {
     /// `docs name : type`
     fn field_declaration(&mut self) -> FieldDeclaration {
         let docs = self.docs();
+        if let Some(method) = self.method_of_record() {
+            return method;
+        }
         let start = self.span();
         let name = self.lower_name("a field's name");
         let ty = self.typed();
@@ -145,7 +148,8 @@ impl Parser<'_> {
     /// `: type`
     pub(super) fn typed(&mut self) -> crate::ast::Type {
         self.expect(T::Colon, "`:` and a type");
-        self.ty()
+        let ty = self.ty();
+        self.union(ty)
     }
 
     /// `enum Name { variant,* }`

@@ -81,6 +81,21 @@ impl Parser<'_> {
         None
     }
 
+    /// `!` behind an operand, taken.
+    pub(in crate::parser) fn unwrapping_mark(&mut self) -> bool {
+        let mark = self.span();
+        let found = self.previous_span().end == mark.start && self.ends_behind(0);
+        if found {
+            self.otherwise_said(
+                mark,
+                "nothing is there by force",
+                "say what happens where it is missing: `value else { … }`",
+            );
+            self.bump();
+        }
+        found
+    }
+
     /// `.await` behind an operand, taken.
     pub(in crate::parser) fn dot_await(&mut self) -> bool {
         let found =
@@ -91,11 +106,13 @@ impl Parser<'_> {
         found
     }
 
-    /// What a `?` that comes next begins in other languages: `a ? b : c`, `a ?? b`.
+    /// What a `?` that comes next begins in other languages: `a ? b : c`, `a ?? b`, `a ?: b`.
     pub(in crate::parser) fn question(&mut self, start: Span, value: &Expr) -> Option<ExprKind> {
         let (next, behind) = (self.nth(1), self.nth_kind(2));
         let adjacent = self.adjacent(0);
-        let or_else = next.kind == T::Question && adjacent && !self.nth(2).first_on_line && !self.at_most_behind(2);
+        // Within brackets, a `?` before a colon may end a key.
+        let is_sign = next.kind == T::Question || (next.kind == T::Colon && !self.line_ends_ignored);
+        let or_else = is_sign && adjacent && !self.nth(2).first_on_line && !self.at_most_behind(2);
         if or_else && begins_operand(behind) {
             let sign = Span { end: next.end, ..self.span() };
             self.bump();
@@ -149,9 +166,9 @@ impl Parser<'_> {
         false
     }
 
-    /// `x => …` and `(x, y) => …`, of which the parameters are read, as a closure.
+    /// `x => …`, `x -> …` and `(x, y) => …`, of which the parameters are read, as a closure.
     pub(in crate::parser) fn arrow_closure(&mut self, value: Expr) -> Expr {
-        if !self.at(T::FatArrow) || self.at_new_line() {
+        if !matches!(self.peek(), T::FatArrow | T::Arrow) || self.at_new_line() {
             return value;
         }
         let Some(parameters) = self.closure_parameters_of(&value) else { return value };
@@ -288,28 +305,6 @@ impl Parser<'_> {
         let whole = Span { start: value.span.start, ..self.since(value.span) };
         self.rewritten(whole, "a range stands in a pattern; numbers in a row are a list", ours);
         self.expr(value.span, ExprKind::Error)
-    }
-
-    /// `1:2` as an index, of which the beginning is read.
-    pub(in crate::parser) fn part_as_index(&mut self) {
-        if self.at(T::Colon) {
-            let advice = "leave elements out and take some: `list.skip(1).take(2)`, or `text.slice(1, 3)`";
-            self.otherwise_said(self.span(), "an index is one number", advice);
-            while !self.at_block_end() {
-                self.skip_token();
-            }
-        }
-    }
-
-    /// `{ "key": value }`, of which the key is read.
-    pub(in crate::parser) fn map_in_braces(&mut self, key: &Expr) {
-        if !self.at(T::Colon) || self.at_new_line() || !matches!(key.kind, ExprKind::Text(_) | ExprKind::Literal(_)) {
-            return;
-        }
-        self.otherwise_said(self.span(), "a map stands in brackets", "write `[\"key\": value]`");
-        while !self.at_block_end() {
-            self.skip_token();
-        }
     }
 }
 
