@@ -340,7 +340,7 @@ impl<'a> Checker<'a> {
                 self.inference.unify(&ty, &Ty::Error);
                 let diagnostic = Diagnostic::new(Code::UnknownElementType, "nothing says what type this holds")
                     .at(span, "its parts could be of any type")
-                    .hint("write the type: `let name: List(Int) = …`");
+                    .hint("write its type where it is bound, as in `let name: List(Int) = …` or `let name: Option(Int) = …`");
                 self.report(diagnostic);
             }
         }

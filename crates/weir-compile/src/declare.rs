@@ -105,9 +105,10 @@ impl Declarer<'_> {
             let mut diagnostic = Diagnostic::new(Code::UnknownModule, format!("there is no module `{}`", used.name))
                 .at(used.name.span, "not found in the library");
             let known = self.library.modules.keys().map(Text::as_str);
-            if let Some(near) = nearest(used.name.as_str(), known) {
-                diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), used.name.span, near);
-            }
+            diagnostic = match nearest(used.name.as_str(), known) {
+                Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), used.name.span, near),
+                None => diagnostic.hint("a module of your own is Rust, linked in: `weir new NAME --rust` shows how"),
+            };
             self.diagnostics.push(diagnostic);
             self.declarations.unknown_modules.insert(called.text.clone());
             return;

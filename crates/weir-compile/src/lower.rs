@@ -19,6 +19,7 @@ mod repeat;
 mod show;
 mod start;
 mod tests;
+mod typed;
 mod types;
 mod waiting;
 

@@ -176,7 +176,7 @@ impl<'a> Builder<'a> {
         for (argument, parameter) in call.arguments.iter().zip(&function.signature.parameters) {
             match parameter.passing {
                 Passing::Change => self.alone(argument),
-                Passing::Value => self.moves(argument),
+                Passing::Value | Passing::Typed => self.moves(argument),
                 Passing::Borrow | Passing::Start => {}
             }
         }

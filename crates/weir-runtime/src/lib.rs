@@ -18,6 +18,7 @@ mod machine;
 mod prepare;
 mod resources;
 mod running;
+mod spare;
 mod start;
 mod step;
 mod turn;

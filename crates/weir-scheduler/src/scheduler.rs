@@ -141,10 +141,18 @@ impl<W: Work> Scheduler<W> {
         }
     }
 
-    /// Whether a port has room.
+    /// The same for a batch.
+    pub fn resume_all(&self, port: PortId, items: &mut Vec<W::Item>) {
+        self.shared.begun(items.len());
+        if self.shared.ports[port.0].inbox.put(items).hand {
+            self.shared.hand(port.0);
+        }
+    }
+
+    /// How many items a port has room for.
     #[must_use]
-    pub fn has_room(&self, port: PortId) -> bool {
-        self.shared.ports[port.0].inbox.is_open()
+    pub fn room(&self, port: PortId) -> usize {
+        self.shared.ports[port.0].inbox.room()
     }
 
     /// Waits until a port has room. A waker is woken once; nothing is reserved.

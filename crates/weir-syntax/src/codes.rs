@@ -100,6 +100,7 @@ codes! {
     E0317 ProgramTooLarge,
     E0318 EndlessType,
     E0319 WithOutsideTest,
+    E0320 ClosedValue,
     E0401 MissingCases,
     E0402 PatternType,
     E0403 PatternArguments,

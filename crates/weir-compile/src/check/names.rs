@@ -256,6 +256,10 @@ impl Checker<'_> {
                 .hint("call it: `fail(\"why\")`");
             return self.report(diagnostic);
         }
+        if self.declarations.unknown_modules.contains(&name.text) {
+            // That there is no such module has been said where it is used.
+            return;
+        }
         let diagnostic = Diagnostic::new(Code::UnknownName, format!("there is no `{name}`"))
             .at(name.span, "not found in this scope");
         self.report(self.advised_name(diagnostic, name));

@@ -6,11 +6,12 @@
 //!
 //! The invariants:
 //! - The stash grows only with both locks held (stash before state), and only while no sender and no receiver waits.
-//!   So whoever holds the state's lock and sees `stashed` at 0 knows that the stash is empty and stays so.
+//!   So whoever holds the state's lock and sees its length at 0 knows that the stash is empty and stays so.
 //! - Nobody is queued, and no value given back, while there is a stash: [`Core::lock`] puts it back into the buffer
 //!   first. So a sender that waits still sees each place that becomes free.
-//! - `stashed` may be seen too large by a sender, never too small: a sender may find the channel full and look again
-//!   under both locks, but never overfills it.
+//! - The stash's length may be seen too large by a sender, never too small: a sender may find the channel full and look again
+//!   under both locks, but never overfills it. It looks only when it must: what it saw last, or the whole stash when it was
+//!   taken, is noted in the state (`aside`), and there is no more of it than that.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,14 +30,19 @@ use crate::queue::Ticket;
 /// What all handles of one channel share.
 pub(crate) struct Core<T> {
     state: Padded<Mutex<State<T>>>,
-    stash: Padded<Mutex<VecDeque<Item<T>>>>,
-    /// How many values are in the stash. Written under its lock.
-    stashed: AtomicUsize,
-    /// How many values wait in the buffer before a sender has to.
-    capacity: usize,
+    stash: Padded<Stash<T>>,
     /// `IDLE` while there is nothing to receive but the stash and the channel is open, so that looking needs no lock.
     /// Written under the state's lock; whoever goes to wait looks again under the lock.
-    idle: AtomicUsize,
+    idle: Padded<AtomicUsize>,
+    /// How many values wait in the buffer before a sender has to.
+    capacity: usize,
+}
+
+/// The buffer that was taken aside, and what senders may know of it without its lock.
+struct Stash<T> {
+    items: Mutex<VecDeque<Item<T>>>,
+    /// How many there are. Written under the lock.
+    len: AtomicUsize,
 }
 
 /// On cache lines of its own, which senders and receivers do not take from each other.
@@ -50,10 +56,9 @@ impl<T: Send + 'static> Core<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         Core {
             state: Padded(Mutex::new(State::new())),
-            stash: Padded(Mutex::new(VecDeque::new())),
-            stashed: AtomicUsize::new(0),
+            stash: Padded(Stash { items: Mutex::new(VecDeque::new()), len: AtomicUsize::new(0) }),
+            idle: Padded(AtomicUsize::new(IDLE)),
             capacity,
-            idle: AtomicUsize::new(IDLE),
         }
     }
 
@@ -64,15 +69,15 @@ impl<T: Send + 'static> Core<T> {
     /// Locks the state, with everything that is buffered in its buffer.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         let state = self.state.0.lock();
-        if self.stashed.load(Relaxed) == 0 || is_active(Mutant::IgnoreTheStash) {
+        if self.stash.0.len.load(Relaxed) == 0 || is_active(Mutant::IgnoreTheStash) {
             return state;
         }
         drop(state);
-        let mut stash = self.stash.0.lock();
+        let mut stash = self.stash.0.items.lock();
         let mut state = self.state.0.lock();
         stash.append(&mut state.buffer);
         std::mem::swap(&mut *stash, &mut state.buffer);
-        self.stashed.store(0, Release);
+        self.stash.0.len.store(0, Release);
         state
     }
 
@@ -95,7 +100,7 @@ impl<T: Send + 'static> Core<T> {
     /// Whether a send would probably find a taker: a hint, for values that are dear to clone.
     pub(crate) fn would_take(&self) -> bool {
         let state = self.state.0.lock();
-        let buffered = state.buffer.len() + self.stashed.load(Relaxed);
+        let buffered = state.buffer.len() + self.stash.0.len.load(Relaxed);
         state.closed || !state.receivers.is_empty() || buffered < self.capacity
     }
 
@@ -135,11 +140,14 @@ impl<T: Send + 'static> Core<T> {
         if self.capacity == 0 {
             return Sent::Full;
         }
-        let stashed = self.stashed.load(Relaxed);
-        match buffer(&mut state, self.capacity.saturating_sub(stashed)) {
+        if state.buffer.len() + state.aside >= self.capacity {
+            state.aside = self.stash.0.len.load(Relaxed);
+        }
+        let aside = state.aside;
+        match buffer(&mut state, self.capacity.saturating_sub(aside)) {
             Sent::Done => self.note(&state),
             // The stash may have become smaller than it was seen.
-            Sent::Full if stashed > 0 => return Sent::Taken,
+            Sent::Full if aside > 0 => return Sent::Taken,
             sent => return sent,
         }
         Sent::Done
@@ -172,25 +180,33 @@ impl<T: Send + 'static> Core<T> {
     /// Receives without waiting.
     #[inline]
     pub(crate) fn receive(&self) -> Received<T> {
-        // In this order: what leaves the buffer for the stash is counted there before it is missing here.
-        if self.idle.load(Acquire) == IDLE && self.stashed.load(Acquire) == 0 {
+        if self.is_idle() {
             return Received::Empty;
         }
         if self.capacity == 0 {
             return self.receive_slowly();
         }
-        let mut stash = self.stash.0.lock();
+        let mut stash = self.stash.0.items.lock();
         if stash.is_empty() && !self.fill(&mut stash) {
             drop(stash);
             return self.receive_slowly();
         }
         let Some(item) = stash.pop_front() else { return Received::Empty };
-        self.stashed.store(stash.len(), Release);
+        self.stash.0.len.store(stash.len(), Release);
         drop(stash);
         if !item.consumed.is_nothing() {
             item.consumed.run(Ok(()));
         }
         Received::Done(item.value)
+    }
+
+    /// Whether there is nothing to receive, nor to hear of.
+    #[inline]
+    fn is_idle(&self) -> bool {
+        // Without a look at the senders' line where there is a stash; and what leaves the buffer for the stash is counted
+        // there before it is missing here.
+        let is_stash_empty = || self.stash.0.len.load(Acquire) == 0;
+        is_stash_empty() && self.idle.0.load(Acquire) == IDLE && is_stash_empty()
     }
 
     /// Takes the buffer for the empty stash, if there is one and nobody waits.
@@ -200,7 +216,8 @@ impl<T: Send + 'static> Core<T> {
             return false;
         }
         std::mem::swap(stash, &mut state.buffer);
-        self.stashed.store(stash.len(), Release);
+        state.aside = stash.len();
+        self.stash.0.len.store(stash.len(), Release);
         self.note(&state);
         true
     }
@@ -258,8 +275,8 @@ impl<T: Send + 'static> Core<T> {
     fn note(&self, state: &State<T>) {
         let idle = state.buffer.is_empty() && state.senders.is_empty() && !state.closed;
         let mark = if idle { IDLE } else { !IDLE };
-        if self.idle.load(Relaxed) != mark {
-            self.idle.store(mark, Release);
+        if self.idle.0.load(Relaxed) != mark {
+            self.idle.0.store(mark, Release);
         }
     }
 

@@ -27,6 +27,8 @@ pub(super) struct State<T> {
     pub(super) senders: Queue<SendEntry<T>>,
     pub(super) receivers: Queue<ReceiveEntry<T>>,
     pub(super) closed: bool,
+    /// No more than so many values are in the stash.
+    pub(super) aside: usize,
 }
 
 /// A value on its way, and what runs when it is consumed.
@@ -84,7 +86,7 @@ pub(crate) enum Received<T> {
 
 impl<T: Send + 'static> State<T> {
     pub(super) fn new() -> Self {
-        State { buffer: VecDeque::new(), senders: Queue::new(), receivers: Queue::new(), closed: false }
+        State { buffer: VecDeque::new(), senders: Queue::new(), receivers: Queue::new(), closed: false, aside: 0 }
     }
 
     pub(super) fn send(

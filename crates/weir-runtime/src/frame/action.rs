@@ -172,7 +172,7 @@ impl Frame {
         self.forget(&step.dead);
         match computed {
             Ok(value) => {
-                put(&mut self.slots[step.out as usize], value);
+                self.slots[step.out as usize].put(value);
                 Ran::Next
             }
             Err(failure) => Ran::fail(failure),
@@ -368,14 +368,4 @@ fn made_for_a_session(index: u32, env: Env<'_>) -> Result<Value, Box<Failure>> {
 #[cold]
 fn never() -> Ran {
     Ran::fail(Box::new(Failure::new(FailureKind::Program, "this is never reached")))
-}
-
-/// Fills a slot. What most often lies in it needs no drop, and is found out here instead of in a call.
-#[inline]
-pub(super) fn put(slot: &mut Value, value: Value) {
-    let old = std::mem::replace(slot, value);
-    match old {
-        Value::Absent | Value::Unit | Value::Bool(_) | Value::Int(_) | Value::Float(_) => std::mem::forget(old),
-        old => drop(old),
-    }
 }

@@ -14,36 +14,13 @@ use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Outcome, Pendin
 use weir_ir::evaluate::failure_of;
 use weir_ir::prim::elements;
 
-use super::action::{Ran, Stage, put};
+use super::action::{Ran, Stage};
 use super::{Frame, Scope, panicked};
 use crate::live::{Blocking, Env};
 use crate::lock::{Acquiring, Borrowed, Handle, Held, Session, Sessions};
-use crate::step::{Body, CallStep, NONE, Out, SharedOf, SimpleStep};
+use crate::step::{Body, CallStep, NONE, Out, SharedOf};
 
 impl Frame {
-    /// Makes a call of the simplest kind, of which there are the most.
-    #[inline]
-    pub(super) fn simple(&mut self, step: &SimpleStep, body: &Body, env: Env<'_>) -> Ran {
-        let outcome = (step.code)(&mut Call {
-            slots: &mut self.slots,
-            constants: &body.constants,
-            shared: &env.live.resources.shared,
-            state: None,
-            arguments: &step.arguments,
-            environment: &env.live.environment,
-        });
-        if !step.dead.is_empty() {
-            self.forget(&step.dead);
-        }
-        let value = match outcome.returned() {
-            Ok(Ok(value)) => value,
-            Ok(Err(error)) => return Ran::fail(failure_of(error)),
-            Err(failure) => return Ran::fail(failure),
-        };
-        put(&mut self.slots[step.out as usize], value);
-        Ran::Next
-    }
-
     pub(super) fn take_turn(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         if let Some(turn) = step.turn
             && env.live.resources.turns[turn].poll(env.key.sequence, context).is_pending()
@@ -95,12 +72,15 @@ impl Frame {
     }
 
     fn call_of<'a>(&'a mut self, step: &'a CallStep, body: &'a Body, env: Env<'a>, shared: &'a [Shared]) -> Call<'a> {
+        let out = if let Out::Value(slot) = step.out { Some(slot) } else { None };
+        out.into_iter().for_each(|slot| self.slots[slot as usize].clear());
         Call {
             slots: &mut self.slots,
             constants: &body.constants,
             shared: if step.shared.is_empty() { &env.live.resources.shared } else { shared },
             state: step.state.map(|state| &env.live.resources.states[state]),
             arguments: &step.arguments,
+            out,
             environment: &env.live.environment,
         }
     }
@@ -177,6 +157,7 @@ impl Frame {
     fn answer(&mut self, outcome: Outcome, step: &CallStep) -> Ran {
         self.forget(&step.dead);
         match (outcome, &step.out) {
+            (Outcome::Filled, _) => {}
             (Outcome::Value(value), Out::Value(slot)) => self.slots[*slot as usize] = value,
             (Outcome::Value(value), Out::Result(slot)) => self.slots[*slot as usize] = Value::ok(value),
             (Outcome::Error(error), Out::Result(slot)) => self.slots[*slot as usize] = Value::err(error),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, Code, Passing, Resource, Type, Value};
+use weir_host::{Argument, Code, Resource, Type, Value};
 use weir_ir::graph::{Constraint, Graph, Kind, Node, NodeId, Source, SwitchArm};
 
 use super::moves::{Moves, changed_parameters};
@@ -108,7 +108,8 @@ impl Assembly<'_> {
 
     fn call(&self, id: NodeId, call: Resolved) -> Result<Action, PrepareError> {
         let mut arguments = self.arguments(id.0 as usize)?;
-        let dead = self.dead(id.0 as usize, &arguments, |input| call.passing.get(input) != Some(&Passing::Value));
+        let dead = self
+            .dead(id.0 as usize, &arguments, |input| !call.passing.get(input).is_some_and(|passing| passing.takes()));
         let shared = self.shared_of(&mut arguments);
         let path = Arc::from(call.path.as_str());
         if let Code::Immediate(code) = &call.code

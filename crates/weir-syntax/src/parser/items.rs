@@ -141,6 +141,7 @@ impl Parser<'_> {
         let start = self.span();
         let name = self.lower_name("a field's name");
         let ty = self.typed();
+        self.default_of_field();
         FieldDeclaration { docs, name, ty, span: self.since(start) }
     }
 

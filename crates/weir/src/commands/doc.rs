@@ -23,11 +23,7 @@ pub(crate) fn doc(arguments: &DocArguments, library: &Library, terminal: &mut Te
             Err(exit) => return exit,
         },
     };
-    let Some(path) = &arguments.output else { return terminal.print(&page.html()) };
-    match std::fs::write(path, page.html()) {
-        Ok(()) => Exit::Success,
-        Err(error) => terminal.fail(Exit::Surroundings, &format!("cannot write `{}`: {error}", path.display()), &[]),
-    }
+    terminal.write(arguments.output.as_deref(), &page.html())
 }
 
 fn of_program(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<page::Page, Exit> {

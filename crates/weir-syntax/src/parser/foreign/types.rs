@@ -134,6 +134,22 @@ impl Parser<'_> {
         Some(Parameter { name, ty, default, span: self.since(start) })
     }
 
+    /// `= value` behind the type of a field.
+    pub(in crate::parser) fn default_of_field(&mut self) {
+        if !self.at(T::Equal) {
+            return;
+        }
+        let start = self.span();
+        self.bump();
+        self.expression();
+        let span = self.since(start);
+        self.otherwise_said(
+            span,
+            "a field has no default",
+            "make it an `Option`, or fill it in a `fn` that makes the record",
+        );
+    }
+
     /// `[type]`, `[]type`
     pub(in crate::parser) fn type_in_brackets(&mut self) -> TypeKind {
         let start = self.span();
