@@ -12,6 +12,7 @@ mod draft;
 mod entry;
 mod expr;
 mod failing;
+mod long;
 mod matching;
 mod pattern;
 mod repeat;
@@ -282,6 +283,10 @@ impl<'a, 'd> Lowering<'a, 'd> {
     }
 
     fn too_large(&mut self, span: Span) {
+        self.too_large_here(span, "split the flow, or do the work in a function of the library");
+    }
+
+    fn too_large_here(&mut self, span: Span, advice: &str) {
         if !self.too_large {
             self.too_large = true;
             let diagnostic = Diagnostic::new(
@@ -292,7 +297,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             .note(format!(
                 "a flow has at most {OPERATIONS_MAX} operations, nested {DEPTH_MAX} deep in {BLOCKS_MAX} branches"
             ))
-            .hint("split the flow, or do the work in a function of the library");
+            .hint(advice);
             self.diagnostics.push(diagnostic);
         }
     }

@@ -165,9 +165,13 @@ const FAILURES_MAX: usize = 10;
 fn try_seeds(seeds: impl Iterator<Item = u64>, inputs: &Inputs<'_>) -> Reached {
     let (library, mut reached) = (fixture::library(), Reached::default());
     for seed in seeds {
-        let text = inputs.text(seed);
-        let outcome = catch_unwind(AssertUnwindSafe(|| try_text(&text, &library, &mut reached)));
+        let mut text = String::new();
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            text = inputs.text(seed);
+            try_text(&text, &library, &mut reached);
+        }));
         if outcome.is_err() {
+            // What fails while it is made has shown itself.
             println!("seed {seed} fails on:\n{text}");
             reached.failed.push(seed);
         }

@@ -60,7 +60,7 @@ impl Parser<'_> {
 
     /// `not x`, `await x`, `new X(…)`, and `lambda`, before an operand.
     pub(in crate::parser) fn foreign_prefix(&mut self) -> Option<UnaryOperator> {
-        if self.at_most_behind(1) {
+        if self.goes_on_behind(1) {
             return None;
         }
         if self.at_word_before(&["not"], |kind| begins_operand(kind) || kind == T::Bang) {
@@ -112,7 +112,7 @@ impl Parser<'_> {
         let adjacent = self.adjacent(0);
         // Within brackets, a `?` before a colon may end a key.
         let is_sign = next.kind == T::Question || (next.kind == T::Colon && !self.line_ends_ignored);
-        let or_else = is_sign && adjacent && !self.nth(2).first_on_line && !self.at_most_behind(2);
+        let or_else = is_sign && adjacent && !self.nth(2).first_on_line && !self.goes_on_behind(2);
         if or_else && begins_operand(behind) {
             let sign = Span { end: next.end, ..self.span() };
             self.bump();
@@ -125,7 +125,7 @@ impl Parser<'_> {
             return Some(ExprKind::Else { value, failure: None, otherwise: Box::new(otherwise) });
         }
         let is_choice = !next.first_on_line && begins_operand(next.kind);
-        if !is_choice || self.at_most_behind(1) || !self.has_colon_ahead() {
+        if !is_choice || self.goes_on_behind(1) || !self.has_colon_ahead() {
             return None;
         }
         self.bump();
@@ -141,9 +141,10 @@ impl Parser<'_> {
         Some(ExprKind::If { condition: Box::new(value.clone()), then, otherwise: Some(Box::new(otherwise)) })
     }
 
-    /// Whether `at most` comes at `ahead`, which goes on with a `loop`.
-    fn at_most_behind(&self, ahead: usize) -> bool {
-        self.text_of(self.nth(ahead)) == "at" && self.text_of(self.nth(ahead + 1)) == "most"
+    /// Whether `at most` or `per session` comes at `ahead`, which goes on with a `loop` or a shared value.
+    fn goes_on_behind(&self, ahead: usize) -> bool {
+        let words = (self.text_of(self.nth(ahead)), self.text_of(self.nth(ahead + 1)));
+        matches!(words, ("at", "most") | ("per", "session"))
     }
 
     /// Whether a colon stands ahead on the line, outside of brackets that open there.
