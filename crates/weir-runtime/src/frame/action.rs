@@ -81,6 +81,7 @@ impl Frame {
     }
 
     #[cold]
+    #[inline(never)]
     fn run_recorded(&mut self, node: usize, step: &Step, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         let since_ns = env.live.machine.now_ns();
         let ran = self.run_step(node, step, body, env, context);
@@ -90,7 +91,8 @@ impl Frame {
         ran
     }
 
-    #[inline]
+    /// Inlined, because every step of every flow goes through here: a call would cost as much as the steps do.
+    #[inline(always)]
     fn run_step(&mut self, node: usize, step: &Step, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match &step.action {
             Action::Nothing => Ran::Next,
@@ -142,7 +144,7 @@ impl Frame {
 
     pub(super) fn forget(&mut self, dead: &[u32]) {
         for slot in dead {
-            self.slots[*slot as usize] = Value::Absent;
+            put(&mut self.slots[*slot as usize], Value::Absent);
         }
     }
 
@@ -217,7 +219,7 @@ impl Frame {
         let ports = &step.arms[arm].1;
         if ports.is_empty() {
             if let Argument::Slot { index, last: true } = step.subject {
-                self.slots[index as usize] = Value::Absent;
+                put(&mut self.slots[index as usize], Value::Absent);
             }
         } else if step.moves {
             self.unpack_moving(step.subject, ports);
@@ -261,7 +263,8 @@ impl Frame {
         let chosen = self.choices[switch as usize] as usize;
         // The arm that was chosen ends the flow, and may still wait for that: what follows has nothing to begin with.
         let Some(input) = inputs.get(chosen).copied().flatten() else { return never() };
-        self.slots[out as usize] = self.value(body, input);
+        let value = self.value(body, input);
+        put(&mut self.slots[out as usize], value);
         Ran::Next
     }
 
@@ -330,7 +333,7 @@ fn never() -> Ran {
 
 /// Fills a slot. What most often lies in it needs no drop, and is found out here instead of in a call.
 #[inline]
-pub(super) fn put(slot: &mut Value, value: Value) {
+pub(crate) fn put(slot: &mut Value, value: Value) {
     let old = std::mem::replace(slot, value);
     match old {
         Value::Absent | Value::Unit | Value::Bool(_) | Value::Int(_) | Value::Float(_) => std::mem::forget(old),

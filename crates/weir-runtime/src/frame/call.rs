@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
-use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Outcome, Pending, Settled, Value};
+use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Mode, Outcome, Pending, Settled, Value};
 use weir_ir::evaluate::failure_of;
 use weir_ir::prim::elements;
 
 use super::action::{Ran, Stage, put};
 use super::{Frame, Scope, panicked};
 use crate::live::{Blocking, Env};
-use crate::lock::{Acquiring, Borrowed, Handle, Held};
+use crate::lock::{Acquiring, Borrowed, Handle, Held, Lock};
 use crate::step::{Body, CallStep, NONE, Out, SimpleStep};
 
 impl Frame {
@@ -61,14 +61,18 @@ impl Frame {
                 let outcome = code(&mut self.call_of(step, body, env));
                 self.answer(outcome, step)
             }
-            Code::Immediate(code) => match try_locks(step) {
-                Some(borrowed) => {
-                    let outcome = code(&mut self.call_of(step, body, env));
-                    drop(borrowed);
-                    self.answer(outcome, step)
+            Code::Immediate(code) => {
+                let outcome = match &*step.locks {
+                    [(lock, mode)] => {
+                        Borrowed::try_take(lock, *mode).map(|_held| code(&mut self.call_of(step, body, env)))
+                    }
+                    locks => try_locks(locks).map(|_held| code(&mut self.call_of(step, body, env))),
+                };
+                match outcome {
+                    Some(outcome) => self.answer(outcome, step),
+                    None => self.call_under(all_locks(step), step, body, env, context),
                 }
-                None => self.call_under(all_locks(step), step, body, env, context),
-            },
+            }
             _ => self.call_under(all_locks(step), step, body, env, context),
         }
     }
@@ -155,7 +159,7 @@ impl Frame {
     fn answer(&mut self, outcome: Outcome, step: &CallStep) -> Ran {
         self.forget(&step.dead);
         match (outcome, &step.out) {
-            (Outcome::Value(value), Out::Value(slot)) => self.slots[*slot as usize] = value,
+            (Outcome::Value(value), Out::Value(slot)) => put(&mut self.slots[*slot as usize], value),
             (Outcome::Value(value), Out::Result(slot)) => self.slots[*slot as usize] = Value::ok(value),
             (Outcome::Error(error), Out::Result(slot)) => self.slots[*slot as usize] = Value::err(error),
             (Outcome::Value(value), Out::OfResult { switch, ok, .. }) => self.decide(*switch, *ok, value),
@@ -174,7 +178,7 @@ impl Frame {
     fn decide(&mut self, switch: u32, (arm, port): (u32, u32), payload: Value) {
         self.choices[switch as usize] = arm;
         if port != NONE {
-            self.slots[port as usize] = payload;
+            put(&mut self.slots[port as usize], payload);
         }
     }
 }
@@ -189,8 +193,8 @@ fn taken_apart(option: Value) -> Outcome {
     }
 }
 
-fn try_locks(step: &CallStep) -> Option<SmallVec<[Borrowed<'_>; 2]>> {
-    step.locks.iter().map(|(lock, mode)| Borrowed::try_take(lock, *mode)).collect()
+fn try_locks(locks: &[(Arc<Lock>, Mode)]) -> Option<SmallVec<[Borrowed<'_>; 2]>> {
+    locks.iter().map(|(lock, mode)| Borrowed::try_take(lock, *mode)).collect()
 }
 
 fn all_locks(step: &CallStep) -> Acquiring {
