@@ -7,7 +7,6 @@ use bytes::Bytes;
 use hyper::Method;
 use hyper::header::HeaderValue;
 use matchit::{Params, Router};
-use memchr::memchr2;
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
 use super::input::{Definitions, Problem, decode_path, decode_query, expected, is_scalar, scalar_or_problem};
@@ -240,7 +239,7 @@ impl<'q> Query<'q> {
     fn new(query: Option<&'q str>) -> Result<Query<'q>, Problem> {
         let query = query.unwrap_or_default();
         // No byte takes part in two pairs, so that a short query has few.
-        if query.len() <= QUERY_PAIRS_MAX && memchr2(b'%', b'+', query.as_bytes()).is_none() {
+        if query.len() <= QUERY_PAIRS_MAX && !query.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
             return Ok(Query { plain: query, decoded: Vec::new() });
         }
         let mut decoded = Vec::new();
@@ -258,29 +257,30 @@ impl<'q> Query<'q> {
     }
 
     fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let decoded = self.decoded.iter().map(|(name, value)| (&**name, &**value));
-        pairs(self.plain).chain(decoded).filter(move |(other, _)| *other == name).map(|(_, value)| value)
+        let decoded = self.decoded.iter().filter(move |(other, _)| *other == name).map(|(_, value)| &**value);
+        pairs(self.plain).filter(move |(other, _)| *other == name).map(|(_, value)| value).chain(decoded)
     }
 }
 
 /// The names and values of a query, as they are written.
 fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
-    let mut left = Some(query);
-    let all = iter::from_fn(move || {
-        let (pair, rest) = cut(left?, b'&');
-        left = rest;
-        Some(pair)
-    });
-    all.filter(|pair| !pair.is_empty()).map(|pair| {
-        let (name, value) = cut(pair, b'=');
-        (name, value.unwrap_or_default())
+    let mut left = query;
+    iter::from_fn(move || {
+        while !left.is_empty() {
+            let (pair, rest) = cut(left, b'&');
+            left = rest;
+            if !pair.is_empty() {
+                return Some(cut(pair, b'='));
+            }
+        }
+        None
     })
 }
 
 /// What is before the first of these ASCII characters, and what is behind it. For texts too short to search by words.
-fn cut(text: &str, at: u8) -> (&str, Option<&str>) {
+fn cut(text: &str, at: u8) -> (&str, &str) {
     match text.bytes().position(|byte| byte == at) {
-        Some(end) => (&text[..end], Some(&text[end + 1..])),
-        None => (text, None),
+        Some(end) => (&text[..end], &text[end + 1..]),
+        None => (text, ""),
     }
 }

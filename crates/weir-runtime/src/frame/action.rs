@@ -64,8 +64,9 @@ pub(super) enum Stage {
 }
 
 impl Frame {
-    /// Runs a step from its beginning.
-    #[inline]
+    /// Runs a step from its beginning. Inlined with what it calls, because every step of every flow goes through here: calls
+    /// would cost as much as the steps do.
+    #[inline(always)]
     pub(super) fn run(
         &mut self,
         node: usize,
@@ -91,7 +92,6 @@ impl Frame {
         ran
     }
 
-    /// Inlined, because every step of every flow goes through here: a call would cost as much as the steps do.
     #[inline(always)]
     fn run_step(&mut self, node: usize, step: &Step, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match &step.action {
@@ -148,28 +148,21 @@ impl Frame {
         }
     }
 
-    #[inline]
     fn prim(&mut self, step: &PrimStep, body: &Body) -> Ran {
-        let computed = match step.prim {
-            prim if step.moves => self.prim_moving(prim, step, body),
-            Prim::Copy => Ok(self.value(body, step.operands[0])),
-            Prim::List => Ok(Value::List(self.values(body, &step.operands).collect())),
-            Prim::Record => Ok(Value::Record(self.values(body, &step.operands).collect())),
-            Prim::Variant(tag) if !step.operands.is_empty() => {
-                Ok(Value::Variant(tag, Some(self.values(body, &step.operands).collect())))
-            }
-            prim => {
-                let place = |operand: &Argument| match *operand {
-                    Argument::Slot { index, .. } => &self.slots[index as usize],
-                    Argument::Constant(index) => &body.constants[index as usize],
-                    Argument::Shared(_) => &Value::Absent,
-                };
-                match &step.operands[..] {
-                    [one] => prim.apply(&[place(one)]),
-                    [one, other] => prim.apply(&[place(one), place(other)]),
-                    all => prim.apply(&all.iter().map(place).collect::<SmallVec<[&Value; 8]>>()),
-                }
-            }
+        let place = |operand: &Argument| match *operand {
+            Argument::Slot { index, .. } => &self.slots[index as usize],
+            Argument::Constant(index) => &body.constants[index as usize],
+            Argument::Shared(_) => &Value::Absent,
+        };
+        let computed = match (&step.operands[..], step.prim) {
+            _ if step.moves => self.prim_moving(step.prim, step, body),
+            ([one], Prim::Copy) => Ok(self.value(body, *one)),
+            (all, Prim::List) => Ok(Value::List(self.values(body, all).collect())),
+            (all, Prim::Record) => Ok(Value::Record(self.values(body, all).collect())),
+            (all @ [_, ..], Prim::Variant(tag)) => Ok(Value::Variant(tag, Some(self.values(body, all).collect()))),
+            ([one], prim) => prim.apply(&[place(one)]),
+            ([one, other], prim) => prim.apply(&[place(one), place(other)]),
+            (all, prim) => prim.apply(&all.iter().map(place).collect::<SmallVec<[&Value; 8]>>()),
         };
         self.forget(&step.dead);
         match computed {
