@@ -2,14 +2,23 @@
 //!
 //! Flux §3.2.1. One event loop runs the sources. A flow holds its thread until it is through, also while it waits; the
 //! queue is bounded, and over its bound nothing begins.
+//!
+//! A queue and two switches of threads cost more than most flows do before they wait. So, other than in Flux:
+//! 1. Whoever takes a new flow first *begins* it ([`Flow::begin`]), as far as it neither holds the thread nor is in
+//!    anybody's way. Where nobody queues, that may be the loop.
+//! 2. What is not through by then goes on on a thread of the pool.
+//! 3. The loop begins flows of those routes only whose beginnings are brief, as it was measured on the threads
+//!    ([`Pace`]): the pool is there for what takes long, be it waiting or work. The elements of a stream go to the threads
+//!    always: there is no answer to be taken back, and several may be worked on at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Handle;
-use weir_host::{Begun, LocalFuture};
+use weir_host::{Begun, Failure, LocalFuture, Value};
 use weir_trace::What;
 
 use super::answer::{Answer, run};
@@ -17,6 +26,9 @@ use super::{Drive, Engine, EngineRow, Setup, whole};
 use crate::crowd::{Crowd, Member};
 use crate::flow::Flow;
 use crate::live::{Blocking, Live};
+use crate::machine::Machine;
+use crate::prepare::PreparedFlow;
+use crate::step::Action;
 
 /// The engine's row.
 pub(super) const ROW: EngineRow = EngineRow {
@@ -27,7 +39,15 @@ pub(super) const ROW: EngineRow = EngineRow {
     drive: Drive::Flows(|setup| Ok(Arc::new(Pool::start(setup)?))),
 };
 
+/// What takes less is brief: about what the loop has to do to hand a flow to another thread and take its answer back.
+const BRIEF_NS: u64 = 5_000;
+/// How many beginnings of a route must have been brief before the loop begins one.
+const OWED_AT_FIRST: u32 = 2;
+/// The same after one that took long: so the loop is held up by one flow in a thousand at most.
+const OWED_AFTER_LONG: u32 = 1000;
+
 struct Pool {
+    machine: Arc<dyn Machine>,
     queue: Arc<Queue>,
     queued: Arc<Crowd>,
     /// All flows, and all who await an answer.
@@ -35,10 +55,13 @@ struct Pool {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-#[derive(Default)]
 struct Queue {
     jobs: Mutex<Jobs>,
     arrived: Condvar,
+    /// How many flows wait, to be looked at without the lock.
+    waiting: AtomicUsize,
+    /// For each entry and route, whether its flows begin briefly.
+    paces: Vec<Vec<Pace>>,
 }
 
 #[derive(Default)]
@@ -50,35 +73,82 @@ struct Jobs {
 /// A flow in the queue.
 struct Job {
     flow: Flow,
+    begun: bool,
     answer: Arc<Answer>,
     queued: Member,
     member: Member,
 }
 
+/// Whether the flows of a route begin briefly.
+struct Pace {
+    /// How many brief beginnings are to be seen before the loop may begin the next flow; `None` where it never may.
+    owed: Option<AtomicU32>,
+}
+
+impl Pace {
+    fn of(flow: &PreparedFlow, answers: bool) -> Pace {
+        // What these wait for they wait for in a queue of their own, in which a flow without a thread would hold up others.
+        let queues = flow.body.has(&|action| match action {
+            Action::Acquire(_) | Action::Timed(_) => true,
+            Action::Call(call) => call.turn.is_some(),
+            _ => false,
+        });
+        Pace { owed: (answers && !queues).then(|| AtomicU32::new(OWED_AT_FIRST)) }
+    }
+
+    fn is_brief(&self) -> bool {
+        self.owed.as_ref().is_some_and(|owed| owed.load(Ordering::Relaxed) == 0)
+    }
+
+    /// Begins a flow, and notes how long that took. Threads may miss each other's notes, which are hints.
+    fn begin(&self, flow: &mut Flow, machine: &dyn Machine) -> Option<Result<Value, Failure>> {
+        let owed = self.owed.as_ref()?;
+        let began_ns = machine.now_ns();
+        let answer = flow.begin();
+        let is_brief = machine.now_ns() - began_ns < BRIEF_NS;
+        let left = if is_brief { owed.load(Ordering::Relaxed).saturating_sub(1) } else { OWED_AFTER_LONG };
+        owed.store(left, Ordering::Relaxed);
+        answer
+    }
+}
+
 impl Pool {
     fn start(setup: Setup<'_>) -> std::io::Result<Pool> {
-        let queue = Arc::<Queue>::default();
+        let paces = setup.live.entries.iter().map(|entry| {
+            let flows = entry.flows.iter();
+            flows.map(|(flow, _)| Pace::of(flow, entry.answers)).collect()
+        });
+        let queue = Arc::new(Queue {
+            jobs: Mutex::default(),
+            arrived: Condvar::new(),
+            waiting: AtomicUsize::new(0),
+            paces: paces.collect(),
+        });
         let mut threads = Vec::new();
         for index in 0..setup.threads {
-            let (queue, handle) = (Arc::clone(&queue), setup.handle.clone());
+            let (queue, machine, handle) = (Arc::clone(&queue), Arc::clone(setup.machine), setup.handle.clone());
             let name = format!("weir pool {index}");
-            threads.push(setup.machine.thread(&name, Box::new(move || work(&queue, &handle)))?);
+            threads.push(setup.machine.thread(&name, Box::new(move || work(&queue, &*machine, &handle)))?);
         }
-        let threads = Mutex::new(threads);
-        Ok(Pool { queue, queued: Crowd::new(setup.flows_max), flows: Crowd::new(usize::MAX), threads })
+        let (machine, threads) = (Arc::clone(setup.machine), Mutex::new(threads));
+        Ok(Pool { machine, queue, queued: Crowd::new(setup.flows_max), flows: Crowd::new(usize::MAX), threads })
     }
 }
 
 impl Engine for Pool {
-    fn begin(&self, _entry: usize, _route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
+    fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
         if !self.queued.has_room() {
             return Begun::Full;
         }
+        let mut flow = make();
+        let pace = &self.queue.paces[entry][route];
+        let begun = pace.is_brief() && self.queue.is_empty();
+        if begun && let Some(answer) = pace.begin(&mut flow, &*self.machine) {
+            return Begun::Done(answer);
+        }
         let answer = Arc::<Answer>::default();
         let (queued, member) = (self.queued.enter(), self.flows.enter());
-        let job = Job { flow: make(), answer: Arc::clone(&answer), queued, member };
-        self.queue.jobs.lock().waiting.push_back(job);
-        self.queue.arrived.notify_one();
+        self.queue.add(Job { flow, begun, answer: Arc::clone(&answer), queued, member });
         answer.going(self.flows.enter())
     }
 
@@ -105,20 +175,40 @@ impl Engine for Pool {
 }
 
 /// What each thread of the pool does.
-fn work(queue: &Queue, handle: &Handle) {
+fn work(queue: &Queue, machine: &dyn Machine, handle: &Handle) {
     let _inside = handle.enter();
-    while let Some(Job { flow, answer, queued, member }) = queue.next() {
+    while let Some(Job { mut flow, begun, answer, queued, member }) = queue.next() {
         drop(queued);
-        run(flow, &answer, handle);
+        let key = flow.key();
+        let pace = &queue.paces[key.entry as usize][key.route as usize];
+        let fresh = !begun && !answer.is_given_up();
+        match fresh.then(|| pace.begin(&mut flow, machine)).flatten() {
+            Some(given) => answer.give(given),
+            None => run(flow, &answer, handle),
+        }
         drop(member);
     }
 }
 
 impl Queue {
+    /// Whether nobody waits; only the loop adds.
+    fn is_empty(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) == 0
+    }
+
+    fn add(&self, job: Job) {
+        let mut jobs = self.jobs.lock();
+        jobs.waiting.push_back(job);
+        self.waiting.store(jobs.waiting.len(), Ordering::Relaxed);
+        drop(jobs);
+        self.arrived.notify_one();
+    }
+
     fn next(&self) -> Option<Job> {
         let mut jobs = self.jobs.lock();
         loop {
             if let Some(job) = jobs.waiting.pop_front() {
+                self.waiting.store(jobs.waiting.len(), Ordering::Relaxed);
                 return Some(job);
             }
             if jobs.closed {

@@ -16,7 +16,7 @@ use weir_ir::prim::elements;
 
 use super::action::{Ran, Stage, put};
 use super::{Frame, Scope, panicked};
-use crate::live::{Blocking, Env};
+use crate::live::{Blocking, Env, Hold};
 use crate::lock::{Acquiring, Borrowed, Handle, Held, Lock};
 use crate::step::{Body, CallStep, NONE, Out, SimpleStep};
 
@@ -96,6 +96,9 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
+        if env.hold == Hold::Denied && (!step.locks.is_empty() || matches!(step.code, Code::Blocking(_))) {
+            return Ran::wait(Stage::Locks(locks));
+        }
         let Poll::Ready(held) = locks.poll(context) else { return Ran::wait(Stage::Locks(locks)) };
         let mut call = self.call_of(step, body, env);
         match &step.code {
