@@ -24,10 +24,12 @@ mod answer;
 mod dedicated;
 mod elastic;
 mod event;
+mod exchange;
 mod layout;
 mod manual;
 #[cfg(test)]
 mod model;
+mod pace;
 mod parking;
 mod pool;
 mod sections;

@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
@@ -22,6 +22,7 @@ use weir_host::{Begun, Failure, LocalFuture, Value};
 use weir_trace::What;
 
 use super::answer::{Answer, run};
+use super::pace::Pace;
 use super::{Drive, Engine, EngineRow, Setup, whole};
 use crate::crowd::{Crowd, Member};
 use crate::flow::Flow;
@@ -40,11 +41,7 @@ pub(super) const ROW: EngineRow = EngineRow {
 };
 
 /// What takes less is brief: about what the loop has to do to hand a flow to another thread and take its answer back.
-const BRIEF_NS: u64 = 5_000;
-/// How many beginnings of a route must have been brief before the loop begins one.
-const OWED_AT_FIRST: u32 = 2;
-/// The same after one that took long: so the loop is held up by one flow in a thousand at most.
-const OWED_AFTER_LONG: u32 = 1000;
+const BRIEF_NS: u64 = 10_000;
 
 struct Pool {
     machine: Arc<dyn Machine>,
@@ -60,8 +57,8 @@ struct Queue {
     arrived: Condvar,
     /// How many flows wait, to be looked at without the lock.
     waiting: AtomicUsize,
-    /// For each entry and route, whether its flows begin briefly.
-    paces: Vec<Vec<Pace>>,
+    /// For each entry and route, how its flows begin.
+    paces: Vec<Vec<Option<Pace>>>,
 }
 
 #[derive(Default)]
@@ -79,44 +76,30 @@ struct Job {
     member: Member,
 }
 
-/// Whether the flows of a route begin briefly.
-struct Pace {
-    /// How many brief beginnings are to be seen before the loop may begin the next flow; `None` where it never may.
-    owed: Option<AtomicU32>,
+/// The pace of a route's beginnings; `None` where its flows never begin on the loop.
+fn pace_of(flow: &PreparedFlow, answers: bool) -> Option<Pace> {
+    // What these wait for they wait for in a queue of their own, in which a flow without a thread would hold up others.
+    let queues = flow.body.has(&|action| match action {
+        Action::Acquire(_) | Action::Timed(_) => true,
+        Action::Call(call) => call.turn.is_some(),
+        _ => false,
+    });
+    (answers && !queues).then(|| Pace::new(BRIEF_NS))
 }
 
-impl Pace {
-    fn of(flow: &PreparedFlow, answers: bool) -> Pace {
-        // What these wait for they wait for in a queue of their own, in which a flow without a thread would hold up others.
-        let queues = flow.body.has(&|action| match action {
-            Action::Acquire(_) | Action::Timed(_) => true,
-            Action::Call(call) => call.turn.is_some(),
-            _ => false,
-        });
-        Pace { owed: (answers && !queues).then(|| AtomicU32::new(OWED_AT_FIRST)) }
-    }
-
-    fn is_brief(&self) -> bool {
-        self.owed.as_ref().is_some_and(|owed| owed.load(Ordering::Relaxed) == 0)
-    }
-
-    /// Begins a flow, and notes how long that took. Threads may miss each other's notes, which are hints.
-    fn begin(&self, flow: &mut Flow, machine: &dyn Machine) -> Option<Result<Value, Failure>> {
-        let owed = self.owed.as_ref()?;
-        let began_ns = machine.now_ns();
-        let answer = flow.begin();
-        let is_brief = machine.now_ns() - began_ns < BRIEF_NS;
-        let left = if is_brief { owed.load(Ordering::Relaxed).saturating_sub(1) } else { OWED_AFTER_LONG };
-        owed.store(left, Ordering::Relaxed);
-        answer
-    }
+/// Begins a flow, and notes how long that took.
+fn begin(flow: &mut Flow, pace: &Pace, machine: &dyn Machine) -> Option<Result<Value, Failure>> {
+    let began_ns = machine.now_ns();
+    let answer = flow.begin();
+    pace.note(machine.now_ns().saturating_sub(began_ns));
+    answer
 }
 
 impl Pool {
     fn start(setup: Setup<'_>) -> std::io::Result<Pool> {
         let paces = setup.live.entries.iter().map(|entry| {
             let flows = entry.flows.iter();
-            flows.map(|(flow, _)| Pace::of(flow, entry.answers)).collect()
+            flows.map(|(flow, _)| pace_of(flow, entry.answers)).collect()
         });
         let queue = Arc::new(Queue {
             jobs: Mutex::default(),
@@ -141,11 +124,11 @@ impl Engine for Pool {
             return Begun::Full;
         }
         let mut flow = make();
-        let pace = &self.queue.paces[entry][route];
-        let begun = pace.is_brief() && self.queue.is_empty();
-        if begun && let Some(answer) = pace.begin(&mut flow, &*self.machine) {
+        let pace = self.queue.paces[entry][route].as_ref().filter(|pace| pace.is_brief() && self.queue.is_empty());
+        if let Some(answer) = pace.and_then(|pace| begin(&mut flow, pace, &*self.machine)) {
             return Begun::Done(answer);
         }
+        let begun = pace.is_some();
         let answer = Arc::<Answer>::default();
         let (queued, member) = (self.queued.enter(), self.flows.enter());
         self.queue.add(Job { flow, begun, answer: Arc::clone(&answer), queued, member });
@@ -180,9 +163,9 @@ fn work(queue: &Queue, machine: &dyn Machine, handle: &Handle) {
     while let Some(Job { mut flow, begun, answer, queued, member }) = queue.next() {
         drop(queued);
         let key = flow.key();
-        let pace = &queue.paces[key.entry as usize][key.route as usize];
-        let fresh = !begun && !answer.is_given_up();
-        match fresh.then(|| pace.begin(&mut flow, machine)).flatten() {
+        let pace = queue.paces[key.entry as usize][key.route as usize].as_ref();
+        let pace = pace.filter(|_| !begun && !answer.is_given_up());
+        match pace.and_then(|pace| begin(&mut flow, pace, machine)) {
             Some(given) => answer.give(given),
             None => run(flow, &answer, handle),
         }

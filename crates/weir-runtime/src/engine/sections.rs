@@ -6,11 +6,12 @@
 //! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
 //! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port. Others pass
 //!    it in the meantime: what must keep a source's order has turnstiles for that.
-//! 4. Its answer wakes the loop. Where the loop has gone, the flow is given up: before it begins, or where it waits.
+//! 4. Its answer wakes the loop, together with others where there are more threads than processors ([`Exchange`]). Where the loop has gone, the flow is given up: before it begins, or where it waits.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -20,12 +21,15 @@ use weir_host::{Begun, Failure, LocalFuture, Value};
 use weir_scheduler::{Ahead, Done, PortId, Queue, Scheduler, Snapshot, Work};
 use weir_trace::What;
 
+use super::exchange::Exchange;
 use super::layout::{Placed, Stretch, layout};
+use super::pace::Pace;
 use super::parking::{Parked, Parking};
 use super::{Engine, Setup, Threading};
 use crate::crowd::{Crowd, Member};
 use crate::flow::Flow;
 use crate::live::Live;
+use crate::machine::Machine;
 
 /// An engine that runs sections.
 struct Sections {
@@ -38,6 +42,7 @@ struct Sections {
     awaited: Arc<Crowd>,
     /// How many flows have begun, by entry and route: their numbers say which replica is next.
     begun: Vec<Vec<AtomicUsize>>,
+    exchange: Arc<Exchange>,
     /// The port that was full when a flow was last refused.
     full: AtomicUsize,
 }
@@ -51,6 +56,23 @@ struct Stretches {
     stretches: Arc<Cuts>,
     placed: Arc<Vec<Placed>>,
     handle: Handle,
+    machine: Arc<dyn Machine>,
+    exchange: Arc<Exchange>,
+    /// For each port, how long flows take there. Answers are kept for those behind them only where that is brief.
+    paces: Vec<Pace>,
+    /// Whether threads outnumber processors, the loop's counted.
+    crowded: AtomicBool,
+}
+
+/// What takes less than this at a port may be waited for by those whose answers are there: a batch of them by about a
+/// millisecond.
+const BRIEF_NS: u64 = 20_000;
+/// The loop, which puts flows in.
+const LOOPS: usize = 1;
+
+thread_local! {
+    /// Those whose answers this thread has in its batch.
+    static ANSWERED: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A flow on its way.
@@ -82,9 +104,19 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
     let layout = layout(threading, &setup);
     let (stretches, placed) = (Arc::new(layout.stretches), Arc::new(layout.sections));
     let link = Link::default();
-    let work =
-        Stretches { stretches: Arc::clone(&stretches), placed: Arc::clone(&placed), handle: setup.handle.clone() };
-    let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, setup.steering.period())?);
+    let exchange = Arc::<Exchange>::default();
+    let work = Stretches {
+        stretches: Arc::clone(&stretches),
+        placed: Arc::clone(&placed),
+        handle: setup.handle.clone(),
+        machine: Arc::clone(setup.machine),
+        exchange: Arc::clone(&exchange),
+        paces: layout.ports.iter().map(|_| Pace::new(BRIEF_NS)).collect(),
+        crowded: AtomicBool::new(false),
+    };
+    let (ports, crews, period) = (&layout.ports, layout.crews, setup.steering.period());
+    let scheduler = Arc::new(Scheduler::start_beside(LOOPS, work, ports, crews, period)?);
+    scheduler.work().crowded.store(scheduler.is_crowded(), Ordering::Relaxed);
     link.get_or_init(|| Arc::downgrade(&scheduler));
     let begun = stretches.iter().map(|routes| routes.iter().map(|_| AtomicUsize::new(0)).collect()).collect();
     Ok(Arc::new(Sections {
@@ -95,6 +127,7 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
         flows: Crowd::new(setup.flows_max),
         awaited: Crowd::new(usize::MAX),
         begun,
+        exchange,
         full: AtomicUsize::new(0),
     }))
 }
@@ -125,11 +158,26 @@ impl Sections {
         }
     }
 
+    /// Puts a new flow into its first port. Where a thread could not run beside the loop, it is woken when the loop has
+    /// begun all that it can.
+    fn put(&self, port: PortId, job: Box<Job>) {
+        if !self.scheduler.is_crowded() {
+            return self.scheduler.resume(port, job);
+        }
+        if self.scheduler.leave(port, job) {
+            self.exchange.owe(port);
+        }
+    }
+
     /// A flow as a job, and its answer.
     fn job(&self, flow: Flow, stretch: usize) -> (Box<Job>, Begun) {
         let scheduler = Arc::clone(&self.link);
         let task = Arc::new(Task { parking: Parking::new(), answer: Mutex::default(), scheduler });
         let job = Job { flow, stretch, task: Arc::clone(&task), member: self.flows.enter() };
+        let link = Arc::clone(&self.link);
+        self.exchange.carry(move |port| {
+            link.get().and_then(Weak::upgrade).into_iter().for_each(|scheduler| scheduler.hand(port));
+        });
         let mut awaited = Awaited(task, self.awaited.enter());
         (Box::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
     }
@@ -158,7 +206,7 @@ impl Engine for Sections {
         }
         begun.store(next + 1, Ordering::Relaxed);
         let (job, answer) = self.job(make(), 0);
-        scheduler.resume(port, job);
+        self.put(port, job);
         answer
     }
 
@@ -229,7 +277,28 @@ impl Work for Stretches {
     /// Boxed, because it is moved several times at each port.
     type Item = Box<Job>;
 
-    fn run(&self, port: PortId, mut job: Box<Job>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Job>)> {
+    fn run(&self, port: PortId, job: Box<Job>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Job>)> {
+        if !self.crowded.load(Ordering::Relaxed) {
+            return self.pass(port, job, ahead);
+        }
+        let began_ns = self.machine.now_ns();
+        let left = self.pass(port, job, ahead);
+        self.paces[port.0].note(self.machine.now_ns().saturating_sub(began_ns));
+        left
+    }
+
+    fn after_batch(&self) {
+        ANSWERED.with_borrow_mut(|answered| {
+            if !answered.is_empty() {
+                self.exchange.post(answered.drain(..));
+            }
+        });
+    }
+}
+
+impl Stretches {
+    /// Takes a flow through the port, and through those behind it that may be run in one go.
+    fn pass(&self, port: PortId, mut job: Box<Job>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Job>)> {
         let key = job.flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
         loop {
@@ -248,7 +317,7 @@ impl Work for Stretches {
                 }
                 Poll::Ready(Some(answer)) => {
                     count(&self.placed, &stretches[job.stretch], &job.flow);
-                    finish(*job, answer);
+                    self.finish(port, *job, answer);
                     return None;
                 }
                 Poll::Pending => job = park(job, port)?,
@@ -279,6 +348,22 @@ fn after(stretches: &[Stretch], to: usize, flow: &Flow) -> usize {
 }
 
 impl Stretches {
+    /// Gives the answer. Who asked is woken at once, unless what is behind this flow at the port is brief.
+    fn finish(&self, port: PortId, job: Job, answer: Result<Value, Failure>) {
+        let Job { flow, task, member, .. } = job;
+        drop(flow);
+        let mut state = task.answer.lock();
+        state.answer = Some(answer);
+        let asker = state.asker.take();
+        drop(state);
+        if self.crowded.load(Ordering::Relaxed) && self.paces[port.0].is_brief() {
+            ANSWERED.with_borrow_mut(|answered| answered.extend(asker));
+        } else if let Some(asker) = asker {
+            self.exchange.post([asker]);
+        }
+        drop(member);
+    }
+
     fn advance(&self, job: &mut Job, until: usize, calls_out: bool) -> Poll<Option<Result<Value, Failure>>> {
         let _inside = calls_out.then(|| self.handle.enter());
         // Most stretches wait for nothing, and need no waker that wakes.
@@ -290,17 +375,6 @@ impl Stretches {
         let waker = Waker::from(Arc::clone(&job.task));
         job.flow.advance_until(until, &mut Context::from_waker(&waker))
     }
-}
-
-fn finish(job: Job, answer: Result<Value, Failure>) {
-    let Job { flow, task, member, .. } = job;
-    drop(flow);
-    let mut state = task.answer.lock();
-    state.answer = Some(answer);
-    let asker = state.asker.take();
-    drop(state);
-    asker.into_iter().for_each(Waker::wake);
-    drop(member);
 }
 
 /// Parks the job, or gives it back where it was woken already; where nobody awaits it any more, it is given up.
