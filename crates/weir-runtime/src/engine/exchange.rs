@@ -68,3 +68,69 @@ impl Exchange {
         Poll::Pending
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+    use std::thread;
+
+    use tokio::runtime::Builder;
+    use tokio::task::{LocalSet, yield_now};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counting(AtomicUsize);
+
+    impl Wake for Counting {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Runs on a loop with a carrier that notes which ports it hands over.
+    fn on_loop(test: impl AsyncFnOnce(&Arc<Exchange>, &Mutex<Vec<usize>>)) {
+        let runtime = Builder::new_current_thread().build().unwrap();
+        LocalSet::new().block_on(&runtime, async {
+            let (exchange, handed) = (Arc::<Exchange>::default(), Arc::<Mutex<Vec<usize>>>::default());
+            for _ in 0..2 {
+                let handed = Arc::clone(&handed);
+                exchange.carry(move |PortId(port)| handed.lock().push(port));
+            }
+            test(&exchange, &handed).await;
+        });
+    }
+
+    #[test]
+    fn all_who_were_posted_are_woken_whoever_posted_them() {
+        on_loop(async |exchange, _| {
+            let woken = Arc::<Counting>::default();
+            for posts in 1..=3 {
+                let (exchange, waker) = (Arc::clone(exchange), Waker::from(Arc::clone(&woken)));
+                thread::spawn(move || exchange.post(vec![waker; posts])).join().unwrap();
+                exchange_runs().await;
+            }
+            assert_eq!(woken.0.load(Ordering::SeqCst), 1 + 2 + 3);
+        });
+    }
+
+    #[test]
+    fn ports_are_handed_over_once_when_what_was_ready_has_had_its_turn() {
+        on_loop(async |exchange, handed| {
+            exchange_runs().await;
+            exchange.owe(PortId(4));
+            exchange.owe(PortId(2));
+            assert!(handed.lock().is_empty());
+            exchange_runs().await;
+            assert_eq!(*handed.lock(), [4, 2]);
+        });
+    }
+
+    /// Lets the carrier have its turn, and what wakes it from another thread arrive.
+    async fn exchange_runs() {
+        for _ in 0..3 {
+            yield_now().await;
+        }
+    }
+}

@@ -6,30 +6,27 @@
 //! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
 //! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port. Others pass
 //!    it in the meantime: what must keep a source's order has turnstiles for that.
-//! 4. Its answer wakes the loop, together with others where there are more threads than processors ([`Exchange`]). Where the loop has gone, the flow is given up: before it begins, or where it waits.
+//! 4. Its answer wakes the loop, together with others where threads outnumber processors ([`Exchange`]). Where the loop has
+//!    gone, the flow is given up: before it begins, or where it waits.
 
-use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
-use tokio::runtime::Handle;
-use weir_host::{Begun, Failure, LocalFuture, Value};
+use weir_host::{Begun, LocalFuture};
 use weir_scheduler::{Ahead, Done, PortId, Queue, Scheduler, Snapshot, Work};
 use weir_trace::What;
 
 use super::exchange::Exchange;
-use super::layout::{Placed, Stretch, layout};
+use super::layout::{Placed, layout};
 use super::pace::Pace;
-use super::parking::{Parked, Parking};
+use super::stretches::{Awaited, BRIEF_NS, Cuts, Job, Link, Stretches, Task, after, count, fused, until};
 use super::{Engine, Setup, Threading};
-use crate::crowd::{Crowd, Member};
+use crate::crowd::Crowd;
 use crate::flow::Flow;
 use crate::live::Live;
-use crate::machine::Machine;
 
 /// An engine that runs sections.
 struct Sections {
@@ -47,57 +44,8 @@ struct Sections {
     full: AtomicUsize,
 }
 
-type Cuts = Vec<Vec<Vec<Stretch>>>;
-/// How flows find back to the scheduler, which they do not keep.
-type Link = Arc<OnceLock<Weak<Scheduler<Stretches>>>>;
-
-/// What the scheduler's threads do.
-struct Stretches {
-    stretches: Arc<Cuts>,
-    placed: Arc<Vec<Placed>>,
-    handle: Handle,
-    machine: Arc<dyn Machine>,
-    exchange: Arc<Exchange>,
-    /// For each port, how long flows take there. Answers are kept for those behind them only where that is brief.
-    paces: Vec<Pace>,
-    /// Whether threads outnumber processors, the loop's counted.
-    crowded: AtomicBool,
-}
-
-/// What takes less than this at a port may be waited for by those whose answers are there: a batch of them by about a
-/// millisecond.
-const BRIEF_NS: u64 = 20_000;
 /// The loop, which puts flows in.
 const LOOPS: usize = 1;
-
-thread_local! {
-    /// Those whose answers this thread has in its batch.
-    static ANSWERED: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
-}
-
-/// A flow on its way.
-struct Job {
-    flow: Flow,
-    /// The stretch that it is in.
-    stretch: usize,
-    task: Arc<Task>,
-    member: Member,
-}
-
-/// What is left of a flow where its job is under way or parked.
-struct Task {
-    /// The job while it waits, and the port at which it goes on.
-    parking: Parking<(Box<Job>, PortId)>,
-    answer: Mutex<Answering>,
-    scheduler: Link,
-}
-
-#[derive(Default)]
-struct Answering {
-    answer: Option<Result<Value, Failure>>,
-    /// Who awaits the answer.
-    asker: Option<Waker>,
-}
 
 /// Starts an engine; `threading` is for the sections for which the plan names no other.
 pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dyn Engine>> {
@@ -111,7 +59,7 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
         handle: setup.handle.clone(),
         machine: Arc::clone(setup.machine),
         exchange: Arc::clone(&exchange),
-        paces: layout.ports.iter().map(|_| Pace::new(BRIEF_NS)).collect(),
+        paces: layout.ports.iter().map(|port| port.brief.then(|| Pace::new(BRIEF_NS))).collect(),
         crowded: AtomicBool::new(false),
     };
     let (ports, crews, period) = (&layout.ports, layout.crews, setup.steering.period());
@@ -172,13 +120,13 @@ impl Sections {
     /// A flow as a job, and its answer.
     fn job(&self, flow: Flow, stretch: usize) -> (Box<Job>, Begun) {
         let scheduler = Arc::clone(&self.link);
-        let task = Arc::new(Task { parking: Parking::new(), answer: Mutex::default(), scheduler });
+        let task = Task::new(scheduler);
         let job = Job { flow, stretch, task: Arc::clone(&task), member: self.flows.enter() };
         let link = Arc::clone(&self.link);
         self.exchange.carry(move |port| {
             link.get().and_then(Weak::upgrade).into_iter().for_each(|scheduler| scheduler.hand(port));
         });
-        let mut awaited = Awaited(task, self.awaited.enter());
+        let mut awaited = Awaited::new(task, self.awaited.enter());
         (Box::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
     }
 }
@@ -258,160 +206,10 @@ fn doing(section: &Placed, scheduler: &Scheduler<Stretches>, crews: &[Snapshot])
     })
 }
 
-/// A flow has passed this stretch.
-fn count(placed: &[Placed], stretch: &Stretch, flow: &Flow) {
-    if flow.is_watched() {
-        placed[stretch.section].passed.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 /// A body without a node.
 fn answered_at_once(mut flow: Flow) -> Begun {
     match flow.advance(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => Begun::Done(answer),
         Poll::Pending => Begun::Going(Box::pin(flow)),
-    }
-}
-
-impl Work for Stretches {
-    /// Boxed, because it is moved several times at each port.
-    type Item = Box<Job>;
-
-    fn run(&self, port: PortId, job: Box<Job>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Job>)> {
-        if !self.crowded.load(Ordering::Relaxed) {
-            return self.pass(port, job, ahead);
-        }
-        let began_ns = self.machine.now_ns();
-        let left = self.pass(port, job, ahead);
-        self.paces[port.0].note(self.machine.now_ns().saturating_sub(began_ns));
-        left
-    }
-
-    fn after_batch(&self) {
-        ANSWERED.with_borrow_mut(|answered| {
-            if !answered.is_empty() {
-                self.exchange.post(answered.drain(..));
-            }
-        });
-    }
-}
-
-impl Stretches {
-    /// Takes a flow through the port, and through those behind it that may be run in one go.
-    fn pass(&self, port: PortId, mut job: Box<Job>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Job>)> {
-        let key = job.flow.key();
-        let stretches = &self.stretches[key.entry as usize][key.route as usize];
-        loop {
-            let next = stretches[job.stretch].port_of(key.sequence);
-            if next != port {
-                return Some((next, job));
-            }
-            if job.stretch == 0 && job.task.parking.is_given_up() {
-                return None;
-            }
-            let to = fused(stretches, job.stretch, &job.flow, ahead);
-            match self.advance(&mut job, until(stretches, to), stretches[to].calls_out) {
-                Poll::Ready(None) => {
-                    count(&self.placed, &stretches[job.stretch], &job.flow);
-                    job.stretch = after(stretches, to, &job.flow);
-                }
-                Poll::Ready(Some(answer)) => {
-                    count(&self.placed, &stretches[job.stretch], &job.flow);
-                    self.finish(port, *job, answer);
-                    return None;
-                }
-                Poll::Pending => job = park(job, port)?,
-            }
-        }
-    }
-}
-
-/// The last stretch of those that the thread may run in one go from this one on. None of them waits, so that none has to
-/// be found again. A flow that is watched is counted at each.
-fn fused(stretches: &[Stretch], first: usize, flow: &Flow, ahead: &mut impl Ahead) -> usize {
-    if stretches[first].waits || flow.is_watched() {
-        return first;
-    }
-    let (further, sequence) = (stretches[first + 1..].iter(), flow.key().sequence);
-    first + further.take_while(|stretch| !stretch.waits && ahead.may_run(stretch.port_of(sequence))).count()
-}
-
-/// Where a flow stops that goes on to the end of this stretch. The last stretch also ends the flow.
-fn until(stretches: &[Stretch], to: usize) -> usize {
-    if to + 1 == stretches.len() { usize::MAX } else { stretches[to].until }
-}
-
-/// The stretch in which a flow goes on after this one. A switch may have skipped whole stretches.
-fn after(stretches: &[Stretch], to: usize, flow: &Flow) -> usize {
-    let (at, last) = (flow.at(), stretches.len() - 1);
-    (to + 1..last).find(|stretch| stretches[*stretch].until > at).unwrap_or(last)
-}
-
-impl Stretches {
-    /// Gives the answer. Who asked is woken at once, unless what is behind this flow at the port is brief.
-    fn finish(&self, port: PortId, job: Job, answer: Result<Value, Failure>) {
-        let Job { flow, task, member, .. } = job;
-        drop(flow);
-        let mut state = task.answer.lock();
-        state.answer = Some(answer);
-        let asker = state.asker.take();
-        drop(state);
-        if self.crowded.load(Ordering::Relaxed) && self.paces[port.0].is_brief() {
-            ANSWERED.with_borrow_mut(|answered| answered.extend(asker));
-        } else if let Some(asker) = asker {
-            self.exchange.post([asker]);
-        }
-        drop(member);
-    }
-
-    fn advance(&self, job: &mut Job, until: usize, calls_out: bool) -> Poll<Option<Result<Value, Failure>>> {
-        let _inside = calls_out.then(|| self.handle.enter());
-        // Most stretches wait for nothing, and need no waker that wakes.
-        let polled = job.flow.advance_until(until, &mut Context::from_waker(Waker::noop()));
-        if polled.is_ready() {
-            return polled;
-        }
-        job.task.parking.begin();
-        let waker = Waker::from(Arc::clone(&job.task));
-        job.flow.advance_until(until, &mut Context::from_waker(&waker))
-    }
-}
-
-/// Parks the job, or gives it back where it was woken already; where nobody awaits it any more, it is given up.
-fn park(job: Box<Job>, port: PortId) -> Option<Box<Job>> {
-    let task = Arc::clone(&job.task);
-    match task.parking.park((job, port)) {
-        Parked::Again((job, _)) => Some(job),
-        Parked::Waits | Parked::GivenUp(_) => None,
-    }
-}
-
-impl Wake for Task {
-    fn wake(self: Arc<Self>) {
-        let Some((job, port)) = self.parking.wake() else { return };
-        if let Some(scheduler) = self.scheduler.get().and_then(Weak::upgrade) {
-            scheduler.resume(port, job);
-        }
-    }
-}
-
-/// The loop's end of an answer, and its place among those who await one.
-struct Awaited(Arc<Task>, #[expect(dead_code, reason = "held, and left when dropped")] Member);
-
-impl Awaited {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
-        let mut state = self.0.answer.lock();
-        if let Some(answer) = state.answer.take() {
-            return Poll::Ready(answer);
-        }
-        state.asker = Some(context.waker().clone());
-        Poll::Pending
-    }
-}
-
-impl Drop for Awaited {
-    fn drop(&mut self) {
-        // Dropping the job releases locks, which may wake others; nothing is locked here meanwhile.
-        drop(self.0.parking.give_up());
     }
 }
