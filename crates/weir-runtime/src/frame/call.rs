@@ -73,6 +73,10 @@ impl Frame {
                     None => self.call_under(all_locks(step), step, body, env, context),
                 }
             }
+            Code::Waiting(code) if step.locks.is_empty() => {
+                let waiting = code(&mut self.call_of(step, body, env));
+                self.wait_for(waiting, Vec::new(), step, context)
+            }
             _ => self.call_under(all_locks(step), step, body, env, context),
         }
     }
@@ -107,10 +111,10 @@ impl Frame {
                 drop(held);
                 self.answer(outcome, step)
             }
-            Code::Waiting(code) => match code(&mut call) {
-                Ok(pending) => self.function(pending, held, step, context),
-                Err(fault) => self.answer(Outcome::Fault(fault), step),
-            },
+            Code::Waiting(code) => {
+                let waiting = code(&mut call);
+                self.wait_for(waiting, held, step, context)
+            }
             Code::Blocking(code) => match (code(&mut call), env.live.blocking) {
                 (Ok(job), Blocking::InPlace) => {
                     let settled = job();
@@ -130,6 +134,19 @@ impl Frame {
     pub(super) fn scopes_around(&self, within: &[u32]) -> Vec<Scope> {
         let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
         self.inherited.iter().chain(own).cloned().collect()
+    }
+
+    fn wait_for(
+        &mut self,
+        waiting: Result<Pending, Box<Failure>>,
+        held: Vec<Held>,
+        step: &CallStep,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        match waiting {
+            Ok(pending) => self.function(pending, held, step, context),
+            Err(fault) => self.answer(Outcome::Fault(fault), step),
+        }
     }
 
     pub(super) fn function(
