@@ -13,9 +13,9 @@ use weir_runtime::{Options, Running, Scripted};
 /// What [`place`] answers.
 const ON_A_THREAD: Value = Value::Int(0);
 const ON_THE_LOOP: Value = Value::Int(1);
-/// How many flows begin on threads at first, and after one that took long.
+/// How many flows begin on threads at first, and after one that took ten times as long as a brief one may.
 const AT_FIRST: usize = 2;
-const AFTER_LONG: usize = 1000;
+const AFTER_LONG: usize = 320;
 
 /// A service of one route under `pool`.
 fn service(

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How many brief ones are to be seen at first.
 const OWED_AT_FIRST: u32 = 2;
-/// How many after one that took long: so who counts on it is deceived once in a thousand times at most.
-const OWED_AFTER_LONG: u32 = 1000;
+/// How many after one that took as long as a brief one may; more, where it took longer. So whoever counts on brief ones
+/// loses to long ones a small part of what it would lose to brief ones anyway, however long those take.
+const OWED_AFTER_LONG: u64 = 32;
 
 /// What is known. Threads may miss each other's notes, which are hints.
 pub(super) struct Pace {
@@ -28,7 +29,10 @@ impl Pace {
     /// One has taken so long.
     pub(super) fn note(&self, took_ns: u64) {
         let owed = self.owed.load(Ordering::Relaxed);
-        let left = if took_ns < self.brief_ns { owed.saturating_sub(1) } else { OWED_AFTER_LONG };
+        let left = match took_ns / self.brief_ns {
+            0 => owed.saturating_sub(1),
+            times => u32::try_from(times.saturating_mul(OWED_AFTER_LONG)).unwrap_or(u32::MAX).max(owed),
+        };
         if left != owed {
             self.owed.store(left, Ordering::Relaxed);
         }
