@@ -44,9 +44,6 @@ struct Sections {
     full: AtomicUsize,
 }
 
-/// The loop, which puts flows in.
-const LOOPS: usize = 1;
-
 /// Starts an engine; `threading` is for the sections for which the plan names no other.
 pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dyn Engine>> {
     let layout = layout(threading, &setup);
@@ -63,7 +60,9 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
         crowded: AtomicBool::new(false),
     };
     let (ports, crews, period) = (&layout.ports, layout.crews, setup.steering.period());
-    let scheduler = Arc::new(Scheduler::start_beside(LOOPS, work, ports, crews, period)?);
+    // What answers are for keeps the loop as busy as a thread; a stream only waits for room.
+    let busy_loops = usize::from(setup.live.entries.iter().any(|entry| entry.answers));
+    let scheduler = Arc::new(Scheduler::start_beside(busy_loops, work, ports, crews, period)?);
     scheduler.work().crowded.store(scheduler.is_crowded(), Ordering::Relaxed);
     link.get_or_init(|| Arc::downgrade(&scheduler));
     let begun = stretches.iter().map(|routes| routes.iter().map(|_| AtomicUsize::new(0)).collect()).collect();
