@@ -8,7 +8,9 @@
 //! 2. find what is passed by `&mut`: a shared value behind its lock, a single one in its slot, of several each taken out
 //!    of its slot ([`Call::take_unique`]);
 //! 3. borrow the rest ([`Call::borrow`], [`Call::shared`]);
-//! 4. call the function; put back what step 2 took ([`Call::restore`]), also when the function failed or panicked.
+//! 4. call the function; put back what step 2 took ([`Call::restore`]), also when the function failed or panicked;
+//! 5. answer: where the call names a slot for that, the value may go straight there, and is then not moved through what
+//!    the adaptor returns.
 //!
 //! What is passed by `&mut` must not also be another argument taken by `&` or `&mut`; the adaptor refuses it.
 //!
@@ -139,6 +141,8 @@ pub struct Call<'a> {
     pub state: Option<&'a Shared>,
     /// Where the arguments lie.
     pub arguments: &'a [Argument],
+    /// The slot into which a call that returns at once may put its answer by itself: not one of its arguments, and cleared.
+    pub out: Option<u32>,
     /// What the embedder gave.
     pub environment: &'a Environment,
 }
@@ -161,9 +165,15 @@ impl<'a> Call<'a> {
     /// Fails where the value is outside the Rust type's range; the message names the parameter.
     #[inline]
     pub fn take<T: HostType>(&mut self, index: usize, parameter: &str) -> Result<T, Box<Failure>> {
-        if let Some(value) = T::copied(self.borrow(index)) {
-            return Ok(value);
+        match T::copied(self.borrow(index)) {
+            Some(value) => Ok(value),
+            None => self.moved(index, parameter),
         }
+    }
+
+    /// The argument as a Rust value that is no scalar.
+    #[inline(never)]
+    fn moved<T: HostType>(&mut self, index: usize, parameter: &str) -> Result<T, Box<Failure>> {
         T::from_value(self.value(index)).map_err(|failure| named(parameter, failure))
     }
 
@@ -182,6 +192,12 @@ impl<'a> Call<'a> {
         if let Argument::Slot { index, .. } = self.arguments[index] {
             self.slots[index as usize] = value;
         }
+    }
+
+    /// The slot for the answer; `None` where the call names none.
+    #[inline]
+    pub(crate) fn room(&mut self) -> Option<&mut Value> {
+        Some(&mut self.slots[self.out? as usize])
     }
 
     /// The argument in place. A shared value is not here but at [`Call::shared`].

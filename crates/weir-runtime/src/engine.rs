@@ -25,6 +25,8 @@ mod dedicated;
 mod elastic;
 mod event;
 mod exchange;
+mod given;
+mod job;
 mod layout;
 mod manual;
 #[cfg(test)]
@@ -34,7 +36,6 @@ mod parking;
 mod pool;
 mod sections;
 mod staged;
-mod stretches;
 mod sync;
 mod thread_per_flow;
 
@@ -153,6 +154,16 @@ pub(crate) struct Setup<'a> {
 pub(crate) trait Engine: Send + Sync {
     /// Begins the flow that `make` makes, of this route of this entry point, or is full.
     fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun;
+
+    /// The same for a flow whose answer nobody wants: it may be said to be through as soon as the engine has it.
+    fn give(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
+        self.begin(entry, route, make)
+    }
+
+    /// What an event loop does for it beside the sources, for as long as the program runs.
+    fn tended(&self) -> LocalFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// Waits until one more flow may begin.
     fn room(&self) -> LocalFuture<()>;

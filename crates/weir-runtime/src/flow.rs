@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use weir_host::{Failure, Value};
 use weir_trace::{Detail, FlowKey, What};
 
-use crate::frame::{Ended, Finished, Frame, put};
+use crate::frame::{Ended, Finished, Frame};
 use crate::live::{Env, Hold, Live, Tally};
 
 /// A flow. It goes on whenever it is polled; dropping it gives it up and releases all that it holds.
@@ -29,7 +29,7 @@ impl Flow {
         let key = live.next_key(entry, route);
         let mut frame = Frame::take(&live.flow(key).body, false);
         for (slot, input) in frame.slots.iter_mut().zip(inputs.drain(..)) {
-            put(slot, input);
+            slot.put(input);
         }
         live.record(Detail::Flows, || What::FlowBegan { flow: key });
         let records_nodes = live.recorder.wants(Detail::Nodes);

@@ -158,6 +158,14 @@ impl<W: Work> Scheduler<W> {
         }
     }
 
+    /// The same for a batch.
+    pub fn resume_all(&self, port: PortId, items: &mut Vec<W::Item>) {
+        self.shared.begun(items.len());
+        if self.shared.ports[port.0].inbox.put(items).hand {
+            self.shared.hand(port.0);
+        }
+    }
+
     /// The same, but wakes nobody; where it says so, the port has to be handed over ([`Scheduler::hand`]), and nothing at it
     /// is worked on before.
     #[must_use]
@@ -177,10 +185,10 @@ impl<W: Work> Scheduler<W> {
         self.shared.crowded
     }
 
-    /// Whether a port has room.
+    /// How many items a port has room for.
     #[must_use]
-    pub fn has_room(&self, port: PortId) -> bool {
-        self.shared.ports[port.0].inbox.is_open()
+    pub fn room(&self, port: PortId) -> usize {
+        self.shared.ports[port.0].inbox.room()
     }
 
     /// Waits until a port has room. A waker is woken once; nothing is reserved.
