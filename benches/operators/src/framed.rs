@@ -145,7 +145,7 @@ impl Opened for Tuples {
             let mut begun = 0_u32;
             while !stopped.get() {
                 inputs.resize(1, Value::Float(f64::from(begun)));
-                match flows.begin(0, &mut inputs) {
+                match flows.give(0, &mut inputs) {
                     Begun::Done(_) => {}
                     Begun::Going(answer) => _ = tokio::task::spawn_local(answer),
                     Begun::Full => flows.room().await,

@@ -73,6 +73,7 @@ fn called(function: &Function, arguments: &[Argument]) -> f64 {
             shared: &shared,
             state: state.as_ref(),
             arguments,
+            out: None,
             environment: &environment,
         };
         let outcome: Outcome = black_box(code)(black_box(&mut call));

@@ -8,7 +8,9 @@
 //! 2. find what is passed by `&mut`: a shared value behind its lock, a single one in its slot, of several each taken out
 //!    of its slot ([`Call::take_unique`]);
 //! 3. borrow the rest ([`Call::borrow`], [`Call::shared`]);
-//! 4. call the function; put back what step 2 took ([`Call::restore`]), also when the function failed or panicked.
+//! 4. call the function; put back what step 2 took ([`Call::restore`]), also when the function failed or panicked;
+//! 5. answer: where the call names a slot for that, the value may go straight there, and is then not moved through what
+//!    the adaptor returns.
 //!
 //! What is passed by `&mut` must not also be another argument taken by `&` or `&mut`; the adaptor refuses it.
 //!
@@ -20,8 +22,6 @@ use std::any::{Any, TypeId};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-
-use indexmap::IndexMap;
 
 use crate::{Failure, HostType, Outcome, Shared, Value};
 
@@ -79,7 +79,8 @@ pub enum Code {
 /// Values that the embedder gives to the functions of its libraries, one for each Rust type: the root of `files`, say.
 #[derive(Clone, Default)]
 pub struct Environment {
-    values: IndexMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    /// A handful, so that looking through them is quicker than any hash.
+    values: Vec<(TypeId, Arc<dyn Any + Send + Sync>)>,
     closing: Vec<Arc<dyn Closing>>,
 }
 
@@ -96,14 +97,19 @@ pub trait Closing: Any + Send + Sync {
 impl Environment {
     /// Adds a value, in the place of an earlier one of its type.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
-        self.values.insert(TypeId::of::<T>(), Arc::new(value));
+        self.put(Arc::new(value));
     }
 
     /// Adds a value that is closed when the program is through.
     pub fn insert_closing<T: Closing>(&mut self, value: T) {
         let value = Arc::new(value);
-        self.values.insert(TypeId::of::<T>(), Arc::clone(&value) as Arc<dyn Any + Send + Sync>);
+        self.put(Arc::clone(&value));
         self.closing.push(value);
+    }
+
+    fn put<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
+        self.values.retain(|(ty, _)| *ty != TypeId::of::<T>());
+        self.values.push((TypeId::of::<T>(), value));
     }
 
     /// Closes what is to be closed, all of it.
@@ -118,7 +124,8 @@ impl Environment {
     /// The value of this type.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        self.values.get(&TypeId::of::<T>()).cloned().and_then(|value| value.downcast().ok())
+        let (_, value) = self.values.iter().find(|(ty, _)| *ty == TypeId::of::<T>())?;
+        Arc::clone(value).downcast().ok()
     }
 }
 
@@ -134,6 +141,8 @@ pub struct Call<'a> {
     pub state: Option<&'a Shared>,
     /// Where the arguments lie.
     pub arguments: &'a [Argument],
+    /// The slot into which a call that returns at once may put its answer by itself: not one of its arguments, and cleared.
+    pub out: Option<u32>,
     /// What the embedder gave.
     pub environment: &'a Environment,
 }
@@ -156,9 +165,15 @@ impl<'a> Call<'a> {
     /// Fails where the value is outside the Rust type's range; the message names the parameter.
     #[inline]
     pub fn take<T: HostType>(&mut self, index: usize, parameter: &str) -> Result<T, Box<Failure>> {
-        if let Some(value) = T::copied(self.borrow(index)) {
-            return Ok(value);
+        match T::copied(self.borrow(index)) {
+            Some(value) => Ok(value),
+            None => self.moved(index, parameter),
         }
+    }
+
+    /// The argument as a Rust value that is no scalar.
+    #[inline(never)]
+    fn moved<T: HostType>(&mut self, index: usize, parameter: &str) -> Result<T, Box<Failure>> {
         T::from_value(self.value(index)).map_err(|failure| named(parameter, failure))
     }
 
@@ -177,6 +192,12 @@ impl<'a> Call<'a> {
         if let Argument::Slot { index, .. } = self.arguments[index] {
             self.slots[index as usize] = value;
         }
+    }
+
+    /// The slot for the answer; `None` where the call names none.
+    #[inline]
+    pub(crate) fn room(&mut self) -> Option<&mut Value> {
+        Some(&mut self.slots[self.out? as usize])
     }
 
     /// The argument in place. A shared value is not here but at [`Call::shared`].

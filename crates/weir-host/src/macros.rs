@@ -15,7 +15,7 @@ pub use adaptor::{
     Loan, Place, blocking, change, distinct, environment, environment_of, hold, immediate, restored, waiting,
     with_home, with_homes,
 };
-pub use answer::{FailsDisplayed, FailsTyped, FailsWithError, Fallible, Tag, answer};
+pub use answer::{FailsDisplayed, FailsTyped, FailsWithError, Fallible, Tag, answer, answer_to};
 pub use definition::{define, field, mismatched, variant, with_function};
 pub use describe::Described;
 pub use opaque::{

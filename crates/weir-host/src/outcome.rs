@@ -7,6 +7,8 @@ use crate::{Failure, Value};
 pub enum Outcome {
     /// The function's value; of one that can fail, the payload of its `Ok`.
     Value(Value),
+    /// The function's value lies in the slot that the call has named for it.
+    Filled,
     /// The value of a function that yields an `Option`, where it is `Some`: what that holds. No `Option` is made where the
     /// program looks into it at once.
     Some(Value),
@@ -23,9 +25,13 @@ impl Outcome {
     ///
     /// # Errors
     /// Fails where the call could not be made or ended badly.
+    ///
+    /// # Panics
+    /// Panics where the value lies in a slot: who names one looks there.
     pub fn returned(self) -> Result<Result<Value, Value>, Box<Failure>> {
         match self {
             Outcome::Value(value) => Ok(Ok(value)),
+            Outcome::Filled => unreachable!("who names a slot looks there"),
             Outcome::Some(value) => Ok(Ok(Value::some(value))),
             Outcome::None => Ok(Ok(Value::none())),
             Outcome::Error(error) => Ok(Err(error)),

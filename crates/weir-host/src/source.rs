@@ -97,6 +97,12 @@ pub trait Flows: Send + Sync {
     /// cloned, such as a connection, is still there when there is room.
     fn begin(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun;
 
+    /// The same for a flow whose answer nobody wants, as those of a stream. [`Begun::Done`] then says no more than that
+    /// somebody else sees to it; it may not even have begun before the source waits for something.
+    fn give(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun {
+        self.begin(entry, inputs)
+    }
+
     /// Waits until a flow may begin.
     fn room(&self) -> LocalFuture<()>;
 }

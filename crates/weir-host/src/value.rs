@@ -165,6 +165,27 @@ impl Value {
         std::mem::take(self)
     }
 
+    /// Drops what lies in the slot. Most often that is a few bits, which is found out here and not in a call.
+    #[inline]
+    pub fn clear(&mut self) {
+        if !matches!(self, Value::Absent | Value::Unit | Value::Bool(_) | Value::Int(_) | Value::Float(_)) {
+            *self = Value::Absent;
+        }
+    }
+
+    /// Puts a value into the slot.
+    #[inline]
+    pub fn put(&mut self, value: Value) {
+        self.clear();
+        self.fill(value);
+    }
+
+    /// Puts a value into a slot that is cleared. Nothing is dropped, so that a number goes there out of a register.
+    #[inline]
+    pub(crate) fn fill(&mut self, value: Value) {
+        std::mem::forget(std::mem::replace(self, value));
+    }
+
     /// Whether the slot that this value lies in is empty.
     #[must_use]
     pub fn is_absent(&self) -> bool {

@@ -235,6 +235,16 @@ fn a_text_is_borrowed_where_it_lies() {
 }
 
 #[test]
+fn an_answer_goes_straight_into_the_slot_that_the_call_names() {
+    let mut frame = Frame::of([value(40_i64), value(2_i64), Value::Absent]);
+    assert_eq!(frame.run_into(2, &__weir_function_add(), &[slot(0), slot(1)]), Outcome::Filled);
+    assert_eq!(frame.slots[2], Value::Int(42));
+    let outcome = frame.run_into(2, &__weir_function_parse(), &[slot(0)]);
+    assert!(matches!(outcome, Outcome::Fault(_)), "a fault is no answer: {outcome:?}");
+    assert_eq!(frame.slots[2], Value::Int(42), "and fills nothing");
+}
+
+#[test]
 fn an_error_of_rust_is_a_failure() {
     let mut frame = Frame::of([value(Text::from("x"))]);
     let outcome = frame.run(&__weir_function_parse());

@@ -188,7 +188,7 @@ impl Feeder {
     pub(crate) async fn give(&self, element: Value) {
         let mut inputs = vec![element];
         loop {
-            match self.flows.begin(0, &mut inputs) {
+            match self.flows.give(0, &mut inputs) {
                 Begun::Done(_) => break,
                 Begun::Going(flow) => {
                     self.keep(flow);

@@ -76,7 +76,8 @@ impl<'f> Parts<'f> {
         let body = self.body();
         let (indices, homes) = homes(self.function);
         let inner = match (indices.as_slice(), homes.as_slice()) {
-            ([], _) => quote!(#places #body),
+            ([], _) if is_result(&self.function.returns) => quote!(#places #body),
+            ([], _) => self.answered(&places),
             ([index], [home]) => quote_spanned! { Span::mixed_site()=>
                 ::weir::macros::with_home(call, #index, |call, #home| { #places #body })
             },
@@ -86,6 +87,17 @@ impl<'f> Parts<'f> {
         };
         quote_spanned! { Span::mixed_site()=>
             ::weir::macros::immediate(|call| { #distinct #takes #lock #inner })
+        }
+    }
+
+    /// The same where nothing is changed and the function cannot fail: nothing of the call is borrowed any more when the
+    /// value is there, so that it goes straight to where the call wants it.
+    fn answered(&self, places: &TokenStream) -> TokenStream {
+        let Parts { holds, invocation, .. } = self;
+        let state = state(self.function);
+        quote_spanned! { Span::mixed_site()=>
+            let returned = { #places #holds #state #invocation };
+            ::core::result::Result::Ok(::weir::macros::answer_to(call, returned))
         }
     }
 

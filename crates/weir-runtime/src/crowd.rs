@@ -61,7 +61,10 @@ impl Crowd {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        self.0.count.fetch_sub(1, Ordering::AcqRel);
-        self.0.left.notify_waiters();
+        let left = self.0.count.fetch_sub(1, Ordering::AcqRel) - 1;
+        // Those are the two changes that somebody may wait for; who has entered beyond the bound leaves before them.
+        if left == 0 || left + 1 == self.0.max {
+            self.0.left.notify_waiters();
+        }
     }
 }

@@ -24,10 +24,14 @@ mod answer;
 mod dedicated;
 mod elastic;
 mod event;
+mod exchange;
+mod given;
+mod job;
 mod layout;
 mod manual;
 #[cfg(test)]
 mod model;
+mod pace;
 mod parking;
 mod pool;
 mod sections;
@@ -150,6 +154,16 @@ pub(crate) struct Setup<'a> {
 pub(crate) trait Engine: Send + Sync {
     /// Begins the flow that `make` makes, of this route of this entry point, or is full.
     fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun;
+
+    /// The same for a flow whose answer nobody wants: it may be said to be through as soon as the engine has it.
+    fn give(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
+        self.begin(entry, route, make)
+    }
+
+    /// What an event loop does for it beside the sources, for as long as the program runs.
+    fn tended(&self) -> LocalFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// Waits until one more flow may begin.
     fn room(&self) -> LocalFuture<()>;

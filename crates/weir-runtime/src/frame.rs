@@ -7,29 +7,29 @@
 //! An end ([`Ended`]) stops the scan at its own place: what is listed before still runs, and an end of it wins; what is
 //! listed later does not begin, and what of it waits is given up.
 //!
-//! Frames come from a free list of their thread and go back to one, so that a flow costs no allocation.
+//! Frames are used again: see `spare.rs`.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::thread::LocalKey;
 
 use weir_host::{Argument, Failure, FailureKind, Value};
 use weir_trace::{Detail, What};
 
 use crate::live::Env;
 use crate::lock::Held;
+use crate::spare::{self, Boxes, Depot, Spare};
 use crate::step::{Action, Body, NONE, Step};
-use action::{End, Ran, Stage, put};
+use action::{End, Ran, Stage};
 
 mod action;
 mod call;
 mod repeat;
+mod straight;
 mod timed;
-
-/// How many frames a thread keeps for later.
-const FREE_MAX: usize = 256;
 
 /// One execution of a body.
 #[derive(Default)]
@@ -100,14 +100,24 @@ pub(crate) struct Place<'a> {
 }
 
 thread_local! {
-    #[expect(clippy::vec_box, reason = "frames are handed out boxed, and moving the box is one word")]
-    static FREE: RefCell<Vec<Box<Frame>>> = const { RefCell::new(Vec::new()) };
+    static SPARE: Boxes<Frame> = const { RefCell::new(Vec::new()) };
+}
+static DEPOT: Depot<Frame> = Depot::new();
+
+impl Spare for Frame {
+    fn of_thread() -> &'static LocalKey<Boxes<Frame>> {
+        &SPARE
+    }
+
+    fn depot() -> &'static Depot<Frame> {
+        &DEPOT
+    }
 }
 
 impl Frame {
-    /// A frame of this thread's free list, ready for `body`.
+    /// A spare frame, ready for `body`.
     pub(crate) fn take(body: &Body, nested: bool) -> Box<Frame> {
-        let mut frame = FREE.with_borrow_mut(Vec::pop).unwrap_or_default();
+        let mut frame = spare::take::<Frame>();
         frame.nested = nested;
         frame.until = usize::MAX;
         frame.slots.resize(body.slots as usize, Value::Absent);
@@ -115,21 +125,15 @@ impl Frame {
         frame
     }
 
-    /// Gives the frame back to this thread's free list. All that it held is released.
+    /// Gives the frame back to those that are spare. All that it held is released.
     pub(crate) fn give_back(mut frame: Box<Frame>) {
         // The next frame is most often one of the same body, for which the lists have their lengths already.
-        frame.slots.iter_mut().for_each(|slot| put(slot, Value::Absent));
+        frame.slots.iter_mut().for_each(|slot| slot.put(Value::Absent));
         frame.choices.fill(NONE);
         frame.lanes_left.clear();
         frame.stop();
         frame.inherited.clear();
-        // A thread that is ending has no list any more.
-        let _ = FREE.try_with(|free| {
-            let mut free = free.borrow_mut();
-            if free.len() < FREE_MAX {
-                free.push(frame);
-            }
-        });
+        spare::give_back(frame);
     }
 
     /// Makes the frame ready for another run of its body; captured values stay.
@@ -208,37 +212,8 @@ impl Frame {
         }
     }
 
-    /// Runs step after step, until one has to wait.
-    fn scan_straight(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) {
-        let mut next = self.low;
-        let steps = &body.steps[..self.until.min(body.steps.len())];
-        while let Some(step) = steps.get(next) {
-            if !self.is_chosen(step) {
-                self.pass_turns(step, env);
-                next = step.skip_to as usize;
-                continue;
-            }
-            self.cursor = next;
-            match self.run(next, step, body, env, context) {
-                Ran::Next => {
-                    self.pass_turns(step, env);
-                    next += 1;
-                }
-                Ran::Waits(stage) => {
-                    self.low = next;
-                    self.seen.resize(body.steps.len().div_ceil(64), 0);
-                    return self.wait(next, stage, body, env);
-                }
-                Ran::Ends(end) => {
-                    self.low = next;
-                    return self.record_end(next, *end);
-                }
-            }
-        }
-        self.low = next;
-    }
-
     /// Runs every step that depends on nothing that waits.
+    #[inline(never)]
     fn scan_around(&mut self, body: &Body, env: Env<'_>, place: Option<Place<'_>>, context: &mut Context<'_>) {
         self.seen.resize(body.steps.len().div_ceil(64), 0);
         let mut unfinished = self.waits.iter().fold(0, |bits, wait| bits | body.steps[wait.node].bit);

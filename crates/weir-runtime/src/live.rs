@@ -9,6 +9,7 @@ use weir_trace::{Detail, FlowKey, Histogram, Recorder, What};
 use crate::machine::Machine;
 use crate::prepare::PreparedFlow;
 use crate::resources::Resources;
+use crate::step::Body;
 
 /// Where functions run that hold their thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(crate) struct LiveEntry {
 pub(crate) struct Live {
     /// What flows meet in.
     pub resources: Resources,
+    /// What makes the shared values that each session has, by their indices; nothing for the others.
+    pub own: Vec<Option<Body>>,
     /// Where flows begin.
     pub entries: Vec<LiveEntry>,
     /// What the embedder gave.
@@ -114,4 +117,16 @@ pub(crate) struct Env<'a> {
     pub key: FlowKey,
     /// Whether every node is recorded.
     pub records_nodes: bool,
+    /// What the flow may do to the thread that runs it.
+    pub hold: Hold,
+}
+
+/// What a flow may do to the thread that runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Whatever its engine allows: the thread goes on with it when it has waited.
+    Allowed,
+    /// Nothing: another thread goes on with it. It stops before what holds a thread and before a lock that is not free, and
+    /// has no lock while it waits, because nobody can say when it goes on.
+    Denied,
 }

@@ -193,6 +193,7 @@ async fn observe(shift: Shift) {
 
 async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Observes) {
     let observer = (observes == Observes::Yes).then(|| tokio::task::spawn_local(observe(shift.clone())));
+    let tending = (observes == Observes::Yes).then(|| tokio::task::spawn_local(shift.engine.tended()));
     let serving: Vec<_> = sources.into_iter().map(|(source, entry)| run_source(source, entry, shift.clone())).collect();
     let running: Vec<_> = serving.into_iter().map(tokio::task::spawn_local).collect();
     for source in running {
@@ -202,6 +203,7 @@ async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Obs
     }
     shift.engine.drained().await;
     shift.drained.store(true, Ordering::Release);
+    tending.into_iter().for_each(|tending| tending.abort());
     if let Some(observer) = observer {
         observer.abort();
         shift.record_sections();
@@ -252,16 +254,26 @@ struct EntryFlows {
 
 impl Flows for EntryFlows {
     fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        let begun = self
-            .engine
-            .begin(self.entry as usize, route, &mut || Flow::new(&self.live, self.entry, route as u32, inputs));
-        if matches!(begun, Begun::Full) && self.live.entries[self.entry as usize].answers {
-            self.live.record(Detail::Log, || What::Refused { entry: self.entry });
-        }
-        begun
+        let mut make = || Flow::new(&self.live, self.entry, route as u32, inputs);
+        self.refused(self.engine.begin(self.entry as usize, route, &mut make))
+    }
+
+    fn give(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
+        let mut make = || Flow::new(&self.live, self.entry, route as u32, inputs);
+        self.refused(self.engine.give(self.entry as usize, route, &mut make))
     }
 
     fn room(&self) -> LocalFuture<()> {
         self.engine.room()
+    }
+}
+
+impl EntryFlows {
+    /// Records that a flow was refused, where it was.
+    fn refused(&self, begun: Begun) -> Begun {
+        if matches!(begun, Begun::Full) && self.live.entries[self.entry as usize].answers {
+            self.live.record(Detail::Log, || What::Refused { entry: self.entry });
+        }
+        begun
     }
 }

@@ -40,6 +40,13 @@ pub(crate) struct Body {
     pub handed: Box<[bool]>,
 }
 
+impl Body {
+    /// Whether this holds of a step, or of one in the bodies within.
+    pub(crate) fn has(&self, holds: &dyn Fn(&Action) -> bool) -> bool {
+        self.steps.iter().any(|step| step.has(holds))
+    }
+}
+
 /// A prepared node.
 pub(crate) struct Step {
     /// What it does.
@@ -60,6 +67,18 @@ pub(crate) struct Step {
     pub gates: u64,
     /// The turnstiles that the flow passes when this step is through.
     pub turns: Box<[usize]>,
+}
+
+impl Step {
+    /// Whether this holds of the step, or of one in its bodies.
+    pub(crate) fn has(&self, holds: &dyn Fn(&Action) -> bool) -> bool {
+        let in_bodies = || match &self.action {
+            Action::Repeat(repeat) => repeat.body.has(holds),
+            Action::Timed(timed) => timed.bodies.iter().any(|(body, _)| body.has(holds)),
+            _ => false,
+        };
+        holds(&self.action) || in_bodies()
+    }
 }
 
 /// What a step does.
@@ -135,6 +154,9 @@ pub(crate) struct CallStep {
     pub path: Arc<str>,
     /// Its arguments.
     pub arguments: Box<[Argument]>,
+    /// What its arguments mean by a shared value, where one of them is the session's own; else empty, and they mean those
+    /// of the program.
+    pub shared: Box<[SharedOf]>,
     /// The slots that nobody uses afterwards and that the function only borrows.
     pub dead: Box<[u32]>,
     /// Where its answer goes.
@@ -147,6 +169,14 @@ pub(crate) struct CallStep {
     pub state: Option<usize>,
     /// The nodes that began the atomic steps that it is within.
     pub within: Box<[u32]>,
+}
+
+/// One shared value of a call.
+pub(crate) enum SharedOf {
+    /// That of the program, by its index.
+    Program(u32),
+    /// That of the flow's session.
+    Session(Arc<Sessions>),
 }
 
 /// Where a call's answer goes.
@@ -247,4 +277,6 @@ pub(crate) enum Wanted {
     Whole(Arc<Lock>, Mode),
     /// The lock of the session.
     Session(Arc<Sessions>, Mode),
+    /// The same of a shared value that each session has, which is made where there is none: the value's index.
+    Own(Arc<Sessions>, Mode, u32),
 }

@@ -4,8 +4,10 @@ mod support;
 
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
-use support::gates::{function, immediate, int, library, on_shared, with_state};
+use parking_lot::Mutex;
+use support::gates::{Gates, Waiting, function, immediate, int, library, on_shared, with_state};
 use support::options;
 use support::stream::Numbers;
 use weir_host::{Call, Code, Function, Outcome, Passing, Settled, Type, Value, World};
@@ -74,6 +76,16 @@ fn program(body: &str) -> String {
     )
 }
 
+/// Keeps its argument.
+fn keep(kept: &Arc<Mutex<Vec<i64>>>) -> Function {
+    let kept = Arc::clone(kept);
+    immediate("a.keep", &parameters(), move |call| {
+        let x = int(call, 0);
+        kept.lock().push(x);
+        Outcome::Value(Value::Int(x))
+    })
+}
+
 /// Runs the numbers through the body, and gives how often there was no room.
 fn check(functions: Vec<Function>, body: &str, added: i64, options: Options) -> usize {
     let numbers = Numbers::new(COUNT);
@@ -135,6 +147,42 @@ fn short_queues_and_many_sections_lose_nothing() {
         let (plan, problems) = Plan::parse(&text);
         assert_eq!(problems, []);
         check(pipeline(), PIPELINE, 5, Options { plan, ..options("event", 2) });
+    }
+}
+
+#[test]
+fn flows_whose_answer_nobody_wants_run_all_the_same() {
+    let body = PIPELINE.replace("yield %6", "%7: Int = call a.keep at keep (%6)\n    yield %7");
+    for row in ENGINES {
+        for (flows_max, plan) in [(10_000, ""), (8, ""), (10_000, "queue = 1\n")] {
+            let (kept, numbers) = (Arc::default(), Numbers::given(COUNT));
+            let mut library = library(pipeline().into_iter().chain([keep(&kept)]));
+            numbers.put(&mut library);
+            let program = weir_ir::parse::expr(&program(&body)).expect("a program");
+            let options = Options { flows_max, plan: Plan::parse(plan).0, ..options(row.name, 2) };
+            let running = start(&weir_ir::lower(&program, &library), &library, options).expect("it starts");
+            running.wait().expect("the source ends");
+            let mut kept = std::mem::take(&mut *kept.lock());
+            kept.sort_unstable();
+            assert_eq!(kept, (5..COUNT + 5).collect::<Vec<_>>(), "{}", row.name);
+        }
+    }
+}
+
+#[test]
+fn flows_whose_answer_nobody_wants_are_given_up_when_the_time_is_up() {
+    for row in ENGINES.iter().filter(|row| row.has_sections()) {
+        let (gates, numbers) = (Gates::new(), Numbers::given(3));
+        let mut library = library([gates.waiting("a.wait", World::Reads)]);
+        numbers.put(&mut library);
+        let program = program("    %1: Int = call a.wait at wait (%0)\n    yield %1\n");
+        let program = weir_ir::parse::expr(&program).expect("a program");
+        let options = Options { drain_within: Duration::ZERO, ..options(row.name, 1) };
+        let running = start(&weir_ir::lower(&program, &library), &library, options).expect("it starts");
+        let waiting = [gates.next(), gates.next(), gates.next()];
+        running.stop();
+        running.wait().expect("the source ends");
+        waiting.into_iter().for_each(Waiting::given_up);
     }
 }
 

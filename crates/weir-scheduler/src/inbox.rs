@@ -151,9 +151,9 @@ impl<T> Inbox<T> {
         room
     }
 
-    /// Whether there is room.
-    pub(crate) fn is_open(&self) -> bool {
-        self.len() < self.capacity
+    /// For how many items there is room.
+    pub(crate) fn room(&self) -> usize {
+        self.capacity.saturating_sub(self.len())
     }
 
     /// From how many items on it is full.

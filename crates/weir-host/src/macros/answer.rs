@@ -8,12 +8,26 @@ use std::error::Error;
 use std::fmt::Display;
 use std::marker::PhantomData;
 
-use crate::{Failure, HostType, Outcome, Type, TypeDefinition, Value};
+use crate::{Call, Failure, HostType, Outcome, Type, TypeDefinition, Value};
 
 /// The value of a function that did not fail.
 #[inline]
 pub fn answer<T: HostType>(value: T) -> Outcome {
     value.into_outcome().unwrap_or_else(|failure| Outcome::Fault(Box::new(failure)))
+}
+
+/// The value of a function that cannot fail, as the answer of this call, which it no longer borrows from.
+#[inline]
+pub fn answer_to<T: HostType>(call: &mut Call<'_>, value: T) -> Outcome {
+    let Some(slot) = call.room() else { return answer(value) };
+    match value.into_outcome() {
+        Ok(Outcome::Value(value)) => {
+            slot.fill(value);
+            Outcome::Filled
+        }
+        Ok(outcome) => outcome,
+        Err(failure) => Outcome::Fault(Box::new(failure)),
+    }
 }
 
 /// A `Result` by whichever name its alias has.

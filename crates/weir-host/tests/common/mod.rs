@@ -38,6 +38,7 @@ impl Frame {
             shared: &self.shared,
             state: self.state.as_ref(),
             arguments,
+            out: None,
             environment: &self.environment,
         }
     }
@@ -46,6 +47,12 @@ impl Frame {
     pub(crate) fn run(&mut self, function: &Function) -> Outcome {
         let arguments: Vec<_> = (0..self.slots.len()).map(slot).collect();
         self.run_with(function, &arguments)
+    }
+
+    /// Calls a function that returns at once, and names the slot for its answer.
+    pub(crate) fn run_into(&mut self, out: u32, function: &Function, arguments: &[Argument]) -> Outcome {
+        let Code::Immediate(code) = &function.code else { panic!("{} waits", function.signature.name) };
+        code(&mut Call { out: Some(out), ..self.call(arguments) })
     }
 
     /// Calls the function to its end.

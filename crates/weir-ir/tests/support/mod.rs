@@ -75,6 +75,7 @@ impl World<'_> {
             shared: &self.shared,
             state: state.as_ref(),
             arguments,
+            out: None,
             environment: &environment,
         };
         let settled = match &function.code {

@@ -9,29 +9,33 @@ use hyper::header::{
     TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use weir::Typed;
+
+use crate::json::encode::Written;
 
 weir::library! {
     /// Answers to requests, and services on HTTP.
-    pub(crate) http: ok, text, html, bad_request, not_found, redirect, status, with_header
+    pub(crate) http: ok, text, html, json, bad_request, not_found, redirect, status, with_header
 }
 
 /// The type of a plain text.
 pub(crate) const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
-/// Media types that are made without copying.
-const WELL_KNOWN: [&str; 12] = [
-    PLAIN_TEXT,
-    HTML,
-    "application/json",
-    "application/octet-stream",
-    "image/jpeg",
-    "image/png",
-    "image/gif",
-    "image/webp",
-    "image/svg+xml",
-    "text/html",
-    "text/plain",
-    "text/css",
+const JSON: &str = "application/json";
+/// Media types that are neither copied nor checked anew.
+static WELL_KNOWN: [HeaderValue; 12] = [
+    HeaderValue::from_static(PLAIN_TEXT),
+    HeaderValue::from_static(HTML),
+    HeaderValue::from_static(JSON),
+    HeaderValue::from_static("application/octet-stream"),
+    HeaderValue::from_static("image/jpeg"),
+    HeaderValue::from_static("image/png"),
+    HeaderValue::from_static("image/gif"),
+    HeaderValue::from_static("image/webp"),
+    HeaderValue::from_static("image/svg+xml"),
+    HeaderValue::from_static("text/html"),
+    HeaderValue::from_static("text/plain"),
+    HeaderValue::from_static("text/css"),
 ];
 /// Fields that say how the message is framed, which is the server's part.
 const FRAMING_FIELDS: [HeaderName; 6] = [CONNECTION, CONTENT_LENGTH, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
@@ -182,6 +186,14 @@ pub fn html(page: &str) -> Response {
     Response::new(StatusCode::OK, Some(HeaderValue::from_static(HTML)), page)
 }
 
+/// 200 with any value as JSON: records as objects, lists as arrays, `None` as `null`; bodies are read in the same form.
+#[weir::function(pure)]
+pub fn json(value: Typed<'T'>) -> Response {
+    let written = serde_json::to_vec(&Written::whole(&value.value, &value.of));
+    let body = written.expect("keys are texts, and memory takes all that is written");
+    Response::new(StatusCode::OK, Some(HeaderValue::from_static(JSON)), body.into())
+}
+
 /// 400 with a text that says what is wrong with the request.
 #[weir::function(pure)]
 pub fn bad_request(text: &str) -> Response {
@@ -235,8 +247,8 @@ pub fn with_header(mut response: Response, name: &str, value: &str) -> Result<Re
 }
 
 fn media_type(text: &str) -> HeaderValue {
-    match WELL_KNOWN.iter().find(|known| **known == text) {
-        Some(known) => HeaderValue::from_static(known),
+    match WELL_KNOWN.iter().find(|known| known.as_bytes() == text.as_bytes()) {
+        Some(known) => known.clone(),
         None => HeaderValue::try_from(text.chars().filter(|c| matches!(c, ' '..='~')).collect::<String>())
             .expect("visible ASCII may stand in a field"),
     }

@@ -6,36 +6,43 @@
 //! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
 //! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port. Others pass
 //!    it in the meantime: what must keep a source's order has turnstiles for that.
-//! 4. Its answer wakes the loop. Where the loop has gone, the flow is given up: before it begins, or where it waits.
+//! 4. Its answer wakes the loop, together with others where threads outnumber processors ([`Exchange`]). Where the loop has
+//!    gone, the flow is given up: before it begins, or where it waits.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, LocalFuture, Value};
 use weir_scheduler::{Ahead, Done, PortId, Queue, Scheduler, Snapshot, Work};
 use weir_trace::What;
 
+use super::exchange::Exchange;
+use super::given::Given;
+use super::job::{Awaited, Carried, Job, Link, Task, Unanswered, park};
 use super::layout::{Placed, Stretch, layout};
-use super::parking::{Parked, Parking};
+use super::pace::Pace;
 use super::{Engine, Setup, Threading};
-use crate::crowd::{Crowd, Member};
+use crate::crowd::Crowd;
 use crate::flow::Flow;
 use crate::live::Live;
+use crate::machine::Machine;
+use crate::spare;
 
 /// An engine that runs sections.
 struct Sections {
     scheduler: Arc<Scheduler<Stretches>>,
-    link: Link,
     stretches: Arc<Cuts>,
     placed: Arc<Vec<Placed>>,
     flows: Arc<Crowd>,
     /// Those who await an answer.
     awaited: Arc<Crowd>,
+    /// Flows whose answer nobody wants, on their way to their first ports.
+    given: Arc<Given<Box<Carried>>>,
     /// How many flows have begun, by entry and route: their numbers say which replica is next.
     begun: Vec<Vec<AtomicUsize>>,
     /// The port that was full when a flow was last refused.
@@ -43,38 +50,30 @@ struct Sections {
 }
 
 type Cuts = Vec<Vec<Vec<Stretch>>>;
-/// How flows find back to the scheduler, which they do not keep.
-type Link = Arc<OnceLock<Weak<Scheduler<Stretches>>>>;
 
 /// What the scheduler's threads do.
-struct Stretches {
+pub(super) struct Stretches {
     stretches: Arc<Cuts>,
     placed: Arc<Vec<Placed>>,
     handle: Handle,
+    link: Link,
+    unanswered: Arc<Unanswered>,
+    machine: Arc<dyn Machine>,
+    exchange: Arc<Exchange>,
+    /// For each port, how long flows take there; `None` where they may hold the thread. Answers are kept for those behind
+    /// them only where that is brief.
+    paces: Vec<Option<Pace>>,
+    /// Whether threads outnumber processors, the loop's counted.
+    crowded: AtomicBool,
 }
 
-/// A flow on its way.
-struct Job {
-    flow: Flow,
-    /// The stretch that it is in.
-    stretch: usize,
-    task: Arc<Task>,
-    member: Member,
-}
+/// What takes less than this at a port may be waited for by those whose answers are there: a batch of them by about a
+/// millisecond.
+const BRIEF_NS: u64 = 20_000;
 
-/// What is left of a flow where its job is under way or parked.
-struct Task {
-    /// The job while it waits, and the port at which it goes on.
-    parking: Parking<(Box<Job>, PortId)>,
-    answer: Mutex<Answering>,
-    scheduler: Link,
-}
-
-#[derive(Default)]
-struct Answering {
-    answer: Option<Result<Value, Failure>>,
-    /// Who awaits the answer.
-    asker: Option<Waker>,
+thread_local! {
+    /// Those whose answers this thread has in its batch.
+    static ANSWERED: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Starts an engine; `threading` is for the sections for which the plan names no other.
@@ -82,16 +81,36 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
     let layout = layout(threading, &setup);
     let (stretches, placed) = (Arc::new(layout.stretches), Arc::new(layout.sections));
     let link = Link::default();
-    let work =
-        Stretches { stretches: Arc::clone(&stretches), placed: Arc::clone(&placed), handle: setup.handle.clone() };
-    let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, setup.steering.period())?);
-    link.get_or_init(|| Arc::downgrade(&scheduler));
+    let work = Stretches {
+        stretches: Arc::clone(&stretches),
+        placed: Arc::clone(&placed),
+        handle: setup.handle.clone(),
+        link: Arc::clone(&link),
+        unanswered: Arc::default(),
+        machine: Arc::clone(setup.machine),
+        exchange: Arc::default(),
+        paces: layout.ports.iter().map(|port| port.brief.then(|| Pace::new(BRIEF_NS))).collect(),
+        crowded: AtomicBool::new(false),
+    };
+    let (ports, crews, period) = (&layout.ports, layout.crews, setup.steering.period());
+    // What answers are for keeps the loop as busy as a thread; a stream only waits for room.
+    let busy_loops = usize::from(setup.live.entries.iter().any(|entry| entry.answers));
+    let scheduler = Arc::new(Scheduler::start_beside(busy_loops, work, ports, crews, period)?);
+    scheduler.work().crowded.store(scheduler.is_crowded(), Ordering::Relaxed);
+    // Flows do not keep the scheduler.
+    let back = Arc::downgrade(&scheduler);
+    let resume = move |port, job| {
+        if let Some(scheduler) = back.upgrade() {
+            scheduler.resume(port, job);
+        }
+    };
+    link.get_or_init(|| Box::new(resume));
     let begun = stretches.iter().map(|routes| routes.iter().map(|_| AtomicUsize::new(0)).collect()).collect();
     Ok(Arc::new(Sections {
         scheduler,
-        link,
         stretches,
         placed,
+        given: Arc::default(),
         flows: Crowd::new(setup.flows_max),
         awaited: Crowd::new(usize::MAX),
         begun,
@@ -99,9 +118,47 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
     }))
 }
 
+/// Whether somebody wants to know what a flow answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wants {
+    Answer,
+    Nothing,
+}
+
 impl Sections {
-    /// Begins a flow at the port on this thread, which goes on with it as far as it may.
-    fn begin_here(&self, work: &Stretches, mut flow: Flow, ahead: &mut impl Ahead) -> Done<Stretches, Begun> {
+    fn start(&self, entry: usize, route: usize, wants: Wants, make: &mut dyn FnMut() -> Flow) -> Begun {
+        if !self.flows.has_room() {
+            return Begun::Full;
+        }
+        let Some(first) = self.stretches[entry][route].first() else {
+            return answered_at_once(make());
+        };
+        let begun = &self.begun[entry][route];
+        let next = begun.load(Ordering::Relaxed);
+        let port = first.port_of(next as u64);
+        if let Some(here) = self.scheduler.bring(port, |ahead| self.begin_here(make(), wants, ahead)) {
+            // One loop runs the sources, so that nobody else counts in between.
+            begun.store(next + 1, Ordering::Relaxed);
+            return here;
+        }
+        let later = match wants {
+            Wants::Answer if self.scheduler.room(port) > 0 => {
+                let (job, answer) = self.job(make(), 0, wants);
+                self.put(port, job);
+                Some(answer)
+            }
+            Wants::Answer => None,
+            Wants::Nothing => self.given.put(&self.scheduler, port, || self.job(make(), 0, wants)),
+        };
+        match later {
+            Some(_) => begun.store(next + 1, Ordering::Relaxed),
+            None => self.full.store(port.0, Ordering::Relaxed),
+        }
+        later.unwrap_or(Begun::Full)
+    }
+
+    /// Begins a flow at its first port on this thread, which goes on with it as far as it may.
+    fn begin_here(&self, mut flow: Flow, wants: Wants, ahead: &mut impl Ahead) -> Done<Stretches, Begun> {
         let key = flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
         let to = fused(stretches, 0, &flow, ahead);
@@ -114,52 +171,56 @@ impl Sections {
             Poll::Ready(None) => {
                 count(&self.placed, &stretches[0], &flow);
                 let stretch = after(stretches, to, &flow);
-                let (job, answer) = self.job(flow, stretch);
+                let (job, answer) = self.job(flow, stretch, wants);
                 Done { answer, left: Some((port_of(stretch), job)) }
             }
             // It waits as one that came through the port: to be found again it has to be a job.
             Poll::Pending => {
-                let (job, answer) = self.job(flow, 0);
-                Done { answer, left: work.run(port_of(0), job, ahead) }
+                let (job, answer) = self.job(flow, 0, wants);
+                Done { answer, left: self.scheduler.work().run(port_of(0), job, ahead) }
             }
         }
     }
 
+    /// Puts a new flow into its first port. Where a thread could not run beside the loop, it is woken when the loop has
+    /// begun all that it can.
+    fn put(&self, port: PortId, job: Box<Carried>) {
+        if !self.scheduler.is_crowded() {
+            return self.scheduler.resume(port, job);
+        }
+        if self.scheduler.leave(port, job) {
+            self.scheduler.work().exchange.owe(port);
+        }
+    }
+
     /// A flow as a job, and its answer.
-    fn job(&self, flow: Flow, stretch: usize) -> (Box<Job>, Begun) {
-        let scheduler = Arc::clone(&self.link);
-        let task = Arc::new(Task { parking: Parking::new(), answer: Mutex::default(), scheduler });
-        let job = Job { flow, stretch, task: Arc::clone(&task), member: self.flows.enter() };
-        let mut awaited = Awaited(task, self.awaited.enter());
-        (Box::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
+    fn job(&self, flow: Flow, stretch: usize, wants: Wants) -> (Box<Carried>, Begun) {
+        let member = self.flows.enter();
+        if wants == Wants::Nothing {
+            let job = Job { flow, stretch, task: None, member };
+            return (Carried::new(job), Begun::Done(Ok(Value::Unit)));
+        }
+        let (work, scheduler) = (self.scheduler.work(), Arc::downgrade(&self.scheduler));
+        work.exchange.carry(move |port| scheduler.upgrade().into_iter().for_each(|scheduler| scheduler.hand(port)));
+        let task = Arc::new(Task::new(&work.link));
+        let job = Job { flow, stretch, task: Some(Arc::clone(&task)), member };
+        let mut awaited = Awaited::new(task, self.awaited.enter());
+        (Carried::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
     }
 }
 
 impl Engine for Sections {
     fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
-        if !self.flows.has_room() {
-            return Begun::Full;
-        }
-        let scheduler = &self.scheduler;
-        let Some(first) = self.stretches[entry][route].first() else {
-            return answered_at_once(make());
-        };
-        let begun = &self.begun[entry][route];
-        let next = begun.load(Ordering::Relaxed);
-        let port = first.port_of(next as u64);
-        if let Some(here) = scheduler.bring(port, |ahead| self.begin_here(scheduler.work(), make(), ahead)) {
-            // One loop runs the sources, so that nobody else counts in between.
-            begun.store(next + 1, Ordering::Relaxed);
-            return here;
-        }
-        if !scheduler.has_room(port) {
-            self.full.store(port.0, Ordering::Relaxed);
-            return Begun::Full;
-        }
-        begun.store(next + 1, Ordering::Relaxed);
-        let (job, answer) = self.job(make(), 0);
-        scheduler.resume(port, job);
-        answer
+        self.start(entry, route, Wants::Answer, make)
+    }
+
+    fn give(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
+        self.start(entry, route, Wants::Nothing, make)
+    }
+
+    fn tended(&self) -> LocalFuture<()> {
+        let (given, scheduler) = (Arc::clone(&self.given), Arc::clone(&self.scheduler));
+        Box::pin(async move { given.tended(&scheduler).await })
     }
 
     fn room(&self) -> LocalFuture<()> {
@@ -189,6 +250,8 @@ impl Engine for Sections {
     }
 
     fn abandon(&self) {
+        self.given.clear();
+        self.scheduler.work().unanswered.give_up();
         // To drop it would wait for its threads.
         std::mem::forget(Arc::clone(&self.scheduler));
     }
@@ -227,31 +290,57 @@ fn answered_at_once(mut flow: Flow) -> Begun {
 
 impl Work for Stretches {
     /// Boxed, because it is moved several times at each port.
-    type Item = Box<Job>;
+    type Item = Box<Carried>;
 
-    fn run(&self, port: PortId, mut job: Box<Job>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Job>)> {
-        let key = job.flow.key();
+    fn run(&self, port: PortId, carried: Box<Carried>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Carried>)> {
+        if !self.crowded.load(Ordering::Relaxed) {
+            return self.pass(port, carried, ahead);
+        }
+        let began_ns = self.machine.now_ns();
+        let left = self.pass(port, carried, ahead);
+        if let Some(pace) = &self.paces[port.0] {
+            pace.note(self.machine.now_ns().saturating_sub(began_ns));
+        }
+        left
+    }
+
+    fn after_batch(&self) {
+        ANSWERED.with_borrow_mut(|answered| {
+            if !answered.is_empty() {
+                self.exchange.post(answered.drain(..));
+            }
+        });
+    }
+}
+
+impl Stretches {
+    /// Takes a flow through the port, and through those behind it that may be run in one go.
+    fn pass(&self, port: PortId, mut carried: Box<Carried>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Carried>)> {
+        let key = carried.job().flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
         loop {
+            let job = carried.job();
             let next = stretches[job.stretch].port_of(key.sequence);
             if next != port {
-                return Some((next, job));
+                return Some((next, carried));
             }
-            if job.stretch == 0 && job.task.parking.is_given_up() {
+            if job.stretch == 0 && job.is_given_up(&self.unanswered) {
                 return None;
             }
             let to = fused(stretches, job.stretch, &job.flow, ahead);
-            match self.advance(&mut job, until(stretches, to), stretches[to].calls_out) {
+            match self.advance(job, until(stretches, to), stretches[to].calls_out) {
                 Poll::Ready(None) => {
                     count(&self.placed, &stretches[job.stretch], &job.flow);
                     job.stretch = after(stretches, to, &job.flow);
                 }
                 Poll::Ready(Some(answer)) => {
                     count(&self.placed, &stretches[job.stretch], &job.flow);
-                    finish(*job, answer);
+                    let asker = carried.take().finish(answer);
+                    spare::give_back(carried);
+                    asker.into_iter().for_each(|asker| self.wake(port, asker));
                     return None;
                 }
-                Poll::Pending => job = park(job, port)?,
+                Poll::Pending => carried = park(carried, port)?,
             }
         }
     }
@@ -279,6 +368,16 @@ fn after(stretches: &[Stretch], to: usize, flow: &Flow) -> usize {
 }
 
 impl Stretches {
+    /// Wakes who asked for an answer: at once, unless what is behind the flow at the port is brief.
+    fn wake(&self, port: PortId, asker: Waker) {
+        let is_brief = self.paces[port.0].as_ref().is_some_and(Pace::is_brief);
+        if is_brief && self.crowded.load(Ordering::Relaxed) {
+            ANSWERED.with_borrow_mut(|answered| answered.push(asker));
+        } else {
+            self.exchange.post([asker]);
+        }
+    }
+
     fn advance(&self, job: &mut Job, until: usize, calls_out: bool) -> Poll<Option<Result<Value, Failure>>> {
         let _inside = calls_out.then(|| self.handle.enter());
         // Most stretches wait for nothing, and need no waker that wakes.
@@ -286,58 +385,9 @@ impl Stretches {
         if polled.is_ready() {
             return polled;
         }
-        job.task.parking.begin();
-        let waker = Waker::from(Arc::clone(&job.task));
+        let task = job.task.get_or_insert_with(|| self.unanswered.task(&self.link));
+        task.parking.begin();
+        let waker = Waker::from(Arc::clone(task));
         job.flow.advance_until(until, &mut Context::from_waker(&waker))
-    }
-}
-
-fn finish(job: Job, answer: Result<Value, Failure>) {
-    let Job { flow, task, member, .. } = job;
-    drop(flow);
-    let mut state = task.answer.lock();
-    state.answer = Some(answer);
-    let asker = state.asker.take();
-    drop(state);
-    asker.into_iter().for_each(Waker::wake);
-    drop(member);
-}
-
-/// Parks the job, or gives it back where it was woken already; where nobody awaits it any more, it is given up.
-fn park(job: Box<Job>, port: PortId) -> Option<Box<Job>> {
-    let task = Arc::clone(&job.task);
-    match task.parking.park((job, port)) {
-        Parked::Again((job, _)) => Some(job),
-        Parked::Waits | Parked::GivenUp(_) => None,
-    }
-}
-
-impl Wake for Task {
-    fn wake(self: Arc<Self>) {
-        let Some((job, port)) = self.parking.wake() else { return };
-        if let Some(scheduler) = self.scheduler.get().and_then(Weak::upgrade) {
-            scheduler.resume(port, job);
-        }
-    }
-}
-
-/// The loop's end of an answer, and its place among those who await one.
-struct Awaited(Arc<Task>, #[expect(dead_code, reason = "held, and left when dropped")] Member);
-
-impl Awaited {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
-        let mut state = self.0.answer.lock();
-        if let Some(answer) = state.answer.take() {
-            return Poll::Ready(answer);
-        }
-        state.asker = Some(context.waker().clone());
-        Poll::Pending
-    }
-}
-
-impl Drop for Awaited {
-    fn drop(&mut self) {
-        // Dropping the job releases locks, which may wake others; nothing is locked here meanwhile.
-        drop(self.0.parking.give_up());
     }
 }

@@ -1,7 +1,7 @@
 //! What one step does: primitives, switches, selects, atomic steps, repeated bodies. Calls are in `call.rs`.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use smallvec::SmallVec;
 use weir_host::{Argument, Failure, FailureKind, Pending, Value};
@@ -10,7 +10,7 @@ use weir_ir::prim::{Prim, elements};
 
 use super::repeat::Run;
 use super::timed::Timed;
-use super::{Frame, record_ran};
+use super::{Finished, Frame, record_ran};
 use crate::live::Env;
 use crate::lock::{Acquiring, Handle, Held, Sessions};
 use crate::step::{AcquireStep, Action, Body, PrimStep, RepeatStep, Step, SwitchStep, Wanted};
@@ -64,8 +64,9 @@ pub(super) enum Stage {
 }
 
 impl Frame {
-    /// Runs a step from its beginning.
-    #[inline]
+    /// Runs a step from its beginning. Inlined with what it calls, because every step of every flow goes through here: calls
+    /// would cost as much as the steps do.
+    #[inline(always)]
     pub(super) fn run(
         &mut self,
         node: usize,
@@ -81,6 +82,7 @@ impl Frame {
     }
 
     #[cold]
+    #[inline(never)]
     fn run_recorded(&mut self, node: usize, step: &Step, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         let since_ns = env.live.machine.now_ns();
         let ran = self.run_step(node, step, body, env, context);
@@ -90,7 +92,7 @@ impl Frame {
         ran
     }
 
-    #[inline]
+    #[inline(always)]
     fn run_step(&mut self, node: usize, step: &Step, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match &step.action {
             Action::Nothing => Ran::Next,
@@ -133,7 +135,7 @@ impl Frame {
             (Stage::Locks(locks), Action::Call(call)) => self.call_under(locks, call, body, env, context),
             (Stage::Function(pending, held), Action::Call(call)) => self.function(pending, held, call, context),
             (Stage::Turn(passed), Action::Acquire(acquire)) => self.acquire(node, passed, acquire, body, env, context),
-            (Stage::Locks(locks), Action::Acquire(_)) => self.hold(node, locks, context),
+            (Stage::Locks(locks), Action::Acquire(acquire)) => self.hold(node, locks, acquire, env, context),
             (Stage::Body(run), Action::Repeat(repeat)) => self.repeat(*run, repeat, env, context),
             (Stage::Timed(run), Action::Timed(timed)) => self.timed_on(*run, timed, env, context),
             _ => unreachable!("a step waits only for what it can wait for"),
@@ -142,37 +144,30 @@ impl Frame {
 
     pub(super) fn forget(&mut self, dead: &[u32]) {
         for slot in dead {
-            self.slots[*slot as usize] = Value::Absent;
+            self.slots[*slot as usize].put(Value::Absent);
         }
     }
 
-    #[inline]
     fn prim(&mut self, step: &PrimStep, body: &Body) -> Ran {
-        let computed = match step.prim {
-            prim if step.moves => self.prim_moving(prim, step, body),
-            Prim::Copy => Ok(self.value(body, step.operands[0])),
-            Prim::List => Ok(Value::List(self.values(body, &step.operands).collect())),
-            Prim::Record => Ok(Value::Record(self.values(body, &step.operands).collect())),
-            Prim::Variant(tag) if !step.operands.is_empty() => {
-                Ok(Value::Variant(tag, Some(self.values(body, &step.operands).collect())))
-            }
-            prim => {
-                let place = |operand: &Argument| match *operand {
-                    Argument::Slot { index, .. } => &self.slots[index as usize],
-                    Argument::Constant(index) => &body.constants[index as usize],
-                    Argument::Shared(_) => &Value::Absent,
-                };
-                match &step.operands[..] {
-                    [one] => prim.apply(&[place(one)]),
-                    [one, other] => prim.apply(&[place(one), place(other)]),
-                    all => prim.apply(&all.iter().map(place).collect::<SmallVec<[&Value; 8]>>()),
-                }
-            }
+        let place = |operand: &Argument| match *operand {
+            Argument::Slot { index, .. } => &self.slots[index as usize],
+            Argument::Constant(index) => &body.constants[index as usize],
+            Argument::Shared(_) => &Value::Absent,
+        };
+        let computed = match (&step.operands[..], step.prim) {
+            _ if step.moves => self.prim_moving(step.prim, step, body),
+            ([one], Prim::Copy) => Ok(self.value(body, *one)),
+            (all, Prim::List) => Ok(Value::List(self.values(body, all).collect())),
+            (all, Prim::Record) => Ok(Value::Record(self.values(body, all).collect())),
+            (all @ [_, ..], Prim::Variant(tag)) => Ok(Value::Variant(tag, Some(self.values(body, all).collect()))),
+            ([one], prim) => prim.apply(&[place(one)]),
+            ([one, other], prim) => prim.apply(&[place(one), place(other)]),
+            (all, prim) => prim.apply(&all.iter().map(place).collect::<SmallVec<[&Value; 8]>>()),
         };
         self.forget(&step.dead);
         match computed {
             Ok(value) => {
-                put(&mut self.slots[step.out as usize], value);
+                self.slots[step.out as usize].put(value);
                 Ran::Next
             }
             Err(failure) => Ran::fail(failure),
@@ -217,7 +212,7 @@ impl Frame {
         let ports = &step.arms[arm].1;
         if ports.is_empty() {
             if let Argument::Slot { index, last: true } = step.subject {
-                self.slots[index as usize] = Value::Absent;
+                self.slots[index as usize].put(Value::Absent);
             }
         } else if step.moves {
             self.unpack_moving(step.subject, ports);
@@ -261,7 +256,8 @@ impl Frame {
         let chosen = self.choices[switch as usize] as usize;
         // The arm that was chosen ends the flow, and may still wait for that: what follows has nothing to begin with.
         let Some(input) = inputs.get(chosen).copied().flatten() else { return never() };
-        self.slots[out as usize] = self.value(body, input);
+        let value = self.value(body, input);
+        self.slots[out as usize].put(value);
         Ran::Next
     }
 
@@ -283,11 +279,17 @@ impl Frame {
         let handles = step.wanted.iter().filter_map(|wanted| match wanted {
             Wanted::Whole(lock, mode) => Some((Handle::Whole(Arc::clone(lock)), *mode)),
             // Whether an enclosing step holds the very same session is known only now.
-            Wanted::Session(sessions, _) if self.holds_session(&step.within, sessions, &session) => None,
-            Wanted::Session(sessions, mode) => Some((Handle::session(sessions, session.clone()), *mode)),
+            Wanted::Session(sessions, _) | Wanted::Own(sessions, ..)
+                if self.holds_session(&step.within, sessions, &session) =>
+            {
+                None
+            }
+            Wanted::Session(sessions, mode) | Wanted::Own(sessions, mode, _) => {
+                Some((Handle::session(sessions, session.clone()), *mode))
+            }
         });
         let handles: Vec<_> = handles.collect();
-        self.hold(node, Acquiring::new(handles), context)
+        self.hold(node, Acquiring::new(handles), step, env, context)
     }
 
     fn holds_session(&self, within: &[u32], sessions: &Arc<Sessions>, session: &Value) -> bool {
@@ -295,10 +297,20 @@ impl Frame {
         around.iter().flat_map(|scope| scope.iter()).any(|held| held.is_session(sessions, session))
     }
 
-    fn hold(&mut self, node: usize, mut locks: Acquiring, context: &mut Context<'_>) -> Ran {
+    fn hold(
+        &mut self,
+        node: usize,
+        mut locks: Acquiring,
+        step: &AcquireStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
         match locks.poll(context) {
             Poll::Pending => Ran::wait(Stage::Locks(locks)),
             Poll::Ready(held) => {
+                if let Err(failure) = make_own(step, &held, env) {
+                    return Ran::fail(failure);
+                }
                 self.scopes.push((node as u32, Arc::new(held)));
                 Ran::Next
             }
@@ -322,18 +334,34 @@ impl Frame {
     }
 }
 
+/// Makes what the session has of its own, as far as it is held and not there yet.
+fn make_own(step: &AcquireStep, held: &[Held], env: Env<'_>) -> Result<(), Box<Failure>> {
+    for wanted in &step.wanted {
+        let Wanted::Own(sessions, _, index) = wanted else { continue };
+        if let Some(session) = held.iter().find_map(|held| held.session_of(sessions)) {
+            session.value(|| made_for_a_session(*index, env))?;
+        }
+    }
+    Ok(())
+}
+
+/// A value of its own for a session. What makes it never waits.
+fn made_for_a_session(index: u32, env: Env<'_>) -> Result<Value, Box<Failure>> {
+    let body = env.live.own[index as usize].as_ref().expect("the program says that each session has one");
+    let mut frame = Frame::take(body, true);
+    let finished = frame.advance(body, env, None, &mut Context::from_waker(Waker::noop()));
+    Frame::give_back(frame);
+    match finished {
+        Poll::Ready(Finished::Value(value)) => Ok(value),
+        Poll::Ready(Finished::Ended(ended)) => ended.how,
+        Poll::Ready(Finished::Stretch) | Poll::Pending => {
+            Err(Box::new(Failure::function("what makes a session's value waits")))
+        }
+    }
+}
+
 /// The end of what is never reached. Where an earlier end still waits, this one stands behind it and loses.
 #[cold]
 fn never() -> Ran {
     Ran::fail(Box::new(Failure::new(FailureKind::Program, "this is never reached")))
-}
-
-/// Fills a slot. What most often lies in it needs no drop, and is found out here instead of in a call.
-#[inline]
-pub(super) fn put(slot: &mut Value, value: Value) {
-    let old = std::mem::replace(slot, value);
-    match old {
-        Value::Absent | Value::Unit | Value::Bool(_) | Value::Int(_) | Value::Float(_) => std::mem::forget(old),
-        old => drop(old),
-    }
 }

@@ -10,40 +10,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
-use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Outcome, Pending, Settled, Value};
+use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Mode, Outcome, Pending, Settled, Shared, Value};
 use weir_ir::evaluate::failure_of;
 use weir_ir::prim::elements;
 
-use super::action::{Ran, Stage, put};
+use super::action::{Ran, Stage};
 use super::{Frame, Scope, panicked};
-use crate::live::{Blocking, Env};
-use crate::lock::{Acquiring, Borrowed, Handle, Held};
-use crate::step::{Body, CallStep, NONE, Out, SimpleStep};
+use crate::live::{Blocking, Env, Hold};
+use crate::lock::{Acquiring, Borrowed, Handle, Held, Lock, Session, Sessions};
+use crate::step::{Body, CallStep, NONE, Out, SharedOf};
 
 impl Frame {
-    /// Makes a call of the simplest kind, of which there are the most.
-    #[inline]
-    pub(super) fn simple(&mut self, step: &SimpleStep, body: &Body, env: Env<'_>) -> Ran {
-        let outcome = (step.code)(&mut Call {
-            slots: &mut self.slots,
-            constants: &body.constants,
-            shared: &env.live.resources.shared,
-            state: None,
-            arguments: &step.arguments,
-            environment: &env.live.environment,
-        });
-        if !step.dead.is_empty() {
-            self.forget(&step.dead);
-        }
-        let value = match outcome.returned() {
-            Ok(Ok(value)) => value,
-            Ok(Err(error)) => return Ran::fail(failure_of(error)),
-            Err(failure) => return Ran::fail(failure),
-        };
-        put(&mut self.slots[step.out as usize], value);
-        Ran::Next
-    }
-
     pub(super) fn take_turn(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         if let Some(turn) = step.turn
             && env.live.resources.turns[turn].poll(env.key.sequence, context).is_pending()
@@ -58,28 +35,62 @@ impl Frame {
     pub(super) fn call(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match &step.code {
             Code::Immediate(code) if step.locks.is_empty() => {
-                let outcome = code(&mut self.call_of(step, body, env));
+                let shared = self.shared_of(step, env);
+                let outcome = code(&mut self.call_of(step, body, env, &shared));
                 self.answer(outcome, step)
             }
-            Code::Immediate(code) => match try_locks(step) {
-                Some(borrowed) => {
-                    let outcome = code(&mut self.call_of(step, body, env));
-                    drop(borrowed);
-                    self.answer(outcome, step)
+            Code::Immediate(code) => {
+                let mut run = || {
+                    let shared = self.shared_of(step, env);
+                    code(&mut self.call_of(step, body, env, &shared))
+                };
+                let outcome = match &*step.locks {
+                    [(lock, mode)] => Borrowed::try_take(lock, *mode).map(|_held| run()),
+                    locks => try_locks(locks).map(|_held| run()),
+                };
+                match outcome {
+                    Some(outcome) => self.answer(outcome, step),
+                    None => self.call_under(all_locks(step), step, body, env, context),
                 }
-                None => self.call_under(all_locks(step), step, body, env, context),
-            },
+            }
+            Code::Waiting(code) if step.locks.is_empty() => {
+                let shared = self.shared_of(step, env);
+                let waiting = code(&mut self.call_of(step, body, env, &shared));
+                self.wait_for(waiting, Vec::new(), step, context)
+            }
             _ => self.call_under(all_locks(step), step, body, env, context),
         }
     }
 
-    fn call_of<'a>(&'a mut self, step: &'a CallStep, body: &'a Body, env: Env<'a>) -> Call<'a> {
+    /// The shared values of a call that has some of the session's own; else nothing, and those of the program are meant.
+    #[inline]
+    fn shared_of(&self, step: &CallStep, env: Env<'_>) -> SmallVec<[Shared; 2]> {
+        let value = |shared: &SharedOf| match shared {
+            SharedOf::Program(index) => env.live.resources.shared[*index as usize].clone(),
+            SharedOf::Session(sessions) => {
+                self.own_of(&step.within, sessions).expect("the verifier has seen the step that holds the session")
+            }
+        };
+        step.shared.iter().map(value).collect()
+    }
+
+    /// What the session has of its own that a step around holds.
+    fn own_of(&self, within: &[u32], sessions: &Arc<Sessions>) -> Option<Shared> {
+        let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
+        let held = self.inherited.iter().chain(own).flat_map(|scope| scope.iter());
+        held.filter_map(|held| held.session_of(sessions)).find_map(Session::made)
+    }
+
+    fn call_of<'a>(&'a mut self, step: &'a CallStep, body: &'a Body, env: Env<'a>, shared: &'a [Shared]) -> Call<'a> {
+        let out = if let Out::Value(slot) = step.out { Some(slot) } else { None };
+        out.into_iter().for_each(|slot| self.slots[slot as usize].clear());
         Call {
             slots: &mut self.slots,
             constants: &body.constants,
-            shared: &env.live.resources.shared,
+            shared: if step.shared.is_empty() { &env.live.resources.shared } else { shared },
             state: step.state.map(|state| &env.live.resources.states[state]),
             arguments: &step.arguments,
+            out,
             environment: &env.live.environment,
         }
     }
@@ -92,18 +103,22 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
+        if env.hold == Hold::Denied && (!step.locks.is_empty() || matches!(step.code, Code::Blocking(_))) {
+            return Ran::wait(Stage::Locks(locks));
+        }
         let Poll::Ready(held) = locks.poll(context) else { return Ran::wait(Stage::Locks(locks)) };
-        let mut call = self.call_of(step, body, env);
+        let shared = self.shared_of(step, env);
+        let mut call = self.call_of(step, body, env, &shared);
         match &step.code {
             Code::Immediate(code) => {
                 let outcome = code(&mut call);
                 drop(held);
                 self.answer(outcome, step)
             }
-            Code::Waiting(code) => match code(&mut call) {
-                Ok(pending) => self.function(pending, held, step, context),
-                Err(fault) => self.answer(Outcome::Fault(fault), step),
-            },
+            Code::Waiting(code) => {
+                let waiting = code(&mut call);
+                self.wait_for(waiting, held, step, context)
+            }
             Code::Blocking(code) => match (code(&mut call), env.live.blocking) {
                 (Ok(job), Blocking::InPlace) => {
                     let settled = job();
@@ -123,6 +138,19 @@ impl Frame {
     pub(super) fn scopes_around(&self, within: &[u32]) -> Vec<Scope> {
         let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
         self.inherited.iter().chain(own).cloned().collect()
+    }
+
+    fn wait_for(
+        &mut self,
+        waiting: Result<Pending, Box<Failure>>,
+        held: Vec<Held>,
+        step: &CallStep,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        match waiting {
+            Ok(pending) => self.function(pending, held, step, context),
+            Err(fault) => self.answer(Outcome::Fault(fault), step),
+        }
     }
 
     pub(super) fn function(
@@ -155,7 +183,8 @@ impl Frame {
     fn answer(&mut self, outcome: Outcome, step: &CallStep) -> Ran {
         self.forget(&step.dead);
         match (outcome, &step.out) {
-            (Outcome::Value(value), Out::Value(slot)) => self.slots[*slot as usize] = value,
+            (Outcome::Filled, _) => {}
+            (Outcome::Value(value), Out::Value(slot)) => self.slots[*slot as usize].put(value),
             (Outcome::Value(value), Out::Result(slot)) => self.slots[*slot as usize] = Value::ok(value),
             (Outcome::Error(error), Out::Result(slot)) => self.slots[*slot as usize] = Value::err(error),
             (Outcome::Value(value), Out::OfResult { switch, ok, .. }) => self.decide(*switch, *ok, value),
@@ -174,7 +203,7 @@ impl Frame {
     fn decide(&mut self, switch: u32, (arm, port): (u32, u32), payload: Value) {
         self.choices[switch as usize] = arm;
         if port != NONE {
-            self.slots[port as usize] = payload;
+            self.slots[port as usize].put(payload);
         }
     }
 }
@@ -189,8 +218,8 @@ fn taken_apart(option: Value) -> Outcome {
     }
 }
 
-fn try_locks(step: &CallStep) -> Option<SmallVec<[Borrowed<'_>; 2]>> {
-    step.locks.iter().map(|(lock, mode)| Borrowed::try_take(lock, *mode)).collect()
+fn try_locks(locks: &[(Arc<Lock>, Mode)]) -> Option<SmallVec<[Borrowed<'_>; 2]>> {
+    locks.iter().map(|(lock, mode)| Borrowed::try_take(lock, *mode)).collect()
 }
 
 fn all_locks(step: &CallStep) -> Acquiring {

@@ -27,6 +27,13 @@ impl Waiting {
         _ = self.release.send(());
     }
 
+    /// Waits until nobody waits for the call any more.
+    pub fn given_up(mut self) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let closed = async { tokio::time::timeout(PATIENCE, self.release.closed()).await };
+        runtime.block_on(closed).expect("the call is given up");
+    }
+
     /// Whether nobody waits for the call any more.
     pub fn is_given_up(&self) -> bool {
         self.release.is_closed()

@@ -16,12 +16,19 @@ pub struct Numbers {
     count: i64,
     answers: Arc<Mutex<Vec<Option<Answer>>>>,
     full: Arc<Mutex<usize>>,
+    /// Whether the answers are not asked for.
+    gives: bool,
 }
 
 impl Numbers {
     pub fn new(count: i64) -> Numbers {
         let answers = vec![None; usize::try_from(count).expect("a number of flows")];
-        Numbers { count, answers: Arc::new(Mutex::new(answers)), full: Arc::default() }
+        Numbers { count, answers: Arc::new(Mutex::new(answers)), full: Arc::default(), gives: false }
+    }
+
+    /// The same, without asking for answers.
+    pub fn given(count: i64) -> Numbers {
+        Numbers { gives: true, ..Numbers::new(count) }
     }
 
     /// Puts the source into the library as `test.numbers`.
@@ -72,7 +79,9 @@ impl Opened for Numbers {
         Box::pin(async move {
             let mut number = 0;
             while number < self.count {
-                match flows.begin(0, &mut vec![Value::Int(number)]) {
+                let mut inputs = vec![Value::Int(number)];
+                let begun = if self.gives { flows.give(0, &mut inputs) } else { flows.begin(0, &mut inputs) };
+                match begun {
                     Begun::Done(answer) => self.keep(number, answer),
                     Begun::Going(answer) => {
                         let own = Arc::clone(&self);

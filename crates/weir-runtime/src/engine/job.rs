@@ -1,0 +1,201 @@
+//! A flow on its way through sections, and what of it others hold.
+//!
+//! The *job* is with the thread that works on it, in a queue, or parked. Its *task* is what wakes it, and what awaits its
+//! answer. Of a flow whose answer nobody wants there is a task only once it has to wait.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::LocalKey;
+
+use parking_lot::Mutex;
+use weir_host::{Failure, Value};
+use weir_scheduler::PortId;
+
+use super::parking::{Parked, Parking};
+use crate::crowd::Member;
+use crate::flow::Flow;
+use crate::spare::{self, Boxes, Depot, Spare};
+
+/// How a flow that was woken finds back to its port: set once there is a scheduler.
+pub(super) type Link = Arc<OnceLock<Box<Resume>>>;
+type Resume = dyn Fn(PortId, Box<Carried>) + Send + Sync;
+
+/// A flow on its way.
+pub(super) struct Job {
+    pub(super) flow: Flow,
+    /// The stretch that it is in.
+    pub(super) stretch: usize,
+    pub(super) task: Option<Arc<Task>>,
+    pub(super) member: Member,
+}
+
+/// What a job is carried in, to be used again.
+#[derive(Default)]
+pub(super) struct Carried(Option<Job>);
+
+/// What is left of a flow where its job is under way or parked.
+pub(super) struct Task {
+    /// The job while it waits, and the port at which it goes on.
+    pub(super) parking: Parking<(Box<Carried>, PortId)>,
+    answer: Mutex<Answering>,
+    link: Link,
+}
+
+#[derive(Default)]
+struct Answering {
+    answer: Option<Result<Value, Failure>>,
+    /// Who awaits the answer.
+    asker: Option<Waker>,
+}
+
+thread_local! {
+    static SPARE: Boxes<Carried> = const { RefCell::new(Vec::new()) };
+}
+static DEPOT: Depot<Carried> = Depot::new();
+
+impl Spare for Carried {
+    fn of_thread() -> &'static LocalKey<Boxes<Carried>> {
+        &SPARE
+    }
+
+    fn depot() -> &'static Depot<Carried> {
+        &DEPOT
+    }
+}
+
+impl Carried {
+    pub(super) fn new(job: Job) -> Box<Carried> {
+        let mut carried = spare::take::<Carried>();
+        carried.0 = Some(job);
+        carried
+    }
+
+    /// The job.
+    #[inline]
+    pub(super) fn job(&mut self) -> &mut Job {
+        self.0.as_mut().expect("it is here until it is through")
+    }
+
+    /// The job, which is through.
+    pub(super) fn take(&mut self) -> Job {
+        self.0.take().expect("it is here until it is through")
+    }
+}
+
+impl Job {
+    /// Whether it is not to begin any more.
+    pub(super) fn is_given_up(&self, unanswered: &Unanswered) -> bool {
+        self.task.as_ref().map_or_else(|| unanswered.is_over(), |task| task.parking.is_given_up())
+    }
+
+    /// Gives the answer, and yields who awaits it, to be woken.
+    pub(super) fn finish(self, answer: Result<Value, Failure>) -> Option<Waker> {
+        let Job { flow, task, member, .. } = self;
+        drop(flow);
+        let asker = task.and_then(|task| task.give(answer));
+        drop(member);
+        asker
+    }
+}
+
+/// Parks the job, or gives it back where it was woken already; where nobody awaits it any more, it is given up.
+pub(super) fn park(mut carried: Box<Carried>, port: PortId) -> Option<Box<Carried>> {
+    let task = carried.job().task.clone().expect("what has waited has a task");
+    match task.parking.park((carried, port)) {
+        Parked::Again((carried, _)) => Some(carried),
+        Parked::Waits | Parked::GivenUp(_) => None,
+    }
+}
+
+impl Task {
+    pub(super) fn new(link: &Link) -> Task {
+        Task { parking: Parking::new(), answer: Mutex::default(), link: Arc::clone(link) }
+    }
+
+    fn give(&self, answer: Result<Value, Failure>) -> Option<Waker> {
+        let mut state = self.answer.lock();
+        state.answer = Some(answer);
+        state.asker.take()
+    }
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        if let (Some((job, port)), Some(resume)) = (self.parking.wake(), self.link.get()) {
+            resume(port, job);
+        }
+    }
+}
+
+/// The loop's end of an answer, and its place among those who await one.
+pub(super) struct Awaited(Arc<Task>, #[expect(dead_code, reason = "held, and left when dropped")] Member);
+
+impl Awaited {
+    pub(super) fn new(task: Arc<Task>, member: Member) -> Self {
+        Awaited(task, member)
+    }
+
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
+        let mut state = self.0.answer.lock();
+        if let Some(answer) = state.answer.take() {
+            return Poll::Ready(answer);
+        }
+        state.asker = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        // Dropping the job releases locks, which may wake others; nothing is locked here meanwhile.
+        drop(self.0.parking.give_up());
+    }
+}
+
+/// The tasks of flows whose answer nobody wants: nobody else would give them up when the program's time is up.
+#[derive(Default)]
+pub(super) struct Unanswered {
+    /// Those that have waited.
+    tasks: Mutex<Vec<Weak<Task>>>,
+    /// The time is up: what has not begun does not, and what begins to wait is given up. Set under the lock.
+    over: AtomicBool,
+}
+
+/// From how many tasks on those that are through are taken off the list.
+const SWEPT_MIN: usize = 1_024;
+
+impl Unanswered {
+    /// Whether the time is up.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// The task of such a flow, which has to wait for the first time.
+    #[cold]
+    pub(super) fn task(&self, link: &Link) -> Arc<Task> {
+        let task = Arc::new(Task::new(link));
+        let mut tasks = self.tasks.lock();
+        if self.is_over() {
+            drop(task.parking.give_up());
+        }
+        if tasks.len() >= SWEPT_MIN && tasks.len() == tasks.capacity() {
+            tasks.retain(|task| task.strong_count() > 0);
+            // As many again, so that sweeping costs each task a moment only.
+            let left = tasks.len();
+            tasks.reserve(left.max(SWEPT_MIN));
+        }
+        tasks.push(Arc::downgrade(&task));
+        task
+    }
+
+    /// Gives all of them up.
+    pub(super) fn give_up(&self) {
+        let mut tasks = self.tasks.lock();
+        self.over.store(true, Ordering::Relaxed);
+        let waiting = std::mem::take(&mut *tasks);
+        drop(tasks);
+        waiting.iter().filter_map(Weak::upgrade).for_each(|task| drop(task.parking.give_up()));
+    }
+}

@@ -1,0 +1,126 @@
+//! The straight scan: step after step, as long as none has to wait.
+//!
+//! Most steps of most flows are calls of the simplest kind, one after the other. They are made here in a loop of their own:
+//! what is the same for all of them is set up once, and answers go straight into their slots.
+
+use std::task::Context;
+
+use weir_host::{Call, Outcome, Value};
+use weir_ir::evaluate::failure_of;
+
+use super::Frame;
+use super::action::Ran;
+use crate::live::Env;
+use crate::step::{Action, Body, NONE, SimpleStep, Step};
+
+impl Frame {
+    /// Runs step after step, until one has to wait.
+    pub(super) fn scan_straight(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) {
+        let mut next = self.low;
+        let steps = &body.steps[..self.until.min(body.steps.len())];
+        while let Some(step) = steps.get(next) {
+            if !self.is_chosen(step) {
+                self.pass_turns(step, env);
+                next = step.skip_to as usize;
+                continue;
+            }
+            self.cursor = next;
+            let ran = match &step.action {
+                Action::Simple(_) if !env.records_nodes => self.simple_calls(steps, body, env),
+                _ => self.run(next, step, body, env, context),
+            };
+            // A run of calls has gone further.
+            next = self.cursor;
+            match ran {
+                Ran::Next => {
+                    self.pass_turns(&steps[next], env);
+                    next += 1;
+                }
+                Ran::Waits(stage) => {
+                    self.low = next;
+                    self.seen.resize(body.steps.len().div_ceil(64), 0);
+                    return self.wait(next, stage, body, env);
+                }
+                Ran::Ends(end) => {
+                    self.low = next;
+                    return self.record_end(next, *end);
+                }
+            }
+        }
+        self.low = next;
+    }
+
+    /// Makes the call at the cursor, and those behind it, up to the last of them that are calls of the simplest kind: the
+    /// cursor is there then. Those between pass no turnstile.
+    #[inline(never)]
+    fn simple_calls(&mut self, steps: &[Step], body: &Body, env: Env<'_>) -> Ran {
+        let Frame { slots, choices, cursor, .. } = self;
+        let mut call = Call {
+            slots,
+            constants: &body.constants,
+            shared: &env.live.resources.shared,
+            state: None,
+            arguments: &[],
+            out: None,
+            environment: &env.live.environment,
+        };
+        let mut turns = false;
+        for (index, step) in steps.iter().enumerate().skip(*cursor) {
+            let Action::Simple(simple) = &step.action else { break };
+            let chosen = step.switch == NONE || choices[step.switch as usize] == step.arm;
+            if turns || !chosen {
+                break;
+            }
+            *cursor = index;
+            call.slots[simple.out as usize].clear();
+            (call.arguments, call.out) = (&simple.arguments, Some(simple.out));
+            if let Some(ran) = answered((simple.code)(&mut call), simple, call.slots) {
+                return ran;
+            }
+            turns = !step.turns.is_empty();
+        }
+        Ran::Next
+    }
+
+    /// Makes a call of the simplest kind.
+    pub(super) fn simple(&mut self, step: &SimpleStep, body: &Body, env: Env<'_>) -> Ran {
+        self.slots[step.out as usize].clear();
+        let outcome = (step.code)(&mut Call {
+            slots: &mut self.slots,
+            constants: &body.constants,
+            shared: &env.live.resources.shared,
+            state: None,
+            arguments: &step.arguments,
+            out: Some(step.out),
+            environment: &env.live.environment,
+        });
+        answered(outcome, step, &mut self.slots).unwrap_or(Ran::Next)
+    }
+}
+
+/// Puts away what a call of the simplest kind has borrowed for the last time, and its answer into its slot, where it is
+/// not there yet; how it ends the flow, where it does.
+#[inline(always)]
+fn answered(outcome: Outcome, step: &SimpleStep, slots: &mut [Value]) -> Option<Ran> {
+    for dead in &step.dead {
+        slots[*dead as usize].clear();
+    }
+    if matches!(outcome, Outcome::Filled) {
+        // Nothing to drop.
+        std::mem::forget(outcome);
+        return None;
+    }
+    returned(outcome, &mut slots[step.out as usize])
+}
+
+#[inline(never)]
+fn returned(outcome: Outcome, slot: &mut Value) -> Option<Ran> {
+    match outcome.returned() {
+        Ok(Ok(value)) => {
+            slot.put(value);
+            None
+        }
+        Ok(Err(error)) => Some(Ran::fail(failure_of(error))),
+        Err(failure) => Some(Ran::fail(failure)),
+    }
+}
