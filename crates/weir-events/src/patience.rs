@@ -15,8 +15,8 @@ use std::cell::Cell;
 const REACH_MIN: u32 = 8;
 /// The reach of a thread that always finds something: about as long as it takes to wake another one.
 const REACH_MAX: u32 = 256;
-/// So many times in vain with the least reach, and the next time it is the greatest.
-const IN_VAIN_MAX: u32 = 64;
+/// So many times in vain with the least reach, and the next time is a trial of the greatest.
+const IN_VAIN_MAX: u32 = 128;
 /// Pauses before each look at the most. A thread looks the less often, the more the buffer holds: the other one goes on
 /// meanwhile, and the more it has done, the fewer times they get into each other's way.
 const PAUSES_MAX: usize = 128;
@@ -38,10 +38,14 @@ impl Habit {
     }
 
     fn after_nothing(self) -> Habit {
-        let in_vain = self.in_vain + u32::from(self.reach == REACH_MIN);
-        match in_vain {
-            IN_VAIN_MAX => Habit { reach: REACH_MAX, in_vain: 0 },
-            _ => Habit { reach: (self.reach / 2).max(REACH_MIN), in_vain },
+        match self {
+            // That was the trial.
+            Habit { in_vain: IN_VAIN_MAX, .. } => Habit { reach: REACH_MIN, in_vain: 0 },
+            Habit { reach: REACH_MIN, in_vain } => {
+                let in_vain = in_vain + 1;
+                Habit { reach: if in_vain == IN_VAIN_MAX { REACH_MAX } else { REACH_MIN }, in_vain }
+            }
+            Habit { reach, in_vain } => Habit { reach: (reach / 2).max(REACH_MIN), in_vain },
         }
     }
 }
@@ -107,9 +111,9 @@ mod tests {
 
     #[test]
     fn a_thread_that_finds_nothing_looks_for_long_now_and_then() {
-        let all: Vec<u32> = (0..200).map(|_| looks(None)).collect();
-        assert_eq!(all.iter().filter(|&&looks| looks == REACH_MAX).count(), 3);
-        assert!(all.iter().sum::<u32>() < 200 * 16, "it hardly costs anything");
+        let all: Vec<u32> = (0..400).map(|_| looks(None)).collect();
+        assert_eq!(all.iter().filter(|&&looks| looks == REACH_MAX).count(), 1 + 3);
+        assert!(all.iter().sum::<u32>() < 400 * 12, "it hardly costs anything");
     }
 
     #[test]

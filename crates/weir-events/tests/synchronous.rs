@@ -291,7 +291,7 @@ fn a_choice_of_fifty_thousand_branches_is_linear() {
         assert!(channels.iter().all(|channel| channel.receivers_len() == 0));
         start.elapsed()
     };
-    // Once is enough: whatever else the machine does only makes the large one slower, and a square is a square each time.
+    // Once is enough: what else the machine does makes one of them slower, and a square is one each time.
     let is_linear = |(small, large): (Duration, Duration)| large < TOO_LONG && large < small * 50;
     assert!((0..5).any(|_| is_linear((time(5_000), time(50_000)))));
 }
