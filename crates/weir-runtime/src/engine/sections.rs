@@ -89,7 +89,7 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
         unanswered: Arc::default(),
         machine: Arc::clone(setup.machine),
         exchange: Arc::default(),
-        paces: layout.ports.iter().map(|port| port.brief.then(|| Pace::new(BRIEF_NS))).collect(),
+        paces: layout.ports.iter().map(|port| port.brief.then(Pace::new)).collect(),
         crowded: AtomicBool::new(false),
     };
     let (ports, crews, period) = (&layout.ports, layout.crews, setup.steering.period());
@@ -299,7 +299,7 @@ impl Work for Stretches {
         let began_ns = self.machine.now_ns();
         let left = self.pass(port, carried, ahead);
         if let Some(pace) = &self.paces[port.0] {
-            pace.note(self.machine.now_ns().saturating_sub(began_ns));
+            pace.note(self.machine.now_ns().saturating_sub(began_ns), BRIEF_NS);
         }
         left
     }
