@@ -64,7 +64,14 @@ module.exports = grammar({
     use_item: ($) => seq('use', $.used_module, repeat(seq(',', $.used_module))),
     used_module: ($) => seq(field('name', $.identifier), optional(seq('as', field('alias', $.identifier)))),
     shared_item: ($) =>
-      seq('shared', field('name', $.identifier), optional(seq(':', $._type)), '=', field('value', $._expression)),
+      seq(
+        'shared',
+        field('name', $.identifier),
+        optional(seq(':', $._type)),
+        '=',
+        field('value', $._expression),
+        optional(seq('per', 'session')),
+      ),
     constraint_item: ($) => seq('constraint', field('name', $.identifier)),
     record_item: ($) => seq('record', field('name', $.type_identifier), $._field_declarations),
     _field_declarations: ($) => braces($, $.field_declaration),

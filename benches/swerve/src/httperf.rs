@@ -1,6 +1,15 @@
 //! httperf: offers a rate of requests, each on a connection of its own, and says what came of them.
+//!
+//! It is not asked to choose ports itself (`--hog`): it then binds one that is free, and a connection that the client
+//! closed first keeps its port from that for a minute. After some 60,000 of them httperf looks for a port without end,
+//! reads no replies meanwhile, and the server seems to have stopped answering. The system, where it chooses, gives such a
+//! port out again for another server at once, and for the same one after a second.
 
-use std::process::Command;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use bench_harness::Outcome;
 
@@ -15,25 +24,54 @@ pub(crate) struct Met {
     pub(crate) slowest_hundredth_ms: f64,
     /// Requests that were not answered, for whatever reason.
     pub(crate) errors: u64,
+    /// Those of them that were never asked: httperf had no file or port left, which says nothing about the server but
+    /// that many others were waiting for it.
+    pub(crate) unasked: u64,
 }
 
-/// A request that has waited so long counts as an error, in seconds.
-const PATIENCE: &str = "2";
+/// A request that has waited so long counts as an error.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Beyond its rate and its patience httperf may take so long; then it is ended.
+const OVERTIME: Duration = Duration::from_secs(20);
 
 pub(crate) fn is_installed() -> bool {
     Command::new("httperf").arg("--version").output().is_ok()
 }
 
+/// Offers so many requests per second to a server.
+///
+/// # Errors
+/// If httperf does not start, does not end, or says something else than what came of the requests.
 pub(crate) fn run(port: u16, file: &str, rate: u32, seconds: f64) -> Outcome<Met> {
     let requests = (f64::from(rate) * seconds).max(1.0) as u64;
-    let output = Command::new("httperf")
-        .args(["--hog", "--verbose", "--verbose", "--server", "127.0.0.1", "--port", &port.to_string()])
+    let mut command = Command::new("httperf");
+    command
+        .args(["--verbose", "--verbose", "--server", "127.0.0.1", "--port", &port.to_string()])
         .args(["--uri", &format!("/{file}"), "--add-header", "Connection: close\\n"])
         .args(["--rate", &rate.to_string(), "--num-conns", &requests.to_string(), "--num-calls", "1"])
-        .args(["--timeout", PATIENCE])
-        .output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
+        .args(["--timeout", &PATIENCE.as_secs().to_string()]);
+    let text = said_within(&mut command, Duration::from_secs_f64(seconds) + PATIENCE + OVERTIME)?;
     parse(&text, requests).ok_or_else(|| format!("httperf said something else:\n{text}").into())
+}
+
+/// What a program writes until it ends; one that does not end in time is killed.
+fn said_within(command: &mut Command, limit: Duration) -> Outcome<String> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let (told, ended) = mpsc::channel();
+    if let Some(mut output) = child.stdout.take() {
+        thread::spawn(move || {
+            let mut text = Vec::new();
+            let read = output.read_to_end(&mut text).map(|_| String::from_utf8_lossy(&text).into_owned());
+            // Nobody listens any more where it took too long.
+            _ = told.send(read);
+        });
+    }
+    let said = ended.recv_timeout(limit);
+    if said.is_err() {
+        child.kill()?;
+    }
+    child.wait()?;
+    Ok(said.map_err(|_| format!("{} did not end within {limit:?}", command.get_program().display()))??)
 }
 
 fn parse(text: &str, requests: u64) -> Option<Met> {
@@ -46,6 +84,7 @@ fn parse(text: &str, requests: u64) -> Option<Met> {
         median_ms: number_after(text, "median ")?,
         slowest_hundredth_ms: quantile(&histogram(text), 0.99),
         errors: requests.saturating_sub(answered as u64),
+        unasked: ["fd-unavail ", "addrunavail "].iter().filter_map(|word| number_after(text, word)).sum::<f64>() as u64,
     })
 }
 
@@ -81,7 +120,10 @@ fn quantile(histogram: &[(f64, u64)], part: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
     use super::*;
+    use std::time::Instant;
 
     const SAID: &str = "\
 Maximum connect burst length: 3
@@ -96,17 +138,29 @@ Total: connections 100 requests 100 replies 98 test-duration 0.500 s
 
 Connection time [ms]: min 0.1 avg 1.7 max 40.2 median 1.5 stddev 0.1
 Reply status: 1xx=0 2xx=97 3xx=0 4xx=1 5xx=0
+
+Errors: total 2 client-timo 0 socket-timo 0 connrefused 0 connreset 0
+Errors: fd-unavail 1 addrunavail 1 ftab-full 0 other 0
 ";
 
     #[test]
     fn what_httperf_says_is_read() {
         let met = parse(SAID, 100).expect("it has all parts");
         assert_eq!((met.replies_per_second, met.mean_ms, met.median_ms, met.errors), (196.0, 1.7, 1.5, 3));
-        assert_eq!(met.slowest_hundredth_ms, 12.5);
+        assert_eq!((met.slowest_hundredth_ms, met.unasked), (12.5, 2));
     }
 
     #[test]
     fn anything_else_is_not_taken_for_figures() {
         assert!(parse("usage: httperf", 100).is_none());
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_ended() {
+        let begin = Instant::now();
+        let error = said_within(Command::new("sleep").arg("1000"), Duration::from_millis(50)).unwrap_err();
+        assert_eq!(error.to_string(), "sleep did not end within 50ms");
+        assert!(begin.elapsed() < Duration::from_secs(100));
+        assert_eq!(said_within(Command::new("echo").arg("done"), Duration::from_secs(100)).unwrap(), "done\n");
     }
 }

@@ -87,33 +87,39 @@ fn rising(options: &Options, servers: &[Server]) -> Outcome<Vec<Value>> {
         return Ok(Vec::new());
     }
     println!(
-        "{:<7} {:>8}  {:<8} {:>9} {:>9} {:>9} {:>9} {:>9}  errors",
+        "{:<7} {:>8}  {:<8} {:>9} {:>9} {:>9} {:>9} {:>9}  errors, of them never asked",
         "file", "offered", "server", "replied", "mean ms", "p50 ms", "p99 ms", "cpu us"
     );
     let mut rows = Vec::new();
-    for (file, bytes) in FILES {
+    for file in FILES {
         for rate in &options.rates {
             for server in servers {
-                let before = server.cpu_time();
-                let met = httperf::run(server.port, file, *rate, options.seconds)?;
-                let taken = server.cpu_time().saturating_sub(before);
-                let cpu_us = taken.as_secs_f64() * 1e6 / met.replies.max(1.0);
-                let httperf::Met {
-                    replies_per_second, mean_ms, median_ms, slowest_hundredth_ms: p99_ms, errors, ..
-                } = met;
-                println!(
-                    "{file:<7} {rate:>8}  {:<8} {replies_per_second:>9.0} {mean_ms:>9.2} {median_ms:>9.2} {p99_ms:>9.2} {cpu_us:>9.0}  {errors}",
-                    server.name
-                );
-                rows.push(json!({
-                    "file_bytes": bytes, "offered_per_second": rate, "server": server.name,
-                    "replies_per_second": replies_per_second, "mean_ms": mean_ms, "p50_ms": median_ms,
-                    "p99_ms": p99_ms, "processor_us_per_reply": cpu_us, "errors": errors,
-                }));
+                match one_rate(file, *rate, options.seconds, server) {
+                    Ok(row) => rows.push(row),
+                    Err(error) => println!("{:<7} {rate:>8}  {:<8} {error}", file.0, server.name),
+                }
             }
         }
     }
     Ok(rows)
+}
+
+/// One rate for one file against one server.
+fn one_rate((file, bytes): (&str, usize), rate: u32, seconds: f64, server: &Server) -> Outcome<Value> {
+    let before = server.cpu_time();
+    let httperf::Met { replies, replies_per_second, mean_ms, median_ms, slowest_hundredth_ms: p99_ms, errors, unasked } =
+        httperf::run(server.port, file, rate, seconds)?;
+    let taken = server.cpu_time().saturating_sub(before);
+    let cpu_us = taken.as_secs_f64() * 1e6 / replies.max(1.0);
+    println!(
+        "{file:<7} {rate:>8}  {:<8} {replies_per_second:>9.0} {mean_ms:>9.2} {median_ms:>9.2} {p99_ms:>9.2} {cpu_us:>9.0}  {errors} {unasked}",
+        server.name
+    );
+    Ok(json!({
+        "file_bytes": bytes, "offered_per_second": rate, "server": server.name,
+        "replies_per_second": replies_per_second, "mean_ms": mean_ms, "p50_ms": median_ms, "p99_ms": p99_ms,
+        "processor_us_per_reply": cpu_us, "errors": errors, "never_asked": unasked,
+    }))
 }
 
 /// As many clients as there are threads for connections, each of which reads a piece and then waits.

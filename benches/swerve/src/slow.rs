@@ -16,6 +16,9 @@ const SEGMENT_BYTES: u32 = 1460;
 /// How long it waits after each piece.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
+/// A server that sends nothing for so long, or does not take a connection, has failed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// How many whole files so many clients get in a second, each asking again and again.
 pub(crate) fn answers_per_second(port: u16, file: &str, clients: usize, time: Duration) -> Outcome<f64> {
     let (begin, got) = (Instant::now(), AtomicUsize::new(0));
@@ -39,7 +42,8 @@ fn one_answer(port: u16, file: &str) -> io::Result<()> {
     socket.set_recv_buffer_size(PIECE_BYTES)?;
     // As on a line: the segments of the loopback are so large that the system would take whole files at once.
     socket.set_tcp_mss(SEGMENT_BYTES)?;
-    socket.connect(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into())?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into(), PATIENCE)?;
     socket.write_all(format!("GET /{file} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes())?;
     let mut piece = vec![0; PIECE_BYTES];
     while socket.read(&mut piece)? > 0 {

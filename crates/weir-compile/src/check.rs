@@ -286,6 +286,9 @@ impl<'a> Checker<'a> {
         recursion::report(&self.fn_calls, &self.declarations, self.diagnostics);
         let matches = std::mem::take(&mut self.matches);
         let fn_effects = effects::close(&self.fn_seen);
+        let own = self.declarations.shared.iter().filter(|(_, shared)| shared.per_session);
+        let mut per_session: BTreeSet<Arc<str>> = own.map(|(name, _)| name.clone()).collect();
+        per_session.extend(self.scopes_of.into_iter().filter(|(_, scope)| scope.0).map(|(name, _)| name));
         let typed = Typed {
             declarations: self.declarations,
             expr_types: self.expr_types,
@@ -306,7 +309,7 @@ impl<'a> Checker<'a> {
             entries: self.entries,
             fn_callees: self.fn_seen.into_iter().map(|seen| seen.callees).collect(),
             flow_callees: self.flow_callees,
-            per_session: self.scopes_of.into_iter().filter(|(_, scope)| scope.0).map(|(name, _)| name).collect(),
+            per_session,
             unit_blocks: self.unit_blocks,
         };
         for cases in matches {
@@ -337,7 +340,7 @@ impl<'a> Checker<'a> {
                 self.inference.unify(&ty, &Ty::Error);
                 let diagnostic = Diagnostic::new(Code::UnknownElementType, "nothing says what type this holds")
                     .at(span, "its parts could be of any type")
-                    .hint("write the type: `let name: List(Int) = …`");
+                    .hint("write its type where it is bound, as in `let name: List(Int) = …` or `let name: Option(Int) = …`");
                 self.report(diagnostic);
             }
         }

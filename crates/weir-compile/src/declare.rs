@@ -63,6 +63,8 @@ pub(crate) struct DeclaredShared {
     pub(crate) span: Span,
     /// Known once its value is checked.
     pub(crate) ty: Ty,
+    /// Whether each session has one of its own.
+    pub(crate) per_session: bool,
 }
 
 /// Reads the declarations of a tree.
@@ -103,9 +105,10 @@ impl Declarer<'_> {
             let mut diagnostic = Diagnostic::new(Code::UnknownModule, format!("there is no module `{}`", used.name))
                 .at(used.name.span, "not found in the library");
             let known = self.library.modules.keys().map(Text::as_str);
-            if let Some(near) = nearest(used.name.as_str(), known) {
-                diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), used.name.span, near);
-            }
+            diagnostic = match nearest(used.name.as_str(), known) {
+                Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), used.name.span, near),
+                None => diagnostic.hint("a module of your own is Rust, linked in: `weir new NAME --rust` shows how"),
+            };
             self.diagnostics.push(diagnostic);
             self.declarations.unknown_modules.insert(called.text.clone());
             return;
@@ -275,7 +278,8 @@ impl Declarer<'_> {
         let name = &shared.name;
         if self.take(name) {
             self.declarations.define(name, Entity::Shared(name.as_str().into()));
-            let declared = DeclaredShared { item, span: name.span, ty: Ty::Error };
+            let per_session = shared.per_session;
+            let declared = DeclaredShared { item, span: name.span, ty: Ty::Error, per_session };
             self.declarations.shared.insert(name.text.clone(), declared);
         }
     }

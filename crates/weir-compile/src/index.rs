@@ -129,7 +129,8 @@ impl Checked {
             Entity::Shared(name) => {
                 let declared = self.typed.declarations.shared.get(name.as_str())?;
                 let doc = self.item_doc(declared.item);
-                Some(Described { signature: format!("shared {name}: {}", declared.ty), doc, effects: None })
+                let scope = if declared.per_session { " per session" } else { "" };
+                Some(Described { signature: format!("shared {name}: {}{scope}", declared.ty), doc, effects: None })
             }
             Entity::Constraint(name) => plain(format!("constraint {name}")),
             Entity::Service(name) => plain(format!("service {name}")),

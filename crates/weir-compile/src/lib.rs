@@ -22,6 +22,7 @@ mod lower;
 mod memo;
 mod moves;
 mod races;
+mod sessions;
 mod steps;
 mod suggest;
 mod typed;
@@ -88,6 +89,7 @@ pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, memo:
     if !has_errors(&diagnostics) {
         let mut program = lower::lower(&parsed.tree, &typed, library, &mut diagnostics);
         steps::order(&mut program, library, source, &mut diagnostics);
+        sessions::check(&program, library, source, &mut diagnostics);
         check_bodies((source, file), &parsed, &typed, library, &program, memo, &mut diagnostics);
         let mut tested = lower::lower_tests(&parsed.tree, &typed, library, file.text(), &program, &mut diagnostics);
         steps::order(&mut tested, library, source, &mut diagnostics);

@@ -12,12 +12,14 @@ mod draft;
 mod entry;
 mod expr;
 mod failing;
+mod long;
 mod matching;
 mod pattern;
 mod repeat;
 mod show;
 mod start;
 mod tests;
+mod typed;
 mod types;
 mod waiting;
 
@@ -55,7 +57,8 @@ pub(crate) fn lower(tree: &ast::Tree, typed: &Typed, library: &Library, diagnost
         let mut lowering = Lowering::new(tree, typed, library, diagnostics);
         lowering.session = Some(Atom::Value(Value::Unit));
         let init = lowering.starting(&shared.ty.to_type(), |lowering| lowering.expr(&item.value));
-        program.shared.push(SharedValue { name: (&**name).into(), ty: shared.ty.to_type(), init });
+        let (name, ty, per_session) = ((&**name).into(), shared.ty.to_type(), shared.per_session);
+        program.shared.push(SharedValue { name, ty, per_session, init });
     }
     let mut names = IndexMap::new();
     for entry in &typed.entries {
@@ -280,6 +283,10 @@ impl<'a, 'd> Lowering<'a, 'd> {
     }
 
     fn too_large(&mut self, span: Span) {
+        self.too_large_here(span, "split the flow, or do the work in a function of the library");
+    }
+
+    fn too_large_here(&mut self, span: Span, advice: &str) {
         if !self.too_large {
             self.too_large = true;
             let diagnostic = Diagnostic::new(
@@ -290,7 +297,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
             .note(format!(
                 "a flow has at most {OPERATIONS_MAX} operations, nested {DEPTH_MAX} deep in {BLOCKS_MAX} branches"
             ))
-            .hint("split the flow, or do the work in a function of the library");
+            .hint(advice);
             self.diagnostics.push(diagnostic);
         }
     }

@@ -107,7 +107,7 @@ impl Moves<'_> {
                 let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
                 for (atom, parameter) in call.arguments.iter().zip(parameters) {
                     match parameter.passing {
-                        Passing::Value => self.take(atom, origin),
+                        Passing::Value | Passing::Typed => self.take(atom, origin),
                         Passing::Borrow | Passing::Change | Passing::Start => self.lend(atom, origin),
                     }
                 }

@@ -186,7 +186,10 @@ impl Inference {
     /// Makes two types equal by filling in unknowns; false where they cannot be.
     pub(crate) fn unify(&mut self, a: &Ty, b: &Ty) -> bool {
         match (self.shallow(a), self.shallow(b)) {
-            (Ty::Error, _) | (_, Ty::Error) => true,
+            (Ty::Error, other) | (other, Ty::Error) => {
+                self.spoil(&other);
+                true
+            }
             (Ty::Unknown(x), Ty::Unknown(y)) if x == y => true,
             (Ty::Unknown(x), other) | (other, Ty::Unknown(x)) => self.fill(x, other),
             (Ty::Plain(x), Ty::Plain(y)) => x == y,
@@ -197,6 +200,24 @@ impl Inference {
             (Ty::Tuple(x), Ty::Tuple(y)) => self.unify_all(&x, &y),
             (Ty::Function(x), Ty::Function(y)) => self.unify_all(&x.0, &y.0) && self.unify(&x.1, &y.1),
             _ => false,
+        }
+    }
+
+    /// Makes every unknown in a type an error, as what it would have been known from is one.
+    fn spoil(&mut self, ty: &Ty) {
+        match self.shallow(ty) {
+            Ty::Unknown(at) => self.known[at as usize] = Some(Ty::Error),
+            Ty::List(part) | Ty::Option(part) => self.spoil(&part),
+            Ty::Map(pair) | Ty::Result(pair) => {
+                self.spoil(&pair.0);
+                self.spoil(&pair.1);
+            }
+            Ty::Tuple(parts) => parts.iter().for_each(|part| self.spoil(part)),
+            Ty::Function(signature) => {
+                signature.0.iter().for_each(|part| self.spoil(part));
+                self.spoil(&signature.1);
+            }
+            Ty::Error | Ty::Plain(_) => {}
         }
     }
 

@@ -30,7 +30,7 @@ fn whatever_is_edited_the_answer_is_that_of_a_first_check() {
         let original = corpus[numbers.next(corpus.len())].clone();
         for _ in 0..3 {
             assert_same(&original, &library, &mut memo);
-            let edited = mutator::mutated(std::slice::from_ref(&original), &mut numbers);
+            let edited = mutator::mutated(&[mutator::pieces(&original)], &mut numbers);
             assert_same(&edited, &library, &mut memo);
         }
     }

@@ -138,6 +138,23 @@ fn a_flow_without_a_session_cannot_use_what_is_held_per_session() {
 }
 
 #[test]
+fn of_what_each_session_has_every_use_is_a_step_of_the_session() {
+    let text = "shared own = accounts.new() per session\n\
+                service s on http(port: 1) {\n  session = name\n  get \"/{name}\" (name: Text) {\n\
+                \x20   atomic own, x { own.set(name, x.balance(name)) }\n    own.set(name, own.balance(name) + 1)\n\
+                \x20   http.text(name)\n  }\n}\n";
+    let (steps, _) = steps(text);
+    assert_eq!(
+        steps,
+        [
+            "(write per session shared own, read shared x) session %0",
+            "(read per session shared own) session %0",
+            "(write per session shared own) session %0"
+        ]
+    );
+}
+
+#[test]
 fn every_way_out_of_a_match_has_a_value() {
     // The original fell through with an uninitialised output where no predicate matched.
     let (program, _, said, wrong) =

@@ -6,8 +6,8 @@
 //! Law 3: formatted code means the same: its tree is the same, the same is said of it, and what it is lowered to is the
 //! same but for the places. Formatting it again changes nothing.
 //!
-//! `WEIR_FUZZ_INPUTS` says how many texts are tried and `WEIR_FUZZ_SEED` where to begin. A failure names its seed and shows
-//! its text.
+//! `WEIR_FUZZ_INPUTS` says how many texts are tried, `WEIR_FUZZ_SEED` where to begin, and `WEIR_FUZZ_THREADS` how many
+//! threads share them. A failure names its seed and shows its text.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -36,11 +36,16 @@ fn setting(name: &str, otherwise: u64) -> u64 {
 }
 
 /// Texts of every kind, each from its seed.
-struct Inputs {
-    corpus: Vec<String>,
+struct Inputs<'c> {
+    corpus: &'c [String],
+    pieces: Vec<Vec<&'c str>>,
 }
 
-impl Inputs {
+impl<'c> Inputs<'c> {
+    fn new(corpus: &'c [String]) -> Self {
+        Inputs { corpus, pieces: corpus.iter().map(|text| mutator::pieces(text)).collect() }
+    }
+
     fn text(&self, seed: u64) -> String {
         let mut generator = Generator::new(seed);
         match seed % 16 {
@@ -57,7 +62,7 @@ impl Inputs {
                 let text = self.corpus[generator.below(self.corpus.len())].clone();
                 generator.damaged(&text)
             }
-            _ => mutator::mutated(&self.corpus, &mut Numbers::new(seed)),
+            _ => mutator::mutated(&self.pieces, &mut Numbers::new(seed)),
         }
     }
 }
@@ -76,11 +81,12 @@ fn compile(text: &str, library: &Library) -> Compiled {
     weir_compile::compile(SourceId(0), &SourceFile::new("case.weir", text), library)
 }
 
-/// How far the inputs came.
+/// How far the inputs came, and which did not come through.
 #[derive(Default)]
 struct Reached {
     formatted: u64,
     lowered: u64,
+    failed: Vec<u64>,
 }
 
 fn try_text(text: &str, library: &Library, reached: &mut Reached) {
@@ -152,24 +158,45 @@ fn quoteless(text: &str) -> String {
     parts.fold(first, |out, part| out + "\"expected `" + part.split_once("`\"").map_or(part, |(_, rest)| rest))
 }
 
-/// After so many failures no more texts are tried.
+/// After so many failures a thread tries no more texts.
 const FAILURES_MAX: usize = 10;
+
+/// Tries the texts of some seeds.
+fn try_seeds(seeds: impl Iterator<Item = u64>, inputs: &Inputs<'_>) -> Reached {
+    let (library, mut reached) = (fixture::library(), Reached::default());
+    for seed in seeds {
+        let mut text = String::new();
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            text = inputs.text(seed);
+            try_text(&text, &library, &mut reached);
+        }));
+        if outcome.is_err() {
+            // What fails while it is made has shown itself.
+            println!("seed {seed} fails on:\n{text}");
+            reached.failed.push(seed);
+        }
+        if reached.failed.len() >= FAILURES_MAX {
+            break;
+        }
+    }
+    reached
+}
 
 #[test]
 fn no_text_makes_anything_fail_and_formatted_code_means_the_same() {
-    let (library, inputs) = (fixture::library(), Inputs { corpus: mutator::corpus() });
+    let corpus = mutator::corpus();
+    let inputs = Inputs::new(&corpus);
     let (count, first) = (setting("WEIR_FUZZ_INPUTS", 3000), setting("WEIR_FUZZ_SEED", 1));
-    let (mut reached, mut failed) = (Reached::default(), Vec::new());
-    for seed in first..first + count {
-        let text = inputs.text(seed);
-        let outcome = catch_unwind(AssertUnwindSafe(|| try_text(&text, &library, &mut reached)));
-        if outcome.is_err() {
-            println!("seed {seed} fails on:\n{text}");
-            failed.push(seed);
-        }
-        assert!(failed.len() < FAILURES_MAX, "these seeds fail: {failed:?}");
-    }
+    let threads = setting("WEIR_FUZZ_THREADS", 1).clamp(1, 256);
+    let seeds = (0..threads).map(|thread| (first + thread..first + count).step_by(threads as usize));
+    let all: Vec<Reached> = std::thread::scope(|scope| {
+        let running: Vec<_> = seeds.map(|seeds| scope.spawn(|| try_seeds(seeds, &inputs))).collect();
+        running.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let failed: Vec<u64> = all.iter().flat_map(|each| each.failed.iter().copied()).collect();
+    let sum = |of: fn(&Reached) -> u64| all.iter().map(of).sum::<u64>();
+    let (formatted, lowered) = (sum(|each| each.formatted), sum(|each| each.lowered));
     assert_eq!(failed, [0; 0], "these seeds fail");
-    println!("{count} inputs from seed {first}: {} formatted, {} lowered", reached.formatted, reached.lowered);
-    assert!(reached.formatted * 10 > count && reached.lowered * 100 > count, "too few inputs are programs");
+    println!("{count} inputs from seed {first}: {formatted} formatted, {lowered} lowered");
+    assert!(formatted * 10 > count && lowered * 100 > count, "too few inputs are programs");
 }

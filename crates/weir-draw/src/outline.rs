@@ -20,7 +20,8 @@ const NOTE_COLUMN: usize = 60;
 pub fn outline(drawing: &Drawing<'_>) -> String {
     let mut outline = Outline { drawing, text: String::new() };
     for shared in &drawing.program.shared {
-        outline.say(0, &format!("shared {}: {}", shared.name, shared.ty), "");
+        let scope = if shared.per_session { " per session" } else { "" };
+        outline.say(0, &format!("shared {}: {}{scope}", shared.name, shared.ty), "");
     }
     for entry in &drawing.program.entries {
         outline.entry(entry);

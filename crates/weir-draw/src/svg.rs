@@ -6,6 +6,7 @@
 mod lines;
 mod picture;
 mod shapes;
+mod sizes;
 mod style;
 #[cfg(test)]
 mod tests;
@@ -83,7 +84,8 @@ fn panel(drawing: &Drawing<'_>, flow: &Flow<Graph>, heading: String) -> Result<P
         return Err(TooLarge { flow: flow.name.to_string(), marks: diagram.marks.len() });
     }
     let picture = Picture::of(&diagram);
-    let lifelines = lines::lifelines(&diagram, &picture);
+    let mut lifelines = lines::lifelines(&diagram, &picture);
+    lines::tell_sessions(&mut lifelines, drawing.program);
     let mut body = String::new();
     lines::sections(&mut body, &diagram, &picture);
     shapes::frames(&mut body, &diagram, &picture);

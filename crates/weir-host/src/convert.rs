@@ -25,6 +25,9 @@ use crate::{Failure, Outcome, Type, TypeDefinition, Value};
     note = "put `#[derive(weir::Type)]` on it, with `#[weir(opaque)]` where only functions of the host look into it"
 )]
 pub trait HostType: Sized + Send + 'static {
+    /// Whether a parameter of this type gets a value together with what the value's type is: [`crate::Typed`] does.
+    const TYPED: bool = false;
+
     /// The type in Weir.
     fn ty() -> Type;
 

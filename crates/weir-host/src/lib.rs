@@ -45,6 +45,7 @@ mod resource;
 mod signature;
 mod source;
 mod text;
+mod typed;
 mod types;
 mod value;
 
@@ -68,6 +69,7 @@ pub use source::{
     Stop,
 };
 pub use text::Text;
+pub use typed::{TypeOf, Typed};
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
 pub use value::{HostValue, Unique, Value};
 pub use weir_macros::{Type, batched, function, library};

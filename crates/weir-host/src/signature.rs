@@ -49,9 +49,19 @@ pub enum Passing {
     Borrow,
     /// By `&mut`.
     Change,
+    /// By value, and with its type: the function gets the pair of both, a [`crate::Typed`].
+    Typed,
     /// By what makes the private state, before there are flows; the function itself never sees it. What a call gives is
     /// a constant.
     Start,
+}
+
+impl Passing {
+    /// Whether the call takes the value for itself.
+    #[must_use]
+    pub fn takes(self) -> bool {
+        matches!(self, Passing::Value | Passing::Typed)
+    }
 }
 
 /// What a call touches beyond its parameters, and what may be done with it.

@@ -86,4 +86,4 @@ macro_rules! suite {
     )*};
 }
 
-suite! { types items statements expressions }
+suite! { types items statements expressions more }

@@ -8,9 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use weir_host::{Failure, FailureKind, Library, Shared, Text, Value};
+use indexmap::IndexMap;
+use weir_host::{Failure, FailureKind, Library, Resource, Shared, Text, Value};
 
-use crate::expr::{Arm, Atom, Block, Let, Op, Program, Test, Var, Variable};
+use crate::expr::{Arm, Atom, Block, Constraint, Let, Op, Program, Test, Var, Variable};
 use crate::prim::{self, Prim};
 
 mod call;
@@ -20,8 +21,10 @@ mod wait;
 pub struct Evaluator<'p> {
     program: &'p Program,
     library: &'p Library,
-    /// The shared values, in the order of the program.
+    /// The shared values, in the order of the program; of one per session, that of the session that came last.
     shared: Vec<Shared>,
+    /// What sessions have of their own, by the place of the shared value and the session.
+    sessions: IndexMap<(usize, Value), Shared>,
     /// The private states of the call sites that were reached, by entry, flow and site.
     states: BTreeMap<(usize, usize, Text), Shared>,
 }
@@ -46,10 +49,11 @@ impl<'p> Evaluator<'p> {
     /// # Errors
     /// Fails where the making of one does.
     pub fn new(program: &'p Program, library: &'p Library) -> Result<Self, Failure> {
-        let mut evaluator = Evaluator { program, library, shared: Vec::new(), states: BTreeMap::new() };
+        let (sessions, states) = (IndexMap::new(), BTreeMap::new());
+        let mut evaluator = Evaluator { program, library, shared: Vec::new(), sessions, states };
         for shared in &program.shared {
-            let value = evaluator.flow((usize::MAX, 0), &shared.init, &[], Vec::new()).map_err(|failure| *failure)?;
-            evaluator.shared.push(Shared::new(value));
+            let value = if shared.per_session { Ok(Value::Absent) } else { evaluator.made(&shared.init) };
+            evaluator.shared.push(Shared::new(value.map_err(|failure| *failure)?));
         }
         for (entry, index) in program.entries.iter().zip(0..) {
             for (flow, number) in entry.flows.iter().zip(0..) {
@@ -87,6 +91,30 @@ impl<'p> Evaluator<'p> {
     pub fn shared(&self, name: &str) -> Option<&Shared> {
         let index = self.program.shared.iter().position(|shared| shared.name.as_str() == name)?;
         self.shared.get(index)
+    }
+
+    /// What makes a shared value, evaluated.
+    fn made(&mut self, init: &Block) -> Result<Value, Box<Failure>> {
+        self.flow((usize::MAX, 0), init, &[], Vec::new())
+    }
+
+    /// Lets the shared values that each session has be those of this one, made where it had none.
+    ///
+    /// Here a session's values are kept for ever. Freeing one that no flow uses is another outcome that a program allows by
+    /// saying `per session`.
+    fn begin_session(&mut self, constraints: &[Constraint], session: &Value) -> Result<(), Box<Failure>> {
+        let program = self.program;
+        for (index, shared) in program.shared.iter().enumerate().filter(|(_, shared)| shared.per_session) {
+            if constraints.iter().any(|held| held.resource == Resource::Shared(shared.name.clone())) {
+                let key = (index, session.clone());
+                if !self.sessions.contains_key(&key) {
+                    let made = Shared::new(self.made(&shared.init)?);
+                    self.sessions.insert(key.clone(), made);
+                }
+                self.shared[index] = self.sessions[&key].clone();
+            }
+        }
+        Ok(())
     }
 
     fn flow(
@@ -161,7 +189,13 @@ impl Running<'_, '_> {
                 Ok(folded)
             }
             Op::Loop { init, state, body, at_most } => self.repeat(init, state, body, *at_most),
-            Op::Atomic { body, .. } => self.block(body),
+            Op::Atomic { constraints, session, body } => {
+                if let Some(session) = session {
+                    let session = self.value(session);
+                    self.evaluator.begin_session(constraints, &session)?;
+                }
+                self.block(body)
+            }
             // Here time is never up, and the first body is the first to get to its end: one of the outcomes that a
             // program allows by saying `within` or `race`.
             Op::Within { body, .. } => Ok(Value::some(self.block(body)?)),

@@ -43,6 +43,7 @@ pub fn lower(program: &expr::Program, library: &Library) -> graph::Program {
     let shared = program.shared.iter().map(|shared| SharedValue {
         name: shared.name.clone(),
         ty: shared.ty.clone(),
+        per_session: shared.per_session,
         init: lower_block(&shared.init, &[], definitions),
     });
     let entries = program.entries.iter().map(|entry| lower_entry(entry, definitions));
@@ -178,7 +179,7 @@ impl<'a> Builder<'a> {
         for (argument, parameter) in call.arguments.iter().zip(&function.signature.parameters) {
             match parameter.passing {
                 Passing::Change => self.alone(argument),
-                Passing::Value => self.moves(argument),
+                Passing::Value | Passing::Typed => self.moves(argument),
                 Passing::Borrow | Passing::Start => {}
             }
         }

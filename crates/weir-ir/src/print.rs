@@ -123,7 +123,8 @@ fn type_definition(page: &mut Page, definition: &TypeDefinition) {
 }
 
 fn shared<B>(page: &mut Page, shared: &SharedValue<B>, body: PrintBody<B>) {
-    page.line(format_args!("shared {}: {}", Name(&shared.name), TypeText(&shared.ty)));
+    let scope = if shared.per_session { " per session" } else { "" };
+    page.line(format_args!("shared {}: {}{scope}", Name(&shared.name), TypeText(&shared.ty)));
     page.nested(|page| body(page, &shared.init));
 }
 

@@ -20,7 +20,10 @@ pub struct SharedValue<B> {
     pub name: Text,
     /// Its type.
     pub ty: Type,
-    /// What makes it, once, when the program starts. It touches no resource of the program.
+    /// Whether each session has one of its own.
+    pub per_session: bool,
+    /// What makes it: once, when the program starts; of one per session, when a step of a session first holds it. It
+    /// touches no resource of the program, and one per session neither waits nor has states of its own.
     pub init: B,
 }
 

@@ -10,7 +10,7 @@ use weir_ir::program::{Program, SharedValue};
 
 fn sharing(ty: Type, value: Value) -> Program<Block> {
     let init = Block { lets: Vec::new(), result: Atom::Value(value) };
-    Program { shared: vec![SharedValue { name: "x".into(), ty, init }], ..Program::default() }
+    Program { shared: vec![SharedValue { name: "x".into(), ty, per_session: false, init }], ..Program::default() }
 }
 
 fn constants() -> Vec<Value> {

@@ -15,6 +15,7 @@ fn program(body: &str, constants: &str) -> String {
          type Shape enum\n  variant Point()\n  variant Circle(radius: Int)\n\
          shared hits: count.Counter\n{constants}\
          shared misses: count.Counter\n{constants}\
+         shared own: count.Counter per session\n{constants}\
          entry test from a.elements ordered\n  arguments\n    yield {}\n\
          \x20 flow elements (%0 x: Int, %1 xs: List(Int), %2 shape: Shape) -> Int\n{body}",
         if constants.contains("constant") { "never" } else { "(0,)" },
@@ -93,6 +94,8 @@ const EXPRESSIONS: &[(Rule, &str)] = &[
     (Rule::Constraints, "%3: Int = atomic (write per session shared hits)\n  yield 1\nyield %3"),
     (Rule::Constraints, "%3: Int = atomic (write shared hits) session %0\n  yield 1\nyield %3"),
     (Rule::Constraints, "%3: Int = atomic (write shared absent)\n  yield 1\nyield %3"),
+    (Rule::Constraints, "%3: Int = atomic (write shared own)\n  yield 1\nyield %3"),
+    (Rule::Steps, "%3: Int = call count.value at count.value (shared own, 1)\nyield %3"),
 ];
 
 const GRAPHS: &[(Rule, &str)] = &[
@@ -185,6 +188,7 @@ const GRAPHS: &[(Rule, &str)] = &[
         "%0 a = acquire (write shared hits) ()\n%1 b: Int = call a.mix(p0) after %0 within %0\n%2 c = release %0 ()\n\
          yield p0",
     ),
+    (Rule::Steps, "%0 a: Int = call count.value(shared own, p0) uses read shared own\nyield p0"),
     (
         Rule::Steps,
         "%0 z: Int = call a.mix(p0)\n%1 a = acquire (write shared hits) ()\n%2 c = release %1 () after %1\nyield p0",

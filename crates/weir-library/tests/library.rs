@@ -14,6 +14,7 @@ fn parameters(parameters: &[Parameter]) -> String {
             weir::Passing::Borrow => "&",
             weir::Passing::Change => "&mut ",
             weir::Passing::Start => "at start ",
+            weir::Passing::Typed => "typed ",
         };
         let default = default.as_ref().map(|default| format!(" = {default}")).unwrap_or_default();
         format!("{name}: {by}{ty}{default}")

@@ -24,6 +24,7 @@ mod step;
 mod turn;
 
 pub use engine::{ENGINES, EngineRow, Steering, engine, engine_facts};
+pub use lock::{Limits as SessionLimits, SESSION_IDLE_MAX, SESSIONS_MAX};
 pub use machine::{Machine, Real, Scripted};
 pub use prepare::PrepareError;
 pub use running::{Running, Stopper, Watcher};

@@ -9,6 +9,7 @@ use weir_trace::{Detail, FlowKey, Histogram, Recorder, What};
 use crate::machine::Machine;
 use crate::prepare::PreparedFlow;
 use crate::resources::Resources;
+use crate::step::Body;
 
 /// Where functions run that hold their thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(crate) struct LiveEntry {
 pub(crate) struct Live {
     /// What flows meet in.
     pub resources: Resources,
+    /// What makes the shared values that each session has, by their indices; nothing for the others.
+    pub own: Vec<Option<Body>>,
     /// Where flows begin.
     pub entries: Vec<LiveEntry>,
     /// What the embedder gave.

@@ -5,15 +5,19 @@
 //! writer. Waiting flows *poll* with their ticket; a flow that is given up *leaves* the queue, or gives back what it was
 //! granted in the meantime. The mutex within is held for a few instructions only.
 //!
-//! Locks per session live in [`Sessions`], one for each key in use.
+//! Locks per session live in [`Sessions`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use indexmap::IndexMap;
 use parking_lot::Mutex;
 use weir_host::{Mode, Value};
+
+pub(crate) use sessions::{Keeping, Session, Sessions};
+pub use sessions::{Limits, SESSION_IDLE_MAX, SESSIONS_MAX};
+
+mod sessions;
 
 /// One constraint.
 #[derive(Default)]
@@ -150,60 +154,35 @@ impl Lock {
     }
 }
 
-/// Locks by the key of a session, each there while somebody uses it.
-#[derive(Default)]
-pub(crate) struct Sessions(Mutex<IndexMap<Value, Arc<Lock>>>);
-
-impl Sessions {
-    fn lock_of(&self, key: &Value) -> Arc<Lock> {
-        Arc::clone(self.0.lock().entry(key.clone()).or_default())
-    }
-
-    /// Drops the caller's use of the lock, and the lock where it was the last one.
-    fn end_use(&self, key: &Value, lock: Arc<Lock>) {
-        let mut locks = self.0.lock();
-        drop(lock);
-        if locks.get(key).is_some_and(|lock| Arc::strong_count(lock) == 1) {
-            locks.swap_remove(key);
-        }
-    }
-
-    /// How many sessions are in use.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.0.lock().len()
-    }
-}
-
 /// A lock in a flow's hand, wherever it lives.
 pub(crate) enum Handle {
     /// A lock of the program.
     Whole(Arc<Lock>),
-    /// A lock of one session; the lock is absent only while this is dropped.
-    Session(Arc<Sessions>, Value, Option<Arc<Lock>>),
+    /// The lock of one session, which is absent only while this is dropped.
+    Session(Arc<Sessions>, Value, Option<Arc<Session>>),
 }
 
 impl Handle {
     /// The lock of one session.
     pub(crate) fn session(sessions: &Arc<Sessions>, key: Value) -> Handle {
-        let lock = sessions.lock_of(&key);
-        Handle::Session(Arc::clone(sessions), key, Some(lock))
+        let session = sessions.begin_use(&key);
+        Handle::Session(Arc::clone(sessions), key, Some(session))
     }
 
     fn lock(&self) -> &Lock {
         match self {
             Handle::Whole(lock) => lock,
-            Handle::Session(_, _, lock) => lock.as_ref().expect("present until the drop"),
+            Handle::Session(_, _, session) => &session.as_ref().expect("present until the drop").lock,
         }
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if let Handle::Session(sessions, key, lock) = self
-            && let Some(lock) = lock.take()
+        if let Handle::Session(sessions, key, session) = self
+            && let Some(session) = session.take()
         {
-            sessions.end_use(key, lock);
+            sessions.end_use(key, session);
         }
     }
 }
@@ -218,6 +197,14 @@ impl Held {
     /// Whether it is the lock of this session.
     pub(crate) fn is_session(&self, sessions: &Arc<Sessions>, session: &Value) -> bool {
         matches!(&self.handle, Handle::Session(own, key, _) if Arc::ptr_eq(own, sessions) && key == session)
+    }
+
+    /// The session, where it is one of these.
+    pub(crate) fn session_of(&self, sessions: &Arc<Sessions>) -> Option<&Session> {
+        match &self.handle {
+            Handle::Session(own, _, session) if Arc::ptr_eq(own, sessions) => session.as_deref(),
+            _ => None,
+        }
     }
 }
 

@@ -231,6 +231,12 @@ impl<'a> Preparation<'a> {
         }
     }
 
+    /// Whether it is the session's own, so that the step around has all that a call needs.
+    fn is_own(&self, resource: &Resource) -> bool {
+        let Resource::Shared(name) = resource else { return false };
+        self.resources.shared_index.get(name).is_some_and(|index| self.resources.own(*index).is_some())
+    }
+
     /// What a call takes for its own length: what no enclosing step holds. What is narrowed to sessions comes last.
     fn locks_of(&self, node: &Node) -> Vec<(Arc<Lock>, Mode)> {
         let (mut taken, mut last) = (Vec::new(), Vec::new());
@@ -239,7 +245,7 @@ impl<'a> Preparation<'a> {
                 continue;
             }
             let Some(locks) = self.resources.locks.get(&used.resource) else { continue };
-            if !used.held {
+            if !used.held && !self.is_own(&used.resource) {
                 let order = if locks.narrowed { &mut last } else { &mut taken };
                 order.push((Arc::clone(&locks.whole), used.mode));
             }

@@ -1,7 +1,8 @@
 //! What flows meet in: shared values, their constraints, and the private states of call sites.
 //!
 //! A resource has a lock only where somebody changes it: what is only read needs no order. An atomic step per session
-//! holds the lock of its session, and its calls take the resource itself for their own length.
+//! holds the lock of its session, and its calls take the resource itself for their own length. Where each session has a
+//! value of its own, there is no resource itself to take.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use indexmap::IndexMap;
 use weir_host::{Mode, Resource, Shared, Text, Value};
 use weir_ir::graph::{Graph, Kind, Program};
 
-use crate::lock::{Lock, Sessions};
+use crate::lock::{Keeping, Limits, Lock, Sessions};
+use crate::machine::Machine;
 use crate::turn::Turnstile;
 
 /// The locks of one resource.
@@ -18,7 +20,7 @@ use crate::turn::Turnstile;
 pub(crate) struct Locks {
     /// Taken for the length of a call or an atomic step.
     pub whole: Arc<Lock>,
-    /// The sessions in use.
+    /// The sessions in use, and those whose values are kept.
     pub sessions: Arc<Sessions>,
     /// Whether steps hold it per session, so that calls take it last: they wait for nothing while they hold it.
     pub narrowed: bool,
@@ -31,6 +33,8 @@ pub(crate) struct Resources {
     pub shared: Vec<Shared>,
     /// The index of each.
     pub shared_index: IndexMap<Text, u32>,
+    /// For each of them, the sessions that have one of their own, where it is such.
+    pub own: Vec<Option<Arc<Sessions>>>,
     /// The locks of those that need one.
     pub locks: BTreeMap<Resource, Locks>,
     /// The private states of call sites.
@@ -41,13 +45,27 @@ pub(crate) struct Resources {
 
 impl Resources {
     /// The resources of the program, whose shared values are not made yet.
-    pub(crate) fn of(program: &Program) -> Resources {
+    pub(crate) fn of(program: &Program, limits: Limits, machine: &Arc<dyn Machine>) -> Resources {
         let mut resources = Resources { locks: locks_of(program), ..Resources::default() };
         for (shared, index) in program.shared.iter().zip(0..) {
             resources.shared_index.insert(shared.name.clone(), index);
             resources.shared.push(Shared::new(Value::Absent));
+            let sessions = shared.per_session.then(|| {
+                let keeping = Keeping { limits, machine: Arc::clone(machine) };
+                Arc::new(Sessions::keeping(keeping))
+            });
+            if let Some(sessions) = &sessions {
+                let locks = resources.locks.entry(Resource::Shared(shared.name.clone())).or_default();
+                locks.sessions = Arc::clone(sessions);
+            }
+            resources.own.push(sessions);
         }
         resources
+    }
+
+    /// The sessions that have one of their own, where the shared value of this index is such.
+    pub(crate) fn own(&self, index: u32) -> Option<&Arc<Sessions>> {
+        self.own.get(index as usize)?.as_ref()
     }
 
     /// Adds the state of one call site, and yields its index.

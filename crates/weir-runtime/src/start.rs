@@ -20,6 +20,7 @@ use weir_trace::{Detail, FlowKey, Recorder, What};
 use crate::engine::{ENGINES, EngineRow, Setup, Steering, engine, engine_facts};
 use crate::frame::{Finished, Frame};
 use crate::live::{Env, Live, LiveEntry, Tally};
+use crate::lock::Limits;
 use crate::machine::{Machine, Real};
 use crate::prepare::{Preparation, PrepareError, source_of};
 use crate::resources::Resources;
@@ -38,6 +39,8 @@ pub struct Options {
     pub flows_max: usize,
     /// How the numbers of threads are found of engines that have sections.
     pub steering: Steering,
+    /// How much is kept of sessions that no flow uses.
+    pub sessions: Limits,
     /// How long a program that is told to stop has for what it has begun.
     pub drain_within: Duration,
     /// Where everything that happens is recorded.
@@ -54,6 +57,7 @@ impl Default for Options {
             threads: None,
             flows_max: 10_000,
             steering: Steering::Planned,
+            sessions: Limits::default(),
             drain_within: Duration::from_secs(30),
             recorder: Recorder::off(),
             machine: Arc::new(Real::new()),
@@ -155,7 +159,8 @@ fn event_loop() -> io::Result<Runtime> {
 /// A program that is prepared, with what makes its shared values.
 struct Ready {
     live: Arc<Live>,
-    shared: Vec<Body>,
+    /// In the order of the program; nothing for those that each session has.
+    shared: Vec<Option<Body>>,
 }
 
 fn prepare(
@@ -164,10 +169,16 @@ fn prepare(
     options: &Options,
     row: &EngineRow,
 ) -> Result<(Ready, Vec<Body>), PrepareError> {
-    let mut resources = Resources::of(program);
+    let mut resources = Resources::of(program, options.sessions, &options.machine);
     let mut preparation = Preparation::new(program, library, &mut resources);
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
+    let (own, shared): (Vec<_>, Vec<_>) = program
+        .shared
+        .iter()
+        .zip(shared)
+        .map(|(shared, body)| if shared.per_session { (Some(body), None) } else { (None, Some(body)) })
+        .unzip();
     let arguments = program.entries.iter().map(|entry| preparation.initial(&entry.arguments, &entry.name));
     let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
     let mut entries = Vec::new();
@@ -178,6 +189,7 @@ fn prepare(
     }
     let live = Arc::new(Live {
         resources,
+        own,
         entries,
         environment: library.environment.clone(),
         blocking: row.blocking,
@@ -189,6 +201,7 @@ fn prepare(
 
 fn make_shared(program: &Program, ready: &Ready, runtime: &Runtime) -> Result<(), StartError> {
     for ((body, shared), place) in ready.shared.iter().zip(&program.shared).zip(&ready.live.resources.shared) {
+        let Some(body) = body else { continue };
         let made = run_once(body, &ready.live, runtime);
         *place.write() = made.map_err(|failure| StartError::Shared(shared.name.clone(), failure))?;
     }

@@ -135,6 +135,9 @@ pub(crate) struct CallStep {
     pub path: Arc<str>,
     /// Its arguments.
     pub arguments: Box<[Argument]>,
+    /// What its arguments mean by a shared value, where one of them is the session's own; else empty, and they mean those
+    /// of the program.
+    pub shared: Box<[SharedOf]>,
     /// The slots that nobody uses afterwards and that the function only borrows.
     pub dead: Box<[u32]>,
     /// Where its answer goes.
@@ -147,6 +150,14 @@ pub(crate) struct CallStep {
     pub state: Option<usize>,
     /// The nodes that began the atomic steps that it is within.
     pub within: Box<[u32]>,
+}
+
+/// One shared value of a call.
+pub(crate) enum SharedOf {
+    /// That of the program, by its index.
+    Program(u32),
+    /// That of the flow's session.
+    Session(Arc<Sessions>),
 }
 
 /// Where a call's answer goes.
@@ -247,4 +258,6 @@ pub(crate) enum Wanted {
     Whole(Arc<Lock>, Mode),
     /// The lock of the session.
     Session(Arc<Sessions>, Mode),
+    /// The same of a shared value that each session has, which is made where there is none: the value's index.
+    Own(Arc<Sessions>, Mode, u32),
 }

@@ -137,9 +137,13 @@ impl Lexer<'_> {
         let mut diagnostic =
             Diagnostic::new(Code::UnknownCharacter, format!("`{}` means nothing here", shown(character)))
                 .at(Span::new(self.source, start, end), "");
-        if let Some(hint) = character_hint(character) {
-            diagnostic = diagnostic.hint(hint);
-        }
+        let place = Span::new(self.source, start, end);
+        diagnostic = match character_hint(character) {
+            // The parser says the rest of what is a closure elsewhere.
+            Some(hint) if character == '\\' => diagnostic.fix(hint, place, ""),
+            Some(hint) => diagnostic.hint(hint),
+            None => diagnostic,
+        };
         self.report(diagnostic);
     }
 
@@ -266,6 +270,7 @@ fn character_hint(character: char) -> Option<&'static str> {
         '\'' | '‘' | '’' | '“' | '”' => Some("a text stands between `\"` and `\"`"),
         '$' => Some("a value is put into a text as `{name}`"),
         '#' => Some("a comment begins with `//`"),
+        '\\' => Some("the parameters of a closure stand between bars: `|x| x + 1`"),
         '@' => Some("there are no attributes here"),
         '^' | '~' => Some("there are no bit operators"),
         _ => None,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::Exit;
+use crate::{Exit, programs};
 
 /// One program, one graph, one plan: a language for internet services and stream jobs.
 #[derive(Debug, Parser)]
@@ -49,7 +49,8 @@ pub(crate) enum Command {
 /// Arguments of `weir run`.
 #[derive(Args, Debug)]
 pub(crate) struct RunArguments {
-    /// The program; `-` reads it from standard input
+    /// The program, or the folder of its `main.weir`; `-` reads it from standard input
+    #[arg(default_value = ".", value_parser = programs::one())]
     pub(crate) file: PathBuf,
     /// What gives threads to flows; goes before the plan. Default: event
     #[arg(long, value_name = "ENGINE", value_parser = engines())]
@@ -80,7 +81,8 @@ pub(crate) struct RunArguments {
 /// Arguments of `weir plan`.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArguments {
-    /// The program
+    /// The program, or the folder of its `main.weir`
+    #[arg(default_value = ".", value_parser = programs::one())]
     pub(crate) file: PathBuf,
     /// The plan; default: the one beside the program, `main.plan.toml` for `main.weir`
     #[arg(long, value_name = "FILE")]
@@ -104,8 +106,8 @@ pub(crate) struct TopArguments {
 /// Arguments of `weir check`.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArguments {
-    /// The programs; `-` reads one from standard input
-    #[arg(required = true)]
+    /// The programs, or folders of programs; `-` reads one from standard input
+    #[arg(default_value = ".")]
     pub(crate) files: Vec<PathBuf>,
     /// How to write diagnostics
     #[arg(long, value_enum, default_value_t = ErrorFormat::Human)]
@@ -115,7 +117,8 @@ pub(crate) struct CheckArguments {
 /// Arguments of `weir graph`.
 #[derive(Args, Debug)]
 pub(crate) struct GraphArguments {
-    /// The program; `-` reads it from standard input
+    /// The program, or the folder of its `main.weir`; `-` reads it from standard input
+    #[arg(default_value = ".", value_parser = programs::one())]
     pub(crate) file: PathBuf,
     /// What the picture is
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
@@ -141,8 +144,8 @@ pub(crate) struct ExplainArguments {
 /// Arguments of `weir fmt`.
 #[derive(Args, Debug)]
 pub(crate) struct FmtArguments {
-    /// The programs; `-` formats standard input to standard output
-    #[arg(required = true)]
+    /// The programs, or folders of programs; `-` formats standard input to standard output
+    #[arg(default_value = ".")]
     pub(crate) files: Vec<PathBuf>,
     /// Change nothing, and fail where a file is not formatted
     #[arg(long)]
@@ -162,8 +165,8 @@ pub(crate) struct NewArguments {
 /// Arguments of `weir test`.
 #[derive(Args, Debug)]
 pub(crate) struct TestArguments {
-    /// The programs
-    #[arg(required = true)]
+    /// The programs, or folders of programs
+    #[arg(default_value = ".")]
     pub(crate) files: Vec<PathBuf>,
     /// Run only the tests whose names contain this
     #[arg(long, value_name = "TEXT")]
@@ -173,7 +176,8 @@ pub(crate) struct TestArguments {
 /// Arguments of `weir doc`.
 #[derive(Args, Debug)]
 pub(crate) struct DocArguments {
-    /// The program; without one, the library is documented
+    /// The program, or the folder of its `main.weir`; without one, the library is documented
+    #[arg(value_parser = programs::one())]
     pub(crate) file: Option<PathBuf>,
     /// Where the page is written; default: standard output
     #[arg(long, short, value_name = "FILE")]

@@ -22,6 +22,7 @@ mod arguments;
 mod commands;
 mod exit;
 mod plan_file;
+mod programs;
 mod project;
 mod terminal;
 mod trace_socket;

@@ -6,7 +6,7 @@ use weir_ir::graph::Program;
 use weir_ir::plan::{Plan, Problem};
 
 use crate::Exit;
-use crate::project::{cannot_read, is_standard_input};
+use crate::programs::{cannot_read, is_standard_input};
 use crate::terminal::{Paint, Terminal};
 
 /// What the name of a plan ends in.

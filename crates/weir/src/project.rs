@@ -1,7 +1,7 @@
 //! A program as it lies on disk: read, compiled, and its diagnostics shown.
 
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use weir_host::Library;
 use weir_ir::graph::Program;
@@ -9,29 +9,27 @@ use weir_syntax::{Diagnostic, SourceId, Sources};
 
 use crate::Exit;
 use crate::arguments::ErrorFormat;
+use crate::programs::{cannot_read, is_standard_input};
 use crate::terminal::Terminal;
 
-/// The name by which the command line means standard input.
-const STANDARD_INPUT: &str = "-";
 /// More than this of standard input is not read; a source file is shorter.
 const INPUT_BYTES_MAX: u64 = weir_syntax::SOURCE_BYTES_MAX as u64 + 1;
+
+/// The program of a file, where it is right.
+///
+/// # Errors
+/// Shows what is wrong, and gives the exit code.
+pub(crate) fn program(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<Program, Exit> {
+    let mut project = Project::default();
+    let id = project.read(path, terminal)?;
+    project.compile(id, library).ok_or_else(|| project.report(ErrorFormat::Human, terminal))
+}
 
 /// The files of a command, as far as they could be read.
 #[derive(Default)]
 pub(crate) struct Project {
     pub(crate) sources: Sources,
     pub(crate) diagnostics: Vec<Diagnostic>,
-}
-
-/// Whether the path means standard input.
-pub(crate) fn is_standard_input(path: &Path) -> bool {
-    path.as_os_str() == STANDARD_INPUT
-}
-
-/// The folder of a program: where its files are looked for.
-pub(crate) fn folder(path: &Path) -> PathBuf {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !is_standard_input(path));
-    parent.unwrap_or(Path::new(".")).to_owned()
 }
 
 impl Project {
@@ -88,41 +86,4 @@ pub(crate) fn read(path: &Path) -> io::Result<(String, Vec<u8>)> {
         return Ok(("standard input".to_owned(), bytes));
     }
     Ok((path.display().to_string(), std::fs::read(path)?))
-}
-
-/// Says that a file cannot be read.
-pub(crate) fn cannot_read(path: &Path, error: &io::Error, terminal: &mut Terminal) -> Exit {
-    let name = path.display();
-    match error.kind() {
-        io::ErrorKind::NotFound => {
-            let nearby = programs_in(&folder(path));
-            let hint = match nearby.as_slice() {
-                [] => "check the path".to_owned(),
-                some => format!("there is {}", some.join(", ")),
-            };
-            terminal.fail(Exit::Surroundings, &format!("there is no file `{name}`"), &[&hint])
-        }
-        io::ErrorKind::IsADirectory => {
-            let programs = programs_in(path);
-            let hints: Vec<String> =
-                programs.first().map(|first| format!("did you mean `{first}`?")).into_iter().collect();
-            let hints: Vec<&str> = hints.iter().map(String::as_str).collect();
-            terminal.fail(Exit::Surroundings, &format!("`{name}` is a folder, not a program"), &hints)
-        }
-        _ => terminal.fail(Exit::Surroundings, &format!("cannot read `{name}`: {error}"), &[]),
-    }
-}
-
-/// The programs in a folder, a few at most.
-fn programs_in(folder: &Path) -> Vec<String> {
-    /// More would not help.
-    const SHOWN_MAX: usize = 4;
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let paths =
-        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ending| ending == "weir"));
-    let mut names: Vec<String> =
-        paths.map(|path| path.strip_prefix("./").unwrap_or(&path).display().to_string()).collect();
-    names.sort();
-    names.truncate(SHOWN_MAX);
-    names
 }

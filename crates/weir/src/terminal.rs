@@ -3,6 +3,7 @@
 //! Colour is used where the stream is a terminal and `NO_COLOR` is not set.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use weir_syntax::Style;
 
@@ -45,6 +46,15 @@ impl Terminal {
             // Whoever read us has seen enough, as in `weir graph … | head`.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
             Err(error) => self.fail(Exit::Surroundings, &format!("cannot write the output: {error}"), &[]),
+        }
+    }
+
+    /// Writes a result to a file, or to where results go.
+    pub(crate) fn write(&mut self, path: Option<&Path>, text: &str) -> Exit {
+        let Some(path) = path else { return self.print(text) };
+        match std::fs::write(path, text) {
+            Ok(()) => Exit::Success,
+            Err(error) => self.fail(Exit::Surroundings, &format!("cannot write `{}`: {error}", path.display()), &[]),
         }
     }
 

@@ -1,11 +1,15 @@
 //! The listener: takes connections from the system and hands them to the network processor.
 
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
-use weir_events::{Channel, Signal, choose};
+use weir_events::{Channel, Signal, after, choose};
 
 use crate::log::{Line, Log};
 use crate::server::Style;
+
+/// Where the system gives no connection, for want of files above all, it would give none at once either.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Listens until the signal is given.
 pub(crate) fn run(socket: &TcpListener, connections: &Channel<TcpStream>, style: Style, stop: &Signal, log: &Log) {
@@ -13,7 +17,10 @@ pub(crate) fn run(socket: &TcpListener, connections: &Channel<TcpStream>, style:
         if stop.is_fired() {
             return;
         }
-        let Ok(stream) = stream else { continue };
+        let Ok(stream) = stream else {
+            choose([after(PAUSE), stop.fired()]).sync();
+            continue;
+        };
         log.write(Line::ConnectionStart);
         match style {
             // Nothing is accepted while no thread is free.

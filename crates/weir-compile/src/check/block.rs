@@ -1,6 +1,6 @@
 //! The types of blocks and their statements.
 
-use weir_syntax::ast::{Block, Expr, Let, PatternKind, Statement, StatementKind};
+use weir_syntax::ast::{Block, Expr, ExprKind, Let, PatternKind, Statement, StatementKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Cases, Checker, Expected};
@@ -98,7 +98,7 @@ impl<'a> Checker<'a> {
         });
         let unwraps = binding.otherwise.is_some() && !super::pattern::names_outcome(&binding.pattern);
         let value = if unwraps { self.expr(&binding.value, None) } else { self.expr(&binding.value, written.as_ref()) };
-        let mut ty = value.clone();
+        let mut ty = if self.one_armed(&binding.value) { Ty::Error } else { value.clone() };
         let mut failure = None;
         if unwraps && let Some((inner, failed)) = self.unwrapped(&value) {
             ty = match &written {
@@ -125,6 +125,19 @@ impl<'a> Checker<'a> {
         if value.is_never() { Ty::NEVER } else { Ty::UNIT }
     }
 
+    /// Reports an `if` that gives a value in one case only, where a name would hold it.
+    fn one_armed(&mut self, value: &Expr) -> bool {
+        let ExprKind::If { then, otherwise: None, .. } = &value.kind else { return false };
+        if then.value().is_none() {
+            return false;
+        }
+        let diagnostic = Diagnostic::new(Code::TypeMismatch, "this `if` has a value in one case only")
+            .at(value.span, "has none where the condition does not hold")
+            .hint("say what it is then: `else { … }`");
+        self.report(diagnostic);
+        true
+    }
+
     /// The `else` of a `let`: gives a value for the pattern, or leaves where the pattern may not match.
     fn let_otherwise(
         &mut self,
@@ -133,7 +146,7 @@ impl<'a> Checker<'a> {
         failure: Option<Option<Ty>>,
         ty: &Ty,
     ) {
-        let refutable = super::pattern::is_refutable(&binding.pattern);
+        let refutable = binding.pattern.is_refutable();
         if failure.is_none() && !refutable && *ty != Ty::Error {
             self.cannot_fail(binding.value.span, ty, "`else`");
         }

@@ -212,6 +212,10 @@ impl<'a> Checker<'a> {
                 let names: Vec<String> = found.functions.keys().map(Text::to_string).collect();
                 diagnostic.hint(format!("it has {}", super::expr::listed(&names)))
             }
+            None if found.functions.is_empty() => {
+                let sources: Vec<String> = found.sources.keys().map(|name| format!("{module}.{name}")).collect();
+                diagnostic.hint(format!("it has no functions, only sources: {}", super::expr::listed(&sources)))
+            }
             None => diagnostic,
         };
         self.report(diagnostic);

@@ -320,6 +320,9 @@ impl<'a> Checker<'a> {
     /// A resource is held per session everywhere in a program or nowhere, so that its steps keep each other out.
     fn one_scope(&mut self, resource: &AtomicResource) {
         let name = &resource.name;
+        if self.declarations.shared.get(&name.text).is_some_and(|shared| shared.per_session) {
+            return;
+        }
         let first = self.scopes_of.entry(name.text.clone()).or_insert((resource.per_session, resource.span));
         let (per_session, place) = *first;
         if per_session == resource.per_session {

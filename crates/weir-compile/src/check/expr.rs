@@ -96,6 +96,12 @@ impl<'a> Checker<'a> {
             }
             (found, Ty::Option(some)) if *found == **some => diagnostic.hint("wrap it: `Some(…)`"),
             (found, Ty::Result(pair)) if *found == pair.0 => diagnostic.hint("wrap it: `Ok(…)`"),
+            (Ty::Result(found), Ty::Result(wanted)) if found.1 == Ty::TEXT && wanted.1 == Ty::FAILURE => {
+                diagnostic.hint("make a failure of the text: `Err(Failure(…))`, or end with `fail(…)`")
+            }
+            (found, Ty::Plain(wanted)) if *found == Ty::TEXT && wanted.to_string() == "http.Response" => {
+                diagnostic.hint("answer with it: `http.text(…)`")
+            }
             (Ty::Plain(_), wanted) if *wanted == Ty::TEXT => diagnostic.hint("make a text of it: `\"{…}\"`"),
             (found, wanted) if *found == Ty::INT && *wanted == Ty::FLOAT => {
                 diagnostic.hint("write the number with a point, as in `1.0`")

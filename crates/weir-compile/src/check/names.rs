@@ -204,6 +204,21 @@ impl Checker<'_> {
         variant.ty
     }
 
+    /// How a value of a declared type is made: `Point { x: …, y: … }`.
+    fn made_like(&self, name: &str) -> String {
+        match self.declarations.types.get(name).map(|declared| &declared.definition.shape) {
+            Some(TypeShape::Record(fields)) if !fields.is_empty() => {
+                let fields: Vec<String> = fields.iter().map(|field| format!("{}: …", field.name)).collect();
+                format!("{name} {{ {} }}", fields.join(", "))
+            }
+            Some(TypeShape::Enum(variants)) if !variants.is_empty() => match &variants[0] {
+                first if first.fields.is_empty() => first.name.to_string(),
+                first => format!("{}(…)", first.name),
+            },
+            _ => format!("{name} {{ … }}"),
+        }
+    }
+
     pub(super) fn unknown_variant(&mut self, name: &Name) {
         let known = self.declarations.variants.keys().map(Text::as_str).chain(["Some", "None", "Ok", "Err", "Failure"]);
         let near = nearest(name.as_str(), known).map(str::to_owned);
@@ -212,7 +227,7 @@ impl Checker<'_> {
         let word = name.as_str();
         let diagnostic = match (foreign::value_named(word), near) {
             _ if self.declarations.types.contains_key(word) => {
-                diagnostic.hint(format!("`{name}` is a type: make a value with `{name} {{ … }}`"))
+                diagnostic.hint(format!("`{name}` is a type: make a value with `{}`", self.made_like(word)))
             }
             (Some(advice), _) => advised(diagnostic, name, advice),
             (None, Some(near)) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
@@ -240,6 +255,10 @@ impl Checker<'_> {
                 .at(name.span, "expected a value")
                 .hint("call it: `fail(\"why\")`");
             return self.report(diagnostic);
+        }
+        if self.declarations.unknown_modules.contains(&name.text) {
+            // That there is no such module has been said where it is used.
+            return;
         }
         let diagnostic = Diagnostic::new(Code::UnknownName, format!("there is no `{name}`"))
             .at(name.span, "not found in this scope");

@@ -226,7 +226,9 @@ impl<'a> Checker<'a> {
         if parts.is_empty() {
             return self.fits(span, Ty::UNIT, ty);
         }
-        let types: Vec<Ty> = parts.iter().map(|_| self.inference.fresh()).collect();
+        let is_wrong = *ty == Ty::Error;
+        let types = parts.iter().map(|_| if is_wrong { Ty::Error } else { self.inference.fresh() });
+        let types: Vec<Ty> = types.collect();
         self.fits(span, Ty::tuple(types.clone()), ty);
         for (part, ty) in parts.iter().zip(types) {
             self.part(part, &ty, bound);
@@ -334,20 +336,5 @@ pub(super) fn names_outcome(pattern: &Pattern) -> bool {
         }
         PatternKind::Or(alternatives) => alternatives.iter().any(names_outcome),
         _ => false,
-    }
-}
-
-/// Whether the pattern, as written, may not match.
-pub(super) fn is_refutable(pattern: &Pattern) -> bool {
-    match &pattern.kind {
-        PatternKind::Wildcard | PatternKind::Bind(_) | PatternKind::Error => false,
-        PatternKind::Tuple(parts) => parts.iter().any(is_refutable),
-        PatternKind::Record { fields, .. } => fields.iter().any(|field| is_refutable(&field.pattern)),
-        PatternKind::List { before, rest, after } => rest.is_none() || !before.is_empty() || !after.is_empty(),
-        PatternKind::Or(alternatives) => alternatives.iter().all(is_refutable),
-        PatternKind::Literal(_)
-        | PatternKind::Text { .. }
-        | PatternKind::Range { .. }
-        | PatternKind::Variant { .. } => true,
     }
 }

@@ -13,7 +13,7 @@ use crate::typed::LocalId;
 impl<'a> Lowering<'a, '_> {
     pub(super) fn atomic(&mut self, expr: &'a Expr, resources: &'a [AtomicResource], body: &'a ast::Block) -> Atom {
         let ty = self.ty(expr);
-        let held = resources.iter().find(|resource| resource.per_session);
+        let held = resources.iter().find(|resource| self.is_per_session(resource));
         let session = held.map(|held| self.session_of(held.name.as_str(), held.span));
         self.steps.push(resources);
         let draft = self.scoped(|lowering| lowering.block(body));
@@ -44,10 +44,15 @@ impl<'a> Lowering<'a, '_> {
     /// The session, which something at this place holds `name` for.
     fn session_of(&mut self, name: &str, place: Span) -> Atom {
         if self.session.is_none() {
-            let diagnostic =
-                Diagnostic::new(Code::NoSession, format!("`{name}` is held per session, but the flow has no session"))
-                    .at(place, "nothing tells one session from another")
-                    .hint("say what does, at the head of the service or the entry point: `session = …`");
+            let is_own = self.typed.declarations.shared.get(name).is_some_and(|shared| shared.per_session);
+            let message = if is_own {
+                format!("each session has its own `{name}`, but the flow has no session")
+            } else {
+                format!("`{name}` is held per session, but the flow has no session")
+            };
+            let diagnostic = Diagnostic::new(Code::NoSession, message)
+                .at(place, "nothing tells one session from another")
+                .hint("say what does, at the head of the service or the entry point: `session = …`");
             if !self.diagnostics.contains(&diagnostic) {
                 self.diagnostics.push(diagnostic);
             }
@@ -106,7 +111,12 @@ impl<'a> Lowering<'a, '_> {
             // Nothing is known of what it stands for, so it is held alone.
             (Resource::Constraint(name), Mode::Write)
         };
-        Constraint { resource: resource_held, mode, per_session: resource.per_session }
+        Constraint { resource: resource_held, mode, per_session: self.is_per_session(resource) }
+    }
+
+    /// Whether a step holds it for its session: where that is said at the step, or where the value is declared.
+    fn is_per_session(&self, resource: &AtomicResource) -> bool {
+        resource.per_session || self.typed.per_session.contains(&resource.name.text)
     }
 }
 

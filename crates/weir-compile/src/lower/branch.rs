@@ -41,9 +41,9 @@ impl Lowering<'_, '_> {
         self.open_step(value, ty, &targets, span)
     }
 
-    fn bound_depth(&mut self, span: Span) {
+    pub(super) fn bound_depth(&mut self, span: Span) {
         if self.scopes.iter().map(super::draft::Scope::depth).sum::<usize>() > BLOCKS_MAX {
-            self.too_large(span);
+            self.too_large_here(span, "give the parts of this statement names, with a `let` for each");
         }
     }
 
@@ -65,7 +65,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Puts a block's bindings here.
-    fn splice(&mut self, block: Block, _ty: &Type, span: Span) -> Atom {
+    pub(super) fn splice(&mut self, block: Block, _ty: &Type, span: Span) -> Atom {
         self.operations += block.lets.len();
         if self.operations > super::OPERATIONS_MAX {
             self.too_large(span);

@@ -24,11 +24,10 @@ impl<'a> Lowering<'a, '_> {
         let typed = self.typed;
         let Some(CallOf { target, supplied }) = typed.calls.get(&expr.id) else { return Atom::Value(Value::Unit) };
         // In the order of the text, which may not be that of the parameters.
-        let object = match &function.kind {
-            ExprKind::Field { object, .. } if supplied.contains(&Supplied::Object) => Some(self.argument(object)),
-            _ => None,
-        };
+        let object = object_of(function).filter(|_| supplied.contains(&Supplied::Object));
+        let object = object.map(|object| self.argument(object));
         let why = piped.or(arguments.first().map(|argument| &argument.value)).map(|why| self.ty(why));
+        let piped_expr = piped;
         let piped = piped.map(|piped| self.argument(piped));
         let values: Vec<Given<'a>> = arguments.iter().map(|argument| self.argument(&argument.value)).collect();
         let given = supplied.iter().map(|supplied| match supplied {
@@ -39,18 +38,18 @@ impl<'a> Lowering<'a, '_> {
         });
         let given: Vec<Option<Given<'a>>> = given.collect();
         let ty = self.ty(expr);
-        if let Some(value) = self.call_replaced(target, &given, &ty, expr.span) {
+        let written = supplied.iter().map(|supplied| match supplied {
+            Supplied::Object => object_of(function),
+            Supplied::Piped => piped_expr,
+            Supplied::Argument(at) => arguments.get(*at).map(|argument| &argument.value),
+            Supplied::Default => None,
+        });
+        let written: Vec<Option<&'a Expr>> = written.collect();
+        if let Some(value) = self.call_replaced(target, &given, &ty, (expr.span, &written)) {
             return value;
         }
         match target {
-            Target::Host(path) => {
-                let place = |supplied: &Supplied| match supplied {
-                    Supplied::Argument(at) => arguments.get(*at).map(|argument| argument.value.span),
-                    _ => None,
-                };
-                let places: Vec<Span> = supplied.iter().map(|each| place(each).unwrap_or(expr.span)).collect();
-                self.call_host(path, given, ty, (expr.span, &places))
-            }
+            Target::Host(path) => self.call_host(path, given, ty, (expr.span, &written)),
             Target::Function(at) => self.inline_fn(*at, given, &ty, expr.span),
             Target::Variant(tag) => {
                 let operands = atoms(given);
@@ -63,7 +62,7 @@ impl<'a> Lowering<'a, '_> {
             Target::Failure => self.prim(Prim::Failure, atoms(given), ty, expr.span),
             Target::Fail { says } => self.fail_with(expr, *says, atoms(given), why),
             Target::Local(local) => match self.names.get(local).cloned() {
-                Some(Binding::Callable(callable)) => self.call_value(callable, given, &ty, expr.span),
+                Some(Binding::Callable(callable)) => self.call_value(callable, given, &ty, (expr.span, &written)),
                 _ => Atom::Value(Value::Unit),
             },
         }
@@ -76,25 +75,28 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// The call of a host function, at the place of the call and those of its arguments where they are known.
+    /// The call of a host function, at its place and with what is written for its parameters, where that is known.
     pub(super) fn call_host(
         &mut self,
         path: &Text,
         given: Vec<Option<Given<'a>>>,
         ty: Type,
-        (span, places): (Span, &[Span]),
+        (span, written): (Span, &[Option<&'a Expr>]),
     ) -> Atom {
         let Some(function) = self.library.function(path) else { return Atom::Value(Value::Unit) };
         let parameters = given.into_iter().zip(&function.signature.parameters).zip(0..);
         let arguments = parameters.map(|((given, parameter), index)| match given {
             Some(Binding::Atom(atom)) => {
-                if matches!(parameter.passing, Passing::Value | Passing::Start) {
+                let written = written.get(index).copied().flatten();
+                let place = written.map_or(span, |written| written.span);
+                if parameter.passing.takes() || parameter.passing == Passing::Start {
                     self.no_shared(std::slice::from_ref(&atom), span)
                 }
-                if parameter.passing == Passing::Start {
-                    return self.known_at_start(atom, path, parameter, *places.get(index).unwrap_or(&span));
+                match parameter.passing {
+                    Passing::Start => self.known_at_start(atom, path, parameter, place),
+                    Passing::Typed => self.with_type(atom, path, written, place),
+                    Passing::Value | Passing::Borrow | Passing::Change => atom,
                 }
-                atom
             }
             _ => Atom::Value(parameter.default.clone().unwrap_or(Value::Unit)),
         });
@@ -115,12 +117,12 @@ impl<'a> Lowering<'a, '_> {
         callable: Callable<'a>,
         given: Vec<Option<Given<'a>>>,
         ty: &Type,
-        span: Span,
+        (span, written): (Span, &[Option<&'a Expr>]),
     ) -> Atom {
         match callable {
             Callable::Closure { parameters, body, names } => self.inline_closure(parameters, body, &names, given),
             Callable::Function(at) => self.inline_fn(at, given, ty, span),
-            Callable::Host(path) => self.call_host(&path, given, ty.clone(), (span, &[])),
+            Callable::Host(path) => self.call_host(&path, given, ty.clone(), (span, written)),
         }
     }
 
@@ -209,4 +211,9 @@ fn atoms(given: Vec<Option<Given<'_>>>) -> Vec<Atom> {
         _ => Atom::Value(Value::Unit),
     };
     given.into_iter().map(atom).collect()
+}
+
+/// What stands before the dot.
+fn object_of(function: &Expr) -> Option<&Expr> {
+    if let ExprKind::Field { object, .. } = &function.kind { Some(object) } else { None }
 }

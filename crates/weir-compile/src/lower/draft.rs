@@ -132,6 +132,11 @@ pub(super) struct Vars {
 }
 
 impl Vars {
+    /// How many there are; the next one has this number.
+    pub(super) fn count(&self) -> u32 {
+        self.count
+    }
+
     pub(super) fn variable(&mut self, name: &str, ty: Type) -> Variable {
         self.count += 1;
         Variable { var: weir_ir::expr::Var(self.count - 1), name: name.into(), ty }

@@ -219,10 +219,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     pub(super) fn block(&mut self, block: &'a Block) -> Atom {
-        let mut value = Atom::Value(Value::Unit);
-        for statement in &block.statements {
-            value = self.statement(statement);
-        }
+        let value = self.statements(&block.statements);
         match block.value() {
             Some(last) if self.discards(block, last) => Atom::Value(Value::Unit),
             Some(_) => value,
@@ -235,7 +232,7 @@ impl<'a> Lowering<'a, '_> {
         self.typed.unit_blocks.contains(&block.span.start)
     }
 
-    fn statement(&mut self, statement: &'a Statement) -> Atom {
+    pub(super) fn statement(&mut self, statement: &'a Statement) -> Atom {
         match &statement.kind {
             StatementKind::Expr(expr) => self.expr(expr),
             StatementKind::Let(binding) => self.let_(binding),

@@ -20,7 +20,7 @@ const PARTS_MAX: usize = 10_000;
 pub(super) struct Known(BTreeMap<Var, Value>);
 
 impl Known {
-    fn value<'k>(&'k self, atom: &'k Atom) -> Option<&'k Value> {
+    pub(super) fn value<'k>(&'k self, atom: &'k Atom) -> Option<&'k Value> {
         match atom {
             Atom::Value(value) => Some(value),
             Atom::Var(var) => self.0.get(var),

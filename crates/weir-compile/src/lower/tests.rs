@@ -103,12 +103,12 @@ impl<'a> Lowering<'a, '_> {
         target: &Target,
         given: &[Option<Binding<'a>>],
         ty: &Type,
-        span: Span,
+        place: (Span, &[Option<&'a Expr>]),
     ) -> Option<Atom> {
         let at = self.replaced.iter().rposition(|(known, _)| known == target)?;
         let later = self.replaced.split_off(at);
         let callable: Callable<'a> = later[0].1.clone();
-        let value = self.call_value(callable, given.to_vec(), ty, span);
+        let value = self.call_value(callable, given.to_vec(), ty, place);
         self.replaced.extend(later);
         Some(value)
     }

@@ -31,7 +31,8 @@ pub(super) fn types_of(typed: &Typed, library: &Library) -> Vec<TypeDefinition> 
     found.into_values().collect()
 }
 
-fn fields_of(shape: &TypeShape) -> Vec<&weir_host::Field> {
+/// The fields of a record, or those of all variants of an enum.
+pub(super) fn fields_of(shape: &TypeShape) -> Vec<&weir_host::Field> {
     match shape {
         TypeShape::Record(fields) => fields.iter().collect(),
         TypeShape::Enum(variants) => variants.iter().flat_map(|variant| &variant.fields).collect(),
@@ -39,7 +40,8 @@ fn fields_of(shape: &TypeShape) -> Vec<&weir_host::Field> {
     }
 }
 
-fn names_in(ty: &Type, found: &mut Vec<Text>) {
+/// Adds the named types that a type mentions.
+pub(super) fn names_in(ty: &Type, found: &mut Vec<Text>) {
     match ty {
         Type::Named(name) if found.last() != Some(name) => found.push(name.clone()),
         Type::List(part) | Type::Option(part) => names_in(part, found),

@@ -45,12 +45,12 @@ pub(crate) fn corpus() -> Vec<String> {
     texts
 }
 
-/// One text of the corpus with up to five mutations.
-pub(crate) fn mutated(corpus: &[String], numbers: &mut Numbers) -> String {
-    let mut own = pieces(&corpus[numbers.next(corpus.len())]);
-    let other = pieces(&corpus[numbers.next(corpus.len())]);
+/// One text of the corpus with up to five mutations; each text comes in [`pieces`].
+pub(crate) fn mutated(corpus: &[Vec<&str>], numbers: &mut Numbers) -> String {
+    let mut own = corpus[numbers.next(corpus.len())].clone();
+    let other = &corpus[numbers.next(corpus.len())];
     for _ in 0..=numbers.next(4) {
-        mutate(&mut own, &other, numbers);
+        mutate(&mut own, other, numbers);
         if own.is_empty() {
             own.push("fn");
         }
@@ -86,7 +86,7 @@ fn swap_alike(own: &mut [&str], at: usize, numbers: &mut Numbers) {
 }
 
 /// Words, numbers, spaces and signs, each a piece.
-fn pieces(text: &str) -> Vec<&str> {
+pub(crate) fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut start = 0;
     let letters: Vec<(usize, char)> = text.char_indices().collect();

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use weir_host::{Mode, Resource};
+use weir_host::{Mode, Resource, Text};
+use weir_ir::graph::Program;
 
 use super::picture::{Picture, Rect, is_frame};
 use super::{escape, line};
@@ -114,6 +115,8 @@ fn curve(way: &[Point]) -> String {
 /// A resource beside its flow, and the calls that touch it.
 pub(super) struct Lifeline<'a> {
     resource: &'a Resource,
+    /// Whether each session has its own.
+    per_session: bool,
     store: Rect,
     touches: Vec<Touch>,
     /// Where its line ends.
@@ -151,6 +154,14 @@ pub(super) fn lifelines<'a>(diagram: &'a Diagram, picture: &Picture) -> Vec<Life
     lifelines
 }
 
+/// Marks what each session has of its own.
+pub(super) fn tell_sessions(lifelines: &mut [Lifeline<'_>], program: &Program) {
+    let own = |name: &Text| program.shared.iter().any(|shared| shared.per_session && shared.name == *name);
+    for lifeline in lifelines {
+        lifeline.per_session = matches!(lifeline.resource, Resource::Shared(name) if own(name));
+    }
+}
+
 fn lifeline<'a>(diagram: &Diagram, picture: &Picture, resource: &'a Resource, store: Rect) -> Lifeline<'a> {
     let x = store.middle().x;
     let mut touches = Vec::new();
@@ -161,7 +172,7 @@ fn lifeline<'a>(diagram: &Diagram, picture: &Picture, resource: &'a Resource, st
         }
     }
     let bottom = touches.iter().filter_map(|touch| touch.way.last()).map(|end| end.y).fold(store.bottom(), f64::max);
-    Lifeline { resource, store, touches, bottom: bottom + 12.0 }
+    Lifeline { resource, per_session: false, store, touches, bottom: bottom + 12.0 }
 }
 
 /// From the right border of a mark to `x`: straight on where nothing is in the way, else between the ranks.
@@ -249,6 +260,7 @@ fn towards(from: Point, to: Point) -> Point {
 fn store(text: &mut String, lifeline: &Lifeline<'_>) {
     let rect = lifeline.store;
     let (kind, hint) = match lifeline.resource {
+        Resource::Shared(_) if lifeline.per_session => ("per session", "each session has its own"),
         Resource::Shared(_) => ("shared", "one value for all flows"),
         Resource::Constraint(_) => ("constraint", "stands for something outside the program"),
         Resource::World(_) => ("world", "the library's part of the outside world"),

@@ -308,7 +308,12 @@ pub(crate) fn program(name: &str, source: &str, flows: Vec<Flow<Block>>, values:
         types: vec![],
         shared: values
             .iter()
-            .map(|value| SharedValue { name: (*value).into(), ty: Type::named("image.Cache"), init: nothing() })
+            .map(|value| SharedValue {
+                name: (*value).into(),
+                ty: Type::named("image.Cache"),
+                per_session: false,
+                init: nothing(),
+            })
             .collect(),
         entries: vec![Entry { name: name.into(), source: source.into(), arguments: nothing(), ordered: false, flows }],
     }

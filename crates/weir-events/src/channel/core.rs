@@ -2,58 +2,78 @@
 //!
 //! Senders and receivers of a buffered channel would take turns on one lock. So a receiver that finds the buffer takes
 //! all of it at once: it becomes the *stash*, under a lock of its own, from which receivers take until it is empty.
-//! What came first lies in the stash, what came later in the buffer.
+//! What came first lies in the stash, what came later in the buffer. A channel with few places has no stash.
 //!
 //! The invariants:
 //! - The stash grows only with both locks held (stash before state), and only while no sender and no receiver waits.
-//!   So whoever holds the state's lock and sees `stashed` at 0 knows that the stash is empty and stays so.
+//!   So whoever holds the state's lock and sees its length at 0 knows that the stash is empty and stays so.
 //! - Nobody is queued, and no value given back, while there is a stash: [`Core::lock`] puts it back into the buffer
 //!   first. So a sender that waits still sees each place that becomes free.
-//! - `stashed` may be seen too large by a sender, never too small: a sender may find the channel full and look again
-//!   under both locks, but never overfills it.
+//! - The stash's length may be seen too large by a sender, never too small: a sender may find the channel full and look
+//!   again under both locks, but never overfills it. It looks only when it must: what it saw last, or the whole stash when
+//!   it was taken, is noted in the state (`aside`), and there is no more of it than that.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::Closed;
 use super::effects::Effects;
 use super::offer::{Offer, Side};
-use super::state::{Deposited, Item, ReceiveEntry, Received, SendEntry, Sent, State};
-use crate::implicit::Then;
+use super::state::{Item, ReceiveEntry, Received, SendEntry, Sent, State};
 use crate::mutants::{Mutant, is_active};
 use crate::party::Seeker;
+use crate::patience::Patience;
 use crate::primitives::{AtomicUsize, Mutex, MutexGuard};
 use crate::queue::Ticket;
 
 /// What all handles of one channel share.
 pub(crate) struct Core<T> {
     state: Padded<Mutex<State<T>>>,
-    stash: Padded<Mutex<VecDeque<Item<T>>>>,
-    /// How many values are in the stash. Written under its lock.
-    stashed: AtomicUsize,
+    stash: Padded<Stash<T>>,
+    /// `IDLE` while there is nothing to receive but the stash and the channel is open, so that looking needs no lock.
+    /// Written under the state's lock; whoever goes to wait looks again under the lock. On a line of its own, so that who
+    /// looks does not take the lock's line from who works under it.
+    idle: Padded<AtomicUsize>,
     /// How many values wait in the buffer before a sender has to.
     capacity: usize,
-    /// `IDLE` while there is nothing to receive but the stash and the channel is open, so that looking needs no lock.
-    /// Written under the state's lock; whoever goes to wait looks again under the lock.
-    idle: AtomicUsize,
+}
+
+/// The buffer that was taken aside, and what senders may know of it without its lock.
+struct Stash<T> {
+    items: Mutex<VecDeque<Item<T>>>,
+    /// How many there are. Written under the lock.
+    len: AtomicUsize,
 }
 
 /// On cache lines of its own, which senders and receivers do not take from each other.
 #[repr(align(128))]
 struct Padded<V>(V);
 
+/// The buffer of a channel that holds fewer is not taken aside: there is too little in it for a second lock. The model has
+/// small ones of either kind.
+const STASHED_CAPACITY_MIN: usize = if cfg!(loom) { 2 } else { 16 };
+
 /// See [`Core::idle`].
 const IDLE: usize = 0;
+
+impl<T> Item<T> {
+    /// It was received, and no lock is held.
+    #[inline]
+    fn consumed(self) -> Received<T> {
+        if !self.consumed.is_nothing() {
+            self.consumed.run(Ok(()));
+        }
+        Received::Done(self.value)
+    }
+}
 
 impl<T: Send + 'static> Core<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         Core {
             state: Padded(Mutex::new(State::new())),
-            stash: Padded(Mutex::new(VecDeque::new())),
-            stashed: AtomicUsize::new(0),
+            stash: Padded(Stash { items: Mutex::new(VecDeque::new()), len: AtomicUsize::new(0) }),
+            idle: Padded(AtomicUsize::new(IDLE)),
             capacity,
-            idle: AtomicUsize::new(IDLE),
         }
     }
 
@@ -62,17 +82,17 @@ impl<T: Send + 'static> Core<T> {
     }
 
     /// Locks the state, with everything that is buffered in its buffer.
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State<T>> {
         let state = self.state.0.lock();
-        if self.stashed.load(Relaxed) == 0 || is_active(Mutant::IgnoreTheStash) {
+        if self.stash.0.len.load(Relaxed) == 0 || is_active(Mutant::IgnoreTheStash) {
             return state;
         }
         drop(state);
-        let mut stash = self.stash.0.lock();
+        let mut stash = self.stash.0.items.lock();
         let mut state = self.state.0.lock();
         stash.append(&mut state.buffer);
         std::mem::swap(&mut *stash, &mut state.buffer);
-        self.stashed.store(0, Release);
+        self.stash.0.len.store(0, Release);
         state
     }
 
@@ -95,7 +115,7 @@ impl<T: Send + 'static> Core<T> {
     /// Whether a send would probably find a taker: a hint, for values that are dear to clone.
     pub(crate) fn would_take(&self) -> bool {
         let state = self.state.0.lock();
-        let buffered = state.buffer.len() + self.stashed.load(Relaxed);
+        let buffered = state.buffer.len() + self.stash.0.len.load(Relaxed);
         state.closed || !state.receivers.is_empty() || buffered < self.capacity
     }
 
@@ -135,11 +155,14 @@ impl<T: Send + 'static> Core<T> {
         if self.capacity == 0 {
             return Sent::Full;
         }
-        let stashed = self.stashed.load(Relaxed);
-        match buffer(&mut state, self.capacity.saturating_sub(stashed)) {
+        if state.buffer.len() + state.aside >= self.capacity {
+            state.aside = self.stash.0.len.load(Relaxed);
+        }
+        let aside = state.aside;
+        match buffer(&mut state, self.capacity.saturating_sub(aside)) {
             Sent::Done => self.note(&state),
             // The stash may have become smaller than it was seen.
-            Sent::Full if stashed > 0 => return Sent::Taken,
+            Sent::Full if aside > 0 => return Sent::Taken,
             sent => return sent,
         }
         Sent::Done
@@ -169,28 +192,81 @@ impl<T: Send + 'static> Core<T> {
         sent
     }
 
+    /// Sends once more, after looking for a while whether room comes.
+    #[cold]
+    pub(crate) fn send_patiently(&self, value: &mut Option<T>) -> Sent {
+        let mut patience = Patience::new(self.capacity);
+        loop {
+            let stashed = self.stash.0.len.load(Relaxed);
+            // Not for the first place, but for all at once: several values are then sent in a row.
+            let has_room = || self.idle.0.load(Relaxed) == IDLE || self.stash.0.len.load(Relaxed) != stashed;
+            if !patience.look_for(has_room) {
+                return Sent::Full;
+            }
+            match self.send(value) {
+                Sent::Full => {}
+                sent => return sent,
+            }
+        }
+    }
+
+    /// Receives once more, after looking for a while whether something comes.
+    #[cold]
+    pub(crate) fn receive_patiently(&self) -> Received<T> {
+        let mut patience = Patience::new(self.capacity);
+        while patience.look_for(|| !self.is_idle()) {
+            match self.receive() {
+                Received::Empty => {}
+                received => return received,
+            }
+        }
+        Received::Empty
+    }
+
     /// Receives without waiting.
     #[inline]
     pub(crate) fn receive(&self) -> Received<T> {
-        // In this order: what leaves the buffer for the stash is counted there before it is missing here.
-        if self.idle.load(Acquire) == IDLE && self.stashed.load(Acquire) == 0 {
+        if self.is_idle() {
             return Received::Empty;
         }
-        if self.capacity == 0 {
-            return self.receive_slowly();
+        if self.capacity < STASHED_CAPACITY_MIN {
+            return self.receive_one();
         }
-        let mut stash = self.stash.0.lock();
+        let mut stash = self.stash.0.items.lock();
         if stash.is_empty() && !self.fill(&mut stash) {
             drop(stash);
             return self.receive_slowly();
         }
         let Some(item) = stash.pop_front() else { return Received::Empty };
-        self.stashed.store(stash.len(), Release);
+        self.stash.0.len.store(stash.len(), Release);
         drop(stash);
-        if !item.consumed.is_nothing() {
-            item.consumed.run(Ok(()));
+        item.consumed()
+    }
+
+    /// Where nobody waits, taking the first value is all there is to do.
+    #[inline]
+    fn receive_one(&self) -> Received<T> {
+        let mut state = self.state.0.lock();
+        if !state.senders.is_empty() || !state.receivers.is_empty() {
+            drop(state);
+            return self.receive_slowly();
         }
-        Received::Done(item.value)
+        let Some(item) = state.buffer.pop_front() else {
+            drop(state);
+            return self.receive_slowly();
+        };
+        self.note(&state);
+        drop(state);
+        item.consumed()
+    }
+
+    /// Whether there is nothing to receive, nor to hear of.
+    #[inline]
+    fn is_idle(&self) -> bool {
+        // Without a look at the senders' line where there is a stash; and what leaves the buffer for the stash is counted
+        // there before it is missing here.
+        let is_stash_empty = || self.stash.0.len.load(Acquire) == 0;
+        is_stash_empty() && self.idle.0.load(Acquire) == IDLE && is_stash_empty()
     }
 
     /// Takes the buffer for the empty stash, if there is one and nobody waits.
@@ -200,7 +276,8 @@ impl<T: Send + 'static> Core<T> {
             return false;
         }
         std::mem::swap(stash, &mut state.buffer);
-        self.stashed.store(stash.len(), Release);
+        state.aside = if is_active(Mutant::ForgetWhatIsAside) { 0 } else { stash.len() };
+        self.stash.0.len.store(stash.len(), Release);
         self.note(&state);
         true
     }
@@ -255,58 +332,11 @@ impl<T: Send + 'static> Core<T> {
 
     /// Before the lock is let go: says whether there is anything to receive, or to hear of.
     #[inline]
-    fn note(&self, state: &State<T>) {
+    pub(super) fn note(&self, state: &State<T>) {
         let idle = state.buffer.is_empty() && state.senders.is_empty() && !state.closed;
         let mark = if idle { IDLE } else { !IDLE };
-        if self.idle.load(Relaxed) != mark {
-            self.idle.store(mark, Release);
-        }
-    }
-
-    /// Sends for nobody who waits: the value is taken, buffered or queued before this returns.
-    pub(crate) fn deposit_send(&self, value: T, consumed: Then<Result<(), Closed>>) {
-        let mut effects = Effects::default();
-        let mut state = self.lock();
-        let outcome = state.deposit_send(Item { value, consumed }, self.capacity, &mut effects);
-        self.note(&state);
-        drop(state);
-        effects.run();
-        match outcome {
-            Deposited::Queued => {}
-            Deposited::Consumed(consumed) => consumed.run(Ok(())),
-            Deposited::Refused(item) => item.consumed.run(Err(Closed)),
-        }
-    }
-
-    /// Like [`Core::deposit_send`] without an action; what follows from it is left to the caller, who holds a lock.
-    pub(crate) fn deposit_quietly(&self, value: T) -> Effects<T> {
-        let mut effects = Effects::default();
-        let item = Item { value, consumed: Then::nothing() };
-        let mut state = self.lock();
-        let refused = state.deposit_send(item, self.capacity, &mut effects);
-        self.note(&state);
-        drop(state);
-        drop(refused);
-        effects
-    }
-
-    /// Receives for nobody who waits: the action gets what comes.
-    pub(crate) fn deposit_receive(&self, action: Then<Result<T, Closed>>) {
-        let mut effects = Effects::default();
-        let mut state = self.lock();
-        let outcome = match state.receive(self.capacity, Seeker::Private, &mut effects) {
-            Received::Done(value) => Some((action, Ok(value))),
-            Received::Closed => Some((action, Err(Closed))),
-            Received::Empty | Received::Taken => {
-                state.receivers.push(ReceiveEntry::Deposit(action));
-                None
-            }
-        };
-        self.note(&state);
-        drop(state);
-        effects.run();
-        if let Some((action, outcome)) = outcome {
-            action.run(outcome);
+        if self.idle.0.load(Relaxed) != mark {
+            self.idle.0.store(mark, Release);
         }
     }
 
@@ -326,20 +356,6 @@ impl<T: Send + 'static> Core<T> {
                 drop(entry);
             }
         }
-    }
-
-    /// Gives a value back that was received by a synchronisation which was then dropped: the next receiver gets it.
-    pub(crate) fn put_back(&self, value: T) {
-        let mut effects = Effects::default();
-        let mut state = self.lock();
-        let mut value = Some(value);
-        state.hand_over(&mut value, Seeker::Private, &mut effects);
-        if let Some(value) = value {
-            state.buffer.push_front(Item { value, consumed: Then::nothing() });
-        }
-        self.note(&state);
-        drop(state);
-        effects.run();
     }
 
     /// Closes: wakes all offers; what was deposited stays to be received. Whether it was open before.

@@ -44,7 +44,7 @@ impl Described {
     /// The next parameter is taken by value.
     #[must_use]
     pub fn takes<T: HostType>(self, name: &str, default: Option<T>) -> Self {
-        self.parameter(name, Passing::Value, default)
+        self.parameter(name, if T::TYPED { Passing::Typed } else { Passing::Value }, default)
     }
 
     /// The next parameter is taken by `&`.

@@ -41,13 +41,12 @@ impl Generator {
     /// A call on a counter: a shared one, or one of the flow's own.
     fn count(&mut self) -> Option<Op> {
         let own: Vec<usize> = (0..self.scope.len()).filter(|at| self.scope[*at].ty == counter()).collect();
-        let pick_shared = !self.shared.is_empty() && (own.is_empty() || self.random.chance(60));
-        if !pick_shared && own.is_empty() {
-            return None;
-        }
-        if pick_shared {
-            let name = self.random.pick(&self.shared).clone();
+        let shared = self.shared_here().filter(|_| own.is_empty() || self.random.chance(60));
+        if let Some(name) = shared {
             return Some(self.count_on(Atom::Shared(name)));
+        }
+        if own.is_empty() {
+            return None;
         }
         let at = *self.random.pick(&own);
         let var = self.scope[at].var;

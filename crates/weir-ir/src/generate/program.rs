@@ -25,7 +25,9 @@ pub fn case(seed: u64) -> Case {
     let mut generator = Generator {
         budget: 4 + random.below(40),
         scope: Vec::new(),
-        per_session: shared.iter().filter(|_| random.chance(15)).cloned().collect(),
+        per_session: shared.iter().filter(|_| random.chance(25)).cloned().collect(),
+        own: BTreeSet::new(),
+        in_step: false,
         session: Atom::Value(Value::Int(0)),
         shared: shared.clone(),
         random,
@@ -35,16 +37,20 @@ pub fn case(seed: u64) -> Case {
         depth: 0,
         block_from: 0,
     };
+    generator.own = generator.per_session.iter().filter(|_| generator.random.chance(50)).cloned().collect();
     let parameters: Vec<Variable> = (0..1 + generator.random.below(4)).map(|_| generator.parameter()).collect();
     generator.scope.extend(parameters.iter().cloned());
     generator.session = generator.known_int();
     let body = generator.block(&result, false);
-    let mut random = generator.random;
+    let (mut random, own) = (generator.random, generator.own);
     let rows = 1 + random.below(3);
     let row = |random: &mut Random| parameters.iter().map(|parameter| value(random, &parameter.ty)).collect();
     let inputs = (0..rows).map(|_| row(&mut random)).collect();
     let flow = Flow { name: "elements".into(), route: None, parameters, result, body };
-    let shared = shared.into_iter().zip(SHARED_FROM..).map(|(name, number)| shared_counter(name, number));
+    let shared = shared.into_iter().zip(SHARED_FROM..).map(|(name, number)| {
+        let per_session = own.contains(&name);
+        SharedValue { per_session, ..shared_counter(name, number) }
+    });
     let arguments = Block { lets: Vec::new(), result: Atom::Value(Value::Record([Value::Int(0)].into())) };
     let entry = Entry { name: "test".into(), source: "a.elements".into(), arguments, ordered: true, flows: vec![flow] };
     Case { program: Program { types: definitions(), shared: shared.collect(), entries: vec![entry] }, inputs }
@@ -58,7 +64,7 @@ fn shared_counter(name: Text, number: i64) -> SharedValue<Block> {
     };
     let bound = Variable { var: Var(0), name: "".into(), ty: counter() };
     let lets = vec![Let { bound, op: Op::Call(call), origin: Origin::default() }];
-    SharedValue { name, ty: counter(), init: Block { lets, result: Atom::Var(Var(0)) } }
+    SharedValue { name, ty: counter(), per_session: false, init: Block { lets, result: Atom::Var(Var(0)) } }
 }
 
 /// A flow's body in the making.
@@ -70,6 +76,10 @@ pub(super) struct Generator {
     pub(super) shared: Vec<Text>,
     /// Those of them that steps hold per session: one is held so everywhere, or as a whole.
     per_session: BTreeSet<Text>,
+    /// Those of these of which each session has its own: they are touched within steps only.
+    own: BTreeSet<Text>,
+    /// Whether a step is being made.
+    in_step: bool,
     /// What tells one session from another, the same in all steps.
     session: Atom,
     result: Type,
@@ -83,6 +93,13 @@ pub(super) struct Generator {
 }
 
 impl Generator {
+    /// A shared counter that may be touched here.
+    pub(super) fn shared_here(&mut self) -> Option<Text> {
+        let here = self.shared.iter().filter(|name| self.in_step || !self.own.contains(*name));
+        let here: Vec<Text> = here.cloned().collect();
+        (!here.is_empty()).then(|| self.random.pick(&here).clone())
+    }
+
     fn parameter(&mut self) -> Variable {
         let ty = data_type(&mut self.random);
         self.variable(ty)
@@ -256,7 +273,9 @@ impl Generator {
         }
         let narrows = constraints.iter().any(|constraint| constraint.per_session);
         let session = narrows.then(|| self.session.clone());
+        let outer = std::mem::replace(&mut self.in_step, true);
         let body = self.block(ty, false);
+        self.in_step = outer;
         self.shared = outside;
         Op::Atomic { constraints, session, body }
     }

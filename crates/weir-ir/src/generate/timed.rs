@@ -49,8 +49,9 @@ impl Generator {
 
     fn look(&mut self) -> Op {
         let by = self.known_int();
-        if !self.shared.is_empty() && self.random.chance(40) {
-            let name = self.random.pick(&self.shared).clone();
+        if let Some(name) = self.shared_here()
+            && self.random.chance(40)
+        {
             return self.call_of("count.slow_value", vec![Atom::Shared(name), by]);
         }
         let function = *self.random.pick(&LOOKS);

@@ -81,12 +81,13 @@ pub(super) fn binder(cursor: &mut Cursor<'_>) -> Parsed<Variable> {
     Ok(Variable { var, name, ty: colon_type(cursor)? })
 }
 
-/// `shared hits: count.Counter`, and what makes it below.
+/// `shared hits: count.Counter`, `shared carts: shop.Cart per session`, and what makes it below.
 fn shared<B>(lines: &mut Lines<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -> Parsed<SharedValue<B>> {
     let name = line.name("the name of a shared value")?;
     let ty = colon_type(line)?;
+    let per_session = line.eat("per session");
     line.end()?;
-    Ok(SharedValue { name, ty, init: body(lines, 1)? })
+    Ok(SharedValue { name, ty, per_session, init: body(lines, 1)? })
 }
 
 /// `entry images from http.http unordered`, its arguments and its flows below.

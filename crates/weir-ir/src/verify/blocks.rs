@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Library, Text, Type, Value};
+use weir_host::{Library, Resource, Text, Type, Value};
 
 use super::operand::Operand;
 use super::types::Types;
@@ -30,6 +30,7 @@ pub(super) fn flow(
         before: Vec::new(),
         bound: BTreeSet::new(),
         sites: BTreeSet::new(),
+        steps: Vec::new(),
         depth: 0,
     };
     parameters.iter().for_each(|parameter| checker.bind(parameter));
@@ -49,6 +50,8 @@ struct Checker<'a, 'r> {
     /// What has been bound anywhere in the flow.
     bound: BTreeSet<Var>,
     sites: BTreeSet<&'a Text>,
+    /// What the steps around hold.
+    steps: Vec<&'a Constraint>,
     depth: usize,
 }
 
@@ -135,12 +138,23 @@ impl<'a> Checker<'a, '_> {
                 }
             },
             Atom::Shared(name) => match self.types.shared.get(&**name) {
-                Some(ty) => Operand::Shared(ty),
+                Some(ty) => {
+                    self.held_if_own(at.into(), name);
+                    Operand::Shared(ty)
+                }
                 None => {
                     self.add(Rule::Known, at, format!("there is no shared value `{name}`"));
                     Operand::Unknown
                 }
             },
+        }
+    }
+
+    /// Whose value of those that sessions have, only a step says.
+    fn held_if_own(&mut self, at: Option<Var>, name: &Text) {
+        let holds = |step: &&Constraint| matches!(&step.resource, Resource::Shared(held) if held == name);
+        if self.types.per_session.contains(&**name) && !self.steps.iter().any(holds) {
+            self.add(Rule::Steps, at, format!("the session's `{name}` is used outside of a step that holds it"));
         }
     }
 
@@ -175,7 +189,10 @@ impl<'a> Checker<'a, '_> {
             Op::Atomic { constraints, session, body } => {
                 self.constraints(at, constraints, session.as_ref());
                 let ty = (*result != Type::Never).then_some(result);
+                let outside = self.steps.len();
+                self.steps.extend(constraints);
                 let yields = self.block(body, ty, "the result of the step");
+                self.steps.truncate(outside);
                 self.never(at, yields, result);
             }
             Op::Within { limit, body } => {
@@ -323,10 +340,12 @@ pub(super) fn canonical(constraints: &[Constraint], session: bool, types: &Types
         return Err("the constraints are not in the canonical order, each once".into());
     }
     for constraint in constraints {
-        if let weir_host::Resource::Shared(name) = &constraint.resource
-            && !types.shared.contains_key(&**name)
-        {
+        let Resource::Shared(name) = &constraint.resource else { continue };
+        if !types.shared.contains_key(&**name) {
             return Err(format!("there is no shared value `{name}`"));
+        }
+        if types.per_session.contains(&**name) && !constraint.per_session {
+            return Err(format!("each session has its own `{name}`, but the step holds it for all"));
         }
     }
     match (constraints.iter().any(|constraint| constraint.per_session), session) {

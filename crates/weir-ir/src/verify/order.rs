@@ -165,7 +165,7 @@ fn mode_of(checker: &Checker<'_, '_>, graph: &Graph, node: &Node, input: usize) 
             let passing = function.and_then(|function| function.signature.parameters.get(input)).map(|p| p.passing);
             match passing {
                 Some(Passing::Change) => true,
-                Some(Passing::Value) => is_moved(checker, graph, node, input),
+                Some(Passing::Value | Passing::Typed) => is_moved(checker, graph, node, input),
                 _ => false,
             }
         }

@@ -1,6 +1,6 @@
 //! Types by their definitions, and whether a constant is of one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Field, Library, Text, Type, TypeShape, Value};
 
@@ -11,6 +11,8 @@ use crate::program::Program;
 pub(super) struct Types<'a> {
     pub(super) definitions: Definitions<'a>,
     pub(super) shared: BTreeMap<&'a str, &'a Type>,
+    /// The shared values of which each session has its own.
+    pub(super) per_session: BTreeSet<&'a str>,
 }
 
 /// What the type parameters of a generic function stand for in one call.
@@ -18,9 +20,11 @@ pub(super) type Bindings = BTreeMap<Text, Type>;
 
 impl<'a> Types<'a> {
     pub(super) fn new<B>(program: &'a Program<B>, library: &'a Library) -> Self {
+        let own = program.shared.iter().filter(|shared| shared.per_session);
         Types {
             definitions: Definitions { program: &program.types, library },
             shared: program.shared.iter().map(|shared| (&*shared.name, &shared.ty)).collect(),
+            per_session: own.map(|shared| &*shared.name).collect(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Mode, Passing, Resource, World};
+use weir_host::{Mode, Passing, Resource, Text, World};
 
 use super::Rule;
 use super::graphs::{Checker, Held, View};
@@ -23,6 +23,9 @@ pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: Node
         }
         _ => body_uses(node.bodies()),
     };
+    if let Some(name) = own_unheld(checker, node, &inside) {
+        checker.add(Rule::Steps, node, format!("the session's `{name}` is used outside of a step that holds it"));
+    }
     if let Some((wanted, held)) = out_of_order(node, &inside, checker.narrowed) {
         checker.add(Rule::Constraints, node, format!("takes {wanted} within a step that holds {held}"));
     }
@@ -46,6 +49,16 @@ fn out_of_order<'a>(node: &Node, held: &'a Held, narrowed: &BTreeSet<Resource>) 
     let mut taken = used.chain(acquired.map(|constraint| constraint.resource.clone()));
     let ((last, _), _) = held.last_key_value()?;
     taken.find_map(|resource| (resource <= *last).then_some((resource, last)))
+}
+
+/// A shared value of which each session has its own, where no step says whose is meant.
+fn own_unheld<'a>(checker: &Checker<'a, '_>, node: &'a Node, held: &Held) -> Option<&'a Text> {
+    node.inputs.iter().find_map(|input| match input {
+        Source::Shared(name) if checker.types.per_session.contains(&**name) => {
+            (!held.contains_key(&(Resource::Shared(name.clone()), false))).then_some(name)
+        }
+        _ => None,
+    })
 }
 
 fn uses_text(uses: &[Use]) -> String {

@@ -91,7 +91,7 @@ pub(crate) fn scalar(ty: &Type, text: &str, definitions: Definitions<'_>) -> Opt
         Type::Float => text.parse().ok().filter(|value: &f64| value.is_finite()).map(Value::Float),
         Type::Bool => text.parse().ok().map(Value::Bool),
         Type::Size => measure(text, &SIZE_UNITS).map(Value::Size),
-        Type::Duration => measure(text, &DURATION_UNITS).and_then(|nanos| nanos.try_into().ok()).map(Value::Duration),
+        Type::Duration => duration(text).map(Value::Duration),
         Type::Named(name) => match definitions.shape(name)? {
             TypeShape::Enum(variants) => {
                 let tag = variants.iter().position(|variant| &*variant.name == text)?;
@@ -101,6 +101,12 @@ pub(crate) fn scalar(ty: &Type, text: &str, definitions: Definitions<'_>) -> Opt
         },
         _ => None,
     }
+}
+
+/// Nanoseconds, also backwards.
+fn duration(text: &str) -> Option<i64> {
+    let (sign, text) = text.strip_prefix('-').map_or((1, text), |text| (-1, text));
+    i64::try_from(sign * i128::from(measure(text, &DURATION_UNITS)?)).ok()
 }
 
 /// A whole number and its unit.

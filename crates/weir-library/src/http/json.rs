@@ -4,6 +4,9 @@
 //! `serde_json` keeps at most 128 deep) and the tree is turned. An enum is written as `"Name"`, or with a payload as
 //! `{"Name": payload}`; fields that a record does not have are passed over, and an `Option` may be missing or `null`.
 
+#[cfg(test)]
+mod tests;
+
 use serde_json::Value as Json;
 use weir::{Field, Type, TypeShape, Value};
 

@@ -13,7 +13,9 @@ mod service;
 
 use std::sync::Arc;
 
-pub use response::{Response, ResponseError, bad_request, html, not_found, ok, redirect, status, text, with_header};
+pub use response::{
+    Response, ResponseError, bad_request, html, json, not_found, ok, redirect, status, text, with_header,
+};
 
 /// The module `http`: its functions, and the source of services.
 pub(crate) fn http() -> weir::Module {

@@ -9,20 +9,24 @@ use hyper::header::{
     TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use weir::Typed;
+
+use crate::json::encode::Written;
 
 weir::library! {
     /// Answers to requests, and services on HTTP.
-    pub(crate) http: ok, text, html, bad_request, not_found, redirect, status, with_header
+    pub(crate) http: ok, text, html, json, bad_request, not_found, redirect, status, with_header
 }
 
 /// The type of a plain text.
 pub(crate) const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
+const JSON: &str = "application/json";
 /// Media types that are made without copying.
 const WELL_KNOWN: [&str; 12] = [
     PLAIN_TEXT,
     HTML,
-    "application/json",
+    JSON,
     "application/octet-stream",
     "image/jpeg",
     "image/png",
@@ -180,6 +184,14 @@ pub fn text(text: &str) -> Response {
 pub fn html(page: &str) -> Response {
     let page = Bytes::copy_from_slice(page.as_bytes());
     Response::new(StatusCode::OK, Some(HeaderValue::from_static(HTML)), page)
+}
+
+/// 200 with any value as JSON: records as objects, lists as arrays, `None` as `null`; bodies are read in the same form.
+#[weir::function(pure)]
+pub fn json(value: Typed<'T'>) -> Response {
+    let written = serde_json::to_vec(&Written::whole(&value.value, &value.of));
+    let body = written.expect("keys are texts, and memory takes all that is written");
+    Response::new(StatusCode::OK, Some(HeaderValue::from_static(JSON)), body.into())
 }
 
 /// 400 with a text that says what is wrong with the request.

@@ -1,12 +1,13 @@
 //! JSON: values of any shape, looked into by functions, and the lines of a file that are such values.
 
+pub(crate) mod encode;
 mod tree;
 
 pub use tree::{Json, TooDeep};
 
 use indexmap::IndexMap;
 use tree::Node;
-use weir::{Failure, FailureKind, HostType, Module, Text, Type};
+use weir::{Failure, FailureKind, HostType, Module, Text, Type, Typed};
 
 use crate::feed::{Feeder, Stream, StreamRow, parameter};
 use crate::files::FileLines;
@@ -36,7 +37,7 @@ mod functions {
         /// JSON: values of any shape, looked into by functions.
         pub(crate) json: super::parse, super::parse_bytes, super::get, super::at, super::find, super::items,
             super::keys, super::text, super::int, super::float, super::bool, super::is_null, super::write,
-            super::of_text, super::of_int, super::of_float, super::of_bool, super::null, super::list, super::object
+            super::encode, super::of_text, super::of_int, super::of_float, super::of_bool, super::null, super::list, super::object
     }
 }
 
@@ -128,6 +129,14 @@ pub fn is_null(value: &Json) -> bool {
 #[weir::function(pure)]
 pub fn write(value: &Json) -> String {
     serde_json::to_string(value).expect("keys are texts, numbers are finite, and memory takes all that is written")
+}
+
+/// Any value as a text of one line: records as objects, lists as arrays, `None` as `null`. Services read bodies in the
+/// same form.
+#[weir::function(pure)]
+pub fn encode(value: Typed<'T'>) -> String {
+    let written = encode::Written::whole(&value.value, &value.of);
+    serde_json::to_string(&written).expect("keys are texts, and memory takes all that is written")
 }
 
 /// A text as a value.

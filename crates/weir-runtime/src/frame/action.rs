@@ -1,7 +1,7 @@
 //! What one step does: primitives, switches, selects, atomic steps, repeated bodies. Calls are in `call.rs`.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use smallvec::SmallVec;
 use weir_host::{Argument, Failure, FailureKind, Pending, Value};
@@ -10,7 +10,7 @@ use weir_ir::prim::{Prim, elements};
 
 use super::repeat::Run;
 use super::timed::Timed;
-use super::{Frame, record_ran};
+use super::{Finished, Frame, record_ran};
 use crate::live::Env;
 use crate::lock::{Acquiring, Handle, Held, Sessions};
 use crate::step::{AcquireStep, Action, Body, PrimStep, RepeatStep, Step, SwitchStep, Wanted};
@@ -133,7 +133,7 @@ impl Frame {
             (Stage::Locks(locks), Action::Call(call)) => self.call_under(locks, call, body, env, context),
             (Stage::Function(pending, held), Action::Call(call)) => self.function(pending, held, call, context),
             (Stage::Turn(passed), Action::Acquire(acquire)) => self.acquire(node, passed, acquire, body, env, context),
-            (Stage::Locks(locks), Action::Acquire(_)) => self.hold(node, locks, context),
+            (Stage::Locks(locks), Action::Acquire(acquire)) => self.hold(node, locks, acquire, env, context),
             (Stage::Body(run), Action::Repeat(repeat)) => self.repeat(*run, repeat, env, context),
             (Stage::Timed(run), Action::Timed(timed)) => self.timed_on(*run, timed, env, context),
             _ => unreachable!("a step waits only for what it can wait for"),
@@ -283,11 +283,17 @@ impl Frame {
         let handles = step.wanted.iter().filter_map(|wanted| match wanted {
             Wanted::Whole(lock, mode) => Some((Handle::Whole(Arc::clone(lock)), *mode)),
             // Whether an enclosing step holds the very same session is known only now.
-            Wanted::Session(sessions, _) if self.holds_session(&step.within, sessions, &session) => None,
-            Wanted::Session(sessions, mode) => Some((Handle::session(sessions, session.clone()), *mode)),
+            Wanted::Session(sessions, _) | Wanted::Own(sessions, ..)
+                if self.holds_session(&step.within, sessions, &session) =>
+            {
+                None
+            }
+            Wanted::Session(sessions, mode) | Wanted::Own(sessions, mode, _) => {
+                Some((Handle::session(sessions, session.clone()), *mode))
+            }
         });
         let handles: Vec<_> = handles.collect();
-        self.hold(node, Acquiring::new(handles), context)
+        self.hold(node, Acquiring::new(handles), step, env, context)
     }
 
     fn holds_session(&self, within: &[u32], sessions: &Arc<Sessions>, session: &Value) -> bool {
@@ -295,10 +301,20 @@ impl Frame {
         around.iter().flat_map(|scope| scope.iter()).any(|held| held.is_session(sessions, session))
     }
 
-    fn hold(&mut self, node: usize, mut locks: Acquiring, context: &mut Context<'_>) -> Ran {
+    fn hold(
+        &mut self,
+        node: usize,
+        mut locks: Acquiring,
+        step: &AcquireStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
         match locks.poll(context) {
             Poll::Pending => Ran::wait(Stage::Locks(locks)),
             Poll::Ready(held) => {
+                if let Err(failure) = make_own(step, &held, env) {
+                    return Ran::fail(failure);
+                }
                 self.scopes.push((node as u32, Arc::new(held)));
                 Ran::Next
             }
@@ -318,6 +334,32 @@ impl Frame {
                     Err(ended) => Ran::Ends(Box::new(End { within: ended.path(&step.body), how: ended.how })),
                 }
             }
+        }
+    }
+}
+
+/// Makes what the session has of its own, as far as it is held and not there yet.
+fn make_own(step: &AcquireStep, held: &[Held], env: Env<'_>) -> Result<(), Box<Failure>> {
+    for wanted in &step.wanted {
+        let Wanted::Own(sessions, _, index) = wanted else { continue };
+        if let Some(session) = held.iter().find_map(|held| held.session_of(sessions)) {
+            session.value(|| made_for_a_session(*index, env))?;
+        }
+    }
+    Ok(())
+}
+
+/// A value of its own for a session. What makes it never waits.
+fn made_for_a_session(index: u32, env: Env<'_>) -> Result<Value, Box<Failure>> {
+    let body = env.live.own[index as usize].as_ref().expect("the program says that each session has one");
+    let mut frame = Frame::take(body, true);
+    let finished = frame.advance(body, env, None, &mut Context::from_waker(Waker::noop()));
+    Frame::give_back(frame);
+    match finished {
+        Poll::Ready(Finished::Value(value)) => Ok(value),
+        Poll::Ready(Finished::Ended(ended)) => ended.how,
+        Poll::Ready(Finished::Stretch) | Poll::Pending => {
+            Err(Box::new(Failure::function("what makes a session's value waits")))
         }
     }
 }

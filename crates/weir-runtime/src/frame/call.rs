@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
-use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Outcome, Pending, Settled, Value};
+use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Outcome, Pending, Settled, Shared, Value};
 use weir_ir::evaluate::failure_of;
 use weir_ir::prim::elements;
 
 use super::action::{Ran, Stage};
 use super::{Frame, Scope, panicked};
 use crate::live::{Blocking, Env};
-use crate::lock::{Acquiring, Borrowed, Handle, Held};
-use crate::step::{Body, CallStep, NONE, Out};
+use crate::lock::{Acquiring, Borrowed, Handle, Held, Session, Sessions};
+use crate::step::{Body, CallStep, NONE, Out, SharedOf};
 
 impl Frame {
     pub(super) fn take_turn(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
@@ -35,12 +35,14 @@ impl Frame {
     pub(super) fn call(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match &step.code {
             Code::Immediate(code) if step.locks.is_empty() => {
-                let outcome = code(&mut self.call_of(step, body, env));
+                let shared = self.shared_of(step, env);
+                let outcome = code(&mut self.call_of(step, body, env, &shared));
                 self.answer(outcome, step)
             }
             Code::Immediate(code) => match try_locks(step) {
                 Some(borrowed) => {
-                    let outcome = code(&mut self.call_of(step, body, env));
+                    let shared = self.shared_of(step, env);
+                    let outcome = code(&mut self.call_of(step, body, env, &shared));
                     drop(borrowed);
                     self.answer(outcome, step)
                 }
@@ -50,13 +52,32 @@ impl Frame {
         }
     }
 
-    fn call_of<'a>(&'a mut self, step: &'a CallStep, body: &'a Body, env: Env<'a>) -> Call<'a> {
+    /// The shared values of a call that has some of the session's own; else nothing, and those of the program are meant.
+    #[inline]
+    fn shared_of(&self, step: &CallStep, env: Env<'_>) -> SmallVec<[Shared; 2]> {
+        let value = |shared: &SharedOf| match shared {
+            SharedOf::Program(index) => env.live.resources.shared[*index as usize].clone(),
+            SharedOf::Session(sessions) => {
+                self.own_of(&step.within, sessions).expect("the verifier has seen the step that holds the session")
+            }
+        };
+        step.shared.iter().map(value).collect()
+    }
+
+    /// What the session has of its own that a step around holds.
+    fn own_of(&self, within: &[u32], sessions: &Arc<Sessions>) -> Option<Shared> {
+        let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
+        let held = self.inherited.iter().chain(own).flat_map(|scope| scope.iter());
+        held.filter_map(|held| held.session_of(sessions)).find_map(Session::made)
+    }
+
+    fn call_of<'a>(&'a mut self, step: &'a CallStep, body: &'a Body, env: Env<'a>, shared: &'a [Shared]) -> Call<'a> {
         let out = if let Out::Value(slot) = step.out { Some(slot) } else { None };
         out.into_iter().for_each(|slot| self.slots[slot as usize].clear());
         Call {
             slots: &mut self.slots,
             constants: &body.constants,
-            shared: &env.live.resources.shared,
+            shared: if step.shared.is_empty() { &env.live.resources.shared } else { shared },
             state: step.state.map(|state| &env.live.resources.states[state]),
             arguments: &step.arguments,
             out,
@@ -73,7 +94,8 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         let Poll::Ready(held) = locks.poll(context) else { return Ran::wait(Stage::Locks(locks)) };
-        let mut call = self.call_of(step, body, env);
+        let shared = self.shared_of(step, env);
+        let mut call = self.call_of(step, body, env, &shared);
         match &step.code {
             Code::Immediate(code) => {
                 let outcome = code(&mut call);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, Code, Passing, Type, Value};
+use weir_host::{Argument, Code, Resource, Type, Value};
 use weir_ir::graph::{Constraint, Graph, Kind, Node, NodeId, Source, SwitchArm};
 
 use super::moves::{Moves, changed_parameters};
@@ -12,7 +12,8 @@ use super::slots::Layout;
 use super::{Part, PrepareError, Resolved, error};
 use crate::resources::Resources;
 use crate::step::{
-    AcquireStep, Action, Body, CallStep, NONE, Out, PrimStep, Repeat, RepeatStep, SimpleStep, Step, SwitchStep, Wanted,
+    AcquireStep, Action, Body, CallStep, NONE, Out, PrimStep, Repeat, RepeatStep, SharedOf, SimpleStep, Step,
+    SwitchStep, Wanted,
 };
 
 /// All that is known of a graph before its steps are made.
@@ -106,11 +107,14 @@ impl Assembly<'_> {
     }
 
     fn call(&self, id: NodeId, call: Resolved) -> Result<Action, PrepareError> {
-        let arguments = self.arguments(id.0 as usize)?;
-        let dead = self.dead(id.0 as usize, &arguments, |input| call.passing.get(input) != Some(&Passing::Value));
+        let mut arguments = self.arguments(id.0 as usize)?;
+        let dead = self
+            .dead(id.0 as usize, &arguments, |input| !call.passing.get(input).is_some_and(|passing| passing.takes()));
+        let shared = self.shared_of(&mut arguments);
         let path = Arc::from(call.path.as_str());
         if let Code::Immediate(code) = &call.code
             && call.locks.is_empty()
+            && shared.is_empty()
             && call.state.is_none()
             && !call.fallible
             && self.shape.decides[id.0 as usize].is_none()
@@ -127,6 +131,7 @@ impl Assembly<'_> {
         Ok(Action::Call(Box::new(CallStep {
             dead,
             arguments,
+            shared,
             out,
             code,
             path,
@@ -135,6 +140,22 @@ impl Assembly<'_> {
             state,
             within: self.within(id),
         })))
+    }
+
+    /// The shared values of a call of which one is the session's own; the arguments then count these.
+    fn shared_of(&self, arguments: &mut [Argument]) -> Box<[SharedOf]> {
+        let is_own =
+            |argument: &Argument| matches!(argument, Argument::Shared(at) if self.resources.own(*at).is_some());
+        let mut shared = Vec::new();
+        if arguments.iter().any(is_own) {
+            for argument in arguments {
+                let Argument::Shared(index) = argument else { continue };
+                let own = self.resources.own(*index).cloned();
+                shared.push(own.map_or(SharedOf::Program(*index), SharedOf::Session));
+                *index = shared.len() as u32 - 1;
+            }
+        }
+        shared.into()
     }
 
     /// Where the answer of a call goes that decides the switch by its `Result`, or by its `Option`.
@@ -188,9 +209,15 @@ impl Assembly<'_> {
 
     fn wanted(&self, constraint: &Constraint) -> Option<Wanted> {
         let locks = self.resources.locks.get(&constraint.resource)?;
-        Some(match constraint.per_session {
-            true => Wanted::Session(Arc::clone(&locks.sessions), constraint.mode),
-            false => Wanted::Whole(Arc::clone(&locks.whole), constraint.mode),
+        let own = match &constraint.resource {
+            Resource::Shared(name) => self.resources.shared_index.get(name).copied(),
+            _ => None,
+        };
+        let own = own.filter(|index| self.resources.own(*index).is_some());
+        Some(match (constraint.per_session, own) {
+            (true, Some(index)) => Wanted::Own(Arc::clone(&locks.sessions), constraint.mode, index),
+            (true, None) => Wanted::Session(Arc::clone(&locks.sessions), constraint.mode),
+            (false, _) => Wanted::Whole(Arc::clone(&locks.whole), constraint.mode),
         })
     }
 

@@ -58,7 +58,7 @@ pub struct UsedModule {
     pub span: Span,
 }
 
-/// `shared name: Type = value`: one value for all flows.
+/// `shared name: Type = value`: one value for all flows; with `per session` behind it, one for each session.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shared {
     /// Its name.
@@ -67,6 +67,8 @@ pub struct Shared {
     pub ty: Option<Type>,
     /// What it begins as.
     pub value: Expr,
+    /// Whether `per session` is written behind it.
+    pub per_session: bool,
 }
 
 /// `constraint ledger`: a resource outside the program that `atomic` can name.

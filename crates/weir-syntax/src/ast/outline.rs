@@ -83,7 +83,8 @@ fn item(item: &Item) -> String {
             }),
         ),
         ItemKind::Shared(shared) => {
-            node("shared", [word(&shared.name), maybe(shared.ty.as_ref(), ty), expr(&shared.value)])
+            let scope = if shared.per_session { "/session" } else { "" };
+            node("shared", [word(&shared.name) + scope, maybe(shared.ty.as_ref(), ty), expr(&shared.value)])
         }
         ItemKind::Constraint(constraint) => node("constraint", [word(&constraint.name)]),
         ItemKind::Record(record) => {

@@ -62,6 +62,7 @@ impl Printer<'_> {
             ty,
             Doc::text(" = "),
             self.expression(&shared.value),
+            Doc::text(if shared.per_session { " per session" } else { "" }),
         ])
     }
 

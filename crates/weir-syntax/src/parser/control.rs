@@ -149,6 +149,7 @@ impl Parser<'_> {
         self.bump();
         let alone = self.at_new_line()
             || self.peek().is_closing()
+            || self.at_per_session()
             || matches!(self.peek(), T::Semicolon | T::Comma | T::Else | T::End | T::FatArrow);
         ExprKind::Return((!alone).then(|| Box::new(self.expression())))
     }
@@ -166,11 +167,21 @@ impl Parser<'_> {
     fn atomic_resource(&mut self) -> AtomicResource {
         let start = self.span();
         let name = self.name("a shared value or constraint");
+        AtomicResource { name, per_session: self.per_session(), span: self.since(start) }
+    }
+
+    /// Whether `per session` comes next, which no expression begins with.
+    fn at_per_session(&self) -> bool {
+        self.at_pair("per", T::Word) && self.text_of(self.nth(1)) == "session"
+    }
+
+    /// `[per session]?`
+    pub(super) fn per_session(&mut self) -> bool {
         let per_session = self.eat_word("per").is_some();
         if per_session {
             self.expect_word("session");
         }
-        AtomicResource { name, per_session, span: self.since(start) }
+        per_session
     }
 
     /// `race { expression,* }`

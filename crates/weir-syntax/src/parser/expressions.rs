@@ -209,6 +209,7 @@ impl Parser<'_> {
                     self.expr(start, ExprKind::Call { function: Box::new(value), arguments })
                 }
                 T::BracketOpen if same_line => self.index(start, value),
+                T::Bang if same_line && self.unwrapping_mark() => self.expr(start, ExprKind::Error),
                 T::BraceOpen if same_line => match self.record_here(&value) {
                     Some(path) => self.record_fields(start, path),
                     None => return value,

@@ -4,6 +4,8 @@
 mod branches;
 mod expressions;
 mod items;
+mod lists;
+mod services;
 mod statements;
 mod types;
 

@@ -107,13 +107,14 @@ impl Parser<'_> {
         UsedModule { name, alias, span: self.since(start) }
     }
 
-    /// `shared name [: type]? = expression`
+    /// `shared name [: type]? = expression [per session]?`
     fn shared(&mut self) -> Shared {
         self.bump();
         let name = self.lower_name("a shared value's name");
         let ty = self.eat(T::Colon).map(|_| self.ty());
         self.expect(T::Equal, "`=`");
-        Shared { name, ty, value: self.expression() }
+        let value = self.expression();
+        Shared { name, ty, value, per_session: self.per_session() }
     }
 
     /// `constraint name`
@@ -134,16 +135,21 @@ impl Parser<'_> {
     /// `docs name : type`
     fn field_declaration(&mut self) -> FieldDeclaration {
         let docs = self.docs();
+        if let Some(method) = self.method_of_record() {
+            return method;
+        }
         let start = self.span();
         let name = self.lower_name("a field's name");
         let ty = self.typed();
+        self.default_of_field();
         FieldDeclaration { docs, name, ty, span: self.since(start) }
     }
 
     /// `: type`
     pub(super) fn typed(&mut self) -> crate::ast::Type {
         self.expect(T::Colon, "`:` and a type");
-        self.ty()
+        let ty = self.ty();
+        self.union(ty)
     }
 
     /// `enum Name { variant,* }`

@@ -32,6 +32,8 @@ impl Parser<'_> {
         if self.at(TokenKind::DotIndex) {
             let replacement = format!("0{}", self.token_text());
             diagnostic = diagnostic.fix(format!("write `{replacement}`"), self.span(), replacement);
+        } else if what == "`{`" && self.at(TokenKind::Colon) {
+            diagnostic = diagnostic.hint("put `{` here, and `}` behind the last line of what belongs to it");
         } else if let Some((word, ours)) = self.foreign_word() {
             diagnostic = diagnostic.fix(format!("`{word}` is `{ours}` here"), self.span(), ours);
         }
@@ -99,7 +101,7 @@ impl Parser<'_> {
     }
 
     /// The next token's place; where that is on another line, the place where what is missing belongs.
-    fn visible_span(&self) -> Span {
+    pub(super) fn visible_span(&self) -> Span {
         if self.at(TokenKind::End) || self.line_broke_off() { self.previous_span().at_end() } else { self.span() }
     }
 

@@ -61,7 +61,8 @@ impl Parser<'_> {
         }
         let mut is_map = None;
         let entries = self.delimited(T::BracketOpen, |parser| {
-            let key = parser.expression();
+            let mut key = parser.expression();
+            parser.comprehension(&mut key);
             let is_entry = *is_map.get_or_insert(parser.at(T::Colon));
             let value = is_entry.then(|| {
                 parser.expect(T::Colon, "`:` and a value");

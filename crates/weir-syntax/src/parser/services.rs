@@ -14,8 +14,12 @@ impl Parser<'_> {
     pub(super) fn service(&mut self) -> Service {
         self.bump();
         let name = self.lower_name("a service's name");
-        self.expect_word("on");
-        let transport = self.lower_name("a module that serves, such as `http`");
+        let transport = if self.served_on_nothing() {
+            self.missing_name()
+        } else {
+            self.expect_word("on");
+            self.lower_name("a module that serves, such as `http`")
+        };
         let arguments = if self.at(T::ParenOpen) { self.arguments() } else { Vec::new() };
         let open = self.span();
         let members = self.braces_of(Self::member);
@@ -114,14 +118,20 @@ impl Parser<'_> {
     fn method(&self) -> Option<Method> {
         let word = self.token_text();
         let method = Method::from_word(word).or_else(|| Method::from_word(&word.to_lowercase()))?;
-        (self.at(T::Word) && self.nth_kind(1).opens_text()).then_some(method)
+        let in_parentheses = self.nth_kind(1) == T::ParenOpen && self.nth_kind(2).opens_text();
+        (self.at(T::Word) && (self.nth_kind(1).opens_text() || in_parentheses)).then_some(method)
     }
 
     /// `[get | post | put | delete | patch | head] text ( [body? parameter],* ) block`
     fn route(&mut self, method: Method) -> Route {
         self.method_case();
         let method_span = self.bump();
+        let open = self.path_in_parentheses();
         let path = self.route_path();
+        if let Some(open) = open {
+            self.end_of_parentheses(open, &path);
+        }
+        self.word_before_body();
         let parameters =
             if self.at(T::BraceOpen) { Vec::new() } else { self.parameters(|parser| parser.route_parameter(&path)) };
         self.check_declared(&path, &parameters);
@@ -157,6 +167,7 @@ impl Parser<'_> {
         }
         self.eat(T::TextClose);
         let path = RoutePath { parts, span: self.since(start) };
+        self.parameters_of_others(&path);
         self.check_path(&path);
         path
     }

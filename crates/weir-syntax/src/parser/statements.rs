@@ -140,8 +140,8 @@ impl Parser<'_> {
     }
 
     fn expression_statement(&mut self, start: Span) -> Option<Statement> {
-        let expr = self.expression();
-        self.map_in_braces(&expr);
+        let mut expr = self.expression();
+        self.map_in_braces(&mut expr);
         if self.at(T::Equal) && !self.at_new_line() {
             self.assignment(&expr);
             self.bump();

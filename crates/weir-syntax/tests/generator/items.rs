@@ -26,6 +26,7 @@ impl Generator {
                 name: self.lower(),
                 ty: self.some(30, |generator| generator.ty(2)),
                 value: self.expr(DEPTH),
+                per_session: self.chance(30),
             }),
             2 => ItemKind::Constraint(Constraint { name: self.lower() }),
             3 => ItemKind::Record(Record { name: self.upper(), fields: self.several(0, 4, Self::field) }),

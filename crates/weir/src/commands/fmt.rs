@@ -2,15 +2,20 @@
 
 use std::path::Path;
 
-use crate::Exit;
 use crate::arguments::{ErrorFormat, FmtArguments};
-use crate::project::{Project, is_standard_input};
+use crate::programs::is_standard_input;
+use crate::project::Project;
 use crate::terminal::Terminal;
+use crate::{Exit, programs};
 
 /// Formats every file in place, or says which are not formatted.
 pub(crate) fn fmt(arguments: &FmtArguments, terminal: &mut Terminal) -> Exit {
+    let files = match programs::all(&arguments.files, terminal) {
+        Ok(files) => files,
+        Err(exit) => return exit,
+    };
     let mut worst = Exit::Success;
-    for file in &arguments.files {
+    for file in &files {
         let exit = format_file(file, arguments.check, terminal);
         if exit.code() > worst.code() {
             worst = exit;
@@ -46,11 +51,9 @@ fn format_file(path: &Path, only_check: bool, terminal: &mut Terminal) -> Exit {
 }
 
 fn write(path: &Path, text: &str, terminal: &mut Terminal) -> Exit {
-    match std::fs::write(path, text) {
-        Ok(()) => {
-            terminal.say(&format!("formatted {}\n", path.display()));
-            Exit::Success
-        }
-        Err(error) => terminal.fail(Exit::Surroundings, &format!("cannot write `{}`: {error}", path.display()), &[]),
+    let exit = terminal.write(Some(path), text);
+    if exit == Exit::Success {
+        terminal.say(&format!("formatted {}\n", path.display()));
     }
+    exit
 }

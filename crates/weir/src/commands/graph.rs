@@ -2,20 +2,15 @@
 
 use weir_draw::{Detail, Drawing};
 
-use crate::arguments::{ErrorFormat, GraphArguments, GraphFormat};
-use crate::project::Project;
+use crate::arguments::{GraphArguments, GraphFormat};
 use crate::terminal::Terminal;
-use crate::{Exit, Library, plan_file};
+use crate::{Exit, Library, plan_file, project};
 
 /// Draws a program.
 pub(crate) fn graph(arguments: &GraphArguments, library: &Library, terminal: &mut Terminal) -> Exit {
-    let mut project = Project::default();
-    let id = match project.read(&arguments.file, terminal) {
-        Ok(id) => id,
+    let program = match project::program(&arguments.file, library, terminal) {
+        Ok(program) => program,
         Err(exit) => return exit,
-    };
-    let Some(program) = project.compile(id, library) else {
-        return project.report(ErrorFormat::Human, terminal);
     };
     let plan = match plan_file::read(&arguments.file, arguments.plan.as_deref(), &program, terminal) {
         Ok(read) => read.map(|(_, plan)| plan),
@@ -33,13 +28,5 @@ pub(crate) fn graph(arguments: &GraphArguments, library: &Library, terminal: &mu
             }
         },
     };
-    write(arguments, &text, terminal)
-}
-
-fn write(arguments: &GraphArguments, text: &str, terminal: &mut Terminal) -> Exit {
-    let Some(path) = &arguments.output else { return terminal.print(text) };
-    match std::fs::write(path, text) {
-        Ok(()) => Exit::Success,
-        Err(error) => terminal.fail(Exit::Surroundings, &format!("cannot write `{}`: {error}", path.display()), &[]),
-    }
+    terminal.write(arguments.output.as_deref(), &text)
 }

@@ -4,20 +4,15 @@ use weir_ir::graph::{Graph, Kind, Program};
 use weir_ir::plan::{Plan, REST, Section, is_stateless};
 use weir_ir::program::Flow;
 
-use crate::arguments::{ErrorFormat, PlanArguments};
-use crate::project::Project;
+use crate::arguments::PlanArguments;
 use crate::terminal::{Paint, Terminal};
-use crate::{Exit, Library, plan_file};
+use crate::{Exit, Library, plan_file, project};
 
 /// Checks and shows a plan.
 pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut Terminal) -> Exit {
-    let mut project = Project::default();
-    let id = match project.read(&arguments.file, terminal) {
-        Ok(id) => id,
+    let program = match project::program(&arguments.file, library, terminal) {
+        Ok(program) => program,
         Err(exit) => return exit,
-    };
-    let Some(program) = project.compile(id, library) else {
-        return project.report(ErrorFormat::Human, terminal);
     };
     match plan_file::read(&arguments.file, arguments.plan.as_deref(), &program, terminal) {
         Ok(Some((path, plan))) => {

@@ -15,9 +15,10 @@ use weir_syntax::SourceFile;
 use weir_syntax::ast::{ItemKind, Tree};
 
 use crate::arguments::{ErrorFormat, TestArguments};
-use crate::project::{Project, folder};
+use crate::programs::folder;
+use crate::project::Project;
 use crate::terminal::{Paint, Terminal};
-use crate::{Exit, Library};
+use crate::{Exit, Library, programs};
 
 /// What came of all files.
 #[derive(Default)]
@@ -27,8 +28,18 @@ struct Total {
     left_out: usize,
 }
 
+impl Total {
+    fn is_nothing(&self) -> bool {
+        self.passed + self.failed + self.left_out == 0
+    }
+}
+
 /// Runs the tests of every file.
 pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &mut Terminal) -> Exit {
+    let files = match programs::all(&arguments.files, terminal) {
+        Ok(files) => files,
+        Err(exit) => return exit,
+    };
     // What a test waits for, timers above all, is driven by this runtime; the evaluator waits on the spot.
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
         Ok(runtime) => runtime,
@@ -36,7 +47,7 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
     };
     let begun = Instant::now();
     let (mut total, mut worst) = (Total::default(), Exit::Success);
-    for file in &arguments.files {
+    for file in &files {
         if let Ok(root) = Root::open(&folder(file)) {
             library.environment.insert(root);
         }
@@ -47,8 +58,11 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
             worst = exit;
         }
     }
-    let summary = summary(&total, begun.elapsed(), terminal.output());
-    let printed = terminal.print(&summary);
+    if total.is_nothing() && worst != Exit::Success {
+        // What is wrong has been said, and a summary would look as if all were well.
+        return worst;
+    }
+    let printed = terminal.print(&summary(&total, begun.elapsed(), terminal.output()));
     match (worst, total.failed) {
         (Exit::Success, 0) => printed,
         (Exit::Success, _) => Exit::Wrong,
@@ -57,6 +71,9 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
 }
 
 fn summary(total: &Total, took: Duration, paint: Paint) -> String {
+    if total.is_nothing() {
+        return "no tests; `test \"name\" { … }` at the top level is one\n".to_owned();
+    }
     let failed = match total.failed {
         0 => String::new(),
         failed => format!(", {}", paint.red(&format!("{failed} failed"))),
@@ -85,6 +102,9 @@ fn test_file(
     let wanted = |at: &usize| arguments.filter.as_ref().is_none_or(|filter| names[*at].contains(filter.as_str()));
     let chosen: Vec<usize> = (0..names.len()).filter(wanted).collect();
     total.left_out += names.len() - chosen.len();
+    if chosen.is_empty() {
+        return Ok(());
+    }
     let mut text = format!("{}\n", terminal.output().bold(&path.display().to_string()));
     for (at, outcome) in chosen.iter().zip(run_all(&tests, &chosen, library, runtime)) {
         let place = places.get(*at).map_or("", String::as_str);

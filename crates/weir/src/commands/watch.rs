@@ -16,7 +16,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::run::signals;
 use crate::arguments::{ErrorFormat, RunArguments};
-use crate::project::{Project, cannot_read, is_standard_input};
+use crate::programs::{cannot_read, is_standard_input};
+use crate::project::Project;
 use crate::terminal::Terminal;
 use crate::{Exit, Library};
 

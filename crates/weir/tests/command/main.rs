@@ -2,6 +2,7 @@
 
 mod lsp;
 mod messages;
+mod programs;
 mod serve;
 mod streams;
 mod support;

@@ -16,8 +16,8 @@ fn a_file_that_is_not_there() {
 }
 
 #[test]
-fn a_folder_instead_of_a_file() {
-    insta::assert_snapshot!(all(&["run", "examples/hello"]));
+fn a_folder_without_a_main_program() {
+    insta::assert_snapshot!(all(&["graph", "crates/weir/tests/command"]));
 }
 
 #[test]

@@ -6,6 +6,8 @@
 //!    session for steps of other sessions.
 //! 3. Of flows that are one step each, the histories are those of the reference evaluator for some order of the flows.
 //!
+//! Of some logs each session has its own: what a flow sees in it then depends on the flows of its session alone.
+//!
 //! `WEIR_STEPS_PROGRAMS` says how many programs are tried, `WEIR_STEPS_FROM` from which seed on.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 

@@ -20,7 +20,7 @@ pub(crate) const SESSIONS: i64 = 2;
 /// What kind of program is made.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
-    /// Flows of several steps; the logs whose bit is set are held per session.
+    /// Flows of several steps; the logs whose bit is set are held per session, or each session has its own.
     Steps { per_session: usize },
     /// Flows that are one step each, which holds every log.
     Whole,
@@ -30,16 +30,23 @@ pub(crate) enum Shape {
 pub(crate) struct Maker {
     random: Random,
     per_session: usize,
+    /// The logs of which each session has its own.
+    own: usize,
 }
 
 impl Maker {
-    /// The program of a seed, and which of its logs are held per session.
+    /// The program of a seed, and which of its logs are held per session or belong to one.
     pub(crate) fn program(seed: u64, whole: bool) -> (String, Shape) {
         let mut random = Random::new(seed);
         let per_session = if whole || random.chance(50) { 0 } else { random.below(1 << LOGS.len()) };
-        let mut maker = Maker { random, per_session };
+        // Never all: a log that all flows share puts whole flows in one order.
+        let own = if random.chance(50) { 0 } else { random.below((1 << LOGS.len()) - 1) };
+        let mut maker = Maker { random, per_session, own };
         let mut text = String::from("use probe\n\n");
-        LOGS.iter().for_each(|log| _ = writeln!(text, "shared {log} = probe.log(\"{log}\")"));
+        for (at, log) in LOGS.iter().enumerate() {
+            let scope = if own >> at & 1 == 1 { " per session" } else { "" };
+            _ = writeln!(text, "shared {log} = probe.log(\"{log}\"){scope}");
+        }
         CONSTRAINTS.iter().for_each(|constraint| _ = writeln!(text, "constraint {constraint}"));
         let fns = maker.random.below(4);
         for at in 0..fns {
@@ -56,7 +63,7 @@ impl Maker {
             text,
             "\nfor flow in probe.flows() {{\nsession = flow % {SESSIONS}\n{none}{body}\nlet end = probe.token()\n}}"
         );
-        (text, if whole { Shape::Whole } else { Shape::Steps { per_session } })
+        (text, if whole { Shape::Whole } else { Shape::Steps { per_session: per_session | own } })
     }
 
     fn handler(&mut self, fns: usize) -> String {
@@ -129,7 +136,8 @@ impl Maker {
 
     fn scope(&self, log: &str) -> &'static str {
         let at = LOGS.iter().position(|known| *known == log).unwrap_or(0);
-        if self.per_session >> at & 1 == 1 { " per session" } else { "" }
+        // Of what is a session's own, it goes without saying.
+        if (self.per_session & !self.own) >> at & 1 == 1 { " per session" } else { "" }
     }
 }
 

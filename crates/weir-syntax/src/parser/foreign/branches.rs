@@ -128,11 +128,15 @@ impl Parser<'_> {
 
     /// `then a else b`, of which the condition is read.
     pub(in crate::parser) fn then_without_braces(&mut self, start: Span, condition: &Expr) -> bool {
-        if !self.at_word_before(&["then"], begins_operand) {
+        let is_then = self.at_word_before(&["then"], begins_operand);
+        let is_bare = !self.at_new_line() && (self.at(T::Return) || begins_operand(self.peek()));
+        if !is_then && !is_bare {
             return false;
         }
-        self.bump();
-        let then = self.operators();
+        if is_then {
+            self.bump();
+        }
+        let then = if self.at(T::Return) { self.control() } else { self.operators() };
         let ours = self.our_if(condition, &then);
         self.rewritten(self.since(start), "the branches of an `if` stand in braces", ours);
         true

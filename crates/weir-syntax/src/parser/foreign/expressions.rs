@@ -60,7 +60,7 @@ impl Parser<'_> {
 
     /// `not x`, `await x`, `new X(…)`, and `lambda`, before an operand.
     pub(in crate::parser) fn foreign_prefix(&mut self) -> Option<UnaryOperator> {
-        if self.at_most_behind(1) {
+        if self.goes_on_behind(1) {
             return None;
         }
         if self.at_word_before(&["not"], |kind| begins_operand(kind) || kind == T::Bang) {
@@ -81,6 +81,21 @@ impl Parser<'_> {
         None
     }
 
+    /// `!` behind an operand, taken.
+    pub(in crate::parser) fn unwrapping_mark(&mut self) -> bool {
+        let mark = self.span();
+        let found = self.previous_span().end == mark.start && self.ends_behind(0);
+        if found {
+            self.otherwise_said(
+                mark,
+                "nothing is there by force",
+                "say what happens where it is missing: `value else { … }`",
+            );
+            self.bump();
+        }
+        found
+    }
+
     /// `.await` behind an operand, taken.
     pub(in crate::parser) fn dot_await(&mut self) -> bool {
         let found =
@@ -91,11 +106,13 @@ impl Parser<'_> {
         found
     }
 
-    /// What a `?` that comes next begins in other languages: `a ? b : c`, `a ?? b`.
+    /// What a `?` that comes next begins in other languages: `a ? b : c`, `a ?? b`, `a ?: b`.
     pub(in crate::parser) fn question(&mut self, start: Span, value: &Expr) -> Option<ExprKind> {
         let (next, behind) = (self.nth(1), self.nth_kind(2));
         let adjacent = self.adjacent(0);
-        let or_else = next.kind == T::Question && adjacent && !self.nth(2).first_on_line && !self.at_most_behind(2);
+        // Within brackets, a `?` before a colon may end a key.
+        let is_sign = next.kind == T::Question || (next.kind == T::Colon && !self.line_ends_ignored);
+        let or_else = is_sign && adjacent && !self.nth(2).first_on_line && !self.goes_on_behind(2);
         if or_else && begins_operand(behind) {
             let sign = Span { end: next.end, ..self.span() };
             self.bump();
@@ -108,7 +125,7 @@ impl Parser<'_> {
             return Some(ExprKind::Else { value, failure: None, otherwise: Box::new(otherwise) });
         }
         let is_choice = !next.first_on_line && begins_operand(next.kind);
-        if !is_choice || self.at_most_behind(1) || !self.has_colon_ahead() {
+        if !is_choice || self.goes_on_behind(1) || !self.has_colon_ahead() {
             return None;
         }
         self.bump();
@@ -124,9 +141,10 @@ impl Parser<'_> {
         Some(ExprKind::If { condition: Box::new(value.clone()), then, otherwise: Some(Box::new(otherwise)) })
     }
 
-    /// Whether `at most` comes at `ahead`, which goes on with a `loop`.
-    fn at_most_behind(&self, ahead: usize) -> bool {
-        self.text_of(self.nth(ahead)) == "at" && self.text_of(self.nth(ahead + 1)) == "most"
+    /// Whether `at most` or `per session` comes at `ahead`, which goes on with a `loop` or a shared value.
+    fn goes_on_behind(&self, ahead: usize) -> bool {
+        let words = (self.text_of(self.nth(ahead)), self.text_of(self.nth(ahead + 1)));
+        matches!(words, ("at", "most") | ("per", "session"))
     }
 
     /// Whether a colon stands ahead on the line, outside of brackets that open there.
@@ -149,9 +167,9 @@ impl Parser<'_> {
         false
     }
 
-    /// `x => …` and `(x, y) => …`, of which the parameters are read, as a closure.
+    /// `x => …`, `x -> …` and `(x, y) => …`, of which the parameters are read, as a closure.
     pub(in crate::parser) fn arrow_closure(&mut self, value: Expr) -> Expr {
-        if !self.at(T::FatArrow) || self.at_new_line() {
+        if !matches!(self.peek(), T::FatArrow | T::Arrow) || self.at_new_line() {
             return value;
         }
         let Some(parameters) = self.closure_parameters_of(&value) else { return value };
@@ -288,28 +306,6 @@ impl Parser<'_> {
         let whole = Span { start: value.span.start, ..self.since(value.span) };
         self.rewritten(whole, "a range stands in a pattern; numbers in a row are a list", ours);
         self.expr(value.span, ExprKind::Error)
-    }
-
-    /// `1:2` as an index, of which the beginning is read.
-    pub(in crate::parser) fn part_as_index(&mut self) {
-        if self.at(T::Colon) {
-            let advice = "leave elements out and take some: `list.skip(1).take(2)`, or `text.slice(1, 3)`";
-            self.otherwise_said(self.span(), "an index is one number", advice);
-            while !self.at_block_end() {
-                self.skip_token();
-            }
-        }
-    }
-
-    /// `{ "key": value }`, of which the key is read.
-    pub(in crate::parser) fn map_in_braces(&mut self, key: &Expr) {
-        if !self.at(T::Colon) || self.at_new_line() || !matches!(key.kind, ExprKind::Text(_) | ExprKind::Literal(_)) {
-            return;
-        }
-        self.otherwise_said(self.span(), "a map stands in brackets", "write `[\"key\": value]`");
-        while !self.at_block_end() {
-            self.skip_token();
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Items of other languages.
 
 use super::Parser;
-use crate::ast::{Docs, ItemKind, Name, Use, UsedModule, Variant};
+use crate::ast::{Docs, FieldDeclaration, ItemKind, Name, Type, TypeKind, Use, UsedModule, Variant};
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 use std::sync::Arc;
@@ -43,6 +43,7 @@ const WORDS: &[(&str, T, &str)] = &[
 const WITHOUT: &[(&str, &str)] = &[
     ("const", "write a `fn` without parameters: `fn limit() -> Int { 10 }`"),
     ("extends", "put the fields into the record, or the record into a field"),
+    ("interface", "take a function as an argument: `fn shown(f: fn(Int) -> Text) -> Text { … }`"),
     ("impl", "functions stand for themselves and take the value: `fn area(shape: Shape) -> Float { … }`"),
     ("let", "write a `fn` without parameters: `fn limit() -> Int { 10 }`"),
     ("macro", "write a `fn`, or a function of the host in Rust"),
@@ -77,6 +78,9 @@ impl Parser<'_> {
 
     /// The word that begins an item here, put into ours.
     pub(in crate::parser) fn item_word(&mut self) -> T {
+        if self.interface() {
+            return self.peek();
+        }
         let name_follows = |kind: T| kind == T::Word;
         let known = WORDS
             .iter()
@@ -92,6 +96,30 @@ impl Parser<'_> {
             return T::Fn;
         }
         self.peek()
+    }
+
+    /// Whether an interface with methods comes next, which no record stands for.
+    fn interface(&self) -> bool {
+        let methods = self.nth_kind(3) == T::Word && self.nth_kind(4) == T::ParenOpen;
+        self.at_word("interface") && self.nth_kind(2) == T::BraceOpen && methods
+    }
+
+    /// A `fn` among the fields of a record.
+    pub(in crate::parser) fn method_of_record(&mut self) -> Option<FieldDeclaration> {
+        const WORDS: &[&str] = &["def", "fun", "func", "function"];
+        if !self.at(T::Fn) && !self.at_word_before(WORDS, |kind| kind == T::Word) {
+            return None;
+        }
+        let start = self.span();
+        let advice = "put it behind the record, and let it take one: `fn total(order: Order) -> Int { … }`";
+        self.otherwise_said(start, "a `fn` stands at the top level", advice);
+        self.reported_at = Some(self.at);
+        while !matches!(self.peek(), T::BraceOpen | T::End) && !self.ends_behind(0) {
+            self.skip_token();
+        }
+        self.skip_token();
+        let (name, span) = (self.missing_name(), self.since(start));
+        Some(FieldDeclaration { docs: Docs::default(), name, ty: Type { kind: TypeKind::Error, span }, span })
     }
 
     fn is_without(&self) -> bool {

@@ -44,6 +44,9 @@ impl Parser<'_> {
             self.translated(start, "let");
             return Some(self.binding());
         }
+        if let Some(binding) = self.result_and_error(start) {
+            return Some(binding);
+        }
         let assigns = |ahead: usize| self.nth_kind(ahead) == T::Equal;
         if self.nth_kind(1) == T::Colon && assigns(2) && self.adjacent(1) {
             let pattern = self.named_pattern();
@@ -62,6 +65,31 @@ impl Parser<'_> {
             return Some(self.let_behind_equals(pattern, Some(ty)));
         }
         None
+    }
+
+    /// `value, err := call()`
+    fn result_and_error(&mut self, start: Span) -> Option<Let> {
+        let kinds = [T::Comma, T::Word, T::Colon, T::Equal];
+        if !kinds.iter().zip(1..).all(|(kind, ahead)| self.nth_kind(ahead) == *kind) {
+            return None;
+        }
+        let value = self.named_pattern();
+        self.bump();
+        let failure = self.named_pattern();
+        self.bump();
+        self.bump();
+        let call = self.limited();
+        let text = |span: Span| &self.text[span.range()];
+        let (name, failed, call_text) = (text(value.span), text(failure.span), text(call.span));
+        let ours = format!("let {name} = {call_text}?");
+        let handled = format!("or handle it: `let {name} = {call_text} else as {failed} {{ … }}`");
+        let diagnostic = Diagnostic::new(Code::Foreign, "a call that may fail gives one value, a `Result`");
+        let whole = self.since(start);
+        let diagnostic = diagnostic.at(whole, "of another language").fix(format!("write `{ours}`"), whole, ours);
+        self.report(diagnostic.hint(handled));
+        let pattern = self.pattern_node(start, PatternKind::Tuple(vec![value, failure]));
+        let value = self.expr(call.span, ExprKind::Error);
+        Some(Let { pattern, ty: None, value, otherwise: None })
     }
 
     fn named_pattern(&mut self) -> Pattern {
@@ -117,8 +145,16 @@ impl Parser<'_> {
     fn foreign_words(&mut self, start: Span) -> Option<Expr> {
         if self.at_word_before(&["raise", "throw"], begins_operand) {
             self.bump();
+            if self.at_word_before(&["new"], |kind| kind == T::Word) {
+                self.bump();
+            }
             let why = self.expression();
-            let ours = format!("fail({})", &self.text[why.span.range()]);
+            // An exception is made of its message; here the message is enough.
+            let said = match &why.kind {
+                ExprKind::Call { arguments, .. } if arguments.len() == 1 => arguments[0].span,
+                _ => why.span,
+            };
+            let ours = format!("fail({})", &self.text[said.range()]);
             self.rewritten(self.since(start), "a flow fails with `fail`", ours);
             return Some(self.expr(start, ExprKind::Error));
         }

@@ -13,11 +13,20 @@ const PARAMETER_WORDS: &[&str] = &["const", "final", "let", "mut", "val", "var"]
 const LOWER_TYPES: &[&str] =
     &["bool", "boolean", "bytes", "char", "double", "float", "int", "long", "number", "str", "string", "usize"];
 
+/// What stands for nothing among the types of a union.
+const NOTHING: &[&str] = &["()", "None", "nil", "null", "undefined", "Null", "Nothing", "Unit"];
+
+/// A type's own name, for a variant that holds it.
+fn plain(ty: &str) -> String {
+    ty.chars().filter(|letter| letter.is_alphanumeric()).collect()
+}
+
 impl Parser<'_> {
     /// The type of a result behind something else than `->`, or behind nothing.
     pub(in crate::parser) fn result_type(&mut self) -> Option<Type> {
         if self.eat(T::Arrow).is_some() {
-            return Some(self.ty());
+            let ty = self.ty();
+            return Some(self.union(ty));
         }
         match self.peek() {
             T::Colon if self.nth(1).first_on_line => {
@@ -49,6 +58,32 @@ impl Parser<'_> {
             _ => return None,
         }
         Some(self.ty())
+    }
+
+    /// `| type` behind a type where no closure's parameters can end.
+    pub(in crate::parser) fn union(&mut self, first: Type) -> Type {
+        if !self.at(T::Bar) || self.at_new_line() {
+            return first;
+        }
+        let mut texts = vec![&self.text[first.span.range()]];
+        while !self.at_new_line() && self.eat(T::Bar).is_some() {
+            let next = self.ty();
+            texts.push(&self.text[next.span.range()]);
+        }
+        let span = self.since(first.span);
+        let some: Vec<&str> = texts.into_iter().filter(|text| !NOTHING.contains(text)).collect();
+        match some[..] {
+            [some] => self.rewritten(span, "what may be missing is an `Option`", format!("Option({some})")),
+            _ => self.otherwise_said(
+                span,
+                "a value has one type",
+                &format!(
+                    "declare what it can be, and `match` it: `enum Either {{ {} }}`",
+                    some.iter().map(|ty| format!("A{}({ty})", plain(ty))).collect::<Vec<_>>().join(", ")
+                ),
+            ),
+        }
+        Type { kind: TypeKind::Error, span }
     }
 
     /// `< name,* >` behind the name of a `fn`.
@@ -97,6 +132,22 @@ impl Parser<'_> {
         self.rewritten(span, "a parameter is its name, a colon and its type", ours);
         let default = self.eat(T::Equal).map(|_| self.expression());
         Some(Parameter { name, ty, default, span: self.since(start) })
+    }
+
+    /// `= value` behind the type of a field.
+    pub(in crate::parser) fn default_of_field(&mut self) {
+        if !self.at(T::Equal) {
+            return;
+        }
+        let start = self.span();
+        self.bump();
+        self.expression();
+        let span = self.since(start);
+        self.otherwise_said(
+            span,
+            "a field has no default",
+            "make it an `Option`, or fill it in a `fn` that makes the record",
+        );
     }
 
     /// `[type]`, `[]type`

@@ -1,0 +1,150 @@
+//! Reads the text of a type.
+
+use super::TypeOf;
+use crate::{Failure, Field, Text, Type, TypeDefinition, TypeShape, Variant};
+
+/// How deep types may stand in types.
+const DEPTH_MAX: usize = 256;
+
+/// The type that a text says.
+pub(super) fn type_of(text: &str) -> Result<TypeOf, Failure> {
+    let mut reader = Reader { text, at: 0, depth: 0 };
+    let ty = reader.ty()?;
+    let mut definitions = Vec::new();
+    while reader.takes(";") {
+        definitions.push(reader.definition()?);
+    }
+    if reader.rest().is_empty() { Ok(TypeOf { ty, definitions }) } else { Err(reader.expected("the end")) }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    /// The offset of the next byte.
+    at: usize,
+    depth: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// What is left, from the next that is no blank.
+    fn rest(&mut self) -> &'a str {
+        let rest = &self.text[self.at..];
+        let trimmed = rest.trim_start();
+        self.at += rest.len() - trimmed.len();
+        trimmed
+    }
+
+    fn expected(&self, what: &str) -> Failure {
+        Failure::argument(format!("must be the text of a type: expected {what} at {}", self.at))
+    }
+
+    /// Goes over a mark, if it is next.
+    fn takes(&mut self, mark: &str) -> bool {
+        let is_next = self.rest().starts_with(mark);
+        self.at += if is_next { mark.len() } else { 0 };
+        is_next
+    }
+
+    fn mark(&mut self, mark: &str) -> Result<(), Failure> {
+        if self.takes(mark) { Ok(()) } else { Err(self.expected(mark)) }
+    }
+
+    /// A name, also one with dots.
+    fn name(&mut self) -> Result<&'a str, Failure> {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '.').unwrap_or(rest.len());
+        self.at += end;
+        if end == 0 { Err(self.expected("a name")) } else { Ok(&rest[..end]) }
+    }
+
+    /// What stands between commas up to the closing mark.
+    fn listed<T>(&mut self, close: &str, each: impl Fn(&mut Self) -> Result<T, Failure>) -> Result<Vec<T>, Failure> {
+        let mut all = Vec::new();
+        while !self.takes(close) {
+            if !all.is_empty() {
+                self.mark(",")?;
+            }
+            all.push(each(self)?);
+        }
+        Ok(all)
+    }
+
+    fn ty(&mut self) -> Result<Type, Failure> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(self.expected("less depth"));
+        }
+        let ty = if self.takes("(") { tuple(self.listed(")", Reader::ty)?) } else { self.named()? };
+        self.depth -= 1;
+        Ok(ty)
+    }
+
+    fn named(&mut self) -> Result<Type, Failure> {
+        let name = self.name()?;
+        if !self.takes("(") {
+            return Ok(simple(name).unwrap_or_else(|| Type::named(name)));
+        }
+        Ok(match (name, self.listed(")", Reader::ty)?.as_slice()) {
+            ("List", [part]) => Type::list(part.clone()),
+            ("Option", [part]) => Type::option(part.clone()),
+            ("Map", [key, value]) => Type::map(key.clone(), value.clone()),
+            ("Result", [ok, err]) => Type::result(ok.clone(), err.clone()),
+            _ => return Err(self.expected("a type with these parts")),
+        })
+    }
+
+    fn definition(&mut self) -> Result<TypeDefinition, Failure> {
+        let (kind, name) = (self.name()?, self.name()?);
+        let shape = match kind {
+            "record" => {
+                self.mark("{")?;
+                TypeShape::Record(self.listed("}", Reader::field)?)
+            }
+            "enum" => {
+                self.mark("{")?;
+                TypeShape::Enum(self.listed("}", Reader::variant)?)
+            }
+            "opaque" => TypeShape::Opaque { shareable: true },
+            _ => return Err(self.expected("`record` or `enum`")),
+        };
+        Ok(TypeDefinition { name: name.into(), doc: Text::default(), shape })
+    }
+
+    fn field(&mut self) -> Result<Field, Failure> {
+        let name = self.name()?.into();
+        self.mark(":")?;
+        Ok(Field { name, ty: self.ty()? })
+    }
+
+    fn variant(&mut self) -> Result<Variant, Failure> {
+        let name = self.name()?.into();
+        self.mark("(")?;
+        Ok(Variant { name, fields: self.listed(")", Reader::field)? })
+    }
+}
+
+fn tuple(mut parts: Vec<Type>) -> Type {
+    match (parts.len(), parts.pop()) {
+        (1, Some(only)) => only,
+        (_, Some(last)) => {
+            parts.push(last);
+            Type::tuple(parts)
+        }
+        (_, None) => Type::Unit,
+    }
+}
+
+fn simple(name: &str) -> Option<Type> {
+    const SIMPLE: [Type; 10] = [
+        Type::Bool,
+        Type::Int,
+        Type::Float,
+        Type::Text,
+        Type::Bytes,
+        Type::Time,
+        Type::Duration,
+        Type::Size,
+        Type::Failure,
+        Type::Never,
+    ];
+    SIMPLE.into_iter().find(|ty| ty.to_string() == name)
+}

@@ -1,0 +1,63 @@
+//! Values that come with their types: the text of a type, and the pair that a function gets.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+extern crate weir_host as weir;
+
+use weir::{Field, HostType, Text, Type, TypeDefinition, TypeOf, TypeShape, Typed, Value, Variant};
+
+fn field(name: &str, ty: Type) -> Field {
+    Field { name: name.into(), ty }
+}
+
+fn defined(name: &str, shape: TypeShape) -> TypeDefinition {
+    TypeDefinition { name: name.into(), doc: Text::default(), shape }
+}
+
+/// A type with something of everything.
+fn everything() -> TypeOf {
+    let pair = Type::tuple(vec![Type::option(Type::Time), Type::result(Type::Unit, Type::Failure)]);
+    let by_name = Type::map(Type::Text, Type::list(Type::named("blog.Post")));
+    let fields = vec![field("size", Type::Size), field("kind", Type::named("Kind")), field("pair", pair)];
+    let plain = Variant { name: "Plain".into(), fields: Vec::new() };
+    let tagged = Variant { name: "Tagged".into(), fields: vec![field("0", Type::Float), field("1", Type::Bool)] };
+    let named = Variant { name: "Named".into(), fields: vec![field("since", Type::Duration)] };
+    let definitions = vec![
+        defined("blog.Post", TypeShape::Record(fields)),
+        defined("Kind", TypeShape::Enum(vec![plain, tagged, named])),
+        defined("Nothing", TypeShape::Record(Vec::new())),
+    ];
+    TypeOf { ty: by_name, definitions }
+}
+
+#[test]
+fn the_text_of_a_type_is_read_back() {
+    let of = everything();
+    let text = of.to_string();
+    assert_eq!(
+        text,
+        "Map(Text, List(blog.Post)); record blog.Post {size: Size, kind: Kind, \
+         pair: (Option(Time), Result((), Failure))}; enum Kind {Plain(), Tagged(0: Float, 1: Bool), \
+         Named(since: Duration)}; record Nothing {}"
+    );
+    assert_eq!(TypeOf::read(&text).unwrap(), of);
+}
+
+#[test]
+fn what_is_no_text_of_a_type_is_refused_with_its_place() {
+    for text in
+        ["", "List(", "List()", "List(Int", "Int Int", "Int; thing A {}", "Int; record A {x}", "Int; enum A {B}"]
+    {
+        let failure = TypeOf::read(text).unwrap_err();
+        assert!(failure.message.contains("expected"), "{text}: {failure}");
+    }
+    assert!(TypeOf::read(&"List(".repeat(100_000)).is_err());
+}
+
+#[test]
+fn a_function_gets_the_value_and_its_type() {
+    let typed: Typed<'T'> = Typed { value: Value::Int(7), of: everything().into() };
+    let again = Typed::<'T'>::from_value(typed.clone().into_value().unwrap()).unwrap();
+    assert_eq!((again.value, again.of), (typed.value, typed.of));
+    assert!(Typed::<'T'>::from_value(Value::Int(7)).is_err());
+}

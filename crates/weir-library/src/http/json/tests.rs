@@ -1,0 +1,122 @@
+//! What is written as JSON is read back as the same value: both forms are one.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use weir::{Field, Text, Type, TypeDefinition, TypeOf, TypeShape, Value, Variant};
+
+use super::super::input::Definitions;
+use super::parse;
+use crate::json::encode::Written;
+
+fn field(name: &str, ty: Type) -> Field {
+    Field { name: name.into(), ty }
+}
+
+fn definitions() -> Vec<TypeDefinition> {
+    let post = vec![field("id", Type::Int), field("note", Type::option(Type::Text))];
+    let variant = |name: &str, fields| Variant { name: name.into(), fields };
+    let kinds = vec![
+        variant("Plain", Vec::new()),
+        variant("Tagged", vec![field("0", Type::Text)]),
+        variant("Pair", vec![field("0", Type::Int), field("1", Type::list(Type::Bool))]),
+        variant("Timed", vec![field("from", Type::Duration), field("size", Type::Size)]),
+    ];
+    let defined = |name: &str, shape| TypeDefinition { name: name.into(), doc: Text::default(), shape };
+    vec![defined("Post", TypeShape::Record(post)), defined("Kind", TypeShape::Enum(kinds))]
+}
+
+/// Values of a type.
+fn value_of(ty: Type) -> BoxedStrategy<Value> {
+    match ty {
+        Type::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
+        Type::Int => any::<i64>().prop_map(Value::Int).boxed(),
+        Type::Float => proptest::num::f64::NORMAL.prop_map(Value::Float).boxed(),
+        Type::Text => ".{0,8}".prop_map(|text| Value::text(&text)).boxed(),
+        Type::Size => (0..u64::MAX / 4).prop_map(Value::Size).boxed(),
+        Type::Duration => any::<i64>().prop_map(Value::Duration).boxed(),
+        Type::List(element) => {
+            prop::collection::vec(value_of((*element).clone()), 0..4).prop_map(|all| Value::List(all.into())).boxed()
+        }
+        Type::Tuple(types) => {
+            let parts: Vec<_> = types.iter().cloned().map(value_of).collect();
+            parts.prop_map(|all| Value::Record(all.into())).boxed()
+        }
+        Type::Map(pair) => prop::collection::vec((".{0,4}", value_of(pair.1.clone())), 0..4)
+            .prop_map(|all| {
+                Value::Map(Arc::new(all.into_iter().map(|(key, value)| (Value::text(&key), value)).collect()))
+            })
+            .boxed(),
+        Type::Option(some) => prop_oneof![Just(Value::none()), value_of((*some).clone()).prop_map(Value::some)].boxed(),
+        Type::Named(name) => named(&name),
+        _ => Just(Value::Unit).boxed(),
+    }
+}
+
+fn named(name: &str) -> BoxedStrategy<Value> {
+    let found = definitions().into_iter().find(|known| &*known.name == name).expect("a type of ours");
+    match found.shape {
+        TypeShape::Record(fields) => fields_of(fields).prop_map(|all| Value::Record(all.into())).boxed(),
+        TypeShape::Enum(variants) => (0..variants.len())
+            .prop_flat_map(move |tag| {
+                let number = u32::try_from(tag).expect("there are four");
+                let payload = move |all: Vec<Value>| Value::Variant(number, (!all.is_empty()).then(|| all.into()));
+                fields_of(variants[tag].fields.clone()).prop_map(payload)
+            })
+            .boxed(),
+        TypeShape::Opaque { .. } => Just(Value::Unit).boxed(),
+    }
+}
+
+fn fields_of(fields: Vec<Field>) -> BoxedStrategy<Vec<Value>> {
+    fields.into_iter().map(|field| value_of(field.ty)).collect::<Vec<_>>().boxed()
+}
+
+/// Types that JSON can say. An `Option` in an `Option` is left out: `Some(None)` and `None` are both `null`.
+fn types() -> impl Strategy<Value = Type> {
+    let leaf = prop::sample::select(vec![
+        Type::Unit,
+        Type::Bool,
+        Type::Int,
+        Type::Float,
+        Type::Text,
+        Type::Size,
+        Type::Duration,
+        Type::named("Post"),
+        Type::named("Kind"),
+    ]);
+    leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(Type::list),
+            inner.clone().prop_map(|value| Type::map(Type::Text, value)),
+            prop::collection::vec(inner.clone(), 2..4).prop_map(Type::tuple),
+            inner.prop_map(|some| if matches!(some, Type::Option(_) | Type::Unit) { some } else { Type::option(some) }),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back((ty, value) in types().prop_flat_map(|ty| (Just(ty.clone()), value_of(ty)))) {
+        let of = TypeOf { ty, definitions: definitions() };
+        let text = serde_json::to_vec(&Written::whole(&value, &of)).expect("all of it can be said");
+        let again = parse(&text, &of.ty, Definitions(&of.definitions));
+        prop_assert_eq!(again, Ok(value), "{}", String::from_utf8_lossy(&text));
+    }
+}
+
+#[test]
+fn what_bodies_cannot_say_is_written_all_the_same() {
+    let written = |value: Value, ty: Type| {
+        let of = TypeOf { ty, definitions: definitions() };
+        serde_json::to_string(&Written::whole(&value, &of)).expect("all of it can be said")
+    };
+    assert_eq!(written(Value::Float(f64::NAN), Type::Float), "null");
+    assert_eq!(written(Value::Time(0), Type::Time), "\"1970-01-01T00:00:00Z\"");
+    let result = Type::result(Type::Int, Type::Failure);
+    assert_eq!(written(Value::ok(Value::Int(3)), result), "{\"Ok\":3}");
+    let by_kind = Type::map(Type::named("Kind"), Type::Int);
+    let entries = [(Value::Variant(0, None), Value::Int(1)), (Value::variant(1, [Value::text("a")]), Value::Int(2))];
+    let map = Value::Map(Arc::new(entries.into_iter().collect()));
+    assert_eq!(written(map, by_kind), r#"{"Plain":1,"{\"Tagged\":\"a\"}":2}"#);
+}

@@ -1,0 +1,146 @@
+//! Writes values of a program as JSON, in the form in which a service reads bodies.
+//!
+//! Records are objects, lists and tuples arrays, and maps objects, whose keys are texts or what stands for them. A variant
+//! is `"Name"` or `{"Name": payload}`; an `Option` is its value or `null`. Sizes, durations and times are texts as programs
+//! show them; `NaN` and the infinities, which JSON cannot say, are `null`.
+
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use weir::{Field, Type, TypeOf, TypeShape, Value, Variant};
+
+/// A value with its type, to be written.
+#[derive(Clone, Copy)]
+pub(crate) struct Written<'a> {
+    pub(crate) value: &'a Value,
+    pub(crate) ty: &'a Type,
+    pub(crate) of: &'a TypeOf,
+}
+
+impl<'a> Written<'a> {
+    /// The whole of a value that came with its type.
+    pub(crate) fn whole(value: &'a Value, of: &'a TypeOf) -> Self {
+        Written { value, ty: &of.ty, of }
+    }
+
+    fn part(self, value: &'a Value, ty: &'a Type) -> Self {
+        Written { value, ty, of: self.of }
+    }
+
+    fn array<S: Serializer>(
+        self,
+        values: &'a [Value],
+        types: impl Iterator<Item = &'a Type>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut array = to.serialize_seq(Some(values.len()))?;
+        for (value, ty) in values.iter().zip(types) {
+            array.serialize_element(&self.part(value, ty))?;
+        }
+        array.end()
+    }
+
+    fn named<S: Serializer>(self, name: &str, to: S) -> Result<S::Ok, S::Error> {
+        match (self.of.shape(name), self.value) {
+            (Some(TypeShape::Record(fields)), Value::Record(values)) => {
+                Payload { whole: self, fields, values }.serialize(to)
+            }
+            (Some(TypeShape::Enum(variants)), Value::Variant(tag, payload)) => {
+                let variant = usize::try_from(*tag).ok().and_then(|tag| variants.get(tag));
+                self.variant(variant, payload.as_deref().unwrap_or_default(), to)
+            }
+            _ => to.serialize_unit(),
+        }
+    }
+
+    fn variant<S: Serializer>(self, variant: Option<&Variant>, values: &[Value], to: S) -> Result<S::Ok, S::Error> {
+        let Some(variant) = variant else { return to.serialize_unit() };
+        if variant.fields.is_empty() {
+            return to.serialize_str(&variant.name);
+        }
+        let mut object = to.serialize_map(Some(1))?;
+        object.serialize_entry(&*variant.name, &Payload { whole: self, fields: &variant.fields, values })?;
+        object.end()
+    }
+
+    /// `Ok` or `Err` with what it holds.
+    fn result<S: Serializer>(self, tag: u32, payload: Option<&'a Value>, to: S) -> Result<S::Ok, S::Error> {
+        let (Type::Result(pair), Some(payload)) = (self.ty, payload) else { return to.serialize_unit() };
+        let (name, ty) = if tag == Value::OK { ("Ok", &pair.0) } else { ("Err", &pair.1) };
+        let mut object = to.serialize_map(Some(1))?;
+        object.serialize_entry(name, &self.part(payload, ty))?;
+        object.end()
+    }
+}
+
+impl Serialize for Written<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match (self.ty, self.value) {
+            (_, Value::Bool(value)) => to.serialize_bool(*value),
+            (_, Value::Int(value)) => to.serialize_i64(*value),
+            (_, Value::Float(value)) => to.serialize_f64(*value),
+            (_, Value::Text(text)) => to.serialize_str(text),
+            (_, Value::Failure(failure)) => to.serialize_str(&failure.message),
+            (_, value @ (Value::Time(_) | Value::Duration(_) | Value::Size(_))) => to.collect_str(value),
+            (Type::List(element), Value::List(values)) => {
+                self.array(values, std::iter::repeat_n(&**element, values.len()), to)
+            }
+            (Type::Tuple(types), Value::Record(values)) => self.array(values, types.iter(), to),
+            (Type::Map(pair), Value::Map(entries)) => {
+                let mut object = to.serialize_map(Some(entries.len()))?;
+                for (key, value) in &**entries {
+                    object.serialize_entry(&KeyOf(self.part(key, &pair.0)), &self.part(value, &pair.1))?;
+                }
+                object.end()
+            }
+            (Type::Option(some), Value::Variant(Value::SOME, Some(payload))) => match payload.first() {
+                Some(value) => self.part(value, some).serialize(to),
+                None => to.serialize_unit(),
+            },
+            (Type::Result(_), Value::Variant(tag, payload)) => {
+                self.result(*tag, payload.as_ref().and_then(|payload| payload.first()), to)
+            }
+            (Type::Named(name), _) => self.named(name, to),
+            _ => to.serialize_unit(),
+        }
+    }
+}
+
+/// The fields of a record, or the payload of a variant: one without a name is itself, several are an array.
+struct Payload<'a> {
+    whole: Written<'a>,
+    fields: &'a [Field],
+    values: &'a [Value],
+}
+
+impl Serialize for Payload<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let is_positional = self.fields.first().is_some_and(|field| &*field.name == "0");
+        match (is_positional, self.fields, self.values) {
+            (true, [field], [value]) => self.whole.part(value, &field.ty).serialize(to),
+            (true, fields, values) => self.whole.array(values, fields.iter().map(|field| &field.ty), to),
+            (false, fields, values) => {
+                let mut object = to.serialize_map(Some(fields.len()))?;
+                for (field, value) in fields.iter().zip(values) {
+                    object.serialize_entry(&*field.name, &self.whole.part(value, &field.ty))?;
+                }
+                object.end()
+            }
+        }
+    }
+}
+
+/// A key of an object: a text as it is, anything else as its JSON.
+struct KeyOf<'a>(Written<'a>);
+
+impl Serialize for KeyOf<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if let Value::Text(text) = self.0.value {
+            return to.serialize_str(text);
+        }
+        let written = serde_json::to_value(self.0).map_err(serde::ser::Error::custom)?;
+        match written {
+            serde_json::Value::String(text) => to.serialize_str(&text),
+            other => to.collect_str(&other),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Sessions: one value each, made once, kept for a while, and freed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use weir_events::{Event, never};
+
+use super::*;
+
+/// A machine of which a test sets the time.
+#[derive(Default)]
+struct Clock(AtomicU64);
+
+impl Machine for Clock {
+    fn now_ns(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn thread(&self, _: &str, _: Box<dyn FnOnce() + Send>) -> std::io::Result<JoinHandle<()>> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+
+    fn random(&self) -> u64 {
+        0
+    }
+
+    fn at(&self, _: u64) -> Event<()> {
+        never()
+    }
+}
+
+fn keeping(sessions: usize, idle_ns: u64) -> (Arc<Clock>, Sessions) {
+    let clock = Arc::new(Clock::default());
+    let limits = Limits { sessions, idle: Duration::from_nanos(idle_ns) };
+    (Arc::clone(&clock), Sessions::keeping(Keeping { limits, machine: clock }))
+}
+
+/// Uses a session once, and tells what its value was made of.
+fn used(sessions: &Sessions, key: i64, makes: i64) -> Value {
+    let session = sessions.begin_use(&Value::Int(key));
+    let value = session.value(|| Ok(Value::Int(makes))).unwrap();
+    let value = value.read().clone();
+    sessions.end_use(&Value::Int(key), session);
+    value
+}
+
+#[test]
+fn each_session_has_its_own_value_made_once() {
+    let (_, sessions) = keeping(10, 100);
+    assert_eq!([used(&sessions, 1, 5), used(&sessions, 2, 6)], [Value::Int(5), Value::Int(6)]);
+    assert_eq!(used(&sessions, 1, 7), Value::Int(5));
+}
+
+#[test]
+fn a_value_is_freed_when_no_flow_has_used_its_session_for_long_enough() {
+    let (clock, sessions) = keeping(10, 100);
+    used(&sessions, 1, 5);
+    clock.0.store(99, Ordering::Relaxed);
+    assert_eq!(used(&sessions, 1, 6), Value::Int(5));
+    clock.0.store(198, Ordering::Relaxed);
+    used(&sessions, 2, 0);
+    assert_eq!(sessions.len(), 2);
+    clock.0.store(199, Ordering::Relaxed);
+    assert_eq!(used(&sessions, 1, 7), Value::Int(5), "who uses it now keeps it");
+    clock.0.store(299, Ordering::Relaxed);
+    used(&sessions, 3, 0);
+    assert_eq!((sessions.len(), used(&sessions, 1, 8)), (1, Value::Int(8)));
+}
+
+#[test]
+fn of_too_many_sessions_the_one_that_was_idle_for_longest_goes() {
+    let (_, sessions) = keeping(2, 100);
+    used(&sessions, 1, 5);
+    used(&sessions, 2, 6);
+    used(&sessions, 1, 0);
+    used(&sessions, 3, 7);
+    assert_eq!(sessions.len(), 2);
+    assert_eq!([used(&sessions, 1, 8), used(&sessions, 2, 9)], [Value::Int(5), Value::Int(9)]);
+}
+
+#[test]
+fn a_session_in_use_is_never_freed() {
+    let (clock, sessions) = keeping(1, 100);
+    let held = sessions.begin_use(&Value::Int(1));
+    held.value(|| Ok(Value::Int(5))).unwrap();
+    clock.0.store(1_000, Ordering::Relaxed);
+    used(&sessions, 2, 6);
+    assert_eq!(used(&sessions, 1, 7), Value::Int(5));
+    sessions.end_use(&Value::Int(1), held);
+}
+
+#[test]
+fn what_could_not_be_made_is_tried_again_and_not_kept() {
+    let (_, sessions) = keeping(10, 100);
+    let session = sessions.begin_use(&Value::Int(1));
+    assert!(session.value(|| Err(Box::new(Failure::function("no")))).is_err());
+    sessions.end_use(&Value::Int(1), session);
+    assert_eq!(sessions.len(), 0);
+    assert_eq!(used(&sessions, 1, 5), Value::Int(5));
+}

@@ -1,0 +1,158 @@
+//! Which programs a command line means: a file means itself, a folder what lies in it.
+//!
+//! A command that takes one program takes a folder for its `main.weir`; one that takes several takes a folder for all
+//! programs below it. Folders that are hidden or that Cargo builds in are passed over, and links to folders not followed.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+
+use crate::Exit;
+use crate::terminal::Terminal;
+
+/// The name by which the command line means standard input.
+const STANDARD_INPUT: &str = "-";
+/// The program of a folder.
+const MAIN: &str = "main.weir";
+/// What a program's name ends in.
+const ENDING: &str = "weir";
+/// Where Cargo builds.
+const BUILT: &str = "target";
+/// Folders in folders.
+const DEPTH_MAX: usize = 32;
+
+/// Whether the path means standard input.
+pub(crate) fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == STANDARD_INPUT
+}
+
+/// The folder of a program: where its files are looked for.
+pub(crate) fn folder(path: &Path) -> PathBuf {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !is_standard_input(path));
+    parent.unwrap_or(Path::new(".")).to_owned()
+}
+
+/// The name of a program: that of its file, or of its folder where it is called `main`.
+pub(crate) fn name_of(file: &Path) -> String {
+    let stem = file.file_stem().and_then(OsStr::to_str).unwrap_or("program");
+    if is_standard_input(file) {
+        return "standard-input".to_owned();
+    }
+    if stem != "main" {
+        return stem.to_owned();
+    }
+    let whole = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let folder = whole.parent().and_then(Path::file_name).and_then(OsStr::to_str);
+    folder.unwrap_or(stem).to_owned()
+}
+
+/// Reads an argument that names one program.
+pub(crate) fn one() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(|named| main_of(PathBuf::from(named)))
+}
+
+/// The program of a folder; everything else is what it is.
+fn main_of(named: PathBuf) -> PathBuf {
+    let main = if named == Path::new(".") { PathBuf::from(MAIN) } else { named.join(MAIN) };
+    if named.is_dir() && main.is_file() { main } else { named }
+}
+
+/// All programs that are meant, in the order in which they are named, those of a folder by name.
+///
+/// # Errors
+/// Says that a folder cannot be read or has no program, and gives the exit code.
+pub(crate) fn all(named: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<PathBuf>, Exit> {
+    let mut programs = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            programs.push(path.clone());
+            continue;
+        }
+        let before = programs.len();
+        below(path, DEPTH_MAX, &mut programs).map_err(|error| cannot_read(path, &error, terminal))?;
+        if programs.len() == before {
+            let message = format!("there is no program in the folder `{}`", path.display());
+            return Err(terminal.fail(Exit::Surroundings, &message, &["`weir new NAME` makes a folder with one"]));
+        }
+    }
+    Ok(programs)
+}
+
+/// Adds the programs below a folder: first its own, then those of the folders in it.
+fn below(folder: &Path, depth: usize, programs: &mut Vec<PathBuf>) -> io::Result<()> {
+    let (mut own, mut folders) = (Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        let path = path.strip_prefix("./").map(Path::to_owned).unwrap_or(path);
+        if kind.is_dir() && is_looked_into(&path) {
+            folders.push(path);
+        } else if path.extension().is_some_and(|ending| ending == ENDING) && path.is_file() {
+            own.push(path);
+        }
+    }
+    own.sort();
+    folders.sort();
+    programs.append(&mut own);
+    let deeper = if depth == 0 { &[] } else { folders.as_slice() };
+    deeper.iter().try_for_each(|folder| below(folder, depth - 1, programs))
+}
+
+fn is_looked_into(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default();
+    name != BUILT && !name.as_encoded_bytes().starts_with(b".")
+}
+
+/// Says that a file cannot be read.
+pub(crate) fn cannot_read(path: &Path, error: &io::Error, terminal: &mut Terminal) -> Exit {
+    let name = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            let nearby = programs_in(&folder(path));
+            let hint = match nearby.as_slice() {
+                [] => "check the path".to_owned(),
+                some => format!("there is {}", some.join(", ")),
+            };
+            terminal.fail(Exit::Surroundings, &format!("there is no file `{name}`"), &[&hint])
+        }
+        io::ErrorKind::IsADirectory => {
+            let programs = programs_in(path);
+            let hint = match programs.first() {
+                Some(first) => format!("did you mean `{first}`?"),
+                None => "`weir new NAME` makes a folder with a program".to_owned(),
+            };
+            terminal.fail(Exit::Surroundings, &format!("the folder `{name}` has no `main.weir`"), &[&hint])
+        }
+        _ => terminal.fail(Exit::Surroundings, &format!("cannot read `{name}`: {error}"), &[]),
+    }
+}
+
+/// The programs in a folder, a few at most.
+fn programs_in(folder: &Path) -> Vec<String> {
+    /// More would not help.
+    const SHOWN_MAX: usize = 4;
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths =
+        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ending| ending == "weir"));
+    let mut names: Vec<String> =
+        paths.map(|path| path.strip_prefix("./").unwrap_or(&path).display().to_string()).collect();
+    names.sort();
+    names.truncate(SHOWN_MAX);
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::name_of;
+
+    #[test]
+    fn a_program_is_called_after_its_file_or_its_folder() {
+        assert_eq!(name_of(Path::new("shop.weir")), "shop");
+        assert_eq!(name_of(Path::new("/nowhere/shop/main.weir")), "shop");
+        assert_eq!(name_of(Path::new("-")), "standard-input");
+    }
+}
