@@ -9,9 +9,17 @@ use weir_scheduler::{Scheduler, Work};
 use crate::Outcome;
 use crate::family::Case;
 
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 240.0;
-const MARGIN: f64 = 40.0;
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 300.0;
+/// What is around the plot: room for the title and the labels of the axes.
+const LEFT: f64 = 72.0;
+const RIGHT: f64 = 56.0;
+const TOP: f64 = 48.0;
+const BOTTOM: f64 = 48.0;
+/// How many parts the axis of the throughput has.
+const PARTS: u32 = 4;
+const BLUE: &str = "#2b6cb0";
+const ORANGE: &str = "#c05621";
 /// How often a sample is taken.
 const EVERY: Duration = Duration::from_millis(50);
 
@@ -25,29 +33,38 @@ struct Sample {
 /// What was seen over time.
 pub(crate) struct Samples {
     begin: Instant,
+    /// When the level had to be found.
+    settled: f64,
     samples: Vec<Sample>,
 }
 
 impl Samples {
     pub(crate) fn new() -> Self {
-        Samples { begin: Instant::now(), samples: Vec::new() }
+        Samples { begin: Instant::now(), settled: 0.0, samples: Vec::new() }
     }
 
-    /// Takes samples for a while.
-    pub(crate) fn watch<W: Work>(&mut self, scheduler: &Scheduler<W>, count: impl Fn(&W) -> u64, span: Duration) {
+    /// Takes samples for a while; `ports` is how many a tuple passes.
+    pub(crate) fn watch<W: Work>(&mut self, scheduler: &Scheduler<W>, ports: usize, span: Duration) {
         let end = Instant::now() + span;
-        let mut last = (Instant::now(), count(scheduler.work()));
+        // What comes to the sink comes in bursts: tuples are counted wherever they are worked on.
+        let tuples = || scheduler.snapshot().iter().map(|crew| crew.items).sum::<u64>() as f64 / ports as f64;
+        let mut last = (Instant::now(), tuples());
         while Instant::now() < end {
             std::thread::park_timeout(EVERY.min(end - Instant::now()));
-            let now = (Instant::now(), count(scheduler.work()));
+            let now = (Instant::now(), tuples());
             let elapsed = (now.0 - last.0).as_secs_f64();
             self.samples.push(Sample {
                 seconds: self.begin.elapsed().as_secs_f64(),
                 threads: scheduler.snapshot().iter().map(|crew| crew.threads).sum(),
-                throughput: (now.1 - last.1) as f64 / elapsed,
+                throughput: (now.1 - last.1) / elapsed,
             });
             last = now;
         }
+    }
+
+    /// From here on the level should stay.
+    pub(crate) fn settled(&mut self) {
+        self.settled = self.begin.elapsed().as_secs_f64();
     }
 
     /// Writes the picture.
@@ -58,41 +75,117 @@ impl Samples {
     }
 
     fn svg(&self, case: Case) -> Result<String, std::fmt::Error> {
+        let scale = Scale::of(&self.samples);
         let mut svg = String::new();
         writeln!(
             svg,
             r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12">"#
         )?;
         writeln!(svg, r#"<rect width="100%" height="100%" fill="white"/>"#)?;
-        writeln!(
-            svg,
-            r##"<text x="{MARGIN}" y="20">{} at cost {}: tuples/s (blue) and threads (orange) over {:.1} s</text>"##,
-            case.family.name(),
-            case.cost,
-            self.samples.last().map_or(0.0, |sample| sample.seconds)
-        )?;
-        let throughput_max = self.samples.iter().map(|sample| sample.throughput).fold(1.0, f64::max);
-        let threads_max = self.samples.iter().map(|sample| sample.threads).max().unwrap_or(1) as f64 + 0.5;
-        self.line(&mut svg, "#2b6cb0", |sample| sample.throughput / throughput_max)?;
-        self.line(&mut svg, "#dd6b20", |sample| sample.threads as f64 / threads_max)?;
-        writeln!(
-            svg,
-            r##"<path d="M{MARGIN} {MARGIN}V{}H{}" fill="none" stroke="#555"/>"##,
-            HEIGHT - MARGIN,
-            WIDTH - MARGIN
-        )?;
+        let title = format!("{} of 1,000 operators at cost {}, elastic", case.family.name(), case.cost);
+        writeln!(svg, r##"<text x="{LEFT}" y="22" font-size="14" fill="#222">{title}</text>"##)?;
+        scale.axes(&mut svg)?;
+        self.mark_settled(&mut svg, &scale)?;
+        self.throughput(&mut svg, &scale)?;
+        self.threads(&mut svg, &scale)?;
         writeln!(svg, "</svg>")?;
         Ok(svg)
     }
 
-    fn line(&self, svg: &mut String, colour: &str, share: impl Fn(&Sample) -> f64) -> std::fmt::Result {
-        let end = self.samples.last().map_or(1.0, |sample| sample.seconds);
-        write!(svg, r#"<polyline fill="none" stroke="{colour}" stroke-width="2" points=""#)?;
+    fn mark_settled(&self, svg: &mut String, scale: &Scale) -> std::fmt::Result {
+        let (x, y) = (scale.x(self.settled), HEIGHT - BOTTOM);
+        writeln!(svg, r##"<path d="M{x:.1} {TOP}V{y}" stroke="#888" stroke-dasharray="4 3"/>"##)?;
+        writeln!(svg, r##"<text x="{:.1}" y="{}" fill="#666">20 periods</text>"##, x + 4.0, TOP + 12.0)
+    }
+
+    fn throughput(&self, svg: &mut String, scale: &Scale) -> std::fmt::Result {
+        write!(svg, r#"<polyline fill="none" stroke="{BLUE}" stroke-width="2" points=""#)?;
         for sample in &self.samples {
-            let x = MARGIN + sample.seconds / end * (WIDTH - 2.0 * MARGIN);
-            let y = HEIGHT - MARGIN - share(sample) * (HEIGHT - 2.0 * MARGIN);
-            write!(svg, "{x:.1},{y:.1} ")?;
+            write!(svg, "{:.1},{:.1} ", scale.x(sample.seconds), scale.y(sample.throughput / scale.throughput))?;
         }
         writeln!(svg, r#""/>"#)
+    }
+
+    /// Levels change at once: the line has steps.
+    fn threads(&self, svg: &mut String, scale: &Scale) -> std::fmt::Result {
+        let y = |sample: &Sample| scale.y(sample.threads as f64 / scale.threads);
+        let Some(first) = self.samples.first() else { return Ok(()) };
+        write!(svg, r#"<path fill="none" stroke="{ORANGE}" stroke-width="2" d="M{LEFT} {:.1}"#, y(first))?;
+        for sample in &self.samples {
+            write!(svg, "V{:.1}H{:.1}", y(sample), scale.x(sample.seconds))?;
+        }
+        writeln!(svg, r#""/>"#)
+    }
+}
+
+/// What the ends of the axes stand for.
+struct Scale {
+    seconds: f64,
+    throughput: f64,
+    threads: f64,
+}
+
+impl Scale {
+    fn of(samples: &[Sample]) -> Scale {
+        Scale {
+            seconds: samples.last().map_or(1.0, |sample| sample.seconds),
+            throughput: round_up(samples.iter().map(|sample| sample.throughput).fold(1.0, f64::max)),
+            threads: samples.iter().map(|sample| sample.threads).max().unwrap_or(0) as f64 + 1.0,
+        }
+    }
+
+    fn x(&self, seconds: f64) -> f64 {
+        LEFT + seconds / self.seconds * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn y(&self, share: f64) -> f64 {
+        HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
+    }
+
+    fn axes(&self, svg: &mut String) -> std::fmt::Result {
+        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+        for part in 0..=PARTS {
+            let share = f64::from(part) / f64::from(PARTS);
+            let (y, label) = (self.y(share), short(self.throughput * share));
+            writeln!(svg, r##"<path d="M{LEFT} {y:.1}H{right}" stroke="#ddd"/>"##)?;
+            writeln!(
+                svg,
+                r#"<text x="{}" y="{:.1}" text-anchor="end" fill="{BLUE}">{label}</text>"#,
+                LEFT - 8.0,
+                y + 4.0
+            )?;
+        }
+        for threads in 0..=self.threads as usize {
+            let y = self.y(threads as f64 / self.threads) + 4.0;
+            writeln!(svg, r#"<text x="{}" y="{y:.1}" fill="{ORANGE}">{threads}</text>"#, right + 8.0)?;
+        }
+        for second in 0..=self.seconds as usize {
+            let x = self.x(second as f64);
+            writeln!(svg, r##"<path d="M{x:.1} {bottom}v5" stroke="#555"/>"##)?;
+            writeln!(
+                svg,
+                r##"<text x="{x:.1}" y="{}" text-anchor="middle" fill="#555">{second} s</text>"##,
+                bottom + 20.0
+            )?;
+        }
+        writeln!(svg, r##"<path d="M{LEFT} {TOP}V{bottom}H{right}V{TOP}" fill="none" stroke="#555"/>"##)?;
+        writeln!(svg, r#"<text x="{LEFT}" y="{}" fill="{BLUE}">tuples per second</text>"#, TOP - 8.0)?;
+        writeln!(svg, r#"<text x="{right}" y="{}" text-anchor="end" fill="{ORANGE}">threads</text>"#, TOP - 8.0)
+    }
+}
+
+/// The next number that is round and has four round parts.
+fn round_up(number: f64) -> f64 {
+    let power = 10f64.powf(number.log10().floor());
+    let round = [1.0, 2.0, 4.0, 6.0, 8.0, 10.0].map(|factor| factor * power);
+    round.into_iter().find(|round| *round >= number).unwrap_or(number)
+}
+
+/// A number in as few characters as it takes.
+fn short(number: f64) -> String {
+    match number {
+        1_000_000.0.. => format!("{} M", number / 1_000_000.0),
+        1_000.0.. => format!("{} k", number / 1_000.0),
+        _ => number.to_string(),
     }
 }

@@ -119,9 +119,12 @@ fn scheduled(
     std::thread::scope(|scope| {
         scope.spawn(|| source(&scheduler, case, &stop));
         let mut samples = chart::Samples::new();
-        samples.watch(&scheduler, |operators| operators.count(), settle);
+        // Those of its branch, and the sink.
+        let ports_of_tuple = case.family.depth() + 1;
+        samples.watch(&scheduler, ports_of_tuple, settle);
+        samples.settled();
         let meter = Meter::start(scheduler.work().count());
-        samples.watch(&scheduler, |operators| operators.count(), span);
+        samples.watch(&scheduler, ports_of_tuple, span);
         let row = meter.row(case, model, scheduler.work().count());
         stop.store(true, Ordering::Relaxed);
         if model == "elastic" {

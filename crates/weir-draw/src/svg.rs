@@ -6,6 +6,7 @@
 mod lines;
 mod picture;
 mod shapes;
+mod sizes;
 mod style;
 #[cfg(test)]
 mod tests;

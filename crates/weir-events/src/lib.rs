@@ -105,6 +105,7 @@ mod multicast;
 mod mutants;
 mod nack;
 mod party;
+mod patience;
 mod primitives;
 mod queue;
 mod signal;

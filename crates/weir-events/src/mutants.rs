@@ -24,6 +24,8 @@ pub enum Mutant {
     TakeValueBeforeCommit,
     /// Who queues an offer does not look into the stash.
     IgnoreTheStash,
+    /// Who takes the buffer aside does not say how much it was.
+    ForgetWhatIsAside,
     /// A received value whose synchronisation was dropped is dropped with it.
     DropWithoutReturn,
 }

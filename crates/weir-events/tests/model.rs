@@ -260,7 +260,7 @@ fn closing_wakes_whoever_waits() {
 /// The models that must fail under each fault: at least one of them.
 #[test]
 fn every_mutant_is_caught() {
-    let cases: [(Mutant, fn()); 9] = [
+    let cases: [(Mutant, fn()); 10] = [
         (Mutant::CommitWithoutCompare, one_choice_two_peers),
         (Mutant::SeekWithoutClaim, taken_while_seeking),
         (Mutant::PairWithItself, symmetric_pair),
@@ -270,6 +270,7 @@ fn every_mutant_is_caught() {
         (Mutant::TakeValueBeforeCommit, giving_up_to_send),
         (Mutant::DropWithoutReturn, dropping),
         (Mutant::IgnoreTheStash, taking_all_aside),
+        (Mutant::ForgetWhatIsAside, taking_all_aside),
     ];
     for (mutant, model) in cases {
         assert!(!holds(mutant, 3, model), "{mutant:?} was not found");

@@ -17,7 +17,8 @@ mod lines;
 mod program;
 mod value;
 
-pub use lines::NESTING_MAX;
+/// How deep blocks, types and constants may nest. It bounds the recursion of everything that walks an IR.
+pub const NESTING_MAX: usize = 256;
 
 /// What is wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ mod arithmetic;
 mod interpolate;
 mod lists;
 mod moving;
+mod passing;
 
 use arithmetic::{add, divide, multiply, negate, remainder, subtract};
 use interpolate::interpolate;

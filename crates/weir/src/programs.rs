@@ -3,6 +3,7 @@
 //! A command that takes one program takes a folder for its `main.weir`; one that takes several takes a folder for all
 //! programs below it. Folders that are hidden or that Cargo builds in are passed over, and links to folders not followed.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,20 @@ pub(crate) fn is_standard_input(path: &Path) -> bool {
 pub(crate) fn folder(path: &Path) -> PathBuf {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !is_standard_input(path));
     parent.unwrap_or(Path::new(".")).to_owned()
+}
+
+/// The name of a program: that of its file, or of its folder where it is called `main`.
+pub(crate) fn name_of(file: &Path) -> String {
+    let stem = file.file_stem().and_then(OsStr::to_str).unwrap_or("program");
+    if is_standard_input(file) {
+        return "standard-input".to_owned();
+    }
+    if stem != "main" {
+        return stem.to_owned();
+    }
+    let whole = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let folder = whole.parent().and_then(Path::file_name).and_then(OsStr::to_str);
+    folder.unwrap_or(stem).to_owned()
 }
 
 /// Reads an argument that names one program.
@@ -126,4 +141,18 @@ fn programs_in(folder: &Path) -> Vec<String> {
     names.sort();
     names.truncate(SHOWN_MAX);
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::name_of;
+
+    #[test]
+    fn a_program_is_called_after_its_file_or_its_folder() {
+        assert_eq!(name_of(Path::new("shop.weir")), "shop");
+        assert_eq!(name_of(Path::new("/nowhere/shop/main.weir")), "shop");
+        assert_eq!(name_of(Path::new("-")), "standard-input");
+    }
 }

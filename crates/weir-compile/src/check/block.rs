@@ -146,7 +146,7 @@ impl<'a> Checker<'a> {
         failure: Option<Option<Ty>>,
         ty: &Ty,
     ) {
-        let refutable = super::pattern::is_refutable(&binding.pattern);
+        let refutable = binding.pattern.is_refutable();
         if failure.is_none() && !refutable && *ty != Ty::Error {
             self.cannot_fail(binding.value.span, ty, "`else`");
         }

@@ -338,18 +338,3 @@ pub(super) fn names_outcome(pattern: &Pattern) -> bool {
         _ => false,
     }
 }
-
-/// Whether the pattern, as written, may not match.
-pub(super) fn is_refutable(pattern: &Pattern) -> bool {
-    match &pattern.kind {
-        PatternKind::Wildcard | PatternKind::Bind(_) | PatternKind::Error => false,
-        PatternKind::Tuple(parts) => parts.iter().any(is_refutable),
-        PatternKind::Record { fields, .. } => fields.iter().any(|field| is_refutable(&field.pattern)),
-        PatternKind::List { before, rest, after } => rest.is_none() || !before.is_empty() || !after.is_empty(),
-        PatternKind::Or(alternatives) => alternatives.iter().all(is_refutable),
-        PatternKind::Literal(_)
-        | PatternKind::Text { .. }
-        | PatternKind::Range { .. }
-        | PatternKind::Variant { .. } => true,
-    }
-}

@@ -3,7 +3,7 @@
 use weir_host::{Type, TypeShape};
 use weir_ir::expr::{Atom, Test, Variable};
 use weir_syntax::Span;
-use weir_syntax::ast::{Arm, Expr, Pattern, PatternKind};
+use weir_syntax::ast::{Arm, Expr, Pattern};
 
 use super::draft::DraftArm;
 use super::pattern::{At, has_names};
@@ -136,17 +136,5 @@ impl<'a> Lowering<'a, '_> {
             lowering.bind(&arm.pattern, subject.clone());
             Some(lowering.expr(guard))
         })
-    }
-}
-
-/// Whether the pattern may not match a value of its type.
-pub(super) fn is_refutable(pattern: &Pattern) -> bool {
-    match &pattern.kind {
-        PatternKind::Wildcard | PatternKind::Bind(_) | PatternKind::Error => false,
-        PatternKind::Tuple(parts) => parts.iter().any(is_refutable),
-        PatternKind::Record { fields, .. } => fields.iter().any(|field| is_refutable(&field.pattern)),
-        PatternKind::List { before, rest, after } => rest.is_none() || !before.is_empty() || !after.is_empty(),
-        PatternKind::Or(alternatives) => alternatives.iter().all(is_refutable),
-        _ => true,
     }
 }

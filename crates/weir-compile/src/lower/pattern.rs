@@ -162,7 +162,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn test_parts(&mut self, pattern: &'a Pattern, value: &Atom) -> Option<Atom> {
-        let parts = self.parts_of(pattern).into_iter().filter(|part| super::matching::is_refutable(part.pattern));
+        let parts = self.parts_of(pattern).into_iter().filter(|part| part.pattern.is_refutable());
         let parts: Vec<Part<'a>> = parts.collect();
         self.test_all(&parts, value, pattern.span)
     }
@@ -283,11 +283,11 @@ impl<'a> Lowering<'a, '_> {
             PatternKind::Literal(literal) => Some(Test::Value(literal_value(literal))),
             PatternKind::Text { value, .. } => Some(Test::Value(Value::text(value))),
             PatternKind::Variant { arguments, .. } => {
-                let shallow = !arguments.iter().any(|argument| super::matching::is_refutable(&argument.pattern));
+                let shallow = !arguments.iter().any(|argument| argument.pattern.is_refutable());
                 let tag = self.typed.pattern_tags.get(&pattern.id).copied()?;
                 shallow.then_some(Test::Tag(tag))
             }
-            _ => (!super::matching::is_refutable(pattern)).then_some(Test::Otherwise),
+            _ => (!pattern.is_refutable()).then_some(Test::Otherwise),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Where everything of one flow lies: every mark's rectangle and every edge's way, from the flow's upper left.
 
-use super::shapes;
+use super::sizes::size;
 use crate::diagram::{Diagram, Look, MarkId};
 use crate::layout::{Layout, Point, Size, Sketch, layered};
 
@@ -74,8 +74,8 @@ struct Measuring<'a> {
 
 impl Measuring<'_> {
     fn own_sizes(&mut self) {
-        for (size, mark) in self.sizes.iter_mut().zip(&self.diagram.marks) {
-            *size = shapes::size(mark);
+        for (own, mark) in self.sizes.iter_mut().zip(&self.diagram.marks) {
+            *own = size(mark);
         }
     }
 

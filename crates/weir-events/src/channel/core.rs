@@ -2,28 +2,27 @@
 //!
 //! Senders and receivers of a buffered channel would take turns on one lock. So a receiver that finds the buffer takes
 //! all of it at once: it becomes the *stash*, under a lock of its own, from which receivers take until it is empty.
-//! What came first lies in the stash, what came later in the buffer.
+//! What came first lies in the stash, what came later in the buffer. A channel with few places has no stash.
 //!
 //! The invariants:
 //! - The stash grows only with both locks held (stash before state), and only while no sender and no receiver waits.
 //!   So whoever holds the state's lock and sees its length at 0 knows that the stash is empty and stays so.
 //! - Nobody is queued, and no value given back, while there is a stash: [`Core::lock`] puts it back into the buffer
 //!   first. So a sender that waits still sees each place that becomes free.
-//! - The stash's length may be seen too large by a sender, never too small: a sender may find the channel full and look again
-//!   under both locks, but never overfills it. It looks only when it must: what it saw last, or the whole stash when it was
-//!   taken, is noted in the state (`aside`), and there is no more of it than that.
+//! - The stash's length may be seen too large by a sender, never too small: a sender may find the channel full and look
+//!   again under both locks, but never overfills it. It looks only when it must: what it saw last, or the whole stash when
+//!   it was taken, is noted in the state (`aside`), and there is no more of it than that.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::Closed;
 use super::effects::Effects;
 use super::offer::{Offer, Side};
-use super::state::{Deposited, Item, ReceiveEntry, Received, SendEntry, Sent, State};
-use crate::implicit::Then;
+use super::state::{Item, ReceiveEntry, Received, SendEntry, Sent, State};
 use crate::mutants::{Mutant, is_active};
 use crate::party::Seeker;
+use crate::patience::Patience;
 use crate::primitives::{AtomicUsize, Mutex, MutexGuard};
 use crate::queue::Ticket;
 
@@ -32,7 +31,8 @@ pub(crate) struct Core<T> {
     state: Padded<Mutex<State<T>>>,
     stash: Padded<Stash<T>>,
     /// `IDLE` while there is nothing to receive but the stash and the channel is open, so that looking needs no lock.
-    /// Written under the state's lock; whoever goes to wait looks again under the lock.
+    /// Written under the state's lock; whoever goes to wait looks again under the lock. On a line of its own, so that who
+    /// looks does not take the lock's line from who works under it.
     idle: Padded<AtomicUsize>,
     /// How many values wait in the buffer before a sender has to.
     capacity: usize,
@@ -49,8 +49,23 @@ struct Stash<T> {
 #[repr(align(128))]
 struct Padded<V>(V);
 
+/// The buffer of a channel that holds fewer is not taken aside: there is too little in it for a second lock. The model has
+/// small ones of either kind.
+const STASHED_CAPACITY_MIN: usize = if cfg!(loom) { 2 } else { 16 };
+
 /// See [`Core::idle`].
 const IDLE: usize = 0;
+
+impl<T> Item<T> {
+    /// It was received, and no lock is held.
+    #[inline]
+    fn consumed(self) -> Received<T> {
+        if !self.consumed.is_nothing() {
+            self.consumed.run(Ok(()));
+        }
+        Received::Done(self.value)
+    }
+}
 
 impl<T: Send + 'static> Core<T> {
     pub(crate) fn new(capacity: usize) -> Self {
@@ -67,8 +82,12 @@ impl<T: Send + 'static> Core<T> {
     }
 
     /// Locks the state, with everything that is buffered in its buffer.
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        let state = self.state.0.lock();
+    pub(super) fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.whole(self.state.0.lock())
+    }
+
+    /// The locked state with what is in the stash before what is in its buffer.
+    fn whole<'a>(&'a self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
         if self.stash.0.len.load(Relaxed) == 0 || is_active(Mutant::IgnoreTheStash) {
             return state;
         }
@@ -107,33 +126,29 @@ impl<T: Send + 'static> Core<T> {
     /// Sends without waiting. The value is there before, and gone if it is done.
     #[inline]
     pub(crate) fn send(&self, value: &mut Option<T>) -> Sent {
-        let state = self.state.0.lock();
-        match self.buffer_at_once(state, |state, room| state.buffer_value(value, room)) {
-            Sent::Taken => self.send_slowly(value),
+        let mut state = self.state.0.lock();
+        match self.buffer_at_once(&mut state, |state, room| state.buffer_value(value, room)) {
+            Sent::Taken => self.send_slowly(state, value),
             sent => sent,
         }
     }
 
     /// Sends what is in a parcel, if anything is. The channel's lock comes before the parcel's.
     pub(crate) fn send_parcel(&self, parcel: &Mutex<Option<T>>) -> Option<Sent> {
-        let state = self.state.0.lock();
+        let mut state = self.state.0.lock();
         let buffer_parcel = |state: &mut State<T>, room| match &mut *parcel.lock() {
             None => Sent::Taken,
             value => state.buffer_value(value, room),
         };
-        match self.buffer_at_once(state, buffer_parcel) {
-            Sent::Taken => self.send_parcel_slowly(parcel),
+        match self.buffer_at_once(&mut state, buffer_parcel) {
+            Sent::Taken => self.send_parcel_slowly(state, parcel),
             sent => Some(sent),
         }
     }
 
     /// Where nobody waits and the channel is open, buffering is all there is to do; `Taken`: it is not.
     #[inline]
-    fn buffer_at_once(
-        &self,
-        mut state: MutexGuard<'_, State<T>>,
-        buffer: impl FnOnce(&mut State<T>, usize) -> Sent,
-    ) -> Sent {
+    fn buffer_at_once(&self, state: &mut State<T>, buffer: impl FnOnce(&mut State<T>, usize) -> Sent) -> Sent {
         if !state.receivers.is_empty() || state.closed {
             return Sent::Taken;
         }
@@ -144,8 +159,8 @@ impl<T: Send + 'static> Core<T> {
             state.aside = self.stash.0.len.load(Relaxed);
         }
         let aside = state.aside;
-        match buffer(&mut state, self.capacity.saturating_sub(aside)) {
-            Sent::Done => self.note(&state),
+        match buffer(state, self.capacity.saturating_sub(aside)) {
+            Sent::Done => self.note(state),
             // The stash may have become smaller than it was seen.
             Sent::Full if aside > 0 => return Sent::Taken,
             sent => return sent,
@@ -154,9 +169,9 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn send_parcel_slowly(&self, parcel: &Mutex<Option<T>>) -> Option<Sent> {
+    fn send_parcel_slowly(&self, state: MutexGuard<'_, State<T>>, parcel: &Mutex<Option<T>>) -> Option<Sent> {
         let mut effects = Effects::default();
-        let mut state = self.lock();
+        let mut state = self.whole(state);
         let mut value = parcel.lock();
         let sent = value.is_some().then(|| state.send(&mut value, self.capacity, Seeker::Private, &mut effects));
         drop(value);
@@ -167,14 +182,50 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn send_slowly(&self, value: &mut Option<T>) -> Sent {
+    fn send_slowly(&self, state: MutexGuard<'_, State<T>>, value: &mut Option<T>) -> Sent {
         let mut effects = Effects::default();
-        let mut state = self.lock();
+        let mut state = self.whole(state);
         let sent = state.send(value, self.capacity, Seeker::Private, &mut effects);
         self.note(&state);
         drop(state);
         effects.run();
         sent
+    }
+
+    /// Whether there was no room for a value a moment ago, without a lock; it is known for one place only.
+    pub(crate) fn seems_full(&self) -> bool {
+        self.capacity == 1 && self.idle.0.load(Relaxed) != IDLE
+    }
+
+    /// Sends once more, after looking for a while whether room comes.
+    #[cold]
+    pub(crate) fn send_patiently(&self, value: &mut Option<T>) -> Sent {
+        let mut patience = Patience::new(self.capacity);
+        loop {
+            let stashed = self.stash.0.len.load(Relaxed);
+            // Not for the first place, but for all at once: several values are then sent in a row.
+            let has_room = || self.idle.0.load(Relaxed) == IDLE || self.stash.0.len.load(Relaxed) != stashed;
+            if !patience.look_for(has_room) {
+                return Sent::Full;
+            }
+            match self.send(value) {
+                Sent::Full => {}
+                sent => return sent,
+            }
+        }
+    }
+
+    /// Receives once more, after looking for a while whether something comes.
+    #[cold]
+    pub(crate) fn receive_patiently(&self) -> Received<T> {
+        let mut patience = Patience::new(self.capacity);
+        while patience.look_for(|| !self.is_idle()) {
+            match self.receive() {
+                Received::Empty => {}
+                received => return received,
+            }
+        }
+        Received::Empty
     }
 
     /// Receives without waiting.
@@ -183,21 +234,31 @@ impl<T: Send + 'static> Core<T> {
         if self.is_idle() {
             return Received::Empty;
         }
-        if self.capacity == 0 {
-            return self.receive_slowly();
+        if self.capacity < STASHED_CAPACITY_MIN {
+            return self.receive_one();
         }
         let mut stash = self.stash.0.items.lock();
         if stash.is_empty() && !self.fill(&mut stash) {
             drop(stash);
-            return self.receive_slowly();
+            return self.receive_slowly(self.state.0.lock());
         }
         let Some(item) = stash.pop_front() else { return Received::Empty };
         self.stash.0.len.store(stash.len(), Release);
         drop(stash);
-        if !item.consumed.is_nothing() {
-            item.consumed.run(Ok(()));
+        item.consumed()
+    }
+
+    /// Where nobody waits, taking the first value is all there is to do.
+    #[inline]
+    fn receive_one(&self) -> Received<T> {
+        let mut state = self.state.0.lock();
+        if !state.senders.is_empty() || !state.receivers.is_empty() {
+            return self.receive_slowly(state);
         }
-        Received::Done(item.value)
+        let Some(item) = state.buffer.pop_front() else { return self.receive_slowly(state) };
+        self.note(&state);
+        drop(state);
+        item.consumed()
     }
 
     /// Whether there is nothing to receive, nor to hear of.
@@ -216,16 +277,16 @@ impl<T: Send + 'static> Core<T> {
             return false;
         }
         std::mem::swap(stash, &mut state.buffer);
-        state.aside = stash.len();
+        state.aside = if is_active(Mutant::ForgetWhatIsAside) { 0 } else { stash.len() };
         self.stash.0.len.store(stash.len(), Release);
         self.note(&state);
         true
     }
 
     #[cold]
-    fn receive_slowly(&self) -> Received<T> {
+    fn receive_slowly(&self, state: MutexGuard<'_, State<T>>) -> Received<T> {
         let mut effects = Effects::default();
-        let mut state = self.lock();
+        let mut state = self.whole(state);
         let received = state.receive(self.capacity, Seeker::Private, &mut effects);
         self.note(&state);
         drop(state);
@@ -272,58 +333,11 @@ impl<T: Send + 'static> Core<T> {
 
     /// Before the lock is let go: says whether there is anything to receive, or to hear of.
     #[inline]
-    fn note(&self, state: &State<T>) {
+    pub(super) fn note(&self, state: &State<T>) {
         let idle = state.buffer.is_empty() && state.senders.is_empty() && !state.closed;
         let mark = if idle { IDLE } else { !IDLE };
         if self.idle.0.load(Relaxed) != mark {
             self.idle.0.store(mark, Release);
-        }
-    }
-
-    /// Sends for nobody who waits: the value is taken, buffered or queued before this returns.
-    pub(crate) fn deposit_send(&self, value: T, consumed: Then<Result<(), Closed>>) {
-        let mut effects = Effects::default();
-        let mut state = self.lock();
-        let outcome = state.deposit_send(Item { value, consumed }, self.capacity, &mut effects);
-        self.note(&state);
-        drop(state);
-        effects.run();
-        match outcome {
-            Deposited::Queued => {}
-            Deposited::Consumed(consumed) => consumed.run(Ok(())),
-            Deposited::Refused(item) => item.consumed.run(Err(Closed)),
-        }
-    }
-
-    /// Like [`Core::deposit_send`] without an action; what follows from it is left to the caller, who holds a lock.
-    pub(crate) fn deposit_quietly(&self, value: T) -> Effects<T> {
-        let mut effects = Effects::default();
-        let item = Item { value, consumed: Then::nothing() };
-        let mut state = self.lock();
-        let refused = state.deposit_send(item, self.capacity, &mut effects);
-        self.note(&state);
-        drop(state);
-        drop(refused);
-        effects
-    }
-
-    /// Receives for nobody who waits: the action gets what comes.
-    pub(crate) fn deposit_receive(&self, action: Then<Result<T, Closed>>) {
-        let mut effects = Effects::default();
-        let mut state = self.lock();
-        let outcome = match state.receive(self.capacity, Seeker::Private, &mut effects) {
-            Received::Done(value) => Some((action, Ok(value))),
-            Received::Closed => Some((action, Err(Closed))),
-            Received::Empty | Received::Taken => {
-                state.receivers.push(ReceiveEntry::Deposit(action));
-                None
-            }
-        };
-        self.note(&state);
-        drop(state);
-        effects.run();
-        if let Some((action, outcome)) = outcome {
-            action.run(outcome);
         }
     }
 
@@ -343,20 +357,6 @@ impl<T: Send + 'static> Core<T> {
                 drop(entry);
             }
         }
-    }
-
-    /// Gives a value back that was received by a synchronisation which was then dropped: the next receiver gets it.
-    pub(crate) fn put_back(&self, value: T) {
-        let mut effects = Effects::default();
-        let mut state = self.lock();
-        let mut value = Some(value);
-        state.hand_over(&mut value, Seeker::Private, &mut effects);
-        if let Some(value) = value {
-            state.buffer.push_front(Item { value, consumed: Then::nothing() });
-        }
-        self.note(&state);
-        drop(state);
-        effects.run();
     }
 
     /// Closes: wakes all offers; what was deposited stays to be received. Whether it was open before.

@@ -54,7 +54,10 @@ impl<T: Send + 'static> Channel<T> {
     /// Sends, blocking the thread until a receiver or the buffer has the value (`send`).
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
         let mut value = Some(value);
-        let sent = self.core.send(&mut value);
+        let mut sent = self.core.send(&mut value);
+        if sent == Sent::Full {
+            sent = self.core.send_patiently(&mut value);
+        }
         match value {
             None => Ok(()),
             Some(value) if sent == Sent::Closed => Err(SendError(value)),
@@ -76,6 +79,15 @@ impl<T: Send + 'static> Channel<T> {
     /// Receives, blocking the thread until a value comes (`recv`).
     pub fn blocking_receive(&self) -> Result<T, Closed> {
         match self.core.receive() {
+            Received::Done(value) => Ok(value),
+            Received::Closed => Err(Closed),
+            Received::Empty | Received::Taken => self.receive_later(),
+        }
+    }
+
+    #[cold]
+    fn receive_later(&self) -> Result<T, Closed> {
+        match self.core.receive_patiently() {
             Received::Done(value) => Ok(value),
             Received::Closed => Err(Closed),
             Received::Empty | Received::Taken => self.wait_to_receive(),

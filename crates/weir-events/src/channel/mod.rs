@@ -1,6 +1,7 @@
 //! Channels: where offers to send and offers to receive meet.
 
 pub(crate) mod core;
+mod deposits;
 mod direct;
 mod effects;
 mod leaves;

@@ -2,8 +2,7 @@
 
 use weir_host::Text;
 
-use super::lines::NESTING_MAX;
-use super::{ParseError, Parsed};
+use super::{NESTING_MAX, ParseError, Parsed};
 use crate::print::is_bare;
 use crate::program::{Origin, Var};
 

@@ -1,10 +1,7 @@
 //! The text as lines with their depth.
 
 use super::cursor::Cursor;
-use super::{ParseError, Parsed};
-
-/// How deep blocks, types and constants may nest. It bounds the recursion of everything that walks an IR.
-pub const NESTING_MAX: usize = 256;
+use super::{NESTING_MAX, ParseError, Parsed};
 
 /// One line that says something.
 #[derive(Clone, Copy)]

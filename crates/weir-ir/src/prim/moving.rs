@@ -1,55 +1,8 @@
-//! Primitives on values that can only be moved.
-//!
-//! [`Prim::apply`] clones what it passes on, and a clone of a [`Value::Unique`] is empty. Here what can only be moved is
-//! moved out of its operand, and everything else stays where it is: taking a record apart field by field works. An
-//! engine decides by the type which of the two it needs; the reference evaluator always moves.
+//! Values that can only be moved: whether one is or holds such a value, and moving it.
 
 use std::sync::Arc;
 
-use weir_host::{Failure, Value};
-
-use super::lists;
-use crate::prim::Prim;
-
-impl Prim {
-    /// Whether its operands, or parts of them, become part of its result, so that what cannot be cloned is moved.
-    #[must_use]
-    pub fn passes_on(self) -> bool {
-        use Prim::{Collect, Copy, Field, Flatten, List, Map, Pairs, Payload, Record, Variant, WithField};
-        matches!(
-            self,
-            Copy | List | Map | Record | Variant(_) | Field(_) | WithField(_) | Payload(_) | Pairs | Collect | Flatten
-        )
-    }
-
-    /// Applies it, and moves what it passes on out of its operands where that cannot be cloned.
-    ///
-    /// # Errors
-    /// Fails where [`Prim::may_fail`] says that it may.
-    ///
-    /// # Panics
-    /// Panics on operands that the verifier refuses.
-    pub fn apply_moving(self, operands: &mut [Value]) -> Result<Value, Box<Failure>> {
-        match (self, &mut *operands) {
-            (Prim::Copy, [a]) => Ok(move_or_clone(a)),
-            (Prim::List, _) => Ok(Value::List(all(operands))),
-            (Prim::Record, _) => Ok(Value::Record(all(operands))),
-            (Prim::Variant(tag), [_, ..]) => Ok(Value::Variant(tag, Some(all(operands)))),
-            (Prim::Field(index), [Value::Record(parts)]) | (Prim::Payload(index), [Value::Variant(_, Some(parts))]) => {
-                Ok(element(parts, index as usize))
-            }
-            (Prim::WithField(index), [Value::Record(fields), value]) => {
-                let mut fields = elements(fields);
-                fields[index as usize] = move_or_clone(value);
-                Ok(Value::Record(fields.into()))
-            }
-            (Prim::Pairs, [Value::Map(map)]) => Ok(lists::pairs_moving(map)),
-            (Prim::Collect, [Value::List(lists), element]) => Ok(lists::collect_moving(lists, move_or_clone(element))),
-            (Prim::Flatten, [Value::List(lists)]) => Ok(lists::flatten_moving(lists)),
-            (prim, operands) => prim.apply(&operands.iter().collect::<Vec<_>>()),
-        }
-    }
-}
+use weir_host::Value;
 
 /// Whether the value is or holds one that can only be moved.
 #[must_use]
@@ -85,15 +38,4 @@ pub fn elements(parts: &mut Arc<[Value]>) -> Vec<Value> {
         Some(parts) => parts.iter_mut().map(move_or_clone).collect(),
         None => parts.to_vec(),
     }
-}
-
-fn element(parts: &mut Arc<[Value]>, index: usize) -> Value {
-    match Arc::get_mut(parts) {
-        Some(parts) => move_or_clone(&mut parts[index]),
-        None => parts[index].clone(),
-    }
-}
-
-fn all(operands: &mut [Value]) -> Arc<[Value]> {
-    operands.iter_mut().map(move_or_clone).collect()
 }

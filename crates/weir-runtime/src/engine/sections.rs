@@ -2,16 +2,19 @@
 //!
 //! Protocol of one flow:
 //! 1. The loop puts it into the port of its first section, and awaits its answer. An elastic crew of one thread may have
-//!    the loop do the work itself, which then has the answer at once.
+//!    the loop do the work itself, which then has the answer at once. Flows of a stream, whose answer nobody wants, go
+//!    there in batches (`given`), and are known to nobody but their port.
 //! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
 //! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port. Others pass
 //!    it in the meantime: what must keep a source's order has turnstiles for that.
-//! 4. Its answer wakes the loop. Where the loop has gone, the flow is given up: before it begins, or where it waits.
+//! 4. Its answer wakes the loop, together with others where threads outnumber processors ([`Exchange`]). Where the loop has
+//!    gone, the flow is given up: before it begins, or where it waits.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::Handle;
@@ -19,13 +22,16 @@ use weir_host::{Begun, Failure, LocalFuture, Value};
 use weir_scheduler::{Ahead, Done, PortId, Queue, Scheduler, Snapshot, Work};
 use weir_trace::What;
 
+use super::exchange::Exchange;
 use super::given::Given;
 use super::job::{Awaited, Carried, Job, Link, Task, Unanswered, park};
 use super::layout::{Placed, Stretch, layout};
+use super::pace::Pace;
 use super::{Engine, Setup, Threading};
 use crate::crowd::Crowd;
 use crate::flow::Flow;
 use crate::live::Live;
+use crate::machine::Machine;
 use crate::spare;
 
 /// An engine that runs sections.
@@ -53,6 +59,22 @@ pub(super) struct Stretches {
     handle: Handle,
     link: Link,
     unanswered: Arc<Unanswered>,
+    machine: Arc<dyn Machine>,
+    exchange: Arc<Exchange>,
+    /// For each port, how long flows take there; `None` where they may hold the thread. Answers are kept for those behind
+    /// them only where that is brief.
+    paces: Vec<Option<Pace>>,
+    /// Whether threads outnumber processors, the loop's counted.
+    crowded: AtomicBool,
+}
+
+/// What takes less than this at a port may be waited for by those whose answers are there: a batch of them by about a
+/// millisecond.
+const BRIEF_NS: u64 = 20_000;
+
+thread_local! {
+    /// Those whose answers this thread has in its batch.
+    static ANSWERED: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Starts an engine; `threading` is for the sections for which the plan names no other.
@@ -66,8 +88,16 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
         handle: setup.handle.clone(),
         link: Arc::clone(&link),
         unanswered: Arc::default(),
+        machine: Arc::clone(setup.machine),
+        exchange: Arc::default(),
+        paces: layout.ports.iter().map(|port| port.brief.then(|| Pace::new(BRIEF_NS))).collect(),
+        crowded: AtomicBool::new(false),
     };
-    let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, setup.steering.period())?);
+    let (ports, crews, period) = (&layout.ports, layout.crews, setup.steering.period());
+    // What answers are for keeps the loop as busy as a thread; a stream only waits for room.
+    let busy_loops = usize::from(setup.live.entries.iter().any(|entry| entry.answers));
+    let scheduler = Arc::new(Scheduler::start_beside(busy_loops, work, ports, crews, period)?);
+    scheduler.work().crowded.store(scheduler.is_crowded(), Ordering::Relaxed);
     // Flows do not keep the scheduler.
     let back = Arc::downgrade(&scheduler);
     let resume = move |port, job| {
@@ -115,7 +145,7 @@ impl Sections {
         let later = match wants {
             Wants::Answer if self.scheduler.room(port) > 0 => {
                 let (job, answer) = self.job(make(), 0, wants);
-                self.scheduler.resume(port, job);
+                self.put(port, job);
                 Some(answer)
             }
             Wants::Answer => None,
@@ -153,6 +183,17 @@ impl Sections {
         }
     }
 
+    /// Puts a new flow into its first port. Where a thread could not run beside the loop, it is woken when the loop has
+    /// begun all that it can.
+    fn put(&self, port: PortId, job: Box<Carried>) {
+        if !self.scheduler.is_crowded() {
+            return self.scheduler.resume(port, job);
+        }
+        if self.scheduler.leave(port, job) {
+            self.scheduler.work().exchange.owe(port);
+        }
+    }
+
     /// A flow as a job, and its answer.
     fn job(&self, flow: Flow, stretch: usize, wants: Wants) -> (Box<Carried>, Begun) {
         let member = self.flows.enter();
@@ -160,7 +201,9 @@ impl Sections {
             let job = Job { flow, stretch, task: None, member };
             return (Carried::new(job), Begun::Done(Ok(Value::Unit)));
         }
-        let task = Arc::new(Task::new(&self.scheduler.work().link));
+        let (work, scheduler) = (self.scheduler.work(), Arc::downgrade(&self.scheduler));
+        work.exchange.carry(move |port| scheduler.upgrade().into_iter().for_each(|scheduler| scheduler.hand(port)));
+        let task = Arc::new(Task::new(&work.link));
         let job = Job { flow, stretch, task: Some(Arc::clone(&task)), member };
         let mut awaited = Awaited::new(task, self.awaited.enter());
         (Carried::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
@@ -250,7 +293,30 @@ impl Work for Stretches {
     /// Boxed, because it is moved several times at each port.
     type Item = Box<Carried>;
 
-    fn run(&self, port: PortId, mut carried: Box<Carried>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Carried>)> {
+    fn run(&self, port: PortId, carried: Box<Carried>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Carried>)> {
+        if !self.crowded.load(Ordering::Relaxed) {
+            return self.pass(port, carried, ahead);
+        }
+        let began_ns = self.machine.now_ns();
+        let left = self.pass(port, carried, ahead);
+        if let Some(pace) = &self.paces[port.0] {
+            pace.note(self.machine.now_ns().saturating_sub(began_ns));
+        }
+        left
+    }
+
+    fn after_batch(&self) {
+        ANSWERED.with_borrow_mut(|answered| {
+            if !answered.is_empty() {
+                self.exchange.post(answered.drain(..));
+            }
+        });
+    }
+}
+
+impl Stretches {
+    /// Takes a flow through the port, and through those behind it that may be run in one go.
+    fn pass(&self, port: PortId, mut carried: Box<Carried>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Carried>)> {
         let key = carried.job().flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
         loop {
@@ -270,8 +336,9 @@ impl Work for Stretches {
                 }
                 Poll::Ready(Some(answer)) => {
                     count(&self.placed, &stretches[job.stretch], &job.flow);
-                    carried.take().finish(answer);
+                    let asker = carried.take().finish(answer);
                     spare::give_back(carried);
+                    asker.into_iter().for_each(|asker| self.wake(port, asker));
                     return None;
                 }
                 Poll::Pending => carried = park(carried, port)?,
@@ -302,6 +369,16 @@ fn after(stretches: &[Stretch], to: usize, flow: &Flow) -> usize {
 }
 
 impl Stretches {
+    /// Wakes who asked for an answer: at once, unless what is behind the flow at the port is brief.
+    fn wake(&self, port: PortId, asker: Waker) {
+        let is_brief = self.paces[port.0].as_ref().is_some_and(Pace::is_brief);
+        if is_brief && self.crowded.load(Ordering::Relaxed) {
+            ANSWERED.with_borrow_mut(|answered| answered.push(asker));
+        } else {
+            self.exchange.post([asker]);
+        }
+    }
+
     fn advance(&self, job: &mut Job, until: usize, calls_out: bool) -> Poll<Option<Result<Value, Failure>>> {
         let _inside = calls_out.then(|| self.handle.enter());
         // Most stretches wait for nothing, and need no waker that wakes.

@@ -15,6 +15,24 @@ pub struct Pattern {
     pub span: Span,
 }
 
+impl Pattern {
+    /// Whether the pattern, as written, may not match a value of its type.
+    #[must_use]
+    pub fn is_refutable(&self) -> bool {
+        match &self.kind {
+            PatternKind::Wildcard | PatternKind::Bind(_) | PatternKind::Error => false,
+            PatternKind::Tuple(parts) => parts.iter().any(Pattern::is_refutable),
+            PatternKind::Record { fields, .. } => fields.iter().any(|field| field.pattern.is_refutable()),
+            PatternKind::List { before, rest, after } => rest.is_none() || !before.is_empty() || !after.is_empty(),
+            PatternKind::Or(alternatives) => alternatives.iter().all(Pattern::is_refutable),
+            PatternKind::Literal(_)
+            | PatternKind::Text { .. }
+            | PatternKind::Range { .. }
+            | PatternKind::Variant { .. } => true,
+        }
+    }
+}
+
 /// The forms of a pattern. A word that begins in lower case binds; one that begins in upper case names a variant.
 #[derive(Clone, PartialEq, Debug)]
 pub enum PatternKind {

@@ -10,6 +10,7 @@ mod program;
 use std::path::Path;
 
 use crate::arguments::{DocArguments, ErrorFormat};
+use crate::programs::name_of;
 use crate::project::Project;
 use crate::terminal::Terminal;
 use crate::{Exit, Library};
@@ -34,8 +35,7 @@ fn of_program(path: &Path, library: &Library, terminal: &mut Terminal) -> Result
     let exit = project.report(ErrorFormat::Human, terminal);
     match &checked.expr {
         Some(expr) if exit == Exit::Success => {
-            let title = path.display().to_string();
-            Ok(program::page(&title, &checked, &weir_ir::lower(expr, library), library))
+            Ok(program::page(&name_of(path), &checked, &weir_ir::lower(expr, library), library))
         }
         _ => Err(exit),
     }

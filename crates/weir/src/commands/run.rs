@@ -22,11 +22,10 @@ use weir_runtime::{Options, Running, StartError};
 use weir_trace::{Detail, Recorder};
 
 use crate::arguments::RunArguments;
-use crate::programs::folder;
+use crate::programs::{folder, name_of};
 use crate::project::Project;
 use crate::terminal::Terminal;
 use crate::trace_socket::message::{Hello, VERSION};
-use crate::trace_socket::place::name_of;
 use crate::trace_socket::serve::Server;
 use crate::{Exit, Library};
 use chosen::Chosen;

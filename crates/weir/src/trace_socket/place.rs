@@ -5,7 +5,6 @@
 //! program's process and name, `4711-image_server.sock`. What a killed program left behind is removed by whoever sees it
 //! next.
 
-use std::ffi::OsStr;
 use std::fs::{DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -95,20 +94,6 @@ pub(crate) fn list(folder: &Path) -> io::Result<Vec<Place>> {
     Ok(found)
 }
 
-/// The name of a program: that of its file, or of its folder where it is called `main`.
-pub(crate) fn name_of(file: &Path) -> String {
-    let stem = file.file_stem().and_then(OsStr::to_str).unwrap_or("program");
-    if file == Path::new("-") {
-        return "standard-input".to_owned();
-    }
-    if stem != "main" {
-        return stem.to_owned();
-    }
-    let whole = file.canonicalize().unwrap_or_else(|_| file.to_owned());
-    let folder = whole.parent().and_then(Path::file_name).and_then(OsStr::to_str);
-    folder.unwrap_or(stem).to_owned()
-}
-
 impl Place {
     fn of(path: &Path) -> Option<Place> {
         let stem = path.extension().filter(|ending| *ending == ENDING).and(path.file_stem())?;
@@ -172,10 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_called_after_its_file_or_its_folder() {
-        assert_eq!(name_of(Path::new("shop.weir")), "shop");
-        assert_eq!(name_of(Path::new("/nowhere/shop/main.weir")), "shop");
-        assert_eq!(name_of(Path::new("-")), "standard-input");
+    fn a_name_is_no_longer_than_a_file_may_be_called() {
         assert_eq!(shortened(&"é".repeat(60)).len(), NAME_MAX);
     }
 }

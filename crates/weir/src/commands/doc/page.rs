@@ -63,8 +63,7 @@ impl Page {
     /// The whole document.
     pub(super) fn html(&self) -> String {
         let title = escape(&self.title);
-        let contents: String =
-            self.sections.iter().filter(|section| !section.entries.is_empty()).map(contents).collect();
+        let contents: String = self.sections.iter().map(contents).collect();
         let sections: String = self.sections.iter().map(section).collect();
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -80,12 +79,19 @@ fn contents(section: &Section) -> String {
     let links = section.entries.iter().map(|entry| {
         format!("<a href=\"#{}\"><code>{}</code></a>\n", anchor(&section.title, &entry.name), escape(&entry.name))
     });
-    format!("<h2>{}</h2>\n{}", escape(&section.title), links.collect::<String>())
+    format!("<h2>{}</h2>\n{}", to(section), links.collect::<String>())
+}
+
+/// The title of a section in the contents; a link where nothing in it has one.
+fn to(section: &Section) -> String {
+    let title = escape(&section.title);
+    if section.entries.is_empty() { format!("<a href=\"#{}\">{title}</a>", anchor(&section.title, "")) } else { title }
 }
 
 fn section(section: &Section) -> String {
     let entries: String = section.entries.iter().map(|each| entry(&section.title, each)).collect();
-    format!("<section>\n<h2>{}</h2>\n{}\n{entries}</section>\n", escape(&section.title), section.lead)
+    let (title, anchor) = (escape(&section.title), anchor(&section.title, ""));
+    format!("<section id=\"{anchor}\">\n<h2>{title}</h2>\n{}\n{entries}</section>\n", section.lead)
 }
 
 fn entry(section: &str, entry: &Entry) -> String {

@@ -14,8 +14,8 @@ use super::{library, markdown};
 
 /// The page of a checked program.
 pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &Library) -> Page {
-    let mut sections = vec![picture(program, library)];
-    sections.extend(program.entries.iter().enumerate().map(|(at, entry)| served(at, entry, checked, library)));
+    let entries = program.entries.iter().enumerate();
+    let mut sections: Vec<Section> = entries.map(|(at, entry)| served(at, entry, checked, library)).collect();
     sections.push(Section {
         title: "Shared values".into(),
         lead: String::new(),
@@ -27,6 +27,7 @@ pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &
         lead: String::new(),
         entries: items(checked, library, functions),
     });
+    sections.push(picture(program, library));
     sections.retain(|section| !section.entries.is_empty() || !section.lead.is_empty());
     Page { title: title.into(), lead: markdown::html(&checked.parsed.tree.docs.text()), sections }
 }
