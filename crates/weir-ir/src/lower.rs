@@ -14,20 +14,23 @@
 //! Constraints that an enclosing step holds already are not taken again, and one that an inner step or call needs as a
 //! writer is a writer from its first acquisition on (Flux §3.1.1).
 
+mod listing;
 mod order;
+mod steps;
 mod uses;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Library, Mode, Passing, Resource, Text, Type, Value};
 
-use crate::expr::{self, Arm, Atom, Block, Constraint, Let, Op, Var, Variable};
-use crate::graph::{Control, Graph, Kind, Node, NodeId, Source, SwitchArm};
+use crate::expr::{self, Arm, Atom, Block, Let, Op, Var, Variable};
+use crate::graph::{Control, Graph, Kind, NodeId, Source, SwitchArm};
 use crate::moved::Definitions;
 use crate::prim::Prim;
-use crate::program::{Entry, Flow, Origin, Program, SharedValue};
+use crate::program::{Entry, Flow, Program, SharedValue};
 use crate::{graph, lower::order::Order};
-use uses::{body_uses, call_uses, needs};
+use listing::variable;
+use uses::{body_uses, call_uses};
 pub(crate) use uses::{changed_variables, free_variables};
 
 /// The program with graphs in the place of its blocks.
@@ -261,150 +264,8 @@ impl<'a> Builder<'a> {
         }
         self.list(node)
     }
-
-    /// The node that is being drafted touches this value alone.
-    fn alone(&mut self, operand: &Atom) {
-        let value = self.atom(operand);
-        self.order.touch(&value, Mode::Write);
-    }
-
-    /// The node that is being drafted takes this value: alone, where it can only be moved.
-    fn moves(&mut self, operand: &Atom) {
-        if self.is_moved(operand) {
-            self.alone(operand);
-        }
-    }
-
-    fn is_moved(&self, operand: &Atom) -> bool {
-        let ty = variable(operand).and_then(|var| self.types.get(&var));
-        ty.is_some_and(|ty| self.definitions.is_moved(ty))
-    }
-
-    fn atomic(&mut self, constraints: &[Constraint], session: Option<&Atom>, body: &Block, binding: &Let) -> Source {
-        let taken = self.to_take(constraints, body);
-        if taken.is_empty() {
-            return self.block(body);
-        }
-        let session = session.filter(|_| taken.iter().any(|constraint| constraint.per_session));
-        let mut node = self.draft(
-            Kind::Acquire { constraints: taken.clone() },
-            "acquire",
-            session.map_or(&[], std::slice::from_ref),
-            binding,
-        );
-        node.outputs.clear();
-        let acquire = self.list_id(node);
-        let outside = (self.within.replace(acquire), self.held.clone());
-        let program_wide = taken.iter().filter(|constraint| !constraint.per_session);
-        self.held.extend(program_wide.map(|constraint| (constraint.resource.clone(), constraint.mode)));
-        let result = self.block(body);
-        (self.within, self.held) = outside;
-        let mut node = self.draft(Kind::Release { acquire }, "release", &[], binding);
-        node.outputs.clear();
-        self.list(node);
-        result
-    }
-
-    /// The constraints that are not held yet, each in the strongest mode that the step needs anywhere within.
-    fn to_take(&self, constraints: &[Constraint], body: &Block) -> Vec<Constraint> {
-        let needed = needs(body, self.definitions.library);
-        let mut taken: Vec<Constraint> = constraints.to_vec();
-        for constraint in &mut taken {
-            let inner = needed.get(&constraint.resource).copied().unwrap_or(Mode::Read);
-            constraint.mode = constraint.mode.max(inner);
-        }
-        taken.retain(|constraint| self.held.get(&constraint.resource).is_none_or(|mode| *mode < constraint.mode));
-        taken.sort();
-        taken
-    }
-
-    /// A node that has not been listed: its inputs and what can be said without the order.
-    fn draft(&mut self, kind: Kind, name: &str, operands: &[Atom], binding: &Let) -> Node {
-        let inputs = operands.iter().map(|operand| self.atom(operand)).collect();
-        for operand in operands {
-            if self.is_moved(operand) || variable(operand).is_some_and(|var| self.changed.contains(&var)) {
-                let value = self.atom(operand);
-                self.order.touch(&value, Mode::Read);
-            }
-        }
-        Node {
-            name: self.unique(name),
-            kind,
-            inputs,
-            outputs: vec![binding.bound.ty.clone()],
-            control: self.control,
-            after: Vec::new(),
-            uses: Vec::new(),
-            within: self.within,
-            origin: binding.origin,
-        }
-    }
-
-    fn list(&mut self, node: Node) -> Source {
-        Source::Port(self.list_id(node), 0)
-    }
-
-    fn list_id(&mut self, mut node: Node) -> NodeId {
-        if let Some(ends) = self.order.gate(&node) {
-            let gate = self.gate(ends);
-            self.order.gated(gate);
-        }
-        let id = NodeId(u32::try_from(self.graph.nodes.len()).expect("a program of fewer than 2^32 nodes"));
-        node.after = self.order.place(id, &node);
-        self.graph.nodes.push(node);
-        id
-    }
-
-    /// A node that stands for the many that it waits for, so that the edges stay fewer than nodes times nodes.
-    fn gate(&mut self, after: Vec<NodeId>) -> NodeId {
-        let unit = self.constant(Value::Unit);
-        let id = NodeId(u32::try_from(self.graph.nodes.len()).expect("a program of fewer than 2^32 nodes"));
-        let name = self.unique("gate");
-        self.graph.nodes.push(Node {
-            name,
-            kind: Kind::Prim(Prim::Copy),
-            inputs: vec![unit],
-            outputs: vec![Type::Unit],
-            control: None,
-            after,
-            uses: Vec::new(),
-            within: None,
-            origin: Origin::default(),
-        });
-        id
-    }
-
-    fn unique(&mut self, name: &str) -> Text {
-        let count = self.names.entry(name.into()).or_insert(0);
-        *count += 1;
-        if *count == 1 { name.into() } else { format!("{name}#{count}").into() }
-    }
-
-    fn atom(&mut self, atom: &Atom) -> Source {
-        match atom {
-            Atom::Var(var) => self.variables.get(var).expect("the verifier has seen the definition").clone(),
-            Atom::Value(value) => self.constant(value.clone()),
-            Atom::Shared(name) => Source::Shared(name.clone()),
-        }
-    }
-
-    fn constant(&mut self, value: Value) -> Source {
-        let constants = &mut self.graph.constants;
-        let index = constants.iter().position(|constant| *constant == value).unwrap_or_else(|| {
-            constants.push(value);
-            constants.len() - 1
-        });
-        Source::Constant(u32::try_from(index).expect("a program of fewer than 2^32 constants"))
-    }
 }
 
 fn count(payload: &[Variable]) -> u32 {
     u32::try_from(payload.len()).expect("a variant of fewer than 2^32 fields")
-}
-
-fn variable(atom: &Atom) -> Option<Var> {
-    match atom {
-        Atom::Var(var) => Some(*var),
-        _ => None,
-    }
 }

@@ -121,21 +121,50 @@ fn a_flow_that_the_loop_began_waits_for_a_lock_on_a_thread() {
     assert_eq!(queues.blocking_recv().expect("it is answered"), Ok(Value::Int(2)));
 }
 
-/// With one thread, a flow that waited in the pool's queue with a place in the lock's queue would never get a thread: the
-/// thread would be held by one that is behind it at the lock.
+#[test]
+fn a_call_that_may_wait_while_it_has_a_lock_begins_on_a_thread() {
+    let clock = Arc::new(Scripted::new(0));
+    let place = Code::Waiting(Arc::new(|_| {
+        let settled = Settled { outcome: Outcome::Value(place()), restored: Vec::new() };
+        Ok(Box::pin(std::future::ready(settled)))
+    }));
+    let wait = function("a.wait", &[("x", Type::Int, Passing::Value)], World::Pure, place);
+    let add = immediate("a.add", &[("x", Type::Int, Passing::Value)], |_| Outcome::Value(Value::Int(0)));
+    let functions = [on_shared(wait, Passing::Change), on_shared(add, Passing::Change)];
+    let (feed, _running) = service(functions, SHARED, 1, &clock);
+    (0..2 * AT_FIRST).for_each(|_| assert_eq!(run(&feed, 5), Value::Int(5)));
+    assert_eq!(run(&feed, 1), ON_A_THREAD);
+}
+
+/// `a.wait` and then `a.add` under the shared value where x is 1, `a.add` where x is 2, else x.
+const TWICE: &str = "
+%1: Int = switch %0
+  value 1
+    %2: Int = call a.wait at a (shared s, %0)
+    %3: Int = call a.add at b (shared s, %2)
+    yield %3
+  value 2
+    %4: Int = call a.add at c (shared s, %0)
+    yield %4
+  otherwise
+    yield %0
+yield %1";
+
+/// A flow that waited in the pool's queue with a place in the lock's queue would never get a thread: the only one would be
+/// held by the flow that is behind it at the lock, with its second call.
 #[test]
 fn flows_that_queue_at_one_lock_all_come_through_one_thread() {
     let (clock, gates) = (Arc::new(Scripted::new(0)), Gates::new());
     let wait = on_shared(gates.waiting("a.wait", World::Pure), Passing::Change);
     let add = immediate("a.add", &[("x", Type::Int, Passing::Value)], |call| Outcome::Value(Value::Int(int(call, 1))));
-    let (feed, _running) = service([wait, on_shared(add, Passing::Change)], SHARED, 1, &clock);
+    let (feed, _running) = service([wait, on_shared(add, Passing::Change)], TWICE, 1, &clock);
     (0..2 * AT_FIRST).for_each(|_| assert_eq!(run(&feed, 5), Value::Int(5)));
     let holds = feed.begin(vec![Value::Int(1)]);
     let held = gates.next();
     let queued: Vec<_> = (0..10).map(|_| feed.begin(vec![Value::Int(2)])).collect();
     assert_eq!(feed.refused(), 0);
     held.release();
-    assert_eq!(holds.blocking_recv().expect("it is answered"), Ok(Value::Int(1)));
     let answers = feed.answers(queued);
+    assert_eq!(feed.answers(vec![holds]), [Some(Ok(Value::Int(1)))]);
     assert!(answers.iter().all(|answer| *answer == Some(Ok(Value::Int(2)))), "{answers:?}");
 }

@@ -69,7 +69,7 @@ impl<W: Work> Hands<W> {
         self.released.drain(..).for_each(|waiting| shared.hand(waiting));
         let mut batch = std::mem::take(&mut self.batch);
         let (count, mut ended) = (batch.len(), 0);
-        let begin = (way == Way::Alone || count >= TIMED_MIN).then(Instant::now);
+        let begin = self.is_timed(count, way).then(Instant::now);
         for item in batch.drain(..) {
             match self.pass(shared, port, item, way) {
                 Some((next, item)) => self.keep(shared, next, item),
@@ -86,6 +86,15 @@ impl<W: Work> Hands<W> {
         }
         self.give_back(shared, port);
         self.carried.take()
+    }
+
+    /// Whether a turn with so many items teaches more than looking at the clock costs. Of a single item who works alone
+    /// learns only that there may be more.
+    fn is_timed(&self, count: usize, way: Way) -> bool {
+        match way {
+            Way::Alone => count > 1 || self.quota == 1,
+            Way::Beside(_) => count >= TIMED_MIN,
+        }
     }
 
     /// Learns from a turn with so many items.

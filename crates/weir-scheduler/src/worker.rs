@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crossbeam_utils::Backoff;
-
 use crate::crew::{Running, Seat};
 use crate::guest::Guest;
 use crate::hands::Hands;
@@ -12,6 +10,12 @@ use crate::places::Alone;
 use crate::shared::Shared;
 use crate::turn::Way;
 use crate::work::Work;
+
+/// How often a thread looks for work before it sleeps.
+const LOOKS_MAX: usize = 104;
+/// How often it does so before it lets others have the processor in between: about the microseconds that a thread takes to
+/// be woken.
+const LOOKS_AT_WORK: usize = 100;
 
 /// One thread of a crew.
 pub(crate) struct Worker<W: Work> {
@@ -58,21 +62,25 @@ impl<W: Work> Worker<W> {
         carried.into_iter().for_each(|port| crew.hand(port));
     }
 
-    /// Looks for a port, more and more slowly, for a few microseconds. Where threads outnumber processors, who looks holds
-    /// up who works, and lets that come first.
+    /// Looks for a port for a few microseconds, without a pause that would be longer than a hop takes. Where threads
+    /// outnumber processors, who looks holds up who works, and lets that come first.
     fn look(&self, crew: &Running) -> Option<usize> {
-        let backoff = Backoff::new();
-        loop {
-            let found = crew.ready.pop();
-            if found.is_some() || backoff.is_completed() {
-                return found;
-            }
-            if self.shared.crowded {
+        if self.shared.crowded {
+            return crew.ready.pop().or_else(|| {
                 std::thread::yield_now();
-                return crew.ready.pop();
-            }
-            backoff.snooze();
+                crew.ready.pop()
+            });
         }
+        for looks in 0..LOOKS_MAX {
+            // To see that there is nothing takes less than to try to get it, and less from who would bring something.
+            if !crew.ready.is_empty()
+                && let Some(found) = crew.ready.pop()
+            {
+                return Some(found);
+            }
+            if looks < LOOKS_AT_WORK { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+        None
     }
 
     fn turn(&mut self, shared: &Shared<W>, crew: &Running, seat: &Seat, port: usize) -> Option<usize> {

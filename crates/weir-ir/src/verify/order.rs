@@ -28,18 +28,55 @@ pub(super) fn check(checker: &mut Checker<'_, '_>, view: &View<'_>) {
     steps(checker, view, &earlier);
 }
 
+/// A set of nodes, a bit for each, up to the last of them.
+#[derive(Default)]
+struct Nodes(Vec<u64>);
+
+impl Nodes {
+    fn insert(&mut self, NodeId(node): NodeId) {
+        let word = node as usize / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (node % 64);
+    }
+
+    fn insert_all(&mut self, others: &Nodes) {
+        if self.0.len() < others.0.len() {
+            self.0.resize(others.0.len(), 0);
+        }
+        self.0.iter_mut().zip(&others.0).for_each(|(word, other)| *word |= other);
+    }
+
+    fn contains(&self, NodeId(node): NodeId) -> bool {
+        self.0.get(node as usize / 64).is_some_and(|word| word & (1 << (node % 64)) != 0)
+    }
+
+    /// Those that are not among the others, in ascending order.
+    fn without<'a>(&'a self, others: &'a Nodes) -> impl Iterator<Item = NodeId> + 'a {
+        let others = others.0.iter().copied().chain(std::iter::repeat(0));
+        let words = self.0.iter().zip(others).map(|(word, other)| word & !other);
+        (0..).zip(words).flat_map(|(index, word)| bits(word).map(move |bit| NodeId(index * 64 + bit)))
+    }
+}
+
+/// The bits that are set, from the lowest.
+fn bits(word: u64) -> impl Iterator<Item = u32> {
+    let rest = std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
+    rest.take_while(|word| *word != 0).map(u64::trailing_zeros)
+}
+
 /// For each node, the nodes that have run or were skipped whenever it runs.
-struct Earlier(Vec<Vec<u64>>);
+struct Earlier(Vec<Nodes>);
 
 impl Earlier {
     fn new(graph: &Graph) -> Self {
-        let words = graph.nodes.len().div_ceil(64);
-        let mut all: Vec<Vec<u64>> = Vec::with_capacity(graph.nodes.len());
+        let mut all: Vec<Nodes> = Vec::with_capacity(graph.nodes.len());
         for node in &graph.nodes {
-            let mut earlier = vec![0; words];
-            for NodeId(edge) in waits_for(node) {
-                earlier.iter_mut().zip(&all[edge as usize]).for_each(|(word, other)| *word |= other);
-                earlier[edge as usize / 64] |= 1 << (edge % 64);
+            let mut earlier = Nodes::default();
+            for edge in waits_for(node) {
+                earlier.insert_all(&all[edge.0 as usize]);
+                earlier.insert(edge);
             }
             all.push(earlier);
         }
@@ -47,7 +84,12 @@ impl Earlier {
     }
 
     fn is(&self, first: NodeId, second: NodeId) -> bool {
-        self.0[second.0 as usize][first.0 as usize / 64] & (1 << (first.0 % 64)) != 0
+        self.0[second.0 as usize].contains(first)
+    }
+
+    /// Those of the nodes that have not always run or been skipped when `node` runs: 64 are looked at in one go.
+    fn missing<'a>(&'a self, nodes: &'a Nodes, node: NodeId) -> impl Iterator<Item = NodeId> + 'a {
+        nodes.without(&self.0[node.0 as usize])
     }
 }
 
@@ -76,13 +118,18 @@ fn resources(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) 
     }
     accesses.retain(|_, nodes| nodes.iter().any(|(_, mode)| *mode == Mode::Write));
     for (key, nodes) in accesses {
-        for (index, (second, mode)) in nodes.iter().enumerate() {
-            let conflicting = nodes[..index].iter().filter(|(first, other)| {
-                (*mode == Mode::Write || *other == Mode::Write) && first != second && !view.exclusive(*first, *second)
-            });
-            for (first, _) in conflicting.filter(|(first, _)| !earlier.is(*first, *second)) {
-                let what = format!("does not wait for %{}, which touches {} too", first.0, name(&key));
-                checker.add(Rule::Order, view.graph.node(*second), what);
+        let (mut all, mut writers) = (Nodes::default(), Nodes::default());
+        for (second, mode) in nodes {
+            let conflicting = if mode == Mode::Write { &all } else { &writers };
+            for first in earlier.missing(conflicting, second) {
+                if first != second && !view.exclusive(first, second) {
+                    let what = format!("does not wait for %{}, which touches {} too", first.0, name(&key));
+                    checker.add(Rule::Order, view.graph.node(second), what);
+                }
+            }
+            all.insert(second);
+            if mode == Mode::Write {
+                writers.insert(second);
             }
         }
     }
@@ -171,16 +218,16 @@ fn is_moved(checker: &Checker<'_, '_>, graph: &Graph, node: &Node, input: usize)
 
 /// What changes something waits for all that may end the flow before.
 fn ends(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
-    let mut ends: Vec<NodeId> = Vec::new();
+    let mut ends = Nodes::default();
     for (id, node) in view.graph.nodes() {
         if node.writes() {
-            let missing = ends.iter().find(|end| !view.exclusive(**end, id) && !earlier.is(**end, id));
+            let missing = earlier.missing(&ends, id).find(|end| !view.exclusive(*end, id));
             if let Some(end) = missing {
                 checker.add(Rule::Order, node, format!("does not wait for %{}, which may end the flow", end.0));
             }
         }
         if node.may_end() {
-            ends.push(id);
+            ends.insert(id);
         }
     }
 }
@@ -188,7 +235,7 @@ fn ends(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
 /// Atomic steps: what is within waits for the acquire, the release waits for what is within, and an acquire waits for
 /// all that may wait before it (see [`mod@crate::lower`]).
 fn steps(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
-    let mut waiting: Vec<NodeId> = Vec::new();
+    let mut waiting = Nodes::default();
     let mut released: Vec<NodeId> = Vec::new();
     for (id, node) in view.graph.nodes() {
         if let Some(acquire) = node.within.filter(|_| may_wait(node) || matches!(node.kind, Kind::Return | Kind::Fail))
@@ -201,13 +248,13 @@ fn steps(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
             released.push(acquire);
         }
         if let Kind::Acquire { .. } = node.kind {
-            let missing = waiting.iter().find(|other| !view.exclusive(**other, id) && !earlier.is(**other, id));
+            let missing = earlier.missing(&waiting, id).find(|other| !view.exclusive(*other, id));
             if let Some(other) = missing {
                 checker.add(Rule::Steps, node, format!("does not wait for %{}, which may wait", other.0));
             }
         }
         if may_wait(node) {
-            waiting.push(id);
+            waiting.insert(id);
         }
     }
     for (id, node) in view.graph.nodes().filter(|(_, node)| matches!(node.kind, Kind::Acquire { .. })) {

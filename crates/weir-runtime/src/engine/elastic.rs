@@ -8,6 +8,11 @@
 //! other calls are fused, and parallel by running different flows side by side. Sections of a plan that never wait are
 //! fused while they run, where their work is cheaper than a queue; and where one thread does best, the event loop of the
 //! source works itself, as under `event`, as long as flows are short and no section holds its thread.
+//!
+//! A program whose calls have no private state, as most services, is thus one section, and `weir top` shows one row of it:
+//! to show more, there would have to be queues that only cost. Bodies of `for` and `loop` are not cut either: what goes
+//! through ports is a flow, not one of its rounds. Rounds that were items of their own would let a single long flow use
+//! several threads; where many flows are under way they would gain nothing.
 
 use weir_scheduler::{Control, Settings};
 

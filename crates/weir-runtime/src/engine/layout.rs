@@ -67,12 +67,10 @@ pub(super) struct Stretch {
 impl Stretch {
     /// The port at which a flow of this number takes its turn.
     pub(super) fn port_of(&self, sequence: u64) -> PortId {
-        // A division takes longer than all else at a hop.
-        if self.replicas == 1 {
-            return PortId(self.port);
-        }
-        // What is left of a division by a number of ports fits a number of ports.
-        PortId(self.port + (sequence % self.replicas as u64) as usize)
+        let replicas = self.replicas as u64;
+        // A division takes longer than all else at a hop. What is left of one by a number of ports fits such a number.
+        let replica = if replicas.is_power_of_two() { sequence & (replicas - 1) } else { sequence % replicas };
+        PortId(self.port + replica as usize)
     }
 }
 

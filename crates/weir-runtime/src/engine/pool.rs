@@ -42,6 +42,8 @@ pub(super) const ROW: EngineRow = EngineRow {
 
 /// What takes less is brief: about what the loop has to do to hand a flow to another thread and take its answer back.
 const BRIEF_NS: u64 = 10_000;
+/// The same on a thread of the pool, which was just switched to and finds nothing where it left it.
+const BRIEF_ON_THREAD_NS: u64 = 2 * BRIEF_NS;
 
 struct Pool {
     machine: Arc<dyn Machine>,
@@ -84,14 +86,14 @@ fn pace_of(flow: &PreparedFlow, answers: bool) -> Option<Pace> {
         Action::Call(call) => call.turn.is_some(),
         _ => false,
     });
-    (answers && !queues).then(|| Pace::new(BRIEF_NS))
+    (answers && !queues).then(Pace::new)
 }
 
-/// Begins a flow, and notes how long that took.
-fn begin(flow: &mut Flow, pace: &Pace, machine: &dyn Machine) -> Option<Result<Value, Failure>> {
+/// Begins a flow, and notes whether that was brief.
+fn begin(flow: &mut Flow, pace: &Pace, brief_ns: u64, machine: &dyn Machine) -> Option<Result<Value, Failure>> {
     let began_ns = machine.now_ns();
     let answer = flow.begin();
-    pace.note(machine.now_ns().saturating_sub(began_ns));
+    pace.note(machine.now_ns().saturating_sub(began_ns), brief_ns);
     answer
 }
 
@@ -125,7 +127,7 @@ impl Engine for Pool {
         }
         let mut flow = make();
         let pace = self.queue.paces[entry][route].as_ref().filter(|pace| pace.is_brief() && self.queue.is_empty());
-        if let Some(answer) = pace.and_then(|pace| begin(&mut flow, pace, &*self.machine)) {
+        if let Some(answer) = pace.and_then(|pace| begin(&mut flow, pace, BRIEF_NS, &*self.machine)) {
             return Begun::Done(answer);
         }
         let begun = pace.is_some();
@@ -165,7 +167,7 @@ fn work(queue: &Queue, machine: &dyn Machine, handle: &Handle) {
         let key = flow.key();
         let pace = queue.paces[key.entry as usize][key.route as usize].as_ref();
         let pace = pace.filter(|_| !begun && !answer.is_given_up());
-        match pace.and_then(|pace| begin(&mut flow, pace, machine)) {
+        match pace.and_then(|pace| begin(&mut flow, pace, BRIEF_ON_THREAD_NS, machine)) {
             Some(given) => answer.give(given),
             None => run(flow, &answer, handle),
         }

@@ -2,7 +2,8 @@
 //!
 //! Protocol of one flow:
 //! 1. The loop puts it into the port of its first section, and awaits its answer. An elastic crew of one thread may have
-//!    the loop do the work itself, which then has the answer at once.
+//!    the loop do the work itself, which then has the answer at once. Flows of a stream, whose answer nobody wants, go
+//!    there in batches (`given`), and are known to nobody but their port.
 //! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
 //! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port. Others pass
 //!    it in the meantime: what must keep a source's order has turnstiles for that.
@@ -89,7 +90,7 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
         unanswered: Arc::default(),
         machine: Arc::clone(setup.machine),
         exchange: Arc::default(),
-        paces: layout.ports.iter().map(|port| port.brief.then(|| Pace::new(BRIEF_NS))).collect(),
+        paces: layout.ports.iter().map(|port| port.brief.then(Pace::new)).collect(),
         crowded: AtomicBool::new(false),
     };
     let (ports, crews, period) = (&layout.ports, layout.crews, setup.steering.period());
@@ -299,7 +300,7 @@ impl Work for Stretches {
         let began_ns = self.machine.now_ns();
         let left = self.pass(port, carried, ahead);
         if let Some(pace) = &self.paces[port.0] {
-            pace.note(self.machine.now_ns().saturating_sub(began_ns));
+            pace.note(self.machine.now_ns().saturating_sub(began_ns), BRIEF_NS);
         }
         left
     }

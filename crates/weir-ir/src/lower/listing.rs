@@ -1,0 +1,115 @@
+//! How a node comes to be listed: drafted with its inputs, then placed among those that it must wait for.
+
+use weir_host::{Mode, Text, Type, Value};
+
+use super::Builder;
+use crate::expr::{Atom, Let, Var};
+use crate::graph::{Kind, Node, NodeId, Source};
+use crate::prim::Prim;
+use crate::program::Origin;
+
+impl Builder<'_> {
+    /// A node that has not been listed: its inputs and what can be said without the order.
+    pub(super) fn draft(&mut self, kind: Kind, name: &str, operands: &[Atom], binding: &Let) -> Node {
+        let inputs = operands.iter().map(|operand| self.atom(operand)).collect();
+        for operand in operands {
+            if self.is_moved(operand) || variable(operand).is_some_and(|var| self.changed.contains(&var)) {
+                let value = self.atom(operand);
+                self.order.touch(&value, Mode::Read);
+            }
+        }
+        Node {
+            name: self.unique(name),
+            kind,
+            inputs,
+            outputs: vec![binding.bound.ty.clone()],
+            control: self.control,
+            after: Vec::new(),
+            uses: Vec::new(),
+            within: self.within,
+            origin: binding.origin,
+        }
+    }
+
+    pub(super) fn list(&mut self, node: Node) -> Source {
+        Source::Port(self.list_id(node), 0)
+    }
+
+    pub(super) fn list_id(&mut self, mut node: Node) -> NodeId {
+        if let Some(ends) = self.order.gate(&node) {
+            let gate = self.gate(ends);
+            self.order.gated(gate);
+        }
+        let id = NodeId(u32::try_from(self.graph.nodes.len()).expect("a program of fewer than 2^32 nodes"));
+        node.after = self.order.place(id, &node);
+        self.graph.nodes.push(node);
+        id
+    }
+
+    /// A node that stands for the many that it waits for, so that the edges stay fewer than nodes times nodes.
+    pub(super) fn gate(&mut self, after: Vec<NodeId>) -> NodeId {
+        let unit = self.constant(Value::Unit);
+        let id = NodeId(u32::try_from(self.graph.nodes.len()).expect("a program of fewer than 2^32 nodes"));
+        let name = self.unique("gate");
+        self.graph.nodes.push(Node {
+            name,
+            kind: Kind::Prim(Prim::Copy),
+            inputs: vec![unit],
+            outputs: vec![Type::Unit],
+            control: None,
+            after,
+            uses: Vec::new(),
+            within: None,
+            origin: Origin::default(),
+        });
+        id
+    }
+
+    pub(super) fn unique(&mut self, name: &str) -> Text {
+        let count = self.names.entry(name.into()).or_insert(0);
+        *count += 1;
+        if *count == 1 { name.into() } else { format!("{name}#{count}").into() }
+    }
+
+    pub(super) fn atom(&mut self, atom: &Atom) -> Source {
+        match atom {
+            Atom::Var(var) => self.variables.get(var).expect("the verifier has seen the definition").clone(),
+            Atom::Value(value) => self.constant(value.clone()),
+            Atom::Shared(name) => Source::Shared(name.clone()),
+        }
+    }
+
+    pub(super) fn constant(&mut self, value: Value) -> Source {
+        let constants = &mut self.graph.constants;
+        let index = constants.iter().position(|constant| *constant == value).unwrap_or_else(|| {
+            constants.push(value);
+            constants.len() - 1
+        });
+        Source::Constant(u32::try_from(index).expect("a program of fewer than 2^32 constants"))
+    }
+
+    /// The node that is being drafted touches this value alone.
+    pub(super) fn alone(&mut self, operand: &Atom) {
+        let value = self.atom(operand);
+        self.order.touch(&value, Mode::Write);
+    }
+
+    /// The node that is being drafted takes this value: alone, where it can only be moved.
+    pub(super) fn moves(&mut self, operand: &Atom) {
+        if self.is_moved(operand) {
+            self.alone(operand);
+        }
+    }
+
+    pub(super) fn is_moved(&self, operand: &Atom) -> bool {
+        let ty = variable(operand).and_then(|var| self.types.get(&var));
+        ty.is_some_and(|ty| self.definitions.is_moved(ty))
+    }
+}
+
+pub(super) fn variable(atom: &Atom) -> Option<Var> {
+    match atom {
+        Atom::Var(var) => Some(*var),
+        _ => None,
+    }
+}
