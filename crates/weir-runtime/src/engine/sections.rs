@@ -90,15 +90,14 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
     }))
 }
 
-/// Whether somebody wants to know what a flow answers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wants {
-    Answer,
-    Nothing,
-}
-
 impl Sections {
-    fn start(&self, entry: usize, route: usize, wants: Wants, make: &mut dyn FnMut() -> Flow) -> Begun {
+    /// Begins a flow at its first port; `enter` brings it there, and knows whether there is room.
+    fn start(
+        &self,
+        (entry, route): (usize, usize),
+        make: &mut dyn FnMut() -> Flow,
+        enter: impl FnOnce(PortId, &mut dyn FnMut() -> Flow) -> Option<Begun>,
+    ) -> Begun {
         if !self.flows.has_room() {
             return Begun::Full;
         }
@@ -108,29 +107,51 @@ impl Sections {
         let begun = &self.begun[entry][route];
         let next = begun.load(Ordering::Relaxed);
         let port = first.port_of(next as u64);
-        if let Some(here) = self.scheduler.bring(port, |ahead| self.begin_here(make(), wants, ahead)) {
+        let entered = enter(port, make);
+        match entered {
             // One loop runs the sources, so that nobody else counts in between.
-            begun.store(next + 1, Ordering::Relaxed);
-            return here;
-        }
-        let later = match wants {
-            Wants::Answer if self.scheduler.room(port) > 0 => {
-                let (job, answer) = self.job(make(), 0, wants);
-                self.scheduler.resume(port, job);
-                Some(answer)
-            }
-            Wants::Answer => None,
-            Wants::Nothing => self.given.put(&self.scheduler, port, || self.job(make(), 0, wants)),
-        };
-        match later {
             Some(_) => begun.store(next + 1, Ordering::Relaxed),
             None => self.full.store(port.0, Ordering::Relaxed),
         }
-        later.unwrap_or(Begun::Full)
+        entered.unwrap_or(Begun::Full)
     }
 
-    /// Begins a flow at its first port on this thread, which goes on with it as far as it may.
-    fn begin_here(&self, mut flow: Flow, wants: Wants, ahead: &mut impl Ahead) -> Done<Stretches, Begun> {
+    /// Brings a flow to its first port whose answer is awaited.
+    fn ask(&self, port: PortId, make: &mut dyn FnMut() -> Flow) -> Option<Begun> {
+        let here = self.scheduler.bring(port, |ahead| {
+            self.begin_here(make(), ahead, Begun::Done, |flow, stretch| self.asked(flow, stretch))
+        });
+        if here.is_some() || self.scheduler.room(port) == 0 {
+            return here;
+        }
+        let (job, answer) = self.asked(make(), 0);
+        self.scheduler.resume(port, job);
+        Some(answer)
+    }
+
+    /// Brings a flow to its first port whose answer nobody wants.
+    fn take(&self, port: PortId, make: &mut dyn FnMut() -> Flow) -> Option<Begun> {
+        // What is kept came first.
+        let here = if self.given.is_empty() {
+            self.scheduler.bring(port, |ahead| {
+                self.begin_here(make(), ahead, drop, |flow, stretch| (self.unasked(flow, stretch), ()))
+            })
+        } else {
+            None
+        };
+        here.or_else(|| self.given.put(&self.scheduler, port, || self.unasked(make(), 0)))?;
+        Some(Begun::Done(Ok(Value::Unit)))
+    }
+
+    /// Begins a flow at its first port on this thread, which goes on with it as far as it may. Where it does not end here,
+    /// `job` makes a job of it, at the stretch where it goes on.
+    fn begin_here<R>(
+        &self,
+        mut flow: Flow,
+        ahead: &mut impl Ahead,
+        ended: impl FnOnce(Result<Value, Failure>) -> R,
+        job: impl FnOnce(Flow, usize) -> (Box<Carried>, R),
+    ) -> Done<Stretches, R> {
         let key = flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
         let to = fused(stretches, 0, &flow, ahead);
@@ -138,43 +159,43 @@ impl Sections {
         match flow.advance_until(until(stretches, to), &mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Some(answer)) => {
                 count(&self.placed, &stretches[0], &flow);
-                Done { answer: Begun::Done(answer), left: None }
+                Done { answer: ended(answer), left: None }
             }
             Poll::Ready(None) => {
                 count(&self.placed, &stretches[0], &flow);
                 let stretch = after(stretches, to, &flow);
-                let (job, answer) = self.job(flow, stretch, wants);
+                let (job, answer) = job(flow, stretch);
                 Done { answer, left: Some((port_of(stretch), job)) }
             }
             // It waits as one that came through the port: to be found again it has to be a job.
             Poll::Pending => {
-                let (job, answer) = self.job(flow, 0, wants);
+                let (job, answer) = job(flow, 0);
                 Done { answer, left: self.scheduler.work().run(port_of(0), job, ahead) }
             }
         }
     }
 
     /// A flow as a job, and its answer.
-    fn job(&self, flow: Flow, stretch: usize, wants: Wants) -> (Box<Carried>, Begun) {
-        let member = self.flows.enter();
-        if wants == Wants::Nothing {
-            let job = Job { flow, stretch, task: None, member };
-            return (Carried::new(job), Begun::Done(Ok(Value::Unit)));
-        }
+    fn asked(&self, flow: Flow, stretch: usize) -> (Box<Carried>, Begun) {
         let task = Arc::new(Task::new(&self.scheduler.work().link));
-        let job = Job { flow, stretch, task: Some(Arc::clone(&task)), member };
+        let job = Job { flow, stretch, task: Some(Arc::clone(&task)), member: self.flows.enter() };
         let mut awaited = Awaited::new(task, self.awaited.enter());
         (Carried::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
+    }
+
+    /// A flow as a job whose answer nobody wants.
+    fn unasked(&self, flow: Flow, stretch: usize) -> Box<Carried> {
+        Carried::new(Job { flow, stretch, task: None, member: self.flows.enter() })
     }
 }
 
 impl Engine for Sections {
     fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
-        self.start(entry, route, Wants::Answer, make)
+        self.start((entry, route), make, |port, make| self.ask(port, make))
     }
 
     fn give(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
-        self.start(entry, route, Wants::Nothing, make)
+        self.start((entry, route), make, |port, make| self.take(port, make))
     }
 
     fn tended(&self) -> LocalFuture<()> {
