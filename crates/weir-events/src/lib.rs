@@ -61,7 +61,8 @@
 //!    owner yet, so one word decides: it takes the peer's slot's lock and moves the peer's word from `WAITING` to
 //!    `COMMITTED` (compare and exchange, acquire-release). If that succeeds it exchanges the value through the slot,
 //!    lets go of both locks, and wakes the peer. If the peer is `CLAIMED` it waits for the end of the claim; if the peer
-//!    is taken or abandoned, its offer is stale and is dropped from the queue.
+//!    is taken or abandoned, its offer is stale and is dropped from the queue. A thread that does nothing but send or
+//!    receive on one buffered channel tries again for a while, as long as that has lately been worth it (`patience.rs`).
 //! 3. **Publish.** If no leaf succeeded, the owner visits the leaves again. Under each channel's lock it looks once more
 //!    for a peer and otherwise queues its offer, so no peer can come in between unseen. From the first queued offer on,
 //!    others can take the owner; so to take a peer now, two words must change as one:

@@ -8,8 +8,9 @@
 /// Where an entry waits, and which entry it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
-    place: usize,
-    stamp: u64,
+    pub(crate) place: usize,
+    /// From 1 upwards.
+    pub(crate) stamp: u64,
 }
 
 /// The entries in order of arrival: a doubly linked list inside a slab.

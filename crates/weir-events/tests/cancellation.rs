@@ -202,6 +202,32 @@ fn a_direct_receive_that_is_dropped_gives_its_value_back_too() {
 }
 
 #[test]
+fn a_task_that_sends_to_a_full_channel_gets_its_value_back_when_it_is_closed() {
+    let channel = Channel::bounded(1);
+    channel.try_send(1).unwrap();
+    let (mut waits, mut comes_later) = (channel.send_async(2), channel.send_async(3));
+    assert!(poll_once(&mut waits).is_pending());
+    channel.close();
+    assert_eq!(poll_once(&mut waits), Poll::Ready(Err(SendError(2))));
+    assert_eq!(poll_once(&mut comes_later), Poll::Ready(Err(SendError(3))));
+    assert_eq!((channel.try_receive(), channel.try_receive()), (Ok(1), Err(TryReceiveError::Closed)));
+}
+
+#[test]
+fn threads_that_look_before_they_wait_still_find_the_end() {
+    for capacity in [1, 3, 100] {
+        let channel = Channel::bounded(capacity);
+        let receiver = channel.clone();
+        let receiving =
+            std::thread::spawn(move || std::iter::from_fn(|| receiver.blocking_receive().ok()).sum::<u64>());
+        (0..10_000).for_each(|value| channel.blocking_send(value).unwrap());
+        channel.close();
+        assert_eq!(channel.blocking_send(1), Err(SendError(1)));
+        assert_eq!(receiving.join().unwrap(), 10_000 * 9_999 / 2);
+    }
+}
+
+#[test]
 fn a_send_that_was_received_stands_even_if_the_sender_is_dropped_before_it_looks() {
     let channel = Channel::rendezvous();
     let parcel = Parcel::new(4);

@@ -291,8 +291,9 @@ fn a_choice_of_fifty_thousand_branches_is_linear() {
         assert!(channels.iter().all(|channel| channel.receivers_len() == 0));
         start.elapsed()
     };
-    let (small, large) = (time(5_000), time(50_000));
-    assert!(large < TOO_LONG && large < small * 100, "5,000 took {small:?}, 50,000 took {large:?}");
+    // Once is enough: whatever else the machine does only makes the large one slower, and a square is a square each time.
+    let is_linear = |(small, large): (Duration, Duration)| large < TOO_LONG && large < small * 50;
+    assert!((0..5).any(|_| is_linear((time(5_000), time(50_000)))));
 }
 
 #[test]

@@ -23,8 +23,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 use crate::{Failure, HostType, Outcome, Shared, Value};
 
 /// Where one argument of a call lies.
@@ -81,7 +79,8 @@ pub enum Code {
 /// Values that the embedder gives to the functions of its libraries, one for each Rust type: the root of `files`, say.
 #[derive(Clone, Default)]
 pub struct Environment {
-    values: IndexMap<TypeId, Arc<dyn Any + Send + Sync>>,
+    /// A handful, so that looking through them is quicker than any hash.
+    values: Vec<(TypeId, Arc<dyn Any + Send + Sync>)>,
     closing: Vec<Arc<dyn Closing>>,
 }
 
@@ -98,14 +97,19 @@ pub trait Closing: Any + Send + Sync {
 impl Environment {
     /// Adds a value, in the place of an earlier one of its type.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
-        self.values.insert(TypeId::of::<T>(), Arc::new(value));
+        self.put(Arc::new(value));
     }
 
     /// Adds a value that is closed when the program is through.
     pub fn insert_closing<T: Closing>(&mut self, value: T) {
         let value = Arc::new(value);
-        self.values.insert(TypeId::of::<T>(), Arc::clone(&value) as Arc<dyn Any + Send + Sync>);
+        self.put(Arc::clone(&value));
         self.closing.push(value);
+    }
+
+    fn put<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
+        self.values.retain(|(ty, _)| *ty != TypeId::of::<T>());
+        self.values.push((TypeId::of::<T>(), value));
     }
 
     /// Closes what is to be closed, all of it.
@@ -120,7 +124,8 @@ impl Environment {
     /// The value of this type.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        self.values.get(&TypeId::of::<T>()).cloned().and_then(|value| value.downcast().ok())
+        let (_, value) = self.values.iter().find(|(ty, _)| *ty == TypeId::of::<T>())?;
+        Arc::clone(value).downcast().ok()
     }
 }
 

@@ -1,30 +1,28 @@
-//! `Text`: an immutable string that is cheap to clone and to share.
+//! `Text`: an immutable string that is cheap to make, to clone and to share.
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
 
-/// An immutable UTF-8 string. Cloning it counts a reference; no bytes are copied.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Text(Arc<str>);
+use ecow::EcoString;
+
+/// An immutable UTF-8 string. One of up to 15 bytes, as names and keys often are, lies in place and allocates nothing;
+/// cloning a longer one counts a reference.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Text(EcoString);
 
 impl Text {
     /// The text as a string slice.
+    #[inline]
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl Default for Text {
-    fn default() -> Self {
-        Text(Arc::from(""))
-    }
-}
-
 impl Deref for Text {
     type Target = str;
+    #[inline]
     fn deref(&self) -> &str {
         &self.0
     }
@@ -49,14 +47,15 @@ impl AsRef<[u8]> for Text {
 }
 
 impl From<&str> for Text {
+    #[inline]
     fn from(text: &str) -> Self {
-        Text(Arc::from(text))
+        Text(EcoString::from(text))
     }
 }
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Text(Arc::from(text))
+        Text(EcoString::from(text))
     }
 }
 

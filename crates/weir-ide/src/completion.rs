@@ -4,6 +4,8 @@ mod context;
 mod members;
 mod names;
 
+use std::collections::BTreeMap;
+
 use weir_syntax::{Edit, Span};
 
 use crate::document::Document;
@@ -52,23 +54,40 @@ pub enum CompletionKind {
 }
 
 impl Document {
-    /// What could stand at `offset`, the most likely kinds first. Nothing in a comment or a text.
+    /// What could stand at `offset`, the most likely kinds first, and at most [`COMPLETIONS_MAX`] of each: of a word that
+    /// is begun, what has its letters in their order. Nothing in a comment or a text.
     #[must_use]
     pub fn completions(&self, offset: u32) -> Vec<Completion> {
-        let (start, _) = self.word_before(offset);
+        let (start, begun) = self.word_before(offset);
         let span = Span::new(self.whole().source, start, offset);
         let mut found = match self.context(start) {
             Context::Nothing => Vec::new(),
             Context::Member { dot } => self.members(dot),
             Context::Module => self.modules(),
-            Context::Type => self.types(),
-            Context::Name => self.names(start),
+            Context::Type => self.types(begun),
+            Context::Name => self.names(start, begun),
         };
+        found.retain(|completion| fits(&completion.label, begun));
         found.iter_mut().for_each(|completion| completion.span = span);
         found.sort_by(|a, b| (a.kind, !a.also.is_empty(), &a.label).cmp(&(b.kind, !b.also.is_empty(), &b.label)));
         found.dedup_by(|a, b| a.kind == b.kind && a.label == b.label);
+        let mut of_kind = BTreeMap::<_, usize>::new();
+        found.retain(|completion| {
+            let count = of_kind.entry(completion.kind).or_default();
+            *count += 1;
+            *count <= COMPLETIONS_MAX
+        });
         found
     }
+}
+
+/// The most completions of one kind: more are no help to anybody, and take long to be sent.
+pub const COMPLETIONS_MAX: usize = 200;
+
+/// Whether the letters of the word that is begun stand in the label in their order, in either case.
+fn fits(label: &str, begun: &str) -> bool {
+    let mut letters = label.chars().flat_map(char::to_lowercase);
+    begun.chars().flat_map(char::to_lowercase).all(|wanted| letters.any(|letter| letter == wanted))
 }
 
 impl Completion {

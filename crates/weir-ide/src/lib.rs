@@ -22,7 +22,7 @@ mod rename;
 
 pub use actions::Action;
 pub use calls::CallHelp;
-pub use completion::{Completion, CompletionKind};
+pub use completion::{COMPLETIONS_MAX, Completion, CompletionKind};
 pub use document::{Document, Position};
 pub use edits::apply;
 pub use hover::Hover;

@@ -24,16 +24,19 @@ mod answer;
 mod dedicated;
 mod elastic;
 mod event;
+mod exchange;
 mod given;
 mod job;
 mod layout;
 mod manual;
 #[cfg(test)]
 mod model;
+mod pace;
 mod parking;
 mod pool;
 mod sections;
 mod staged;
+mod stretches;
 mod sync;
 mod thread_per_flow;
 

@@ -4,13 +4,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use weir_host::{Failure, Value};
 use weir_trace::{Detail, FlowKey, What};
 
 use crate::frame::{Ended, Finished, Frame};
-use crate::live::{Env, Live, Tally};
+use crate::live::{Env, Hold, Live, Tally};
 
 /// A flow. It goes on whenever it is polled; dropping it gives it up and releases all that it holds.
 pub(crate) struct Flow {
@@ -29,7 +29,7 @@ impl Flow {
         let key = live.next_key(entry, route);
         let mut frame = Frame::take(&live.flow(key).body, false);
         for (slot, input) in frame.slots.iter_mut().zip(inputs.drain(..)) {
-            *slot = input;
+            slot.put(input);
         }
         live.record(Detail::Flows, || What::FlowBegan { flow: key });
         let records_nodes = live.recorder.wants(Detail::Nodes);
@@ -72,8 +72,24 @@ impl Flow {
         until: usize,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Value, Failure>>> {
+        self.go(until, Hold::Allowed, context)
+    }
+
+    /// Goes on as far as it can where it may not hold the thread ([`Hold::Denied`]); yields the answer where it is through.
+    /// Another thread goes on with it otherwise. For flows whose body has no atomic step, turn or time limit.
+    ///
+    /// # Panics
+    /// Panics where the flow is through already.
+    pub(crate) fn begin(&mut self) -> Option<Result<Value, Failure>> {
+        match self.go(usize::MAX, Hold::Denied, &mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => None,
+        }
+    }
+
+    fn go(&mut self, until: usize, hold: Hold, context: &mut Context<'_>) -> Poll<Option<Result<Value, Failure>>> {
         let frame = self.frame.as_mut().expect("a flow is not polled after its end");
-        let env = Env { live: &self.live, key: self.key, records_nodes: self.records_nodes };
+        let env = Env { live: &self.live, key: self.key, records_nodes: self.records_nodes, hold };
         let body = &self.live.flow(self.key).body;
         frame.until = until;
         match frame.advance(body, env, None, context) {

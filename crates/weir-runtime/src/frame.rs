@@ -221,6 +221,7 @@ impl Frame {
     }
 
     /// Runs every step that depends on nothing that waits.
+    #[inline(never)]
     fn scan_around(&mut self, body: &Body, env: Env<'_>, place: Option<Place<'_>>, context: &mut Context<'_>) {
         self.seen.resize(body.steps.len().div_ceil(64), 0);
         let mut unfinished = self.waits.iter().fold(0, |bits, wait| bits | body.steps[wait.node].bit);

@@ -117,4 +117,16 @@ pub(crate) struct Env<'a> {
     pub key: FlowKey,
     /// Whether every node is recorded.
     pub records_nodes: bool,
+    /// What the flow may do to the thread that runs it.
+    pub hold: Hold,
+}
+
+/// What a flow may do to the thread that runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// Whatever its engine allows: the thread goes on with it when it has waited.
+    Allowed,
+    /// Nothing: another thread goes on with it. It stops before what holds a thread and before a lock that is not free, and
+    /// has no lock while it waits, because nobody can say when it goes on.
+    Denied,
 }

@@ -19,7 +19,7 @@ use weir_trace::{Detail, FlowKey, Recorder, What};
 
 use crate::engine::{ENGINES, EngineRow, Setup, Steering, engine, engine_facts};
 use crate::frame::{Finished, Frame};
-use crate::live::{Env, Live, LiveEntry, Tally};
+use crate::live::{Env, Hold, Live, LiveEntry, Tally};
 use crate::lock::Limits;
 use crate::machine::{Machine, Real};
 use crate::prepare::{Preparation, PrepareError, source_of};
@@ -212,7 +212,7 @@ fn make_shared(program: &Program, ready: &Ready, runtime: &Runtime) -> Result<()
 fn run_once(body: &Body, live: &Live, runtime: &Runtime) -> Result<Value, Failure> {
     let mut frame = Frame::take(body, true);
     let key = FlowKey { entry: 0, route: 0, sequence: 0 };
-    let env = Env { live, key, records_nodes: false };
+    let env = Env { live, key, records_nodes: false, hold: Hold::Allowed };
     let finished = runtime.block_on(poll_fn(|context| frame.advance(body, env, None, context)));
     Frame::give_back(frame);
     match finished {

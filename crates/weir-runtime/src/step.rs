@@ -40,6 +40,13 @@ pub(crate) struct Body {
     pub handed: Box<[bool]>,
 }
 
+impl Body {
+    /// Whether this holds of a step, or of one in the bodies within.
+    pub(crate) fn has(&self, holds: &dyn Fn(&Action) -> bool) -> bool {
+        self.steps.iter().any(|step| step.has(holds))
+    }
+}
+
 /// A prepared node.
 pub(crate) struct Step {
     /// What it does.
@@ -60,6 +67,18 @@ pub(crate) struct Step {
     pub gates: u64,
     /// The turnstiles that the flow passes when this step is through.
     pub turns: Box<[usize]>,
+}
+
+impl Step {
+    /// Whether this holds of the step, or of one in its bodies.
+    pub(crate) fn has(&self, holds: &dyn Fn(&Action) -> bool) -> bool {
+        let in_bodies = || match &self.action {
+            Action::Repeat(repeat) => repeat.body.has(holds),
+            Action::Timed(timed) => timed.bodies.iter().any(|(body, _)| body.has(holds)),
+            _ => false,
+        };
+        holds(&self.action) || in_bodies()
+    }
 }
 
 /// What a step does.

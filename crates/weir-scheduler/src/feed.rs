@@ -57,6 +57,7 @@ impl<W: Work> Guest<W> {
                 break Fed::More;
             }
         };
+        shared.work.after_batch();
         self.hands.tell(&shared.crews[self.hands.crew].guest);
         if count > 0 {
             self.learn(begin.elapsed() / count as u32);
@@ -70,6 +71,7 @@ impl<W: Work> Guest<W> {
         let begin = (self.untimed >= self.chunk).then(Instant::now);
         let Done { answer, left } = run(&mut self.hands.ahead(shared));
         left.into_iter().for_each(|(PortId(next), item)| self.hands.leave(shared, next, item));
+        shared.work.after_batch();
         self.hands.tell(&shared.crews[self.hands.crew].guest);
         if let Some(begin) = begin {
             self.untimed = 0;

@@ -64,7 +64,7 @@ pub struct Scheduler<W: Work> {
 }
 
 impl<W: Work> Scheduler<W> {
-    /// Starts the threads. `period` is how often crews are steered, 50 to 500 ms.
+    /// Starts the threads, with nobody else busy: see [`Scheduler::start_beside`].
     ///
     /// # Errors
     /// Fails where the machine gives no more threads.
@@ -72,11 +72,29 @@ impl<W: Work> Scheduler<W> {
     /// # Panics
     /// Panics where a port names a crew that is not there, or a capacity or a crew's least number of threads is 0.
     pub fn start(work: W, ports: &[Ports], crews: Vec<Crew>, period: Duration) -> std::io::Result<Self> {
+        Scheduler::start_beside(0, work, ports, crews, period)
+    }
+
+    /// Starts the threads, where `beside` others are busy with putting items in. `period` is how often crews are steered, 50
+    /// to 500 ms.
+    ///
+    /// # Errors
+    /// Fails where the machine gives no more threads.
+    ///
+    /// # Panics
+    /// Panics where a port names a crew that is not there, or a capacity or a crew's least number of threads is 0.
+    pub fn start_beside(
+        beside: usize,
+        work: W,
+        ports: &[Ports],
+        crews: Vec<Crew>,
+        period: Duration,
+    ) -> std::io::Result<Self> {
         let served = |crew: usize| ports.iter().filter(|port| port.crew == crew).count();
         let crews: Vec<Running> =
             crews.into_iter().enumerate().map(|(index, crew)| Running::new(crew, served(index))).collect();
         assert!(ports.iter().all(|port| port.crew < crews.len()), "a port names a crew that is not there");
-        let crowded = is_crowded(&crews);
+        let crowded = is_crowded(beside, &crews);
         let port = |ports: &Ports| {
             let Ports { capacity, crew, brief } = *ports;
             // Half empty, so that who waited does not have to wait again at once. Where threads outnumber processors, each
@@ -135,9 +153,8 @@ impl<W: Work> Scheduler<W> {
     /// Puts an item in at a port, beyond its capacity if need be: one that left the port to wait for something and comes
     /// back, and which nobody could give back to.
     pub fn resume(&self, port: PortId, item: W::Item) {
-        self.shared.begun(1);
-        if self.shared.ports[port.0].inbox.put_one(item).hand {
-            self.shared.hand(port.0);
+        if self.leave(port, item) {
+            self.hand(port);
         }
     }
 
@@ -147,6 +164,25 @@ impl<W: Work> Scheduler<W> {
         if self.shared.ports[port.0].inbox.put(items).hand {
             self.shared.hand(port.0);
         }
+    }
+
+    /// The same, but wakes nobody; where it says so, the port has to be handed over ([`Scheduler::hand`]), and nothing at it
+    /// is worked on before.
+    #[must_use]
+    pub fn leave(&self, port: PortId, item: W::Item) -> bool {
+        self.shared.begun(1);
+        self.shared.ports[port.0].inbox.put_one(item).hand
+    }
+
+    /// Hands a port over to its crew.
+    pub fn hand(&self, PortId(port): PortId) {
+        self.shared.hand(port);
+    }
+
+    /// Whether threads outnumber processors, so that who is woken holds up who woke it.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.shared.crowded
     }
 
     /// How many items a port has room for.
@@ -211,9 +247,9 @@ impl<W: Work> Scheduler<W> {
 }
 
 /// Whether there may be more threads than processors.
-fn is_crowded(crews: &[Running]) -> bool {
+fn is_crowded(beside: usize, crews: &[Running]) -> bool {
     let threads: usize = crews.iter().map(|running| running.crew.control.threads_max()).sum();
-    threads > std::thread::available_parallelism().map_or(1, usize::from)
+    beside + threads > std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 impl<W: Work> Drop for Scheduler<W> {

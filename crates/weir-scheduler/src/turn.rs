@@ -78,6 +78,7 @@ impl<W: Work> Hands<W> {
             self.tell(seat);
         }
         self.batch = batch;
+        shared.work.after_batch();
         self.carry(shared);
         shared.through(ended);
         if let Some(begin) = begin {

@@ -15,6 +15,9 @@ pub trait Work: Send + Sync + 'static {
     ///
     /// Where the work of several ports is cheaper done in one go, it asks `ahead` for those that follow.
     fn run(&self, port: PortId, item: Self::Item, ahead: &mut impl Ahead) -> Option<(PortId, Self::Item)>;
+
+    /// A thread has worked off a batch: what it kept back to do for all of it in one go is due.
+    fn after_batch(&self) {}
 }
 
 /// Lets [`Work::run`] do the work of the ports that follow in one go, instead of yielding the item for each.

@@ -11,7 +11,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_host::{Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Route, Source, Stop, Value};
 use weir_ir::generate::{Case, Execution, Recording, check, evaluate};
-use weir_runtime::{ENGINES, EngineRow, Options, Running, start};
+use weir_ir::program::RouteOf;
+use weir_runtime::{ENGINES, EngineRow, Options, Running, Scripted, engine, start};
 
 /// How many programs are tried where nothing else is said.
 const PROGRAMS: u64 = 300;
@@ -72,14 +73,13 @@ async fn result(flows: &dyn Flows, row: &[Value]) -> Result<Value, Failure> {
     }
 }
 
-/// Executes a case under an engine.
-fn execute(case: &Case, engine: &'static EngineRow, threads: usize) -> Result<Execution, String> {
+/// Executes a case.
+fn execute(case: &Case, options: Options) -> Result<Execution, String> {
     let recording = Recording::new(1);
     let results = Results::default();
     let source = OneByOne { inputs: case.inputs.clone(), results: Arc::clone(&results) };
     let library = with_source(recording.library(), source);
     let program = weir_ir::lower(&case.program, &library);
-    let options = Options { engine, threads: Some(threads), ..Options::default() };
     let running = start(&program, &library, options).map_err(|error| error.to_string())?;
     wait(running)?;
     let results = std::mem::take(&mut *results.lock());
@@ -109,12 +109,17 @@ fn with_source(mut library: Library, source: OneByOne) -> Library {
 
 /// Whether the case comes to the same under the engine.
 fn compare(case: &Case, engine: &'static EngineRow, threads: usize) -> Result<(), String> {
+    compare_with(case, Options { engine, threads: Some(threads), ..Options::default() })
+}
+
+fn compare_with(case: &Case, options: Options) -> Result<(), String> {
+    let (engine, threads) = (options.engine, options.threads);
     let wanted = evaluate(case, 1).map_err(|failure| failure.to_string())?;
-    let found = execute(case, engine, threads)?;
+    let found = execute(case, options)?;
     if found == wanted {
         return Ok(());
     }
-    Err(format!("{} with {threads} threads came to\n{found:#?}\ninstead of\n{wanted:#?}", engine.name))
+    Err(format!("{} with {threads:?} threads came to\n{found:#?}\ninstead of\n{wanted:#?}", engine.name))
 }
 
 fn same_as_the_evaluator(engine: &'static EngineRow, threads: usize) {
@@ -131,6 +136,28 @@ fn every_engine_with_one_thread_comes_to_what_the_evaluator_says() {
 #[test]
 fn every_engine_with_several_threads_comes_to_what_the_evaluator_says() {
     ENGINES.iter().for_each(|engine| same_as_the_evaluator(engine, 3));
+}
+
+/// A pool's loop begins what is asked of it and brief, as here where time does not pass, and its threads go on with it.
+#[test]
+fn flows_that_a_pool_begins_on_its_loop_come_to_what_the_evaluator_says() {
+    let pool = engine("pool").expect("there is a pool");
+    let answering = |mut case: Case| {
+        case.program.entries.iter_mut().flat_map(|entry| &mut entry.flows).for_each(|flow| {
+            flow.route = Some(RouteOf { method: "GET".into(), pattern: "/".into(), parameters: Vec::new() });
+        });
+        case
+    };
+    for seed in seeds() {
+        check(seed, |case| {
+            let mut case = answering(case.clone());
+            // The first ones begin on the threads.
+            case.inputs.extend_from_within(..);
+            case.inputs.extend_from_within(..);
+            let machine = Arc::new(Scripted::new(0));
+            compare_with(&case, Options { engine: pool, threads: Some(2), machine, ..Options::default() })
+        });
+    }
 }
 
 /// A body that began while an independent step was open kept that step's locks, and then waited for them itself.

@@ -83,7 +83,11 @@ impl<T: Send + 'static> Core<T> {
 
     /// Locks the state, with everything that is buffered in its buffer.
     pub(super) fn lock(&self) -> MutexGuard<'_, State<T>> {
-        let state = self.state.0.lock();
+        self.whole(self.state.0.lock())
+    }
+
+    /// The locked state with what is in the stash before what is in its buffer.
+    fn whole<'a>(&'a self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
         if self.stash.0.len.load(Relaxed) == 0 || is_active(Mutant::IgnoreTheStash) {
             return state;
         }
@@ -122,33 +126,29 @@ impl<T: Send + 'static> Core<T> {
     /// Sends without waiting. The value is there before, and gone if it is done.
     #[inline]
     pub(crate) fn send(&self, value: &mut Option<T>) -> Sent {
-        let state = self.state.0.lock();
-        match self.buffer_at_once(state, |state, room| state.buffer_value(value, room)) {
-            Sent::Taken => self.send_slowly(value),
+        let mut state = self.state.0.lock();
+        match self.buffer_at_once(&mut state, |state, room| state.buffer_value(value, room)) {
+            Sent::Taken => self.send_slowly(state, value),
             sent => sent,
         }
     }
 
     /// Sends what is in a parcel, if anything is. The channel's lock comes before the parcel's.
     pub(crate) fn send_parcel(&self, parcel: &Mutex<Option<T>>) -> Option<Sent> {
-        let state = self.state.0.lock();
+        let mut state = self.state.0.lock();
         let buffer_parcel = |state: &mut State<T>, room| match &mut *parcel.lock() {
             None => Sent::Taken,
             value => state.buffer_value(value, room),
         };
-        match self.buffer_at_once(state, buffer_parcel) {
-            Sent::Taken => self.send_parcel_slowly(parcel),
+        match self.buffer_at_once(&mut state, buffer_parcel) {
+            Sent::Taken => self.send_parcel_slowly(state, parcel),
             sent => Some(sent),
         }
     }
 
     /// Where nobody waits and the channel is open, buffering is all there is to do; `Taken`: it is not.
     #[inline]
-    fn buffer_at_once(
-        &self,
-        mut state: MutexGuard<'_, State<T>>,
-        buffer: impl FnOnce(&mut State<T>, usize) -> Sent,
-    ) -> Sent {
+    fn buffer_at_once(&self, state: &mut State<T>, buffer: impl FnOnce(&mut State<T>, usize) -> Sent) -> Sent {
         if !state.receivers.is_empty() || state.closed {
             return Sent::Taken;
         }
@@ -159,8 +159,8 @@ impl<T: Send + 'static> Core<T> {
             state.aside = self.stash.0.len.load(Relaxed);
         }
         let aside = state.aside;
-        match buffer(&mut state, self.capacity.saturating_sub(aside)) {
-            Sent::Done => self.note(&state),
+        match buffer(state, self.capacity.saturating_sub(aside)) {
+            Sent::Done => self.note(state),
             // The stash may have become smaller than it was seen.
             Sent::Full if aside > 0 => return Sent::Taken,
             sent => return sent,
@@ -169,9 +169,9 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn send_parcel_slowly(&self, parcel: &Mutex<Option<T>>) -> Option<Sent> {
+    fn send_parcel_slowly(&self, state: MutexGuard<'_, State<T>>, parcel: &Mutex<Option<T>>) -> Option<Sent> {
         let mut effects = Effects::default();
-        let mut state = self.lock();
+        let mut state = self.whole(state);
         let mut value = parcel.lock();
         let sent = value.is_some().then(|| state.send(&mut value, self.capacity, Seeker::Private, &mut effects));
         drop(value);
@@ -182,14 +182,19 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn send_slowly(&self, value: &mut Option<T>) -> Sent {
+    fn send_slowly(&self, state: MutexGuard<'_, State<T>>, value: &mut Option<T>) -> Sent {
         let mut effects = Effects::default();
-        let mut state = self.lock();
+        let mut state = self.whole(state);
         let sent = state.send(value, self.capacity, Seeker::Private, &mut effects);
         self.note(&state);
         drop(state);
         effects.run();
         sent
+    }
+
+    /// Whether there was no room for a value a moment ago, without a lock; it is known for one place only.
+    pub(crate) fn seems_full(&self) -> bool {
+        self.capacity == 1 && self.idle.0.load(Relaxed) != IDLE
     }
 
     /// Sends once more, after looking for a while whether room comes.
@@ -235,7 +240,7 @@ impl<T: Send + 'static> Core<T> {
         let mut stash = self.stash.0.items.lock();
         if stash.is_empty() && !self.fill(&mut stash) {
             drop(stash);
-            return self.receive_slowly();
+            return self.receive_slowly(self.state.0.lock());
         }
         let Some(item) = stash.pop_front() else { return Received::Empty };
         self.stash.0.len.store(stash.len(), Release);
@@ -248,13 +253,9 @@ impl<T: Send + 'static> Core<T> {
     fn receive_one(&self) -> Received<T> {
         let mut state = self.state.0.lock();
         if !state.senders.is_empty() || !state.receivers.is_empty() {
-            drop(state);
-            return self.receive_slowly();
+            return self.receive_slowly(state);
         }
-        let Some(item) = state.buffer.pop_front() else {
-            drop(state);
-            return self.receive_slowly();
-        };
+        let Some(item) = state.buffer.pop_front() else { return self.receive_slowly(state) };
         self.note(&state);
         drop(state);
         item.consumed()
@@ -283,9 +284,9 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn receive_slowly(&self) -> Received<T> {
+    fn receive_slowly(&self, state: MutexGuard<'_, State<T>>) -> Received<T> {
         let mut effects = Effects::default();
-        let mut state = self.lock();
+        let mut state = self.whole(state);
         let received = state.receive(self.capacity, Seeker::Private, &mut effects);
         self.note(&state);
         drop(state);

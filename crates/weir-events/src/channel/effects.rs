@@ -48,7 +48,10 @@ impl<T: 'static> Effects<T> {
     }
 
     pub(crate) fn run(self) {
-        for offer in self.woken.into_iter().chain(self.more_woken) {
+        if let Some(offer) = self.woken {
+            offer.party().wake();
+        }
+        for offer in self.more_woken {
             offer.party().wake();
         }
         match self.discharged {

@@ -6,6 +6,8 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use super::core::Core;
 use super::state::Sent;
@@ -23,7 +25,35 @@ pub(crate) struct Offer<T> {
     channel: Arc<Core<T>>,
     /// Where the value to send lies, if not in the slot. Its lock takes the slot's place.
     parcel: Option<Home<T>>,
+    place: Place,
     slot: Mutex<Slot<T>>,
+}
+
+/// Where the offer is queued. Only the owner writes and reads it, one thread after the other, so that it needs no lock and
+/// no order among other things: a peer that takes the offer knows the ticket from the queue.
+struct Place {
+    place: AtomicUsize,
+    stamp: AtomicU64,
+}
+
+/// A stamp that no ticket has.
+const UNQUEUED: u64 = 0;
+
+impl Place {
+    fn none() -> Self {
+        Place { place: AtomicUsize::new(0), stamp: AtomicU64::new(UNQUEUED) }
+    }
+
+    fn set(&self, ticket: Ticket) {
+        self.place.store(ticket.place, Relaxed);
+        self.stamp.store(ticket.stamp, Relaxed);
+    }
+
+    fn take(&self) -> Option<Ticket> {
+        let ticket = Ticket { place: self.place.load(Relaxed), stamp: self.stamp.load(Relaxed) };
+        self.stamp.store(UNQUEUED, Relaxed);
+        (ticket.stamp != UNQUEUED).then_some(ticket)
+    }
 }
 
 /// Where the value of a parcel lies.
@@ -40,16 +70,8 @@ struct Slot<T> {
     /// To send: the value until it is taken, unless it lies in a parcel. To receive: the value once it has come;
     /// none after the commit: the channel was closed.
     value: Option<T>,
-    ticket: Option<Ticket>,
     /// A send that the closed channel refused.
     is_refused: bool,
-}
-
-impl<T> Slot<T> {
-    fn note(&mut self, sent: Sent, ticket: Option<Ticket>) {
-        self.is_refused = sent == Sent::Closed;
-        self.ticket = ticket;
-    }
 }
 
 impl<T> Offer<T> {
@@ -84,8 +106,8 @@ impl<T: Send + 'static> Offer<T> {
         side: Side,
         (value, parcel): (Option<T>, Option<Home<T>>),
     ) -> Self {
-        let slot = Mutex::new(Slot { value, ticket: None, is_refused: false });
-        Offer { party: party.clone(), leaf, side, channel: channel.clone(), parcel, slot }
+        let slot = Mutex::new(Slot { value, is_refused: false });
+        Offer { party: party.clone(), leaf, side, channel: channel.clone(), parcel, place: Place::none(), slot }
     }
 
     pub(crate) fn leaf(&self) -> usize {
@@ -93,7 +115,7 @@ impl<T: Send + 'static> Offer<T> {
     }
 
     pub(crate) fn set_ticket(&self, ticket: Ticket) {
-        self.slot.lock().ticket = Some(ticket);
+        self.place.set(ticket);
     }
 
     /// The value: of a sender that was not served, of a receiver that was.
@@ -111,16 +133,23 @@ impl<T: Send + 'static> Offer<T> {
     /// The value's lock is held until the outcome is known: a peer that finds another offer of the same parcel meanwhile
     /// must not take the parcel for empty.
     pub(crate) fn place(&self, attempt: impl FnOnce(&mut Option<T>) -> (Sent, Option<Ticket>)) {
-        match &self.parcel {
+        let ticket = match &self.parcel {
             Some(parcel) => {
                 let (sent, ticket) = attempt(&mut parcel.lock());
-                self.slot.lock().note(sent, ticket);
+                if sent == Sent::Closed {
+                    self.slot.lock().is_refused = true;
+                }
+                ticket
             }
             None => {
                 let mut slot = self.slot.lock();
                 let (sent, ticket) = attempt(&mut slot.value);
-                slot.note(sent, ticket);
+                slot.is_refused = sent == Sent::Closed;
+                ticket
             }
+        };
+        if let Some(ticket) = ticket {
+            self.place.set(ticket);
         }
     }
 
@@ -172,8 +201,7 @@ impl<T: Send + 'static> Offer<T> {
 
     /// Owner: takes the offer out of its queue, if it is still there.
     fn leave_queue(&self) {
-        let ticket = self.slot.lock().ticket.take();
-        if let Some(ticket) = ticket {
+        if let Some(ticket) = self.place.take() {
             self.channel.remove(self.side, ticket);
         }
     }

@@ -55,7 +55,8 @@ impl<T: Send + 'static> Future for Sending<'_, T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         if this.offer.is_none() {
-            let sent = this.channel.send(&mut this.value);
+            // Placing an offer looks again, and under the same lock.
+            let sent = if this.channel.seems_full() { Sent::Full } else { this.channel.send(&mut this.value) };
             match this.value.take() {
                 None => return Poll::Ready(Ok(())),
                 Some(value) if sent == Sent::Closed => return Poll::Ready(Err(SendError(value))),

@@ -68,8 +68,11 @@ impl<T: 'static> Session<T> {
         published.wishes.timer.map(|(instant, leaf)| (instant, published.party.clone(), leaf))
     }
 
+    /// Says whom to tell, unless there is no need any more.
     pub(crate) fn listen(&self, waker: &Waker) {
-        if let Some(published) = &self.published {
+        if let Some(published) = &self.published
+            && published.party.outcome().is_none()
+        {
             published.party.listen(waker);
         }
     }

@@ -40,9 +40,17 @@ impl Settlement {
     }
 
     /// The leaf that was tried took effect: fires the nacks of the others. Nothing fires after that.
+    #[inline]
     pub(crate) fn settle(&mut self) {
+        if !self.nacks.is_empty() {
+            self.fire(|covers, candidate| !covers.contains(&candidate));
+        }
+    }
+
+    #[cold]
+    fn fire(&mut self, is_lost: fn(&Range<usize>, usize) -> bool) {
         for covering in std::mem::take(&mut self.nacks) {
-            if !covering.covers.contains(&self.candidate) {
+            if is_lost(&covering.covers, self.candidate) {
                 covering.nack.fire();
             }
         }
@@ -50,9 +58,10 @@ impl Settlement {
 }
 
 impl Drop for Settlement {
+    #[inline]
     fn drop(&mut self) {
-        for covering in std::mem::take(&mut self.nacks) {
-            covering.nack.fire();
+        if !self.nacks.is_empty() {
+            self.fire(|_, _| true);
         }
     }
 }

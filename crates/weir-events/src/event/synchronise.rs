@@ -164,8 +164,13 @@ impl<T: 'static> Synchronisation<T> {
             }
             Progress::Over => panic!("a synchronisation was polled after it was over"),
             Progress::New(event, beginning) => {
+                let may_attempt = matches!(beginning, Beginning::Attempt);
+                if may_attempt && let Some(value) = attempt_unguarded(&event) {
+                    return Some(Advance::Value(value));
+                }
                 let mut session = Session::begin(&event);
-                if matches!(beginning, Beginning::Attempt)
+                if may_attempt
+                    && event.shape().guarded
                     && let Some(value) = session.attempt()
                 {
                     return Some(Advance::Value(value));

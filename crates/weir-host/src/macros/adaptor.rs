@@ -265,6 +265,7 @@ pub fn change<'a, T: HostType>(home: &'a mut Value, parameter: &str) -> Result<C
 ///
 /// # Errors
 /// Fails with both parameters' names.
+#[inline]
 pub fn distinct(call: &Call<'_>, changed: &[(usize, &str)], read: &[(usize, &str)]) -> Result<(), Box<Failure>> {
     let lies = |index: usize| match call.arguments[index] {
         Argument::Slot { index, .. } => (0, index),

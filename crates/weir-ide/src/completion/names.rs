@@ -5,7 +5,7 @@ use weir_host::Module;
 use weir_syntax::ast::{Item, ItemKind, UsedModule};
 use weir_syntax::{Edit, Span};
 
-use super::{Completion, CompletionKind};
+use super::{Completion, CompletionKind, fits};
 use crate::document::{Document, SOURCE};
 
 /// The types that every program has.
@@ -58,9 +58,9 @@ impl Document {
     }
 
     /// The types that may be written.
-    pub(super) fn types(&self) -> Vec<Completion> {
+    pub(super) fn types(&self, begun: &str) -> Vec<Completion> {
         let plain = TYPES.iter().map(|name| Completion::new(*name, CompletionKind::Type, ""));
-        let own = self.items().filter_map(|item| self.own_type(item));
+        let own = self.items().filter_map(|item| self.own_type(item, begun));
         let of_modules = self.used_modules().flat_map(|(called, module)| {
             let types = module.types.values().filter_map(move |definition| {
                 let name = definition.name.rsplit_once('.')?.1;
@@ -72,24 +72,27 @@ impl Document {
         plain.chain(own).chain(of_modules).chain(modules).collect()
     }
 
-    fn own_type(&self, item: &Item) -> Option<Completion> {
+    fn own_type(&self, item: &Item, begun: &str) -> Option<Completion> {
         let name = match &item.kind {
             ItemKind::Record(record) => &record.name,
             ItemKind::Enum(declaration) => &declaration.name,
             _ => return None,
         };
+        if !fits(name.as_str(), begun) {
+            return None;
+        }
         Some(self.of_entity(name.as_str(), CompletionKind::Type, &Entity::Type(name.as_str().into())))
     }
 
     /// All names that the place at `offset` may use, and the words that may begin there.
-    pub(super) fn names(&self, offset: u32) -> Vec<Completion> {
+    pub(super) fn names(&self, offset: u32, begun: &str) -> Vec<Completion> {
         let in_item = self.items().any(|item| item.span.start < offset && offset <= item.span.end);
         if !in_item {
             return ITEM_WORDS.iter().map(|word| Completion::new(*word, CompletionKind::Keyword, "")).collect();
         }
         let locals = self.checked.locals_at(offset).into_iter();
         let locals = locals.map(|local| Completion::new(local.name, CompletionKind::Local, local.ty));
-        let declared = self.items().flat_map(|item| self.declared(item));
+        let declared = self.items().flat_map(|item| self.declared(item, begun));
         let variants = VARIANTS.iter().map(|(name, detail)| Completion::new(*name, CompletionKind::Variant, *detail));
         let calls = CALLS.iter().map(|(name, detail)| Completion::new(*name, CompletionKind::Function, *detail));
         let words = BODY_WORDS.iter().map(|word| Completion::new(*word, CompletionKind::Keyword, ""));
@@ -99,10 +102,11 @@ impl Document {
         locals.chain(declared).chain(calls).chain(variants).chain(words).chain(used).chain(others).collect()
     }
 
-    /// What an item declares for bodies.
-    fn declared(&self, item: &Item) -> Vec<Completion> {
+    /// What an item declares for bodies, as far as it fits: of a long file, most is not even described.
+    fn declared(&self, item: &Item, begun: &str) -> Vec<Completion> {
         let one = |name: &weir_syntax::ast::Name, kind, entity: fn(weir_host::Text) -> Entity| {
-            vec![self.of_entity(name.as_str(), kind, &entity(name.as_str().into()))]
+            let name = fits(name.as_str(), begun).then_some(name.as_str());
+            name.map(|name| self.of_entity(name, kind, &entity(name.into()))).into_iter().collect()
         };
         match &item.kind {
             ItemKind::Function(function) => one(&function.name, CompletionKind::Function, Entity::Function),
@@ -111,7 +115,8 @@ impl Document {
             ItemKind::Record(record) => one(&record.name, CompletionKind::Type, Entity::Type),
             ItemKind::Enum(declaration) => {
                 let of = declaration.name.as_str();
-                let variants = declaration.variants.iter().map(|variant| {
+                let named = declaration.variants.iter().filter(|variant| fits(variant.name.as_str(), begun));
+                let variants = named.map(|variant| {
                     let entity = Entity::Variant(of.into(), variant.name.as_str().into());
                     self.of_entity(variant.name.as_str(), CompletionKind::Variant, &entity)
                 });

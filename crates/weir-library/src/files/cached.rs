@@ -33,10 +33,10 @@ fn whole(file: &impl AsFd) -> Option<Bytes> {
     if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile || !(1..=CACHED_BYTES_MAX).contains(&length) {
         return None;
     }
-    // One more than is expected tells that it grew.
-    let mut bytes = vec![0; length + 1];
-    let read = preadv2(file, &mut [IoSliceMut::new(&mut bytes)], 0, ReadWriteFlags::NOWAIT).ok()?;
-    bytes.truncate(length);
+    // One more than is expected tells that it grew; beside the others, so that they are a whole allocation.
+    let (mut bytes, mut more) = (vec![0; length], [0]);
+    let mut places = [IoSliceMut::new(&mut bytes), IoSliceMut::new(&mut more)];
+    let read = preadv2(file, &mut places, 0, ReadWriteFlags::NOWAIT).ok()?;
     (read == length).then(|| bytes.into())
 }
 

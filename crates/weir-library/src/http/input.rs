@@ -133,7 +133,7 @@ pub(crate) fn shown(text: &str) -> String {
 
 /// A part of a path without its percent-encoding; `None` where that is broken or does not give UTF-8.
 pub(crate) fn decode_path(part: &str) -> Option<Cow<'_, str>> {
-    if !part.contains('%') {
+    if !part.bytes().any(|byte| byte == b'%') {
         return Some(Cow::Borrowed(part));
     }
     if !is_well_encoded(part) {

@@ -22,20 +22,20 @@ weir::library! {
 pub(crate) const PLAIN_TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
-/// Media types that are made without copying.
-const WELL_KNOWN: [&str; 12] = [
-    PLAIN_TEXT,
-    HTML,
-    JSON,
-    "application/octet-stream",
-    "image/jpeg",
-    "image/png",
-    "image/gif",
-    "image/webp",
-    "image/svg+xml",
-    "text/html",
-    "text/plain",
-    "text/css",
+/// Media types that are neither copied nor checked anew.
+static WELL_KNOWN: [HeaderValue; 12] = [
+    HeaderValue::from_static(PLAIN_TEXT),
+    HeaderValue::from_static(HTML),
+    HeaderValue::from_static(JSON),
+    HeaderValue::from_static("application/octet-stream"),
+    HeaderValue::from_static("image/jpeg"),
+    HeaderValue::from_static("image/png"),
+    HeaderValue::from_static("image/gif"),
+    HeaderValue::from_static("image/webp"),
+    HeaderValue::from_static("image/svg+xml"),
+    HeaderValue::from_static("text/html"),
+    HeaderValue::from_static("text/plain"),
+    HeaderValue::from_static("text/css"),
 ];
 /// Fields that say how the message is framed, which is the server's part.
 const FRAMING_FIELDS: [HeaderName; 6] = [CONNECTION, CONTENT_LENGTH, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
@@ -247,8 +247,8 @@ pub fn with_header(mut response: Response, name: &str, value: &str) -> Result<Re
 }
 
 fn media_type(text: &str) -> HeaderValue {
-    match WELL_KNOWN.iter().find(|known| **known == text) {
-        Some(known) => HeaderValue::from_static(known),
+    match WELL_KNOWN.iter().find(|known| known.as_bytes() == text.as_bytes()) {
+        Some(known) => known.clone(),
         None => HeaderValue::try_from(text.chars().filter(|c| matches!(c, ' '..='~')).collect::<String>())
             .expect("visible ASCII may stand in a field"),
     }

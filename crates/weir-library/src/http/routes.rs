@@ -1,13 +1,13 @@
 //! Which route a request takes, and the inputs of its flow.
 
 use std::borrow::Cow;
+use std::iter;
 
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::HeaderValue;
 use matchit::{Params, Router};
-use smallvec::SmallVec;
-use weir::{Failure, ParameterFrom, Route, RouteParameter, Text, Type, Value};
+use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
 use super::input::{Definitions, Problem, decode_path, decode_query, expected, is_scalar, scalar_or_problem};
 use super::json;
@@ -229,27 +229,58 @@ fn left_out(parameter: &RouteParameter) -> Option<Value> {
     parameter.default.clone().or(none)
 }
 
-/// The pairs of a query, decoded.
-struct Query<'q>(SmallVec<[(Cow<'q, str>, Cow<'q, str>); 4]>);
+/// The pairs of a query. Most queries have nothing to decode, and are then looked through where they are.
+struct Query<'q> {
+    plain: &'q str,
+    decoded: Vec<(Cow<'q, str>, Cow<'q, str>)>,
+}
 
 impl<'q> Query<'q> {
     fn new(query: Option<&'q str>) -> Result<Query<'q>, Problem> {
-        let mut pairs = SmallVec::new();
-        for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let query = query.unwrap_or_default();
+        // No byte takes part in two pairs, so that a short query has few.
+        if query.len() <= QUERY_PAIRS_MAX && !query.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
+            return Ok(Query { plain: query, decoded: Vec::new() });
+        }
+        let mut decoded = Vec::new();
+        for (name, value) in pairs(query) {
             let (Some(name), Some(value)) = (decode_query(name), decode_query(value)) else {
                 let place = format!("`{}` in the query", decode_query(name).unwrap_or(Cow::Borrowed(name)));
                 return Err(Problem::new(place, "not UTF-8 in percent-encoding"));
             };
-            if pairs.len() == QUERY_PAIRS_MAX {
+            if decoded.len() == QUERY_PAIRS_MAX {
                 return Err(Problem::new("the query", format!("has more than {QUERY_PAIRS_MAX} parameters")));
             }
-            pairs.push((name, value));
+            decoded.push((name, value));
         }
-        Ok(Query(pairs))
+        Ok(Query { plain: "", decoded })
     }
 
-    fn values<'a>(&'a self, name: &'a Text) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(other, _)| *other == **name).map(|(_, value)| &**value)
+    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let decoded = self.decoded.iter().filter(move |(other, _)| *other == name).map(|(_, value)| &**value);
+        pairs(self.plain).filter(move |(other, _)| *other == name).map(|(_, value)| value).chain(decoded)
+    }
+}
+
+/// The names and values of a query, as they are written.
+fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut left = query;
+    iter::from_fn(move || {
+        while !left.is_empty() {
+            let (pair, rest) = cut(left, b'&');
+            left = rest;
+            if !pair.is_empty() {
+                return Some(cut(pair, b'='));
+            }
+        }
+        None
+    })
+}
+
+/// What is before the first of these ASCII characters, and what is behind it. For texts too short to search by words.
+fn cut(text: &str, at: u8) -> (&str, &str) {
+    match text.bytes().position(|byte| byte == at) {
+        Some(end) => (&text[..end], &text[end + 1..]),
+        None => (text, ""),
     }
 }

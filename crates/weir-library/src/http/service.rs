@@ -1,8 +1,11 @@
 //! The source behind `service … on http(…)`: listens, finds the route, begins a flow, answers with its result.
 
 use std::cell::Cell;
+use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -83,36 +86,88 @@ struct Answers {
 }
 
 impl Handler for Answers {
-    async fn handle(&self, request: Request<Incoming>) -> hyper::Response<Bytes> {
+    fn handle(&self, request: Request<Incoming>) -> impl Future<Output = hyper::Response<Bytes>> {
         let to_head = request.method() == Method::HEAD;
-        let response = self.answer(request).await.unwrap_or_else(|refusal| *refusal);
-        response.into_hyper(to_head)
+        let mut inputs = self.spare.take();
+        inputs.clear();
+        let begun = match self.beginning(&request, &mut inputs) {
+            Ok((route, None)) => self.begin(route, inputs),
+            Ok((route, Some(parameter))) => {
+                let answer = self.after_body(route, parameter, inputs, request.into_body());
+                return Answered::later(answer, to_head);
+            }
+            Err(refusal) => return Answered::now(*refusal, to_head),
+        };
+        match begun {
+            Begun::Done(result) => Answered::now(response_of(result), to_head),
+            Begun::Going(flow) => {
+                let answer = self.within_time(flow);
+                // What of the request was not read is dropped when there is an answer, and not while it is waited for.
+                Answered::later(async move { (answer.await, request).0 }, to_head)
+            }
+            Begun::Full => Answered::now(Response::overloaded(), to_head),
+        }
+    }
+}
+
+/// An answer, which most often is there at once: no future is made for it then, and nothing moved into one.
+enum Answered<'a> {
+    /// Taken when it is polled.
+    Now(Option<hyper::Response<Bytes>>),
+    Later(Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>),
+}
+
+impl<'a> Answered<'a> {
+    fn now(response: Response, to_head: bool) -> Self {
+        Answered::Now(Some(response.into_hyper(to_head)))
+    }
+
+    fn later(answer: impl Future<Output = Response> + 'a, to_head: bool) -> Self {
+        Answered::Later(Box::pin(async move { answer.await.into_hyper(to_head) }))
+    }
+}
+
+impl Future for Answered<'_> {
+    type Output = hyper::Response<Bytes>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Answered::Now(response) => {
+                Poll::Ready(response.take().expect("an answer is not polled after it was given"))
+            }
+            Answered::Later(answer) => answer.as_mut().poll(cx),
+        }
     }
 }
 
 impl Answers {
-    /// The answer of the flow, or of the service where there is no flow to begin.
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response, Box<Response>> {
-        let mut inputs = self.spare.take();
-        inputs.clear();
-        let (route, body) = self.beginning(&request, &mut inputs)?;
-        if let Some(parameter) = body {
-            let read = read_body(request.into_body(), self.body_bytes_max, &self.late).await;
-            let body = read.map_err(|error| Box::new(Response::of_status(error.status()).closing()))?;
-            inputs[parameter] = self.routes.body_input(route, parameter, body).map_err(|one| refusal(&[one]))?;
-        }
+    fn begin(&self, route: usize, mut inputs: Vec<Value>) -> Begun {
         let begun = self.flows.begin(route, &mut inputs);
         self.spare.set(inputs);
-        let result = match begun {
-            Begun::Done(result) => result,
-            Begun::Going(flow) => match until(flow, &self.late.answer).await {
-                Ok(result) => result,
-                // The flow was dropped with its future: it is given up where it waits, and releases what it holds.
-                Err(()) => return Err(Box::new(Response::overloaded())),
-            },
-            Begun::Full => return Err(Box::new(Response::overloaded())),
+        begun
+    }
+
+    /// The answer of a flow that waits, unless that takes too long.
+    async fn within_time(&self, flow: LocalFuture<Result<Value, Failure>>) -> Response {
+        // Where time is up the flow is dropped with its future: it is given up where it waits, and releases what it holds.
+        until(flow, &self.late.answer).await.map_or_else(|()| Response::overloaded(), response_of)
+    }
+
+    /// The answer to a request whose body is one of the inputs.
+    async fn after_body(&self, route: usize, parameter: usize, mut inputs: Vec<Value>, body: Incoming) -> Response {
+        let body = match read_body(body, self.body_bytes_max, &self.late).await {
+            Ok(body) => body,
+            Err(error) => return Response::of_status(error.status()).closing(),
         };
-        Ok(response_of(result))
+        match self.routes.body_input(route, parameter, body) {
+            Ok(body) => inputs[parameter] = body,
+            Err(problem) => return *refusal(&[problem]),
+        }
+        match self.begin(route, inputs) {
+            Begun::Done(result) => response_of(result),
+            Begun::Going(flow) => self.within_time(flow).await,
+            Begun::Full => Response::overloaded(),
+        }
     }
 
     /// The route whose flow the request begins, and which of its inputs is the body, which is to be read yet; the others are

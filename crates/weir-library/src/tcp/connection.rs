@@ -4,19 +4,16 @@
 //! may be idle, so that a client that does nothing holds nothing for long. When the program stops, a connection of which
 //! nothing unread has arrived is at its end, so that nobody waits for a request that may never come.
 
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
-use tokio::time::timeout;
 use weir::{Failure, FailureKind, Text};
 
+use super::limits::Limits;
 use crate::files::OpenFile;
 
 /// Bytes that one read gives at most.
@@ -32,34 +29,29 @@ pub struct Connection {
     peer: SocketAddr,
     /// What has arrived and is not given yet.
     buffer: BytesMut,
-    idle: Duration,
-    /// Its other end is gone when the program stops.
-    running: watch::Receiver<()>,
+    limits: Limits,
 }
 
 impl Connection {
-    /// A connection that may be idle so long, while the other end of `running` is there.
-    pub(super) fn new(stream: TcpStream, peer: SocketAddr, idle: Duration, running: watch::Receiver<()>) -> Self {
+    /// A connection that keeps to these limits.
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr, limits: Limits) -> Self {
         // What a program writes is meant to go; waiting to fill a packet would only delay it.
         let _ = stream.set_nodelay(true);
-        Connection { stream, peer, buffer: BytesMut::new(), idle, running }
+        Connection { stream, peer, buffer: BytesMut::new(), limits }
     }
 
     /// Waits for the first of something new, unless the program stops; false at the end.
     async fn fill_first(&mut self) -> Result<bool, Failure> {
-        let mut running = self.running.clone();
-        tokio::select! {
-            biased;
-            filled = self.fill() => filled,
-            _ = running.changed() => Ok(false),
-        }
+        self.buffer.reserve(PIECE_BYTES);
+        let read = self.stream.read_buf(&mut self.buffer);
+        self.limits.unless_stopped("sent nothing", read).await.map(|count| count.is_some_and(|count| count > 0))
     }
 
     /// Waits for more; false at the end.
     async fn fill(&mut self) -> Result<bool, Failure> {
         self.buffer.reserve(PIECE_BYTES);
         let read = self.stream.read_buf(&mut self.buffer);
-        within(self.idle, "sent nothing", read).await.map(|count| count > 0)
+        self.limits.within("sent nothing", read).await.map(|count| count > 0)
     }
 
     /// Where `end` ends in what arrives; `None` where the input ends before.
@@ -78,14 +70,6 @@ impl Connection {
                 return Ok(None);
             }
         }
-    }
-}
-
-/// Waits for a step of a client, and not too long.
-async fn within<T>(idle: Duration, what: &str, step: impl Future<Output = io::Result<T>>) -> Result<T, Failure> {
-    match timeout(idle, step).await {
-        Ok(done) => done.map_err(Failure::from),
-        Err(_) => Err(Failure::new(FailureKind::Timeout, format!("the other side {what} for {idle:?}"))),
     }
 }
 
@@ -207,7 +191,7 @@ async fn write_all(connection: &mut Connection, parts: &[&[u8]]) -> Result<(), F
     io::IoSlice::advance_slices(&mut left, 0);
     while !left.is_empty() {
         let step = connection.stream.write_vectored(left);
-        match within(connection.idle, "took nothing", step).await? {
+        match connection.limits.within("took nothing", step).await? {
             0 => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
             written => io::IoSlice::advance_slices(&mut left, written),
         }
@@ -224,8 +208,8 @@ async fn write_all(connection: &mut Connection, parts: &[&[u8]]) -> Result<(), F
 /// it was opened; the other side then has a part of it, and the connection is of no more use.
 #[weir::function]
 pub async fn send_file(connection: &mut Connection, head: Bytes, file: OpenFile) -> Result<(), Failure> {
-    super::zero_copy::send_head(&connection.stream, connection.idle, &head, file.length > 0).await?;
-    super::zero_copy::send_file(&connection.stream, connection.idle, &file).await
+    super::zero_copy::send_head(&connection.stream, &connection.limits, &head, file.length > 0).await?;
+    super::zero_copy::send_file(&connection.stream, &connection.limits, &file).await
 }
 
 /// Says that nothing more is sent, and closes.

@@ -2,17 +2,19 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener as StdListener};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type as SocketType};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
 use weir::{Failure, HostType, Loops, Parameter, Type, Value};
+use weir_events::{Channel, Event, after, halves, until};
 
 use super::Connection;
+use super::limits::Limits;
 use crate::feed::{Feeder, Given, Stream, StreamRow, optional, parameter};
 use crate::lines::Lines;
 
@@ -111,7 +113,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
         match listener.accept().await {
             Ok(accepted) => return accepted,
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
-            Err(_) => sleep(ACCEPT_PAUSE).await,
+            Err(_) => after(ACCEPT_PAUSE).await,
         }
     }
 }
@@ -130,10 +132,11 @@ impl Stream for Connections {
     async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
         let listener = self.0.listener()?;
         // Dropped with this loop when the program stops.
-        let (_running, running) = watch::channel(());
+        let (_running, ends) = halves(Channel::<()>::rendezvous());
+        let limits = Limits::new(self.0.idle, &ends.receive().wrap(|_| ()));
         loop {
             let (stream, peer) = accept(&listener).await;
-            let connection = Connection::new(stream, peer, self.0.idle, running.clone());
+            let connection = Connection::new(stream, peer, limits.clone());
             feeder.give(connection.into_value()?).await;
         }
     }
@@ -152,19 +155,20 @@ impl Stream for ConnectionLines {
     async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
         let listener = self.listening.listener()?;
         let mut connections = JoinSet::new();
+        let late = after(self.listening.idle);
         loop {
             let slot = Arc::clone(&self.slots).acquire_owned().await?;
             let (stream, _) = accept(&listener).await;
-            connections.spawn_local(give_lines(stream, self.listening.idle, feeder.clone(), slot));
+            connections.spawn_local(give_lines(stream, late.clone(), feeder.clone(), slot));
             while connections.try_join_next().is_some() {}
         }
     }
 }
 
 /// Gives the lines of one connection. How it ends is nobody's but its client's.
-async fn give_lines(mut stream: TcpStream, idle: Duration, feeder: Feeder, _slot: OwnedSemaphorePermit) {
+async fn give_lines(mut stream: TcpStream, late: Event<()>, feeder: Feeder, _slot: OwnedSemaphorePermit) {
     let mut lines = Lines::new();
-    while let Ok(Ok(Some(line))) = timeout(idle, lines.next(&mut stream)).await {
+    while let Ok(Ok(Some(line))) = until(pin!(lines.next(&mut stream)), &late).await {
         feeder.give(Value::text(line)).await;
     }
 }

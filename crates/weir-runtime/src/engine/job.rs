@@ -90,14 +90,13 @@ impl Job {
         self.task.as_ref().map_or_else(|| unanswered.is_over(), |task| task.parking.is_given_up())
     }
 
-    /// Gives the answer to who awaits it.
-    pub(super) fn finish(self, answer: Result<Value, Failure>) {
+    /// Gives the answer, and yields who awaits it, to be woken.
+    pub(super) fn finish(self, answer: Result<Value, Failure>) -> Option<Waker> {
         let Job { flow, task, member, .. } = self;
         drop(flow);
-        if let Some(task) = task {
-            task.give(answer);
-        }
+        let asker = task.and_then(|task| task.give(answer));
         drop(member);
+        asker
     }
 }
 
@@ -115,12 +114,10 @@ impl Task {
         Task { parking: Parking::new(), answer: Mutex::default(), link: Arc::clone(link) }
     }
 
-    fn give(&self, answer: Result<Value, Failure>) {
+    fn give(&self, answer: Result<Value, Failure>) -> Option<Waker> {
         let mut state = self.answer.lock();
         state.answer = Some(answer);
-        let asker = state.asker.take();
-        drop(state);
-        asker.into_iter().for_each(Waker::wake);
+        state.asker.take()
     }
 }
 

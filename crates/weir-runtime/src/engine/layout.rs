@@ -15,7 +15,7 @@ use weir_ir::plan::{Given, REST, Section, is_stateless};
 use weir_scheduler::{Crew, PortId, Ports};
 
 use super::{Drive, Grain, Setup, Threading, engine};
-use crate::step::{Action, Body, Step};
+use crate::step::{Action, Step};
 
 /// How many flows wait before a section where the plan says nothing: 128 to 256 do better than more.
 const QUEUE_DEFAULT: usize = 256;
@@ -330,7 +330,7 @@ fn works(node: &Node) -> bool {
 
 /// Whether a step may have to wait for an event loop.
 fn calls_out(step: &Step) -> bool {
-    has_step(step, &|step| match &step.action {
+    step.has(&|action| match action {
         Action::Call(call) => matches!(call.code, Code::Waiting(_)),
         Action::Timed(timed) => timed.limit.is_some(),
         _ => false,
@@ -339,16 +339,5 @@ fn calls_out(step: &Step) -> bool {
 
 /// Whether a step calls a function that holds its thread.
 fn blocks(step: &Step) -> bool {
-    has_step(step, &|step| matches!(&step.action, Action::Call(call) if matches!(call.code, Code::Blocking(_))))
-}
-
-/// Whether this holds of a step, or of one in its bodies.
-fn has_step(step: &Step, holds: &dyn Fn(&Step) -> bool) -> bool {
-    let within = |body: &Body| body.steps.iter().any(|step| has_step(step, holds));
-    let bodies = || match &step.action {
-        Action::Repeat(repeat) => within(&repeat.body),
-        Action::Timed(timed) => timed.bodies.iter().any(|(body, _)| within(body)),
-        _ => false,
-    };
-    holds(step) || bodies()
+    step.has(&|action| matches!(action, Action::Call(call) if matches!(call.code, Code::Blocking(_))))
 }

@@ -2,21 +2,34 @@
 //!
 //! Flux §3.2.1. One event loop runs the sources. A flow holds its thread until it is through, also while it waits; the
 //! queue is bounded, and over its bound nothing begins.
+//!
+//! A queue and two switches of threads cost more than most flows do before they wait. So, other than in Flux:
+//! 1. Whoever takes a new flow first *begins* it ([`Flow::begin`]), as far as it neither holds the thread nor is in
+//!    anybody's way. Where nobody queues, that may be the loop.
+//! 2. What is not through by then goes on on a thread of the pool.
+//! 3. The loop begins flows of those routes only whose beginnings are brief, as it was measured on the threads
+//!    ([`Pace`]): the pool is there for what takes long, be it waiting or work. The elements of a stream go to the threads
+//!    always: there is no answer to be taken back, and several may be worked on at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Handle;
-use weir_host::{Begun, LocalFuture};
+use weir_host::{Begun, Failure, LocalFuture, Value};
 use weir_trace::What;
 
 use super::answer::{Answer, run};
+use super::pace::Pace;
 use super::{Drive, Engine, EngineRow, Setup, whole};
 use crate::crowd::{Crowd, Member};
 use crate::flow::Flow;
 use crate::live::{Blocking, Live};
+use crate::machine::Machine;
+use crate::prepare::PreparedFlow;
+use crate::step::Action;
 
 /// The engine's row.
 pub(super) const ROW: EngineRow = EngineRow {
@@ -27,7 +40,13 @@ pub(super) const ROW: EngineRow = EngineRow {
     drive: Drive::Flows(|setup| Ok(Arc::new(Pool::start(setup)?))),
 };
 
+/// What takes less is brief: about what the loop has to do to hand a flow to another thread and take its answer back.
+const BRIEF_NS: u64 = 10_000;
+/// The same on a thread of the pool, which was just switched to and finds nothing where it left it.
+const BRIEF_ON_THREAD_NS: u64 = 2 * BRIEF_NS;
+
 struct Pool {
+    machine: Arc<dyn Machine>,
     queue: Arc<Queue>,
     queued: Arc<Crowd>,
     /// All flows, and all who await an answer.
@@ -35,10 +54,13 @@ struct Pool {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-#[derive(Default)]
 struct Queue {
     jobs: Mutex<Jobs>,
     arrived: Condvar,
+    /// How many flows wait, to be looked at without the lock.
+    waiting: AtomicUsize,
+    /// For each entry and route, how its flows begin.
+    paces: Vec<Vec<Option<Pace>>>,
 }
 
 #[derive(Default)]
@@ -50,35 +72,68 @@ struct Jobs {
 /// A flow in the queue.
 struct Job {
     flow: Flow,
+    begun: bool,
     answer: Arc<Answer>,
     queued: Member,
     member: Member,
 }
 
+/// The pace of a route's beginnings; `None` where its flows never begin on the loop.
+fn pace_of(flow: &PreparedFlow, answers: bool) -> Option<Pace> {
+    // What these wait for they wait for in a queue of their own, in which a flow without a thread would hold up others.
+    let queues = flow.body.has(&|action| match action {
+        Action::Acquire(_) | Action::Timed(_) => true,
+        Action::Call(call) => call.turn.is_some(),
+        _ => false,
+    });
+    (answers && !queues).then(Pace::new)
+}
+
+/// Begins a flow, and notes whether that was brief.
+fn begin(flow: &mut Flow, pace: &Pace, brief_ns: u64, machine: &dyn Machine) -> Option<Result<Value, Failure>> {
+    let began_ns = machine.now_ns();
+    let answer = flow.begin();
+    pace.note(machine.now_ns().saturating_sub(began_ns), brief_ns);
+    answer
+}
+
 impl Pool {
     fn start(setup: Setup<'_>) -> std::io::Result<Pool> {
-        let queue = Arc::<Queue>::default();
+        let paces = setup.live.entries.iter().map(|entry| {
+            let flows = entry.flows.iter();
+            flows.map(|(flow, _)| pace_of(flow, entry.answers)).collect()
+        });
+        let queue = Arc::new(Queue {
+            jobs: Mutex::default(),
+            arrived: Condvar::new(),
+            waiting: AtomicUsize::new(0),
+            paces: paces.collect(),
+        });
         let mut threads = Vec::new();
         for index in 0..setup.threads {
-            let (queue, handle) = (Arc::clone(&queue), setup.handle.clone());
+            let (queue, machine, handle) = (Arc::clone(&queue), Arc::clone(setup.machine), setup.handle.clone());
             let name = format!("weir pool {index}");
-            threads.push(setup.machine.thread(&name, Box::new(move || work(&queue, &handle)))?);
+            threads.push(setup.machine.thread(&name, Box::new(move || work(&queue, &*machine, &handle)))?);
         }
-        let threads = Mutex::new(threads);
-        Ok(Pool { queue, queued: Crowd::new(setup.flows_max), flows: Crowd::new(usize::MAX), threads })
+        let (machine, threads) = (Arc::clone(setup.machine), Mutex::new(threads));
+        Ok(Pool { machine, queue, queued: Crowd::new(setup.flows_max), flows: Crowd::new(usize::MAX), threads })
     }
 }
 
 impl Engine for Pool {
-    fn begin(&self, _entry: usize, _route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
+    fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
         if !self.queued.has_room() {
             return Begun::Full;
         }
+        let mut flow = make();
+        let pace = self.queue.paces[entry][route].as_ref().filter(|pace| pace.is_brief() && self.queue.is_empty());
+        if let Some(answer) = pace.and_then(|pace| begin(&mut flow, pace, BRIEF_NS, &*self.machine)) {
+            return Begun::Done(answer);
+        }
+        let begun = pace.is_some();
         let answer = Arc::<Answer>::default();
         let (queued, member) = (self.queued.enter(), self.flows.enter());
-        let job = Job { flow: make(), answer: Arc::clone(&answer), queued, member };
-        self.queue.jobs.lock().waiting.push_back(job);
-        self.queue.arrived.notify_one();
+        self.queue.add(Job { flow, begun, answer: Arc::clone(&answer), queued, member });
         answer.going(self.flows.enter())
     }
 
@@ -105,20 +160,40 @@ impl Engine for Pool {
 }
 
 /// What each thread of the pool does.
-fn work(queue: &Queue, handle: &Handle) {
+fn work(queue: &Queue, machine: &dyn Machine, handle: &Handle) {
     let _inside = handle.enter();
-    while let Some(Job { flow, answer, queued, member }) = queue.next() {
+    while let Some(Job { mut flow, begun, answer, queued, member }) = queue.next() {
         drop(queued);
-        run(flow, &answer, handle);
+        let key = flow.key();
+        let pace = queue.paces[key.entry as usize][key.route as usize].as_ref();
+        let pace = pace.filter(|_| !begun && !answer.is_given_up());
+        match pace.and_then(|pace| begin(&mut flow, pace, BRIEF_ON_THREAD_NS, machine)) {
+            Some(given) => answer.give(given),
+            None => run(flow, &answer, handle),
+        }
         drop(member);
     }
 }
 
 impl Queue {
+    /// Whether nobody waits; only the loop adds.
+    fn is_empty(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) == 0
+    }
+
+    fn add(&self, job: Job) {
+        let mut jobs = self.jobs.lock();
+        jobs.waiting.push_back(job);
+        self.waiting.store(jobs.waiting.len(), Ordering::Relaxed);
+        drop(jobs);
+        self.arrived.notify_one();
+    }
+
     fn next(&self) -> Option<Job> {
         let mut jobs = self.jobs.lock();
         loop {
             if let Some(job) = jobs.waiting.pop_front() {
+                self.waiting.store(jobs.waiting.len(), Ordering::Relaxed);
                 return Some(job);
             }
             if jobs.closed {

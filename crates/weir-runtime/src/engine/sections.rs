@@ -7,27 +7,28 @@
 //! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
 //! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port. Others pass
 //!    it in the meantime: what must keep a source's order has turnstiles for that.
-//! 4. Its answer wakes the loop. Where the loop has gone, the flow is given up: before it begins, or where it waits.
+//! 4. Its answer wakes the loop, together with others where threads outnumber processors (`exchange`). Where the loop has
+//!    gone, the flow is given up: before it begins, or where it waits.
 
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, LocalFuture, Value};
 use weir_scheduler::{Ahead, Done, PortId, Queue, Scheduler, Snapshot, Work};
 use weir_trace::What;
 
 use super::given::Given;
-use super::job::{Awaited, Carried, Job, Link, Task, Unanswered, park};
-use super::layout::{Placed, Stretch, layout};
+use super::job::{Awaited, Carried, Job, Link, Task};
+use super::layout::{Placed, layout};
+use super::pace::Pace;
+use super::stretches::{Cuts, Stretches, after, count, fused, until};
 use super::{Engine, Setup, Threading};
 use crate::crowd::Crowd;
 use crate::flow::Flow;
 use crate::live::Live;
-use crate::spare;
 
 /// An engine that runs sections.
 struct Sections {
@@ -45,17 +46,6 @@ struct Sections {
     full: AtomicUsize,
 }
 
-type Cuts = Vec<Vec<Vec<Stretch>>>;
-
-/// What the scheduler's threads do.
-pub(super) struct Stretches {
-    stretches: Arc<Cuts>,
-    placed: Arc<Vec<Placed>>,
-    handle: Handle,
-    link: Link,
-    unanswered: Arc<Unanswered>,
-}
-
 /// Starts an engine; `threading` is for the sections for which the plan names no other.
 pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dyn Engine>> {
     let layout = layout(threading, &setup);
@@ -67,8 +57,16 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
         handle: setup.handle.clone(),
         link: Arc::clone(&link),
         unanswered: Arc::default(),
+        machine: Arc::clone(setup.machine),
+        exchange: Arc::default(),
+        paces: layout.ports.iter().map(|port| port.brief.then(Pace::new)).collect(),
+        crowded: AtomicBool::new(false),
     };
-    let scheduler = Arc::new(Scheduler::start(work, &layout.ports, layout.crews, setup.steering.period())?);
+    let (ports, crews, period) = (&layout.ports, layout.crews, setup.steering.period());
+    // What answers are for keeps the loop as busy as a thread; a stream only waits for room.
+    let busy_loops = usize::from(setup.live.entries.iter().any(|entry| entry.answers));
+    let scheduler = Arc::new(Scheduler::start_beside(busy_loops, work, ports, crews, period)?);
+    scheduler.work().crowded.store(scheduler.is_crowded(), Ordering::Relaxed);
     // Flows do not keep the scheduler.
     let back = Arc::downgrade(&scheduler);
     let resume = move |port, job| {
@@ -125,7 +123,7 @@ impl Sections {
             return here;
         }
         let (job, answer) = self.asked(make(), 0);
-        self.scheduler.resume(port, job);
+        self.put(port, job);
         Some(answer)
     }
 
@@ -175,9 +173,22 @@ impl Sections {
         }
     }
 
+    /// Puts a new flow into its first port. Where a thread could not run beside the loop, it is woken when the loop has
+    /// begun all that it can.
+    fn put(&self, port: PortId, job: Box<Carried>) {
+        if !self.scheduler.is_crowded() {
+            return self.scheduler.resume(port, job);
+        }
+        if self.scheduler.leave(port, job) {
+            self.scheduler.work().exchange.owe(port);
+        }
+    }
+
     /// A flow as a job, and its answer.
     fn asked(&self, flow: Flow, stretch: usize) -> (Box<Carried>, Begun) {
-        let task = Arc::new(Task::new(&self.scheduler.work().link));
+        let (work, scheduler) = (self.scheduler.work(), Arc::downgrade(&self.scheduler));
+        work.exchange.carry(move |port| scheduler.upgrade().into_iter().for_each(|scheduler| scheduler.hand(port)));
+        let task = Arc::new(Task::new(&work.link));
         let job = Job { flow, stretch, task: Some(Arc::clone(&task)), member: self.flows.enter() };
         let mut awaited = Awaited::new(task, self.awaited.enter());
         (Carried::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
@@ -253,87 +264,10 @@ fn doing(section: &Placed, scheduler: &Scheduler<Stretches>, crews: &[Snapshot])
     })
 }
 
-/// A flow has passed this stretch.
-fn count(placed: &[Placed], stretch: &Stretch, flow: &Flow) {
-    if flow.is_watched() {
-        placed[stretch.section].passed.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 /// A body without a node.
 fn answered_at_once(mut flow: Flow) -> Begun {
     match flow.advance(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => Begun::Done(answer),
         Poll::Pending => Begun::Going(Box::pin(flow)),
-    }
-}
-
-impl Work for Stretches {
-    /// Boxed, because it is moved several times at each port.
-    type Item = Box<Carried>;
-
-    fn run(&self, port: PortId, mut carried: Box<Carried>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Carried>)> {
-        let key = carried.job().flow.key();
-        let stretches = &self.stretches[key.entry as usize][key.route as usize];
-        loop {
-            let job = carried.job();
-            let next = stretches[job.stretch].port_of(key.sequence);
-            if next != port {
-                return Some((next, carried));
-            }
-            if job.stretch == 0 && job.is_given_up(&self.unanswered) {
-                return None;
-            }
-            let to = fused(stretches, job.stretch, &job.flow, ahead);
-            match self.advance(job, until(stretches, to), stretches[to].calls_out) {
-                Poll::Ready(None) => {
-                    count(&self.placed, &stretches[job.stretch], &job.flow);
-                    job.stretch = after(stretches, to, &job.flow);
-                }
-                Poll::Ready(Some(answer)) => {
-                    count(&self.placed, &stretches[job.stretch], &job.flow);
-                    carried.take().finish(answer);
-                    spare::give_back(carried);
-                    return None;
-                }
-                Poll::Pending => carried = park(carried, port)?,
-            }
-        }
-    }
-}
-
-/// The last stretch of those that the thread may run in one go from this one on. None of them waits, so that none has to
-/// be found again. A flow that is watched is counted at each.
-fn fused(stretches: &[Stretch], first: usize, flow: &Flow, ahead: &mut impl Ahead) -> usize {
-    if stretches[first].waits || flow.is_watched() {
-        return first;
-    }
-    let (further, sequence) = (stretches[first + 1..].iter(), flow.key().sequence);
-    first + further.take_while(|stretch| !stretch.waits && ahead.may_run(stretch.port_of(sequence))).count()
-}
-
-/// Where a flow stops that goes on to the end of this stretch. The last stretch also ends the flow.
-fn until(stretches: &[Stretch], to: usize) -> usize {
-    if to + 1 == stretches.len() { usize::MAX } else { stretches[to].until }
-}
-
-/// The stretch in which a flow goes on after this one. A switch may have skipped whole stretches.
-fn after(stretches: &[Stretch], to: usize, flow: &Flow) -> usize {
-    let (at, last) = (flow.at(), stretches.len() - 1);
-    (to + 1..last).find(|stretch| stretches[*stretch].until > at).unwrap_or(last)
-}
-
-impl Stretches {
-    fn advance(&self, job: &mut Job, until: usize, calls_out: bool) -> Poll<Option<Result<Value, Failure>>> {
-        let _inside = calls_out.then(|| self.handle.enter());
-        // Most stretches wait for nothing, and need no waker that wakes.
-        let polled = job.flow.advance_until(until, &mut Context::from_waker(Waker::noop()));
-        if polled.is_ready() {
-            return polled;
-        }
-        let task = job.task.get_or_insert_with(|| self.unanswered.task(&self.link));
-        task.parking.begin();
-        let waker = Waker::from(Arc::clone(task));
-        job.flow.advance_until(until, &mut Context::from_waker(&waker))
     }
 }

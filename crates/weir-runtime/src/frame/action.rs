@@ -64,8 +64,9 @@ pub(super) enum Stage {
 }
 
 impl Frame {
-    /// Runs a step from its beginning.
-    #[inline]
+    /// Runs a step from its beginning. Inlined with what it calls, because every step of every flow goes through here: calls
+    /// would cost as much as the steps do.
+    #[inline(always)]
     pub(super) fn run(
         &mut self,
         node: usize,
@@ -81,6 +82,7 @@ impl Frame {
     }
 
     #[cold]
+    #[inline(never)]
     fn run_recorded(&mut self, node: usize, step: &Step, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         let since_ns = env.live.machine.now_ns();
         let ran = self.run_step(node, step, body, env, context);
@@ -90,7 +92,7 @@ impl Frame {
         ran
     }
 
-    #[inline]
+    #[inline(always)]
     fn run_step(&mut self, node: usize, step: &Step, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match &step.action {
             Action::Nothing => Ran::Next,
@@ -142,32 +144,25 @@ impl Frame {
 
     pub(super) fn forget(&mut self, dead: &[u32]) {
         for slot in dead {
-            self.slots[*slot as usize] = Value::Absent;
+            self.slots[*slot as usize].put(Value::Absent);
         }
     }
 
-    #[inline]
     fn prim(&mut self, step: &PrimStep, body: &Body) -> Ran {
-        let computed = match step.prim {
-            prim if step.moves => self.prim_moving(prim, step, body),
-            Prim::Copy => Ok(self.value(body, step.operands[0])),
-            Prim::List => Ok(Value::List(self.values(body, &step.operands).collect())),
-            Prim::Record => Ok(Value::Record(self.values(body, &step.operands).collect())),
-            Prim::Variant(tag) if !step.operands.is_empty() => {
-                Ok(Value::Variant(tag, Some(self.values(body, &step.operands).collect())))
-            }
-            prim => {
-                let place = |operand: &Argument| match *operand {
-                    Argument::Slot { index, .. } => &self.slots[index as usize],
-                    Argument::Constant(index) => &body.constants[index as usize],
-                    Argument::Shared(_) => &Value::Absent,
-                };
-                match &step.operands[..] {
-                    [one] => prim.apply(&[place(one)]),
-                    [one, other] => prim.apply(&[place(one), place(other)]),
-                    all => prim.apply(&all.iter().map(place).collect::<SmallVec<[&Value; 8]>>()),
-                }
-            }
+        let place = |operand: &Argument| match *operand {
+            Argument::Slot { index, .. } => &self.slots[index as usize],
+            Argument::Constant(index) => &body.constants[index as usize],
+            Argument::Shared(_) => &Value::Absent,
+        };
+        let computed = match (&step.operands[..], step.prim) {
+            _ if step.moves => self.prim_moving(step.prim, step, body),
+            ([one], Prim::Copy) => Ok(self.value(body, *one)),
+            (all, Prim::List) => Ok(Value::List(self.values(body, all).collect())),
+            (all, Prim::Record) => Ok(Value::Record(self.values(body, all).collect())),
+            (all @ [_, ..], Prim::Variant(tag)) => Ok(Value::Variant(tag, Some(self.values(body, all).collect()))),
+            ([one], prim) => prim.apply(&[place(one)]),
+            ([one, other], prim) => prim.apply(&[place(one), place(other)]),
+            (all, prim) => prim.apply(&all.iter().map(place).collect::<SmallVec<[&Value; 8]>>()),
         };
         self.forget(&step.dead);
         match computed {
@@ -217,7 +212,7 @@ impl Frame {
         let ports = &step.arms[arm].1;
         if ports.is_empty() {
             if let Argument::Slot { index, last: true } = step.subject {
-                self.slots[index as usize] = Value::Absent;
+                self.slots[index as usize].put(Value::Absent);
             }
         } else if step.moves {
             self.unpack_moving(step.subject, ports);
@@ -261,7 +256,8 @@ impl Frame {
         let chosen = self.choices[switch as usize] as usize;
         // The arm that was chosen ends the flow, and may still wait for that: what follows has nothing to begin with.
         let Some(input) = inputs.get(chosen).copied().flatten() else { return never() };
-        self.slots[out as usize] = self.value(body, input);
+        let value = self.value(body, input);
+        self.slots[out as usize].put(value);
         Ran::Next
     }
 

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
-use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Outcome, Pending, Settled, Shared, Value};
+use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Mode, Outcome, Pending, Settled, Shared, Value};
 use weir_ir::evaluate::failure_of;
 use weir_ir::prim::elements;
 
 use super::action::{Ran, Stage};
 use super::{Frame, Scope, panicked};
-use crate::live::{Blocking, Env};
-use crate::lock::{Acquiring, Borrowed, Handle, Held, Session, Sessions};
+use crate::live::{Blocking, Env, Hold};
+use crate::lock::{Acquiring, Borrowed, Handle, Held, Lock, Session, Sessions};
 use crate::step::{Body, CallStep, NONE, Out, SharedOf};
 
 impl Frame {
@@ -39,15 +39,25 @@ impl Frame {
                 let outcome = code(&mut self.call_of(step, body, env, &shared));
                 self.answer(outcome, step)
             }
-            Code::Immediate(code) => match try_locks(step) {
-                Some(borrowed) => {
+            Code::Immediate(code) => {
+                let mut run = || {
                     let shared = self.shared_of(step, env);
-                    let outcome = code(&mut self.call_of(step, body, env, &shared));
-                    drop(borrowed);
-                    self.answer(outcome, step)
+                    code(&mut self.call_of(step, body, env, &shared))
+                };
+                let outcome = match &*step.locks {
+                    [(lock, mode)] => Borrowed::try_take(lock, *mode).map(|_held| run()),
+                    locks => try_locks(locks).map(|_held| run()),
+                };
+                match outcome {
+                    Some(outcome) => self.answer(outcome, step),
+                    None => self.call_under(all_locks(step), step, body, env, context),
                 }
-                None => self.call_under(all_locks(step), step, body, env, context),
-            },
+            }
+            Code::Waiting(code) if step.locks.is_empty() => {
+                let shared = self.shared_of(step, env);
+                let waiting = code(&mut self.call_of(step, body, env, &shared));
+                self.wait_for(waiting, Vec::new(), step, context)
+            }
             _ => self.call_under(all_locks(step), step, body, env, context),
         }
     }
@@ -93,6 +103,9 @@ impl Frame {
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
+        if env.hold == Hold::Denied && (!step.locks.is_empty() || matches!(step.code, Code::Blocking(_))) {
+            return Ran::wait(Stage::Locks(locks));
+        }
         let Poll::Ready(held) = locks.poll(context) else { return Ran::wait(Stage::Locks(locks)) };
         let shared = self.shared_of(step, env);
         let mut call = self.call_of(step, body, env, &shared);
@@ -102,10 +115,10 @@ impl Frame {
                 drop(held);
                 self.answer(outcome, step)
             }
-            Code::Waiting(code) => match code(&mut call) {
-                Ok(pending) => self.function(pending, held, step, context),
-                Err(fault) => self.answer(Outcome::Fault(fault), step),
-            },
+            Code::Waiting(code) => {
+                let waiting = code(&mut call);
+                self.wait_for(waiting, held, step, context)
+            }
             Code::Blocking(code) => match (code(&mut call), env.live.blocking) {
                 (Ok(job), Blocking::InPlace) => {
                     let settled = job();
@@ -125,6 +138,19 @@ impl Frame {
     pub(super) fn scopes_around(&self, within: &[u32]) -> Vec<Scope> {
         let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
         self.inherited.iter().chain(own).cloned().collect()
+    }
+
+    fn wait_for(
+        &mut self,
+        waiting: Result<Pending, Box<Failure>>,
+        held: Vec<Held>,
+        step: &CallStep,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        match waiting {
+            Ok(pending) => self.function(pending, held, step, context),
+            Err(fault) => self.answer(Outcome::Fault(fault), step),
+        }
     }
 
     pub(super) fn function(
@@ -158,7 +184,7 @@ impl Frame {
         self.forget(&step.dead);
         match (outcome, &step.out) {
             (Outcome::Filled, _) => {}
-            (Outcome::Value(value), Out::Value(slot)) => self.slots[*slot as usize] = value,
+            (Outcome::Value(value), Out::Value(slot)) => self.slots[*slot as usize].put(value),
             (Outcome::Value(value), Out::Result(slot)) => self.slots[*slot as usize] = Value::ok(value),
             (Outcome::Error(error), Out::Result(slot)) => self.slots[*slot as usize] = Value::err(error),
             (Outcome::Value(value), Out::OfResult { switch, ok, .. }) => self.decide(*switch, *ok, value),
@@ -177,7 +203,7 @@ impl Frame {
     fn decide(&mut self, switch: u32, (arm, port): (u32, u32), payload: Value) {
         self.choices[switch as usize] = arm;
         if port != NONE {
-            self.slots[port as usize] = payload;
+            self.slots[port as usize].put(payload);
         }
     }
 }
@@ -192,8 +218,8 @@ fn taken_apart(option: Value) -> Outcome {
     }
 }
 
-fn try_locks(step: &CallStep) -> Option<SmallVec<[Borrowed<'_>; 2]>> {
-    step.locks.iter().map(|(lock, mode)| Borrowed::try_take(lock, *mode)).collect()
+fn try_locks(locks: &[(Arc<Lock>, Mode)]) -> Option<SmallVec<[Borrowed<'_>; 2]>> {
+    locks.iter().map(|(lock, mode)| Borrowed::try_take(lock, *mode)).collect()
 }
 
 fn all_locks(step: &CallStep) -> Acquiring {

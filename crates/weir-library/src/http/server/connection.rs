@@ -90,9 +90,13 @@ async fn serve_http1<H: Handler>(
     end: &mut End<'_>,
 ) -> Option<(TcpStream, Vec<u8>)> {
     let pulse = end.pulse;
-    let service = service_fn(move |request| async move {
-        let _answering = Counted::one_more(&pulse.answering);
-        Ok::<_, Infallible>(handler.handle(request).await.map(Full::new))
+    let service = service_fn(move |request| {
+        // Outside the future, so that the request is not moved into it.
+        let answer = handler.handle(request);
+        async move {
+            let _answering = Counted::one_more(&pulse.answering);
+            Ok::<_, Infallible>(answer.await.map(Full::new))
+        }
     });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())

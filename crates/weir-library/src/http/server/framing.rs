@@ -8,7 +8,7 @@
 //! sizes and trailers are *lines*; everything else is skipped by its length. Nothing is parsed twice but the fields
 //! `Host`, `Content-Length` and `Transfer-Encoding`; everything that hyper refuses by itself is left to it.
 
-use memchr::memchr;
+use memchr::memchr_iter;
 
 /// Bytes of one line, far above what hyper takes: it stops reading at the limits of heads, chunk extensions and trailers.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -106,19 +106,38 @@ impl Framing {
                 at += self.skip(left, then, bytes.len() - at);
                 continue;
             }
-            let rest = &bytes[at..];
-            if self.is_between() && rest[0] != b'\r' {
-                self.heads_begun += 1;
+            match self.follow_lines(&bytes[at..]) {
+                Ok(followed) => at += followed,
+                Err((Wrong, wrong)) => return Verdict::Refuse { at: at + wrong },
             }
-            let Some(end) = memchr(b'\n', rest) else {
-                return self.keep(rest, at);
-            };
-            if self.complete_line(&rest[..=end]).is_err() {
-                return Verdict::Refuse { at: at + end };
-            }
-            at += end + 1;
         }
         Verdict::Pass
+    }
+
+    /// Follows lines until there are no more or they lead to counted bytes, and says how many bytes they were; or where it
+    /// is wrong.
+    fn follow_lines(&mut self, bytes: &[u8]) -> Result<usize, (Wrong, usize)> {
+        let mut at = 0;
+        for end in memchr_iter(b'\n', bytes) {
+            self.note_beginning(bytes[at]);
+            self.complete_line(&bytes[at..=end]).map_err(|wrong| (wrong, end))?;
+            at = end + 1;
+            if matches!(self.place, Place::Counted { .. }) {
+                return Ok(at);
+            }
+        }
+        if let Some(byte) = bytes.get(at) {
+            self.note_beginning(*byte);
+            self.keep(&bytes[at..]).map_err(|wrong| (wrong, at))?;
+        }
+        Ok(bytes.len())
+    }
+
+    /// A line begins, or goes on, with this byte.
+    fn note_beginning(&mut self, byte: u8) {
+        if self.is_between() && byte != b'\r' {
+            self.heads_begun += 1;
+        }
     }
 
     fn skip(&mut self, left: u64, then: AfterCounted, available: usize) -> usize {
@@ -132,12 +151,12 @@ impl Framing {
     }
 
     /// Keeps a line's beginning until its end comes.
-    fn keep(&mut self, beginning: &[u8], at: usize) -> Verdict {
+    fn keep(&mut self, beginning: &[u8]) -> Result<(), Wrong> {
         if self.line.len() + beginning.len() > LINE_BYTES_MAX {
-            return Verdict::Refuse { at };
+            return Err(Wrong);
         }
         self.line.extend_from_slice(beginning);
-        Verdict::Pass
+        Ok(())
     }
 
     fn complete_line(&mut self, end: &[u8]) -> Result<(), Wrong> {

@@ -3,15 +3,19 @@
 //! 1. What the socket gives is followed by a [`Framing`] before hyper sees it.
 //! 2. Where a request becomes wrong, hyper reads a NUL in the place of that byte, the end of a head, and nothing after
 //!    it. No part of a head may hold a NUL, so hyper answers 400 and closes, once it has answered what came before.
-//! 3. A connection that ends with input unread is read on for a while after the last byte written (*lingering*): the
+//! 3. What hyper writes in several parts is sent as one where it is short: the system takes one part sooner than two, by
+//!    more than copying costs.
+//! 4. A connection that ends with input unread is read on for a while after the last byte written (*lingering*): the
 //!    system would otherwise reset it, and the client lose the answer that says why.
 
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::framing::{Framing, Verdict};
@@ -22,6 +26,9 @@ use super::pulse::Pulse;
 const WRONG: &[u8] = b"\0\n\n";
 /// What is read of a lingering connection before it is reset after all.
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
+
+/// What is copied at most to be sent in one part.
+const GATHERED_BYTES_MAX: usize = 4096;
 
 /// A socket as hyper sees it.
 pub(super) struct Guard {
@@ -94,6 +101,17 @@ impl Guard {
         !now.is_empty()
     }
 
+    fn write_parts(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        if length > GATHERED_BYTES_MAX {
+            return poll_send(&self.stream, cx, parts);
+        }
+        let mut space = [MaybeUninit::uninit(); GATHERED_BYTES_MAX];
+        let mut gathered = ReadBuf::uninit(&mut space);
+        parts.iter().for_each(|part| gathered.put_slice(part));
+        Pin::new(&mut self.stream).poll_write(cx, gathered.filled())
+    }
+
     fn note_write(&self, written: &Poll<io::Result<usize>>) {
         match written {
             Poll::Pending => self.pulse.write_blocked.set(true),
@@ -115,7 +133,7 @@ impl Guard {
 
     fn linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.pulse.lingering.set(true);
-        let mut scratch = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut scratch = [MaybeUninit::uninit(); 4096];
         while self.discarded < LINGER_BYTES_MAX {
             let mut buf = ReadBuf::uninit(&mut scratch);
             match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf)) {
@@ -124,6 +142,18 @@ impl Guard {
             }
         }
         Poll::Ready(Ok(()))
+    }
+}
+
+/// Sends parts by `sendmsg`, which knows that it has a socket, where `writev` has to find that out.
+fn poll_send(stream: &TcpStream, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    let send = || Ok(sendmsg(stream, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)?);
+    loop {
+        ready!(stream.poll_write_ready(cx))?;
+        match stream.try_io(Interest::WRITABLE, send) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            sent => return Poll::Ready(sent),
+        }
     }
 }
 
@@ -155,7 +185,7 @@ impl AsyncWrite for Guard {
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let written = Pin::new(&mut this.stream).poll_write_vectored(cx, parts);
+        let written = this.write_parts(cx, parts);
         this.note_write(&written);
         written
     }

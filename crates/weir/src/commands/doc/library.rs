@@ -70,11 +70,16 @@ fn all(parameters: &[Parameter]) -> String {
 }
 
 fn parameter(parameter: &Parameter) -> String {
-    let default = parameter.default.as_ref().map(|value| match value {
-        weir_host::Value::Text(text) => format!(" = {text:?}"),
-        other => format!(" = {other}"),
-    });
+    let default = parameter.default.as_ref().map(|value| format!(" = {}", written(value)));
     format!("{}: {}{}", parameter.name, parameter.ty, default.unwrap_or_default())
+}
+
+/// A default as a program would write it.
+fn written(value: &weir_host::Value) -> String {
+    match value {
+        weir_host::Value::Text(text) => format!("{text:?}"),
+        other => other.to_string(),
+    }
 }
 
 fn required(parameters: &[Parameter]) -> String {
@@ -95,7 +100,7 @@ fn optional(parameters: &[Parameter]) -> Vec<[String; 3]> {
         Some([
             parameter.name.to_string(),
             parameter.ty.to_string(),
-            format!("<code>{}</code>", super::page::escape(&default.to_string())),
+            format!("<code>{}</code>", super::page::escape(&written(default))),
         ])
     });
     rows.collect()

@@ -79,7 +79,8 @@ fn highlights(document: &Document, _: &str, params: &Value) -> Result<Value, Str
 fn completion(document: &Document, _: &str, params: &Value) -> Result<Value, String> {
     let found = document.completions(offset(document, &params["position"])?);
     let items = found.iter().enumerate().map(|(rank, completion)| shapes::completion(document, completion, rank));
-    Ok(json!({ "isIncomplete": false, "items": items.collect::<Vec<_>>() }))
+    // What does not fit the word so far is left out, so that the editor asks again as it grows.
+    Ok(json!({ "isIncomplete": true, "items": items.collect::<Vec<_>>() }))
 }
 
 fn signature_help(document: &Document, _: &str, params: &Value) -> Result<Value, String> {

@@ -1,0 +1,136 @@
+//! What the loop and the threads of sections have for each other, carried over together.
+//!
+//! A wake-up from another thread is a call of the system, and where threads outnumber processors a switch of threads
+//! besides. So neither side wakes the other for each flow:
+//! 1. A thread *posts* whose answers are there. The first post since the loop last looked wakes the loop's *carrier*, a
+//!    task, which then wakes all who were posted, on the loop itself.
+//! 2. The loop notes the ports that it *owes* the threads where these could not run now anyway, and wakes the carrier,
+//!    which hands them over when everything else that was ready has had its turn.
+
+use std::mem;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+use weir_scheduler::PortId;
+
+/// What is to be carried over.
+#[derive(Default)]
+pub(super) struct Exchange(Mutex<Due>);
+
+#[derive(Default)]
+struct Due {
+    answered: Vec<Waker>,
+    owed: Vec<PortId>,
+    /// The carrier's waker, where it waits for one of these.
+    carrier: Option<Waker>,
+    /// Whether there is a carrier.
+    is_carried: bool,
+}
+
+impl Exchange {
+    /// Sees to it that the loop has a carrier, which hands ports over by `hand`. To be called on the loop.
+    pub(super) fn carry(self: &Arc<Self>, hand: impl Fn(PortId) + Clone + 'static) {
+        if mem::replace(&mut self.0.lock().is_carried, true) {
+            return;
+        }
+        let exchange = Arc::clone(self);
+        let carried = std::future::poll_fn(move |context| exchange.poll(context, &hand));
+        // It ends with the loop's set of tasks.
+        drop(tokio::task::spawn_local(carried));
+    }
+
+    /// Has the loop wake these.
+    pub(super) fn post(&self, answered: impl IntoIterator<Item = Waker>) {
+        self.add(|due| due.answered.extend(answered));
+    }
+
+    /// Has the loop hand this port over, soon.
+    pub(super) fn owe(&self, port: PortId) {
+        self.add(|due| due.owed.push(port));
+    }
+
+    fn add(&self, add: impl FnOnce(&mut Due)) {
+        let mut due = self.0.lock();
+        add(&mut due);
+        let carrier = due.carrier.take();
+        drop(due);
+        carrier.into_iter().for_each(Waker::wake);
+    }
+
+    fn poll(&self, context: &mut Context<'_>, hand: &impl Fn(PortId)) -> Poll<()> {
+        let mut due = self.0.lock();
+        due.carrier = Some(context.waker().clone());
+        let (answered, owed) = (mem::take(&mut due.answered), mem::take(&mut due.owed));
+        drop(due);
+        answered.into_iter().for_each(Waker::wake);
+        owed.into_iter().for_each(hand);
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+    use std::thread;
+
+    use tokio::runtime::Builder;
+    use tokio::task::{LocalSet, yield_now};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counting(AtomicUsize);
+
+    impl Wake for Counting {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Runs on a loop with a carrier that notes which ports it hands over.
+    fn on_loop(test: impl AsyncFnOnce(&Arc<Exchange>, &Mutex<Vec<usize>>)) {
+        let runtime = Builder::new_current_thread().build().unwrap();
+        LocalSet::new().block_on(&runtime, async {
+            let (exchange, handed) = (Arc::<Exchange>::default(), Arc::<Mutex<Vec<usize>>>::default());
+            for _ in 0..2 {
+                let handed = Arc::clone(&handed);
+                exchange.carry(move |PortId(port)| handed.lock().push(port));
+            }
+            test(&exchange, &handed).await;
+        });
+    }
+
+    #[test]
+    fn all_who_were_posted_are_woken_whoever_posted_them() {
+        on_loop(async |exchange, _| {
+            let woken = Arc::<Counting>::default();
+            for posts in 1..=3 {
+                let (exchange, waker) = (Arc::clone(exchange), Waker::from(Arc::clone(&woken)));
+                thread::spawn(move || exchange.post(vec![waker; posts])).join().unwrap();
+                exchange_runs().await;
+            }
+            assert_eq!(woken.0.load(Ordering::SeqCst), 1 + 2 + 3);
+        });
+    }
+
+    #[test]
+    fn ports_are_handed_over_once_when_what_was_ready_has_had_its_turn() {
+        on_loop(async |exchange, handed| {
+            exchange_runs().await;
+            exchange.owe(PortId(4));
+            exchange.owe(PortId(2));
+            assert!(handed.lock().is_empty());
+            exchange_runs().await;
+            assert_eq!(*handed.lock(), [4, 2]);
+        });
+    }
+
+    /// Lets the carrier have its turn, and what wakes it from another thread arrive.
+    async fn exchange_runs() {
+        for _ in 0..3 {
+            yield_now().await;
+        }
+    }
+}

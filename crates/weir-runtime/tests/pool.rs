@@ -1,0 +1,170 @@
+//! The engine `pool`: what its loop begins by itself, and what it leaves to the threads. Time moves only when a test says so.
+
+mod support;
+
+use std::sync::Arc;
+use std::thread;
+
+use support::gates::{Gates, function, immediate, int, library, on_shared};
+use support::{Feed, options, start_expr};
+use weir_host::{Code, Function, Outcome, Passing, Settled, Type, Value, World};
+use weir_runtime::{Options, Running, Scripted};
+
+/// What [`place`] answers.
+const ON_A_THREAD: Value = Value::Int(0);
+const ON_THE_LOOP: Value = Value::Int(1);
+/// How many flows begin on threads at first, and after one that took ten times as long as a brief one may.
+const AT_FIRST: usize = 2;
+const AFTER_LONG: usize = 320;
+
+/// A service of one route under `pool`.
+fn service(
+    functions: impl IntoIterator<Item = Function>,
+    body: &str,
+    threads: usize,
+    clock: &Arc<Scripted>,
+) -> (Feed, Running) {
+    let (feed, mut library) = (Feed::new(), library(functions));
+    feed.put(&mut library, "test", "feed");
+    let body: String = body.trim().lines().map(|line| format!("    {}\n", line.trim_end())).collect();
+    let text = format!(
+        "shared s: Int\n  yield 0\nentry test from test.feed unordered\n  arguments\n    yield (0,)\n  \
+         flow feed (%0 x: Int) -> Int\n    route GET \"/\"\n      parameter x in query\n{body}"
+    );
+    let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(weir_ir::verify::expr(&program, &library), []);
+    let running = start_expr(&program, &library, Options { machine: clock.clone(), ..options("pool", threads) });
+    (feed, running)
+}
+
+/// Whether this is the loop.
+fn place() -> Value {
+    let name = thread::current().name().unwrap_or_default().to_owned();
+    if name.starts_with("weir loop") { ON_THE_LOOP } else { ON_A_THREAD }
+}
+
+/// Says where it runs, and takes so many microseconds.
+fn working(clock: &Arc<Scripted>) -> Function {
+    let clock = Arc::clone(clock);
+    immediate("a.work", &[("x", Type::Int, Passing::Value)], move |call| {
+        clock.pass_ns(int(call, 0).unsigned_abs() * 1_000);
+        Outcome::Value(place())
+    })
+}
+
+fn run(feed: &Feed, x: i64) -> Value {
+    feed.run(vec![Value::Int(x)]).expect("the flow has an answer")
+}
+
+const WORK: &str = "%1: Int = call a.work at a (%0)\nyield %1";
+
+#[test]
+fn what_is_brief_is_begun_on_the_loop_and_what_takes_long_is_not() {
+    let clock = Arc::new(Scripted::new(0));
+    let (feed, _running) = service([working(&clock)], WORK, 1, &clock);
+    (0..AT_FIRST).for_each(|_| assert_eq!(run(&feed, 0), ON_A_THREAD));
+    assert_eq!(run(&feed, 0), ON_THE_LOOP);
+    assert_eq!(run(&feed, 100), ON_THE_LOOP, "nobody can know that it will take long");
+    (0..AFTER_LONG).for_each(|_| assert_eq!(run(&feed, 0), ON_A_THREAD));
+    assert_eq!(run(&feed, 0), ON_THE_LOOP);
+}
+
+/// `a.block` where x is 1, else x.
+const SOMETIMES: &str = "
+%1: Bool = equal(%0, 1)
+%2: Int = switch %1
+  value true
+    %3: Int = call a.block at a (%0)
+    yield %3
+  otherwise
+    yield %0
+yield %2";
+
+#[test]
+fn what_holds_its_thread_never_holds_the_loop() {
+    let clock = Arc::new(Scripted::new(0));
+    let block = Code::Blocking(Arc::new(|_| {
+        Ok(Box::new(|| Settled { outcome: Outcome::Value(place()), restored: Vec::new() }))
+    }));
+    let block = function("a.block", &[("x", Type::Int, Passing::Value)], World::Writes, block);
+    let (feed, _running) = service([block], SOMETIMES, 1, &clock);
+    (0..2 * AT_FIRST).for_each(|_| assert_eq!(run(&feed, 5), Value::Int(5)));
+    assert_eq!(run(&feed, 1), ON_A_THREAD);
+}
+
+/// `a.wait` under the shared value where x is 1, `a.add` to it where x is 2, else x.
+const SHARED: &str = "
+%1: Int = switch %0
+  value 1
+    %2: Int = call a.wait at a (shared s, %0)
+    yield %2
+  value 2
+    %3: Int = call a.add at b (shared s, %0)
+    yield %3
+  otherwise
+    yield %0
+yield %1";
+
+#[test]
+fn a_flow_that_the_loop_began_waits_for_a_lock_on_a_thread() {
+    let (clock, gates) = (Arc::new(Scripted::new(0)), Gates::new());
+    let wait = on_shared(gates.waiting("a.wait", World::Pure), Passing::Change);
+    let add = immediate("a.add", &[("x", Type::Int, Passing::Value)], |call| Outcome::Value(Value::Int(int(call, 1))));
+    let (feed, _running) = service([wait, on_shared(add, Passing::Change)], SHARED, 3, &clock);
+    (0..2 * AT_FIRST).for_each(|_| assert_eq!(run(&feed, 5), Value::Int(5)));
+    let holds = feed.begin(vec![Value::Int(1)]);
+    let held = gates.next();
+    let queues = feed.begin(vec![Value::Int(2)]);
+    assert_eq!(run(&feed, 7), Value::Int(7), "the loop goes on");
+    held.release();
+    assert_eq!(holds.blocking_recv().expect("it is answered"), Ok(Value::Int(1)));
+    assert_eq!(queues.blocking_recv().expect("it is answered"), Ok(Value::Int(2)));
+}
+
+#[test]
+fn a_call_that_may_wait_while_it_has_a_lock_begins_on_a_thread() {
+    let clock = Arc::new(Scripted::new(0));
+    let place = Code::Waiting(Arc::new(|_| {
+        let settled = Settled { outcome: Outcome::Value(place()), restored: Vec::new() };
+        Ok(Box::pin(std::future::ready(settled)))
+    }));
+    let wait = function("a.wait", &[("x", Type::Int, Passing::Value)], World::Pure, place);
+    let add = immediate("a.add", &[("x", Type::Int, Passing::Value)], |_| Outcome::Value(Value::Int(0)));
+    let functions = [on_shared(wait, Passing::Change), on_shared(add, Passing::Change)];
+    let (feed, _running) = service(functions, SHARED, 1, &clock);
+    (0..2 * AT_FIRST).for_each(|_| assert_eq!(run(&feed, 5), Value::Int(5)));
+    assert_eq!(run(&feed, 1), ON_A_THREAD);
+}
+
+/// `a.wait` and then `a.add` under the shared value where x is 1, `a.add` where x is 2, else x.
+const TWICE: &str = "
+%1: Int = switch %0
+  value 1
+    %2: Int = call a.wait at a (shared s, %0)
+    %3: Int = call a.add at b (shared s, %2)
+    yield %3
+  value 2
+    %4: Int = call a.add at c (shared s, %0)
+    yield %4
+  otherwise
+    yield %0
+yield %1";
+
+/// A flow that waited in the pool's queue with a place in the lock's queue would never get a thread: the only one would be
+/// held by the flow that is behind it at the lock, with its second call.
+#[test]
+fn flows_that_queue_at_one_lock_all_come_through_one_thread() {
+    let (clock, gates) = (Arc::new(Scripted::new(0)), Gates::new());
+    let wait = on_shared(gates.waiting("a.wait", World::Pure), Passing::Change);
+    let add = immediate("a.add", &[("x", Type::Int, Passing::Value)], |call| Outcome::Value(Value::Int(int(call, 1))));
+    let (feed, _running) = service([wait, on_shared(add, Passing::Change)], TWICE, 1, &clock);
+    (0..2 * AT_FIRST).for_each(|_| assert_eq!(run(&feed, 5), Value::Int(5)));
+    let holds = feed.begin(vec![Value::Int(1)]);
+    let held = gates.next();
+    let queued: Vec<_> = (0..10).map(|_| feed.begin(vec![Value::Int(2)])).collect();
+    assert_eq!(feed.refused(), 0);
+    held.release();
+    let answers = feed.answers(queued);
+    assert_eq!(feed.answers(vec![holds]), [Some(Ok(Value::Int(1)))]);
+    assert!(answers.iter().all(|answer| *answer == Some(Ok(Value::Int(2)))), "{answers:?}");
+}
