@@ -173,6 +173,14 @@ impl Value {
         }
     }
 
+    /// Leaves [`Value::Absent`] in the slot.
+    #[inline]
+    pub fn empty(&mut self) {
+        self.clear();
+        // Nothing is left that needs a drop.
+        std::mem::forget(self.take());
+    }
+
     /// Puts a value into the slot.
     #[inline]
     pub fn put(&mut self, value: Value) {

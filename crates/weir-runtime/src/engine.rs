@@ -36,6 +36,7 @@ mod parking;
 mod pool;
 mod sections;
 mod staged;
+mod stretches;
 mod sync;
 mod thread_per_flow;
 

@@ -128,8 +128,8 @@ impl Frame {
     /// Gives the frame back to those that are spare. All that it held is released.
     pub(crate) fn give_back(mut frame: Box<Frame>) {
         // The next frame is most often one of the same body, for which the lists have their lengths already.
-        frame.slots.iter_mut().for_each(|slot| slot.put(Value::Absent));
-        frame.choices.fill(NONE);
+        frame.slots.iter_mut().for_each(Value::empty);
+        frame.forget_choices();
         frame.lanes_left.clear();
         frame.stop();
         frame.inherited.clear();
@@ -138,8 +138,16 @@ impl Frame {
 
     /// Makes the frame ready for another run of its body; captured values stay.
     pub(crate) fn rewind(&mut self) {
-        self.choices.fill(NONE);
+        self.forget_choices();
         self.stop();
+    }
+
+    /// A body without a switch is not worth a call: and to fill nothing, where nothing was ever allocated, takes some
+    /// processors longer than a small flow (a masked store to an address that is not mapped).
+    fn forget_choices(&mut self) {
+        if !self.choices.is_empty() {
+            self.choices.fill(NONE);
+        }
     }
 
     fn stop(&mut self) {

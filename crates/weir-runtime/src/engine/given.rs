@@ -6,6 +6,7 @@
 //!    turn: then its event loop comes to [`Given::tended`].
 
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
@@ -15,7 +16,11 @@ use weir_scheduler::{PortId, Scheduler, Work};
 const BATCH: usize = 64;
 
 /// What is kept.
-pub(super) struct Given<T>(Mutex<Inside<T>>);
+pub(super) struct Given<T> {
+    /// Whether something may be kept. Written under the lock.
+    some: AtomicBool,
+    inside: Mutex<Inside<T>>,
+}
 
 struct Inside<T> {
     ports: Vec<Kept<T>>,
@@ -35,19 +40,25 @@ struct Kept<T> {
 
 impl<T> Default for Given<T> {
     fn default() -> Self {
-        Given(Mutex::new(Inside { ports: Vec::new(), tender: None, told: false }))
+        let inside = Inside { ports: Vec::new(), tender: None, told: false };
+        Given { some: AtomicBool::new(false), inside: Mutex::new(inside) }
     }
 }
 
 impl<T: Send + 'static> Given<T> {
+    /// Whether nothing is kept, for the event loop on which items are put in.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.some.load(Ordering::Relaxed)
+    }
+
     /// Keeps an item for the port; nothing is made where that has no room.
-    pub(super) fn put<W: Work<Item = T>, R>(
+    pub(super) fn put<W: Work<Item = T>>(
         &self,
         scheduler: &Scheduler<W>,
         port: PortId,
-        make: impl FnOnce() -> (T, R),
-    ) -> Option<R> {
-        let mut inside = self.0.lock();
+        make: impl FnOnce() -> T,
+    ) -> Option<()> {
+        let mut inside = self.inside.lock();
         let kept = inside.kept(port);
         if kept.items.is_empty() {
             kept.room = scheduler.room(port).min(BATCH);
@@ -55,13 +66,13 @@ impl<T: Send + 'static> Given<T> {
         if kept.room == 0 {
             return None;
         }
-        let (item, made) = make();
-        kept.items.push(item);
+        kept.items.push(make());
         if kept.items.len() >= kept.room {
             kept.hand_over(scheduler);
         }
+        self.some.store(true, Ordering::Relaxed);
         inside.tell();
-        Some(made)
+        Some(())
     }
 
     /// Hands over what is kept whenever the event loop comes by; never ends.
@@ -70,8 +81,9 @@ impl<T: Send + 'static> Given<T> {
     }
 
     fn tend<W: Work<Item = T>>(&self, scheduler: &Scheduler<W>, context: &Context<'_>) -> Poll<()> {
-        let mut inside = self.0.lock();
+        let mut inside = self.inside.lock();
         inside.ports.iter_mut().for_each(|kept| kept.hand_over(scheduler));
+        self.some.store(false, Ordering::Relaxed);
         inside.tender = Some(context.waker().clone());
         inside.told = false;
         Poll::Pending
@@ -79,7 +91,7 @@ impl<T: Send + 'static> Given<T> {
 
     /// Drops what is kept.
     pub(super) fn clear(&self) {
-        let ports = std::mem::take(&mut self.0.lock().ports);
+        let ports = std::mem::take(&mut self.inside.lock().ports);
         drop(ports);
     }
 }

@@ -7,32 +7,28 @@
 //! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
 //! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port. Others pass
 //!    it in the meantime: what must keep a source's order has turnstiles for that.
-//! 4. Its answer wakes the loop, together with others where threads outnumber processors ([`Exchange`]). Where the loop has
+//! 4. Its answer wakes the loop, together with others where threads outnumber processors (`exchange`). Where the loop has
 //!    gone, the flow is given up: before it begins, or where it waits.
 
-use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, LocalFuture, Value};
 use weir_scheduler::{Ahead, Done, PortId, Queue, Scheduler, Snapshot, Work};
 use weir_trace::What;
 
-use super::exchange::Exchange;
 use super::given::Given;
-use super::job::{Awaited, Carried, Job, Link, Task, Unanswered, park};
-use super::layout::{Placed, Stretch, layout};
+use super::job::{Awaited, Carried, Job, Link, Task};
+use super::layout::{Placed, layout};
 use super::pace::Pace;
+use super::stretches::{Cuts, Stretches, after, count, fused, until};
 use super::{Engine, Setup, Threading};
 use crate::crowd::Crowd;
 use crate::flow::Flow;
 use crate::live::Live;
-use crate::machine::Machine;
-use crate::spare;
 
 /// An engine that runs sections.
 struct Sections {
@@ -48,33 +44,6 @@ struct Sections {
     begun: Vec<Vec<AtomicUsize>>,
     /// The port that was full when a flow was last refused.
     full: AtomicUsize,
-}
-
-type Cuts = Vec<Vec<Vec<Stretch>>>;
-
-/// What the scheduler's threads do.
-pub(super) struct Stretches {
-    stretches: Arc<Cuts>,
-    placed: Arc<Vec<Placed>>,
-    handle: Handle,
-    link: Link,
-    unanswered: Arc<Unanswered>,
-    machine: Arc<dyn Machine>,
-    exchange: Arc<Exchange>,
-    /// For each port, how long flows take there; `None` where they may hold the thread. Answers are kept for those behind
-    /// them only where that is brief.
-    paces: Vec<Option<Pace>>,
-    /// Whether threads outnumber processors, the loop's counted.
-    crowded: AtomicBool,
-}
-
-/// What takes less than this at a port may be waited for by those whose answers are there: a batch of them by about a
-/// millisecond.
-const BRIEF_NS: u64 = 20_000;
-
-thread_local! {
-    /// Those whose answers this thread has in its batch.
-    static ANSWERED: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Starts an engine; `threading` is for the sections for which the plan names no other.
@@ -119,15 +88,14 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
     }))
 }
 
-/// Whether somebody wants to know what a flow answers.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wants {
-    Answer,
-    Nothing,
-}
-
 impl Sections {
-    fn start(&self, entry: usize, route: usize, wants: Wants, make: &mut dyn FnMut() -> Flow) -> Begun {
+    /// Begins a flow at its first port; `enter` brings it there, and knows whether there is room.
+    fn start(
+        &self,
+        (entry, route): (usize, usize),
+        make: &mut dyn FnMut() -> Flow,
+        enter: impl FnOnce(PortId, &mut dyn FnMut() -> Flow) -> Option<Begun>,
+    ) -> Begun {
         if !self.flows.has_room() {
             return Begun::Full;
         }
@@ -137,29 +105,51 @@ impl Sections {
         let begun = &self.begun[entry][route];
         let next = begun.load(Ordering::Relaxed);
         let port = first.port_of(next as u64);
-        if let Some(here) = self.scheduler.bring(port, |ahead| self.begin_here(make(), wants, ahead)) {
+        let entered = enter(port, make);
+        match entered {
             // One loop runs the sources, so that nobody else counts in between.
-            begun.store(next + 1, Ordering::Relaxed);
-            return here;
-        }
-        let later = match wants {
-            Wants::Answer if self.scheduler.room(port) > 0 => {
-                let (job, answer) = self.job(make(), 0, wants);
-                self.put(port, job);
-                Some(answer)
-            }
-            Wants::Answer => None,
-            Wants::Nothing => self.given.put(&self.scheduler, port, || self.job(make(), 0, wants)),
-        };
-        match later {
             Some(_) => begun.store(next + 1, Ordering::Relaxed),
             None => self.full.store(port.0, Ordering::Relaxed),
         }
-        later.unwrap_or(Begun::Full)
+        entered.unwrap_or(Begun::Full)
     }
 
-    /// Begins a flow at its first port on this thread, which goes on with it as far as it may.
-    fn begin_here(&self, mut flow: Flow, wants: Wants, ahead: &mut impl Ahead) -> Done<Stretches, Begun> {
+    /// Brings a flow to its first port whose answer is awaited.
+    fn ask(&self, port: PortId, make: &mut dyn FnMut() -> Flow) -> Option<Begun> {
+        let here = self.scheduler.bring(port, |ahead| {
+            self.begin_here(make(), ahead, Begun::Done, |flow, stretch| self.asked(flow, stretch))
+        });
+        if here.is_some() || self.scheduler.room(port) == 0 {
+            return here;
+        }
+        let (job, answer) = self.asked(make(), 0);
+        self.put(port, job);
+        Some(answer)
+    }
+
+    /// Brings a flow to its first port whose answer nobody wants.
+    fn take(&self, port: PortId, make: &mut dyn FnMut() -> Flow) -> Option<Begun> {
+        // What is kept came first.
+        let here = if self.given.is_empty() {
+            self.scheduler.bring(port, |ahead| {
+                self.begin_here(make(), ahead, drop, |flow, stretch| (self.unasked(flow, stretch), ()))
+            })
+        } else {
+            None
+        };
+        here.or_else(|| self.given.put(&self.scheduler, port, || self.unasked(make(), 0)))?;
+        Some(Begun::Done(Ok(Value::Unit)))
+    }
+
+    /// Begins a flow at its first port on this thread, which goes on with it as far as it may. Where it does not end here,
+    /// `job` makes a job of it, at the stretch where it goes on.
+    fn begin_here<R>(
+        &self,
+        mut flow: Flow,
+        ahead: &mut impl Ahead,
+        ended: impl FnOnce(Result<Value, Failure>) -> R,
+        job: impl FnOnce(Flow, usize) -> (Box<Carried>, R),
+    ) -> Done<Stretches, R> {
         let key = flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
         let to = fused(stretches, 0, &flow, ahead);
@@ -167,17 +157,17 @@ impl Sections {
         match flow.advance_until(until(stretches, to), &mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Some(answer)) => {
                 count(&self.placed, &stretches[0], &flow);
-                Done { answer: Begun::Done(answer), left: None }
+                Done { answer: ended(answer), left: None }
             }
             Poll::Ready(None) => {
                 count(&self.placed, &stretches[0], &flow);
                 let stretch = after(stretches, to, &flow);
-                let (job, answer) = self.job(flow, stretch, wants);
+                let (job, answer) = job(flow, stretch);
                 Done { answer, left: Some((port_of(stretch), job)) }
             }
             // It waits as one that came through the port: to be found again it has to be a job.
             Poll::Pending => {
-                let (job, answer) = self.job(flow, 0, wants);
+                let (job, answer) = job(flow, 0);
                 Done { answer, left: self.scheduler.work().run(port_of(0), job, ahead) }
             }
         }
@@ -195,28 +185,28 @@ impl Sections {
     }
 
     /// A flow as a job, and its answer.
-    fn job(&self, flow: Flow, stretch: usize, wants: Wants) -> (Box<Carried>, Begun) {
-        let member = self.flows.enter();
-        if wants == Wants::Nothing {
-            let job = Job { flow, stretch, task: None, member };
-            return (Carried::new(job), Begun::Done(Ok(Value::Unit)));
-        }
+    fn asked(&self, flow: Flow, stretch: usize) -> (Box<Carried>, Begun) {
         let (work, scheduler) = (self.scheduler.work(), Arc::downgrade(&self.scheduler));
         work.exchange.carry(move |port| scheduler.upgrade().into_iter().for_each(|scheduler| scheduler.hand(port)));
         let task = Arc::new(Task::new(&work.link));
-        let job = Job { flow, stretch, task: Some(Arc::clone(&task)), member };
+        let job = Job { flow, stretch, task: Some(Arc::clone(&task)), member: self.flows.enter() };
         let mut awaited = Awaited::new(task, self.awaited.enter());
         (Carried::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
+    }
+
+    /// A flow as a job whose answer nobody wants.
+    fn unasked(&self, flow: Flow, stretch: usize) -> Box<Carried> {
+        Carried::new(Job { flow, stretch, task: None, member: self.flows.enter() })
     }
 }
 
 impl Engine for Sections {
     fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
-        self.start(entry, route, Wants::Answer, make)
+        self.start((entry, route), make, |port, make| self.ask(port, make))
     }
 
     fn give(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
-        self.start(entry, route, Wants::Nothing, make)
+        self.start((entry, route), make, |port, make| self.take(port, make))
     }
 
     fn tended(&self) -> LocalFuture<()> {
@@ -274,121 +264,10 @@ fn doing(section: &Placed, scheduler: &Scheduler<Stretches>, crews: &[Snapshot])
     })
 }
 
-/// A flow has passed this stretch.
-fn count(placed: &[Placed], stretch: &Stretch, flow: &Flow) {
-    if flow.is_watched() {
-        placed[stretch.section].passed.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 /// A body without a node.
 fn answered_at_once(mut flow: Flow) -> Begun {
     match flow.advance(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => Begun::Done(answer),
         Poll::Pending => Begun::Going(Box::pin(flow)),
-    }
-}
-
-impl Work for Stretches {
-    /// Boxed, because it is moved several times at each port.
-    type Item = Box<Carried>;
-
-    fn run(&self, port: PortId, carried: Box<Carried>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Carried>)> {
-        if !self.crowded.load(Ordering::Relaxed) {
-            return self.pass(port, carried, ahead);
-        }
-        let began_ns = self.machine.now_ns();
-        let left = self.pass(port, carried, ahead);
-        if let Some(pace) = &self.paces[port.0] {
-            pace.note(self.machine.now_ns().saturating_sub(began_ns), BRIEF_NS);
-        }
-        left
-    }
-
-    fn after_batch(&self) {
-        ANSWERED.with_borrow_mut(|answered| {
-            if !answered.is_empty() {
-                self.exchange.post(answered.drain(..));
-            }
-        });
-    }
-}
-
-impl Stretches {
-    /// Takes a flow through the port, and through those behind it that may be run in one go.
-    fn pass(&self, port: PortId, mut carried: Box<Carried>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Carried>)> {
-        let key = carried.job().flow.key();
-        let stretches = &self.stretches[key.entry as usize][key.route as usize];
-        loop {
-            let job = carried.job();
-            let next = stretches[job.stretch].port_of(key.sequence);
-            if next != port {
-                return Some((next, carried));
-            }
-            if job.stretch == 0 && job.is_given_up(&self.unanswered) {
-                return None;
-            }
-            let to = fused(stretches, job.stretch, &job.flow, ahead);
-            match self.advance(job, until(stretches, to), stretches[to].calls_out) {
-                Poll::Ready(None) => {
-                    count(&self.placed, &stretches[job.stretch], &job.flow);
-                    job.stretch = after(stretches, to, &job.flow);
-                }
-                Poll::Ready(Some(answer)) => {
-                    count(&self.placed, &stretches[job.stretch], &job.flow);
-                    let asker = carried.take().finish(answer);
-                    spare::give_back(carried);
-                    asker.into_iter().for_each(|asker| self.wake(port, asker));
-                    return None;
-                }
-                Poll::Pending => carried = park(carried, port)?,
-            }
-        }
-    }
-}
-
-/// The last stretch of those that the thread may run in one go from this one on. None of them waits, so that none has to
-/// be found again. A flow that is watched is counted at each.
-fn fused(stretches: &[Stretch], first: usize, flow: &Flow, ahead: &mut impl Ahead) -> usize {
-    if stretches[first].waits || flow.is_watched() {
-        return first;
-    }
-    let (further, sequence) = (stretches[first + 1..].iter(), flow.key().sequence);
-    first + further.take_while(|stretch| !stretch.waits && ahead.may_run(stretch.port_of(sequence))).count()
-}
-
-/// Where a flow stops that goes on to the end of this stretch. The last stretch also ends the flow.
-fn until(stretches: &[Stretch], to: usize) -> usize {
-    if to + 1 == stretches.len() { usize::MAX } else { stretches[to].until }
-}
-
-/// The stretch in which a flow goes on after this one. A switch may have skipped whole stretches.
-fn after(stretches: &[Stretch], to: usize, flow: &Flow) -> usize {
-    let (at, last) = (flow.at(), stretches.len() - 1);
-    (to + 1..last).find(|stretch| stretches[*stretch].until > at).unwrap_or(last)
-}
-
-impl Stretches {
-    /// Wakes who asked for an answer: at once, unless what is behind the flow at the port is brief.
-    fn wake(&self, port: PortId, asker: Waker) {
-        let is_brief = self.paces[port.0].as_ref().is_some_and(Pace::is_brief);
-        if is_brief && self.crowded.load(Ordering::Relaxed) {
-            ANSWERED.with_borrow_mut(|answered| answered.push(asker));
-        } else {
-            self.exchange.post([asker]);
-        }
-    }
-
-    fn advance(&self, job: &mut Job, until: usize, calls_out: bool) -> Poll<Option<Result<Value, Failure>>> {
-        let _inside = calls_out.then(|| self.handle.enter());
-        // Most stretches wait for nothing, and need no waker that wakes.
-        let polled = job.flow.advance_until(until, &mut Context::from_waker(Waker::noop()));
-        if polled.is_ready() {
-            return polled;
-        }
-        let task = job.task.get_or_insert_with(|| self.unanswered.task(&self.link));
-        task.parking.begin();
-        let waker = Waker::from(Arc::clone(task));
-        job.flow.advance_until(until, &mut Context::from_waker(&waker))
     }
 }
