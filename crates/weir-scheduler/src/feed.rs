@@ -5,7 +5,7 @@
 //! as if it were a function of its source. Where items turn out to hold the source up, it keeps to the queues for a
 //! while, twice as long each time.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::guest::Guest;
 use crate::hands::BATCH;
@@ -13,6 +13,10 @@ use crate::places::Alone;
 use crate::shared::{Port, Shared};
 use crate::turn::Fusing;
 use crate::work::{PortId, Work};
+
+/// How long a source that has more waits behind a batch: several times as long as queues take for a batch, and little
+/// where items are so long that queues are right.
+const GIVE_WAY_MAX: Duration = Duration::from_micros(50);
 
 /// An item and the port that it begins at.
 type Item<W> = (PortId, <W as Work>::Item);
@@ -89,7 +93,7 @@ impl<W: Work> Shared<W> {
     /// Puts in what `items` yields; works on it, where this thread may.
     pub(crate) fn feed(&self, items: &mut impl Iterator<Item = Item<W>>) -> Result<(), Full<Item<W>>> {
         loop {
-            let fed = self.bring(items).unwrap_or_else(|| self.put_batch(items));
+            let fed = self.bring(items).unwrap_or_else(|| self.put_batch_and_give_way(items));
             match fed {
                 Fed::More => {}
                 Fed::All => return Ok(()),
@@ -115,6 +119,19 @@ impl<W: Work> Shared<W> {
         let crew = self.elastic.filter(|crew| self.crews[*crew].is_alone())?;
         let mut alone = self.places[crew].alone()?;
         alone.get().is_at_work().then_some(alone)
+    }
+
+    /// Puts a batch of items in. Where the crew's one thread is in the way of this one, that gets the time to work off what
+    /// waits for it: else the two would go on by way of the queues for ever, however dear these are.
+    fn put_batch_and_give_way(&self, items: &mut impl Iterator<Item = Item<W>>) -> Fed<Item<W>> {
+        let fed = self.put_batch(items);
+        if matches!(fed, Fed::More) && self.elastic.is_some_and(|crew| self.crews[crew].is_alone()) {
+            let begin = Instant::now();
+            while self.in_flight() > 0 && begin.elapsed() < GIVE_WAY_MAX {
+                if self.crowded { std::thread::yield_now() } else { std::hint::spin_loop() }
+            }
+        }
+        fed
     }
 
     /// Puts a batch of items in, and hands their ports over afterwards: who was woken early would find little to do.
