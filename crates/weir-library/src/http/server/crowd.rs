@@ -9,13 +9,13 @@ use tokio::sync::OwnedSemaphorePermit;
 use weir_events::{Channel, Event, Receiver, Sender, Signal, halves};
 
 use super::Limits;
-use super::pulse::Ending;
+use super::pulse::Alarm;
 
 /// All connections of one loop.
 pub(super) struct Crowd {
     stop: Signal,
     /// Made once for all.
-    stopping: Event<Ending>,
+    stopping: Event<Alarm>,
     present: Sender<Infallible>,
     gone: Receiver<Infallible>,
 }
@@ -25,7 +25,7 @@ impl Crowd {
     pub(super) fn new() -> Self {
         let stop = Signal::new();
         let (present, gone) = halves(Channel::rendezvous());
-        Crowd { stopping: stop.fired().wrap(|()| Ending::Stopping), stop, present, gone }
+        Crowd { stopping: stop.fired().wrap(|()| Alarm::Stopping), stop, present, gone }
     }
 
     /// Adds a connection, which keeps its slot, until its [`Member`] is dropped.
@@ -45,14 +45,14 @@ impl Crowd {
 
 /// One connection's place in its crowd.
 pub(super) struct Member {
-    stopping: Event<Ending>,
+    stopping: Event<Alarm>,
     _present: Sender<Infallible>,
     _slot: OwnedSemaphorePermit,
 }
 
 impl Member {
     /// Takes effect when the connection should end.
-    pub(super) fn stopping(&self) -> &Event<Ending> {
+    pub(super) fn stopping(&self) -> &Event<Alarm> {
         &self.stopping
     }
 }

@@ -75,6 +75,15 @@ impl Pulse {
     }
 }
 
+/// What a connection is woken for, whatever it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alarm {
+    /// The server stops.
+    Stopping,
+    /// The time is up for which it was set.
+    Time,
+}
+
 /// Why a connection has to end, or to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
@@ -96,14 +105,14 @@ pub(super) struct Watch<'a> {
     written_before: u64,
     deadline: Option<Instant>,
     /// Takes effect when the server stops; never, once it has.
-    stopping: Event<Ending>,
+    stopping: Event<Alarm>,
     /// Takes effect when the server stops, or at `armed`.
-    ending: Synchronisation<Ending>,
+    alarm: Synchronisation<Alarm>,
     armed: Option<Instant>,
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(limits: &'a Limits, stopping: &Event<Ending>) -> Self {
+    pub(super) fn new(limits: &'a Limits, stopping: &Event<Alarm>) -> Self {
         let since = Instant::now();
         let deadline = Some(end_of(since, limits.header_timeout));
         Watch {
@@ -113,7 +122,7 @@ impl<'a> Watch<'a> {
             since,
             written_before: 0,
             deadline,
-            ending: first_of(stopping, deadline),
+            alarm: first_of(stopping, deadline),
             stopping: stopping.clone(),
             armed: deadline,
         }
@@ -128,7 +137,7 @@ impl<'a> Watch<'a> {
             self.change(phase, beat, pulse);
         }
         // The task keeps its waker, so a glance is enough until something has happened.
-        if self.ending.is_waiting() { Poll::Pending } else { self.poll_ending(cx) }
+        if self.alarm.is_waiting() { Poll::Pending } else { self.poll_ending(cx) }
     }
 
     fn change(&mut self, phase: Phase, beat: u64, pulse: &Pulse) {
@@ -171,33 +180,32 @@ impl<'a> Watch<'a> {
 
     fn arm(&mut self) {
         self.armed = self.deadline;
-        self.ending = first_of(&self.stopping, self.armed);
+        self.alarm = first_of(&self.stopping, self.armed);
     }
 
     #[cold]
     fn poll_ending(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
         loop {
-            match ready!(Pin::new(&mut self.ending).poll(cx)) {
-                Ending::Resting => unreachable!("it is no event of its own"),
-                Ending::Stopping => {
+            match ready!(Pin::new(&mut self.alarm).poll(cx)) {
+                Alarm::Stopping => {
                     self.stopping = never();
                     self.arm();
                     return Poll::Ready(Ending::Stopping);
                 }
-                Ending::Due if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
+                Alarm::Time if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
                     return Poll::Ready(self.due());
                 }
                 // The deadline has moved on since.
-                Ending::Due => self.arm(),
+                Alarm::Time => self.arm(),
             }
         }
     }
 }
 
 /// The server's stop, or a deadline.
-fn first_of(stopping: &Event<Ending>, deadline: Option<Instant>) -> Synchronisation<Ending> {
+fn first_of(stopping: &Event<Alarm>, deadline: Option<Instant>) -> Synchronisation<Alarm> {
     match deadline {
-        Some(deadline) => stopping.or(&at(deadline).wrap(|()| Ending::Due)).into_future(),
+        Some(deadline) => stopping.or(&at(deadline).wrap(|()| Alarm::Time)).into_future(),
         None => stopping.synchronise(),
     }
 }
