@@ -220,6 +220,30 @@ impl Prim {
         )
     }
 
+    /// What the operations of most conditions decide, to be inlined where they are run: comparisons of two whole numbers, and
+    /// what connects two truth values. `None` for everything else.
+    #[inline]
+    #[must_use]
+    pub fn decide(self, a: &Value, b: &Value) -> Option<bool> {
+        match (a, b) {
+            (Value::Int(a), Value::Int(b)) => match self {
+                Prim::Equal => Some(a == b),
+                Prim::NotEqual => Some(a != b),
+                Prim::Less => Some(a < b),
+                Prim::LessOrEqual => Some(a <= b),
+                Prim::Greater => Some(a > b),
+                Prim::GreaterOrEqual => Some(a >= b),
+                _ => None,
+            },
+            (Value::Bool(a), Value::Bool(b)) => match self {
+                Prim::And => Some(*a && *b),
+                Prim::Or => Some(*a || *b),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Applies it. Operands are left as they are.
     ///
     /// # Errors
@@ -229,6 +253,11 @@ impl Prim {
     /// Panics on operands that the verifier refuses: a wrong number or a wrong type.
     #[inline]
     pub fn apply(self, operands: &[&Value]) -> Result<Value, Box<Failure>> {
+        if let [a, b] = operands
+            && let Some(decided) = self.decide(a, b)
+        {
+            return Ok(Value::Bool(decided));
+        }
         match (self, operands) {
             (Prim::Copy, [a]) => Ok((*a).clone()),
             (Prim::Add, [a, b]) => add(a, b),
@@ -238,8 +267,6 @@ impl Prim {
             (Prim::Remainder, [a, b]) => remainder(a, b),
             (Prim::Negate, [a]) => negate(a),
             (Prim::Not, [Value::Bool(a)]) => Ok(Value::Bool(!a)),
-            (Prim::And, [Value::Bool(a), Value::Bool(b)]) => Ok(Value::Bool(*a && *b)),
-            (Prim::Or, [Value::Bool(a), Value::Bool(b)]) => Ok(Value::Bool(*a || *b)),
             (Prim::Equal, [a, b]) => Ok(Value::Bool(equal(a, b))),
             (Prim::NotEqual, [a, b]) => Ok(Value::Bool(!equal(a, b))),
             (Prim::Less, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_lt()))),
@@ -283,7 +310,6 @@ fn cloned(values: &[&Value]) -> Arc<[Value]> {
 /// As IEEE 754 has it for two floats, by structure for all else.
 fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Int(x), Value::Int(y)) => x == y,
         (Value::Float(x), Value::Float(y)) => x == y,
         _ => a == b,
     }
@@ -292,7 +318,6 @@ fn equal(a: &Value, b: &Value) -> bool {
 /// As IEEE 754 has it for two floats, so that nothing compares with NaN; the total order for all else.
 fn compare(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
     match (a, b) {
-        (Value::Int(x), Value::Int(y)) => Some(x.cmp(y)),
         (Value::Float(x), Value::Float(y)) => x.partial_cmp(y),
         _ => Some(a.cmp(b)),
     }

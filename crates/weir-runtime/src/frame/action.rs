@@ -154,6 +154,13 @@ impl Frame {
             Argument::Constant(index) => &body.constants[index as usize],
             Argument::Shared(_) => &Value::Absent,
         };
+        if let [one, other] = step.operands[..]
+            && let Some(decided) = step.prim.decide(place(&one), place(&other))
+        {
+            self.forget(&step.dead);
+            self.slots[step.out as usize].put(Value::Bool(decided));
+            return Ran::Next;
+        }
         let computed = match (&step.operands[..], step.prim) {
             _ if step.moves => self.prim_moving(step.prim, step, body),
             ([one], Prim::Copy) => Ok(self.value(body, *one)),
