@@ -6,12 +6,16 @@
 //!
 //! A connection's bytes are a sequence of *heads*, each followed by a *body* whose length the head says. Heads, chunk
 //! sizes and trailers are *lines*; everything else is skipped by its length. Nothing is parsed twice but the fields
-//! `Host`, `Content-Length` and `Transfer-Encoding`; everything that hyper refuses by itself is left to it.
+//! `Host`, `Content-Length` and `Transfer-Encoding`; everything that hyper refuses by itself is left to it. A client mostly
+//! sends the same fields again: those that ended the last head are compared, and looked through only where they differ.
 
-use memchr::memchr_iter;
+use memchr::memchr;
 
 /// Bytes of one line, far above what hyper takes: it stops reading at the limits of heads, chunk extensions and trailers.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Fields longer than this in all are looked through each time.
+const KNOWN_BYTES_MAX: usize = 1024;
 
 /// For each byte, whether it may stand in a host.
 const IN_HOST: [bool; 256] = {
@@ -76,11 +80,15 @@ pub(super) struct Framing {
     heads_begun: u64,
     /// The beginning of a line whose end has not come yet.
     line: Vec<u8>,
+    /// The fields of a head that passed and had no body behind it, to the empty line. They mean the same in every version of
+    /// HTTP, since a `Host` is among them.
+    known: Vec<u8>,
 }
 
 impl Framing {
     pub(super) fn new() -> Self {
-        Framing { place: Place::Between, head: Head::default(), heads_begun: 0, line: Vec::new() }
+        let (head, line, known) = (Head::default(), Vec::new(), Vec::new());
+        Framing { place: Place::Between, head, heads_begun: 0, line, known }
     }
 
     /// Whether the connection is between requests: nothing of the next has come.
@@ -118,12 +126,21 @@ impl Framing {
     /// is wrong.
     fn follow_lines(&mut self, bytes: &[u8]) -> Result<usize, (Wrong, usize)> {
         let mut at = 0;
-        for end in memchr_iter(b'\n', bytes) {
+        let mut fields = None;
+        while let Some(length) = memchr(b'\n', &bytes[at..]) {
+            let (before, end) = (self.place, at + length);
             self.note_beginning(bytes[at]);
             self.complete_line(&bytes[at..=end]).map_err(|wrong| (wrong, end))?;
             at = end + 1;
-            if matches!(self.place, Place::Counted { .. }) {
-                return Ok(at);
+            match (before, self.place) {
+                (Place::Between, Place::Fields) if self.is_known(&bytes[at..]) => {
+                    at += self.known.len();
+                    self.place = Place::Between;
+                }
+                (Place::Between, Place::Fields) => fields = Some(at),
+                (Place::Fields, Place::Between) => self.know(fields.take().map_or(&[], |begin| &bytes[begin..at])),
+                (_, Place::Counted { .. }) => return Ok(at),
+                _ => {}
             }
         }
         if let Some(byte) = bytes.get(at) {
@@ -131,6 +148,19 @@ impl Framing {
             self.keep(&bytes[at..]).map_err(|wrong| (wrong, at))?;
         }
         Ok(bytes.len())
+    }
+
+    /// Whether the fields that come next are those that passed before.
+    fn is_known(&self, bytes: &[u8]) -> bool {
+        !self.known.is_empty() && bytes.starts_with(&self.known)
+    }
+
+    /// Keeps the fields of a head without a body.
+    fn know(&mut self, fields: &[u8]) {
+        if self.head.hosts == 1 && (1..=KNOWN_BYTES_MAX).contains(&fields.len()) {
+            self.known.clear();
+            self.known.extend_from_slice(fields);
+        }
     }
 
     /// A line begins, or goes on, with this byte.

@@ -94,6 +94,19 @@ fn a_head_is_begun_by_its_first_byte_and_ended_by_its_last() {
     assert!(framing.is_between() && framing.heads_begun() == 1);
 }
 
+#[test]
+fn fields_that_only_begin_as_those_before_are_looked_through() {
+    let plain = "GET / HTTP/1.1\r\nHost: a\r\nAccept: b\r\n\r\n";
+    for other in ["GET / HTTP/1.1\r\nHost: a\r\nAccept: b\r\nHost: c\r\n\r\n", "GET / HTTP/1.1\r\nAccept: b\r\n\r\n"] {
+        let alone = refused_at(other.as_bytes(), usize::MAX).map(|at| at + 2 * plain.len());
+        assert!(alone.is_some());
+        assert_eq!(place(&format!("{plain}{plain}{other}")), alone, "{other:?}");
+    }
+    let mut framing = Framing::new();
+    framing.follow(format!("{plain}POST / HTTP/1.1\r\nHost: a\r\nAccept: b\r\nContent-Length: 3\r\n\r\nab").as_bytes());
+    assert!(!framing.is_between(), "its body has another byte");
+}
+
 proptest::proptest! {
     #[test]
     fn how_bytes_are_cut_makes_no_difference(
