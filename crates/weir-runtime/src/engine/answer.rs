@@ -15,17 +15,39 @@ use weir_host::{Begun, Failure, Value};
 use crate::crowd::Member;
 use crate::flow::Flow;
 
+/// An answer, or who waits for it.
+#[derive(Default)]
+pub(super) struct Reply {
+    answer: Option<Result<Value, Failure>>,
+    asker: Option<Waker>,
+}
+
+impl Reply {
+    /// Puts the answer in, and yields who waits for it, to be woken when nothing is locked.
+    pub(super) fn give(&mut self, answer: Result<Value, Failure>) -> Option<Waker> {
+        self.answer = Some(answer);
+        self.asker.take()
+    }
+
+    /// Takes the answer out, or waits for it.
+    pub(super) fn poll(&mut self, context: &Context<'_>) -> Poll<Result<Value, Failure>> {
+        if let Some(answer) = self.answer.take() {
+            return Poll::Ready(answer);
+        }
+        self.asker = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
 /// Where a flow's answer is put and awaited.
 #[derive(Default)]
 pub(super) struct Answer(Mutex<Answering>);
 
 #[derive(Default)]
 struct Answering {
-    answer: Option<Result<Value, Failure>>,
+    reply: Reply,
     /// Nobody waits any more.
     given_up: bool,
-    /// Who waits for the answer.
-    asker: Option<Waker>,
     /// The thread that runs the flow, while the flow waits.
     runner: Option<Waker>,
 }
@@ -42,10 +64,7 @@ impl Answer {
 
     /// Gives the answer.
     pub(super) fn give(&self, answer: Result<Value, Failure>) {
-        let mut state = self.0.lock();
-        state.answer = Some(answer);
-        let asker = state.asker.take();
-        drop(state);
+        let asker = self.0.lock().reply.give(answer);
         asker.into_iter().for_each(Waker::wake);
     }
 
@@ -64,12 +83,7 @@ impl Answer {
 
 impl Awaited {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
-        let mut state = self.0.0.lock();
-        if let Some(answer) = state.answer.take() {
-            return Poll::Ready(answer);
-        }
-        state.asker = Some(context.waker().clone());
-        Poll::Pending
+        self.0.0.lock().reply.poll(context)
     }
 }
 

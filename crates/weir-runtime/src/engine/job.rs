@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use weir_host::{Failure, Value};
 use weir_scheduler::PortId;
 
+use super::answer::Reply;
 use super::parking::{Parked, Parking};
 use crate::crowd::Member;
 use crate::flow::Flow;
@@ -39,15 +40,8 @@ pub(super) struct Carried(Option<Job>);
 pub(super) struct Task {
     /// The job while it waits, and the port at which it goes on.
     pub(super) parking: Parking<(Box<Carried>, PortId)>,
-    answer: Mutex<Answering>,
+    reply: Mutex<Reply>,
     link: Link,
-}
-
-#[derive(Default)]
-struct Answering {
-    answer: Option<Result<Value, Failure>>,
-    /// Who awaits the answer.
-    asker: Option<Waker>,
 }
 
 thread_local! {
@@ -94,7 +88,7 @@ impl Job {
     pub(super) fn finish(self, answer: Result<Value, Failure>) -> Option<Waker> {
         let Job { flow, task, member, .. } = self;
         drop(flow);
-        let asker = task.and_then(|task| task.give(answer));
+        let asker = task.and_then(|task| task.reply.lock().give(answer));
         drop(member);
         asker
     }
@@ -111,13 +105,7 @@ pub(super) fn park(mut carried: Box<Carried>, port: PortId) -> Option<Box<Carrie
 
 impl Task {
     pub(super) fn new(link: &Link) -> Task {
-        Task { parking: Parking::new(), answer: Mutex::default(), link: Arc::clone(link) }
-    }
-
-    fn give(&self, answer: Result<Value, Failure>) -> Option<Waker> {
-        let mut state = self.answer.lock();
-        state.answer = Some(answer);
-        state.asker.take()
+        Task { parking: Parking::new(), reply: Mutex::default(), link: Arc::clone(link) }
     }
 }
 
@@ -138,12 +126,7 @@ impl Awaited {
     }
 
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
-        let mut state = self.0.answer.lock();
-        if let Some(answer) = state.answer.take() {
-            return Poll::Ready(answer);
-        }
-        state.asker = Some(context.waker().clone());
-        Poll::Pending
+        self.0.reply.lock().poll(context)
     }
 }
 
