@@ -226,9 +226,7 @@ impl<'a> Checker<'a> {
         if parts.is_empty() {
             return self.fits(span, Ty::UNIT, ty);
         }
-        let is_wrong = *ty == Ty::Error;
-        let types = parts.iter().map(|_| if is_wrong { Ty::Error } else { self.inference.fresh() });
-        let types: Vec<Ty> = types.collect();
+        let types: Vec<Ty> = parts.iter().map(|_| self.inference.fresh()).collect();
         self.fits(span, Ty::tuple(types.clone()), ty);
         for (part, ty) in parts.iter().zip(types) {
             self.part(part, &ty, bound);
