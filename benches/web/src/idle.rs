@@ -5,17 +5,19 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bench_harness::{Outcome, Server};
 use serde_json::json;
 
 use crate::servers;
 
-/// How many connections are opened in a second.
-const A_SECOND: usize = 1_000;
-/// How long connections are idle before memory is looked at.
-const SETTLED: Duration = Duration::from_secs(3);
+/// The time from one connection to the next.
+const APART: Duration = Duration::from_millis(1);
+/// Connections are idle for at least so long before memory is looked at: what gives up buffers does so by the second.
+const IDLE: Duration = Duration::from_secs(1);
+/// Memory that has still changed by then is taken as it is.
+const IDLE_MAX: Duration = Duration::from_secs(20);
 /// The servers that are compared.
 const SERVERS: &[&str] = &["hyper", "nginx", "http-event", "raw-event"];
 
@@ -27,10 +29,13 @@ pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
     let mut rows = Vec::new();
     for server in servers::start(SERVERS, folder)? {
         let before = server.memory();
-        let open = (0..connections).map(|at| ask_once(&server, at)).collect::<Outcome<Vec<_>>>()?;
-        // What gives up its buffers when nothing comes for a while has done so by then.
-        std::thread::sleep(SETTLED);
-        let with = server.memory();
+        let begin = Instant::now();
+        let open = (0..connections as u32).map(|at| {
+            wait_until(begin + APART * at);
+            ask_once(&server)
+        });
+        let open = open.collect::<Outcome<Vec<_>>>()?;
+        let with = settled(&server);
         let each = with.saturating_sub(before) / connections as u64;
         println!("{:<12} {:>12.1} {:>12.1} {each:>18}", server.name, megabytes(before), megabytes(with));
         rows.push(
@@ -43,10 +48,27 @@ pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
     Ok(())
 }
 
-fn ask_once(server: &Server, at: usize) -> Outcome<TcpStream> {
-    if at > 0 && at.is_multiple_of(A_SECOND) {
-        std::thread::sleep(Duration::from_secs(1));
+/// The memory of a server whose connections are idle, once it no longer changes.
+fn settled(server: &Server) -> u64 {
+    let begin = Instant::now();
+    let mut before = 0;
+    loop {
+        wait_until(Instant::now() + IDLE);
+        let now = server.memory();
+        if now == before || begin.elapsed() > IDLE_MAX {
+            return now;
+        }
+        before = now;
     }
+}
+
+fn wait_until(due: Instant) {
+    while let Some(left) = due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+        std::thread::park_timeout(left);
+    }
+}
+
+fn ask_once(server: &Server) -> Outcome<TcpStream> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port))?;
     stream.write_all(b"GET /1.html HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
     let mut answer = [0; 4096];
