@@ -5,7 +5,7 @@
 //! and writes the type as the text of a [`TypeOf`], so that programs stay text:
 //!
 //! ```text
-//! List(Link); record Link { slug: Text, of: Kind }; enum Kind { Plain, Tagged(0: Text) }
+//! List(Link); record Link {slug: Text, of: Kind}; enum Kind {Plain(), Tagged(0: Text)}
 //! ```
 //!
 //! [`Passing::Typed`]: crate::Passing::Typed

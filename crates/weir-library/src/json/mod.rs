@@ -37,7 +37,8 @@ mod functions {
         /// JSON: values of any shape, looked into by functions.
         pub(crate) json: super::parse, super::parse_bytes, super::get, super::at, super::find, super::items,
             super::keys, super::text, super::int, super::float, super::bool, super::is_null, super::write,
-            super::encode, super::of_text, super::of_int, super::of_float, super::of_bool, super::null, super::list, super::object
+            super::encode, super::of_text, super::of_int, super::of_float, super::of_bool, super::null, super::list,
+            super::object
     }
 }
 
