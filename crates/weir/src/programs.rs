@@ -80,6 +80,16 @@ pub(crate) fn all(named: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<Path
     Ok(programs)
 }
 
+/// Does something with each of the programs that are meant, and gives the worst of what came of it.
+pub(crate) fn each(named: &[PathBuf], terminal: &mut Terminal, act: impl Fn(&Path, &mut Terminal) -> Exit) -> Exit {
+    let programs = match all(named, terminal) {
+        Ok(programs) => programs,
+        Err(exit) => return exit,
+    };
+    let exits = programs.iter().map(|program| act(program, terminal));
+    exits.max_by_key(|exit| exit.code()).unwrap_or(Exit::Success)
+}
+
 /// Adds the programs below a folder: first its own, then those of the folders in it.
 fn below(folder: &Path, depth: usize, programs: &mut Vec<PathBuf>) -> io::Result<()> {
     let (mut own, mut folders) = (Vec::new(), Vec::new());

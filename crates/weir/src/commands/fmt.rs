@@ -10,18 +10,7 @@ use crate::{Exit, programs};
 
 /// Formats every file in place, or says which are not formatted.
 pub(crate) fn fmt(arguments: &FmtArguments, terminal: &mut Terminal) -> Exit {
-    let files = match programs::all(&arguments.files, terminal) {
-        Ok(files) => files,
-        Err(exit) => return exit,
-    };
-    let mut worst = Exit::Success;
-    for file in &files {
-        let exit = format_file(file, arguments.check, terminal);
-        if exit.code() > worst.code() {
-            worst = exit;
-        }
-    }
-    worst
+    programs::each(&arguments.files, terminal, |file, terminal| format_file(file, arguments.check, terminal))
 }
 
 fn format_file(path: &Path, only_check: bool, terminal: &mut Terminal) -> Exit {
