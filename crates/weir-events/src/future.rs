@@ -15,7 +15,7 @@ use crate::event::node::{Node, Shape, Stake, recover};
 use crate::event::placing::Placing;
 use crate::event::settlement::Settlement;
 use crate::event::{Event, Synchronisation};
-use crate::primitives::Mutex;
+use crate::primitives::Lock;
 
 /// An event that takes effect, once, when the future is ready; after that it never does again.
 ///
@@ -28,7 +28,7 @@ where
     F::Output: Send + 'static,
 {
     let state = State::Running(Box::pin(future));
-    Event::of(FutureLeaf { state: Mutex::new(state), fan: Arc::new(Fan { watchers: Mutex::new(Vec::new()) }) })
+    Event::of(FutureLeaf { state: Lock::new(state), fan: Arc::new(Fan { watchers: Lock::new(Vec::new()) }) })
 }
 
 /// An event that runs a new future for each synchronisation, and drops it when the choice is lost.
@@ -76,7 +76,7 @@ impl<F: Future + Unpin, T> Future for Until<'_, F, T> {
 }
 
 struct FutureLeaf<T> {
-    state: Mutex<State<T>>,
+    state: Lock<State<T>>,
     fan: Arc<Fan>,
 }
 
@@ -87,7 +87,7 @@ enum State<T> {
 }
 
 struct Fan {
-    watchers: Mutex<Vec<Waker>>,
+    watchers: Lock<Vec<Waker>>,
 }
 
 impl Wake for Fan {

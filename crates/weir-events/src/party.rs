@@ -27,8 +27,9 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::task::Waker;
 use std::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::mutants::{Mutant, is_active};
-use crate::primitives::{AtomicUsize, Backoff, Mutex, Parker};
+use crate::primitives::{AtomicUsize, Lock, Parker};
 
 /// Nobody has taken the party yet.
 const WAITING: usize = 0;
@@ -50,7 +51,7 @@ pub(crate) struct Party {
 /// How the owner is told. A task's waker may change between polls.
 enum Wake {
     Thread(Parker),
-    Task(Mutex<Option<Waker>>),
+    Task(Lock<Option<Waker>>),
 }
 
 /// What came of trying to commit a peer.
@@ -83,7 +84,7 @@ impl Party {
 
     /// A party of a task that is told by `waker`.
     pub(crate) fn of_task(waker: &Waker) -> Self {
-        Party::new(Wake::Task(Mutex::new(Some(waker.clone()))))
+        Party::new(Wake::Task(Lock::new(Some(waker.clone()))))
     }
 
     fn new(wake: Wake) -> Self {

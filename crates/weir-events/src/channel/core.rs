@@ -23,12 +23,12 @@ use super::state::{Item, ReceiveEntry, Received, SendEntry, Sent, State};
 use crate::mutants::{Mutant, is_active};
 use crate::party::Seeker;
 use crate::patience::Patience;
-use crate::primitives::{AtomicUsize, Mutex, MutexGuard};
+use crate::primitives::{AtomicUsize, Held, Lock};
 use crate::queue::Ticket;
 
 /// What all handles of one channel share.
 pub(crate) struct Core<T> {
-    state: Padded<Mutex<State<T>>>,
+    state: Padded<Lock<State<T>>>,
     stash: Padded<Stash<T>>,
     /// `IDLE` while there is nothing to receive but the stash and the channel is open, so that looking needs no lock.
     /// Written under the state's lock; whoever goes to wait looks again under the lock. On a line of its own, so that who
@@ -40,7 +40,7 @@ pub(crate) struct Core<T> {
 
 /// The buffer that was taken aside, and what senders may know of it without its lock.
 struct Stash<T> {
-    items: Mutex<VecDeque<Item<T>>>,
+    items: Lock<VecDeque<Item<T>>>,
     /// How many there are. Written under the lock.
     len: AtomicUsize,
 }
@@ -70,8 +70,8 @@ impl<T> Item<T> {
 impl<T: Send + 'static> Core<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         Core {
-            state: Padded(Mutex::new(State::new())),
-            stash: Padded(Stash { items: Mutex::new(VecDeque::new()), len: AtomicUsize::new(0) }),
+            state: Padded(Lock::new(State::new())),
+            stash: Padded(Stash { items: Lock::new(VecDeque::new()), len: AtomicUsize::new(0) }),
             idle: Padded(AtomicUsize::new(IDLE)),
             capacity,
         }
@@ -82,12 +82,12 @@ impl<T: Send + 'static> Core<T> {
     }
 
     /// Locks the state, with everything that is buffered in its buffer.
-    pub(super) fn lock(&self) -> MutexGuard<'_, State<T>> {
+    pub(super) fn lock(&self) -> Held<'_, State<T>> {
         self.whole(self.state.0.lock())
     }
 
     /// The locked state with what is in the stash before what is in its buffer.
-    fn whole<'a>(&'a self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
+    fn whole<'a>(&'a self, state: Held<'a, State<T>>) -> Held<'a, State<T>> {
         if self.stash.0.len.load(Relaxed) == 0 || is_active(Mutant::IgnoreTheStash) {
             return state;
         }
@@ -134,7 +134,7 @@ impl<T: Send + 'static> Core<T> {
     }
 
     /// Sends what is in a parcel, if anything is. The channel's lock comes before the parcel's.
-    pub(crate) fn send_parcel(&self, parcel: &Mutex<Option<T>>) -> Option<Sent> {
+    pub(crate) fn send_parcel(&self, parcel: &Lock<Option<T>>) -> Option<Sent> {
         let mut state = self.state.0.lock();
         let buffer_parcel = |state: &mut State<T>, room| match &mut *parcel.lock() {
             None => Sent::Taken,
@@ -169,7 +169,7 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn send_parcel_slowly(&self, state: MutexGuard<'_, State<T>>, parcel: &Mutex<Option<T>>) -> Option<Sent> {
+    fn send_parcel_slowly(&self, state: Held<'_, State<T>>, parcel: &Lock<Option<T>>) -> Option<Sent> {
         let mut effects = Effects::default();
         let mut state = self.whole(state);
         let mut value = parcel.lock();
@@ -182,7 +182,7 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn send_slowly(&self, state: MutexGuard<'_, State<T>>, value: &mut Option<T>) -> Sent {
+    fn send_slowly(&self, state: Held<'_, State<T>>, value: &mut Option<T>) -> Sent {
         let mut effects = Effects::default();
         let mut state = self.whole(state);
         let sent = state.send(value, self.capacity, Seeker::Private, &mut effects);
@@ -284,7 +284,7 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn receive_slowly(&self, state: MutexGuard<'_, State<T>>) -> Received<T> {
+    fn receive_slowly(&self, state: Held<'_, State<T>>) -> Received<T> {
         let mut effects = Effects::default();
         let mut state = self.whole(state);
         let received = state.receive(self.capacity, Seeker::Private, &mut effects);

@@ -9,7 +9,7 @@ use super::state::{Received, Sent};
 use crate::event::node::{Node, Shape, Stake, recover};
 use crate::event::placing::Placing;
 use crate::event::settlement::Settlement;
-use crate::primitives::Mutex;
+use crate::primitives::Lock;
 
 /// Sends a clone of its value.
 pub(crate) struct SendClone<T> {
@@ -20,7 +20,7 @@ pub(crate) struct SendClone<T> {
 /// Sends the value that is at home, if there is one.
 pub(crate) struct SendParcel<T> {
     pub(crate) channel: Arc<Core<T>>,
-    pub(crate) home: Arc<Mutex<Option<T>>>,
+    pub(crate) home: Arc<Lock<Option<T>>>,
 }
 
 /// Receives.

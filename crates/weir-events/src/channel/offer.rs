@@ -14,7 +14,7 @@ use super::state::Sent;
 use crate::event::node::Stake;
 use crate::mutants::{Mutant, is_active};
 use crate::party::{Party, Seeker, Verdict};
-use crate::primitives::Mutex;
+use crate::primitives::Lock;
 use crate::queue::Ticket;
 
 /// One leaf's offer on one channel.
@@ -26,7 +26,7 @@ pub(crate) struct Offer<T> {
     /// Where the value to send lies, if not in the slot. Its lock takes the slot's place.
     parcel: Option<Home<T>>,
     place: Place,
-    slot: Mutex<Slot<T>>,
+    slot: Lock<Slot<T>>,
 }
 
 /// Where the offer is queued. Only the owner writes and reads it, one thread after the other, so that it needs no lock and
@@ -57,7 +57,7 @@ impl Place {
 }
 
 /// Where the value of a parcel lies.
-type Home<T> = Arc<Mutex<Option<T>>>;
+type Home<T> = Arc<Lock<Option<T>>>;
 
 /// What an offer wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl<T: Send + 'static> Offer<T> {
         side: Side,
         (value, parcel): (Option<T>, Option<Home<T>>),
     ) -> Self {
-        let slot = Mutex::new(Slot { value, is_refused: false });
+        let slot = Lock::new(Slot { value, is_refused: false });
         Offer { party: party.clone(), leaf, side, channel: channel.clone(), parcel, place: Place::none(), slot }
     }
 
