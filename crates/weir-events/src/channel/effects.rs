@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::Closed;
+use super::closed::Closed;
 use super::offer::Offer;
 use crate::implicit::Then;
 use crate::mutants::{Mutant, is_active};
@@ -51,8 +51,8 @@ impl<T: 'static> Effects<T> {
         if let Some(offer) = self.woken {
             offer.party().wake();
         }
-        for offer in self.more_woken {
-            offer.party().wake();
+        if !self.more_woken.is_empty() {
+            self.more_woken.into_iter().for_each(|offer| offer.party().wake());
         }
         match self.discharged {
             Discharge::Nothing => {}
