@@ -27,7 +27,8 @@ mod here {
     pub(crate) type Held<'a, T> = spin::mutex::SpinMutexGuard<'a, T>;
 
     /// So many turns of the scheduler before the first nap.
-    const TURNS_MAX: u32 = 16;
+    const TURNS_MAX: u32 = 16 + SPINS;
+    const SPINS: u32 = 8;
     /// The first nap.
     const NAP_MIN: Duration = Duration::from_micros(20);
     /// The longest nap.
@@ -61,7 +62,10 @@ mod here {
         fn wait(&self) -> Held<'_, T> {
             let (mut turns, mut nap) = (0, NAP_MIN);
             loop {
-                if turns < TURNS_MAX {
+                if turns < SPINS {
+                    turns += 1;
+                    std::hint::spin_loop();
+                } else if turns < TURNS_MAX {
                     turns += 1;
                     std::thread::yield_now();
                 } else {

@@ -37,6 +37,7 @@ impl<T> Choose<T> {
     }
 
     /// The branch of a leaf, and the leaf's number in it.
+    #[inline]
     fn branch(&self, leaf: usize) -> (&Event<T>, usize) {
         let one_leaf_each = self.shape.leaves == self.branches.len() && self.starts[leaf] == leaf;
         let branch = if one_leaf_each { leaf } else { self.starts.partition_point(|&start| start <= leaf) - 1 };
