@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use smallvec::SmallVec;
 use weir_host::{Argument, Failure, FailureKind, Pending, Value};
 use weir_ir::evaluate::{failure_of, holds};
-use weir_ir::prim::{Prim, elements};
+use weir_ir::prim::{Prim, elements, interpolate};
 
 use super::repeat::Run;
 use super::timed::Timed;
@@ -193,6 +193,7 @@ impl Frame {
             (all, Prim::List) => Ok(Value::List(self.values(body, all).collect())),
             (all, Prim::Record) => Ok(Value::Record(self.values(body, all).collect())),
             (all @ [_, ..], Prim::Variant(tag)) => Ok(Value::Variant(tag, Some(self.values(body, all).collect()))),
+            (all, Prim::Interpolate) => Ok(Value::Text(interpolate(all.iter().map(place)))),
             ([one], prim) => prim.apply(&[place(one)]),
             ([one, other], prim) => prim.apply(&[place(one), place(other)]),
             (all, prim) => prim.apply(&all.iter().map(place).collect::<SmallVec<[&Value; 8]>>()),
