@@ -139,7 +139,7 @@ fn a_mode_that_forbids_reading_is_kept_to() {
     let place = Place::new("mode");
     place.reads("sub/a", "sub/a");
     for path in ["sub/a", "sub"] {
-        fs::set_permissions(place.at(path), Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(place.at(path), Permissions::from_mode(0o0)).unwrap();
         place.same("sub/a");
         fs::set_permissions(place.at(path), Permissions::from_mode(0o755)).unwrap();
         place.reads("sub/a", "sub/a");

@@ -3,17 +3,18 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, statat};
+use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, readlinkat_raw, statat};
 use rustix::io::Errno;
 
 #[cfg(target_os = "linux")]
 use super::cached;
-use super::kept::{Found, Keeping, Kept, Status, has_times_to_believe, now};
+use super::kept::{Found, Keeping, Kept, Status, Tree, has_times_to_believe, now};
 use super::open::{Access, Below, open};
 
 /// The most bytes of a file that is read at once, unless the embedder says otherwise: 64 MiB.
@@ -132,7 +133,7 @@ impl Root {
         }
         let bytes = bytes.into();
         if self.kept.wants(&status, opened) && has_times_to_believe(&file) {
-            self.kept.keep(path, &status, &bytes, |part| self.look(part));
+            self.kept.keep(path, &status, &bytes, self);
         }
         Ok(bytes)
     }
@@ -155,7 +156,7 @@ impl Root {
                 let status = Status::of(&ready.stat);
                 let allowed = status.size <= self.file_bytes_max;
                 if allowed && self.kept.wants(&status, opened) && has_times_to_believe(&ready.file) {
-                    self.kept.keep(path, &status, &ready.bytes, |part| self.look(part));
+                    self.kept.keep(path, &status, &ready.bytes, self);
                 }
                 allowed.then_some(Ok(ready.bytes))
             }
@@ -173,12 +174,7 @@ impl Root {
     fn confirmed(&self, path: &str, found: &Found) -> Option<Bytes> {
         // Another root over the same directory may have allowed more.
         let allowed = found.length() <= self.file_bytes_max;
-        if allowed { self.kept.confirmed(path, found, |part| self.look(part)) } else { None }
-    }
-
-    /// What is at a place below the root, or the link that is there.
-    fn look(&self, path: &str) -> Option<Status> {
-        statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Status::of(&stat))
+        if allowed { self.kept.confirmed(path, found, self) } else { None }
     }
 
     /// Whether `path` names something below the root. A path that leads out names nothing.
@@ -255,6 +251,18 @@ impl Root {
         }
         let below = Below::new(path).ok_or_else(|| FileError::Outside(path.into()))?;
         open(&self.directory, &below, access).map_err(|errno| explain(path, errno))
+    }
+}
+
+impl Tree for Root {
+    fn is_no_link(&self, path: &str) -> bool {
+        // Asking where something leads that leads nowhere is the cheapest question that there is.
+        let mut target = [MaybeUninit::uninit()];
+        readlinkat_raw(&self.directory, path, &mut target).is_err_and(|errno| errno == Errno::INVAL)
+    }
+
+    fn status(&self, path: &str) -> Option<Status> {
+        statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Status::of(&stat))
     }
 }
 

@@ -10,12 +10,12 @@
 //! 2. It is kept if it had not been changed for a while when it was opened, on a file system whose times are believed
 //!    (`trust`), and within the limits. Where the limit is reached, what has been asked for seldom makes room; files that
 //!    were read once do not push out what is popular (S3-FIFO).
-//! 3. When it is asked for again, the path is looked at. Where each of its directories and the file's device, number,
-//!    length and times are the same, so are its bytes; otherwise they are forgotten.
+//! 3. When it is asked for again, the path is looked at. Where it leads without a link to a file of the same device, number,
+//!    length and times, the bytes are the same, too; otherwise they are forgotten.
 //!
-//! Between two looks at one path somebody may move directories. Of a file directly in the root, or in a directory of it,
-//! the answer is then still the one of the first look. Further down it takes two moves within the microseconds of one
-//! question to be given the bytes of a file that is itself unchanged, and is no longer where the path leads.
+//! The parts of a path are looked at one after the other. Somebody who, in the microsecond between, exchanges a directory
+//! that is no longer the file's for a link to the one that is, gets the bytes of an unchanged file that once was below the
+//! root, where opening it anew would be refused.
 //!
 //! What watches or forbids the opening of files by other means than their modes sees the first time only.
 
@@ -27,14 +27,15 @@ mod trust;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+use rustix::time::{ClockId, clock_gettime};
 
 use seen::Seen;
-pub(super) use seen::{Status, Time, now};
+pub(super) use seen::{Status, Time, Tree, now};
 pub(super) use trust::has_times_to_believe;
 
 /// What an entry is charged beyond its path and bytes: its place in the table and in the order, and what was seen.
@@ -72,7 +73,6 @@ pub(super) struct Kept {
     /// None where nothing is kept.
     entries: Option<Cache<Box<str>, Arc<Entry>, Weight>>,
     keeping: Keeping,
-    begun: Instant,
 }
 
 struct Entry {
@@ -88,7 +88,7 @@ struct Weight;
 
 impl Weighter<Box<str>, Arc<Entry>> for Weight {
     fn weight(&self, path: &Box<str>, entry: &Arc<Entry>) -> u64 {
-        (ENTRY_BYTES + path.len() + entry.bytes.len() + entry.seen.bytes()) as u64
+        (ENTRY_BYTES + path.len() + entry.bytes.len()) as u64
     }
 }
 
@@ -113,24 +113,19 @@ impl Found {
 impl Kept {
     /// Nothing as yet.
     pub(super) fn new(keeping: Keeping) -> Kept {
-        Kept { entries: (keeping.bytes_max > 0).then(|| cache(keeping)), keeping, begun: Instant::now() }
+        Kept { entries: (keeping.bytes_max > 0).then(|| cache(keeping)), keeping }
     }
 
     /// What is kept of this path.
     pub(super) fn find(&self, path: &str) -> Option<Found> {
         let entry = self.entries.as_ref()?.get(path)?;
-        Some(Found { entry, now_s: self.now_s() })
+        Some(Found { entry, now_s: now_s() })
     }
 
-    /// The bytes, where `look` says that they are still the file's.
-    pub(super) fn confirmed(
-        &self,
-        path: &str,
-        found: &Found,
-        look: impl FnMut(&str) -> Option<Status>,
-    ) -> Option<Bytes> {
+    /// The bytes, where the path leads to the same file that they were read from.
+    pub(super) fn confirmed(&self, path: &str, found: &Found, tree: &impl Tree) -> Option<Bytes> {
         let Found { entry, now_s } = found;
-        if !entry.seen.is_still_so(path, look) {
+        if !entry.seen.is_still_so(path, tree) {
             self.forget(path);
             return None;
         }
@@ -154,19 +149,24 @@ impl Kept {
             && trust::is_settled(status.changed, opened, self.keeping.unchanged_min)
     }
 
-    /// Keeps what was read of a file that had this status before, if `look` says that it still has.
-    pub(super) fn keep(&self, path: &str, status: &Status, bytes: &Bytes, look: impl FnMut(&str) -> Option<Status>) {
+    /// Keeps what was read of a file that had this status before, if that is what the path still leads to.
+    pub(super) fn keep(&self, path: &str, status: &Status, bytes: &Bytes, tree: &impl Tree) {
         let Some(entries) = &self.entries else { return };
-        let seen = Seen::of(path, look).filter(|seen| seen.file == *status && status.size == bytes.len() as u64);
+        let seen = Seen::of(path, tree).filter(|seen| seen.file == *status && status.size == bytes.len() as u64);
         if let Some(seen) = seen {
-            let asked_s = AtomicU32::new(self.now_s());
+            let asked_s = AtomicU32::new(now_s());
             entries.insert(path.into(), Arc::new(Entry { seen, bytes: bytes.clone(), asked_s }));
         }
     }
+}
 
-    fn now_s(&self) -> u32 {
-        u32::try_from(self.begun.elapsed().as_secs()).unwrap_or(u32::MAX)
-    }
+/// Seconds on a clock that never goes back, by its cheapest reading.
+fn now_s() -> u32 {
+    #[cfg(target_os = "linux")]
+    const CLOCK: ClockId = ClockId::MonotonicCoarse;
+    #[cfg(not(target_os = "linux"))]
+    const CLOCK: ClockId = ClockId::Monotonic;
+    u32::try_from(clock_gettime(CLOCK).tv_sec).unwrap_or(u32::MAX)
 }
 
 fn cache(keeping: Keeping) -> Cache<Box<str>, Arc<Entry>, Weight> {

@@ -1,9 +1,10 @@
-//! What the system says of a path: the directories that it leads through, and the file at its end.
+//! What the system says of a path: whether it leads through links, and what is at its end.
 //!
 //! Every part is looked at by itself and no link is followed, so that a path which leads through a link is never seen as
 //! one that leads to a file. That is how the answer for a path stays the one that opening it below the root would give: a
 //! directory that was moved out of the root and has left a link in its place is a link here, although all files below it
-//! are as they were.
+//! are as they were. What a directory is does not matter otherwise: where the path still ends at the same unchanged file,
+//! so are its bytes.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,6 +19,15 @@ pub(in crate::files) type Time = Duration;
 /// The time now, by the clock that files are stamped with.
 pub(in crate::files) fn now() -> Time {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Where paths lead, followed part by part: what is below a root, or a disk that a test made up.
+pub(in crate::files) trait Tree {
+    /// Whether there is something at the path, and it is no link.
+    fn is_no_link(&self, path: &str) -> bool;
+
+    /// What is at the path, or the link that is there.
+    fn status(&self, path: &str) -> Option<Status>;
 }
 
 /// What is at a place.
@@ -53,53 +63,54 @@ impl Status {
     }
 }
 
-/// Where a path leads without a link on its way.
+/// A file, and where a path ends that leads to it without a link on its way.
 #[derive(Debug)]
 pub(super) struct Seen {
-    through: Box<[Node]>,
+    /// Where each part of the path ends; 0 behind the last.
+    ends: [u16; PARTS_MAX],
     pub(super) file: Status,
 }
 
 impl Seen {
-    /// What `look` says of each part of the path; `None` where it leads through a link, to no file, or through too many
-    /// parts.
-    pub(super) fn of(path: &str, mut look: impl FnMut(&str) -> Option<Status>) -> Option<Seen> {
-        let statuses: Option<Vec<Status>> = beginnings(path).take(PARTS_MAX + 1).map(&mut look).collect();
-        let statuses = statuses.filter(|statuses| statuses.len() <= PARTS_MAX)?;
-        let (file, directories) = statuses.split_last()?;
-        let leads = file.kind == FileType::RegularFile
-            && directories.iter().all(|directory| directory.kind == FileType::Directory);
-        leads.then(|| Seen { through: directories.iter().map(|directory| directory.node).collect(), file: *file })
+    /// `None` where the path leads through a link, to no file, or through too many parts.
+    pub(super) fn of(path: &str, tree: &impl Tree) -> Option<Seen> {
+        let ends = ends(path)?;
+        let file = look(path, &ends, tree).filter(|status| status.kind == FileType::RegularFile)?;
+        Some(Seen { ends, file })
     }
 
-    /// Whether the same path, which is looked at anew, leads through the same directories to the same file, which has
-    /// not been changed.
-    pub(super) fn is_still_so(&self, path: &str, mut look: impl FnMut(&str) -> Option<Status>) -> bool {
-        let mut through = self.through.iter();
-        beginnings(path).all(|beginning| {
-            let status = look(beginning);
-            status.is_some_and(|status| match through.next() {
-                // What else was made in a directory changes it, and not where the path leads.
-                Some(node) => status.kind == FileType::Directory && status.node == *node,
-                None => status == self.file,
-            })
-        })
-    }
-
-    /// What it takes beside itself.
-    pub(super) fn bytes(&self) -> usize {
-        size_of_val(&*self.through)
+    /// Whether the same path, which is looked at anew, leads to the same file, and that has not been changed.
+    pub(super) fn is_still_so(&self, path: &str, tree: &impl Tree) -> bool {
+        look(path, &self.ends, tree).is_some_and(|status| status == self.file)
     }
 }
 
-/// The path up to the end of each of its parts: `a`, `a/b`, `a/b/c`.
-fn beginnings(path: &str) -> impl Iterator<Item = &str> {
-    let mut from = 0;
-    path.split('/').filter_map(move |part| {
+/// What is at the end of the path, where no part before it is a link.
+fn look(path: &str, ends: &[u16; PARTS_MAX], tree: &impl Tree) -> Option<Status> {
+    let mut beginnings = ends.iter().take_while(|end| **end > 0).filter_map(|end| path.get(..usize::from(*end)));
+    let mut here = beginnings.next()?;
+    for next in beginnings {
+        if !tree.is_no_link(here) {
+            return None;
+        }
+        here = next;
+    }
+    tree.status(here)
+}
+
+/// Where each part of the path ends; `None` where it has too many, or is longer than any system allows.
+fn ends(path: &str) -> Option<[u16; PARTS_MAX]> {
+    let mut ends = [0; PARTS_MAX];
+    let (mut count, mut from) = (0, 0);
+    for part in path.split('/') {
         let end = from + part.len();
         from = end + 1;
-        (!part.is_empty() && part != ".").then(|| &path[..end])
-    })
+        if !matches!(part, "" | ".") {
+            *ends.get_mut(count)? = u16::try_from(end).ok()?;
+            count += 1;
+        }
+    }
+    Some(ends)
 }
 
 #[cfg(test)]
@@ -107,10 +118,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_has_a_beginning_for_each_part() {
-        let all = |path| beginnings(path).collect::<Vec<_>>();
-        assert_eq!(all("a"), ["a"]);
-        assert_eq!(all("./a//b.x/./c"), ["./a", "./a//b.x", "./a//b.x/./c"]);
-        assert_eq!(all("a/."), ["a"]);
+    fn a_path_is_looked_at_up_to_the_end_of_each_of_its_parts() {
+        assert_eq!(ends("a"), Some([1, 0, 0, 0, 0, 0, 0, 0]));
+        assert_eq!(ends("./a//b.x/./c"), Some([3, 8, 12, 0, 0, 0, 0, 0]));
+        assert_eq!(ends("a/."), Some([1, 0, 0, 0, 0, 0, 0, 0]));
+        assert_eq!(ends("1/2/3/4/5/6/7/8"), Some([1, 3, 5, 7, 9, 11, 13, 15]));
+        assert_eq!(ends("1/2/3/4/5/6/7/8/9"), None);
+        assert_eq!(ends(&"x".repeat(70_000)), None);
     }
 }

@@ -130,24 +130,6 @@ impl Disk {
         }
     }
 
-    fn directory(&self, path: &str, without: Without) -> Status {
-        let left = self.outside.contains(&path) && without != Without::Directories;
-        let kind = if left { FileType::Symlink } else { FileType::Directory };
-        let node = Node { device: 2, number: u64::from(path.as_bytes()[0]) };
-        Status { kind, node, size: 0, modified: self.now, changed: self.now }
-    }
-
-    fn look(&self, path: &str, without: Without) -> Option<Status> {
-        if path.len() == 1 {
-            return Some(self.directory(path, without));
-        }
-        let mut status = self.files.get(path)?.status;
-        if without == Without::Changed {
-            status.changed = Time::ZERO;
-        }
-        Some(status)
-    }
-
     /// What opening the path below the root gives.
     fn open(&self, path: &str) -> Option<&File> {
         let is_outside = path.split_once('/').is_some_and(|(directory, _)| self.outside.contains(&directory));
@@ -155,11 +137,28 @@ impl Disk {
     }
 }
 
+/// A disk as a history looks at it.
+struct Looked<'a>(&'a Disk, Without);
+
+impl Tree for Looked<'_> {
+    fn is_no_link(&self, path: &str) -> bool {
+        !self.0.outside.contains(&path) || self.1 == Without::Directories
+    }
+
+    fn status(&self, path: &str) -> Option<Status> {
+        let mut status = self.0.files.get(path)?.status;
+        if self.1 == Without::Changed {
+            status.changed = Time::ZERO;
+        }
+        Some(status)
+    }
+}
+
 /// Reads as a root does, while others do things; the content, and whether it was kept.
 fn read(kept: &Kept, disk: &mut Disk, path: &'static str, without: Without) -> (Option<u64>, bool) {
     let number = |bytes: Bytes| u64::from_le_bytes(bytes[..].try_into().unwrap());
     if let Some(found) = kept.find(path)
-        && let Some(bytes) = kept.confirmed(path, &found, |part| disk.look(part, without))
+        && let Some(bytes) = kept.confirmed(path, &found, &Looked(disk, without))
     {
         return (Some(number(bytes)), true);
     }
@@ -182,7 +181,7 @@ fn read(kept: &Kept, disk: &mut Disk, path: &'static str, without: Without) -> (
     }
     if kept.wants(&status, opened) {
         let bytes = Bytes::copy_from_slice(&content.to_le_bytes());
-        kept.keep(path, &seen, &bytes, |part| disk.look(part, without));
+        kept.keep(path, &seen, &bytes, &Looked(disk, without));
     }
     (Some(content), false)
 }
@@ -225,12 +224,25 @@ fn every_part_of_the_protocol_is_needed() {
     }
 }
 
+/// Everything is this file.
+struct Always(Status);
+
+impl Tree for Always {
+    fn is_no_link(&self, _path: &str) -> bool {
+        true
+    }
+
+    fn status(&self, _path: &str) -> Option<Status> {
+        Some(self.0)
+    }
+}
+
 fn kept_file(kept: &Kept, path: &str, bytes: usize) {
     let (node, time) = (Node { device: 1, number: 1 }, Duration::from_secs(1));
     let size = bytes as u64;
     let status = Status { kind: FileType::RegularFile, node, size, modified: time, changed: time };
     assert!(kept.wants(&status, Duration::from_secs(100)) || size > kept.keeping.file_bytes_max);
-    kept.keep(path, &status, &vec![0; bytes].into(), |_| Some(status));
+    kept.keep(path, &status, &vec![0; bytes].into(), &Always(status));
 }
 
 #[test]
