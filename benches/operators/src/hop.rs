@@ -1,9 +1,11 @@
 //! A hop between two sections, each with a thread of its own: how long it takes one way, and what it costs in batches.
 //!
 //! *Latency*: one tuple goes to and fro between two ports, and nobody sleeps. *Batches*: many do, so that both threads
-//! always have something to do; what counts is how long a thread has to do with each tuple that comes over.
+//! always have something to do; what counts is how long a thread has to do with each tuple that comes over. *Flag*: two
+//! threads of the system and a word for each, which is the least that any hop takes on this machine.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use weir_scheduler::{Ahead, Control, Crew, Full, PortId, Ports, Scheduler, Work};
@@ -35,6 +37,8 @@ pub(crate) struct Hop {
     pub(crate) latency_ns: f64,
     /// For each tuple of many.
     pub(crate) batched_ns: f64,
+    /// A word of one thread that another waits for, one way.
+    pub(crate) flag_ns: f64,
 }
 
 pub(crate) fn run() -> Outcome<Hop> {
@@ -42,7 +46,41 @@ pub(crate) fn run() -> Outcome<Hop> {
     Ok(Hop {
         latency_ns: time(1, HOPS)? / HOPS as f64,
         batched_ns: time(TUPLES, HOPS_OF_EACH)? / hops_of_thread as f64,
+        flag_ns: flags() / HOPS as f64,
     })
+}
+
+/// A word with its lines of cache to itself: a processor fetches two of them at a time.
+#[derive(Default)]
+#[repr(align(128))]
+struct Flag(AtomicU64);
+
+impl Flag {
+    fn wait_for(&self, number: u64) {
+        while self.0.load(Ordering::Acquire) < number {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Tells every second number, each when the one before was told.
+fn tell(first: u64, own: &Flag, other: &Flag) {
+    for number in (first..=HOPS).step_by(2) {
+        other.wait_for(number - 1);
+        own.0.store(number, Ordering::Release);
+    }
+}
+
+/// The nanoseconds that two threads take to tell each other every number up to [`HOPS`], in turns.
+fn flags() -> f64 {
+    let flags = [Flag::default(), Flag::default()];
+    let begin = Instant::now();
+    let [one, other] = &flags;
+    std::thread::scope(|scope| {
+        scope.spawn(|| tell(2, other, one));
+        tell(1, one, other);
+    });
+    begin.elapsed().as_nanos() as f64
 }
 
 /// The nanoseconds until so many tuples have made so many hops.

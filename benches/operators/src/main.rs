@@ -117,22 +117,26 @@ fn main() -> Outcome<()> {
 /// Measures hops between two sections.
 fn hops(rounds: usize) -> Outcome<()> {
     let hops = (0..rounds).map(|_| hop::run()).collect::<Outcome<Vec<_>>>()?;
-    let median = |of: fn(&hop::Hop) -> f64| {
+    let figures: [Figure; 3] = [
+        ("a hop between two sections, one way", "latency", |hop| hop.latency_ns),
+        ("a hop in batches, for each tuple", "batched", |hop| hop.batched_ns),
+        ("a flag alone, one way", "flag", |hop| hop.flag_ns),
+    ];
+    let mut json = serde_json::Map::from_iter([("rounds".to_owned(), rounds.into())]);
+    for (what, name, of) in figures {
         let mut all: Vec<f64> = hops.iter().map(of).collect();
         all.sort_by(f64::total_cmp);
-        (all[0], all[all.len() / 2])
-    };
-    let ((latency_least, latency), (batched_least, batched)) =
-        (median(|hop| hop.latency_ns), median(|hop| hop.batched_ns));
-    println!("a hop between two sections, one way: {latency:.0} ns (at least {latency_least:.0})");
-    println!("a hop in batches: {batched:.1} ns for each tuple (at least {batched_least:.1})");
-    let json = json!({
-        "rounds": rounds, "latency_ns": latency, "latency_least_ns": latency_least,
-        "batched_ns": batched, "batched_least_ns": batched_least,
-    });
+        let (least, median) = (all[0], all[all.len() / 2]);
+        println!("{what}: {median:.1} ns (at least {least:.1})");
+        json.insert(format!("{name}_ns"), median.into());
+        json.insert(format!("{name}_least_ns"), least.into());
+    }
     fs::write("target/bench-operators-hops.json", serde_json::to_string_pretty(&json)?)?;
     Ok(())
 }
+
+/// A figure of hops: what it is, its name in JSON, and where it is.
+type Figure = (&'static str, &'static str, fn(&hop::Hop) -> f64);
 
 fn run_case(case: Case, options: &Options) -> Outcome<Vec<Row>> {
     let span = Duration::from_secs_f64(options.seconds);

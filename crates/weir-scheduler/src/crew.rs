@@ -4,11 +4,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::Thread;
 
-use crossbeam_queue::ArrayQueue;
 use crossbeam_utils::CachePadded;
 
 use crate::idle::Idle;
 use crate::level::Settings;
+use crate::ready::Ready;
 
 /// How a crew is made up.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,8 +83,9 @@ impl Control {
 pub(crate) struct Running {
     pub(crate) crew: Crew,
     /// The ports that have work, each at most once.
-    pub(crate) ready: ArrayQueue<usize>,
-    pub(crate) idle: Idle,
+    pub(crate) ready: Ready,
+    /// A line of cache of its own: who has work for the crew looks there each time.
+    pub(crate) idle: CachePadded<Idle>,
     /// One for each thread that there may be.
     pub(crate) seats: Vec<CachePadded<Seat>>,
     /// That of the thread that puts items in, when it works on them itself.
@@ -113,9 +114,8 @@ impl Running {
         assert!(level > 0, "the crew {} has no threads", crew.name);
         // Threads that are stuck are replaced, so that there are twice as many seats as threads.
         let seats = (0..crew.control.threads_max() * 2).map(|_| CachePadded::default()).collect();
-        let ready = ArrayQueue::new(ports.max(1));
-        let guest = CachePadded::default();
-        Running { crew, ready, idle: Idle::new(), seats, guest, level: AtomicUsize::new(level) }
+        let (ready, idle) = (Ready::new(ports), CachePadded::new(Idle::new()));
+        Running { crew, ready, idle, seats, guest: CachePadded::default(), level: AtomicUsize::new(level) }
     }
 
     /// Whether there should be one thread only.
@@ -125,7 +125,7 @@ impl Running {
 
     /// Hands a port to whoever comes first.
     pub(crate) fn hand(&self, port: usize) {
-        self.ready.push(port).expect("a port is listed at most once, so that the list of all ports has room");
+        self.ready.push(port);
         self.idle.wake();
     }
 

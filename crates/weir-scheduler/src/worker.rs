@@ -72,10 +72,7 @@ impl<W: Work> Worker<W> {
             });
         }
         for looks in 0..LOOKS_MAX {
-            // To see that there is nothing takes less than to try to get it, and less from who would bring something.
-            if !crew.ready.is_empty()
-                && let Some(found) = crew.ready.pop()
-            {
+            if let Some(found) = crew.ready.pop() {
                 return Some(found);
             }
             if looks < LOOKS_AT_WORK { std::hint::spin_loop() } else { std::thread::yield_now() }
