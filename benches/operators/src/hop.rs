@@ -14,10 +14,10 @@ use crate::Outcome;
 use crate::family::Tuple;
 
 /// How often one tuple goes over.
-const HOPS: u64 = 200_000;
+const HOPS: u64 = 40_000;
 /// How many go to and fro in batches, and how often each goes over.
 const TUPLES: u64 = 200;
-const HOPS_OF_EACH: u64 = 20_000;
+const HOPS_OF_EACH: u64 = 4_000;
 
 /// Two ports, between which tuples go as often as the first word of their payload says.
 struct Sections;
