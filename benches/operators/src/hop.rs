@@ -3,32 +3,51 @@
 //! *Latency*: one tuple goes to and fro between two ports, and nobody sleeps. *Batches*: many do, so that both threads
 //! always have something to do; what counts is how long a thread has to do with each tuple that comes over. *Flag*: two
 //! threads of the system and a word for each, which is the least that any hop takes on this machine.
+//!
+//! Every thread keeps to a processor of its own: the system may leave two that are never idle on one of them for long.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::thread::{CpuSet, sched_setaffinity};
 use weir_scheduler::{Ahead, Control, Crew, Full, PortId, Ports, Scheduler, Work};
 
 use crate::Outcome;
 use crate::family::Tuple;
 
 /// How often one tuple goes over.
-const HOPS: u64 = 40_000;
+const HOPS: u64 = 100_000;
 /// How many go to and fro in batches, and how often each goes over.
 const TUPLES: u64 = 200;
 const HOPS_OF_EACH: u64 = 4_000;
 
-/// Two ports, between which tuples go as often as the first word of their payload says.
+/// The word of a tuple that says how often it still goes over.
+const HOPS_LEFT: usize = 0;
+/// The word of a tuple that says on how many threads more it comes first.
+const COMES_FIRST: usize = 1;
+
+/// Two ports, between which tuples go to and fro.
 struct Sections;
 
 impl Work for Sections {
     type Item = Box<Tuple>;
 
     fn run(&self, port: PortId, mut tuple: Box<Tuple>, _: &mut impl Ahead) -> Option<(PortId, Box<Tuple>)> {
-        tuple.payload[0] -= 1;
-        (black_box(&tuple).payload[0] > 0).then_some((PortId(1 - port.0), tuple))
+        if tuple.payload[COMES_FIRST] > 0 {
+            tuple.payload[COMES_FIRST] -= 1;
+            keep_to(port.0);
+        }
+        tuple.payload[HOPS_LEFT] -= 1;
+        (black_box(&tuple).payload[HOPS_LEFT] > 0).then_some((PortId(1 - port.0), tuple))
     }
+}
+
+/// Keeps this thread to a processor. Where there is none of this number, it stays with all.
+fn keep_to(processor: usize) {
+    let mut processors = CpuSet::new();
+    processors.set(processor);
+    _ = sched_setaffinity(None, &processors);
 }
 
 /// What was measured, in nanoseconds.
@@ -65,6 +84,7 @@ impl Flag {
 
 /// Tells every second number, each when the one before was told.
 fn tell(first: u64, own: &Flag, other: &Flag) {
+    keep_to(first as usize - 1);
     for number in (first..=HOPS).step_by(2) {
         other.wait_for(number - 1);
         own.0.store(number, Ordering::Release);
@@ -77,8 +97,8 @@ fn flags() -> f64 {
     let begin = Instant::now();
     let [one, other] = &flags;
     std::thread::scope(|scope| {
+        scope.spawn(|| tell(1, one, other));
         scope.spawn(|| tell(2, other, one));
-        tell(1, one, other);
     });
     begin.elapsed().as_nanos() as f64
 }
@@ -90,7 +110,8 @@ fn time(tuples: u64, hops: u64) -> Outcome<f64> {
     let scheduler = Scheduler::start(Sections, &ports, crews.into(), Duration::from_millis(100))?;
     let mut all = (0..tuples).map(|number| {
         let mut tuple = Box::new(Tuple::new(number, 1));
-        tuple.payload[0] = hops;
+        tuple.payload[HOPS_LEFT] = hops;
+        tuple.payload[COMES_FIRST] = if number == 0 { 2 } else { 0 };
         (PortId(0), tuple)
     });
     let begin = Instant::now();

@@ -56,6 +56,11 @@ impl Control {
         }
     }
 
+    /// Whether somebody has to look after it.
+    pub(crate) fn is_steered(&self) -> bool {
+        !matches!(self, Control::Fixed(_))
+    }
+
     /// The most threads that it may ask for.
     #[must_use]
     pub fn threads_max(&self) -> usize {
@@ -90,6 +95,8 @@ pub(crate) struct Running {
     pub(crate) seats: Vec<CachePadded<Seat>>,
     /// That of the thread that puts items in, when it works on them itself.
     pub(crate) guest: CachePadded<Seat>,
+    /// Whether there is never more than one thread: nobody puts another in the place of one that is stuck.
+    pub(crate) is_solo: bool,
     /// How many threads there should be, threads that are stuck in a port's work not counted.
     pub(crate) level: AtomicUsize,
 }
@@ -109,13 +116,14 @@ pub(crate) struct Seat {
 }
 
 impl Running {
-    pub(crate) fn new(crew: Crew, ports: usize) -> Self {
+    pub(crate) fn new(crew: Crew, ports: usize, is_steered: bool) -> Self {
         let level = crew.control.threads_min();
         assert!(level > 0, "the crew {} has no threads", crew.name);
         // Threads that are stuck are replaced, so that there are twice as many seats as threads.
         let seats = (0..crew.control.threads_max() * 2).map(|_| CachePadded::default()).collect();
         let (ready, idle) = (Ready::new(ports), CachePadded::new(Idle::new()));
-        Running { crew, ready, idle, seats, guest: CachePadded::default(), level: AtomicUsize::new(level) }
+        let is_solo = crew.control == Control::Fixed(1) && !is_steered;
+        Running { crew, ready, idle, seats, guest: CachePadded::default(), is_solo, level: AtomicUsize::new(level) }
     }
 
     /// Whether there should be one thread only.

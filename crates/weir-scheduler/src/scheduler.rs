@@ -91,8 +91,9 @@ impl<W: Work> Scheduler<W> {
         period: Duration,
     ) -> std::io::Result<Self> {
         let served = |crew: usize| ports.iter().filter(|port| port.crew == crew).count();
-        let crews: Vec<Running> =
-            crews.into_iter().enumerate().map(|(index, crew)| Running::new(crew, served(index))).collect();
+        let is_steered = crews.iter().any(|crew| crew.control.is_steered());
+        let crews = crews.into_iter().enumerate();
+        let crews: Vec<Running> = crews.map(|(index, crew)| Running::new(crew, served(index), is_steered)).collect();
         assert!(ports.iter().all(|port| port.crew < crews.len()), "a port names a crew that is not there");
         let crowded = is_crowded(beside, &crews);
         let port = |ports: &Ports| {

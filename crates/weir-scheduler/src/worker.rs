@@ -83,9 +83,12 @@ impl<W: Work> Worker<W> {
     fn turn(&mut self, shared: &Shared<W>, crew: &Running, seat: &Seat, port: usize) -> Option<usize> {
         let turns = seat.turns.load(Ordering::Relaxed);
         seat.turns.store(turns + 1, Ordering::Relaxed);
-        let carried = match self.alone(shared, crew, port) {
-            Some(_alone) => self.hands.turn(shared, seat, port, Way::Alone),
-            None => self.turn_beside(shared, crew, seat, port),
+        let carried = if crew.is_solo && shared.ports[port].is_brief() {
+            self.hands.turn(shared, seat, port, Way::Alone)
+        } else if let Some(_alone) = self.alone(shared, crew, port) {
+            self.hands.turn(shared, seat, port, Way::Alone)
+        } else {
+            self.turn_beside(shared, crew, seat, port)
         };
         seat.turns.store(turns + 2, Ordering::Relaxed);
         carried
