@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
+use serde_json::Value;
 use weir_scheduler::{Ahead, Control, Crew, Full, PortId, Ports, Scheduler, Work};
 
 use crate::Outcome;
@@ -50,17 +51,41 @@ fn keep_to(processor: usize) {
     _ = sched_setaffinity(None, &processors);
 }
 
-/// What was measured, in nanoseconds.
-pub(crate) struct Hop {
-    /// One way, when both threads are awake.
-    pub(crate) latency_ns: f64,
-    /// For each tuple of many.
-    pub(crate) batched_ns: f64,
-    /// A word of one thread that another waits for, one way.
-    pub(crate) flag_ns: f64,
+/// Measures hops in so many rounds, prints their medians and yields them.
+pub(crate) fn run(rounds: usize) -> Outcome<Value> {
+    let hops = (0..rounds).map(|_| round()).collect::<Outcome<Vec<_>>>()?;
+    let figures: [Figure; 4] = [
+        ("ns of a hop between two sections, one way", "latency_ns", |hop| hop.latency_ns),
+        ("ns of a hop in batches, for each tuple", "batched_ns", |hop| hop.batched_ns),
+        ("ns of a flag alone, one way", "flag_ns", |hop| hop.flag_ns),
+        ("flags in the time of a hop", "flags_of_hop", |hop| hop.latency_ns / hop.flag_ns),
+    ];
+    let mut json = serde_json::Map::from_iter([("rounds".to_owned(), rounds.into())]);
+    for (what, name, of) in figures {
+        let mut all: Vec<f64> = hops.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        let (least, median) = (all[0], all[all.len() / 2]);
+        println!("{what}: {median:.1} (at least {least:.1})");
+        json.insert(name.to_owned(), median.into());
+        json.insert(format!("{name}_least"), least.into());
+    }
+    Ok(json.into())
 }
 
-pub(crate) fn run() -> Outcome<Hop> {
+/// A figure of hops: what it is, its name in JSON, and where it is.
+type Figure = (&'static str, &'static str, fn(&Hop) -> f64);
+
+/// What was measured, in nanoseconds.
+struct Hop {
+    /// One way, when both threads are awake.
+    latency_ns: f64,
+    /// For each tuple of many.
+    batched_ns: f64,
+    /// A word of one thread that another waits for, one way.
+    flag_ns: f64,
+}
+
+fn round() -> Outcome<Hop> {
     let hops_of_thread = TUPLES * HOPS_OF_EACH / 2;
     Ok(Hop {
         latency_ns: time(1, HOPS)? / HOPS as f64,
