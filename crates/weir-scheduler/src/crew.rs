@@ -84,6 +84,16 @@ impl Control {
     }
 }
 
+/// What a crew works beside.
+#[derive(Clone, Copy)]
+pub(crate) struct Setting {
+    /// Whether somebody looks after the crews.
+    pub(crate) is_steered: bool,
+    /// How many threads the system runs at once. On a single one threads cannot work beside each other, whatever crew they
+    /// are of; they can only hold each other up.
+    pub(crate) processors: usize,
+}
+
 /// A crew at work.
 pub(crate) struct Running {
     pub(crate) crew: Crew,
@@ -95,7 +105,9 @@ pub(crate) struct Running {
     pub(crate) seats: Vec<CachePadded<Seat>>,
     /// That of the thread that puts items in, when it works on them itself.
     pub(crate) guest: CachePadded<Seat>,
-    /// Whether there is never more than one thread: nobody puts another in the place of one that is stuck.
+    /// Whether who puts items in may work on them itself while the crew needs one thread only.
+    pub(crate) takes_guests: bool,
+    /// Whether its one thread is always alone: no guest comes, and nobody puts another in the place of one that is stuck.
     pub(crate) is_solo: bool,
     /// How many threads there should be, threads that are stuck in a port's work not counted.
     pub(crate) level: AtomicUsize,
@@ -116,14 +128,16 @@ pub(crate) struct Seat {
 }
 
 impl Running {
-    pub(crate) fn new(crew: Crew, ports: usize, is_steered: bool) -> Self {
+    pub(crate) fn new(crew: Crew, ports: usize, setting: Setting) -> Self {
         let level = crew.control.threads_min();
         assert!(level > 0, "the crew {} has no threads", crew.name);
         // Threads that are stuck are replaced, so that there are twice as many seats as threads.
         let seats = (0..crew.control.threads_max() * 2).map(|_| CachePadded::default()).collect();
         let (ready, idle) = (Ready::new(ports), CachePadded::new(Idle::new()));
-        let is_solo = crew.control == Control::Fixed(1) && !is_steered;
-        Running { crew, ready, idle, seats, guest: CachePadded::default(), is_solo, level: AtomicUsize::new(level) }
+        let takes_guests = crew.control.is_elastic() || setting.processors == 1;
+        let is_solo = crew.control == Control::Fixed(1) && !setting.is_steered && !takes_guests;
+        let (guest, level) = (CachePadded::default(), AtomicUsize::new(level));
+        Running { crew, ready, idle, seats, guest, takes_guests, is_solo, level }
     }
 
     /// Whether there should be one thread only.

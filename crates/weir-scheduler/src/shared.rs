@@ -40,7 +40,7 @@ pub(crate) struct Shared<W: Work> {
     pub(crate) crowded: bool,
     /// By crew: who works there. Who puts items in is a guest of the crew while it works alone.
     pub(crate) places: Vec<CachePadded<Places<Guest<W>>>>,
-    /// The first elastic crew, which takes guests.
+    /// The first elastic crew, whose guests bring items in batches.
     pub(crate) elastic: Option<usize>,
     /// How many items have been put in and are not through. Many threads write it, and read what is around it.
     in_flight: CachePadded<AtomicUsize>,
