@@ -1,4 +1,4 @@
-//! The standard functions and sources: files, http, image, text, time, streams of lines, rows and packets, sockets.
+//! The standard functions and sources: files, http, image, text, time, state, streams of lines, rows and packets, sockets.
 //!
 //! Each module is plain Rust that stands on a well-kept crate and can be used without Weir; the attribute above a
 //! function is all that makes it a function of the language. [`library`] is all of them.
@@ -18,6 +18,7 @@ pub mod lines;
 pub mod list;
 pub mod map;
 pub mod output;
+pub mod state;
 pub mod stdio;
 pub mod stream;
 pub mod tcp;
@@ -41,6 +42,7 @@ pub fn library() -> weir::Library {
         bytes::bytes(),
         list::list(),
         map::map(),
+        state::state(),
         failure::failure(),
         csv::csv(),
         json::json(),

@@ -116,6 +116,7 @@ codes! {
     E0506 TurnInStep,
     E0507 RaceInStep,
     E0508 SessionValue,
+    E0509 ChangedValue,
     E0601 UnknownSource,
     E0602 RouteParameterType,
     E0603 RouteParameter,
