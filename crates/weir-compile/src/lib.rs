@@ -42,7 +42,7 @@ pub use memo::Memo;
 pub use typed::Typed;
 
 /// The module with the functions that every shared value has.
-const STATE: &str = "state";
+pub const STATE: &str = "state";
 
 /// The function that tells what a shared value is at this moment.
 const SHARED_READ: &str = "state.read";
