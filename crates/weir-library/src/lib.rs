@@ -13,6 +13,7 @@ pub mod files;
 pub mod http;
 pub mod http1;
 pub mod image;
+mod input;
 pub mod json;
 pub mod lines;
 pub mod list;
