@@ -1,7 +1,5 @@
 //! `with_nack`: an event that learns when it is not wanted any more.
 
-use std::sync::Arc;
-
 use crate::event::Event;
 use crate::event::forcing::Forcing;
 use crate::event::node::{Node, Shape, Stake};
@@ -38,11 +36,11 @@ impl<T: 'static, F: Fn(Event<()>) -> Event<T> + Send + Sync> Node<T> for WithNac
         unreachable!("guards are forced before anything is tried")
     }
 
-    fn place(&self, _: usize, _: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
+    fn place(&self, _: usize, _: &mut Placing<'_>) -> Option<Stake> {
         unreachable!("guards are forced before anything is placed")
     }
 
-    fn redeem(&self, _: usize, _: Option<Arc<dyn Stake>>) -> T {
+    fn redeem(&self, _: usize, _: Option<Stake>) -> T {
         unreachable!("guards are forced before anything takes effect")
     }
 }

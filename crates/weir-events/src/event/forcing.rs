@@ -1,7 +1,5 @@
 //! Forcing: events that are made anew for each synchronisation, before anything is tried.
 
-use std::sync::Arc;
-
 use super::Event;
 use super::node::{Node, Shape, Stake};
 use super::placing::Placing;
@@ -45,11 +43,11 @@ impl<T: 'static, F: Fn() -> Event<T> + Send + Sync> Node<T> for Guard<F> {
         unreachable!("guards are forced before anything is tried")
     }
 
-    fn place(&self, _: usize, _: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
+    fn place(&self, _: usize, _: &mut Placing<'_>) -> Option<Stake> {
         unreachable!("guards are forced before anything is placed")
     }
 
-    fn redeem(&self, _: usize, _: Option<Arc<dyn Stake>>) -> T {
+    fn redeem(&self, _: usize, _: Option<Stake>) -> T {
         unreachable!("guards are forced before anything takes effect")
     }
 }

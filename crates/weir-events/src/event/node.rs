@@ -31,10 +31,21 @@ pub(crate) trait Node<T>: Send + Sync {
 
     /// Places what makes the leaf reachable for peers; may find that it can take effect at once, and commits the party
     /// then. `None`: nothing needs to be taken back.
-    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>>;
+    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Stake>;
+
+    /// Another leaf took effect or the synchronisation was given up: takes back what was placed, as if it had never been.
+    fn withdraw(&self, leaf: usize, stake: Stake) {
+        let _ = (leaf, stake);
+    }
+
+    /// The leaf took effect but nobody wants it any more. True if it could be undone without a loss.
+    fn retract(&self, leaf: usize, stake: Option<Stake>) -> bool {
+        let _ = (leaf, stake);
+        true
+    }
 
     /// The value of the leaf that took effect, with all wraps run.
-    fn redeem(&self, leaf: usize, stake: Option<Arc<dyn Stake>>) -> T;
+    fn redeem(&self, leaf: usize, stake: Option<Stake>) -> T;
 
     /// Looks again at a leaf that asked for it with [`Placing::look_again`]; may commit the party.
     fn look(&self, leaf: usize, placing: &mut Placing<'_>) {
@@ -75,19 +86,11 @@ impl Shape {
     }
 }
 
-/// What a synchronisation has placed for one leaf.
-pub(crate) trait Stake: Send + Sync {
-    /// Another leaf took effect or the synchronisation was given up: takes it back as if it had never been placed.
-    fn withdraw(&self);
-
-    /// This leaf took effect but nobody wants it any more. True if it could be undone without a loss.
-    fn retract(&self) -> bool;
-
-    /// For the leaf, which knows the type.
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
-}
+/// What a synchronisation has placed for one leaf. Its type is known to that leaf alone, which everything that becomes of
+/// it goes back to.
+pub(crate) type Stake = Arc<dyn Any + Send + Sync>;
 
 /// Gets a stake back in its own type.
-pub(crate) fn recover<S: Stake + 'static>(stake: Option<Arc<dyn Stake>>) -> Arc<S> {
-    stake.and_then(|stake| stake.into_any().downcast().ok()).expect("a leaf redeems the stake that it placed")
+pub(crate) fn recover<S: Send + Sync + 'static>(stake: Stake) -> Arc<S> {
+    stake.downcast().expect("a leaf gets the stake back that it placed")
 }

@@ -6,8 +6,8 @@
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::HeaderValue;
 use indexmap::IndexMap;
+use indexmap::map::Entry;
 use percent_encoding::percent_decode_str;
 use weir::{Failure, FailureKind, Text};
 
@@ -24,11 +24,11 @@ weir::library! {
 #[weir(name = "http1.Request")]
 pub struct Request {
     /// The method, as it was sent: `GET`.
-    pub method: String,
+    pub method: Text,
     /// The path without its `/` at the start, decoded: `a b.html` of `/a%20b.html`.
-    pub path: String,
+    pub path: Text,
     /// What stands behind `?`, as it was sent.
-    pub query: Option<String>,
+    pub query: Option<Text>,
     /// Whether another request may follow on the connection.
     pub keep_alive: bool,
     /// Bytes of the body behind the head.
@@ -55,11 +55,10 @@ pub fn parse(head: &[u8]) -> Result<Request, Failure> {
     }
     let headers = headers_of(parsed.headers)?;
     let target = parsed.path.unwrap_or_default();
-    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query.to_owned())));
-    let path = percent_decode_str(path.strip_prefix('/').unwrap_or(path)).decode_utf8();
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query.into())));
     Ok(Request {
-        method: parsed.method.unwrap_or_default().to_owned(),
-        path: path.map_err(|_| Failure::function("the path is not UTF-8"))?.into_owned(),
+        method: parsed.method.unwrap_or_default().into(),
+        path: decoded(path.strip_prefix('/').unwrap_or(path))?,
         query,
         keep_alive: keep_alive(parsed.version == Some(1), headers.get("connection")),
         length: length(&headers)?,
@@ -67,16 +66,36 @@ pub fn parse(head: &[u8]) -> Result<Request, Failure> {
     })
 }
 
+fn decoded(path: &str) -> Result<Text, Failure> {
+    let path = percent_decode_str(path).decode_utf8();
+    path.map(|path| Text::from(&*path)).map_err(|_| Failure::function("the path is not UTF-8"))
+}
+
 fn headers_of(fields: &[httparse::Header<'_>]) -> Result<IndexMap<Text, Text>, Failure> {
-    let mut headers: IndexMap<Text, Text> = IndexMap::new();
+    let mut headers: IndexMap<Text, Text> = IndexMap::with_capacity(fields.len());
     for field in fields {
         let value = std::str::from_utf8(field.value);
         let value = value.map_err(|_| Failure::function(format!("the field {} is not UTF-8", field.name)))?;
-        let name = Text::from(field.name.to_ascii_lowercase());
-        let joined = headers.get(&name).map(|before| format!("{before}, {value}"));
-        headers.insert(name, joined.map_or_else(|| value.into(), Text::from));
+        match headers.entry(lower(field.name)) {
+            Entry::Vacant(place) => drop(place.insert(value.into())),
+            Entry::Occupied(mut place) => {
+                let joined = format!("{}, {value}", place.get());
+                place.insert(joined.into());
+            }
+        }
     }
     Ok(headers)
+}
+
+/// A name in lower case.
+fn lower(name: &str) -> Text {
+    /// Names are hardly ever longer, and then copied once more.
+    const SHORT_MAX: usize = 32;
+    let mut place = [0; SHORT_MAX];
+    let Some(short) = place.get_mut(..name.len()) else { return name.to_ascii_lowercase().into() };
+    short.copy_from_slice(name.as_bytes());
+    short.make_ascii_lowercase();
+    std::str::from_utf8(short).expect("what was ASCII still is, and the rest is as it was").into()
 }
 
 fn keep_alive(is_1_1: bool, connection: Option<&Text>) -> bool {
@@ -99,7 +118,7 @@ fn length(headers: &IndexMap<Text, Text>) -> Result<i64, Failure> {
 /// What a request's head has under a name, in whatever case it is written.
 #[weir::function(pure)]
 pub fn header(request: &Request, name: &str) -> Option<Text> {
-    request.headers.get(name.to_ascii_lowercase().as_str()).cloned()
+    request.headers.get(&*lower(name)).cloned()
 }
 
 /// The head of a response with a body of so many bytes.
@@ -118,14 +137,17 @@ pub fn head(
     if length < 0 {
         return Err(Failure::argument(format!("`length` is {length}, it must be at least 0")));
     }
-    let kind = HeaderValue::from_str(r#type).ok();
-    let kind = kind.as_ref().and_then(|kind| kind.to_str().ok());
-    let kind = kind.ok_or_else(|| Failure::argument(format!("`type` is {:?}, which no field can hold", r#type)))?;
+    if !r#type.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
+        return Err(Failure::argument(format!("`type` is {:?}, which no field can hold", r#type)));
+    }
+    let connection = if keep_alive { "keep-alive\r\n\r\n" } else { "close\r\n\r\n" };
     let reason = code.canonical_reason().unwrap_or("");
-    let connection = if keep_alive { "keep-alive" } else { "close" };
-    let head = format!(
-        "HTTP/1.1 {} {reason}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: {connection}\r\n\r\n",
-        code.as_u16()
-    );
+    let mut digits = itoa::Buffer::new();
+    let length = digits.format(length);
+    let status = ["HTTP/1.1 ", code.as_str(), " ", reason];
+    let fields = ["\r\nContent-Type: ", r#type, "\r\nContent-Length: ", length, "\r\nConnection: ", connection];
+    let length = status.iter().chain(&fields).map(|part| part.len()).sum();
+    let mut head = String::with_capacity(length);
+    head.extend(status.into_iter().chain(fields));
     Ok(head.into())
 }
