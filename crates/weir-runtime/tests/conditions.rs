@@ -57,8 +57,8 @@ fn taken(engine: &'static str, condition: &str, number: i64) -> Value {
     if condition.contains("a.wait") {
         gates.next().release();
     }
-    let answer = answer.blocking_recv().unwrap().unwrap();
+    let answer = answer.blocking_recv().expect("the flow comes to its end").expect("it cannot fail");
     drop(feed);
-    running.wait().unwrap();
+    running.wait().expect("nothing failed");
     answer
 }
