@@ -17,7 +17,7 @@ use weir::{
     SourceSignature, Stop, Type, Value,
 };
 use weir_ir::plan::Plan;
-use weir_runtime::{Options, start};
+use weir_runtime::{Options, Running, start};
 
 use crate::family::{Case, spin};
 use crate::measure::{Meter, Row};
@@ -68,14 +68,11 @@ pub(crate) const MODELS: [Model; 6] = [
 
 /// Runs the case.
 pub(crate) fn run(case: Case, model: Model, span: Duration) -> Outcome<Row> {
-    COST.store(case.cost, Ordering::Relaxed);
-    let library = library()?;
-    let program = weir_ir::parse::expr(&text(case)).map_err(|error| error.to_string())?;
     let engine = weir_runtime::engine(model.engine).ok_or("an engine of this name")?;
     let plan = if model.cut { cut(case) } else { Plan::default() };
     let options = Options { engine, plan, threads: Some((model.threads)()), ..Options::default() };
-    let running = start(&weir_ir::lower(&program, &library), &library, options).map_err(|error| error.to_string())?;
-    let count = || SUNK.load(Ordering::Relaxed);
+    let running = begin(case, u32::MAX, options)?;
+    let count = sunk;
     std::thread::park_timeout(if ["elastic", "dedicated"].contains(&model.engine) { SETTLE } else { span / 2 });
     let meter = Meter::start(count());
     std::thread::park_timeout(span);
@@ -85,10 +82,23 @@ pub(crate) fn run(case: Case, model: Model, span: Duration) -> Outcome<Row> {
     Ok(row)
 }
 
-fn text(case: Case) -> String {
-    let mut text =
-        "entry tuples from operators.tuples unordered\n  arguments\n    yield (0,)\n  flow tuples (%0 x: Float) -> Float\n"
-            .to_owned();
+/// Starts the case's program on so many tuples.
+pub(crate) fn begin(case: Case, tuples: u32, options: Options) -> Outcome<Running> {
+    COST.store(case.cost, Ordering::Relaxed);
+    let library = library()?;
+    let program = weir_ir::parse::expr(&text(case, tuples)).map_err(|error| error.to_string())?;
+    Ok(start(&weir_ir::lower(&program, &library), &library, options).map_err(|error| error.to_string())?)
+}
+
+/// How many tuples have come to the sink.
+pub(crate) fn sunk() -> u64 {
+    SUNK.load(Ordering::Relaxed)
+}
+
+fn text(case: Case, tuples: u32) -> String {
+    let mut text = format!(
+        "entry tuples from operators.tuples unordered\n  arguments\n    yield ({tuples},)\n  flow tuples (%0 x: Float) -> Float\n"
+    );
     let depth = case.family.depth();
     for call in 0..depth {
         // Writing to a string does not fail.
@@ -105,26 +115,30 @@ fn cut(case: Case) -> Plan {
 }
 
 fn library() -> Outcome<Library> {
-    let first = Parameter { name: "first".into(), ty: Type::Int, passing: Passing::Value, default: None };
+    let most = Parameter { name: "most".into(), ty: Type::Int, passing: Passing::Value, default: None };
     let signature = SourceSignature {
         module: "operators".into(),
         name: "tuples".into(),
         doc: "Tuples as fast as it is let.".into(),
-        parameters: vec![first],
+        parameters: vec![most],
         element: Some(Type::Float),
         answer: None,
         ordered: false,
     };
     let mut library = Library::default();
-    library.add(operators().source(signature, Arc::new(Tuples)))?;
+    library.add(operators().source(signature, Arc::new(Tuples { most: 0 })))?;
     Ok(library)
 }
 
-struct Tuples;
+struct Tuples {
+    /// How many; then none come until the program is stopped.
+    most: u32,
+}
 
 impl Source for Tuples {
-    fn open(&self, _: Vec<Value>, _: Arc<[Route]>, _: &Environment) -> Result<Arc<dyn Opened>, Failure> {
-        Ok(Arc::new(Tuples))
+    fn open(&self, arguments: Vec<Value>, _: Arc<[Route]>, _: &Environment) -> Result<Arc<dyn Opened>, Failure> {
+        let Some(Value::Int(most)) = arguments.first() else { return Err(Failure::function("not a number of tuples")) };
+        Ok(Arc::new(Tuples { most: u32::try_from(*most).unwrap_or(u32::MAX) }))
     }
 }
 
@@ -135,20 +149,27 @@ impl Opened for Tuples {
 
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>> {
         Box::pin(async move {
-            let stopped = Rc::new(Cell::new(false));
+            let (stopped, waits) = (Rc::new(Cell::new(false)), stop.clone());
             let told = Rc::clone(&stopped);
             tokio::task::spawn_local(async move {
-                stop.stopped().await;
+                waits.stopped().await;
                 told.set(true);
             });
             let mut inputs = Vec::with_capacity(1);
             let mut begun = 0_u32;
             while !stopped.get() {
+                if begun == self.most {
+                    stop.stopped().await;
+                    break;
+                }
                 inputs.resize(1, Value::Float(f64::from(begun)));
                 match flows.give(0, &mut inputs) {
                     Begun::Done(_) => {}
                     Begun::Going(answer) => _ = tokio::task::spawn_local(answer),
-                    Begun::Full => flows.room().await,
+                    Begun::Full => {
+                        flows.room().await;
+                        continue;
+                    }
                 }
                 begun = begun.wrapping_add(1);
                 if begun.is_multiple_of(TURN) {

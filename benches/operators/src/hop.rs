@@ -1,48 +1,131 @@
 //! A hop between two sections, each with a thread of its own: how long it takes one way, and what it costs in batches.
 //!
 //! *Latency*: one tuple goes to and fro between two ports, and nobody sleeps. *Batches*: many do, so that both threads
-//! always have something to do; what counts is how long a thread has to do with each tuple that comes over.
+//! always have something to do; what counts is how long a thread has to do with each tuple that comes over. *Flag*: two
+//! threads of the system and a word for each, which is the least that any hop takes on this machine.
+//!
+//! Every thread keeps to a processor of its own: the system may leave two that are never idle on one of them for long.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde_json::Value;
 use weir_scheduler::{Ahead, Control, Crew, Full, PortId, Ports, Scheduler, Work};
 
 use crate::Outcome;
 use crate::family::Tuple;
 
 /// How often one tuple goes over.
-const HOPS: u64 = 200_000;
+const HOPS: u64 = 100_000;
 /// How many go to and fro in batches, and how often each goes over.
 const TUPLES: u64 = 200;
-const HOPS_OF_EACH: u64 = 20_000;
+const HOPS_OF_EACH: u64 = 4_000;
 
-/// Two ports, between which tuples go as often as the first word of their payload says.
+/// The word of a tuple that says how often it still goes over.
+const HOPS_LEFT: usize = 0;
+/// The word of a tuple that says on how many threads more it comes first.
+const COMES_FIRST: usize = 1;
+
+/// Two ports, between which tuples go to and fro.
 struct Sections;
 
 impl Work for Sections {
     type Item = Box<Tuple>;
 
     fn run(&self, port: PortId, mut tuple: Box<Tuple>, _: &mut impl Ahead) -> Option<(PortId, Box<Tuple>)> {
-        tuple.payload[0] -= 1;
-        (black_box(&tuple).payload[0] > 0).then_some((PortId(1 - port.0), tuple))
+        if tuple.payload[COMES_FIRST] > 0 {
+            tuple.payload[COMES_FIRST] -= 1;
+            keep_to(port.0);
+        }
+        tuple.payload[HOPS_LEFT] -= 1;
+        (black_box(&tuple).payload[HOPS_LEFT] > 0).then_some((PortId(1 - port.0), tuple))
     }
 }
 
-/// What was measured, in nanoseconds.
-pub(crate) struct Hop {
-    /// One way, when both threads are awake.
-    pub(crate) latency_ns: f64,
-    /// For each tuple of many.
-    pub(crate) batched_ns: f64,
+/// Keeps this thread to a processor. Where there is none of this number, it stays with all.
+fn keep_to(processor: usize) {
+    let mut processors = CpuSet::new();
+    processors.set(processor);
+    _ = sched_setaffinity(None, &processors);
 }
 
-pub(crate) fn run() -> Outcome<Hop> {
+/// Measures hops in so many rounds, prints their medians and yields them.
+pub(crate) fn run(rounds: usize) -> Outcome<Value> {
+    let hops = (0..rounds).map(|_| round()).collect::<Outcome<Vec<_>>>()?;
+    let figures: [Figure; 4] = [
+        ("ns of a hop between two sections, one way", "latency_ns", |hop| hop.latency_ns),
+        ("ns of a hop in batches, for each tuple", "batched_ns", |hop| hop.batched_ns),
+        ("ns of a flag alone, one way", "flag_ns", |hop| hop.flag_ns),
+        ("flags in the time of a hop", "flags_of_hop", |hop| hop.latency_ns / hop.flag_ns),
+    ];
+    let mut json = serde_json::Map::from_iter([("rounds".to_owned(), rounds.into())]);
+    for (what, name, of) in figures {
+        let mut all: Vec<f64> = hops.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        let (least, median) = (all[0], all[all.len() / 2]);
+        println!("{what}: {median:.1} (at least {least:.1})");
+        json.insert(name.to_owned(), median.into());
+        json.insert(format!("{name}_least"), least.into());
+    }
+    Ok(json.into())
+}
+
+/// A figure of hops: what it is, its name in JSON, and where it is.
+type Figure = (&'static str, &'static str, fn(&Hop) -> f64);
+
+/// What was measured, in nanoseconds.
+struct Hop {
+    /// One way, when both threads are awake.
+    latency_ns: f64,
+    /// For each tuple of many.
+    batched_ns: f64,
+    /// A word of one thread that another waits for, one way.
+    flag_ns: f64,
+}
+
+fn round() -> Outcome<Hop> {
     let hops_of_thread = TUPLES * HOPS_OF_EACH / 2;
     Ok(Hop {
         latency_ns: time(1, HOPS)? / HOPS as f64,
         batched_ns: time(TUPLES, HOPS_OF_EACH)? / hops_of_thread as f64,
+        flag_ns: flags() / HOPS as f64,
     })
+}
+
+/// A word with its lines of cache to itself: a processor fetches two of them at a time.
+#[derive(Default)]
+#[repr(align(128))]
+struct Flag(AtomicU64);
+
+impl Flag {
+    fn wait_for(&self, number: u64) {
+        while self.0.load(Ordering::Acquire) < number {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Tells every second number, each when the one before was told.
+fn tell(first: u64, own: &Flag, other: &Flag) {
+    keep_to(first as usize - 1);
+    for number in (first..=HOPS).step_by(2) {
+        other.wait_for(number - 1);
+        own.0.store(number, Ordering::Release);
+    }
+}
+
+/// The nanoseconds that two threads take to tell each other every number up to [`HOPS`], in turns.
+fn flags() -> f64 {
+    let flags = [Flag::default(), Flag::default()];
+    let begin = Instant::now();
+    let [one, other] = &flags;
+    std::thread::scope(|scope| {
+        scope.spawn(|| tell(1, one, other));
+        scope.spawn(|| tell(2, other, one));
+    });
+    begin.elapsed().as_nanos() as f64
 }
 
 /// The nanoseconds until so many tuples have made so many hops.
@@ -52,7 +135,8 @@ fn time(tuples: u64, hops: u64) -> Outcome<f64> {
     let scheduler = Scheduler::start(Sections, &ports, crews.into(), Duration::from_millis(100))?;
     let mut all = (0..tuples).map(|number| {
         let mut tuple = Box::new(Tuple::new(number, 1));
-        tuple.payload[0] = hops;
+        tuple.payload[HOPS_LEFT] = hops;
+        tuple.payload[COMES_FIRST] = if number == 0 { 2 } else { 0 };
         (PortId(0), tuple)
     });
     let begin = Instant::now();

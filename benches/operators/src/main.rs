@@ -19,18 +19,25 @@
 //! cargo run --release -p bench-operators -- [--seconds 2] [--rounds 1] [--only pipeline|parallel|mixed] [--cost 100]
 //!     [--models manual,static,elastic]
 //! cargo run --release -p bench-operators -- --hops 21
+//! cargo run --release -p bench-operators -- --levels 60 [--only …] [--cost …]
+//! cargo run --release -p bench-operators -- --idle 4
 //! ```
 //!
-//! `--hops` measures a hop between two sections on two cores instead, as the median of so many rounds. `--models` names the beginnings of those that are run. In every round all models take turns, and a model's row is the
+//! `--models` names the beginnings of those that are run. In every round all models take turns, and a model's row is the
 //! median of its rounds; the elastic engine's ratio to the best of the others is the median of the rounds' ratios. It
 //! prints a table, and writes `target/bench-operators.json` and the elastic engine's levels over time as
 //! `target/bench-operators-elastic-….svg`.
+//!
+//! Others are measured instead: `--hops` a hop between two sections on two cores, as the median of so many rounds;
+//! `--levels` how the elastic engine's level moves in so many periods; `--idle` what engines cost that have nothing to do.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints what it measured")]
 
 mod chart;
 mod family;
 mod framed;
 mod hop;
+mod idle;
+mod levels;
 mod measure;
 mod onetbb;
 mod paper;
@@ -54,21 +61,34 @@ struct Options {
     only: Option<Family>,
     cost: Option<u32>,
     models: Vec<String>,
-    /// How many rounds of hops instead.
-    hops: usize,
+    measure: Measure,
+}
+
+/// What is measured.
+enum Measure {
+    /// Every model in every case.
+    Models,
+    /// Hops between two sections, in so many rounds.
+    Hops(usize),
+    /// What engines cost that have nothing to do, for so many seconds.
+    Idle(f64),
+    /// How levels move in so many periods.
+    Levels(u32),
 }
 
 impl Options {
     fn read() -> Outcome<Options> {
         let models = vec![String::new()];
-        let mut options = Options { seconds: 2.0, rounds: 1, only: None, cost: None, models, hops: 0 };
+        let mut options = Options { seconds: 2.0, rounds: 1, only: None, cost: None, models, measure: Measure::Models };
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         for pair in arguments.chunks(2) {
             match pair {
                 [name, value] if name == "--seconds" => options.seconds = value.parse()?,
                 [name, value] if name == "--rounds" => options.rounds = value.parse()?,
                 [name, value] if name == "--only" => options.only = Some(Family::named(value)?),
-                [name, value] if name == "--hops" => options.hops = value.parse()?,
+                [name, value] if name == "--hops" => options.measure = Measure::Hops(value.parse()?),
+                [name, value] if name == "--idle" => options.measure = Measure::Idle(value.parse()?),
+                [name, value] if name == "--levels" => options.measure = Measure::Levels(value.parse()?),
                 [name, value] if name == "--cost" => options.cost = Some(value.parse()?),
                 [name, value] if name == "--models" => options.models = value.split(',').map(str::to_owned).collect(),
                 other => return Err(format!("unknown option {other:?}: see the first lines of main.rs").into()),
@@ -90,13 +110,32 @@ impl Options {
 
 fn main() -> Outcome<()> {
     let options = Options::read()?;
-    if options.hops > 0 {
-        return hops(options.hops);
+    match options.measure {
+        Measure::Models => write("", &models(&options)?.into()),
+        Measure::Hops(rounds) => write("-hops", &hop::run(rounds)?),
+        Measure::Idle(seconds) => write("-idle", &idle::run(Duration::from_secs_f64(seconds))?.into()),
+        Measure::Levels(periods) => {
+            println!("{}", levels::HEADING);
+            let rows = options.cases().map(|case| levels::run(case, periods)).collect::<Outcome<Vec<_>>>()?;
+            write("-levels", &rows.into())
+        }
     }
+}
+
+/// Writes what was measured.
+fn write(what: &str, json: &Value) -> Outcome<()> {
+    let path = format!("target/bench-operators{what}.json");
+    fs::write(&path, serde_json::to_string_pretty(json)?)?;
+    println!("written to {path}");
+    Ok(())
+}
+
+/// Measures all models in all cases.
+fn models(options: &Options) -> Outcome<Vec<Value>> {
     println!("{}", Row::HEADING);
     let mut cases = Vec::new();
     for case in options.cases() {
-        let rounds = (0..options.rounds).map(|_| run_case(case, &options)).collect::<Outcome<Vec<_>>>()?;
+        let rounds = (0..options.rounds).map(|_| run_case(case, options)).collect::<Outcome<Vec<_>>>()?;
         let rows = medians(&rounds);
         rows.iter().for_each(|row| println!("{row}"));
         let ratios: Vec<_> = [("elastic", OTHERS), ("flows-elastic", OTHERS_OF_FLOWS)]
@@ -109,29 +148,7 @@ fn main() -> Outcome<()> {
             "models": rows.iter().map(Row::json).collect::<Vec<_>>(), "ratios": ratios,
         }));
     }
-    fs::write("target/bench-operators.json", serde_json::to_string_pretty(&cases)?)?;
-    println!("written to target/bench-operators.json");
-    Ok(())
-}
-
-/// Measures hops between two sections.
-fn hops(rounds: usize) -> Outcome<()> {
-    let hops = (0..rounds).map(|_| hop::run()).collect::<Outcome<Vec<_>>>()?;
-    let median = |of: fn(&hop::Hop) -> f64| {
-        let mut all: Vec<f64> = hops.iter().map(of).collect();
-        all.sort_by(f64::total_cmp);
-        (all[0], all[all.len() / 2])
-    };
-    let ((latency_least, latency), (batched_least, batched)) =
-        (median(|hop| hop.latency_ns), median(|hop| hop.batched_ns));
-    println!("a hop between two sections, one way: {latency:.0} ns (at least {latency_least:.0})");
-    println!("a hop in batches: {batched:.1} ns for each tuple (at least {batched_least:.1})");
-    let json = json!({
-        "rounds": rounds, "latency_ns": latency, "latency_least_ns": latency_least,
-        "batched_ns": batched, "batched_least_ns": batched_least,
-    });
-    fs::write("target/bench-operators-hops.json", serde_json::to_string_pretty(&json)?)?;
-    Ok(())
+    Ok(cases)
 }
 
 fn run_case(case: Case, options: &Options) -> Outcome<Vec<Row>> {

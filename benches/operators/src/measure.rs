@@ -15,8 +15,8 @@ pub(crate) struct Row {
     pub(crate) model: String,
     /// Tuples for each second.
     pub(crate) throughput: f64,
-    /// Processor time for each tuple and operator, in nanoseconds.
-    pub(crate) cpu_ns: f64,
+    /// Processor time for each tuple and operator, in nanoseconds; nothing where no tuple came to the sink.
+    pub(crate) cpu_ns: Option<f64>,
 }
 
 impl Row {
@@ -36,7 +36,8 @@ impl Row {
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Row { case, model, throughput, cpu_ns } = self;
-        write!(f, "{:<8} {:>7} {model:<16} {throughput:>11.0} {cpu_ns:>10.1}", case.family.name(), case.cost)
+        let cpu_ns = cpu_ns.map_or("–".to_owned(), |cpu_ns| format!("{cpu_ns:.1}"));
+        write!(f, "{:<8} {:>7} {model:<16} {throughput:>11.0} {cpu_ns:>10}", case.family.name(), case.cost)
     }
 }
 
@@ -60,13 +61,13 @@ impl Meter {
             case,
             model: model.into(),
             throughput: tuples / self.begin.elapsed().as_secs_f64(),
-            cpu_ns: cpu / tuples / case.family.depth() as f64,
+            cpu_ns: (tuples > 0.0).then(|| cpu / tuples / case.family.depth() as f64),
         }
     }
 }
 
 /// The processor time of this process, all threads together.
-fn cpu_time() -> Duration {
+pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

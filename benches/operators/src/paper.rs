@@ -21,6 +21,8 @@ const CAPACITY: usize = 128;
 const RESCHEDULE_MAX: usize = CAPACITY / 4;
 /// The longest wait for work, as in Streams.
 const DELAY_MAX: Duration = Duration::from_millis(10);
+/// How long it is given to fill a thousand queues: before that, nothing comes to the sink.
+const SETTLE: Duration = Duration::from_secs(2);
 /// `reschedule` nests a stack frame for each port that it helps.
 const STACK_BYTES: usize = 256 << 20;
 
@@ -68,7 +70,7 @@ pub(crate) fn run(case: Case, threads: usize, span: Duration) -> Row {
         }
         let thread = Builder::new().stack_size(STACK_BYTES);
         thread.spawn_scoped(scope, || element.source()).expect("the machine gives threads");
-        std::thread::park_timeout(span / 4);
+        std::thread::park_timeout(SETTLE);
         let count = || element.sunk.load(Ordering::Relaxed);
         let meter = Meter::start(count());
         std::thread::park_timeout(span);

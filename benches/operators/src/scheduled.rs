@@ -12,13 +12,13 @@ use crate::{Outcome, chart};
 /// So many tuples may wait at an operator.
 const CAPACITY: usize = 128;
 /// How often levels change.
-const PERIOD: Duration = Duration::from_millis(100);
+pub(crate) const PERIOD: Duration = Duration::from_millis(100);
 /// So many periods the elastic engine is given to find its level, which is the bound that it has to keep, and `dedicated`
 /// to fill a thousand queues.
 const SETTLE_PERIODS: u32 = 20;
 
 /// The operators: branch b's are at the ports b * depth to (b + 1) * depth - 1; the sink comes last.
-struct Operators {
+pub(crate) struct Operators {
     case: Case,
     sunk: AtomicU64,
 }
@@ -99,9 +99,21 @@ pub(crate) fn dedicated(case: Case, span: Duration) -> Outcome<Row> {
 
 /// One crew that finds its size.
 pub(crate) fn elastic(case: Case, level_max: usize, span: Duration) -> Outcome<Row> {
+    scheduled(case, "elastic", elastic_crew(level_max), |_| 0, PERIOD * SETTLE_PERIODS, span)
+}
+
+/// What `watch` sees of such a crew from its start on.
+pub(crate) fn while_elastic<R>(
+    case: Case,
+    level_max: usize,
+    watch: impl FnOnce(&Scheduler<Operators>) -> R,
+) -> Outcome<R> {
+    while_scheduled(case, elastic_crew(level_max), |_| 0, |scheduler| Ok(watch(scheduler)))
+}
+
+fn elastic_crew(level_max: usize) -> Vec<Crew> {
     let settings = Settings { level_min: 1, level_max, sensitivity: 0.05 };
-    let crews = vec![Crew { name: "elastic".into(), control: Control::Elastic(settings) }];
-    scheduled(case, "elastic", crews, |_| 0, PERIOD * SETTLE_PERIODS, span)
+    vec![Crew { name: "elastic".into(), control: Control::Elastic(settings) }]
 }
 
 fn scheduled(
@@ -112,25 +124,38 @@ fn scheduled(
     settle: Duration,
     span: Duration,
 ) -> Outcome<Row> {
+    while_scheduled(case, crews, crew_of, |scheduler| {
+        let mut samples = chart::Samples::new();
+        // Those of its branch, and the sink.
+        let ports_of_tuple = case.family.depth() + 1;
+        samples.watch(scheduler, ports_of_tuple, settle);
+        samples.settled();
+        let meter = Meter::start(scheduler.work().count());
+        samples.watch(scheduler, ports_of_tuple, span);
+        let row = meter.row(case, model, scheduler.work().count());
+        if model == "elastic" {
+            samples.write(case)?;
+        }
+        Ok(row)
+    })
+}
+
+/// What `watch` yields while tuples go through these crews.
+fn while_scheduled<R>(
+    case: Case,
+    crews: Vec<Crew>,
+    crew_of: impl Fn(usize) -> usize,
+    watch: impl FnOnce(&Scheduler<Operators>) -> Outcome<R>,
+) -> Outcome<R> {
     let ports: Vec<Ports> =
         (0..=OPERATORS).map(|port| Ports { capacity: CAPACITY, crew: crew_of(port), brief: true }).collect();
     let scheduler = Scheduler::start(Operators::new(case), &ports, crews, PERIOD)?;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| source(&scheduler, case, &stop));
-        let mut samples = chart::Samples::new();
-        // Those of its branch, and the sink.
-        let ports_of_tuple = case.family.depth() + 1;
-        samples.watch(&scheduler, ports_of_tuple, settle);
-        samples.settled();
-        let meter = Meter::start(scheduler.work().count());
-        samples.watch(&scheduler, ports_of_tuple, span);
-        let row = meter.row(case, model, scheduler.work().count());
+        let seen = watch(&scheduler);
         stop.store(true, Ordering::Relaxed);
-        if model == "elastic" {
-            samples.write(case)?;
-        }
-        Ok(row)
+        seen
     })
 }
 

@@ -4,11 +4,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread::Thread;
 
-use crossbeam_queue::ArrayQueue;
 use crossbeam_utils::CachePadded;
 
 use crate::idle::Idle;
 use crate::level::Settings;
+use crate::ready::Ready;
 
 /// How a crew is made up.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +56,11 @@ impl Control {
         }
     }
 
+    /// Whether somebody has to look after it.
+    pub(crate) fn is_steered(&self) -> bool {
+        !matches!(self, Control::Fixed(_))
+    }
+
     /// The most threads that it may ask for.
     #[must_use]
     pub fn threads_max(&self) -> usize {
@@ -79,16 +84,31 @@ impl Control {
     }
 }
 
+/// What a crew works beside.
+#[derive(Clone, Copy)]
+pub(crate) struct Setting {
+    /// Whether somebody looks after the crews.
+    pub(crate) is_steered: bool,
+    /// How many threads the system runs at once. On a single one threads cannot work beside each other, whatever crew they
+    /// are of; they can only hold each other up.
+    pub(crate) processors: usize,
+}
+
 /// A crew at work.
 pub(crate) struct Running {
     pub(crate) crew: Crew,
     /// The ports that have work, each at most once.
-    pub(crate) ready: ArrayQueue<usize>,
-    pub(crate) idle: Idle,
+    pub(crate) ready: Ready,
+    /// A line of cache of its own: who has work for the crew looks there each time.
+    pub(crate) idle: CachePadded<Idle>,
     /// One for each thread that there may be.
     pub(crate) seats: Vec<CachePadded<Seat>>,
     /// That of the thread that puts items in, when it works on them itself.
     pub(crate) guest: CachePadded<Seat>,
+    /// Whether who puts items in may work on them itself while the crew needs one thread only.
+    pub(crate) takes_guests: bool,
+    /// Whether its one thread is always alone: no guest comes, and nobody puts another in the place of one that is stuck.
+    pub(crate) is_solo: bool,
     /// How many threads there should be, threads that are stuck in a port's work not counted.
     pub(crate) level: AtomicUsize,
 }
@@ -108,14 +128,16 @@ pub(crate) struct Seat {
 }
 
 impl Running {
-    pub(crate) fn new(crew: Crew, ports: usize) -> Self {
+    pub(crate) fn new(crew: Crew, ports: usize, setting: Setting) -> Self {
         let level = crew.control.threads_min();
         assert!(level > 0, "the crew {} has no threads", crew.name);
         // Threads that are stuck are replaced, so that there are twice as many seats as threads.
         let seats = (0..crew.control.threads_max() * 2).map(|_| CachePadded::default()).collect();
-        let ready = ArrayQueue::new(ports.max(1));
-        let guest = CachePadded::default();
-        Running { crew, ready, idle: Idle::new(), seats, guest, level: AtomicUsize::new(level) }
+        let (ready, idle) = (Ready::new(ports), CachePadded::new(Idle::new()));
+        let takes_guests = crew.control.is_elastic() || setting.processors == 1;
+        let is_solo = crew.control == Control::Fixed(1) && !setting.is_steered && !takes_guests;
+        let (guest, level) = (CachePadded::default(), AtomicUsize::new(level));
+        Running { crew, ready, idle, seats, guest, takes_guests, is_solo, level }
     }
 
     /// Whether there should be one thread only.
@@ -125,7 +147,7 @@ impl Running {
 
     /// Hands a port to whoever comes first.
     pub(crate) fn hand(&self, port: usize) {
-        self.ready.push(port).expect("a port is listed at most once, so that the list of all ports has room");
+        self.ready.push(port);
         self.idle.wake();
     }
 

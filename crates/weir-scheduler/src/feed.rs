@@ -4,6 +4,9 @@
 //! works on them itself, from call to call, as long as no other does. So a graph whose work is cheaper than a queue runs
 //! as if it were a function of its source. Where items turn out to hold the source up, it keeps to the queues for a
 //! while, twice as long each time.
+//!
+//! Where there is one processor only, any crew of one thread takes such guests: its own thread could not work beside the
+//! one that puts items in, and to go from one to the other and back takes longer than most items.
 
 use std::time::{Duration, Instant};
 
@@ -104,21 +107,25 @@ impl<W: Work> Shared<W> {
 
     /// Works on a batch of items, where this thread may and nobody else works.
     fn bring(&self, items: &mut impl Iterator<Item = Item<W>>) -> Option<Fed<Item<W>>> {
-        Some(self.guest()?.get().bring(self, items))
+        Some(self.guest(self.elastic?, BATCH as u32)?.get().bring(self, items))
     }
 
     /// Works on an item that `run` has, where this thread may and nobody else works.
     pub(crate) fn bring_one<R>(&self, port: PortId, run: impl FnOnce(&mut Fusing<'_, W>) -> Done<W, R>) -> Option<R> {
-        let mut alone = self.guest()?;
+        let mut alone = self.guest(self.ports[port.0].crew, 1)?;
         let guest = alone.get();
         guest.may_run(&self.ports[port.0]).then(|| guest.bring_one(self, run))
     }
 
-    /// This thread as a guest of the elastic crew, where that needs one thread only and nobody works.
-    fn guest(&self) -> Option<Alone<'_, Guest<W>>> {
-        let crew = self.elastic.filter(|crew| self.crews[*crew].is_alone())?;
+    /// This thread as a guest of the crew, where that takes guests, needs one thread only and nobody works. It is for so many
+    /// items at most.
+    fn guest(&self, crew: usize, items: u32) -> Option<Alone<'_, Guest<W>>> {
+        let running = &self.crews[crew];
+        if !running.takes_guests || !running.is_alone() {
+            return None;
+        }
         let mut alone = self.places[crew].alone()?;
-        alone.get().is_at_work().then_some(alone)
+        alone.get().is_at_work(items).then_some(alone)
     }
 
     /// Puts a batch of items in. Where the crew's one thread is in the way of this one, that gets the time to work off what

@@ -29,9 +29,9 @@ impl<W: Work> Guest<W> {
         Guest { hands: Hands::new(crew), chunk: 1, untimed: 0, away: 0, away_next: AWAY_MIN }
     }
 
-    /// Whether it may work itself, as far as it knows.
-    pub(crate) fn is_at_work(&mut self) -> bool {
-        self.away = self.away.saturating_sub(1);
+    /// Whether it may work itself on the next so many items, as far as it knows.
+    pub(crate) fn is_at_work(&mut self, items: u32) -> bool {
+        self.away = self.away.saturating_sub(items);
         self.away == 0
     }
 

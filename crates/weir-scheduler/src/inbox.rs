@@ -11,30 +11,90 @@
 //! 5. Who wants to run an item at the port without putting it in claims the port, which lists it; that succeeds only where
 //!    it is not listed, and thus empty. From there on it is as in 2. A thread that has all ports of a crew to itself only
 //!    has to see that the port is not listed: nobody else could run it, and what is put in meanwhile was not there first.
+//!
+//! What a hop between two threads touches lies in one line of cache, and each line more takes as long to come over as all
+//! else that is done at a hop. So a single item lies beside the lock, and those that wait lie elsewhere.
 
 use std::collections::VecDeque;
-
 use std::task::Waker;
+
+use crossbeam_utils::CachePadded;
 
 use super::sync::{AtomicBool, Mutant, Mutex, Ordering, is};
 
 /// The queue of one port.
 pub(crate) struct Inbox<T> {
-    /// Whether the port is handed to its crew, running, or waiting for room: whether it will be looked after. Written only
-    /// under the lock.
-    listed: AtomicBool,
-    state: Mutex<State<T>>,
+    hot: CachePadded<Hot<T>>,
     capacity: usize,
     /// Down to how many items it has to be emptied before those that wait for room go on.
     low: usize,
 }
 
+/// What changes with every item.
+struct Hot<T> {
+    /// Whether the port is handed to its crew, running, or waiting for room: whether it will be looked after. Written only
+    /// under the lock.
+    listed: AtomicBool,
+    state: Mutex<State<T>>,
+}
+
 struct State<T> {
-    items: VecDeque<T>,
-    /// The ports that wait until this one has room.
-    waiting: Vec<usize>,
-    /// The sources that wait until this one has room.
-    wakers: Vec<Waker>,
+    /// Comes before all others.
+    first: Option<T>,
+    more: VecDeque<T>,
+    /// Those that wait until there is room, once there were some.
+    waiting: Option<Box<Waiting>>,
+}
+
+/// Those that wait until there is room.
+#[derive(Default)]
+struct Waiting {
+    ports: Vec<usize>,
+    sources: Vec<Waker>,
+}
+
+impl<T> State<T> {
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.more.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_none() && self.more.is_empty()
+    }
+
+    fn put(&mut self, item: T) {
+        if self.is_empty() { self.first = Some(item) } else { self.more.push_back(item) }
+    }
+
+    fn take(&mut self, most: usize, batch: &mut Vec<T>) {
+        if most == 0 {
+            return;
+        }
+        let first = self.first.take();
+        let further = (most - usize::from(first.is_some())).min(self.more.len());
+        batch.extend(first);
+        if further > 0 {
+            batch.extend(self.more.drain(..further));
+        }
+    }
+}
+
+impl Waiting {
+    fn add_source(&mut self, waker: &Waker) {
+        if !self.sources.iter().any(|other| other.will_wake(waker)) {
+            self.sources.push(waker.clone());
+        }
+    }
+
+    /// Puts the ports into `released` where they may go on, and wakes the sources where these may.
+    fn release(&mut self, ports_may: bool, sources_may: bool, released: &mut Vec<usize>) {
+        if ports_may {
+            released.append(&mut self.ports);
+        }
+        if sources_may {
+            self.sources.drain(..).for_each(Waker::wake);
+        }
+    }
 }
 
 /// What putting items into an inbox asks of the one who put them.
@@ -58,13 +118,14 @@ pub(crate) enum Rest {
 impl<T> Inbox<T> {
     pub(crate) fn new(capacity: usize, low: usize) -> Self {
         assert!(capacity > 0, "a queue without room would never be emptied");
-        let state = State { items: VecDeque::with_capacity(capacity), waiting: Vec::new(), wakers: Vec::new() };
-        Inbox { listed: AtomicBool::new(false), state: Mutex::new(state), capacity, low }
+        let state = State { first: None, more: VecDeque::with_capacity(capacity), waiting: None };
+        let hot = Hot { listed: AtomicBool::new(false), state: Mutex::new(state) };
+        Inbox { hot: CachePadded::new(hot), capacity, low }
     }
 
     /// Whether the port is listed. It may be so at any time; that it is not so any more is for its holder to say.
     pub(crate) fn is_listed(&self) -> bool {
-        self.listed.load(Ordering::Acquire)
+        self.hot.listed.load(Ordering::Acquire)
     }
 
     /// Lists the port for this thread to run, where it is not listed.
@@ -72,60 +133,61 @@ impl<T> Inbox<T> {
         if self.is_listed() {
             return false;
         }
-        let _state = self.state.lock();
+        let _state = self.hot.state.lock();
         let claimed = !self.is_listed() || is(Mutant::BlindClaim);
-        self.listed.store(true, Ordering::Release);
+        self.hot.listed.store(true, Ordering::Release);
         claimed
     }
 
     /// Puts one item in, where there is room.
     pub(crate) fn offer(&self, item: T) -> Result<Put, T> {
-        let mut state = self.state.lock();
-        if state.items.len() >= self.capacity {
+        let mut state = self.hot.state.lock();
+        if state.len() >= self.capacity {
             return Err(item);
         }
-        state.items.push_back(item);
+        state.put(item);
         Ok(self.after_put(&state))
     }
 
     /// Puts one item in, beyond the capacity if need be.
     pub(crate) fn put_one(&self, item: T) -> Put {
-        let mut state = self.state.lock();
-        state.items.push_back(item);
+        let mut state = self.hot.state.lock();
+        state.put(item);
         self.after_put(&state)
     }
 
     /// Puts a batch in, beyond the capacity if need be.
     pub(crate) fn put(&self, batch: &mut Vec<T>) -> Put {
-        let mut state = self.state.lock();
-        state.items.extend(batch.drain(..));
+        let mut state = self.hot.state.lock();
+        if batch.len() == 1 {
+            batch.pop().into_iter().for_each(|item| state.put(item));
+        } else {
+            state.more.extend(batch.drain(..));
+        }
         self.after_put(&state)
     }
 
     fn after_put(&self, state: &State<T>) -> Put {
         let hand = !self.is_listed();
-        self.listed.store(true, Ordering::Release);
-        Put { hand, full: state.items.len() >= self.capacity }
+        self.hot.listed.store(true, Ordering::Release);
+        Put { hand, full: state.len() >= self.capacity }
     }
 
     /// Takes at most `most` items, and into `released` the ports that waited for the room that this makes.
     pub(crate) fn take(&self, most: usize, batch: &mut Vec<T>, released: &mut Vec<usize>) {
-        let mut state = self.state.lock();
-        let count = state.items.len().min(most);
-        batch.extend(state.items.drain(..count));
-        if !state.waiting.is_empty() && state.items.len() <= self.low {
-            released.append(&mut state.waiting);
-        }
-        if !state.wakers.is_empty() && state.items.len() < self.capacity {
-            state.wakers.drain(..).for_each(Waker::wake);
+        let mut state = self.hot.state.lock();
+        state.take(most, batch);
+        let left = state.len();
+        if let Some(waiting) = &mut state.waiting {
+            waiting.release(left <= self.low, left < self.capacity, released);
         }
     }
 
     /// After a batch: unlists the port where it is empty.
     pub(crate) fn rest(&self) -> Rest {
-        let state = self.state.lock();
-        if state.items.is_empty() || is(Mutant::BlindRest) {
-            self.listed.store(false, Ordering::Release);
+        let state = self.hot.state.lock();
+        if state.is_empty() || is(Mutant::BlindRest) {
+            self.hot.listed.store(false, Ordering::Release);
             return Rest::Empty;
         }
         Rest::More
@@ -133,20 +195,20 @@ impl<T> Inbox<T> {
 
     /// Notes that `port` waits for room here; false where there is room already.
     pub(crate) fn wait(&self, port: usize) -> bool {
-        let mut state = self.state.lock();
-        let full = state.items.len() >= self.capacity;
+        let mut state = self.hot.state.lock();
+        let full = state.len() >= self.capacity;
         if full {
-            state.waiting.push(port);
+            state.waiting.get_or_insert_default().ports.push(port);
         }
         full
     }
 
     /// Whether there is room; where there is none, `waker` is woken when there is.
     pub(crate) fn has_room(&self, waker: &Waker) -> bool {
-        let mut state = self.state.lock();
-        let room = state.items.len() < self.capacity;
-        if !room && !state.wakers.iter().any(|other| other.will_wake(waker)) {
-            state.wakers.push(waker.clone());
+        let mut state = self.hot.state.lock();
+        let room = state.len() < self.capacity;
+        if !room {
+            state.waiting.get_or_insert_default().add_source(waker);
         }
         room
     }
@@ -163,6 +225,6 @@ impl<T> Inbox<T> {
 
     /// How many items wait.
     pub(crate) fn len(&self) -> usize {
-        self.state.lock().items.len()
+        self.hot.state.lock().len()
     }
 }

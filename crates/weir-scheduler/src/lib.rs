@@ -33,6 +33,7 @@ mod machine;
 mod model;
 mod places;
 mod reach;
+mod ready;
 mod scheduler;
 mod shared;
 mod steer;

@@ -1,12 +1,11 @@
 //! The model check of the protocols between threads: every interleaving of a few, by loom.
 //!
 //! *Waking*: a worker and one who brings it work; no wake-up is lost. *Claiming*: two who run an item at a port that may be
-//! free; never both at once, and what one leaves behind is done. *Places*: one works alone, another joins.
+//! free; never both at once, and what one leaves behind is done. *Places*: one works alone, another joins. *Ready ports*:
+//! some put in, some take; each gets what no other gets, and all that was done before.
 //!
 //! The files under test are compiled a second time here, over loom's primitives instead of the system's, so that the check
 //! is part of the ordinary tests. Every mutant leaves out or weakens one step of the protocol, and must be caught.
-
-use std::collections::VecDeque;
 
 use loom::sync::Arc;
 use loom::sync::atomic::Ordering;
@@ -15,7 +14,8 @@ use loom::thread;
 use idle::Idle;
 use inbox::{Inbox, Rest};
 use places::Places;
-use sync::{AtomicBool, Mutant};
+use ready::Ready;
+use sync::{AtomicBool, AtomicUsize, Mutant};
 
 #[path = "idle.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
@@ -29,6 +29,9 @@ mod inbox;
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
 #[expect(dead_code, reason = "the model has nothing that only one may use")]
 mod places;
+#[path = "ready.rs"]
+#[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
+mod ready;
 
 /// Loom's primitives, with the faces of those in `crate::sync`.
 mod sync {
@@ -36,7 +39,7 @@ mod sync {
     use std::time::Duration;
 
     pub(crate) use loom::sync::MutexGuard;
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use loom::thread::{Thread, current, park};
 
     pub(crate) use crate::sync::Mutant;
@@ -75,16 +78,13 @@ mod sync {
 /// One port, its crew's list and its sleepers.
 struct Crew {
     inbox: Inbox<u32>,
-    ready: sync::Mutex<VecDeque<usize>>,
-    /// What the list holds, readable without its lock as the real list's is.
-    listed: sync::AtomicUsize,
+    ready: Ready,
     idle: Idle,
 }
 
 impl Crew {
     fn new() -> Self {
-        let ready = sync::Mutex::new(VecDeque::new());
-        Crew { inbox: Inbox::new(4, 2), ready, listed: sync::AtomicUsize::new(0), idle: Idle::new() }
+        Crew { inbox: Inbox::new(4, 2), ready: Ready::new(1), idle: Idle::new() }
     }
 
     fn bring(&self, item: u32) {
@@ -94,32 +94,25 @@ impl Crew {
     }
 
     fn hand(&self) {
-        let mut ready = self.ready.lock();
-        ready.push_back(0);
-        self.listed.fetch_add(1, Ordering::Release);
-        drop(ready);
+        self.ready.push(0);
         self.idle.wake();
-    }
-
-    fn look(&self) -> Option<usize> {
-        let mut ready = self.ready.lock();
-        let port = ready.pop_front()?;
-        self.listed.fetch_sub(1, Ordering::Relaxed);
-        Some(port)
     }
 
     /// Works until so many items have come. A lost wake-up leaves it asleep, which loom reports as a deadlock.
     fn work(&self, items: usize) {
         let (mut batch, mut released) = (Vec::new(), Vec::new());
         while batch.len() < items {
-            match self.look() {
+            match self.ready.pop() {
                 Some(_) => {
                     self.inbox.take(1, &mut batch, &mut released);
                     if self.inbox.rest() == Rest::More {
                         self.hand();
                     }
                 }
-                None => self.idle.sleep(0, || self.listed.load(Ordering::Acquire) > 0),
+                None => {
+                    self.idle.sleep(0, || !self.ready.is_empty());
+                    thread::yield_now();
+                }
             }
         }
     }
@@ -143,7 +136,7 @@ impl Exclusive {
 struct Fused {
     crew: Crew,
     port: Exclusive,
-    done: sync::AtomicUsize,
+    done: AtomicUsize,
 }
 
 impl Fused {
@@ -153,7 +146,7 @@ impl Fused {
         } else {
             self.crew.bring(item);
         }
-        while self.crew.look().is_some() {
+        while self.crew.ready.pop().is_some() {
             let mut batch = Vec::new();
             self.crew.inbox.take(2, &mut batch, &mut Vec::new());
             self.run(batch.len());
@@ -188,12 +181,52 @@ fn waking() {
 }
 
 fn claiming() {
-    let fused = Arc::new(Fused { crew: Crew::new(), port: Exclusive::new(), done: sync::AtomicUsize::new(0) });
+    let fused = Arc::new(Fused { crew: Crew::new(), port: Exclusive::new(), done: AtomicUsize::new(0) });
     let other = fused.clone();
     let thread = thread::spawn(move || other.pass(1));
     fused.pass(2);
     thread.join().unwrap();
     assert_eq!(fused.done.load(Ordering::Relaxed), 2, "nothing is left behind");
+}
+
+/// Two ports, and how often each was made ready and taken.
+struct Listed {
+    ready: Ready,
+    made: [AtomicUsize; 2],
+    taken: [AtomicUsize; 2],
+}
+
+impl Listed {
+    fn make(&self, port: usize) {
+        self.made[port].store(self.made[port].load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.ready.push(port);
+    }
+
+    /// Who has a port sees what was done by those who had it before.
+    fn take(&self) -> Option<usize> {
+        let port = self.ready.pop()?;
+        let taken = self.taken[port].load(Ordering::Relaxed) + 1;
+        assert_eq!(taken, self.made[port].load(Ordering::Relaxed), "a port is taken as often as it is made ready");
+        self.taken[port].store(taken, Ordering::Relaxed);
+        Some(port)
+    }
+}
+
+fn listing() {
+    let listed = Arc::new(Listed { ready: Ready::new(2), made: Default::default(), taken: Default::default() });
+    let other = listed.clone();
+    let maker = thread::spawn(move || {
+        other.make(0);
+        other.make(1);
+    });
+    let other = listed.clone();
+    let taker = thread::spawn(move || other.take().into_iter().for_each(|port| other.make(port)));
+    listed.take();
+    maker.join().unwrap();
+    taker.join().unwrap();
+    while listed.take().is_some() {}
+    let all = |of: &[AtomicUsize; 2]| of.iter().map(|count| count.load(Ordering::Relaxed)).collect::<Vec<_>>();
+    assert_eq!(all(&listed.made), all(&listed.taken), "nothing is left behind");
 }
 
 fn places() {
@@ -216,12 +249,15 @@ fn places() {
 /// Names the mutant for a process of its own: loom cannot clean up after a model that failed.
 const MUTANT: &str = "WEIR_SCHEDULER_MUTANT";
 /// The mutants, each with the model that must catch it.
-const MUTANTS: [(Mutant, &str); 7] = [
+const MUTANTS: [(Mutant, &str); 10] = [
     (Mutant::NoSecondLook, "model::no_wake_up_is_lost"),
     (Mutant::RelaxedRegistration, "model::no_wake_up_is_lost"),
     (Mutant::PlainLoad, "model::no_wake_up_is_lost"),
     (Mutant::BlindRest, "model::no_wake_up_is_lost"),
     (Mutant::BlindClaim, "model::a_port_that_is_claimed_runs_on_one_thread"),
+    (Mutant::RelaxedPlace, "model::ready_ports_are_taken_once"),
+    (Mutant::AnyLap, "model::ready_ports_are_taken_once"),
+    (Mutant::HeadUnlooked, "model::ready_ports_are_taken_once"),
     (Mutant::JoinsUncounted, "model::who_works_alone_is_alone"),
     (Mutant::AloneUnlooked, "model::who_works_alone_is_alone"),
 ];
@@ -246,6 +282,11 @@ fn no_wake_up_is_lost() {
 #[test]
 fn a_port_that_is_claimed_runs_on_one_thread() {
     check(asked(), claiming);
+}
+
+#[test]
+fn ready_ports_are_taken_once() {
+    check(asked(), listing);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::crew::{Crew, Running};
+use crate::crew::{Crew, Running, Setting};
 use crate::feed::{Done, Full};
 use crate::inbox::Inbox;
 use crate::reach::Reach;
@@ -91,10 +91,13 @@ impl<W: Work> Scheduler<W> {
         period: Duration,
     ) -> std::io::Result<Self> {
         let served = |crew: usize| ports.iter().filter(|port| port.crew == crew).count();
-        let crews: Vec<Running> =
-            crews.into_iter().enumerate().map(|(index, crew)| Running::new(crew, served(index))).collect();
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let is_steered = crews.iter().any(|crew| crew.control.is_steered());
+        let setting = Setting { is_steered, processors };
+        let crews = crews.into_iter().enumerate();
+        let crews: Vec<Running> = crews.map(|(index, crew)| Running::new(crew, served(index), setting)).collect();
         assert!(ports.iter().all(|port| port.crew < crews.len()), "a port names a crew that is not there");
-        let crowded = is_crowded(beside, &crews);
+        let crowded = beside + threads_max(&crews) > processors;
         let port = |ports: &Ports| {
             let Ports { capacity, crew, brief } = *ports;
             // Half empty, so that who waited does not have to wait again at once. Where threads outnumber processors, each
@@ -246,10 +249,9 @@ impl<W: Work> Scheduler<W> {
     }
 }
 
-/// Whether there may be more threads than processors.
-fn is_crowded(beside: usize, crews: &[Running]) -> bool {
-    let threads: usize = crews.iter().map(|running| running.crew.control.threads_max()).sum();
-    beside + threads > std::thread::available_parallelism().map_or(1, usize::from)
+/// How many threads there may be.
+fn threads_max(crews: &[Running]) -> usize {
+    crews.iter().map(|running| running.crew.control.threads_max()).sum()
 }
 
 impl<W: Work> Drop for Scheduler<W> {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crossbeam_utils::CachePadded;
 use parking_lot::{Condvar, Mutex};
 
 use crate::crew::Running;
@@ -38,20 +39,21 @@ pub(crate) struct Shared<W: Work> {
     /// Whether there may be more threads than processors.
     pub(crate) crowded: bool,
     /// By crew: who works there. Who puts items in is a guest of the crew while it works alone.
-    pub(crate) places: Vec<Places<Guest<W>>>,
-    /// The first elastic crew, which takes guests.
+    pub(crate) places: Vec<CachePadded<Places<Guest<W>>>>,
+    /// The first elastic crew, whose guests bring items in batches.
     pub(crate) elastic: Option<usize>,
-    /// How many items have been put in and are not through.
-    in_flight: AtomicUsize,
+    /// How many items have been put in and are not through. Many threads write it, and read what is around it.
+    in_flight: CachePadded<AtomicUsize>,
     drained: (Mutex<()>, Condvar),
 }
 
 impl<W: Work> Shared<W> {
     pub(crate) fn new(work: W, ports: Vec<Port<W::Item>>, crews: Vec<Running>, crowded: bool) -> Self {
         let elastic = crews.iter().position(|running| running.crew.control.is_elastic());
-        let places = (0..crews.len()).map(|crew| Places::new(Guest::new(crew))).collect();
+        let places = (0..crews.len()).map(|crew| CachePadded::new(Places::new(Guest::new(crew)))).collect();
         let drained = (Mutex::new(()), Condvar::new());
-        Shared { work, ports, crews, crowded, places, elastic, in_flight: AtomicUsize::new(0), drained }
+        let in_flight = CachePadded::default();
+        Shared { work, ports, crews, crowded, places, elastic, in_flight, drained }
     }
 
     /// So many items more are put in.

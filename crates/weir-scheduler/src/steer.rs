@@ -28,7 +28,7 @@ impl Drop for Steering {
 
 /// Starts the steering thread, where some crew is to be steered.
 pub(crate) fn start<W: Work>(shared: &Arc<Shared<W>>, period: Duration) -> std::io::Result<Option<Steering>> {
-    if shared.crews.iter().all(|running| matches!(running.crew.control, Control::Fixed(_))) {
+    if !shared.crews.iter().any(|running| running.crew.control.is_steered()) {
         return Ok(None);
     }
     let (stop, stopped) = mpsc::channel();

@@ -1,6 +1,6 @@
 //! The primitives under the waking protocol, in one place, so that the model check can put loom's in theirs.
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::thread::{Thread, current, park};
 use std::time::Duration;
 
@@ -29,6 +29,12 @@ pub(crate) enum Mutant {
     BlindRest,
     /// A port is claimed without a look at whether somebody runs it.
     BlindClaim,
+    /// A place of the ready ports is written without releasing what came before.
+    RelaxedPlace,
+    /// A place of the ready ports is read whatever lap it is of.
+    AnyLap,
+    /// A ticket is taken without a look at whether somebody else has it.
+    HeadUnlooked,
     /// Who works beside others does not say so.
     JoinsUncounted,
     /// Who would work alone does not look whether others work.

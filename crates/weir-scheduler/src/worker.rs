@@ -72,10 +72,7 @@ impl<W: Work> Worker<W> {
             });
         }
         for looks in 0..LOOKS_MAX {
-            // To see that there is nothing takes less than to try to get it, and less from who would bring something.
-            if !crew.ready.is_empty()
-                && let Some(found) = crew.ready.pop()
-            {
+            if let Some(found) = crew.ready.pop() {
                 return Some(found);
             }
             if looks < LOOKS_AT_WORK { std::hint::spin_loop() } else { std::thread::yield_now() }
@@ -86,9 +83,12 @@ impl<W: Work> Worker<W> {
     fn turn(&mut self, shared: &Shared<W>, crew: &Running, seat: &Seat, port: usize) -> Option<usize> {
         let turns = seat.turns.load(Ordering::Relaxed);
         seat.turns.store(turns + 1, Ordering::Relaxed);
-        let carried = match self.alone(shared, crew, port) {
-            Some(_alone) => self.hands.turn(shared, seat, port, Way::Alone),
-            None => self.turn_beside(shared, crew, seat, port),
+        let carried = if crew.is_solo && shared.ports[port].is_brief() {
+            self.hands.turn(shared, seat, port, Way::Alone)
+        } else if let Some(_alone) = self.alone(shared, crew, port) {
+            self.hands.turn(shared, seat, port, Way::Alone)
+        } else {
+            self.turn_beside(shared, crew, seat, port)
         };
         seat.turns.store(turns + 2, Ordering::Relaxed);
         carried

@@ -1,0 +1,48 @@
+//! What every engine costs while nothing is done: processor time of the process over idle seconds.
+//!
+//! Some flows go through first, so that threads, queues and levels are as they are after work. Then the source waits, and so
+//! should everybody.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use weir_runtime::{ENGINES, EngineRow, Options};
+
+use crate::family::{Case, Family};
+use crate::measure::cpu_time;
+use crate::{Outcome, framed, processors};
+
+/// How many flows go through before.
+const FLOWS: u32 = 100_000;
+/// How long they may take.
+const FLOWS_WAIT_MAX: Duration = Duration::from_secs(20);
+/// How long threads have to come to rest.
+const REST: Duration = Duration::from_secs(1);
+
+/// Prints a row for each engine, and yields all of them.
+pub(crate) fn run(span: Duration) -> Outcome<Vec<Value>> {
+    println!("engine              processor time of an idle second");
+    ENGINES.iter().map(|engine| row(engine, span)).collect()
+}
+
+fn row(engine: &'static EngineRow, span: Duration) -> Outcome<Value> {
+    let case = Case { family: Family::Mixed, cost: 1 };
+    let before = framed::sunk();
+    let options = Options { engine, threads: Some(processors()), ..Options::default() };
+    let running = framed::begin(case, FLOWS, options)?;
+    let begin = Instant::now();
+    while framed::sunk() < before + u64::from(FLOWS) {
+        if begin.elapsed() > FLOWS_WAIT_MAX {
+            return Err(format!("{} does not come to an end", engine.name).into());
+        }
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    std::thread::park_timeout(REST);
+    let (begin, cpu) = (Instant::now(), cpu_time());
+    std::thread::park_timeout(span);
+    let micros = (cpu_time() - cpu).as_secs_f64() * 1e6 / begin.elapsed().as_secs_f64();
+    running.stop();
+    running.wait().map_err(|failure| failure.to_string())?;
+    println!("{:<16} {micros:>10.0} µs", engine.name);
+    Ok(json!({ "engine": engine.name, "cpu_us_per_second": micros }))
+}
