@@ -22,6 +22,8 @@
 //! - An owner that has claimed itself waits only for claimed parties with a greater `id`. So claims never wait in a
 //!   circle.
 
+pub(crate) mod pool;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::task::Waker;
@@ -297,106 +299,5 @@ mod identity {
 
     pub(super) fn next() -> usize {
         NEXT.fetch_add(1, Relaxed)
-    }
-}
-
-/// Parties are used again where they were used before: a thread waits for one thing at a time, its tasks for some.
-#[cfg(not(loom))]
-pub(crate) mod pool {
-    use super::{Arc, Party, Wake, Waker};
-    use std::cell::{Cell, RefCell};
-
-    thread_local! {
-        static SPARE: Cell<Option<Arc<Party>>> = const { Cell::new(None) };
-        static SPARE_TASKS: RefCell<Vec<Arc<Party>>> = const { RefCell::new(Vec::new()) };
-    }
-
-    /// A thread keeps so many parties of tasks.
-    const SPARE_TASKS_MAX: usize = 32;
-
-    /// A waiting party of this thread.
-    pub(crate) fn take() -> Arc<Party> {
-        SPARE.try_with(Cell::take).ok().flatten().unwrap_or_else(|| Arc::new(Party::of_thread()))
-    }
-
-    /// A waiting party of a task.
-    pub(crate) fn take_for_task(waker: &Waker) -> Arc<Party> {
-        match SPARE_TASKS.try_with(|spare| spare.borrow_mut().pop()).ok().flatten() {
-            None => Arc::new(Party::of_task(waker)),
-            Some(mut party) => {
-                if let Some(Party { wake: Wake::Task(slot), .. }) = Arc::get_mut(&mut party) {
-                    *slot.get_mut() = Some(waker.clone());
-                }
-                party
-            }
-        }
-    }
-
-    /// Keeps a party for the next time, unless a peer still looks at it. The party of a thread must be given back by
-    /// that thread.
-    pub(crate) fn put_back(mut party: Arc<Party>) {
-        let Some(unshared) = Arc::get_mut(&mut party) else { return };
-        unshared.reset();
-        // The thread may be ending; then the party simply goes.
-        match &mut unshared.wake {
-            Wake::Elsewhere => {}
-            Wake::Thread(_) => drop(SPARE.try_with(|spare| spare.set(Some(party)))),
-            Wake::Task(waker) => {
-                // What the waker keeps alive must not live on in a pool.
-                drop(waker.get_mut().take());
-                let _ = SPARE_TASKS.try_with(|spare| {
-                    let mut spare = spare.borrow_mut();
-                    if spare.len() < SPARE_TASKS_MAX {
-                        spare.push(party);
-                    }
-                });
-            }
-        }
-    }
-}
-
-#[cfg(loom)]
-pub(crate) mod pool {
-    use super::{Arc, Party, Waker};
-
-    pub(crate) fn take() -> Arc<Party> {
-        Arc::new(Party::of_thread())
-    }
-
-    pub(crate) fn take_for_task(waker: &Waker) -> Arc<Party> {
-        Arc::new(Party::of_task(waker))
-    }
-
-    pub(crate) fn put_back(_party: Arc<Party>) {}
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_party_of_a_task_is_never_given_to_a_thread() {
-        pool::put_back(pool::take_for_task(Waker::noop()));
-        assert!(matches!(pool::take().wake, Wake::Thread(_)));
-        assert!(matches!(pool::take_for_task(Waker::noop()).wake, Wake::Task(_)));
-    }
-
-    #[test]
-    fn a_party_that_is_used_again_waits_again() {
-        let party = pool::take();
-        assert!(party.commit_alone(7) && !party.abandon());
-        let known = Arc::as_ptr(&party);
-        pool::put_back(party);
-        let again = pool::take();
-        assert_eq!((Arc::as_ptr(&again), again.outcome()), (known, None));
-    }
-
-    #[test]
-    fn a_party_that_a_peer_still_looks_at_is_not_used_again() {
-        let party = pool::take();
-        let (known, peer) = (Arc::as_ptr(&party), party.clone());
-        pool::put_back(party);
-        assert_ne!(Arc::as_ptr(&pool::take()), known);
-        drop(peer);
     }
 }
