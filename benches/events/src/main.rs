@@ -4,6 +4,8 @@
 //! cargo run --release -p weir-bench-events -- [part of a case's name] [messages per round] [one contender]
 //! ```
 //!
+//! `^` before the part of the name means that the name begins with it, as with `^spsc`, which leaves tasks out.
+//!
 //! Prints nanoseconds per message and the throughput of weir-events relative to the best peer, where 1.00 is the same and
 //! more is better: the median of many short paired rounds, with the middle half of them. Writes the same as `events.json`
 //! beside this package.

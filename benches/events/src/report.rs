@@ -25,7 +25,10 @@ impl Report {
     }
 
     pub(crate) fn wants(&self, case: &str) -> bool {
-        case.contains(&self.filter)
+        match self.filter.strip_prefix('^') {
+            Some(beginning) => case.starts_with(beginning),
+            None => case.contains(&self.filter),
+        }
     }
 
     pub(crate) fn messages(&self) -> usize {

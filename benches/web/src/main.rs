@@ -9,12 +9,14 @@
 //! | `idle` | the memory of connections that have asked once and stay |
 //!
 //! Every server has one core, the load has another. The peer that ratios are taken to is the server written by hand on
-//! hyper, which reads the file for each request, as all of them do; `nginx+cache` keeps open files (`open_file_cache`).
+//! hyper, which reads the file for each request; `nginx+cache` keeps open files (`open_file_cache`) and believes for a minute
+//! that they are unchanged; Weir keeps the bytes, and asks each time whether the file is unchanged.
 //! `http-ENGINE` is `examples/web_server/over_http.weir`, `raw-ENGINE` is `main.weir` on raw sockets, `map-PLAN` is
 //! `pipeline.weir` with a plan of `mappings/`. What is not installed is visibly skipped.
 //!
 //! ```sh
-//! cargo run --release -p bench-web -- [--case small] [--rounds 10] [--seconds 1] [--connections 32] [--idle 10000]
+//! cargo run --release -p bench-web -- [--case small] [--servers hyper,nginx+cache,http-event] [--rounds 10] [--seconds 1]
+//!     [--connections 32] [--idle 10000]
 //! ```
 //!
 //! It prints a table for each case and writes `target/bench-web-CASE.json`.
@@ -27,6 +29,7 @@ mod workload;
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use bench_harness::{Options, Outcome, Report, measure};
 use workload::{ALONE, Case, SMALL, SPECWEB};
@@ -37,12 +40,14 @@ fn main() -> Outcome<()> {
         return servers::child(&arguments[1..]);
     }
     let only = taken(&mut arguments, "--case");
+    let chosen = taken(&mut arguments, "--servers");
     let idle = taken(&mut arguments, "--idle").map_or(Ok(10_000), |count| count.parse())?;
     let options = Options::read(&arguments)?;
     let wants = |name: &str| only.as_ref().is_none_or(|only| only == name);
     for (case, servers) in [(SMALL, servers::KEEPING), (SPECWEB, servers::KEEPING), (ALONE, servers::ALONE)] {
         if wants(case.name) {
-            run(&case, servers, options)?;
+            let servers = chosen.as_ref().map_or_else(|| servers.to_vec(), |chosen| chosen.split(',').collect());
+            run(&case, &servers, options)?;
         }
     }
     if wants("idle") { in_folder(&SMALL, |folder| idle::run(folder, idle)) } else { Ok(()) }
@@ -59,9 +64,19 @@ fn run(case: &Case, servers: &[&str], options: Options) -> Outcome<()> {
     println!("{}", case.name);
     in_folder(case, |folder| {
         let servers = servers::start(servers, folder)?;
+        wait_until_old(folder)?;
         let report = Report { cases: vec![measure(case.name, &servers, options, &(case.workload)())?] };
         report.publish(&format!("bench-web-{}", case.name))
     })
+}
+
+/// Waits until the files have lain for a while, as they have where servers run: Weir believes no file to be unchanged that
+/// is young.
+fn wait_until_old(folder: &Path) -> Outcome<()> {
+    const AGE: Duration = Duration::from_secs(6);
+    let age = fs::metadata(folder.join("pages"))?.modified()?.elapsed()?;
+    std::thread::sleep(AGE.saturating_sub(age));
+    Ok(())
 }
 
 /// Does something in a folder with the files of a case.

@@ -11,8 +11,13 @@ pub(crate) fn remove(parsed: &[Diagnostic], checked: &mut Vec<Diagnostic>, text:
         let unclear = parsed.iter().filter(|found| found.code != Code::Foreign).filter_map(Diagnostic::span);
         let mut lines: Vec<(u32, u32)> = unclear.map(|span| line_around(text, span.start)).collect();
         lines.sort_unstable();
-        let left_out = parsed.iter().filter(|found| found.code == Code::Foreign && !has_edit(found));
+        // What holds a bracket without a partner is not what was meant; what was left out of the tree is missed there.
+        let left_out = parsed
+            .iter()
+            .filter(|found| found.code == Code::UnclosedDelimiter || (found.code == Code::Foreign && !has_edit(found)));
         let left_out: Vec<Span> = left_out.filter_map(Diagnostic::span).collect();
+        let types: Vec<&str> = parsed.iter().filter_map(|found| foreign_type(found, text)).collect();
+        checked.retain(|found| !(found.code == Code::UnknownType && names(found, text, &types)));
         checked.retain(|found| {
             found.span().is_none_or(|span| !is_marked(&marked, span) && !is_on(&lines, span) && !holds(span, &left_out))
         });
@@ -36,6 +41,21 @@ fn holds(span: Span, left_out: &[Span]) -> bool {
 
 fn has_edit(found: &Diagnostic) -> bool {
     found.help.iter().any(|hint| hint.edit.is_some())
+}
+
+/// The name that `type Name = …` of other languages would declare.
+fn foreign_type<'t>(found: &Diagnostic, text: &'t str) -> Option<&'t str> {
+    let span = found.span().filter(|_| found.code == Code::Foreign)?;
+    if !matches!(text.get(span.range())?, "type" | "typedef") {
+        return None;
+    }
+    let line = text[span.end as usize..].lines().next()?;
+    let mut words = line.split(|sign: char| !sign.is_alphanumeric() && sign != '_').filter(|word| !word.is_empty());
+    words.find(|word| *word != "alias")
+}
+
+fn names(found: &Diagnostic, text: &str, types: &[&str]) -> bool {
+    found.span().and_then(|span| text.get(span.range())).is_some_and(|name| types.contains(&name))
 }
 
 fn is_on(lines: &[(u32, u32)], span: Span) -> bool {

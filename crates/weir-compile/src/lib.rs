@@ -41,6 +41,12 @@ pub use lower::OPERATIONS_MAX;
 pub use memo::Memo;
 pub use typed::Typed;
 
+/// The module with the functions that every shared value has.
+pub const STATE: &str = "state";
+
+/// The function that tells what a shared value is at this moment.
+const SHARED_READ: &str = "state.read";
+
 /// What checking a text gives.
 pub struct Checked {
     /// The tree and its comments.

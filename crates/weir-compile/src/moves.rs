@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Library, Passing, Text, Type, TypeDefinition, TypeShape};
+use weir_host::{Field, Library, Passing, Text, Type, TypeDefinition, TypeShape};
 use weir_ir::expr::{Atom, Block, Op, Origin, Var, Variable};
 use weir_syntax::{Code, Diagnostic, SourceId, Span};
 
@@ -61,31 +61,12 @@ impl Moves<'_> {
     fn bind(&mut self, variable: &Variable) {
         let bound = Bound { number: self.bound.len(), name: variable.name.clone(), ty: variable.ty.clone() };
         self.bound.entry(variable.var).or_insert(bound);
-        if self.only_moves(&variable.ty, &mut Vec::new()) {
+        let definition = |name: &Text| {
+            let own = self.types.iter().find(|definition| definition.name == *name);
+            own.or_else(|| self.library.definition(name))
+        };
+        if only_moves(&variable.ty, &definition) {
             self.known.insert(variable.var, (variable.name.clone(), variable.ty.clone()));
-        }
-    }
-
-    fn only_moves(&self, ty: &Type, seen: &mut Vec<Text>) -> bool {
-        match ty {
-            Type::List(part) | Type::Option(part) => self.only_moves(part, seen),
-            Type::Map(pair) | Type::Result(pair) => self.only_moves(&pair.0, seen) || self.only_moves(&pair.1, seen),
-            Type::Tuple(parts) => parts.iter().any(|part| self.only_moves(part, seen)),
-            Type::Named(name) => !seen.contains(name) && self.named_only_moves(name, seen),
-            _ => false,
-        }
-    }
-
-    fn named_only_moves(&self, name: &Text, seen: &mut Vec<Text>) -> bool {
-        seen.push(name.clone());
-        let definition = self.types.iter().find(|definition| definition.name == *name);
-        match definition.or_else(|| self.library.definition(name)).map(|definition| &definition.shape) {
-            Some(TypeShape::Opaque { shareable }) => !shareable,
-            Some(TypeShape::Record(fields)) => fields.iter().any(|field| self.only_moves(&field.ty, seen)),
-            Some(TypeShape::Enum(variants)) => {
-                variants.iter().flat_map(|variant| &variant.fields).any(|field| self.only_moves(&field.ty, seen))
-            }
-            None => false,
         }
     }
 
@@ -247,6 +228,37 @@ impl Moves<'_> {
 
     fn span(&self, origin: Origin) -> Span {
         Span { source: self.source, start: origin.start, end: origin.end }
+    }
+}
+
+/// Whether values of the type can neither be shared nor cloned, or hold one that cannot.
+pub(crate) fn only_moves<'d>(ty: &Type, definition: &dyn Fn(&Text) -> Option<&'d TypeDefinition>) -> bool {
+    part_only_moves(ty, definition, &mut Vec::new())
+}
+
+fn part_only_moves<'d>(
+    ty: &Type,
+    definition: &dyn Fn(&Text) -> Option<&'d TypeDefinition>,
+    seen: &mut Vec<Text>,
+) -> bool {
+    let mut only_moves = |part: &Type| part_only_moves(part, definition, seen);
+    match ty {
+        Type::List(part) | Type::Option(part) => only_moves(part),
+        Type::Map(pair) | Type::Result(pair) => only_moves(&pair.0) || only_moves(&pair.1),
+        Type::Tuple(parts) => parts.iter().any(only_moves),
+        Type::Named(name) if !seen.contains(name) => {
+            seen.push(name.clone());
+            let mut only_moves = |field: &Field| part_only_moves(&field.ty, definition, seen);
+            match definition(name).map(|definition| &definition.shape) {
+                Some(TypeShape::Opaque { shareable }) => !shareable,
+                Some(TypeShape::Record(fields)) => fields.iter().any(only_moves),
+                Some(TypeShape::Enum(variants)) => {
+                    variants.iter().flat_map(|variant| &variant.fields).any(&mut only_moves)
+                }
+                None => false,
+            }
+        }
+        _ => false,
     }
 }
 

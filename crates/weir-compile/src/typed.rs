@@ -63,8 +63,10 @@ pub(crate) struct Local {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Meaning {
     Local(LocalId),
-    /// A shared value, by its index.
+    /// A shared value, by its index, lent to a function.
     Shared(usize),
+    /// What a shared value is at this moment, by its index.
+    SharedNow(usize),
     /// A `fn` of the program, by its index.
     Function(usize),
     /// A host function, by its path.

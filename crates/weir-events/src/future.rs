@@ -4,7 +4,6 @@
 //! last. (The other way round needs nothing: an event is awaited, so it can be a branch of `tokio::select!`, where it
 //! loses nothing when it loses. [`until`] is that for one future and one event.)
 
-use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use crate::event::node::{Node, Shape, Stake, recover};
 use crate::event::placing::Placing;
 use crate::event::settlement::Settlement;
 use crate::event::{Event, Synchronisation};
-use crate::primitives::Mutex;
+use crate::primitives::Lock;
 
 /// An event that takes effect, once, when the future is ready; after that it never does again.
 ///
@@ -28,7 +27,7 @@ where
     F::Output: Send + 'static,
 {
     let state = State::Running(Box::pin(future));
-    Event::of(FutureLeaf { state: Mutex::new(state), fan: Arc::new(Fan { watchers: Mutex::new(Vec::new()) }) })
+    Event::of(FutureLeaf { state: Lock::new(state), fan: Arc::new(Fan { watchers: Lock::new(Vec::new()) }) })
 }
 
 /// An event that runs a new future for each synchronisation, and drops it when the choice is lost.
@@ -76,7 +75,7 @@ impl<F: Future + Unpin, T> Future for Until<'_, F, T> {
 }
 
 struct FutureLeaf<T> {
-    state: Mutex<State<T>>,
+    state: Lock<State<T>>,
     fan: Arc<Fan>,
 }
 
@@ -87,7 +86,7 @@ enum State<T> {
 }
 
 struct Fan {
-    watchers: Mutex<Vec<Waker>>,
+    watchers: Lock<Vec<Waker>>,
 }
 
 impl Wake for Fan {
@@ -103,23 +102,13 @@ struct Watch {
     waker: Waker,
 }
 
-impl Stake for Watch {
-    fn withdraw(&self) {
+impl Watch {
+    fn end(&self) {
         let mut watchers = self.fan.watchers.lock();
         let place = watchers.iter().position(|known| known.will_wake(&self.waker));
         let gone = place.map(|place| watchers.swap_remove(place));
         drop(watchers);
         drop(gone);
-    }
-
-    /// The result stays with the event.
-    fn retract(&self) -> bool {
-        self.withdraw();
-        true
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 
@@ -182,14 +171,24 @@ impl<T: Send + 'static> Node<T> for FutureLeaf<T> {
         Some(value)
     }
 
-    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
+    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Stake> {
         placing.look_again();
         self.look(leaf, placing);
         Some(Arc::new(Watch { fan: self.fan.clone(), waker: Waker::from(placing.party.clone()) }))
     }
 
-    fn redeem(&self, _: usize, stake: Option<Arc<dyn Stake>>) -> T {
-        recover::<Watch>(stake).withdraw();
+    fn withdraw(&self, _: usize, stake: Stake) {
+        recover::<Watch>(stake).end();
+    }
+
+    /// The result stays with the event.
+    fn retract(&self, leaf: usize, stake: Option<Stake>) -> bool {
+        stake.into_iter().for_each(|stake| self.withdraw(leaf, stake));
+        true
+    }
+
+    fn redeem(&self, leaf: usize, stake: Option<Stake>) -> T {
+        self.withdraw(leaf, stake.expect("a future places a watch"));
         self.take().expect("the leaf was committed because the result was there")
     }
 

@@ -96,11 +96,13 @@
 
 mod alarm;
 mod asynchronous;
+mod backoff;
 mod channel;
 mod event;
 mod future;
 mod halves;
 mod implicit;
+mod lock;
 mod mailbox;
 mod multicast;
 mod mutants;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use crate::channel::{Channel, Closed, Effects};
 use crate::event::{Event, always};
-use crate::primitives::Mutex;
+use crate::primitives::Lock;
 
 /// A channel with one sending side and any number of ports; a port is a rendezvous channel fed by asynchronous sends.
 ///
 /// All ports see the same order. Sending never waits: a port whose owner does not receive grows.
 pub struct Multicast<T> {
-    ports: Arc<Mutex<Ports<T>>>,
+    ports: Arc<Lock<Ports<T>>>,
 }
 
 struct Ports<T> {
@@ -22,7 +22,7 @@ struct Ports<T> {
 /// One receiver of a [`Multicast`]; dropping it ends its subscription.
 pub struct Port<T: Send + 'static> {
     channel: Channel<T>,
-    ports: Arc<Mutex<Ports<T>>>,
+    ports: Arc<Lock<Ports<T>>>,
 }
 
 impl<T> Clone for Multicast<T> {
@@ -46,7 +46,7 @@ impl<T: Send + 'static> fmt::Debug for Port<T> {
 impl<T: Clone + Send + 'static> Multicast<T> {
     /// A multicast without ports.
     pub fn new() -> Self {
-        Multicast { ports: Arc::new(Mutex::new(Ports { open: Vec::new(), closed: false })) }
+        Multicast { ports: Arc::new(Lock::new(Ports { open: Vec::new(), closed: false })) }
     }
 
     /// A new port, which receives what is sent from now on.

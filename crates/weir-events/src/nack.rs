@@ -1,9 +1,8 @@
 //! `with_nack`: an event that learns when it is not wanted any more.
 
-use std::sync::Arc;
-
 use crate::event::Event;
 use crate::event::forcing::Forcing;
+use crate::event::guard::force_made;
 use crate::event::node::{Node, Shape, Stake};
 use crate::event::placing::Placing;
 use crate::event::settlement::{Nack, Settlement};
@@ -29,7 +28,7 @@ impl<T: 'static, F: Fn(Event<()>) -> Event<T> + Send + Sync> Node<T> for WithNac
         let signal = Signal::new();
         let nack = forcing.settlement.add(Box::new(signal.clone()));
         let event = (self.0)(signal.fired());
-        let forced = forcing.force_made(event, first);
+        let forced = force_made(event, first, forcing);
         forcing.settlement.cover(nack, first..first + forced.node.shape().leaves);
         Some(forced)
     }
@@ -38,11 +37,11 @@ impl<T: 'static, F: Fn(Event<()>) -> Event<T> + Send + Sync> Node<T> for WithNac
         unreachable!("guards are forced before anything is tried")
     }
 
-    fn place(&self, _: usize, _: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
+    fn place(&self, _: usize, _: &mut Placing<'_>) -> Option<Stake> {
         unreachable!("guards are forced before anything is placed")
     }
 
-    fn redeem(&self, _: usize, _: Option<Arc<dyn Stake>>) -> T {
+    fn redeem(&self, _: usize, _: Option<Stake>) -> T {
         unreachable!("guards are forced before anything takes effect")
     }
 }

@@ -27,8 +27,9 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::task::Waker;
 use std::time::Instant;
 
+use crate::backoff::Backoff;
 use crate::mutants::{Mutant, is_active};
-use crate::primitives::{AtomicUsize, Backoff, Mutex, Parker};
+use crate::primitives::{AtomicUsize, Lock, Parker};
 
 /// Nobody has taken the party yet.
 const WAITING: usize = 0;
@@ -41,7 +42,8 @@ const COMMITTED: usize = 3;
 
 /// One synchronisation that may be waiting; its identity is its own, not that of its thread or task.
 pub(crate) struct Party {
-    /// Unique among living parties; orders those that claim at the same time.
+    /// See [`Party::id`].
+    #[cfg(loom)]
     id: usize,
     word: AtomicUsize,
     wake: Wake,
@@ -50,7 +52,7 @@ pub(crate) struct Party {
 /// How the owner is told. A task's waker may change between polls.
 enum Wake {
     Thread(Parker),
-    Task(Mutex<Option<Waker>>),
+    Task(Lock<Option<Waker>>),
 }
 
 /// What came of trying to commit a peer.
@@ -83,11 +85,29 @@ impl Party {
 
     /// A party of a task that is told by `waker`.
     pub(crate) fn of_task(waker: &Waker) -> Self {
-        Party::new(Wake::Task(Mutex::new(Some(waker.clone()))))
+        Party::new(Wake::Task(Lock::new(Some(waker.clone()))))
     }
 
     fn new(wake: Wake) -> Self {
-        Party { id: identity::next(), word: AtomicUsize::new(WAITING), wake }
+        Party {
+            #[cfg(loom)]
+            id: identity::next(),
+            word: AtomicUsize::new(WAITING),
+            wake,
+        }
+    }
+
+    /// Unique among living parties; orders those that claim at the same time. A party that others can see does not move,
+    /// so that its place says who it is.
+    #[cfg(not(loom))]
+    fn id(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Counted, as the model repeats executions and wants the same order each time.
+    #[cfg(loom)]
+    fn id(&self) -> usize {
+        self.id
     }
 
     /// Makes a party ready for another synchronisation; nobody else may hold it.
@@ -197,7 +217,7 @@ impl Seeker<'_> {
     /// Tries to commit `peer` to `leaf`, and to claim the seeker with it.
     ///
     /// After [`Verdict::Committed`] the caller exchanges the value and then calls [`Seeker::settle`].
-    pub(crate) fn seize(self, peer: &Arc<Party>, leaf: usize) -> Verdict {
+    pub(crate) fn seize(self, peer: &Party, leaf: usize) -> Verdict {
         match self {
             Seeker::Private => loop {
                 match peer.commit(leaf) {
@@ -206,7 +226,7 @@ impl Seeker<'_> {
                     Err(_) => return Verdict::Stale,
                 }
             },
-            Seeker::Published(own, _) if std::ptr::eq(own, &**peer) => self.refuse_own(),
+            Seeker::Published(own, _) if std::ptr::eq(own, peer) => self.refuse_own(),
             Seeker::Published(own, _) => seize_both(own, peer, leaf),
         }
     }
@@ -253,20 +273,9 @@ fn seize_both(own: &Party, peer: &Party, leaf: usize) -> Verdict {
 fn commit_while_claimed(own: &Party, peer: &Party, leaf: usize) -> Result<(), usize> {
     loop {
         match peer.commit(leaf) {
-            Err(CLAIMED) if own.id < peer.id || is_active(Mutant::NobodyGivesWay) => peer.await_unclaimed(),
+            Err(CLAIMED) if own.id() < peer.id() || is_active(Mutant::NobodyGivesWay) => peer.await_unclaimed(),
             result => return result,
         }
-    }
-}
-
-#[cfg(not(loom))]
-mod identity {
-    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-
-    pub(super) fn next() -> usize {
-        NEXT.fetch_add(1, Relaxed)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Events of time: `after` a duration, `at` an instant.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::event::node::{Node, Shape, Stake};
@@ -71,14 +70,14 @@ impl Node<()> for Timer {
         self.is_over().then(|| settlement.settle())
     }
 
-    fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
+    fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Stake> {
         if let Some(instant) = self.instant() {
             placing.ring_at(instant);
         }
         None
     }
 
-    fn redeem(&self, _: usize, _: Option<Arc<dyn Stake>>) {}
+    fn redeem(&self, _: usize, _: Option<Stake>) {}
 }
 
 /// Half of a delay, and a random part of the other half in steps of its thousandth.

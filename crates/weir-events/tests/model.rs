@@ -157,6 +157,29 @@ fn coming_in_between() {
     assert_eq!(received, Poll::Ready(Ok(5)));
 }
 
+/// A receiver comes between the glance of a task that sends and its offer.
+fn going_past_each_other() {
+    let channel = Channel::rendezvous();
+    let receiver = channel.clone();
+    let receiving = thread::spawn(move || {
+        let mut receiving = receiver.receive().synchronise();
+        let received = std::pin::Pin::new(&mut receiving).poll(&mut Context::from_waker(Waker::noop()));
+        (receiving, received)
+    });
+    let mut sending = channel.send_async(5u8);
+    let mut poll = || std::pin::Pin::new(&mut sending).poll(&mut Context::from_waker(Waker::noop()));
+    let mut sent = poll();
+    let (mut receiving, mut received) = receiving.join().unwrap();
+    if sent.is_pending() {
+        sent = poll();
+    }
+    if received.is_pending() {
+        received = std::pin::Pin::new(&mut receiving).poll(&mut Context::from_waker(Waker::noop()));
+    }
+    drop((sending, receiving));
+    assert_eq!((sent.is_ready(), received), (true, Poll::Ready(Ok(5))));
+}
+
 /// A receiver takes the whole buffer aside while a sender finds it full: the sender sees the place that becomes free.
 fn taking_all_aside() {
     let full = Channel::bounded(2);
@@ -244,6 +267,7 @@ fn a_buffer_is_refilled_from_whoever_waits() {
 #[test]
 fn a_value_that_comes_in_between_is_found() {
     assert!(holds(Mutant::None, 4, coming_in_between));
+    assert!(holds(Mutant::None, 4, going_past_each_other));
 }
 
 #[test]
@@ -260,13 +284,14 @@ fn closing_wakes_whoever_waits() {
 /// The models that must fail under each fault: at least one of them.
 #[test]
 fn every_mutant_is_caught() {
-    let cases: [(Mutant, fn()); 10] = [
+    let cases: [(Mutant, fn()); 11] = [
         (Mutant::CommitWithoutCompare, one_choice_two_peers),
         (Mutant::SeekWithoutClaim, taken_while_seeking),
         (Mutant::PairWithItself, symmetric_pair),
         (Mutant::NobodyGivesWay, crossed_pair),
         (Mutant::ForgetToWake, symmetric_pair),
         (Mutant::PublishWithoutLooking, coming_in_between),
+        (Mutant::PublishWithoutLooking, going_past_each_other),
         (Mutant::TakeValueBeforeCommit, giving_up_to_send),
         (Mutant::DropWithoutReturn, dropping),
         (Mutant::IgnoreTheStash, taking_all_aside),

@@ -12,6 +12,7 @@ mod parts;
 mod simple;
 
 pub use borrow::{Borrowable, Changing, Lent};
+pub use collections::{Elements, Entries};
 pub use measures::Size;
 pub use parts::Parts;
 pub use simple::Generic;

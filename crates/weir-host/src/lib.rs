@@ -57,7 +57,7 @@ pub use bytes::Bytes;
 pub use call::{
     Argument, BlockingCode, Call, Closing, Code, Environment, ImmediateCode, Job, Pending, Settled, WaitingCode,
 };
-pub use convert::{Borrowable, Changing, Generic, HostType, Lent, Size};
+pub use convert::{Borrowable, Changing, Elements, Entries, Generic, HostType, Lent, Size};
 pub use failure::{Failure, FailureKind};
 pub use library::{Function, Library, LibraryError, Module};
 pub use location::Location;

@@ -209,6 +209,7 @@ fn completions_fit_the_place() {
         "use http\nfn f() { http.no<|>\n}",
         "use http\nfn f() { image.<|> }",
         "use image\nshared cache = image.cache(capacity: 1mb)\nfn f() { cache.<|> }",
+        "shared hits: List(Int) = [] per session\nfn f() { hits.<|> }",
         "record Post { id: Int, /// Its title.\n title: Text }\nfn f(post: Post) -> Text { post.ti<|> }",
         "record Post { id: Int }\nfn f(posts: List(Post)) { for post in posts { post.<|> } }",
         "enum Shape { Circle(radius: Float), Empty }\nfn f() -> Shape { Shape.<|> }",

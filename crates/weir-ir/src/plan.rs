@@ -22,8 +22,9 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::time::Duration;
 
-use weir_host::{Resource, Text};
+use weir_host::{Resource, Text, Value};
 
 use crate::graph::{Node, Program};
 
@@ -42,6 +43,12 @@ pub const THREADS_MAX: usize = 1_024;
 /// The longest queue that a plan may ask for.
 pub const QUEUE_MAX: usize = 1 << 20;
 
+/// The most sessions that a plan may keep.
+pub const SESSIONS_MAX: usize = 100_000_000;
+
+/// The longest time that a plan may keep what no flow uses.
+pub const SESSION_IDLE_MAX: Duration = Duration::from_hours(24 * 365);
+
 /// A plan. What it leaves out is the runtime's to choose.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
@@ -53,6 +60,10 @@ pub struct Plan {
     pub flows: Option<Given<usize>>,
     /// How many flows may wait before each section.
     pub queue: Option<Given<usize>>,
+    /// Of how many sessions the value is kept, for each shared value that every session has.
+    pub sessions: Option<Given<usize>>,
+    /// How long it is kept while no flow uses it.
+    pub session_idle: Option<Given<Duration>>,
     /// The sections, in the order of the file.
     pub sections: Vec<Section>,
 }
@@ -149,6 +160,9 @@ impl fmt::Display for Plan {
         number(f, "threads", self.threads.as_ref())?;
         number(f, "flows", self.flows.as_ref())?;
         number(f, "queue", self.queue.as_ref())?;
+        number(f, "sessions", self.sessions.as_ref())?;
+        let idle = self.session_idle.as_ref().map(|idle| shown(idle.value).as_str().into());
+        text(f, "session_idle", idle.as_ref())?;
         self.sections.iter().try_for_each(|section| write!(f, "\n{section}"))
     }
 }
@@ -169,6 +183,12 @@ impl fmt::Display for Section {
 
 fn text(f: &mut fmt::Formatter<'_>, key: &str, value: Option<&Text>) -> fmt::Result {
     value.map_or(Ok(()), |value| writeln!(f, "{key} = {}", quoted(value)))
+}
+
+/// A duration as programs and plans write it.
+#[must_use]
+pub fn shown(duration: Duration) -> String {
+    Value::Duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)).to_string()
 }
 
 fn number(f: &mut fmt::Formatter<'_>, key: &str, value: Option<&Given<usize>>) -> fmt::Result {

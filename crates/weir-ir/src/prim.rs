@@ -11,7 +11,7 @@ mod moving;
 mod passing;
 
 use arithmetic::{add, divide, multiply, negate, remainder, subtract};
-use interpolate::interpolate;
+pub use interpolate::interpolate;
 pub use moving::{elements, move_or_clone, moves};
 
 /// A primitive operation. Types were checked before; what cannot be known before is a failure.
@@ -273,7 +273,7 @@ impl Prim {
             (Prim::LessOrEqual, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_le()))),
             (Prim::Greater, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_gt()))),
             (Prim::GreaterOrEqual, [a, b]) => Ok(Value::Bool(compare(a, b).is_some_and(|o| o.is_ge()))),
-            (Prim::Interpolate, parts) => Ok(Value::Text(interpolate(parts))),
+            (Prim::Interpolate, parts) => Ok(Value::Text(interpolate(parts.iter().copied()))),
             (Prim::Quote, [Value::Text(text)]) => Ok(Value::Text(format!("{:?}", text.as_str()).into())),
             (Prim::List, elements) => Ok(Value::List(cloned(elements))),
             (Prim::Map, entries) => Ok(Value::Map(Arc::new(

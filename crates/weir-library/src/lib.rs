@@ -1,4 +1,4 @@
-//! The standard functions and sources: files, http, image, text, time, streams of lines, rows and packets, sockets.
+//! The standard functions and sources: files, http, image, text, time, state, html, streams of lines, rows and packets, sockets.
 //!
 //! Each module is plain Rust that stands on a well-kept crate and can be used without Weir; the attribute above a
 //! function is all that makes it a function of the language. [`library`] is all of them.
@@ -10,14 +10,17 @@ pub mod csv;
 pub mod failure;
 mod feed;
 pub mod files;
+pub mod html;
 pub mod http;
 pub mod http1;
 pub mod image;
+mod input;
 pub mod json;
 pub mod lines;
 pub mod list;
 pub mod map;
 pub mod output;
+pub mod state;
 pub mod stdio;
 pub mod stream;
 pub mod tcp;
@@ -33,6 +36,7 @@ pub fn library() -> weir::Library {
     library.environment.insert_closing(output::Outputs::default());
     let modules = [
         http::http(),
+        html::html(),
         files::files(),
         image::image(),
         text::text(),
@@ -41,6 +45,7 @@ pub fn library() -> weir::Library {
         bytes::bytes(),
         list::list(),
         map::map(),
+        state::state(),
         failure::failure(),
         csv::csv(),
         json::json(),

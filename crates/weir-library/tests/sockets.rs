@@ -5,7 +5,7 @@ mod streaming;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use streaming::{PATIENCE, Place, Running, open};
@@ -88,6 +88,38 @@ fn a_client_that_does_nothing_is_not_waited_for() {
     });
     assert_eq!(failure.kind, FailureKind::Timeout);
     drop(client);
+}
+
+#[test]
+fn waits_that_are_short_may_be_many_and_one_that_is_long_ends() {
+    const IDLE: Duration = Duration::from_millis(30);
+    let running = listen(IDLE);
+    let (mut client, mut connection) = pair(&running);
+    let begun = Instant::now();
+    let asking = std::thread::spawn(move || {
+        let (mut asked, mut answer) = (0, [0; 2]);
+        while begun.elapsed() < IDLE * 4 {
+            client.write_all(b"ask\n").unwrap();
+            client.read_exact(&mut answer).unwrap();
+            asked += 1;
+        }
+        (asked, client)
+    });
+    let (answered, failure, waited) = wait(async {
+        let mut answered = 0;
+        loop {
+            let began = Instant::now();
+            match tcp::read_line(&mut connection, 10).await {
+                Ok(line) => assert_eq!(line.unwrap().as_str(), "ask"),
+                Err(failure) => return (answered, failure, began.elapsed()),
+            }
+            tcp::write_both(&mut connection, "o".into(), "k".into()).await.unwrap();
+            answered += 1;
+        }
+    });
+    let (asked, _client) = asking.join().unwrap();
+    assert_eq!((answered, failure.kind), (asked, FailureKind::Timeout));
+    assert!(waited >= IDLE && begun.elapsed() >= IDLE * 5, "it was idle for {waited:?}");
 }
 
 #[test]

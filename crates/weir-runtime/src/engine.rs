@@ -16,7 +16,7 @@ use weir_scheduler::{Control, Crew};
 use weir_trace::What;
 
 use crate::crowd::Crowd;
-use crate::flow::Flow;
+use crate::flow::Beginning;
 use crate::live::{Blocking, Live};
 use crate::machine::Machine;
 
@@ -153,12 +153,12 @@ pub(crate) struct Setup<'a> {
 
 /// An engine that runs.
 pub(crate) trait Engine: Send + Sync {
-    /// Begins the flow that `make` makes, of this route of this entry point, or is full.
-    fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun;
+    /// Begins a flow of this route of this entry point, or is full.
+    fn begin(&self, entry: usize, route: usize, beginning: &mut Beginning<'_>) -> Begun;
 
     /// The same for a flow whose answer nobody wants: it may be said to be through as soon as the engine has it.
-    fn give(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
-        self.begin(entry, route, make)
+    fn give(&self, entry: usize, route: usize, beginning: &mut Beginning<'_>) -> Begun {
+        self.begin(entry, route, beginning)
     }
 
     /// What an event loop does for it beside the sources, for as long as the program runs.

@@ -1,6 +1,7 @@
 //! A flow: one execution of an entry point's body, from its inputs to its answer.
 
 use std::future::Future;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,8 +14,10 @@ use crate::frame::{Ended, Finished, Frame};
 use crate::live::{Env, Hold, Live, Tally};
 
 /// A flow. It goes on whenever it is polled; dropping it gives it up and releases all that it holds.
-pub(crate) struct Flow {
-    live: Arc<Live>,
+///
+/// Where it is through at once it only borrows the program, so that it counts no reference to it.
+pub(crate) struct Flow<L: Deref<Target = Live> = Arc<Live>> {
+    live: L,
     key: FlowKey,
     /// Taken when the flow is through.
     frame: Option<Box<Frame>>,
@@ -23,20 +26,64 @@ pub(crate) struct Flow {
     records_nodes: bool,
 }
 
-impl Flow {
-    /// A flow at its beginning. The inputs are moved out of their list.
-    pub(crate) fn new(live: &Arc<Live>, entry: u32, route: u32, inputs: &mut Vec<Value>) -> Flow {
-        let key = live.next_key(entry, route);
+/// A flow that is to begin.
+pub(crate) struct Beginning<'a> {
+    live: &'a Arc<Live>,
+    entry: u32,
+    route: u32,
+    /// They are moved out of their list.
+    inputs: &'a mut Vec<Value>,
+}
+
+impl<'a> Beginning<'a> {
+    /// A flow of this route of this entry point.
+    pub(crate) fn new(live: &'a Arc<Live>, entry: u32, route: u32, inputs: &'a mut Vec<Value>) -> Self {
+        Beginning { live, entry, route, inputs }
+    }
+
+    /// The flow. To be asked for once.
+    pub(crate) fn flow(&mut self) -> Flow {
+        self.borrowed().kept(self.live)
+    }
+
+    /// The flow's answer, or, where it is not through at once, the flow; whoever awaits it polls it again.
+    pub(crate) fn run(&mut self) -> Result<Result<Value, Failure>, Flow> {
+        let mut flow = self.borrowed();
+        match flow.advance(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(answer) => Ok(answer),
+            Poll::Pending => Err(flow.kept(self.live)),
+        }
+    }
+
+    /// The flow's answer, or, where it is not through without holding the thread ([`Flow::begin`]), the flow.
+    pub(crate) fn run_briefly(&mut self) -> Result<Result<Value, Failure>, Flow> {
+        let mut flow = self.borrowed();
+        flow.begin().ok_or_else(|| flow.kept(self.live))
+    }
+
+    fn borrowed(&mut self) -> Flow<&'a Live> {
+        let live: &'a Live = self.live;
+        let key = live.next_key(self.entry, self.route);
         let mut frame = Frame::take(&live.flow(key).body, false);
-        for (slot, input) in frame.slots.iter_mut().zip(inputs.drain(..)) {
+        for (slot, input) in frame.slots.iter_mut().zip(self.inputs.drain(..)) {
             slot.put(input);
         }
         live.record(Detail::Flows, || What::FlowBegan { flow: key });
         let records_nodes = live.recorder.wants(Detail::Nodes);
         let began_ns = if live.recorder.wants(Detail::Sections) { live.machine.now_ns() } else { 0 };
-        Flow { live: Arc::clone(live), key, frame: Some(frame), began_ns, records_nodes }
+        Flow { live, key, frame: Some(frame), began_ns, records_nodes }
     }
+}
 
+impl Flow<&Live> {
+    /// The same flow, which can be kept.
+    fn kept(mut self, live: &Arc<Live>) -> Flow {
+        let (key, began_ns, records_nodes) = (self.key, self.began_ns, self.records_nodes);
+        Flow { live: Arc::clone(live), key, frame: self.frame.take(), began_ns, records_nodes }
+    }
+}
+
+impl<L: Deref<Target = Live>> Flow<L> {
     /// Goes on as far as it can.
     ///
     /// # Panics
@@ -162,7 +209,7 @@ impl Future for Flow {
     }
 }
 
-impl Drop for Flow {
+impl<L: Deref<Target = Live>> Drop for Flow<L> {
     fn drop(&mut self) {
         if self.release() {
             self.live.tally(self.key).given_up.fetch_add(1, Ordering::Relaxed);

@@ -13,6 +13,7 @@ use crate::lock::Lock;
 use crate::resources::Resources;
 use crate::step::{Body, Repeat};
 
+mod conditions;
 mod moves;
 mod order;
 mod shape;

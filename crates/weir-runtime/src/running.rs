@@ -18,7 +18,7 @@ use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, Sto
 use weir_trace::{Detail, What};
 
 use crate::engine::Engine;
-use crate::flow::Flow;
+use crate::flow::Beginning;
 use crate::live::Live;
 
 /// A program that runs.
@@ -254,13 +254,13 @@ struct EntryFlows {
 
 impl Flows for EntryFlows {
     fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        let mut make = || Flow::new(&self.live, self.entry, route as u32, inputs);
-        self.refused(self.engine.begin(self.entry as usize, route, &mut make))
+        let mut beginning = Beginning::new(&self.live, self.entry, route as u32, inputs);
+        self.refused(self.engine.begin(self.entry as usize, route, &mut beginning))
     }
 
     fn give(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        let mut make = || Flow::new(&self.live, self.entry, route as u32, inputs);
-        self.refused(self.engine.give(self.entry as usize, route, &mut make))
+        let mut beginning = Beginning::new(&self.live, self.entry, route as u32, inputs);
+        self.refused(self.engine.give(self.entry as usize, route, &mut beginning))
     }
 
     fn room(&self) -> LocalFuture<()> {

@@ -141,6 +141,15 @@ pub fn start(program: &Program, library: &Library, options: Options) -> Result<R
     Ok(run_loops(runtimes, live.live, opened, engine, options.drain_within)?)
 }
 
+/// What the plan keeps of sessions; else the options.
+fn session_limits(options: &Options) -> Limits {
+    let Plan { sessions, session_idle, .. } = &options.plan;
+    Limits {
+        sessions: sessions.as_ref().map_or(options.sessions.sessions, |sessions| sessions.value),
+        idle: session_idle.as_ref().map_or(options.sessions.idle, |idle| idle.value),
+    }
+}
+
 /// The plan's engine; else one that has sections where the plan has some; else the options'.
 fn row_of(options: &Options) -> &'static EngineRow {
     let named = options.plan.engine.as_ref().and_then(|name| engine(&name.value));
@@ -169,7 +178,7 @@ fn prepare(
     options: &Options,
     row: &EngineRow,
 ) -> Result<(Ready, Vec<Body>), PrepareError> {
-    let mut resources = Resources::of(program, options.sessions, &options.machine);
+    let mut resources = Resources::of(program, session_limits(options), &options.machine);
     let mut preparation = Preparation::new(program, library, &mut resources);
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;

@@ -57,6 +57,8 @@ pub(crate) struct Step {
     pub arm: u32,
     /// The next step to look at where this one is skipped.
     pub skip_to: u32,
+    /// The next step to look at where this one has run: those between do nothing.
+    pub then: u32,
     /// Its own bit, or 0 where it never waits.
     pub bit: u64,
     /// The bits of all earlier steps that it depends on, directly or not.
@@ -83,7 +85,7 @@ impl Step {
 
 /// What a step does.
 pub(crate) enum Action {
-    /// Nothing: a switch that its call has decided already.
+    /// Nothing: a switch that its call has decided already, or part of a switch's condition.
     Nothing,
     /// A primitive.
     Prim(PrimStep),
@@ -93,6 +95,8 @@ pub(crate) enum Action {
     Call(Box<CallStep>),
     /// A switch.
     Switch(Box<SwitchStep>),
+    /// A switch that decides its condition by itself.
+    Condition(Box<ConditionStep>),
     /// A select: the input of each arm, and the output.
     Select {
         /// The switch.
@@ -215,6 +219,30 @@ pub(crate) struct SwitchStep {
     pub moves: bool,
     /// Its arms: the test, and the slots of the payload.
     pub arms: Box<[(Test, Box<[u32]>)]>,
+}
+
+/// A switch that decides its condition by itself.
+pub(crate) struct ConditionStep {
+    /// Its number among the body's switches.
+    pub switch: u32,
+    /// What it decides.
+    pub condition: Condition,
+    /// The arm where the condition does not hold, and where it does.
+    pub arms: [u32; 2],
+}
+
+/// A condition on scalars. What it looks at stays in its slots.
+pub(crate) enum Condition {
+    /// This truth value.
+    Holds(Argument),
+    /// A comparison of two scalars.
+    Compare(Prim, Argument, Argument),
+    /// The other does not hold.
+    Not(Box<Condition>),
+    /// Both hold.
+    Both(Box<Condition>, Box<Condition>),
+    /// One of them holds.
+    Either(Box<Condition>, Box<Condition>),
 }
 
 /// How a body is repeated.

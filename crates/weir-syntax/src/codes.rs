@@ -116,6 +116,7 @@ codes! {
     E0506 TurnInStep,
     E0507 RaceInStep,
     E0508 SessionValue,
+    E0509 ChangedValue,
     E0601 UnknownSource,
     E0602 RouteParameterType,
     E0603 RouteParameter,
@@ -129,10 +130,13 @@ codes! {
 }
 
 impl Code {
-    /// The code that people write as `id`, in either case.
+    /// The code that people write as `id`, in either case, or by its number alone.
     #[must_use]
     pub fn from_id(id: &str) -> Option<Self> {
-        ALL.iter().copied().find(|code| code.id().eq_ignore_ascii_case(id))
+        ALL.iter().copied().find(|code| {
+            let number = code.id().trim_start_matches(['E', 'W', '0']);
+            code.id().eq_ignore_ascii_case(id) || number == id.trim_start_matches('0')
+        })
     }
 
     /// The page's first line.

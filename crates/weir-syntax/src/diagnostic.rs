@@ -59,7 +59,7 @@ impl Diagnostic {
         Self {
             code,
             severity: code.severity(),
-            message: message.into(),
+            message: bounded(message.into()),
             labels: Vec::new(),
             notes: Vec::new(),
             help: Vec::new(),
@@ -69,13 +69,13 @@ impl Diagnostic {
     /// Adds the place where the fault is.
     #[must_use]
     pub fn at(self, span: Span, text: impl Into<String>) -> Self {
-        self.label(Label { span, text: text.into(), primary: true })
+        self.label(Label { span, text: bounded(text.into()), primary: true })
     }
 
     /// Adds a place that explains the fault.
     #[must_use]
     pub fn because(self, span: Span, text: impl Into<String>) -> Self {
-        self.label(Label { span, text: text.into(), primary: false })
+        self.label(Label { span, text: bounded(text.into()), primary: false })
     }
 
     fn label(mut self, label: Label) -> Self {
@@ -86,14 +86,14 @@ impl Diagnostic {
     /// Adds a reason that belongs to no place.
     #[must_use]
     pub fn note(mut self, text: impl Into<String>) -> Self {
-        self.notes.push(text.into());
+        self.notes.push(bounded(text.into()));
         self
     }
 
     /// Adds advice.
     #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Self {
-        self.help.push(Hint { text: text.into(), edit: None });
+        self.help.push(Hint { text: bounded(text.into()), edit: None });
         self
     }
 
@@ -101,7 +101,7 @@ impl Diagnostic {
     #[must_use]
     pub fn fix(mut self, text: impl Into<String>, span: Span, replacement: impl Into<String>) -> Self {
         let edit = Edit { span, replacement: replacement.into() };
-        self.help.push(Hint { text: text.into(), edit: Some(edit) });
+        self.help.push(Hint { text: bounded(text.into()), edit: Some(edit) });
         self
     }
 
@@ -117,4 +117,17 @@ impl Diagnostic {
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
+}
+
+/// The most bytes of each sentence: a program may have a name of a megabyte in it.
+const SENTENCE_BYTES_MAX: usize = 1_000;
+
+/// The sentence, without its middle where it is too long.
+fn bounded(sentence: String) -> String {
+    if sentence.len() <= SENTENCE_BYTES_MAX {
+        return sentence;
+    }
+    let begin = sentence.floor_char_boundary(SENTENCE_BYTES_MAX / 2);
+    let end = sentence.ceil_char_boundary(sentence.len() - SENTENCE_BYTES_MAX / 4);
+    format!("{}…{}", &sentence[..begin], &sentence[end..])
 }

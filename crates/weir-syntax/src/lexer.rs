@@ -93,6 +93,7 @@ impl Lexer<'_> {
                 self.close_line(false);
                 self.line_begins = true;
             }
+            Ok(TokenKind::Comment) if self.takes_end(span.len()) => self.division(start),
             Ok(TokenKind::Comment) => {
                 let first_on_line = self.line_begins;
                 self.lexed.comments.push(CommentPlace { start, end, first_on_line });

@@ -173,7 +173,12 @@ impl Refusal {
             Self::TooLong { length } => Diagnostic::new(Code::SourceTooLong, "this file is too long")
                 .at(place, format!("it has {length} bytes"))
                 .note(format!("a source file has at most {SOURCE_BYTES_MAX} bytes"))
-                .hint("move parts of it into files of their own and `use` them"),
+                .hint("make several programs of it, or move data out of it into files that it reads"),
+            Self::NotUtf8 { offset: 0, byte: 0xff | 0xfe, .. } => {
+                Diagnostic::new(Code::NotUtf8, "this file is not UTF-8 text")
+                    .at(place, "it begins as UTF-16 does")
+                    .hint("save the file as UTF-8; in PowerShell, `Out-File -Encoding utf8` writes it")
+            }
             Self::NotUtf8 { offset, byte, line } => Diagnostic::new(Code::NotUtf8, "this file is not UTF-8 text")
                 .at(place, format!("byte {offset} (0x{byte:02x}, in line {line}) begins no character"))
                 .hint("save the file as UTF-8"),

@@ -86,6 +86,7 @@ fn bytes_that_are_no_text_are_reported_with_their_place() {
 fn codes_are_found_by_their_id_and_have_their_severity() {
     for code in codes::ALL {
         assert_eq!(weir_syntax::Code::from_id(&code.id().to_lowercase()), Some(*code));
+        assert_eq!(weir_syntax::Code::from_id(&code.id()[1..]), Some(*code));
         assert_eq!(code.severity() == weir_syntax::Severity::Warning, code.id().starts_with('W'));
     }
     let mut ids: Vec<_> = codes::ALL.iter().map(|code| code.id()).collect();

@@ -67,6 +67,9 @@ pub(crate) struct RunArguments {
     /// The folder below which `files` reads; default: the program's own
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
+    /// How many megabytes of files that were read are kept, each as long as it is unchanged; 0 keeps none. Default: 64
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32))]
+    pub(crate) files_kept: Option<u32>,
     /// Listen on this port instead of the program's; 0 takes any that is free
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,

@@ -1,5 +1,6 @@
 //! The plan of a program as it lies on disk: `main.plan.toml` beside `main.weir`, or what `--plan` names.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use weir_ir::graph::Program;
@@ -23,7 +24,7 @@ pub(crate) fn read(
     terminal: &mut Terminal,
 ) -> Result<Option<(PathBuf, Plan)>, Exit> {
     let Some(path) = named.map(Path::to_owned).or_else(|| beside(program_path)) else { return Ok(None) };
-    let text = std::fs::read_to_string(&path).map_err(|error| cannot_read(&path, &error, terminal))?;
+    let text = std::fs::read_to_string(&path).map_err(|error| no_plan(&path, &error, terminal))?;
     let (plan, mut problems) = Plan::parse(&text);
     // What cannot be read would only be complained about a second time.
     if problems.is_empty() {
@@ -35,6 +36,20 @@ pub(crate) fn read(
     let shown = problems.iter().map(|problem| render(problem, &path, &text, terminal.messages()));
     terminal.say(&shown.collect::<String>());
     Err(Exit::Wrong)
+}
+
+/// Says that a plan cannot be read.
+fn no_plan(path: &Path, error: &io::Error, terminal: &mut Terminal) -> Exit {
+    let name = path.display();
+    let (message, hint) = match error.kind() {
+        io::ErrorKind::NotFound => (format!("there is no plan `{name}`"), "check the path behind `--plan`"),
+        io::ErrorKind::IsADirectory => {
+            (format!("`{name}` is a folder, and a plan is a file"), "check the path behind `--plan`")
+        }
+        io::ErrorKind::InvalidData => (format!("the plan `{name}` is not UTF-8 text"), "save the file as UTF-8"),
+        _ => return cannot_read(path, error, terminal),
+    };
+    terminal.fail(Exit::Surroundings, &message, &[hint])
 }
 
 /// The plan that lies beside a program.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use weir_host::Passing;
+use weir_host::{Passing, TypeShape};
 use weir_syntax::ast::{Argument, Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Checker, Expected};
+use crate::SHARED_READ;
 use crate::suggest::nearest;
 use crate::typed::{CallOf, Meaning, Supplied, Target};
 use crate::types::Ty;
@@ -190,6 +191,9 @@ impl<'a> Checker<'a> {
             (Some((_, ty)), Some((Supplied::Object, _))) => _ = self.agree(expr.span, ty.clone(), &expected),
             _ => _ = self.expr(expr, Some(&expected)),
         }
+        if parameter.passing == Some(Passing::Change) {
+            self.not_changed(callee, parameter, expr);
+        }
     }
 
     fn argument_expected(&mut self, callee: &str, parameter: &Taken, given: &Given<'a>) -> Expected {
@@ -201,25 +205,50 @@ impl<'a> Checker<'a> {
         Expected::new(parameter.ty.clone(), parameter.place.unwrap_or(given.callee), why)
     }
 
-    /// A shared value as an argument: only a host function may look at it or change it.
+    /// A shared value as an argument: a host function may look at it or change it where it is; all else gets what it is at
+    /// this moment.
     fn shared_argument(&mut self, callee: &str, parameter: &Taken, expr: &'a Expr, at: usize, expected: &Expected) {
-        self.meanings.insert(expr.id, Meaning::Shared(at));
         self.refer_shared(expr.span, at);
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
         let (name, ty, place) = (name.clone(), declared.ty.clone(), declared.span);
-        self.agree(expr.span, ty, expected);
         match parameter.passing {
-            Some(passing @ (Passing::Borrow | Passing::Change)) => self.touches_shared(&name, passing),
+            // What reads a value hands it out, whatever the function takes it by.
+            Some(passing @ (Passing::Borrow | Passing::Change)) if callee != SHARED_READ => {
+                self.meanings.insert(expr.id, Meaning::Shared(at));
+                self.touches_shared(&name, passing);
+            }
+            _ if self.shared_now(expr, at).is_some() => {}
             _ => {
+                self.meanings.insert(expr.id, Meaning::Shared(at));
                 let diagnostic = Diagnostic::new(
                     Code::SharedAsValue,
                     format!("`{callee}` would keep `{name}`, which all flows share"),
                 )
                 .at(expr.span, "taken by value")
-                .because(place, "declared as shared here")
+                .because(place, format!("declared as shared here, a `{ty}`"))
                 .hint("only a function of the library that takes it by reference can use it");
                 self.report(diagnostic);
             }
         }
+        self.agree(expr.span, ty, expected);
+    }
+
+    /// A value of a flow is what it is: only a shared value, or what a library looks into, can be changed.
+    fn not_changed(&mut self, callee: &str, parameter: &Taken, expr: &'a Expr) {
+        let ty = self.inference.resolve(&parameter.ty);
+        let opaque = |name: &weir_host::Text| {
+            let definition = self.declarations.definition(self.library, name);
+            definition.is_some_and(|definition| matches!(definition.shape, TypeShape::Opaque { .. }))
+        };
+        if ty == Ty::Error || ty.name().is_some_and(opaque) {
+            return;
+        }
+        let mut diagnostic = Diagnostic::new(Code::ChangedValue, format!("`{callee}` would change a value"))
+            .at(expr.span, format!("this `{ty}` stays what it is"))
+            .note("a value never changes; what does is declared for all flows, with `shared` at the top of the file");
+        if let ExprKind::Name(name) = &expr.kind {
+            diagnostic = diagnostic.hint(format!("declare `shared {name}: {ty} = …` in the place of the `let`"));
+        }
+        self.report(diagnostic);
     }
 }

@@ -11,6 +11,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::arguments::{Given, Taken};
 use super::names::{VariantOf, path_of};
 use super::{Checker, Leaves};
+use crate::STATE;
 use crate::foreign::{self, Advice};
 use crate::index::Entity;
 use crate::suggest::nearest;
@@ -45,8 +46,7 @@ impl<'a> Checker<'a> {
     /// Looks at the arguments of a call that cannot be made sense of.
     fn ignore(&mut self, given: Given<'a>) -> Ty {
         for argument in given.piped.into_iter().chain(given.arguments.iter().map(|argument| &argument.value)) {
-            let shared = matches!(&argument.kind, ExprKind::Name(name) if self.shared_index(name).is_some());
-            if !shared {
+            if !self.is_shared(argument) {
                 self.expr(argument, None);
             }
         }
@@ -259,6 +259,10 @@ impl<'a> Checker<'a> {
         }
     }
 
+    fn is_shared(&self, object: &Expr) -> bool {
+        matches!(&object.kind, ExprKind::Name(name) if self.shared_index(name).is_some())
+    }
+
     fn call_method(&mut self, object: &'a Expr, name: &'a Name, given: Given<'a>) -> Ty {
         let ty = self.object_type(object);
         let ty = self.inference.shallow(&ty);
@@ -270,8 +274,14 @@ impl<'a> Checker<'a> {
             self.uses_module_of(&ty);
             return self.call_host(signature, name.span, given);
         }
+        if self.is_shared(object)
+            && let Some(function) = self.library.function(&format!("{STATE}.{name}"))
+        {
+            self.uses_module(STATE);
+            return self.call_host(&function.signature, name.span, given);
+        }
         if name.as_str() == "length" && has_length(&ty) {
-            let taken = vec![Taken { passing: Some(Passing::Borrow), ..Taken::positional(ty) }];
+            let taken = vec![Taken::positional(ty)];
             self.arguments("length", Target::Length, taken, given);
             return Ty::INT;
         }
@@ -294,7 +304,7 @@ impl<'a> Checker<'a> {
 
     /// The type of a shared value. What is made when the program starts may not use one whose type is not known yet; of
     /// the others, the lowering says that they are not there yet.
-    fn shared_type(&mut self, span: Span, at: usize) -> Ty {
+    pub(super) fn shared_type(&mut self, span: Span, at: usize) -> Ty {
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
         if !matches!(self.leaves, Leaves::Start) || declared.ty != Ty::Error {
             return declared.ty.clone();
@@ -313,7 +323,12 @@ impl<'a> Checker<'a> {
 
     /// Notes that a module is used by a call of one of its functions on a value, for it could have been named.
     fn uses_module_of(&mut self, ty: &Ty) {
-        let Some(module) = module_of(ty) else { return };
+        if let Some(module) = module_of(ty) {
+            self.uses_module(module);
+        }
+    }
+
+    fn uses_module(&mut self, module: &str) {
         for used in self.declarations.modules.values_mut().filter(|used| used.module.as_str() == module) {
             used.used = true;
         }
@@ -349,6 +364,10 @@ impl<'a> Checker<'a> {
             diagnostic = super::names::advised(diagnostic, name, advice);
         } else if let Some(near) = nearest(name.as_str(), functions) {
             diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
+        } else if self.library.function(&format!("{STATE}.{name}")).is_some() {
+            diagnostic = diagnostic
+                .note("values never change; what does is declared for all flows, with `shared` at the top of the file")
+                .hint(format!("call it on a `shared` value: `shared count: {ty} = …`, and then `count.{name}(…)`"));
         } else if self.declarations.functions.contains_key(&name.text) {
             diagnostic = diagnostic.hint(format!("call the `fn` with the value as argument: `{name}(…)`"));
         } else if let Ty::Result(_) = ty {

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use weir_host::{Text, TypeShape};
+use weir_host::{Passing, Text, TypeShape};
 use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic};
 
 use super::Checker;
+use crate::SHARED_READ;
 use crate::foreign::{self, Advice};
 use crate::index::Entity;
+use crate::moves::only_moves;
 use crate::suggest::nearest;
 use crate::typed::{LocalId, Meaning};
 use crate::types::Ty;
@@ -164,18 +166,41 @@ impl Checker<'_> {
         Ty::Error
     }
 
-    /// A shared value may only be handed to a host function.
+    /// A shared value in an expression: what it is at this moment.
     fn shared_as_value(&mut self, expr: &Expr, at: usize) -> Ty {
-        self.meanings.insert(expr.id, Meaning::Shared(at));
         self.refer_shared(expr.span, at);
+        if let Some(ty) = self.shared_now(expr, at) {
+            return ty;
+        }
+        self.meanings.insert(expr.id, Meaning::Shared(at));
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
         let diagnostic =
             Diagnostic::new(Code::SharedAsValue, format!("`{name}` is shared by all flows and is no value of one"))
                 .at(expr.span, "used as a value")
-                .because(declared.span, "declared as shared here")
+                .because(declared.span, format!("declared as shared here, a `{}`", declared.ty))
                 .hint(format!("call a function on it: `{name}.…`"));
         self.report(diagnostic);
         Ty::Error
+    }
+
+    /// Notes that the expression is what a shared value is at this moment; `None` where it cannot be taken out, because
+    /// values of its type have one holder.
+    pub(super) fn shared_now(&mut self, expr: &Expr, at: usize) -> Option<Ty> {
+        let ty = self.shared_type(expr.span, at);
+        if ty == Ty::Error {
+            return Some(ty);
+        }
+        let definition = |name: &Text| self.declarations.definition(self.library, name);
+        if self.library.function(SHARED_READ).is_none() || only_moves(&ty.to_type(), &definition) {
+            return None;
+        }
+        self.meanings.insert(expr.id, Meaning::SharedNow(at));
+        if let Some(slot) = self.expr_types.get_mut(expr.id.0 as usize) {
+            *slot = ty.clone();
+        }
+        let (name, _) = self.declarations.shared.get_index(at).expect("its index was just found");
+        self.touches_shared(&name.clone(), Passing::Borrow);
+        Some(ty)
     }
 
     fn variant_value(&mut self, expr: &Expr, name: &Name, expected: Option<&Ty>) -> Ty {

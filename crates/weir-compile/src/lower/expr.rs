@@ -120,6 +120,7 @@ impl<'a> Lowering<'a, '_> {
                 None => Atom::Value(Value::Unit),
             },
             Some(Meaning::Shared(at)) => self.shared_atom(*at),
+            Some(Meaning::SharedNow(at)) => self.read_shared(*at, expr.span),
             Some(Meaning::Variant(tag)) => Atom::Value(Value::Variant(*tag, None)),
             Some(Meaning::Function(_) | Meaning::Host(_)) => self.function_as_value(expr.span),
             Some(Meaning::Field(_)) | None => Atom::Value(Value::Unit),
@@ -129,6 +130,14 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn shared_atom(&self, at: usize) -> Atom {
         let name = self.typed.declarations.shared.get_index(at).map_or("", |(name, _)| &**name);
         Atom::Shared(name.into())
+    }
+
+    /// What a shared value is at this moment: a call that looks at it.
+    fn read_shared(&mut self, at: usize, span: Span) -> Atom {
+        let declared = self.typed.declarations.shared.get_index(at);
+        let ty = declared.map_or(Type::Unit, |(_, declared)| declared.ty.to_type());
+        let value = Some(Binding::Atom(self.shared_atom(at)));
+        self.call_host(&crate::SHARED_READ.into(), vec![value], ty, (span, &[None]))
     }
 
     /// Functions are inlined where they are called: they cannot be held.

@@ -18,7 +18,7 @@ pub(crate) struct Postponed<B> {
 }
 
 impl<B: Send + 'static> Postponed<B> {
-    fn finish(&self, leaf: usize, stake: Option<Arc<dyn Stake>>) {
+    fn finish(&self, leaf: usize, stake: Option<Stake>) {
         if self.then.is_nothing() && !self.inner.node.shape().acts {
             self.inner.node.redeem(leaf, stake);
             return;
@@ -47,7 +47,9 @@ impl<B: Send + 'static> Node<()> for Postponed<B> {
             party.commit_alone(leaf);
         }
         if party.abandon() {
-            stake.inspect(|stake| stake.withdraw());
+            if let Some(stake) = stake {
+                self.inner.node.withdraw(leaf, stake);
+            }
             return None;
         }
         settlement.settle();
@@ -55,11 +57,19 @@ impl<B: Send + 'static> Node<()> for Postponed<B> {
         Some(())
     }
 
-    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
+    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Stake> {
         self.inner.node.place(leaf, placing)
     }
 
-    fn redeem(&self, leaf: usize, stake: Option<Arc<dyn Stake>>) {
+    fn withdraw(&self, leaf: usize, stake: Stake) {
+        self.inner.node.withdraw(leaf, stake);
+    }
+
+    fn retract(&self, leaf: usize, stake: Option<Stake>) -> bool {
+        self.inner.node.retract(leaf, stake)
+    }
+
+    fn redeem(&self, leaf: usize, stake: Option<Stake>) {
         self.finish(leaf, stake);
     }
 

@@ -14,33 +14,31 @@
 //!   it was taken, is noted in the state (`aside`), and there is no more of it than that.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::effects::Effects;
-use super::offer::{Offer, Side};
-use super::state::{Item, ReceiveEntry, Received, SendEntry, Sent, State};
+use super::outcome::{Received, Sent};
+use super::state::{Item, State};
 use crate::mutants::{Mutant, is_active};
 use crate::party::Seeker;
 use crate::patience::Patience;
-use crate::primitives::{AtomicUsize, Mutex, MutexGuard};
-use crate::queue::Ticket;
+use crate::primitives::{AtomicUsize, Held, Lock};
 
 /// What all handles of one channel share.
 pub(crate) struct Core<T> {
-    state: Padded<Mutex<State<T>>>,
+    state: Padded<Lock<State<T>>>,
     stash: Padded<Stash<T>>,
-    /// `IDLE` while there is nothing to receive but the stash and the channel is open, so that looking needs no lock.
-    /// Written under the state's lock; whoever goes to wait looks again under the lock. On a line of its own, so that who
-    /// looks does not take the lock's line from who works under it.
-    idle: Padded<AtomicUsize>,
+    /// `THERE` while there is anything to receive but the stash, or the channel is closed; `WANTED` while a receiver waits
+    /// where there is no buffer. So that looking needs no lock: written under the state's, and whoever goes to wait looks
+    /// again under it. On a line of its own, so that who looks does not take the lock's line from who works under it.
+    signs: Padded<AtomicUsize>,
     /// How many values wait in the buffer before a sender has to.
     capacity: usize,
 }
 
 /// The buffer that was taken aside, and what senders may know of it without its lock.
 struct Stash<T> {
-    items: Mutex<VecDeque<Item<T>>>,
+    items: Lock<VecDeque<Item<T>>>,
     /// How many there are. Written under the lock.
     len: AtomicUsize,
 }
@@ -53,8 +51,10 @@ struct Padded<V>(V);
 /// small ones of either kind.
 const STASHED_CAPACITY_MIN: usize = if cfg!(loom) { 2 } else { 16 };
 
-/// See [`Core::idle`].
-const IDLE: usize = 0;
+/// See [`Core::signs`].
+const THERE: usize = 1;
+/// See [`Core::signs`].
+const WANTED: usize = 2;
 
 impl<T> Item<T> {
     /// It was received, and no lock is held.
@@ -70,9 +70,9 @@ impl<T> Item<T> {
 impl<T: Send + 'static> Core<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         Core {
-            state: Padded(Mutex::new(State::new())),
-            stash: Padded(Stash { items: Mutex::new(VecDeque::new()), len: AtomicUsize::new(0) }),
-            idle: Padded(AtomicUsize::new(IDLE)),
+            state: Padded(Lock::new(State::new())),
+            stash: Padded(Stash { items: Lock::new(VecDeque::new()), len: AtomicUsize::new(0) }),
+            signs: Padded(AtomicUsize::new(0)),
             capacity,
         }
     }
@@ -82,15 +82,25 @@ impl<T: Send + 'static> Core<T> {
     }
 
     /// Locks the state, with everything that is buffered in its buffer.
-    pub(super) fn lock(&self) -> MutexGuard<'_, State<T>> {
+    pub(super) fn lock(&self) -> Held<'_, State<T>> {
         self.whole(self.state.0.lock())
     }
 
     /// The locked state with what is in the stash before what is in its buffer.
-    fn whole<'a>(&'a self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
-        if self.stash.0.len.load(Relaxed) == 0 || is_active(Mutant::IgnoreTheStash) {
+    #[inline]
+    fn whole<'a>(&'a self, state: Held<'a, State<T>>) -> Held<'a, State<T>> {
+        if self.capacity < STASHED_CAPACITY_MIN
+            || self.stash.0.len.load(Relaxed) == 0
+            || is_active(Mutant::IgnoreTheStash)
+        {
             return state;
         }
+        self.whole_again(state)
+    }
+
+    /// The state with the stash, whose lock comes first.
+    #[cold]
+    fn whole_again<'a>(&'a self, state: Held<'a, State<T>>) -> Held<'a, State<T>> {
         drop(state);
         let mut stash = self.stash.0.items.lock();
         let mut state = self.state.0.lock();
@@ -134,7 +144,7 @@ impl<T: Send + 'static> Core<T> {
     }
 
     /// Sends what is in a parcel, if anything is. The channel's lock comes before the parcel's.
-    pub(crate) fn send_parcel(&self, parcel: &Mutex<Option<T>>) -> Option<Sent> {
+    pub(crate) fn send_parcel(&self, parcel: &Lock<Option<T>>) -> Option<Sent> {
         let mut state = self.state.0.lock();
         let buffer_parcel = |state: &mut State<T>, room| match &mut *parcel.lock() {
             None => Sent::Taken,
@@ -169,7 +179,7 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn send_parcel_slowly(&self, state: MutexGuard<'_, State<T>>, parcel: &Mutex<Option<T>>) -> Option<Sent> {
+    fn send_parcel_slowly(&self, state: Held<'_, State<T>>, parcel: &Lock<Option<T>>) -> Option<Sent> {
         let mut effects = Effects::default();
         let mut state = self.whole(state);
         let mut value = parcel.lock();
@@ -182,7 +192,7 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn send_slowly(&self, state: MutexGuard<'_, State<T>>, value: &mut Option<T>) -> Sent {
+    fn send_slowly(&self, state: Held<'_, State<T>>, value: &mut Option<T>) -> Sent {
         let mut effects = Effects::default();
         let mut state = self.whole(state);
         let sent = state.send(value, self.capacity, Seeker::Private, &mut effects);
@@ -192,9 +202,18 @@ impl<T: Send + 'static> Core<T> {
         sent
     }
 
-    /// Whether there was no room for a value a moment ago, without a lock; it is known for one place only.
+    /// Whether a sender had to wait a moment ago, without a lock; it is known where there is no buffer or one place.
     pub(crate) fn seems_full(&self) -> bool {
-        self.capacity == 1 && self.idle.0.load(Relaxed) != IDLE
+        match self.capacity {
+            0 => self.signs.0.load(Relaxed) & WANTED == 0,
+            1 => !self.seems_empty(),
+            _ => false,
+        }
+    }
+
+    /// Whether the buffer was empty a moment ago, without a lock.
+    fn seems_empty(&self) -> bool {
+        self.signs.0.load(Relaxed) & THERE == 0
     }
 
     /// Sends once more, after looking for a while whether room comes.
@@ -204,7 +223,7 @@ impl<T: Send + 'static> Core<T> {
         loop {
             let stashed = self.stash.0.len.load(Relaxed);
             // Not for the first place, but for all at once: several values are then sent in a row.
-            let has_room = || self.idle.0.load(Relaxed) == IDLE || self.stash.0.len.load(Relaxed) != stashed;
+            let has_room = || self.seems_empty() || self.stash.0.len.load(Relaxed) != stashed;
             if !patience.look_for(has_room) {
                 return Sent::Full;
             }
@@ -267,7 +286,7 @@ impl<T: Send + 'static> Core<T> {
         // Without a look at the senders' line where there is a stash; and what leaves the buffer for the stash is counted
         // there before it is missing here.
         let is_stash_empty = || self.stash.0.len.load(Acquire) == 0;
-        is_stash_empty() && self.idle.0.load(Acquire) == IDLE && is_stash_empty()
+        is_stash_empty() && self.signs.0.load(Acquire) & THERE == 0 && is_stash_empty()
     }
 
     /// Takes the buffer for the empty stash, if there is one and nobody waits.
@@ -284,7 +303,7 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn receive_slowly(&self, state: MutexGuard<'_, State<T>>) -> Received<T> {
+    fn receive_slowly(&self, state: Held<'_, State<T>>) -> Received<T> {
         let mut effects = Effects::default();
         let mut state = self.whole(state);
         let received = state.receive(self.capacity, Seeker::Private, &mut effects);
@@ -294,68 +313,15 @@ impl<T: Send + 'static> Core<T> {
         received
     }
 
-    /// Sends an offer's value now, or queues the offer. If the send is done now the party is committed.
-    pub(crate) fn place_send(&self, offer: &Arc<Offer<T>>) {
-        let seeker = Seeker::Published(offer.party(), offer.leaf());
-        let mut effects = Effects::default();
-        let mut state = self.lock();
-        offer.place(|value| {
-            let sent = match value {
-                None => Sent::Full,
-                Some(_) => state.send(value, self.capacity, seeker, &mut effects),
-            };
-            let waits = sent == Sent::Full;
-            (sent, waits.then(|| state.senders.push(SendEntry::Offer(offer.clone()))))
-        });
-        self.note(&state);
-        drop(state);
-        effects.run();
-    }
-
-    /// Receives into an offer now, or queues the offer. If something is received now the party is committed.
-    pub(crate) fn place_receive(&self, offer: &Arc<Offer<T>>) {
-        let seeker = Seeker::Published(offer.party(), offer.leaf());
-        let mut effects = Effects::default();
-        let mut state = self.lock();
-        let received = match is_active(Mutant::PublishWithoutLooking) {
-            true => Received::Empty,
-            false => state.receive(self.capacity, seeker, &mut effects),
-        };
-        match received {
-            Received::Done(value) => offer.put(value),
-            Received::Closed | Received::Taken => {}
-            Received::Empty => offer.set_ticket(state.receivers.push(ReceiveEntry::Offer(offer.clone()))),
-        }
-        self.note(&state);
-        drop(state);
-        effects.run();
-    }
-
-    /// Before the lock is let go: says whether there is anything to receive, or to hear of.
+    /// Before the lock is let go: says whether there is anything to receive or to hear of, and whether anybody waits for
+    /// it.
     #[inline]
     pub(super) fn note(&self, state: &State<T>) {
-        let idle = state.buffer.is_empty() && state.senders.is_empty() && !state.closed;
-        let mark = if idle { IDLE } else { !IDLE };
-        if self.idle.0.load(Relaxed) != mark {
-            self.idle.0.store(mark, Release);
-        }
-    }
-
-    /// Takes an entry out of its queue. What was queued is dropped outside the lock.
-    pub(crate) fn remove(&self, side: Side, ticket: Ticket) {
-        let mut state = self.lock();
-        match side {
-            Side::Send => {
-                let entry = state.senders.remove(ticket);
-                self.note(&state);
-                drop(state);
-                drop(entry);
-            }
-            Side::Receive => {
-                let entry = state.receivers.remove(ticket);
-                drop(state);
-                drop(entry);
-            }
+        let is_there = !state.buffer.is_empty() || !state.senders.is_empty() || state.closed;
+        let is_wanted = self.capacity == 0 && !state.receivers.is_empty();
+        let signs = if is_there { THERE } else { 0 } | if is_wanted { WANTED } else { 0 };
+        if self.signs.0.load(Relaxed) != signs {
+            self.signs.0.store(signs, Release);
         }
     }
 

@@ -1,10 +1,11 @@
 //! Deposits: what is sent or received for nobody who waits, be it asynchronous or the value of a synchronisation that was
 //! dropped.
 
-use super::Closed;
+use super::closed::Closed;
 use super::core::Core;
 use super::effects::Effects;
-use super::state::{Deposited, Item, ReceiveEntry, Received};
+use super::outcome::Received;
+use super::state::{Deposited, Item, ReceiveEntry};
 use crate::implicit::Then;
 use crate::party::Seeker;
 

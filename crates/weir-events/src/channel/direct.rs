@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::closed::Closed;
+use super::handle::Channel;
 use super::offer::Offer;
-use super::state::{Received, Sent};
-use super::{Channel, Closed};
+use super::outcome::{Received, Sent};
 use crate::party::{Party, pool};
 
 /// The channel is closed; here is the value that was not sent.
@@ -67,7 +68,7 @@ impl<T: Send + 'static> Channel<T> {
 
     fn wait_to_send(&self, value: T) -> Result<(), SendError<T>> {
         let party = pool::take();
-        let offer = Arc::new(Offer::to_send(&self.core, &party, 0, value));
+        let offer = Arc::new(Offer::to_send(&party, 0, value));
         self.core.place_send(&offer);
         await_outcome(&party);
         let refused = offer.take();
@@ -96,7 +97,7 @@ impl<T: Send + 'static> Channel<T> {
 
     fn wait_to_receive(&self) -> Result<T, Closed> {
         let party = pool::take();
-        let offer = Arc::new(Offer::to_receive(&self.core, &party, 0));
+        let offer = Arc::new(Offer::to_receive(&party, 0));
         self.core.place_receive(&offer);
         await_outcome(&party);
         let value = offer.take();

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::Closed;
+use super::closed::Closed;
 use super::offer::Offer;
 use crate::implicit::Then;
 use crate::mutants::{Mutant, is_active};
@@ -13,9 +13,12 @@ use crate::mutants::{Mutant, is_active};
 /// was overfull can serve at once.
 pub(crate) struct Effects<T> {
     woken: Option<Arc<Offer<T>>>,
-    more_woken: Vec<Arc<Offer<T>>>,
+    more_woken: Option<Box<More<T>>>,
     discharged: Discharge<T>,
 }
+
+/// Owners beyond the first: hardly ever any, so that they are not to be looked after where there are none.
+struct More<T>(Vec<Arc<Offer<T>>>);
 
 /// A deposit that was consumed, with its action.
 pub(crate) enum Discharge<T> {
@@ -29,7 +32,7 @@ pub(crate) enum Discharge<T> {
 
 impl<T> Default for Effects<T> {
     fn default() -> Self {
-        Effects { woken: None, more_woken: Vec::new(), discharged: Discharge::Nothing }
+        Effects { woken: None, more_woken: None, discharged: Discharge::Nothing }
     }
 }
 
@@ -39,7 +42,7 @@ impl<T: 'static> Effects<T> {
         match self.woken {
             _ if is_active(Mutant::ForgetToWake) => {}
             None => self.woken = Some(offer),
-            Some(_) => self.more_woken.push(offer),
+            Some(_) => self.more_woken.get_or_insert_with(|| Box::new(More(Vec::new()))).0.push(offer),
         }
     }
 
@@ -51,8 +54,8 @@ impl<T: 'static> Effects<T> {
         if let Some(offer) = self.woken {
             offer.party().wake();
         }
-        for offer in self.more_woken {
-            offer.party().wake();
+        if let Some(more) = self.more_woken {
+            more.0.into_iter().for_each(|offer| offer.party().wake());
         }
         match self.discharged {
             Discharge::Nothing => {}

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::Closed;
+use super::closed::Closed;
 use super::core::Core;
 use super::offer::Offer;
-use super::state::{Received, Sent};
+use super::outcome::{Received, Sent};
 use crate::event::node::{Node, Shape, Stake, recover};
 use crate::event::placing::Placing;
 use crate::event::settlement::Settlement;
-use crate::primitives::Mutex;
+use crate::primitives::Lock;
 
 /// Sends a clone of its value.
 pub(crate) struct SendClone<T> {
@@ -20,7 +20,7 @@ pub(crate) struct SendClone<T> {
 /// Sends the value that is at home, if there is one.
 pub(crate) struct SendParcel<T> {
     pub(crate) channel: Arc<Core<T>>,
-    pub(crate) home: Arc<Mutex<Option<T>>>,
+    pub(crate) home: Arc<Lock<Option<T>>>,
 }
 
 /// Receives.
@@ -41,12 +41,21 @@ impl<T: Clone + Send + Sync + 'static> Node<Result<(), Closed>> for SendClone<T>
         settle_sent(self.channel.send(&mut Some(self.value.clone())), settlement)
     }
 
-    fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
-        let offer = Offer::to_send(&self.channel, placing.party, placing.leaf, self.value.clone());
+    fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Stake> {
+        let offer = Offer::to_send(placing.party, placing.leaf, self.value.clone());
         Some(place_send(&self.channel, offer))
     }
 
-    fn redeem(&self, _: usize, stake: Option<Arc<dyn Stake>>) -> Result<(), Closed> {
+    fn withdraw(&self, _: usize, stake: Stake) {
+        self.channel.withdraw_send(&recover(stake));
+    }
+
+    /// What was sent has been sent.
+    fn retract(&self, _: usize, stake: Option<Stake>) -> bool {
+        stake.is_some_and(|stake| recover::<Offer<T>>(stake).was_refused())
+    }
+
+    fn redeem(&self, _: usize, stake: Option<Stake>) -> Result<(), Closed> {
         redeem_send::<T>(stake)
     }
 }
@@ -62,12 +71,21 @@ impl<T: Send + 'static> Node<Result<(), Closed>> for SendParcel<T> {
         settle_sent(sent, settlement)
     }
 
-    fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
-        let offer = Offer::to_send_parcel(&self.channel, placing.party, placing.leaf, &self.home);
+    fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Stake> {
+        let offer = Offer::to_send_parcel(placing.party, placing.leaf, &self.home);
         Some(place_send(&self.channel, offer))
     }
 
-    fn redeem(&self, _: usize, stake: Option<Arc<dyn Stake>>) -> Result<(), Closed> {
+    fn withdraw(&self, _: usize, stake: Stake) {
+        self.channel.withdraw_send(&recover(stake));
+    }
+
+    /// What was sent has been sent.
+    fn retract(&self, _: usize, stake: Option<Stake>) -> bool {
+        stake.is_some_and(|stake| recover::<Offer<T>>(stake).was_refused())
+    }
+
+    fn redeem(&self, _: usize, stake: Option<Stake>) -> Result<(), Closed> {
         redeem_send::<T>(stake)
     }
 }
@@ -87,14 +105,23 @@ impl<T: Send + 'static> Node<Result<T, Closed>> for Receive<T> {
         Some(outcome)
     }
 
-    fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
-        let offer = Arc::new(Offer::to_receive(&self.channel, placing.party, placing.leaf));
+    fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Stake> {
+        let offer = Arc::new(Offer::to_receive(placing.party, placing.leaf));
         self.channel.place_receive(&offer);
         Some(offer)
     }
 
-    fn redeem(&self, _: usize, stake: Option<Arc<dyn Stake>>) -> Result<T, Closed> {
-        recover::<Offer<T>>(stake).take().ok_or(Closed)
+    fn withdraw(&self, _: usize, stake: Stake) {
+        self.channel.withdraw_receive(&recover(stake));
+    }
+
+    fn retract(&self, _: usize, stake: Option<Stake>) -> bool {
+        stake.into_iter().for_each(|stake| self.channel.retract_receive(&recover(stake)));
+        true
+    }
+
+    fn redeem(&self, _: usize, stake: Option<Stake>) -> Result<T, Closed> {
+        placed::<T>(stake).take().ok_or(Closed)
     }
 }
 
@@ -108,13 +135,16 @@ fn settle_sent(sent: Sent, settlement: &mut Settlement) -> Option<Result<(), Clo
     Some(outcome)
 }
 
-fn place_send<T: Send + 'static>(channel: &Arc<Core<T>>, offer: Offer<T>) -> Arc<dyn Stake> {
+fn place_send<T: Send + 'static>(channel: &Arc<Core<T>>, offer: Offer<T>) -> Stake {
     let offer = Arc::new(offer);
     channel.place_send(&offer);
     offer
 }
 
-fn redeem_send<T: Send + 'static>(stake: Option<Arc<dyn Stake>>) -> Result<(), Closed> {
-    let offer = recover::<Offer<T>>(stake);
-    if offer.was_refused() { Err(Closed) } else { Ok(()) }
+fn redeem_send<T: Send + 'static>(stake: Option<Stake>) -> Result<(), Closed> {
+    if placed::<T>(stake).was_refused() { Err(Closed) } else { Ok(()) }
+}
+
+fn placed<T: Send + 'static>(stake: Option<Stake>) -> Arc<Offer<T>> {
+    recover(stake.expect("these leaves always place an offer"))
 }

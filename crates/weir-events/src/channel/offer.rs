@@ -4,29 +4,33 @@
 //! peer that commits the party, which holds the slot's lock from before its commit until the value is exchanged. So an
 //! owner that sees `COMMITTED` and takes the lock sees the exchange.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::task::Waker;
 
-use super::core::Core;
-use super::state::Sent;
-use crate::event::node::Stake;
+use super::outcome::Sent;
 use crate::mutants::{Mutant, is_active};
 use crate::party::{Party, Seeker, Verdict};
-use crate::primitives::Mutex;
+use crate::primitives::Lock;
 use crate::queue::Ticket;
 
 /// One leaf's offer on one channel.
 pub(crate) struct Offer<T> {
-    party: Arc<Party>,
+    party: Owner,
     leaf: usize,
-    side: Side,
-    channel: Arc<Core<T>>,
     /// Where the value to send lies, if not in the slot. Its lock takes the slot's place.
     parcel: Option<Home<T>>,
     place: Place,
-    slot: Mutex<Slot<T>>,
+    slot: Lock<Slot<T>>,
+}
+
+/// Whose offer it is.
+enum Owner {
+    /// One of several of a choice, or of a thread.
+    Shared(Arc<Party>),
+    /// The only one of a task, which is one piece of memory with its party.
+    Own(Party),
 }
 
 /// Where the offer is queued. Only the owner writes and reads it, one thread after the other, so that it needs no lock and
@@ -57,14 +61,7 @@ impl Place {
 }
 
 /// Where the value of a parcel lies.
-type Home<T> = Arc<Mutex<Option<T>>>;
-
-/// What an offer wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    Send,
-    Receive,
-}
+type Home<T> = Arc<Lock<Option<T>>>;
 
 struct Slot<T> {
     /// To send: the value until it is taken, unless it lies in a parcel. To receive: the value once it has come;
@@ -75,41 +72,43 @@ struct Slot<T> {
 }
 
 impl<T> Offer<T> {
-    pub(crate) fn party(&self) -> &Arc<Party> {
-        &self.party
+    pub(crate) fn party(&self) -> &Party {
+        match &self.party {
+            Owner::Shared(party) => party,
+            Owner::Own(party) => party,
+        }
     }
 
-    /// What [`Offer::take`] gives, and the party, of an offer that nobody else holds any more.
-    pub(crate) fn into_parts(self) -> (Option<T>, Arc<Party>) {
-        (self.slot.into_inner().value, self.party)
+    /// What [`Offer::take`] gives, of an offer that nobody else holds any more.
+    pub(crate) fn into_value(self) -> Option<T> {
+        self.slot.into_inner().value
+    }
+
+    /// The only offer of a task; with a value it sends, without one it receives.
+    pub(crate) fn of_task(waker: &Waker, value: Option<T>) -> Self {
+        Offer::new(Owner::Own(Party::of_task(waker)), 0, value, None)
+    }
+
+    pub(crate) fn to_receive(party: &Arc<Party>, leaf: usize) -> Self {
+        Offer::new(Owner::Shared(party.clone()), leaf, None, None)
+    }
+
+    pub(crate) fn to_send(party: &Arc<Party>, leaf: usize, value: T) -> Self {
+        Offer::new(Owner::Shared(party.clone()), leaf, Some(value), None)
+    }
+
+    /// Sends what is in the parcel when a peer comes; the value stays there until then.
+    pub(crate) fn to_send_parcel(party: &Arc<Party>, leaf: usize, parcel: &Home<T>) -> Self {
+        Offer::new(Owner::Shared(party.clone()), leaf, None, Some(parcel.clone()))
+    }
+
+    fn new(party: Owner, leaf: usize, value: Option<T>, parcel: Option<Home<T>>) -> Self {
+        let slot = Lock::new(Slot { value, is_refused: false });
+        Offer { party, leaf, parcel, place: Place::none(), slot }
     }
 }
 
 impl<T: Send + 'static> Offer<T> {
-    pub(crate) fn to_receive(channel: &Arc<Core<T>>, party: &Arc<Party>, leaf: usize) -> Self {
-        Offer::new(channel, party, leaf, Side::Receive, (None, None))
-    }
-
-    pub(crate) fn to_send(channel: &Arc<Core<T>>, party: &Arc<Party>, leaf: usize, value: T) -> Self {
-        Offer::new(channel, party, leaf, Side::Send, (Some(value), None))
-    }
-
-    /// Sends what is in the parcel when a peer comes; the value stays there until then.
-    pub(crate) fn to_send_parcel(channel: &Arc<Core<T>>, party: &Arc<Party>, leaf: usize, parcel: &Home<T>) -> Self {
-        Offer::new(channel, party, leaf, Side::Send, (None, Some(parcel.clone())))
-    }
-
-    fn new(
-        channel: &Arc<Core<T>>,
-        party: &Arc<Party>,
-        leaf: usize,
-        side: Side,
-        (value, parcel): (Option<T>, Option<Home<T>>),
-    ) -> Self {
-        let slot = Mutex::new(Slot { value, is_refused: false });
-        Offer { party: party.clone(), leaf, side, channel: channel.clone(), parcel, place: Place::none(), slot }
-    }
-
     pub(crate) fn leaf(&self) -> usize {
         self.leaf
     }
@@ -164,7 +163,7 @@ impl<T: Send + 'static> Offer<T> {
     /// Peer: commits this receiver and hands it the value, which stays where it is if that fails.
     pub(crate) fn deliver(&self, value: &mut Option<T>, seeker: Seeker<'_>) -> Verdict {
         let mut slot = self.slot.lock();
-        let verdict = seeker.seize(&self.party, self.leaf);
+        let verdict = seeker.seize(self.party(), self.leaf);
         if verdict == Verdict::Committed {
             slot.value = value.take();
         }
@@ -179,7 +178,7 @@ impl<T: Send + 'static> Offer<T> {
                 return Err(Verdict::Own);
             }
             let early = if is_active(Mutant::TakeValueBeforeCommit) { value.take() } else { None };
-            match seeker.seize(&self.party, self.leaf) {
+            match seeker.seize(self.party(), self.leaf) {
                 Verdict::Committed => Ok(early.or_else(|| value.take()).expect("the value was there under the lock")),
                 verdict => Err(verdict),
             }
@@ -189,7 +188,7 @@ impl<T: Send + 'static> Offer<T> {
     /// The channel's closing: commits whoever waits.
     pub(crate) fn refuse(&self) -> Verdict {
         let mut slot = self.slot.lock();
-        let verdict = Seeker::Private.seize(&self.party, self.leaf);
+        let verdict = Seeker::Private.seize(self.party(), self.leaf);
         slot.is_refused = verdict == Verdict::Committed;
         verdict
     }
@@ -199,33 +198,8 @@ impl<T: Send + 'static> Offer<T> {
         self.slot.lock().is_refused
     }
 
-    /// Owner: takes the offer out of its queue, if it is still there.
-    fn leave_queue(&self) {
-        if let Some(ticket) = self.place.take() {
-            self.channel.remove(self.side, ticket);
-        }
-    }
-}
-
-impl<T: Send + 'static> Stake for Offer<T> {
-    fn withdraw(&self) {
-        self.leave_queue();
-    }
-
-    fn retract(&self) -> bool {
-        if self.side == Side::Send {
-            return self.was_refused();
-        }
-        let value = self.take();
-        if let Some(value) = value
-            && !is_active(Mutant::DropWithoutReturn)
-        {
-            self.channel.put_back(value);
-        }
-        true
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
+    /// Owner: its place in the queue, if it was given one; once.
+    pub(crate) fn take_ticket(&self) -> Option<Ticket> {
+        self.place.take()
     }
 }

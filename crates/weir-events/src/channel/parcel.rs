@@ -3,20 +3,20 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::primitives::Mutex;
+use crate::primitives::Lock;
 
 /// A value on offer, for values that cannot be cloned: [`Channel::send_parcel`](crate::Channel::send_parcel) offers
 /// it, on as many channels and in as many choices as you like; whoever receives it first empties the parcel.
 ///
 /// The value stays in the parcel until that moment, so it is never in two places, and losing a choice cannot lose it.
 pub struct Parcel<T> {
-    pub(crate) home: Arc<Mutex<Option<T>>>,
+    pub(crate) home: Arc<Lock<Option<T>>>,
 }
 
 impl<T> Parcel<T> {
     /// A parcel that holds `value`.
     pub fn new(value: T) -> Self {
-        Parcel { home: Arc::new(Mutex::new(Some(value))) }
+        Parcel { home: Arc::new(Lock::new(Some(value))) }
     }
 
     /// Takes the value out, if it was not sent. Synchronisations that offer it wait in vain from then on.

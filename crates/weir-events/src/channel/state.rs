@@ -14,9 +14,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Closed;
+use super::closed::Closed;
 use super::effects::{Discharge, Effects};
 use super::offer::Offer;
+use super::outcome::{Received, Sent};
 use crate::implicit::Then;
 use crate::party::{Seeker, Verdict};
 use crate::queue::{Queue, Ticket};
@@ -59,31 +60,6 @@ pub(super) enum Deposited<T> {
     Consumed(Then<Result<(), Closed>>),
     /// The channel is closed.
     Refused(Item<T>),
-}
-
-/// What came of trying to send. Where it is not `Done`, the value is still where it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// A receiver or the buffer has it.
-    Done,
-    /// The channel is closed.
-    Closed,
-    /// Nobody takes it now.
-    Full,
-    /// The seeker was committed to another leaf meanwhile.
-    Taken,
-}
-
-/// What came of trying to receive.
-pub(crate) enum Received<T> {
-    /// A value.
-    Done(T),
-    /// Nothing is left, and nothing will come.
-    Closed,
-    /// Nothing is here now.
-    Empty,
-    /// The seeker was committed to another leaf meanwhile.
-    Taken,
 }
 
 impl<T: Send + 'static> State<T> {

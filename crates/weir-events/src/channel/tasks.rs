@@ -5,12 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use super::closed::Closed;
 use super::core::Core;
+use super::direct::SendError;
+use super::handle::Channel;
 use super::offer::Offer;
-use super::state::{Received, Sent};
-use super::{Channel, Closed, SendError};
-use crate::event::node::Stake;
-use crate::party::pool;
+use super::outcome::{Received, Sent};
 
 impl<T: Send + 'static> Channel<T> {
     /// A future that sends `value`; the same as awaiting [`send_once`](Channel::send_once), but cheaper.
@@ -61,8 +61,7 @@ impl<T: Send + 'static> Future for Sending<'_, T> {
                 None => return Poll::Ready(Ok(())),
                 Some(value) if sent == Sent::Closed => return Poll::Ready(Err(SendError(value))),
                 Some(value) => {
-                    let party = pool::take_for_task(context.waker());
-                    let offer = Arc::new(Offer::to_send(this.channel, &party, 0, value));
+                    let offer = Arc::new(Offer::of_task(context.waker(), Some(value)));
                     this.channel.place_send(&offer);
                     // The party knows this waker already.
                     if offer.party().outcome().is_none() {
@@ -87,8 +86,7 @@ impl<T: Send + 'static> Future for Receiving<'_, T> {
                 Received::Done(value) => return Poll::Ready(Ok(value)),
                 Received::Closed => return Poll::Ready(Err(Closed)),
                 Received::Empty | Received::Taken => {
-                    let party = pool::take_for_task(context.waker());
-                    let offer = Arc::new(Offer::to_receive(this.channel, &party, 0));
+                    let offer = Arc::new(Offer::of_task(context.waker(), None));
                     this.channel.place_receive(&offer);
                     // The party knows this waker already.
                     if offer.party().outcome().is_none() {
@@ -114,34 +112,30 @@ fn poll_offer<T: Send + 'static>(slot: &mut Option<Arc<Offer<T>>>, context: &Con
         return Poll::Pending;
     }
     Poll::Ready(match Arc::try_unwrap(offer) {
-        Ok(offer) => {
-            let (value, party) = offer.into_parts();
-            pool::put_back(party);
-            value
-        }
+        Ok(offer) => offer.into_value(),
         // Whoever woke us is not quite done with it.
         Err(offer) => offer.take(),
     })
 }
 
-fn give_up<T: Send + 'static>(offer: Option<Arc<Offer<T>>>) {
-    if let Some(offer) = offer {
-        if offer.party().abandon() {
-            offer.withdraw();
-        } else {
-            offer.retract();
-        }
-    }
-}
-
 impl<T: Send + 'static> Drop for Sending<'_, T> {
     fn drop(&mut self) {
-        give_up(self.offer.take());
+        // What was sent has been sent.
+        if let Some(offer) = self.offer.take()
+            && offer.party().abandon()
+        {
+            self.channel.withdraw_send(&offer);
+        }
     }
 }
 
 impl<T: Send + 'static> Drop for Receiving<'_, T> {
     fn drop(&mut self) {
-        give_up(self.offer.take());
+        if let Some(offer) = self.offer.take() {
+            match offer.party().abandon() {
+                true => self.channel.withdraw_receive(&offer),
+                false => self.channel.retract_receive(&offer),
+            }
+        }
     }
 }

@@ -1,7 +1,5 @@
 //! The base events that need no peer: `always` and `never`.
 
-use std::sync::Arc;
-
 use super::node::{Node, Shape, Stake};
 use super::placing::Placing;
 use super::settlement::Settlement;
@@ -19,12 +17,12 @@ impl<T: Clone + Send + Sync> Node<T> for Always<T> {
         Some(self.0.clone())
     }
 
-    fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
+    fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Stake> {
         placing.party.commit_alone(placing.leaf);
         None
     }
 
-    fn redeem(&self, _: usize, _: Option<Arc<dyn Stake>>) -> T {
+    fn redeem(&self, _: usize, _: Option<Stake>) -> T {
         self.0.clone()
     }
 }
@@ -41,11 +39,11 @@ impl<T> Node<T> for Never {
         None
     }
 
-    fn place(&self, _: usize, _: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
+    fn place(&self, _: usize, _: &mut Placing<'_>) -> Option<Stake> {
         None
     }
 
-    fn redeem(&self, _: usize, _: Option<Arc<dyn Stake>>) -> T {
+    fn redeem(&self, _: usize, _: Option<Stake>) -> T {
         unreachable!("an event without leaves never takes effect")
     }
 }

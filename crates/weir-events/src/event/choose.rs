@@ -1,10 +1,7 @@
 //! `choose` and `choose_biased`: exactly one of several events takes effect.
 
-use std::sync::Arc;
-
-use super::Event;
 use super::forcing::Forcing;
-use super::node::{Node, Shape, Stake};
+use super::node::{Event, Node, Shape, Stake};
 use super::order;
 use super::placing::Placing;
 use super::settlement::Settlement;
@@ -39,6 +36,7 @@ impl<T> Choose<T> {
     }
 
     /// The branch of a leaf, and the leaf's number in it.
+    #[inline]
     fn branch(&self, leaf: usize) -> (&Event<T>, usize) {
         let one_leaf_each = self.shape.leaves == self.branches.len() && self.starts[leaf] == leaf;
         let branch = if one_leaf_each { leaf } else { self.starts.partition_point(|&start| start <= leaf) - 1 };
@@ -70,12 +68,22 @@ impl<T: 'static> Node<T> for Choose<T> {
         branch.node.attempt(leaf, settlement)
     }
 
-    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
+    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Stake> {
         let (branch, leaf) = self.branch(leaf);
         branch.node.place(leaf, placing)
     }
 
-    fn redeem(&self, leaf: usize, stake: Option<Arc<dyn Stake>>) -> T {
+    fn withdraw(&self, leaf: usize, stake: Stake) {
+        let (branch, leaf) = self.branch(leaf);
+        branch.node.withdraw(leaf, stake);
+    }
+
+    fn retract(&self, leaf: usize, stake: Option<Stake>) -> bool {
+        let (branch, leaf) = self.branch(leaf);
+        branch.node.retract(leaf, stake)
+    }
+
+    fn redeem(&self, leaf: usize, stake: Option<Stake>) -> T {
         let (branch, leaf) = self.branch(leaf);
         branch.node.redeem(leaf, stake)
     }

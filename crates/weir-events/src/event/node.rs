@@ -5,12 +5,47 @@
 //! has placed for one leaf, to be redeemed if the leaf takes effect and withdrawn if another does.
 
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
-use super::Event;
 use super::forcing::Forcing;
 use super::placing::Placing;
 use super::settlement::Settlement;
+
+/// A communication that may take effect once per synchronisation, and then yields a `T` (the paper's `'a Event`, §2).
+///
+/// An event is a value: it can be stored, cloned (cheaply), wrapped and chosen from, by people who do not know what is
+/// inside. Nothing happens before it is synchronised, by a thread with [`sync`](Event::sync),
+/// [`sync_timeout`](Event::sync_timeout) or [`poll`](Event::poll), or by a task with `.await`. Synchronising twice is
+/// two independent synchronisations.
+///
+/// An event that loses a choice, runs out of time or is dropped leaves nothing behind and loses no value.
+#[must_use = "an event does nothing until it is synchronised"]
+pub struct Event<T> {
+    pub(crate) node: Arc<dyn Node<T>>,
+}
+
+impl<T> Clone for Event<T> {
+    fn clone(&self) -> Self {
+        Event { node: self.node.clone() }
+    }
+}
+
+impl<T> fmt::Debug for Event<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Event").field("shape", &self.node.shape()).finish()
+    }
+}
+
+impl<T> Event<T> {
+    pub(crate) fn of(node: impl Node<T> + 'static) -> Self {
+        Event { node: Arc::new(node) }
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        self.node.shape()
+    }
+}
 
 /// One node of an event.
 ///
@@ -31,10 +66,21 @@ pub(crate) trait Node<T>: Send + Sync {
 
     /// Places what makes the leaf reachable for peers; may find that it can take effect at once, and commits the party
     /// then. `None`: nothing needs to be taken back.
-    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>>;
+    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Stake>;
+
+    /// Another leaf took effect or the synchronisation was given up: takes back what was placed, as if it had never been.
+    fn withdraw(&self, leaf: usize, stake: Stake) {
+        let _ = (leaf, stake);
+    }
+
+    /// The leaf took effect but nobody wants it any more. True if it could be undone without a loss.
+    fn retract(&self, leaf: usize, stake: Option<Stake>) -> bool {
+        let _ = (leaf, stake);
+        true
+    }
 
     /// The value of the leaf that took effect, with all wraps run.
-    fn redeem(&self, leaf: usize, stake: Option<Arc<dyn Stake>>) -> T;
+    fn redeem(&self, leaf: usize, stake: Option<Stake>) -> T;
 
     /// Looks again at a leaf that asked for it with [`Placing::look_again`]; may commit the party.
     fn look(&self, leaf: usize, placing: &mut Placing<'_>) {
@@ -75,19 +121,11 @@ impl Shape {
     }
 }
 
-/// What a synchronisation has placed for one leaf.
-pub(crate) trait Stake: Send + Sync {
-    /// Another leaf took effect or the synchronisation was given up: takes it back as if it had never been placed.
-    fn withdraw(&self);
-
-    /// This leaf took effect but nobody wants it any more. True if it could be undone without a loss.
-    fn retract(&self) -> bool;
-
-    /// For the leaf, which knows the type.
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
-}
+/// What a synchronisation has placed for one leaf. Its type is known to that leaf alone, which everything that becomes of
+/// it goes back to.
+pub(crate) type Stake = Arc<dyn Any + Send + Sync>;
 
 /// Gets a stake back in its own type.
-pub(crate) fn recover<S: Stake + 'static>(stake: Option<Arc<dyn Stake>>) -> Arc<S> {
-    stake.and_then(|stake| stake.into_any().downcast().ok()).expect("a leaf redeems the stake that it placed")
+pub(crate) fn recover<S: Send + Sync + 'static>(stake: Stake) -> Arc<S> {
+    stake.downcast().expect("a leaf gets the stake back that it placed")
 }

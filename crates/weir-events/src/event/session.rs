@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-use super::Event;
 use super::forcing::Forcing;
-use super::node::Stake;
+use super::node::{Event, Stake};
 use super::order::Order;
 use super::placing::{Placing, Wishes};
 use super::settlement::Settlement;
@@ -24,7 +23,7 @@ pub(crate) struct Session<T: 'static> {
 /// What others can see of it.
 struct Published {
     party: Arc<Party>,
-    stakes: Vec<(usize, Arc<dyn Stake>)>,
+    stakes: Vec<(usize, Stake)>,
     wishes: Wishes,
 }
 
@@ -118,7 +117,7 @@ impl<T: 'static> Session<T> {
     pub(crate) fn conclude(mut self) -> T {
         let published = self.published.take().expect("only a published session waits for its result");
         let leaf = published.party.outcome().expect("a session is concluded after its commit");
-        let stake = withdraw_losers(published.stakes, leaf);
+        let stake = self.withdraw_losers(published.stakes, leaf);
         self.settlement.consider(leaf);
         self.settlement.settle();
         let value = self.event.node.redeem(leaf, stake);
@@ -133,9 +132,23 @@ impl<T: 'static> Session<T> {
             return false;
         }
         if let Some(published) = self.published.take() {
-            withdraw_all(published);
+            published.stakes.into_iter().rev().for_each(|(leaf, stake)| self.event.node.withdraw(leaf, stake));
+            pool::put_back(published.party);
         }
         true
+    }
+
+    /// Takes all stakes back but the winner's, which it returns. The latest goes first: it is the last in its queue.
+    fn withdraw_losers(&self, stakes: Vec<(usize, Stake)>, winner: usize) -> Option<Stake> {
+        let mut won = None;
+        for (leaf, stake) in stakes.into_iter().rev() {
+            if leaf == winner {
+                won = Some(stake);
+            } else {
+                self.event.node.withdraw(leaf, stake);
+            }
+        }
+        won
     }
 }
 
@@ -147,7 +160,8 @@ impl<T: 'static> Drop for Session<T> {
         let Some(published) = self.published.take() else { return };
         let Some(leaf) = published.party.outcome() else { return };
         // Taken before anybody could look: what can be undone without a loss is undone, anything else stands.
-        let undone = withdraw_losers(published.stakes, leaf).is_none_or(|stake| stake.retract());
+        let stake = self.withdraw_losers(published.stakes, leaf);
+        let undone = self.event.node.retract(leaf, stake);
         if !undone {
             self.settlement.consider(leaf);
             self.settlement.settle();
@@ -177,22 +191,4 @@ fn attempt<T: 'static>(event: &Event<T>, settlement: &mut Settlement) -> Option<
 fn order<T: 'static>(event: &Event<T>) -> Order {
     let shape = event.node.shape();
     if shape.biased { Order::List(event.node.arrange(0).into_iter()) } else { Order::fair(shape.leaves) }
-}
-
-/// Takes all stakes back but the winner's, which it returns. The latest goes first: it is the last in its queue.
-fn withdraw_losers(stakes: Vec<(usize, Arc<dyn Stake>)>, winner: usize) -> Option<Arc<dyn Stake>> {
-    let mut won = None;
-    for (leaf, stake) in stakes.into_iter().rev() {
-        if leaf == winner {
-            won = Some(stake);
-        } else {
-            stake.withdraw();
-        }
-    }
-    won
-}
-
-fn withdraw_all(published: Published) {
-    published.stakes.into_iter().rev().for_each(|(_, stake)| stake.withdraw());
-    pool::put_back(published.party);
 }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Event;
 use super::forcing::Forcing;
-use super::node::{Node, Shape, Stake};
+use super::node::{Event, Node, Shape, Stake};
 use super::placing::Placing;
 use super::settlement::Settlement;
 
@@ -39,11 +38,19 @@ where
         self.inner.node.attempt(leaf, settlement).map(&*self.action)
     }
 
-    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Arc<dyn Stake>> {
+    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Stake> {
         self.inner.node.place(leaf, placing)
     }
 
-    fn redeem(&self, leaf: usize, stake: Option<Arc<dyn Stake>>) -> B {
+    fn withdraw(&self, leaf: usize, stake: Stake) {
+        self.inner.node.withdraw(leaf, stake);
+    }
+
+    fn retract(&self, leaf: usize, stake: Option<Stake>) -> bool {
+        self.inner.node.retract(leaf, stake)
+    }
+
+    fn redeem(&self, leaf: usize, stake: Option<Stake>) -> B {
         (self.action)(self.inner.node.redeem(leaf, stake))
     }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use crate::convert::{Parts, mismatch};
-use crate::{Failure, HostType, Outcome, Type, TypeDefinition, Value};
+use crate::{Failure, Generic, HostType, Outcome, Type, TypeDefinition, Value};
 
 pub(super) fn list_from_value<T: HostType>(value: Value) -> Result<Vec<T>, Failure> {
     let Value::List(elements) = value else { return Err(mismatch(&T::list_type(), &value)) };
@@ -142,6 +143,61 @@ macro_rules! maps {
 maps! {
     IndexMap where K: Hash Eq;
     BTreeMap where K: Ord;
+}
+
+/// A list of any type in place, for functions that change a shared list: `List(T)`.
+pub type Elements = Arc<[Value]>;
+
+impl HostType for Elements {
+    fn ty() -> Type {
+        Type::list(Value::ty())
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        if let Value::List(elements) = value { Ok(elements) } else { Err(mismatch(&Self::ty(), &value)) }
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        Ok(Value::List(self))
+    }
+
+    #[inline]
+    fn in_place(value: &Value) -> Option<&Self> {
+        if let Value::List(elements) = value { Some(elements) } else { None }
+    }
+
+    #[inline]
+    fn in_place_mut(value: &mut Value) -> Option<&mut Self> {
+        if let Value::List(elements) = value { Some(elements) } else { None }
+    }
+}
+
+/// A map of any types in place, for functions that change a shared map: `Map(K, V)`, with the keys and values that
+/// [`Generic<'K'>`](crate::Generic) and `Generic<'V'>` hold.
+pub type Entries = Arc<IndexMap<Value, Value>>;
+
+impl HostType for Entries {
+    fn ty() -> Type {
+        Type::map(Generic::<'K'>::ty(), Generic::<'V'>::ty())
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        if let Value::Map(entries) = value { Ok(entries) } else { Err(mismatch(&Self::ty(), &value)) }
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        Ok(Value::Map(self))
+    }
+
+    #[inline]
+    fn in_place(value: &Value) -> Option<&Self> {
+        if let Value::Map(entries) = value { Some(entries) } else { None }
+    }
+
+    #[inline]
+    fn in_place_mut(value: &mut Value) -> Option<&mut Self> {
+        if let Value::Map(entries) = value { Some(entries) } else { None }
+    }
 }
 
 /// Tuples of two to four.

@@ -21,7 +21,29 @@ impl Document {
                 return variants;
             }
         }
-        self.type_before(dot).map(|ty| self.value_members(&ty)).unwrap_or_default()
+        let mut found = self.type_before(dot).map(|ty| self.value_members(&ty)).unwrap_or_default();
+        if self.is_shared(dot) {
+            found.extend(self.state_functions(dot));
+        }
+        found
+    }
+
+    fn is_shared(&self, dot: u32) -> bool {
+        self.checked.reference_at(dot).is_some_and(|found| matches!(found.entity, Entity::Shared(_)))
+    }
+
+    /// What changes or reads the shared value that ends at `dot`.
+    fn state_functions(&self, dot: u32) -> Vec<Completion> {
+        let ty = self.type_before(dot).unwrap_or_default();
+        let head = ty.split('(').next().unwrap_or_default();
+        let module = self.library.modules.get(weir_compile::STATE);
+        let functions = module.into_iter().flat_map(|module| module.functions.values());
+        let functions = functions.filter(|function| takes_first(&function.signature, head));
+        functions.map(|function| self.function(&function.signature)).collect()
+    }
+
+    fn function(&self, signature: &Signature) -> Completion {
+        self.of_entity(&signature.name, CompletionKind::Function, &Entity::HostFunction(signature.path().into()))
     }
 
     /// Whether the name that ends at `dot` is a value.
@@ -35,7 +57,8 @@ impl Document {
         if self.is_value(dot) {
             let found = self.checked.reference_at(dot)?;
             let signature = self.checked.describe(&found.entity, &self.library)?.signature;
-            return signature.split_once(": ").map(|(_, ty)| ty.to_owned());
+            let ty = signature.split_once(": ").map(|(_, ty)| ty)?;
+            return Some(ty.trim_end_matches(" per session").to_owned());
         }
         self.checked.type_at(dot).map(|(_, ty)| ty)
     }
@@ -89,10 +112,7 @@ impl Document {
         let mut found = self.fields(head);
         if let Some(module) = module_of(head).and_then(|module| self.library.modules.get(module.as_str())) {
             let functions = module.functions.values().filter(|function| takes_first(&function.signature, head));
-            found.extend(functions.map(|function| {
-                let entity = Entity::HostFunction(function.signature.path().into());
-                self.of_entity(&function.signature.name, CompletionKind::Function, &entity)
-            }));
+            found.extend(functions.map(|function| self.function(&function.signature)));
         }
         if ["Text", "Bytes", "List", "Map"].contains(&head) {
             found.push(Completion::new("length", CompletionKind::Function, "fn length() -> Int"));

@@ -1,16 +1,17 @@
 //! From TOML to a plan.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 use weir_host::Text;
 
 use super::check::closest;
-use super::{Given, Pattern, Plan, Problem, QUEUE_MAX, Section, THREADS_MAX};
+use super::{Given, Pattern, Plan, Problem, QUEUE_MAX, SESSION_IDLE_MAX, SESSIONS_MAX, Section, THREADS_MAX};
 
 /// The keys of a plan.
-const PLAN_KEYS: &[&str] = &["engine", "threads", "flows", "queue", "section"];
+const PLAN_KEYS: &[&str] = &["engine", "threads", "flows", "queue", "sessions", "session_idle", "section"];
 /// The keys of a section.
 const SECTION_KEYS: &[&str] = &["name", "nodes", "engine", "threads", "queue", "replicas", "why"];
 
@@ -18,6 +19,10 @@ const SECTION_KEYS: &[&str] = &["name", "nodes", "engine", "threads", "queue", "
 pub(super) fn plan(text: &str) -> (Plan, Vec<Problem>) {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut reader = Reader { problems: errors.iter().map(|error| syntax(error, text)).collect() };
+    if !reader.problems.is_empty() {
+        // What is no TOML has been read as something else.
+        return (Plan::default(), reader.problems);
+    }
     let table = table.get_ref();
     reader.unknown_keys(table, PLAN_KEYS, "a plan");
     let plan = Plan {
@@ -25,6 +30,8 @@ pub(super) fn plan(text: &str) -> (Plan, Vec<Problem>) {
         threads: reader.number(table, "threads", THREADS_MAX),
         flows: reader.number(table, "flows", QUEUE_MAX),
         queue: reader.number(table, "queue", QUEUE_MAX),
+        sessions: reader.number(table, "sessions", SESSIONS_MAX),
+        session_idle: reader.duration(table, "session_idle", SESSION_IDLE_MAX),
         sections: reader.sections(table),
     };
     (plan, reader.problems)
@@ -71,7 +78,7 @@ impl Reader {
     fn number(&mut self, table: &DeTable<'_>, key: &str, most: usize) -> Option<Given<usize>> {
         let value = table.get(key)?;
         let Some(integer) = value.get_ref().as_integer() else {
-            self.expected(value, key, "a number");
+            self.expected(value, key, "a whole number");
             return None;
         };
         let number = usize::from_str_radix(integer.as_str(), integer.radix()).unwrap_or(usize::MAX);
@@ -80,6 +87,19 @@ impl Reader {
             return None;
         }
         Some(Given { value: number, at: value.span() })
+    }
+
+    fn duration(&mut self, table: &DeTable<'_>, key: &str, most: Duration) -> Option<Given<Duration>> {
+        let given = self.text(table, key)?;
+        match duration(given.value.as_str()).filter(|duration| *duration <= most) {
+            Some(value) => Some(Given { value, at: given.at }),
+            None => {
+                let days = most.as_secs() / (24 * 60 * 60);
+                let message = format!("`{key}` is a time of at most {days} days");
+                self.report(given.at, message, Some("write it as \"90s\", \"30m\" or \"2h\"".into()));
+                None
+            }
+        }
     }
 
     fn sections(&mut self, table: &DeTable<'_>) -> Vec<Section> {
@@ -97,7 +117,7 @@ impl Reader {
             return None;
         };
         self.unknown_keys(table, SECTION_KEYS, "a section");
-        let Some(name) = self.text(table, "name") else {
+        let Some(name) = self.text(table, "name").filter(|name| !name.value.trim().is_empty()) else {
             self.report(value.span(), "this section has no name".into(), Some("add `name = \"…\"`".into()));
             return None;
         };
@@ -131,6 +151,17 @@ impl Reader {
         patterns
     }
 }
+
+/// A whole number and a unit, as in `30m`.
+fn duration(text: &str) -> Option<Duration> {
+    let unit_at = text.find(|sign: char| !sign.is_ascii_digit())?;
+    let (number, unit) = text.split_at(unit_at);
+    let (_, seconds) = DURATION_UNITS.iter().find(|(name, _)| *name == unit)?;
+    number.parse::<u64>().ok()?.checked_mul(*seconds).map(Duration::from_secs)
+}
+
+/// The units of durations in a plan, in seconds.
+const DURATION_UNITS: &[(&str, u64)] = &[("s", 1), ("m", 60), ("h", 60 * 60), ("d", 24 * 60 * 60)];
 
 fn listed(words: &[&str]) -> String {
     words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")

@@ -61,7 +61,7 @@ fn report(text: &str) -> String {
 
 #[test]
 fn a_plan_prints_as_it_is_read() {
-    let text = "engine = \"manual\"\nthreads = 2\nqueue = 64\n\n[[section]]\nname = \"codec\"\nnodes = [\"*/image.*\"]\n\
+    let text = "engine = \"manual\"\nthreads = 2\nqueue = 64\nsessions = 500\nsession_idle = \"90m\"\n\n[[section]]\nname = \"codec\"\nnodes = [\"*/image.*\"]\n\
                 threads = 2\nreplicas = 2\nwhy = \"97 % of the \\\"time\\\"\"\n";
     let (plan, problems) = Plan::parse(text);
     assert_eq!(problems, []);
@@ -95,7 +95,7 @@ fn what_is_wrong_is_said_with_its_place_and_what_to_do() {
         report(text),
         "3:1: a plan has no `quue`\n  help: did you mean `queue`?\n\
          2:11: `threads` is from 1 to 1024\n\
-         8:12: `replicas` is a number, and not of the type string\n\
+         8:12: `replicas` is a whole number, and not of the type string\n\
          12:9: the section `codec` names no nodes\n  help: name them by patterns, as in `nodes = [\"image.*\"]`\n\
          1:10: there is no engine `manuel`\n  help: did you mean `manual`?\n\
          11:8: there is a section `codec` already\n  help: give it another name\n\
@@ -136,4 +136,26 @@ fn replicas_of_a_state_and_a_node_in_two_sections() {
 #[test]
 fn text_that_is_no_toml() {
     assert!(report("engine = = 3\n").starts_with("1:10: this is not TOML: "), "{}", report("engine = = 3\n"));
+}
+
+#[test]
+fn how_long_sessions_are_kept_is_a_time() {
+    let said = |idle: &str| report(&format!("session_idle = {idle}"));
+    assert_eq!(["\"90s\"", "\"30m\"", "\"2h\"", "\"365d\""].map(said), ["", "", "", ""]);
+    let refused =
+        "1:16: `session_idle` is a time of at most 365 days\n  help: write it as \"90s\", \"30m\" or \"2h\"\n";
+    assert_eq!(["\"30\"", "\"m\"", "\"-1s\"", "\"366d\"", "\"9999999999999999999d\""].map(said), [refused; 5]);
+    assert_eq!(said("30"), "1:16: `session_idle` is a text, and not of the type integer\n");
+}
+
+#[test]
+fn of_what_is_no_toml_only_that_is_said() {
+    let said = report("engin = \n[[section]]\n");
+    assert!(said.starts_with("1:9: this is not TOML") && !said.contains("section"), "{said}");
+}
+
+#[test]
+fn a_section_without_a_name() {
+    let said = "1:1: this section has no name\n  help: add `name = \"…\"`\n";
+    assert_eq!(report("[[section]]\nname = \" \"\nnodes = [\"image.scale\"]\n"), said);
 }

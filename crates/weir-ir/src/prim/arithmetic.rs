@@ -14,7 +14,7 @@ pub(super) fn add(a: &Value, b: &Value) -> Result<Value, Box<Failure>> {
         (Duration(x), Duration(y)) => x.checked_add(*y).map(Duration),
         (Size(x), Size(y)) => x.checked_add(*y).map(Size),
         (Time(x), Duration(y)) | (Duration(x), Time(y)) => x.checked_add(*y).map(Time),
-        (Text(_), Text(_)) => Some(Text(interpolate(&[a, b]))),
+        (Text(_), Text(_)) => Some(Text(interpolate([a, b].into_iter()))),
         (List(x), List(y)) => Some(List(x.iter().chain(y.iter()).cloned().collect())),
         _ => panic!("add of {a:?} and {b:?} passed the verifier"),
     };

@@ -12,11 +12,13 @@ thread_local! {
     static TEXT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// The text of the parts, one after the other.
-pub(super) fn interpolate(parts: &[&Value]) -> Text {
+/// The text of the parts, one after the other: [`Prim::Interpolate`](super::Prim::Interpolate) of operands that are nowhere
+/// listed together.
+#[must_use]
+pub fn interpolate<'a>(parts: impl Iterator<Item = &'a Value>) -> Text {
     TEXT.with_borrow_mut(|text| {
         text.clear();
-        parts.iter().for_each(|part| append(text, part));
+        parts.for_each(|part| append(text, part));
         let whole = Text::from(text.as_str());
         text.shrink_to(KEPT_BYTES_MAX);
         whole

@@ -6,10 +6,10 @@
 //! wait, or knows neither, the read goes to a thread that may.
 
 use std::io::IoSliceMut;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use bytes::Bytes;
-use rustix::fs::{FileType, fstat};
+use rustix::fs::{FileType, Stat, fstat};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use super::open::{Below, open_cached};
@@ -17,27 +17,42 @@ use super::open::{Below, open_cached};
 /// Larger files are read elsewhere: copying them would hold up the loop.
 const CACHED_BYTES_MAX: usize = 64 * 1024;
 
+/// A file that was read, and what was said of it before.
+pub(super) struct Ready {
+    pub(super) file: OwnedFd,
+    pub(super) stat: Stat,
+    pub(super) bytes: Bytes,
+}
+
 /// The whole file, or that there is none; `None` where the answer is not in memory, or is anything else.
-pub(super) fn read(directory: &OwnedFd, path: &str) -> Option<Result<Bytes, Errno>> {
-    let below = Below::new(path).filter(|_| !path.contains('\0'))?;
-    match open_cached(directory, &below) {
-        Ok(file) => whole(&file).map(Ok),
+pub(super) fn read(directory: &OwnedFd, path: &str) -> Option<Result<Ready, Errno>> {
+    match open_cached(directory, &below(path)?) {
+        Ok(file) => whole(file).map(Ok),
         Err(Errno::NOENT) => Some(Err(Errno::NOENT)),
         Err(_) => None,
     }
 }
 
-fn whole(file: &impl AsFd) -> Option<Bytes> {
-    let status = fstat(file).ok()?;
-    let length = usize::try_from(status.st_size).ok()?;
-    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile || !(1..=CACHED_BYTES_MAX).contains(&length) {
+/// Whether the names of the path are in memory, and lead to something that may be read.
+pub(super) fn is_there(directory: &OwnedFd, path: &str) -> bool {
+    below(path).is_some_and(|below| open_cached(directory, &below).is_ok())
+}
+
+fn below(path: &str) -> Option<Below<'_>> {
+    Below::new(path).filter(|_| !path.contains('\0'))
+}
+
+fn whole(file: OwnedFd) -> Option<Ready> {
+    let stat = fstat(&file).ok()?;
+    let length = usize::try_from(stat.st_size).ok()?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || !(1..=CACHED_BYTES_MAX).contains(&length) {
         return None;
     }
     // One more than is expected tells that it grew; beside the others, so that they are a whole allocation.
     let (mut bytes, mut more) = (vec![0; length], [0]);
     let mut places = [IoSliceMut::new(&mut bytes), IoSliceMut::new(&mut more)];
-    let read = preadv2(file, &mut places, 0, ReadWriteFlags::NOWAIT).ok()?;
-    (read == length).then(|| bytes.into())
+    let read = preadv2(&file, &mut places, 0, ReadWriteFlags::NOWAIT).ok()?;
+    (read == length).then(|| Ready { file, stat, bytes: bytes.into() })
 }
 
 #[cfg(test)]
@@ -52,7 +67,8 @@ mod tests {
         std::fs::write(folder.join("empty"), "").unwrap();
         std::fs::write(folder.join("large"), vec![0; CACHED_BYTES_MAX + 1]).unwrap();
         let directory: OwnedFd = std::fs::File::open(&folder).unwrap().into();
-        let read = ["small", "empty", "large", ".", "../small"].map(|path| read(&directory, path));
+        let read = ["small", "empty", "large", ".", "../small"];
+        let read = read.map(|path| super::read(&directory, path).map(|read| read.map(|ready| ready.bytes)));
         std::fs::remove_dir_all(&folder).unwrap();
         // Whether a kernel has `RESOLVE_CACHED`, and what it keeps in memory, is not ours to say.
         assert!(read[0].is_none() || read[0] == Some(Ok(Bytes::from("text"))), "{:?}", read[0]);

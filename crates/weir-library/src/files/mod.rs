@@ -6,12 +6,14 @@
 #[cfg(target_os = "linux")]
 mod cached;
 mod follow;
+mod kept;
 mod lines;
 mod open;
 mod opened;
 mod root;
 mod write;
 
+pub use kept::Keeping;
 pub(crate) use lines::{FileLines, root_of};
 pub use opened::{OpenFile, length, open};
 pub use root::{FileError, Root};

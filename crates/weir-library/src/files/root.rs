@@ -3,16 +3,18 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rustix::fs::{Dir, FileType, Stat, fstat};
+use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, readlinkat_raw, statat};
 use rustix::io::Errno;
 
 #[cfg(target_os = "linux")]
 use super::cached;
+use super::kept::{Found, Keeping, Kept, Status, Tree, has_times_to_believe, now};
 use super::open::{Access, Below, open};
 
 /// The most bytes of a file that is read at once, unless the embedder says otherwise: 64 MiB.
@@ -26,6 +28,7 @@ pub struct Root {
     directory: Arc<OwnedFd>,
     path: PathBuf,
     file_bytes_max: u64,
+    kept: Arc<Kept>,
 }
 
 /// Why a file is not given. The path in it is the program's, relative to the root.
@@ -82,13 +85,20 @@ impl Root {
         // Reading its names now tells at start, and not at the first request, that it may not be read.
         std::fs::read_dir(path)?;
         let directory = Arc::new(File::open(path)?.into());
-        Ok(Root { directory, path: path.to_owned(), file_bytes_max: FILE_BYTES_MAX })
+        let kept = Arc::new(Kept::new(Keeping::default()));
+        Ok(Root { directory, path: path.to_owned(), file_bytes_max: FILE_BYTES_MAX, kept })
     }
 
     /// The same directory, with another limit for the bytes of a file that is read at once.
     #[must_use]
     pub fn with_file_bytes_max(self, file_bytes_max: u64) -> Root {
         Root { file_bytes_max, ..self }
+    }
+
+    /// The same directory, keeping other amounts of what is read.
+    #[must_use]
+    pub fn with_keeping(self, keeping: Keeping) -> Root {
+        Root { kept: Arc::new(Kept::new(keeping)), ..self }
     }
 
     /// Where it is.
@@ -102,32 +112,69 @@ impl Root {
     /// # Errors
     /// A [`FileError`].
     pub fn read(&self, path: &str) -> Result<Bytes, FileError> {
-        let (file, status) = self.open_file(path, Access::Read)?;
+        let kept = self.kept.find(path).and_then(|found| self.confirmed(path, &found));
+        kept.map_or_else(|| self.read_anew(path), Ok)
+    }
+
+    fn read_anew(&self, path: &str) -> Result<Bytes, FileError> {
+        let opened = now();
+        let (file, stat) = self.open_file(path, Access::Read)?;
+        let status = Status::of(&stat);
         let too_large = || FileError::TooLarge { path: path.into(), limit: self.file_bytes_max };
-        let length = u64::try_from(status.st_size).unwrap_or(0);
-        if length > self.file_bytes_max {
+        if status.size > self.file_bytes_max {
             return Err(too_large());
         }
         // One more than is expected tells the end without asking again; one more than the limit tells that it grew.
-        let mut bytes = Vec::with_capacity(length as usize + 1);
-        let read = file.take(self.file_bytes_max.saturating_add(1)).read_to_end(&mut bytes);
+        let mut bytes = Vec::with_capacity(status.size as usize + 1);
+        let read = (&file).take(self.file_bytes_max.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(|reason| FileError::Refused { path: path.into(), reason })?;
-        if bytes.len() as u64 > self.file_bytes_max { Err(too_large()) } else { Ok(bytes.into()) }
+        if bytes.len() as u64 > self.file_bytes_max {
+            return Err(too_large());
+        }
+        let bytes = bytes.into();
+        if self.kept.wants(&status, opened) && has_times_to_believe(&file) {
+            self.kept.keep(path, &status, &bytes, self);
+        }
+        Ok(bytes)
     }
 
     /// The whole file at `path`, where the system can say so without waiting for a disk; else `None`.
     #[cfg(target_os = "linux")]
     pub(super) fn read_cached(&self, path: &str) -> Option<Result<Bytes, FileError>> {
-        let read = cached::read(&self.directory, path)?;
-        let length = read.as_ref().map_or(0, Bytes::len) as u64;
-        let allowed = length <= self.file_bytes_max;
-        allowed.then(|| read.map_err(|errno| explain(path, errno)))
+        if let Some(found) = self.kept.find(path) {
+            // Looking at a path may need the disk, and nothing says so beforehand; opening it as far as it is in memory
+            // puts it there, or tells.
+            let in_memory = found.is_in_memory() || cached::is_there(&self.directory, path);
+            let kept = if in_memory { self.confirmed(path, &found) } else { None };
+            if let Some(bytes) = kept {
+                return Some(Ok(bytes));
+            }
+        }
+        let opened = now();
+        match cached::read(&self.directory, path)? {
+            Ok(ready) => {
+                let status = Status::of(&ready.stat);
+                let allowed = status.size <= self.file_bytes_max;
+                if allowed && self.kept.wants(&status, opened) && has_times_to_believe(&ready.file) {
+                    self.kept.keep(path, &status, &ready.bytes, self);
+                }
+                allowed.then_some(Ok(ready.bytes))
+            }
+            Err(errno) => Some(Err(explain(path, errno))),
+        }
     }
 
     /// Nobody can tell here.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn read_cached(&self, _path: &str) -> Option<Result<Bytes, FileError>> {
         None
+    }
+
+    /// The bytes that are kept, where they are still the file's.
+    fn confirmed(&self, path: &str, found: &Found) -> Option<Bytes> {
+        // Another root over the same directory may have allowed more.
+        let allowed = found.length() <= self.file_bytes_max;
+        if allowed { self.kept.confirmed(path, found, self) } else { None }
     }
 
     /// Whether `path` names something below the root. A path that leads out names nothing.
@@ -204,6 +251,18 @@ impl Root {
         }
         let below = Below::new(path).ok_or_else(|| FileError::Outside(path.into()))?;
         open(&self.directory, &below, access).map_err(|errno| explain(path, errno))
+    }
+}
+
+impl Tree for Root {
+    fn is_no_link(&self, path: &str) -> bool {
+        // Asking where something leads that leads nowhere is the cheapest question that there is.
+        let mut target = [MaybeUninit::uninit()];
+        readlinkat_raw(&self.directory, path, &mut target).is_err_and(|errno| errno == Errno::INVAL)
+    }
+
+    fn status(&self, path: &str) -> Option<Status> {
+        statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Status::of(&stat))
     }
 }
 

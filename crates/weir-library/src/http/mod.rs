@@ -4,7 +4,6 @@
 //! what is wrong; a flow begins, and its [`Response`] is sent. The [`server`] knows nothing of all this.
 
 mod input;
-mod json;
 mod parameters;
 mod response;
 mod routes;

@@ -10,7 +10,7 @@ use matchit::{Params, Router};
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
 use super::input::{Definitions, Problem, decode_path, decode_query, expected, is_scalar, scalar_or_problem};
-use super::json;
+use crate::json::decode;
 
 /// Pairs of a query that are looked at; further ones are refused.
 const QUERY_PAIRS_MAX: usize = 1000;
@@ -18,8 +18,8 @@ const QUERY_PAIRS_MAX: usize = 1000;
 /// All routes of a service, ready to be found.
 pub(super) struct Routes {
     routes: std::sync::Arc<[Route]>,
-    /// For each route and each of its parameters, which part of the path it is.
-    parts: Vec<Vec<Option<usize>>>,
+    /// For each route and each of its parameters, the number of the part of the path that it is.
+    parts: Vec<Vec<Option<String>>>,
     router: Router<usize>,
     paths: Vec<Path>,
 }
@@ -64,7 +64,9 @@ impl Routes {
         let refused = |reason: String| Failure::function(format!("route {} {}: {reason}", route.method, route.pattern));
         let (pattern, names) = without_names(&route.pattern);
         let part_of = |parameter: &RouteParameter| match parameter.from {
-            ParameterFrom::Path => names.iter().position(|name| *name == &*parameter.name),
+            ParameterFrom::Path => {
+                names.iter().position(|name| *name == &*parameter.name).map(|number| number.to_string())
+            }
             ParameterFrom::Query | ParameterFrom::Body => None,
         };
         let parts: Vec<_> = route.parameters.iter().map(part_of).collect();
@@ -118,10 +120,9 @@ impl Routes {
         let query = Query::new(query).map_err(|problem| vec![problem])?;
         let (mut body, mut problems) = (None, Vec::new());
         for (index, parameter) in parameters.iter().enumerate() {
-            let input = match (parameter.from, self.parts[route][index]) {
+            let input = match (parameter.from, &self.parts[route][index]) {
                 (ParameterFrom::Path, Some(part)) => {
-                    let (_, part) = parts.iter().nth(part).unwrap_or_default();
-                    path_input(parameter, part, definitions)
+                    path_input(parameter, parts.get(part).unwrap_or_default(), definitions)
                 }
                 (ParameterFrom::Body, _) => {
                     body = Some(index);
@@ -150,7 +151,7 @@ impl Routes {
                 Ok(text) => Ok(Value::text(text)),
                 Err(error) => Err(Problem::new("body", format!("not UTF-8: {error}"))),
             },
-            ty => json::parse(&body, ty, Definitions(types)),
+            ty => decode::parse(&body, ty, Definitions(types)),
         }
     }
 }
@@ -183,7 +184,7 @@ fn check(parameter: &RouteParameter, in_path: bool, definitions: Definitions<'_>
         (ParameterFrom::Query, Type::Option(ty) | Type::List(ty)) => is_scalar(ty, definitions),
         (ParameterFrom::Query, ty) => is_scalar(ty, definitions),
         (ParameterFrom::Body, Type::Bytes) => true,
-        (ParameterFrom::Body, ty) => json::is_sayable(ty, definitions),
+        (ParameterFrom::Body, ty) => decode::is_sayable(ty, definitions),
     };
     if fits { Ok(()) } else { Err(format!("a request cannot hold `{}: {}` there", parameter.name, parameter.ty)) }
 }

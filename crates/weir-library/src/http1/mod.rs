@@ -4,12 +4,14 @@
 //! are in `tcp` and `files`. A service that wants all of HTTP, with limits for everything that a client can do to it,
 //! stands on `http`.
 
+mod fields;
+
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::HeaderValue;
-use indexmap::IndexMap;
 use percent_encoding::percent_decode_str;
 use weir::{Failure, FailureKind, Text};
+
+pub use fields::Fields;
 
 /// Fields of a head.
 const HEADERS_MAX: usize = 64;
@@ -24,17 +26,17 @@ weir::library! {
 #[weir(name = "http1.Request")]
 pub struct Request {
     /// The method, as it was sent: `GET`.
-    pub method: String,
+    pub method: Text,
     /// The path without its `/` at the start, decoded: `a b.html` of `/a%20b.html`.
-    pub path: String,
+    pub path: Text,
     /// What stands behind `?`, as it was sent.
-    pub query: Option<String>,
+    pub query: Option<Text>,
     /// Whether another request may follow on the connection.
     pub keep_alive: bool,
     /// Bytes of the body behind the head.
     pub length: i64,
     /// The fields, with names in lower case; several of one name joined by `, `.
-    pub headers: IndexMap<Text, Text>,
+    pub headers: Fields,
 }
 
 /// The head of a request: its first line and fields, with the empty line behind them.
@@ -53,13 +55,12 @@ pub fn parse(head: &[u8]) -> Result<Request, Failure> {
         }
         Err(error) => return Err(Failure::function(format!("no request: {error}"))),
     }
-    let headers = headers_of(parsed.headers)?;
+    let headers = Fields::of(parsed.headers)?;
     let target = parsed.path.unwrap_or_default();
-    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query.to_owned())));
-    let path = percent_decode_str(path.strip_prefix('/').unwrap_or(path)).decode_utf8();
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query.into())));
     Ok(Request {
-        method: parsed.method.unwrap_or_default().to_owned(),
-        path: path.map_err(|_| Failure::function("the path is not UTF-8"))?.into_owned(),
+        method: parsed.method.unwrap_or_default().into(),
+        path: decoded(path.strip_prefix('/').unwrap_or(path))?,
         query,
         keep_alive: keep_alive(parsed.version == Some(1), headers.get("connection")),
         length: length(&headers)?,
@@ -67,19 +68,12 @@ pub fn parse(head: &[u8]) -> Result<Request, Failure> {
     })
 }
 
-fn headers_of(fields: &[httparse::Header<'_>]) -> Result<IndexMap<Text, Text>, Failure> {
-    let mut headers: IndexMap<Text, Text> = IndexMap::new();
-    for field in fields {
-        let value = std::str::from_utf8(field.value);
-        let value = value.map_err(|_| Failure::function(format!("the field {} is not UTF-8", field.name)))?;
-        let name = Text::from(field.name.to_ascii_lowercase());
-        let joined = headers.get(&name).map(|before| format!("{before}, {value}"));
-        headers.insert(name, joined.map_or_else(|| value.into(), Text::from));
-    }
-    Ok(headers)
+fn decoded(path: &str) -> Result<Text, Failure> {
+    let path = percent_decode_str(path).decode_utf8();
+    path.map(|path| Text::from(&*path)).map_err(|_| Failure::function("the path is not UTF-8"))
 }
 
-fn keep_alive(is_1_1: bool, connection: Option<&Text>) -> bool {
+fn keep_alive(is_1_1: bool, connection: Option<&str>) -> bool {
     let says = |word: &str| {
         connection.is_some_and(|value| value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word)))
     };
@@ -87,8 +81,8 @@ fn keep_alive(is_1_1: bool, connection: Option<&Text>) -> bool {
 }
 
 /// Where both lengths and chunks may be said, whoever is in front may believe the other one.
-fn length(headers: &IndexMap<Text, Text>) -> Result<i64, Failure> {
-    if headers.contains_key("transfer-encoding") {
+fn length(headers: &Fields) -> Result<i64, Failure> {
+    if headers.get("transfer-encoding").is_some() {
         return Err(Failure::function("a body in chunks is not taken"));
     }
     let Some(length) = headers.get("content-length") else { return Ok(0) };
@@ -99,7 +93,7 @@ fn length(headers: &IndexMap<Text, Text>) -> Result<i64, Failure> {
 /// What a request's head has under a name, in whatever case it is written.
 #[weir::function(pure)]
 pub fn header(request: &Request, name: &str) -> Option<Text> {
-    request.headers.get(name.to_ascii_lowercase().as_str()).cloned()
+    request.headers.get(name).map(Text::from)
 }
 
 /// The head of a response with a body of so many bytes.
@@ -118,14 +112,17 @@ pub fn head(
     if length < 0 {
         return Err(Failure::argument(format!("`length` is {length}, it must be at least 0")));
     }
-    let kind = HeaderValue::from_str(r#type).ok();
-    let kind = kind.as_ref().and_then(|kind| kind.to_str().ok());
-    let kind = kind.ok_or_else(|| Failure::argument(format!("`type` is {:?}, which no field can hold", r#type)))?;
+    if !r#type.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
+        return Err(Failure::argument(format!("`type` is {:?}, which no field can hold", r#type)));
+    }
+    let connection = if keep_alive { "keep-alive\r\n\r\n" } else { "close\r\n\r\n" };
     let reason = code.canonical_reason().unwrap_or("");
-    let connection = if keep_alive { "keep-alive" } else { "close" };
-    let head = format!(
-        "HTTP/1.1 {} {reason}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: {connection}\r\n\r\n",
-        code.as_u16()
-    );
+    let mut digits = itoa::Buffer::new();
+    let length = digits.format(length);
+    let status = ["HTTP/1.1 ", code.as_str(), " ", reason];
+    let fields = ["\r\nContent-Type: ", r#type, "\r\nContent-Length: ", length, "\r\nConnection: ", connection];
+    let length = status.iter().chain(&fields).map(|part| part.len()).sum();
+    let mut head = String::with_capacity(length);
+    head.extend(status.into_iter().chain(fields));
     Ok(head.into())
 }

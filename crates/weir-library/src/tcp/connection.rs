@@ -13,11 +13,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use weir::{Failure, FailureKind, Text};
 
-use super::limits::Limits;
+use super::limits::{Limits, Waits};
 use crate::files::OpenFile;
 
 /// Bytes that one read gives at most.
 const PIECE_BYTES: usize = 64 * 1024;
+/// As much is joined before it is sent, which costs less than to say that it lies in two places.
+const JOINED_BYTES_MAX: usize = 2 * 1024;
 /// Bytes that are looked through for an end, or asked for at once.
 const SPAN_BYTES_MAX: usize = 16 * 1024 * 1024;
 
@@ -29,7 +31,7 @@ pub struct Connection {
     peer: SocketAddr,
     /// What has arrived and is not given yet.
     buffer: BytesMut,
-    limits: Limits,
+    waits: Waits,
 }
 
 impl Connection {
@@ -37,21 +39,21 @@ impl Connection {
     pub(super) fn new(stream: TcpStream, peer: SocketAddr, limits: Limits) -> Self {
         // What a program writes is meant to go; waiting to fill a packet would only delay it.
         let _ = stream.set_nodelay(true);
-        Connection { stream, peer, buffer: BytesMut::new(), limits }
+        Connection { stream, peer, buffer: BytesMut::new(), waits: Waits::new(limits) }
     }
 
     /// Waits for the first of something new, unless the program stops; false at the end.
     async fn fill_first(&mut self) -> Result<bool, Failure> {
         self.buffer.reserve(PIECE_BYTES);
         let read = self.stream.read_buf(&mut self.buffer);
-        self.limits.unless_stopped("sent nothing", read).await.map(|count| count.is_some_and(|count| count > 0))
+        self.waits.unless_stopped("sent nothing", read).await.map(|count| count.is_some_and(|count| count > 0))
     }
 
     /// Waits for more; false at the end.
     async fn fill(&mut self) -> Result<bool, Failure> {
         self.buffer.reserve(PIECE_BYTES);
         let read = self.stream.read_buf(&mut self.buffer);
-        self.limits.within("sent nothing", read).await.map(|count| count > 0)
+        self.waits.within("sent nothing", read).await.map(|count| count > 0)
     }
 
     /// Where `end` ends in what arrives; `None` where the input ends before.
@@ -164,7 +166,7 @@ pub async fn read_until(
 /// Fails where the connection breaks, or the other side takes nothing for too long.
 #[weir::function]
 pub async fn write(connection: &mut Connection, bytes: Bytes) -> Result<(), Failure> {
-    write_all(connection, &[&bytes]).await
+    write_all(connection, [&bytes]).await
 }
 
 /// Sends a text.
@@ -173,7 +175,7 @@ pub async fn write(connection: &mut Connection, bytes: Bytes) -> Result<(), Fail
 /// Fails where the connection breaks, or the other side takes nothing for too long.
 #[weir::function]
 pub async fn write_text(connection: &mut Connection, text: Text) -> Result<(), Failure> {
-    write_all(connection, &[text.as_bytes()]).await
+    write_all(connection, [text.as_bytes()]).await
 }
 
 /// Sends one after the other without joining them first, such as a head and a body.
@@ -182,21 +184,34 @@ pub async fn write_text(connection: &mut Connection, text: Text) -> Result<(), F
 /// Fails where the connection breaks, or the other side takes nothing for too long.
 #[weir::function]
 pub async fn write_both(connection: &mut Connection, first: Bytes, second: Bytes) -> Result<(), Failure> {
-    write_all(connection, &[&first, &second]).await
+    write_all(connection, [&first, &second]).await
 }
 
-async fn write_all(connection: &mut Connection, parts: &[&[u8]]) -> Result<(), Failure> {
-    let mut slices: Vec<_> = parts.iter().map(|part| io::IoSlice::new(part)).collect();
+async fn write_all<const PARTS: usize>(connection: &mut Connection, parts: [&[u8]; PARTS]) -> Result<(), Failure> {
+    let Connection { stream, waits, .. } = connection;
+    let mut slices = parts.map(io::IoSlice::new);
     let mut left = &mut slices[..];
     io::IoSlice::advance_slices(&mut left, 0);
+    let sent = if left.is_empty() { None } else { send_joined(stream, left) };
+    io::IoSlice::advance_slices(&mut left, sent.unwrap_or(0));
     while !left.is_empty() {
-        let step = connection.stream.write_vectored(left);
-        match connection.limits.within("took nothing", step).await? {
+        match waits.within("took nothing", stream.write_vectored(left)).await? {
             0 => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
             written => io::IoSlice::advance_slices(&mut left, written),
         }
     }
     Ok(())
+}
+
+/// How much was sent of what is little; nothing where the socket takes nothing now, or fails.
+fn send_joined(stream: &TcpStream, parts: &[io::IoSlice<'_>]) -> Option<usize> {
+    let mut joined = [0; JOINED_BYTES_MAX];
+    let mut length = 0;
+    for part in parts {
+        joined.get_mut(length..length + part.len())?.copy_from_slice(part);
+        length += part.len();
+    }
+    stream.try_write(&joined[..length]).ok()
 }
 
 /// Sends `head` and behind it the whole file, which goes from the disk's cache to the connection without passing
@@ -208,8 +223,9 @@ async fn write_all(connection: &mut Connection, parts: &[&[u8]]) -> Result<(), F
 /// it was opened; the other side then has a part of it, and the connection is of no more use.
 #[weir::function]
 pub async fn send_file(connection: &mut Connection, head: Bytes, file: OpenFile) -> Result<(), Failure> {
-    super::zero_copy::send_head(&connection.stream, &connection.limits, &head, file.length > 0).await?;
-    super::zero_copy::send_file(&connection.stream, &connection.limits, &file).await
+    let Connection { stream, waits, .. } = connection;
+    super::zero_copy::send_head(stream, waits, &head, file.length > 0).await?;
+    super::zero_copy::send_file(stream, waits, &file).await
 }
 
 /// Says that nothing more is sent, and closes.

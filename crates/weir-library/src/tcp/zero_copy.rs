@@ -8,14 +8,14 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use weir::Failure;
 
-use super::limits::Limits;
+use super::limits::Waits;
 use crate::files::OpenFile;
 
 /// Bytes that one call of the system may send: it holds the thread while the disk works.
 const CHUNK_BYTES: u64 = 1024 * 1024;
 
 /// Sends `head`; where a file follows, the system waits for it and fills the packet.
-pub(super) async fn send_head(stream: &TcpStream, limits: &Limits, head: &[u8], more: bool) -> Result<(), Failure> {
+pub(super) async fn send_head(stream: &TcpStream, waits: &mut Waits, head: &[u8], more: bool) -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     let flags = if more { SendFlags::MORE | SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL };
     #[cfg(not(target_os = "linux"))]
@@ -25,21 +25,21 @@ pub(super) async fn send_head(stream: &TcpStream, limits: &Limits, head: &[u8], 
     };
     let mut sent = 0;
     while sent < head.len() {
-        sent += ready(stream, limits, || send(stream.as_fd(), &head[sent..], flags)).await?;
+        sent += ready(stream, waits, || send(stream.as_fd(), &head[sent..], flags)).await?;
     }
     Ok(())
 }
 
 /// Sends the whole file.
 #[cfg(target_os = "linux")]
-pub(super) async fn send_file(stream: &TcpStream, limits: &Limits, file: &OpenFile) -> Result<(), Failure> {
+pub(super) async fn send_file(stream: &TcpStream, waits: &mut Waits, file: &OpenFile) -> Result<(), Failure> {
     use rustix::fs::sendfile;
 
     let mut offset = 0;
     while offset < file.length {
         let count = usize::try_from((file.length - offset).min(CHUNK_BYTES)).unwrap_or(usize::MAX);
         let before = offset;
-        ready(stream, limits, || sendfile(stream.as_fd(), file.file.as_fd(), Some(&mut offset), count)).await?;
+        ready(stream, waits, || sendfile(stream.as_fd(), file.file.as_fd(), Some(&mut offset), count)).await?;
         if offset == before {
             return Err(Failure::function(format!("the file ended after {offset} of {} bytes", file.length)));
         }
@@ -49,7 +49,7 @@ pub(super) async fn send_file(stream: &TcpStream, limits: &Limits, file: &OpenFi
 
 /// Sends the whole file through a buffer: other systems have their own calls for it.
 #[cfg(not(target_os = "linux"))]
-pub(super) async fn send_file(stream: &TcpStream, limits: &Limits, file: &OpenFile) -> Result<(), Failure> {
+pub(super) async fn send_file(stream: &TcpStream, waits: &mut Waits, file: &OpenFile) -> Result<(), Failure> {
     use std::os::unix::fs::FileExt;
 
     let mut offset = 0;
@@ -59,7 +59,7 @@ pub(super) async fn send_file(stream: &TcpStream, limits: &Limits, file: &OpenFi
         if count == 0 {
             return Err(Failure::function(format!("the file ended after {offset} of {} bytes", file.length)));
         }
-        send_head(stream, limits, &chunk[..count], false).await?;
+        send_head(stream, waits, &chunk[..count], false).await?;
         offset += count as u64;
     }
     Ok(())
@@ -68,9 +68,9 @@ pub(super) async fn send_file(stream: &TcpStream, limits: &Limits, file: &OpenFi
 /// Does a step as soon as the socket takes something.
 async fn ready<T>(
     stream: &TcpStream,
-    limits: &Limits,
+    waits: &mut Waits,
     mut step: impl FnMut() -> rustix::io::Result<T>,
 ) -> Result<T, Failure> {
     let step = stream.async_io(Interest::WRITABLE, || step().map_err(io::Error::from));
-    limits.within("took nothing", step).await
+    waits.within("took nothing", step).await
 }

@@ -4,14 +4,13 @@
 //! core in the place of one for all. What holds its thread goes to the blocking pool.
 
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 
 use weir_host::{Begun, LocalFuture};
 use weir_trace::What;
 
 use super::{Drive, Engine, EngineRow, whole};
 use crate::crowd::Crowd;
-use crate::flow::Flow;
+use crate::flow::Beginning;
 use crate::live::{Blocking, Live};
 
 /// The engine's row.
@@ -30,15 +29,13 @@ struct Event {
 }
 
 impl Engine for Event {
-    fn begin(&self, _entry: usize, _route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
+    fn begin(&self, _entry: usize, _route: usize, beginning: &mut Beginning<'_>) -> Begun {
         if !self.waiting.has_room() {
             return Begun::Full;
         }
-        let mut flow = make();
-        // Whoever awaits the flow polls it again with a waker that wakes.
-        match flow.advance(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(answer) => Begun::Done(answer),
-            Poll::Pending => {
+        match beginning.run() {
+            Ok(answer) => Begun::Done(answer),
+            Err(flow) => {
                 let member = self.waiting.enter();
                 Begun::Going(Box::pin(async move {
                     let answer = flow.await;

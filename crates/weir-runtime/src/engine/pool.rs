@@ -18,14 +18,14 @@ use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Handle;
-use weir_host::{Begun, Failure, LocalFuture, Value};
+use weir_host::{Begun, LocalFuture};
 use weir_trace::What;
 
 use super::answer::{Answer, run};
 use super::pace::Pace;
 use super::{Drive, Engine, EngineRow, Setup, whole};
 use crate::crowd::{Crowd, Member};
-use crate::flow::Flow;
+use crate::flow::{Beginning, Flow};
 use crate::live::{Blocking, Live};
 use crate::machine::Machine;
 use crate::prepare::PreparedFlow;
@@ -89,12 +89,12 @@ fn pace_of(flow: &PreparedFlow, answers: bool) -> Option<Pace> {
     (answers && !queues).then(Pace::new)
 }
 
-/// Begins a flow, and notes whether that was brief.
-fn begin(flow: &mut Flow, pace: &Pace, brief_ns: u64, machine: &dyn Machine) -> Option<Result<Value, Failure>> {
+/// Has a flow begun, and notes whether that was brief.
+fn noted<T>(pace: &Pace, brief_ns: u64, machine: &dyn Machine, begin: impl FnOnce() -> T) -> T {
     let began_ns = machine.now_ns();
-    let answer = flow.begin();
+    let made = begin();
     pace.note(machine.now_ns().saturating_sub(began_ns), brief_ns);
-    answer
+    made
 }
 
 impl Pool {
@@ -121,15 +121,16 @@ impl Pool {
 }
 
 impl Engine for Pool {
-    fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
+    fn begin(&self, entry: usize, route: usize, beginning: &mut Beginning<'_>) -> Begun {
         if !self.queued.has_room() {
             return Begun::Full;
         }
-        let mut flow = make();
         let pace = self.queue.paces[entry][route].as_ref().filter(|pace| pace.is_brief() && self.queue.is_empty());
-        if let Some(answer) = pace.and_then(|pace| begin(&mut flow, pace, BRIEF_NS, &*self.machine)) {
-            return Begun::Done(answer);
-        }
+        let flow = match pace.map(|pace| noted(pace, BRIEF_NS, &*self.machine, || beginning.run_briefly())) {
+            Some(Ok(answer)) => return Begun::Done(answer),
+            Some(Err(flow)) => flow,
+            None => beginning.flow(),
+        };
         let begun = pace.is_some();
         let answer = Arc::<Answer>::default();
         let (queued, member) = (self.queued.enter(), self.flows.enter());
@@ -167,7 +168,7 @@ fn work(queue: &Queue, machine: &dyn Machine, handle: &Handle) {
         let key = flow.key();
         let pace = queue.paces[key.entry as usize][key.route as usize].as_ref();
         let pace = pace.filter(|_| !begun && !answer.is_given_up());
-        match pace.and_then(|pace| begin(&mut flow, pace, BRIEF_ON_THREAD_NS, machine)) {
+        match pace.and_then(|pace| noted(pace, BRIEF_ON_THREAD_NS, machine, || flow.begin())) {
             Some(given) => answer.give(given),
             None => run(flow, &answer, handle),
         }

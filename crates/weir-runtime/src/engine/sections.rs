@@ -27,7 +27,7 @@ use super::pace::Pace;
 use super::stretches::{Cuts, Stretches, after, count, fused, until};
 use super::{Engine, Setup, Threading};
 use crate::crowd::Crowd;
-use crate::flow::Flow;
+use crate::flow::{Beginning, Flow};
 use crate::live::Live;
 
 /// An engine that runs sections.
@@ -93,19 +93,19 @@ impl Sections {
     fn start(
         &self,
         (entry, route): (usize, usize),
-        make: &mut dyn FnMut() -> Flow,
-        enter: impl FnOnce(PortId, &mut dyn FnMut() -> Flow) -> Option<Begun>,
+        beginning: &mut Beginning<'_>,
+        enter: impl FnOnce(PortId, &mut Beginning<'_>) -> Option<Begun>,
     ) -> Begun {
         if !self.flows.has_room() {
             return Begun::Full;
         }
         let Some(first) = self.stretches[entry][route].first() else {
-            return answered_at_once(make());
+            return answered_at_once(beginning.flow());
         };
         let begun = &self.begun[entry][route];
         let next = begun.load(Ordering::Relaxed);
         let port = first.port_of(next as u64);
-        let entered = enter(port, make);
+        let entered = enter(port, beginning);
         match entered {
             // One loop runs the sources, so that nobody else counts in between.
             Some(_) => begun.store(next + 1, Ordering::Relaxed),
@@ -115,29 +115,29 @@ impl Sections {
     }
 
     /// Brings a flow to its first port whose answer is awaited.
-    fn ask(&self, port: PortId, make: &mut dyn FnMut() -> Flow) -> Option<Begun> {
+    fn ask(&self, port: PortId, beginning: &mut Beginning<'_>) -> Option<Begun> {
         let here = self.scheduler.bring(port, |ahead| {
-            self.begin_here(make(), ahead, Begun::Done, |flow, stretch| self.asked(flow, stretch))
+            self.begin_here(beginning.flow(), ahead, Begun::Done, |flow, stretch| self.asked(flow, stretch))
         });
         if here.is_some() || self.scheduler.room(port) == 0 {
             return here;
         }
-        let (job, answer) = self.asked(make(), 0);
+        let (job, answer) = self.asked(beginning.flow(), 0);
         self.put(port, job);
         Some(answer)
     }
 
     /// Brings a flow to its first port whose answer nobody wants.
-    fn take(&self, port: PortId, make: &mut dyn FnMut() -> Flow) -> Option<Begun> {
+    fn take(&self, port: PortId, beginning: &mut Beginning<'_>) -> Option<Begun> {
         // What is kept came first.
         let here = if self.given.is_empty() {
             self.scheduler.bring(port, |ahead| {
-                self.begin_here(make(), ahead, drop, |flow, stretch| (self.unasked(flow, stretch), ()))
+                self.begin_here(beginning.flow(), ahead, drop, |flow, stretch| (self.unasked(flow, stretch), ()))
             })
         } else {
             None
         };
-        here.or_else(|| self.given.put(&self.scheduler, port, || self.unasked(make(), 0)))?;
+        here.or_else(|| self.given.put(&self.scheduler, port, || self.unasked(beginning.flow(), 0)))?;
         Some(Begun::Done(Ok(Value::Unit)))
     }
 
@@ -201,12 +201,12 @@ impl Sections {
 }
 
 impl Engine for Sections {
-    fn begin(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
-        self.start((entry, route), make, |port, make| self.ask(port, make))
+    fn begin(&self, entry: usize, route: usize, beginning: &mut Beginning<'_>) -> Begun {
+        self.start((entry, route), beginning, |port, beginning| self.ask(port, beginning))
     }
 
-    fn give(&self, entry: usize, route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
-        self.start((entry, route), make, |port, make| self.take(port, make))
+    fn give(&self, entry: usize, route: usize, beginning: &mut Beginning<'_>) -> Begun {
+        self.start((entry, route), beginning, |port, beginning| self.take(port, beginning))
     }
 
     fn tended(&self) -> LocalFuture<()> {

@@ -12,7 +12,7 @@ use weir_trace::What;
 use super::answer::{Answer, run};
 use super::{Drive, Engine, EngineRow, whole};
 use crate::crowd::Crowd;
-use crate::flow::Flow;
+use crate::flow::Beginning;
 use crate::live::{Blocking, Live};
 use crate::machine::Machine;
 
@@ -44,11 +44,11 @@ struct ThreadPerFlow {
 }
 
 impl Engine for ThreadPerFlow {
-    fn begin(&self, _entry: usize, _route: usize, make: &mut dyn FnMut() -> Flow) -> Begun {
+    fn begin(&self, _entry: usize, _route: usize, beginning: &mut Beginning<'_>) -> Begun {
         if !self.flows.has_room() {
             return Begun::Full;
         }
-        let (answer, member, flow) = (Arc::<Answer>::default(), self.flows.enter(), make());
+        let (answer, member, flow) = (Arc::<Answer>::default(), self.flows.enter(), beginning.flow());
         let (given, handle) = (Arc::clone(&answer), self.handle.clone());
         let body = move || {
             let inside = handle.enter();

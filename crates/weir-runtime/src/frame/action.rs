@@ -6,14 +6,14 @@ use std::task::{Context, Poll, Waker};
 use smallvec::SmallVec;
 use weir_host::{Argument, Failure, FailureKind, Pending, Value};
 use weir_ir::evaluate::{failure_of, holds};
-use weir_ir::prim::{Prim, elements};
+use weir_ir::prim::{Prim, elements, interpolate};
 
 use super::repeat::Run;
 use super::timed::Timed;
 use super::{Finished, Frame, record_ran};
 use crate::live::Env;
 use crate::lock::{Acquiring, Handle, Held, Sessions};
-use crate::step::{AcquireStep, Action, Body, PrimStep, RepeatStep, Step, SwitchStep, Wanted};
+use crate::step::{AcquireStep, Action, Body, Condition, PrimStep, RepeatStep, Step, SwitchStep, Wanted};
 
 /// What came of a step.
 pub(super) enum Ran {
@@ -101,6 +101,11 @@ impl Frame {
             Action::Call(call) if call.turn.is_some() => self.take_turn(call, body, env, context),
             Action::Call(call) => self.call(call, body, env, context),
             Action::Switch(switch) => self.switch(switch, body),
+            Action::Condition(step) => {
+                let holds = self.decides(&step.condition, body);
+                self.choices[step.switch as usize] = step.arms[usize::from(holds)];
+                Ran::Next
+            }
             Action::Select { switch, inputs, out } => self.select(*switch, inputs, *out, body),
             Action::Repeat(repeat) => {
                 let run = Run::new(repeat, self, body);
@@ -148,12 +153,33 @@ impl Frame {
         }
     }
 
-    fn prim(&mut self, step: &PrimStep, body: &Body) -> Ran {
-        let place = |operand: &Argument| match *operand {
+    /// Where an argument lies.
+    #[inline]
+    fn place<'a>(&'a self, argument: &Argument, body: &'a Body) -> &'a Value {
+        match *argument {
             Argument::Slot { index, .. } => &self.slots[index as usize],
             Argument::Constant(index) => &body.constants[index as usize],
             Argument::Shared(_) => &Value::Absent,
-        };
+        }
+    }
+
+    fn decides(&self, condition: &Condition, body: &Body) -> bool {
+        match condition {
+            Condition::Holds(value) => *self.place(value, body) == Value::Bool(true),
+            Condition::Compare(prim, one, other) => {
+                let (one, other) = (self.place(one, body), self.place(other, body));
+                // Comparisons do not fail.
+                let compared = || prim.apply(&[one, other]).is_ok_and(|truth| truth == Value::Bool(true));
+                prim.decide(one, other).unwrap_or_else(compared)
+            }
+            Condition::Not(condition) => !self.decides(condition, body),
+            Condition::Both(one, other) => self.decides(one, body) && self.decides(other, body),
+            Condition::Either(one, other) => self.decides(one, body) || self.decides(other, body),
+        }
+    }
+
+    fn prim(&mut self, step: &PrimStep, body: &Body) -> Ran {
+        let place = |operand: &Argument| self.place(operand, body);
         if let [one, other] = step.operands[..]
             && let Some(decided) = step.prim.decide(place(&one), place(&other))
         {
@@ -167,6 +193,7 @@ impl Frame {
             (all, Prim::List) => Ok(Value::List(self.values(body, all).collect())),
             (all, Prim::Record) => Ok(Value::Record(self.values(body, all).collect())),
             (all @ [_, ..], Prim::Variant(tag)) => Ok(Value::Variant(tag, Some(self.values(body, all).collect()))),
+            (all, Prim::Interpolate) => Ok(Value::Text(interpolate(all.iter().map(place)))),
             ([one], prim) => prim.apply(&[place(one)]),
             ([one, other], prim) => prim.apply(&[place(one), place(other)]),
             (all, prim) => prim.apply(&all.iter().map(place).collect::<SmallVec<[&Value; 8]>>()),
@@ -205,11 +232,7 @@ impl Frame {
 
     #[inline]
     fn switch(&mut self, step: &SwitchStep, body: &Body) -> Ran {
-        let subject = match step.subject {
-            Argument::Slot { index, .. } => &self.slots[index as usize],
-            Argument::Constant(index) => &body.constants[index as usize],
-            Argument::Shared(_) => &Value::Absent,
-        };
+        let subject = self.place(&step.subject, body);
         let chosen = step.arms.iter().position(|(test, _)| holds(test, subject));
         let Some(arm) = chosen else {
             let message = format!("no arm of the match fits {subject}");

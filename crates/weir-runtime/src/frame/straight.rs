@@ -33,8 +33,9 @@ impl Frame {
             next = self.cursor;
             match ran {
                 Ran::Next => {
-                    self.pass_turns(&steps[next], env);
-                    next += 1;
+                    let step = &steps[next];
+                    self.pass_turns(step, env);
+                    next = if env.records_nodes { next + 1 } else { step.then as usize };
                 }
                 Ran::Waits(stage) => {
                     self.low = next;
@@ -47,7 +48,7 @@ impl Frame {
                 }
             }
         }
-        self.low = next;
+        self.low = next.min(steps.len());
     }
 
     /// Makes the call at the cursor, and those behind it, up to the last of them that are calls of the simplest kind: the

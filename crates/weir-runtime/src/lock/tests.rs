@@ -1,5 +1,7 @@
 //! Constraints: who goes with whom, who goes first, and what is left by who leaves.
 
+use std::task::Waker;
+
 use super::*;
 
 fn context() -> Context<'static> {

@@ -1,12 +1,14 @@
 //! The shape of a graph's control: which arm each node belongs to, and which calls decide a switch by themselves.
 //!
 //! A call whose answer is a `Result` or an `Option` and goes to one switch and nowhere else *decides* it: what it holds goes
-//! straight to the arms' ports, and no `Result` or `Option` is made.
+//! straight to the arms' ports, and no `Result` or `Option` is made. A switch on a truth value decides its condition by
+//! itself: see `conditions.rs`.
 
 use weir_host::Value;
 use weir_ir::graph::{Control, Graph, Kind, NodeId, Source, SwitchArm, Test};
 
 use super::Part;
+use super::conditions::parts_of_conditions;
 use crate::step::NONE;
 
 /// The shape of a graph.
@@ -17,19 +19,22 @@ pub(super) struct Shape {
     pub decides: Vec<Option<NodeId>>,
     /// For each switch that a call decides, that call.
     pub decided_by: Vec<Option<NodeId>>,
+    /// For each primitive that is part of a switch's condition, that switch.
+    pub part_of: Vec<Option<NodeId>>,
     /// For each switch, its number.
     pub numbers: Vec<u32>,
 }
 
 impl Shape {
     pub(super) fn of(graph: &Graph, parts: &[Part]) -> Shape {
+        let uses = uses_of_first_ports(graph);
         let mut shape = Shape {
             chains: chains(graph),
             decides: vec![None; graph.nodes.len()],
             decided_by: vec![None; graph.nodes.len()],
+            part_of: parts_of_conditions(graph, parts, &uses),
             numbers: numbers(graph),
         };
-        let uses = uses_of_first_ports(graph);
         for (id, node) in graph.nodes() {
             if let Kind::Switch { arms } = &node.kind
                 && let [Source::Port(call, 0)] = node.inputs[..]
@@ -49,6 +54,11 @@ impl Shape {
     pub(super) fn exclusive(&self, one: usize, other: usize) -> bool {
         let pairs = self.chains[one].iter().zip(&self.chains[other]);
         pairs.take_while(|(a, b)| a.switch == b.switch).any(|(a, b)| a.arm != b.arm)
+    }
+
+    /// The node that touches what this one takes: itself, or the switch whose condition it is part of.
+    pub(super) fn toucher(&self, node: NodeId) -> usize {
+        self.part_of[node.0 as usize].unwrap_or(node).0 as usize
     }
 
     /// How many switches there are.

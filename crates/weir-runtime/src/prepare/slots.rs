@@ -134,7 +134,7 @@ impl<'a> Planner<'a> {
         for (id, node) in self.graph.nodes() {
             for source in &node.inputs {
                 if let Some(life) = self.life_of(source) {
-                    self.lives[life].users.push(id.0 as usize);
+                    self.lives[life].users.push(self.shape.toucher(id));
                 }
             }
         }
@@ -147,7 +147,7 @@ impl<'a> Planner<'a> {
     fn assign(&mut self) {
         for node in 0..self.ports.len() {
             let written = self.shape.decides[node].map_or(node, |switch| switch.0 as usize);
-            if self.shape.decided_by[node].is_some() {
+            if self.shape.decided_by[node].is_some() || self.shape.part_of[node].is_some() {
                 continue;
             }
             for life in self.ports[written].clone() {

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, Code, Resource, Type, Value};
+use weir_host::{Argument, Code, Resource, Value};
 use weir_ir::graph::{Constraint, Graph, Kind, Node, NodeId, Source, SwitchArm};
+use weir_ir::prim::Prim;
 
+use super::conditions::{arms_of_truth, is_scalar};
 use super::moves::{Moves, changed_parameters};
 use super::order::{Order, nodes_within};
 use super::shape::{Shape, arm_of_tag};
@@ -12,8 +14,8 @@ use super::slots::Layout;
 use super::{Part, PrepareError, Resolved, error};
 use crate::resources::Resources;
 use crate::step::{
-    AcquireStep, Action, Body, CallStep, NONE, Out, PrimStep, Repeat, RepeatStep, SharedOf, SimpleStep, Step,
-    SwitchStep, Wanted,
+    AcquireStep, Action, Body, CallStep, Condition, ConditionStep, NONE, Out, PrimStep, Repeat, RepeatStep, SharedOf,
+    SimpleStep, Step, SwitchStep, Wanted,
 };
 
 /// All that is known of a graph before its steps are made.
@@ -37,6 +39,7 @@ impl Assembly<'_> {
             steps.push(self.step(id, node, part, &turns_within)?);
         }
         self.link_skips(&mut steps);
+        Self::link_idle(&mut steps);
         Ok(Body {
             names: self.graph.nodes.iter().map(|node| Arc::from(node.name.as_str())).collect(),
             constants: self.graph.constants.clone().into(),
@@ -59,6 +62,7 @@ impl Assembly<'_> {
             switch,
             arm,
             skip_to: id.0 + 1,
+            then: id.0 + 1,
             bit: self.order.bits[index],
             depends: self.order.depends[index],
             lanes: self.order.lanes[index],
@@ -73,6 +77,7 @@ impl Assembly<'_> {
             return Ok(Action::Never);
         }
         Ok(match &node.kind {
+            Kind::Prim(_) if self.shape.part_of[index].is_some() => Action::Nothing,
             Kind::Prim(prim) => {
                 let operands = self.arguments(index)?;
                 let dead = self.dead(index, &operands, |_| true);
@@ -84,7 +89,12 @@ impl Assembly<'_> {
                 self.call(id, call)?
             }
             Kind::Switch { .. } if self.shape.decided_by[index].is_some() => Action::Nothing,
-            Kind::Switch { arms } => Action::Switch(Box::new(self.switch(id, arms)?)),
+            Kind::Switch { arms } => match (arms_of_truth(arms), self.condition(index, 0)) {
+                (Some(arms), Some(condition)) if !matches!(condition, Condition::Holds(_)) => {
+                    Action::Condition(Box::new(ConditionStep { switch: self.number(id), condition, arms }))
+                }
+                _ => Action::Switch(Box::new(self.switch(id, arms)?)),
+            },
             Kind::Select { switch } => Action::Select {
                 switch: self.number(*switch),
                 inputs: node
@@ -174,6 +184,31 @@ impl Assembly<'_> {
         }
     }
 
+    /// What makes the node's input, as far as it is part of a switch's condition; else the value itself.
+    fn condition(&self, node: usize, input: usize) -> Option<Condition> {
+        let source = &self.graph.nodes[node].inputs[input];
+        if let Source::Port(made_by, 0) = *source
+            && self.shape.part_of[made_by.0 as usize].is_some()
+            && let Kind::Prim(prim) = self.graph.node(made_by).kind
+        {
+            let made_by = made_by.0 as usize;
+            let operand = |input| self.condition(made_by, input).map(Box::new);
+            return Some(match prim {
+                Prim::Not => Condition::Not(operand(0)?),
+                Prim::And => Condition::Both(operand(0)?, operand(1)?),
+                Prim::Or => Condition::Either(operand(0)?, operand(1)?),
+                _ => Condition::Compare(prim, self.looked_at(made_by, 0)?, self.looked_at(made_by, 1)?),
+            });
+        }
+        self.looked_at(node, input).map(Condition::Holds)
+    }
+
+    /// Where a node's input lies that stays there.
+    fn looked_at(&self, node: usize, input: usize) -> Option<Argument> {
+        let found = self.input(node, input, &self.graph.nodes[node].inputs[input])?;
+        Some(if let Argument::Slot { index, .. } = found { Argument::Slot { index, last: false } } else { found })
+    }
+
     fn switch(&self, id: NodeId, arms: &[SwitchArm]) -> Result<SwitchStep, PrepareError> {
         let node = self.graph.node(id);
         let subject = self.only_input(id.0 as usize).ok_or_else(|| error(&node.name, "it tests nothing".into()))?;
@@ -247,7 +282,7 @@ impl Assembly<'_> {
             Source::Parameter(index) => self.graph.parameters.get(*index as usize),
             _ => None,
         };
-        matches!(ty, Some(Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Time | Type::Duration | Type::Size))
+        ty.is_some_and(is_scalar)
     }
 
     fn only_input(&self, node: usize) -> Option<Argument> {
@@ -268,6 +303,15 @@ impl Assembly<'_> {
 
     fn number(&self, switch: NodeId) -> u32 {
         self.shape.numbers[switch.0 as usize]
+    }
+
+    /// Lets a step that has run pass over those that do nothing.
+    fn link_idle(steps: &mut [Step]) {
+        for index in (1..steps.len()).rev() {
+            if matches!(steps[index].action, Action::Nothing) {
+                steps[index - 1].then = steps[index].then;
+            }
+        }
     }
 
     /// Lets a skipped step skip all that follows in its arm, up to a step whose turnstiles must be passed.

@@ -1,6 +1,6 @@
 //! Quotes, comments and attributes of other languages, reported once and read as what they mean.
 
-use super::{CommentPlace, Lexer};
+use super::{CommentPlace, Lexer, Mode};
 use crate::token::TokenKind;
 use crate::{Code, Diagnostic, Span};
 
@@ -96,6 +96,25 @@ impl Lexer<'_> {
         if has_line_end {
             self.line_begins = true;
         }
+    }
+
+    /// Whether a comment of these bytes stands in an interpolation of a text on one line, whose end it would take.
+    pub(super) fn takes_end(&self, comment: usize) -> bool {
+        comment <= LINE_BYTES_MAX
+            && matches!(&self.modes[..], [.., Mode::Text { block: false, .. }, Mode::Interpolation { .. }])
+    }
+
+    /// `//` in an interpolation, as the whole division of other languages.
+    pub(super) fn division(&mut self, start: u32) {
+        let mut code = logos::Lexer::new(self.code.source());
+        code.bump(start as usize + 2);
+        self.code = code;
+        let span = self.place(start, start + 2);
+        let diagnostic = Diagnostic::new(Code::Foreign, "there is no `//` in an interpolation")
+            .at(span, "a comment would end it")
+            .fix("write `/`, which divides whole numbers to a whole number", span, "/");
+        self.report(diagnostic);
+        self.push(TokenKind::Slash, start, start + 2);
     }
 
     /// Reads on behind `end`, with what stands before it as a comment.

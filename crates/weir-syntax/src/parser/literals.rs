@@ -42,7 +42,7 @@ impl Parser<'_> {
                 let quoted = if digits.len() > 40 { shown.to_owned() } else { format!("`{shown}`") };
                 let mut diagnostic =
                     Diagnostic::new(Code::InvalidNumber, format!("{quoted} cannot be read")).at(span, fault.reason());
-                if let Some(hint) = fault.hint() {
+                if let Some(hint) = fault.hint(digits) {
                     diagnostic = diagnostic.hint(hint);
                 }
                 self.report(diagnostic);
@@ -73,12 +73,24 @@ impl Fault {
         }
     }
 
-    fn hint(self) -> Option<&'static str> {
+    fn hint(self, digits: &str) -> Option<&'static str> {
         match self {
             Self::UnknownUnit => Some("sizes end in b, kb, mb, gb, tb; durations in ns, us, ms, s, m, h, d"),
-            Self::TooLarge => Some("an `Int` is at most 9223372036854775807; a number with a fraction may be larger"),
+            Self::TooLarge => Some(largest(digits)),
             _ => None,
         }
+    }
+}
+
+/// How large what these digits begin may be.
+fn largest(digits: &str) -> &'static str {
+    if digits.starts_with("0x") || digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') {
+        return "an `Int` is at most 9223372036854775807; a number with a fraction may be larger";
+    }
+    match digits.trim_start_matches(|sign: char| sign.is_ascii_digit() || matches!(sign, '_' | '.')) {
+        "b" | "kb" | "mb" | "gb" | "tb" => "a `Size` is less than 16777216tb",
+        unit if unit.starts_with(['e', 'E']) || unit.is_empty() => "a `Float` is at most 1.7976931348623157e308",
+        _ => "a `Duration` is at most 106751d",
     }
 }
 

@@ -164,12 +164,19 @@ impl Parser<'_> {
                 let object = &self.text[object.span.range()];
                 diagnostic.hint(format!("make a new record: `let next = Name {{ ..{object}, {name}: … }}`"))
             }
-            ExprKind::Index { .. } => {
-                diagnostic.hint("make a new list with `for`, or a new map with `map.with(key, value)`")
+            ExprKind::Index { object, .. } => {
+                let object = &self.text[object.span.range()];
+                diagnostic
+                    .hint("make a new list with `for`, or a new map with `map.with(key, value)`")
+                    .hint(format!("a map that all flows change is `shared`: `{object}.put(key, value)`"))
             }
             _ => diagnostic
                 .fix("give the new value a name of its own", target.span.at_start(), "let ")
-                .hint("use `fold` where it depends on the value before"),
+                .hint("use `fold` where it depends on the value before")
+                .hint(format!(
+                    "a value that all flows change is `shared`: `{}.set(…)`",
+                    &self.text[target.span.range()]
+                )),
         });
     }
 

@@ -45,10 +45,18 @@ fn shown(plan: &Plan, program: &Program, paint: Paint) -> String {
     let engine = plan.engine.as_ref().map(|engine| engine.value.to_string());
     let engine = engine.unwrap_or_else(|| weir_runtime::ENGINES[0].name.to_owned());
     let mut text = format!("engine {engine}");
-    for (name, given) in [("threads", &plan.threads), ("flows at a time", &plan.flows), ("queue", &plan.queue)] {
+    for (name, given) in [
+        ("threads", &plan.threads),
+        ("flows at a time", &plan.flows),
+        ("queue", &plan.queue),
+        ("sessions", &plan.sessions),
+    ] {
         if let Some(given) = given {
             text.push_str(&format!(", {name} {}", given.value));
         }
+    }
+    if let Some(idle) = &plan.session_idle {
+        text.push_str(&format!(", sessions idle for {}", weir_ir::plan::shown(idle.value)));
     }
     text.push('\n');
     for (index, section) in plan.sections.iter().enumerate() {

@@ -17,7 +17,7 @@ pub(super) mod signals;
 
 use std::path::Path;
 
-use weir_library::files::Root;
+use weir_library::files::{Keeping, Root};
 use weir_runtime::{Options, Running, StartError};
 use weir_trace::{Detail, Recorder};
 
@@ -97,7 +97,7 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
     let exit = project.report(arguments.error_format, terminal);
     let Some(mut program) = compiled else { return Err(exit) };
     let root = arguments.root.clone().unwrap_or_else(|| folder(&arguments.file));
-    library.environment.insert(open_root(&root, terminal)?);
+    library.environment.insert(open_root(&root, terminal)?.with_keeping(keeping(arguments)));
     if program.entries.is_empty() {
         let message = format!("`{}` has nothing to run", arguments.file.display());
         let hint = "a program begins at `service … on http(…)` or `for … in …`";
@@ -114,6 +114,13 @@ fn open_root(path: &Path, terminal: &mut Terminal) -> Result<Root, Exit> {
         let message = format!("cannot read the root `{}`: {error}", path.display());
         terminal.fail(Exit::Surroundings, &message, &["`--root DIR` says below which folder files are read"])
     })
+}
+
+/// What is kept of the files that are read.
+fn keeping(arguments: &RunArguments) -> Keeping {
+    const MEGABYTE: u64 = 1024 * 1024;
+    let default = Keeping::default();
+    Keeping { bytes_max: arguments.files_kept.map_or(default.bytes_max, |size| u64::from(size) * MEGABYTE), ..default }
 }
 
 /// Says why the program did not start.

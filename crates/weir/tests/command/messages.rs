@@ -158,6 +158,24 @@ fn without_a_plan_it_is_said_what_one_may_name() {
 }
 
 #[test]
+fn a_plan_that_is_no_file_of_text_is_said_to_be_a_plan() {
+    let noise = Scratch::new("noise.plan.toml", b"engine = \"\xff\"");
+    let said =
+        [("nowhere.plan.toml", "there is no plan"), ("docs", "`docs` is a folder"), (noise.path(), "is not UTF-8")]
+            .map(|(plan, expected)| (say(&["plan", "examples/hello", "--plan", plan]), expected));
+    for (said, expected) in said {
+        assert!(said.code == 3 && said.messages.contains(expected), "{}", said.messages);
+    }
+}
+
+#[test]
+fn a_file_that_windows_wrote_is_said_to_be_so() {
+    let file = Scratch::new("wide.weir", b"\xff\xfeu\0s\0e\0");
+    let said = say(&["check", file.path()]);
+    assert!(said.messages.contains("it begins as UTF-16 does"), "{}", said.messages);
+}
+
+#[test]
 fn a_plan_that_does_not_fit_is_shown_with_its_place() {
     let wrong = String::from_utf8_lossy(PLAN).replace("staged", "stagged").replace("image.*", "imago.*");
     let plan = Scratch::new("wrong.plan.toml", wrong.as_bytes());
@@ -251,7 +269,9 @@ fn absurd_programs_are_refused_and_nothing_breaks() {
     let deep = "fn f() -> Int { ".to_owned() + &"(".repeat(100_000) + "1" + &")".repeat(100_000) + " }\n";
     let braces = "service s on http(port: 1) ".to_owned() + &"{".repeat(100_000);
     let long = "// ".to_owned() + &"x".repeat(10 << 20) + "\nlet\n";
-    for (name, text) in [("deep", deep), ("braces", braces), ("long", long)] {
+    let name = "fn f() -> Int { ".to_owned() + &"a".repeat(10 << 20) + " }\n";
+    let slashes = "fn f() -> Text { \"{".to_owned() + &"1 // ".repeat(2 << 20) + "\" }\n";
+    for (name, text) in [("deep", deep), ("braces", braces), ("long", long), ("name", name), ("slashes", slashes)] {
         let program = Scratch::new(&format!("{name}.weir"), text.as_bytes());
         let said = say(&["check", program.path()]);
         assert_eq!(said.code, 1, "{name}");

@@ -48,6 +48,31 @@ fn a_plan_changes_where_the_work_is_done_and_not_the_answers() {
     assert_eq!((planned.stop().0, plain.stop().0), (Some(0), Some(0)));
 }
 
+/// Counts for all, and for each user.
+const COUNTS: &[u8] = b"use http\nshared all = 0\nshared own = 0 per session\nservice counts on http(port: 8080) {\n  \
+    session = user\n  get \"/{user}\" (user: Text) { http.text(\"{own.add(1)} of {all.add(1)}\") }\n}\n";
+
+#[test]
+fn shared_numbers_count_alike_under_every_engine() {
+    let program = Scratch::new("counts.weir", COUNTS);
+    for engine in weir_runtime::ENGINES {
+        let served = Served::start(program.path(), &["--engine", engine.name, "--threads", "2"]);
+        let said = ["/ada", "/ada", "/eve"].map(|path| String::from_utf8(served.get(path).body).expect("a text"));
+        assert_eq!(said, ["1 of 1", "2 of 2", "1 of 3"], "{}", engine.name);
+        assert_eq!(served.stop().0, Some(0));
+    }
+}
+
+#[test]
+fn a_plan_says_of_how_many_sessions_values_are_kept() {
+    let program = Scratch::new("kept.weir", COUNTS);
+    let plan = Scratch::new("kept.plan.toml", b"sessions = 1\nsession_idle = \"2h\"\n");
+    let served = Served::start(program.path(), &["--plan", plan.path()]);
+    let said = ["/ada", "/ada", "/eve", "/ada"].map(|path| String::from_utf8(served.get(path).body).expect("a text"));
+    assert_eq!(said, ["1 of 1", "2 of 2", "1 of 3", "1 of 4"]);
+    served.stop();
+}
+
 #[test]
 fn bad_input_is_answered_with_what_is_wrong() {
     let served = Served::start(IMAGES, &[]);

@@ -226,7 +226,8 @@ impl Parser<'_> {
             .at(operator, "this would change a value")
             .because(target, "values stay as they are")
             .hint(format!("give the new value a name: `let next = {ours}`"))
-            .hint("use `fold` where it depends on the value before");
+            .hint("use `fold` where it depends on the value before")
+            .hint(format!("a number that all flows change is `shared`: `{name}.add(…)`"));
         self.report(diagnostic);
         if !doubled {
             let _amount = self.expression();

@@ -5,6 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ratatui::crossterm::terminal;
 use weir_host::Progress as Extent;
 use weir_runtime::Watcher;
 
@@ -12,6 +13,8 @@ use crate::words::{grouped, rounded};
 
 /// How often it is drawn.
 const INTERVAL: Duration = Duration::from_millis(200);
+/// How wide a terminal is that does not say it.
+const COLUMNS: usize = 80;
 /// Clears the line that the cursor is in.
 const CLEAR: &str = "\r\u{1b}[K";
 
@@ -27,7 +30,8 @@ impl Progress {
         let drawing = std::thread::spawn(move || {
             let begun = Instant::now();
             while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                draw(&line(&watcher.progress(), begun.elapsed()));
+                let columns = terminal::size().map_or(COLUMNS, |(columns, _)| columns.into());
+                draw(&cut(line(&watcher.progress(), begun.elapsed()), columns));
             }
             draw("");
         });
@@ -53,6 +57,15 @@ fn draw(line: &str) {
 fn line(sources: &[(String, Extent)], elapsed: Duration) -> String {
     let shown = sources.iter().map(|(described, extent)| format!("{described}: {}", words(*extent, elapsed)));
     shown.collect::<Vec<_>>().join("  ")
+}
+
+/// The line as far as a terminal has room for it, because one that is wrapped could not be drawn over.
+fn cut(line: String, columns: usize) -> String {
+    if line.chars().count() < columns {
+        return line;
+    }
+    let kept = line.chars().skip(line.chars().count() + 2 - columns.max(2));
+    format!("…{}", kept.collect::<String>())
 }
 
 fn words(Extent { elements, done, whole }: Extent, elapsed: Duration) -> String {
@@ -85,5 +98,13 @@ mod tests {
         assert_eq!(shown(10, 200, 100, 1), "x: 10, 100 %, 10/s, 0 s left");
         assert_eq!(shown(0, 0, 0, 1), "x: 0, 100 %, 0/s, 0 s left");
         assert_eq!(line(&[], Duration::ZERO), "");
+    }
+
+    #[test]
+    fn a_line_is_never_wrapped_and_keeps_its_end() {
+        assert_eq!(cut("rows: 9 s left".to_owned(), 80), "rows: 9 s left");
+        assert_eq!(cut("rows: 9 s left".to_owned(), 15), "rows: 9 s left");
+        assert_eq!(cut("rows: 9 s left".to_owned(), 10), "…9 s left");
+        assert_eq!(cut("rows: 9 s left".to_owned(), 0), "…");
     }
 }

@@ -10,6 +10,9 @@ use super::super::model::{HISTORY_MAX, History, Model};
 use super::block;
 use crate::words::{grouped, short_time};
 
+/// What the corners of a frame take of its title.
+const CORNERS: usize = 2;
+
 /// Draws them side by side.
 pub(super) fn draw(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     let parts = Layout::horizontal([Constraint::Fill(1); 3]).split(area);
@@ -32,7 +35,10 @@ fn chart(
     let latest = history.latest().map(words).unwrap_or_default();
     let most = values.iter().copied().max().unwrap_or(0);
     let title = Line::from(vec![title.into(), Span::from(format!("{latest} ")).bold().fg(color)]);
-    let block = block(title).title(Line::from(format!(" most {} ", words(most))).right_aligned().dim());
+    let highest = Line::from(format!(" most {} ", words(most))).right_aligned().dim();
+    // One would be drawn over the other.
+    let fits = title.width() + highest.width() + CORNERS <= area.width.into();
+    let block = if fits { block(title).title(highest) } else { block(title) };
     // Nothing is no bar, and what is always the same is not at the top.
     let scale = (most + most.div_ceil(8)).max(1);
     let chart = Sparkline::default().data(values).max(scale).direction(RenderDirection::RightToLeft);

@@ -15,6 +15,10 @@ use crate::words::{grouped, rate, short_time};
 
 /// From this width on there are all columns.
 const WIDE: u16 = 90;
+/// What lies between two columns.
+const COLUMN_SPACING: u16 = 2;
+/// What a table's frame and padding take of its width.
+const TABLE_SIDES: u16 = 4;
 /// The least width of a column of names.
 const NAME_MIN: u16 = 12;
 /// How many characters show how full a queue is.
@@ -124,25 +128,40 @@ fn table(
     let count = rows.len();
     let first = &mut watch.scroll[focus as usize];
     *first = (*first).min(count.saturating_sub(fit));
-    let shown = |column: &Column| area.width >= WIDE || !column.only_wide;
-    let heads = columns.iter().filter(|column| shown(column));
+    let shown = columns_that_fit(columns, area.width);
+    let heads = columns.iter().zip(shown).filter_map(|(column, shown)| shown.then_some(column));
     // Names give way where there is no room for them.
     let widths = heads.clone().map(|column| if column.width == 0 { Max(name_width) } else { Length(column.width) });
     let widths: Vec<Constraint> = widths.collect();
     let heads = Row::new(heads.map(|column| Text::from(column.head).alignment(column.at))).dim();
-    let rows = rows.into_iter().skip(*first).take(fit).map(|cells| {
-        let cells = cells.into_iter().zip(columns).filter(|(_, column)| shown(column));
-        Row::new(cells.map(|(cell, _)| cell))
-    });
+    let rows = rows
+        .into_iter()
+        .skip(*first)
+        .take(fit)
+        .map(|cells| Row::new(cells.into_iter().zip(shown).filter_map(|(cell, shown)| shown.then_some(cell))));
     let name = if focus == Focus::Routes { "routes" } else { "sections" };
-    let title = match count > fit {
+    let title = match count > fit && fit > 0 {
         true => format!(" {name} {}–{} of {count} ", *first + 1, (*first + fit).min(count)),
         false => format!(" {name} "),
     };
     let title = if watch.focus == focus { title.bold() } else { title.into() };
     let block = block(Line::from(title)).padding(Padding::horizontal(1));
-    let table = Table::new(rows, widths).header(heads).column_spacing(2).flex(Flex::Start).block(block);
+    let table = Table::new(rows, widths).header(heads).column_spacing(COLUMN_SPACING).flex(Flex::Start).block(block);
     frame.render_widget(table, area);
+}
+
+/// Which columns are shown in a table of this width: those at the right go first, and names never.
+fn columns_that_fit(columns: &[Column; 7], width: u16) -> [bool; 7] {
+    let room = width.saturating_sub(TABLE_SIDES + NAME_MIN);
+    let mut taken = 0;
+    columns.each_ref().map(|column| {
+        if column.width == 0 {
+            return true;
+        }
+        let fits = (width >= WIDE || !column.only_wide) && taken + column.width + COLUMN_SPACING <= room;
+        taken += if fits { column.width + COLUMN_SPACING } else { 0 };
+        fits
+    })
 }
 
 /// The width of a column of names.

@@ -32,6 +32,11 @@ fn a_program_on_a_small_terminal() {
 }
 
 #[test]
+fn a_program_on_a_terminal_that_is_hardly_one() {
+    insta::assert_snapshot!(drawn(&mut watching(), 40, 18));
+}
+
+#[test]
 fn a_program_that_has_ended_sorted_by_rate() {
     let mut watch = watching();
     watch.gone = Some("the program has ended".to_owned());

@@ -1,0 +1,129 @@
+//! What the system says of a path: whether it leads through links, and what is at its end.
+//!
+//! Every part is looked at by itself and no link is followed, so that a path which leads through a link is never seen as
+//! one that leads to a file. That is how the answer for a path stays the one that opening it below the root would give: a
+//! directory that was moved out of the root and has left a link in its place is a link here, although all files below it
+//! are as they were. What a directory is does not matter otherwise: where the path still ends at the same unchanged file,
+//! so are its bytes.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{FileType, Stat};
+
+/// Parts of a path; looking at more costs as much as opening the file.
+const PARTS_MAX: usize = 8;
+
+/// A time of a file, since 1970. Times before are 1970: nobody compares what is so old.
+pub(in crate::files) type Time = Duration;
+
+/// The time now, by the clock that files are stamped with.
+pub(in crate::files) fn now() -> Time {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Where paths lead, followed part by part: what is below a root, or a disk that a test made up.
+pub(in crate::files) trait Tree {
+    /// Whether there is something at the path, and it is no link.
+    fn is_no_link(&self, path: &str) -> bool;
+
+    /// What is at the path, or the link that is there.
+    fn status(&self, path: &str) -> Option<Status>;
+}
+
+/// What is at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::files) struct Status {
+    pub(super) kind: FileType,
+    pub(super) node: Node,
+    pub(in crate::files) size: u64,
+    /// When its bytes were last changed, or were said to be: a program can set this.
+    pub(super) modified: Time,
+    /// When its bytes, its names or anything else about it were last changed: no program can set this.
+    pub(super) changed: Time,
+}
+
+/// The device that something lies on, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) device: u64,
+    pub(super) number: u64,
+}
+
+impl Status {
+    #[allow(clippy::unnecessary_cast, reason = "systems differ in how wide these numbers are")]
+    pub(in crate::files) fn of(stat: &Stat) -> Status {
+        let time = |seconds: i64, nanoseconds: u32| Duration::new(u64::try_from(seconds).unwrap_or(0), nanoseconds);
+        Status {
+            kind: FileType::from_raw_mode(stat.st_mode),
+            node: Node { device: stat.st_dev as u64, number: stat.st_ino as u64 },
+            size: stat.st_size as u64,
+            modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as u32),
+            changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as u32),
+        }
+    }
+}
+
+/// A file, and where a path ends that leads to it without a link on its way.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// Where each part of the path ends; 0 behind the last.
+    ends: [u16; PARTS_MAX],
+    pub(super) file: Status,
+}
+
+impl Seen {
+    /// `None` where the path leads through a link, to no file, or through too many parts.
+    pub(super) fn of(path: &str, tree: &impl Tree) -> Option<Seen> {
+        let ends = ends(path)?;
+        let file = look(path, &ends, tree).filter(|status| status.kind == FileType::RegularFile)?;
+        Some(Seen { ends, file })
+    }
+
+    /// Whether the same path, which is looked at anew, leads to the same file, and that has not been changed.
+    pub(super) fn is_still_so(&self, path: &str, tree: &impl Tree) -> bool {
+        look(path, &self.ends, tree).is_some_and(|status| status == self.file)
+    }
+}
+
+/// What is at the end of the path, where no part before it is a link.
+fn look(path: &str, ends: &[u16; PARTS_MAX], tree: &impl Tree) -> Option<Status> {
+    let mut beginnings = ends.iter().take_while(|end| **end > 0).filter_map(|end| path.get(..usize::from(*end)));
+    let mut here = beginnings.next()?;
+    for next in beginnings {
+        if !tree.is_no_link(here) {
+            return None;
+        }
+        here = next;
+    }
+    tree.status(here)
+}
+
+/// Where each part of the path ends; `None` where it has too many, or is longer than any system allows.
+fn ends(path: &str) -> Option<[u16; PARTS_MAX]> {
+    let mut ends = [0; PARTS_MAX];
+    let (mut count, mut from) = (0, 0);
+    for part in path.split('/') {
+        let end = from + part.len();
+        from = end + 1;
+        if !matches!(part, "" | ".") {
+            *ends.get_mut(count)? = u16::try_from(end).ok()?;
+            count += 1;
+        }
+    }
+    Some(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_looked_at_up_to_the_end_of_each_of_its_parts() {
+        assert_eq!(ends("a"), Some([1, 0, 0, 0, 0, 0, 0, 0]));
+        assert_eq!(ends("./a//b.x/./c"), Some([3, 8, 12, 0, 0, 0, 0, 0]));
+        assert_eq!(ends("a/."), Some([1, 0, 0, 0, 0, 0, 0, 0]));
+        assert_eq!(ends("1/2/3/4/5/6/7/8"), Some([1, 3, 5, 7, 9, 11, 13, 15]));
+        assert_eq!(ends("1/2/3/4/5/6/7/8/9"), None);
+        assert_eq!(ends(&"x".repeat(70_000)), None);
+    }
+}

@@ -1,0 +1,81 @@
+//! HTML: texts that stand in pages as what they are, and the fields of forms that come back.
+
+use std::borrow::Cow;
+
+use indexmap::IndexMap;
+use percent_encoding::percent_decode_str;
+use weir::{Failure, FailureKind};
+
+/// The most fields that a form has.
+pub const FIELDS_MAX: usize = 1_000;
+
+weir::library! {
+    /// HTML: texts that stand in pages as what they are, and the fields of forms that come back.
+    pub(crate) html: escape, form
+}
+
+/// The text as a page shows it, in an element or between the quotes of an attribute: without it, whoever writes a text
+/// writes a part of the page.
+#[weir::function(pure)]
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// The fields of a form, as a browser sends them in the body of a `post`: `name=Ada&city=Bern`. The last of a name counts.
+///
+/// # Errors
+/// Fails where there are more than 1,000, or one is not UTF-8.
+#[weir::function(pure)]
+pub fn form(body: &str) -> Result<IndexMap<String, String>, Failure> {
+    let pairs = body.split('&').filter(|pair| !pair.is_empty());
+    let mut fields = IndexMap::new();
+    for (index, pair) in pairs.enumerate() {
+        if index == FIELDS_MAX {
+            return Err(Failure::new(FailureKind::Limit, format!("a form of more than {FIELDS_MAX} fields")));
+        }
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        fields.insert(decoded(name)?, decoded(value)?);
+    }
+    Ok(fields)
+}
+
+fn decoded(part: &str) -> Result<String, Failure> {
+    let blanks = part.replace('+', " ");
+    let text = percent_decode_str(&blanks).decode_utf8().map(Cow::into_owned);
+    text.map_err(|_| Failure::function(format!("a form's `{part}` is not UTF-8")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_escaped_ends_neither_an_element_nor_an_attribute() {
+        assert_eq!(escape("<b a='1' c=\"2\">&é</b>"), "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;é&lt;/b&gt;");
+    }
+
+    #[test]
+    fn a_form_is_read_as_browsers_write_it() {
+        let fields = form("name=Ada+L&says=1%2B1%3D2%26%0D%0A&empty=&alone&&name=Eve").unwrap();
+        let fields: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(fields, [("name", "Eve"), ("says", "1+1=2&\r\n"), ("empty", ""), ("alone", "")]);
+    }
+
+    #[test]
+    fn a_form_that_is_not_utf_8_or_too_long_is_refused() {
+        assert_eq!(form("a=%ff").unwrap_err().message.as_str(), "a form's `%ff` is not UTF-8");
+        assert!(form(&"a&".repeat(FIELDS_MAX)).is_ok());
+        assert_eq!(form(&"a&".repeat(FIELDS_MAX + 1)).unwrap_err().kind, FailureKind::Limit);
+    }
+}

@@ -1,0 +1,114 @@
+//! Which switches decide their condition by themselves, so that no truth value is put into a slot and taken out again.
+//!
+//! A primitive is *part* of a switch's condition where it compares scalars or connects truth values, and its answer goes
+//! there and nowhere else. It is computed when the switch runs, which is later than in the list: so its operands are
+//! touched by the switch, and must be what nobody changes.
+
+use std::collections::BTreeSet;
+
+use weir_host::{Type, Value};
+use weir_ir::graph::{Graph, Kind, Node, NodeId, Source, SwitchArm, Test};
+use weir_ir::prim::Prim;
+
+use super::Part;
+use crate::step::NONE;
+
+/// How deep a condition may nest; what lies deeper is computed by steps of its own.
+const DEPTH_MAX: usize = 8;
+
+/// For each primitive that is part of a switch's condition, that switch.
+pub(super) fn parts_of_conditions(graph: &Graph, parts: &[Part], uses: &[usize]) -> Vec<Option<NodeId>> {
+    let mut marking =
+        Marking { graph, uses, changed: changed_sources(graph, parts), of: vec![None; graph.nodes.len()] };
+    for (id, node) in graph.nodes() {
+        if let Kind::Switch { arms } = &node.kind
+            && arms_of_truth(arms).is_some()
+        {
+            marking.mark(&node.inputs[0], id, DEPTH_MAX);
+        }
+    }
+    marking.of
+}
+
+/// The arms that `false` and `true` go to; `None` where one of them has none, or takes something out of its subject.
+pub(super) fn arms_of_truth(arms: &[SwitchArm]) -> Option<[u32; 2]> {
+    let arm_of = |truth| {
+        let fits = |arm: &SwitchArm| match &arm.test {
+            Test::Value(value) => *value == Value::Bool(truth),
+            Test::Otherwise => true,
+            Test::Tag(_) => false,
+        };
+        arms.iter().position(fits).map_or(NONE, |arm| arm as u32)
+    };
+    let both = [arm_of(false), arm_of(true)];
+    let plain = arms.iter().all(|arm| arm.payload == 0 && !matches!(arm.test, Test::Tag(_)));
+    (plain && !both.contains(&NONE)).then_some(both)
+}
+
+/// Whether values of this type lie in their slot whole, so that nothing is to be dropped.
+pub(super) fn is_scalar(ty: &Type) -> bool {
+    matches!(ty, Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Time | Type::Duration | Type::Size)
+}
+
+struct Marking<'a> {
+    graph: &'a Graph,
+    uses: &'a [usize],
+    changed: BTreeSet<Source>,
+    of: Vec<Option<NodeId>>,
+}
+
+impl Marking<'_> {
+    /// Marks what makes this input of the switch, and what makes that, as far as it is part of the condition.
+    fn mark(&mut self, input: &Source, switch: NodeId, depth: usize) {
+        let Source::Port(id, 0) = *input else { return };
+        let node = self.graph.node(id);
+        if depth > 0 && self.uses[id.0 as usize] == 1 && self.is_part(node, self.graph.node(switch)) {
+            self.of[id.0 as usize] = Some(switch);
+            // What is compared is looked at where it lies, also a truth value.
+            if matches!(node.kind, Kind::Prim(Prim::Not | Prim::And | Prim::Or)) {
+                node.inputs.iter().for_each(|operand| self.mark(operand, switch, depth - 1));
+            }
+        }
+    }
+
+    fn is_part(&self, node: &Node, switch: &Node) -> bool {
+        let decides = match node.kind {
+            Kind::Prim(Prim::Not) => node.inputs.len() == 1,
+            Kind::Prim(
+                Prim::And
+                | Prim::Or
+                | Prim::Equal
+                | Prim::NotEqual
+                | Prim::Less
+                | Prim::LessOrEqual
+                | Prim::Greater
+                | Prim::GreaterOrEqual,
+            ) => node.inputs.len() == 2,
+            _ => false,
+        };
+        decides
+            && (node.control, node.within) == (switch.control, switch.within)
+            && node.inputs.iter().all(|operand| self.stays(operand))
+    }
+
+    /// Whether the operand is a scalar that is there, and the same, whenever the switch runs.
+    fn stays(&self, operand: &Source) -> bool {
+        let ty = match operand {
+            Source::Port(id, port) => self.graph.node(*id).outputs.get(*port as usize),
+            Source::Parameter(index) => self.graph.parameters.get(*index as usize),
+            Source::Constant(_) => return true,
+            Source::Shared(_) | Source::Never => None,
+        };
+        ty.is_some_and(is_scalar) && !self.changed.contains(operand)
+    }
+}
+
+/// What calls take by `&mut`.
+fn changed_sources(graph: &Graph, parts: &[Part]) -> BTreeSet<Source> {
+    let nodes = graph.nodes.iter().zip(parts);
+    let inputs = nodes.flat_map(|(node, part)| node.inputs.iter().enumerate().map(move |input| (node, part, input)));
+    inputs
+        .filter(|(node, part, (index, _))| part.changes(node, *index))
+        .map(|(_, _, (_, source))| source.clone())
+        .collect()
+}
