@@ -2,6 +2,7 @@
 
 use crate::event::Event;
 use crate::event::forcing::Forcing;
+use crate::event::guard::force_made;
 use crate::event::node::{Node, Shape, Stake};
 use crate::event::placing::Placing;
 use crate::event::settlement::{Nack, Settlement};
@@ -27,7 +28,7 @@ impl<T: 'static, F: Fn(Event<()>) -> Event<T> + Send + Sync> Node<T> for WithNac
         let signal = Signal::new();
         let nack = forcing.settlement.add(Box::new(signal.clone()));
         let event = (self.0)(signal.fired());
-        let forced = forcing.force_made(event, first);
+        let forced = force_made(event, first, forcing);
         forcing.settlement.cover(nack, first..first + forced.node.shape().leaves);
         Some(forced)
     }

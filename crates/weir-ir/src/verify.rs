@@ -3,8 +3,6 @@
 //! The compiler runs the verifier after each pass in debug builds; what it finds is a bug of a pass, never of a user.
 //! Each [`Violation`] names its [`Rule`], and each rule has a test with a program that breaks it.
 
-use std::fmt;
-
 use weir_host::Library;
 
 use crate::program::Program;
@@ -16,59 +14,14 @@ mod graphs;
 mod operand;
 mod order;
 mod prims;
+mod report;
 mod timed;
 mod types;
 mod uses;
+mod view;
 
-/// One thing that does not hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// The rule that is broken.
-    pub rule: Rule,
-    /// Where: the entry and flow, and the variable or node.
-    pub place: String,
-    /// What is wrong, in one sentence without a full stop.
-    pub what: String,
-}
-
-/// The rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Rule {
-    /// Every variable is bound once in its flow; call sites, nodes, shared values and entries have names of their own.
-    Once,
-    /// What is used was bound before, and can be seen from there.
-    Scope,
-    /// Functions, sources, shared values and types that are named exist.
-    Known,
-    /// Operands and results have the types that the operation, the signature or the definition says.
-    Types,
-    /// The tests of a switch cover every value, and can hold.
-    Cover,
-    /// The payload of an arm has a name for each field, or none.
-    Payload,
-    /// Nothing follows an operation that never yields.
-    Reach,
-    /// Constraints are in the canonical order, each once, also in steps within steps; sessions are given where needed.
-    Constraints,
-    /// Blocks and bodies nest no deeper than [`crate::parse::NESTING_MAX`].
-    Nesting,
-    /// The edges of a graph go from earlier nodes to later ones.
-    Edges,
-    /// Control is well nested: a node sees only what runs whenever it runs.
-    Control,
-    /// Nodes that may not overlap are ordered.
-    Order,
-    /// What a node says that it uses is what it uses, and is held where it says so.
-    Uses,
-    /// Atomic steps are begun and ended once, and are well nested.
-    Steps,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({:?})", self.place, self.what, self.rule)
-    }
-}
+use report::Report;
+pub use report::{Rule, Violation};
 
 /// What is wrong with a program in the expression IR; empty where nothing is.
 #[must_use]
@@ -111,20 +64,6 @@ pub fn graph(program: &g::Program, library: &Library) -> Vec<Violation> {
         }
     }
     report.violations
-}
-
-/// What has been found, and where the verifier is.
-#[derive(Default)]
-struct Report {
-    place: String,
-    violations: Vec<Violation>,
-}
-
-impl Report {
-    fn add(&mut self, rule: Rule, at: &str, what: impl Into<String>) {
-        let place = if at.is_empty() { self.place.clone() } else { format!("{}, {at}", self.place) };
-        self.violations.push(Violation { rule, place, what: what.into() });
-    }
 }
 
 /// The names of the program, and its routes.

@@ -14,6 +14,7 @@ pub mod html;
 pub mod http;
 pub mod http1;
 pub mod image;
+mod input;
 pub mod json;
 pub mod lines;
 pub mod list;

@@ -128,8 +128,10 @@ fn a_source_that_is_faster_than_its_flows_waits_for_room() {
     for row in ENGINES {
         let options = Options { flows_max: 8, ..options(row.name, 2) };
         let full = check(pipeline(), PIPELINE, 5, options);
-        // Where the loop does the work itself, it is no faster than its flows.
-        let may_work_itself = ["event", "elastic"].contains(&row.name);
+        // Where the loop does the work itself, it is no faster than its flows; on one processor it may do so for every
+        // section of one thread, and threads of single flows may be through before it goes on.
+        let one_processor = std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
+        let may_work_itself = one_processor || ["event", "elastic"].contains(&row.name);
         assert!(full > 0 || may_work_itself, "{}: there was always room", row.name);
     }
 }

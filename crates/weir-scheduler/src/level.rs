@@ -10,7 +10,7 @@
 //!   when a load comes back, which shows in the throughput of the current level, so does what was learned.
 //! * *Noise*. The paper compares single periods, by a sensitivity of 5 %. Here a level's record is the mean of its periods;
 //!   the noisier they are, the more of them it takes until it is trusted, and a trend is more than the sensitivity and more
-//!   than what noise leaves open. Only the second period in a row that deviates is a change in load. A fixed threshold
+//!   than what noise leaves open. Only the fourth period in a row that deviates is a change in load. A fixed threshold
 //!   takes the noise of a small shared machine for an endless change of load, and a wide one stops below the best level.
 
 /// How the number of threads is found.
@@ -36,8 +36,9 @@ const MEAN_PERIODS: u32 = 8;
 const NOISE_WEIGHT: f64 = 0.1;
 /// However noisy it is, a difference of this much is a trend.
 const SENSITIVITY_MAX: f64 = 0.25;
-/// A deviation is a change of load when it is seen so many periods in a row.
-const DEVIATIONS_MAX: u32 = 2;
+/// A deviation is a change of load when it is seen so many periods in a row: others on a shared machine take its processors
+/// for some tenths of a second, and to look for the level anew takes longer than that.
+const DEVIATIONS_MAX: u32 = 4;
 /// So many loads are remembered.
 const MEMORY_MAX: usize = 8;
 

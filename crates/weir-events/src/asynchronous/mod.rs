@@ -1,60 +1,25 @@
 //! Asynchronous events: communication that somebody starts and somebody else completes, and that still composes
 //! (the paper's §4).
+//!
+//! Each file imports those named before it here at the most, and none imports this one.
+
+mod node;
 
 mod detached;
-mod node;
 mod postponed;
 
-use std::fmt;
+mod kinds;
+
 use std::sync::Arc;
 
 use crate::channel::{Channel, Closed, Parcel};
 use crate::event::{Event, always, guard, never};
 use crate::implicit::Then;
-use node::{AsyncNode, Choice, Choose};
+use kinds::{Choice, Choose};
 
-/// An asynchronous communication: starting it yields an `A` at once, its consumption yields a `B` later (the paper's
-/// `('a, 'b) AEvent`).
-///
-/// [`a_sync`](AsyncEvent::a_sync) places the communication on its channel whether anybody is there or not, and returns
-/// what the *post-creation* actions ([`s_wrap`](AsyncEvent::s_wrap)) make of it, in the caller. When a peer has
-/// consumed it, the *post-consumption* actions ([`a_wrap`](AsyncEvent::a_wrap)) run in an implicit thread.
-///
-/// What one thread starts on one channel is consumed in the order in which it was started.
-///
-/// Like an [`Event`] it is a value, and starting it twice is two independent communications. What was started cannot
-/// be taken back: for that, make it a branch of a choice with [`a_trans`](AsyncEvent::a_trans).
-///
-/// An action that panics is reported by the panic hook and counted ([`action_panics`](crate::action_panics)); nothing
-/// else is touched by it.
-#[must_use = "an asynchronous event does nothing until it is synchronised"]
-pub struct AsyncEvent<A, B> {
-    pub(crate) node: Arc<dyn AsyncNode<A, B>>,
-}
-
-impl<A, B> Clone for AsyncEvent<A, B> {
-    fn clone(&self) -> Self {
-        AsyncEvent { node: self.node.clone() }
-    }
-}
-
-impl<A, B> fmt::Debug for AsyncEvent<A, B> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("AsyncEvent").finish_non_exhaustive()
-    }
-}
-
-impl<A, B> AsyncEvent<A, B> {
-    pub(crate) fn of(node: impl AsyncNode<A, B> + 'static) -> Self {
-        AsyncEvent { node: Arc::new(node) }
-    }
-}
+pub use node::AsyncEvent;
 
 impl<A: 'static, B: 'static> AsyncEvent<A, B> {
-    pub(crate) fn forced(self) -> Self {
-        self.node.force().unwrap_or(self)
-    }
-
     /// Starts the communication and returns without waiting for anybody (`aSync`); only [`s_choose`] waits.
     ///
     /// # Panics
@@ -66,7 +31,7 @@ impl<A: 'static, B: 'static> AsyncEvent<A, B> {
     /// The same with `action` applied to what starting it yields: a post-creation action, run by the thread that
     /// starts it, after the communication was placed (`sWrap`).
     pub fn s_wrap<C: 'static>(&self, action: impl Fn(A) -> C + Send + Sync + 'static) -> AsyncEvent<C, B> {
-        AsyncEvent::of(node::CreationWrap { inner: self.clone(), action: Arc::new(action) })
+        AsyncEvent::of(kinds::CreationWrap { inner: self.clone(), action: Arc::new(action) })
     }
 
     /// The same with `action` applied to what its consumption yields: a post-consumption action, run by an implicit
@@ -75,7 +40,7 @@ impl<A: 'static, B: 'static> AsyncEvent<A, B> {
     where
         B: Send,
     {
-        AsyncEvent::of(node::ConsumptionWrap { inner: self.clone(), action: Arc::new(action) })
+        AsyncEvent::of(kinds::ConsumptionWrap { inner: self.clone(), action: Arc::new(action) })
     }
 
     /// The synchronous event that takes effect when this communication is consumed (`aTrans`).
@@ -104,7 +69,7 @@ impl<A: 'static, B: 'static> AsyncEvent<A, B> {
             let action = action.clone();
             let consumed = local.receive().wrap(move |value| action(value.expect("nobody closes a local channel")));
             let tap = Arc::new(move |value: &B| local.core.deposit_send(value.clone(), Then::nothing()));
-            AsyncEvent::of(node::Tap { inner: event.clone(), tap }).s_wrap(move |_| consumed.clone())
+            AsyncEvent::of(kinds::Tap { inner: event.clone(), tap }).s_wrap(move |_| consumed.clone())
         })
     }
 }
@@ -112,7 +77,7 @@ impl<A: 'static, B: 'static> AsyncEvent<A, B> {
 /// Sends `value` asynchronously; each start sends a clone (`aSendEvt`). Yields nothing at once, and when the value has
 /// been received `Ok`, or `Closed` if the channel was.
 pub fn a_send<T: Clone + Send + Sync + 'static>(channel: &Channel<T>, value: T) -> AsyncEvent<(), Result<(), Closed>> {
-    AsyncEvent::of(node::SendClone { channel: channel.clone(), value })
+    AsyncEvent::of(kinds::SendClone { channel: channel.clone(), value })
 }
 
 /// Sends what is in the parcel asynchronously; started with an empty parcel it does nothing.
@@ -120,13 +85,13 @@ pub fn a_send_parcel<T: Send + 'static>(
     channel: &Channel<T>,
     parcel: &Parcel<T>,
 ) -> AsyncEvent<(), Result<(), Closed>> {
-    AsyncEvent::of(node::SendParcel { channel: channel.clone(), parcel: parcel.clone() })
+    AsyncEvent::of(kinds::SendParcel { channel: channel.clone(), parcel: parcel.clone() })
 }
 
 /// Receives asynchronously (`aRecvEvt`): takes its place on the channel when it is started; what it receives goes to
 /// its post-consumption actions. Several started one after the other receive in that order.
 pub fn a_receive<T: Send + 'static>(channel: &Channel<T>) -> AsyncEvent<(), Result<T, Closed>> {
-    AsyncEvent::of(node::Receive { channel: channel.clone() })
+    AsyncEvent::of(kinds::Receive { channel: channel.clone() })
 }
 
 /// An asynchronous event that is consumed at once (`aAlwaysEvt`).
@@ -143,7 +108,7 @@ pub fn a_never<T: Send + 'static>() -> AsyncEvent<(), T> {
 pub fn a_guard<A: 'static, B: 'static>(
     make: impl Fn() -> AsyncEvent<A, B> + Send + Sync + 'static,
 ) -> AsyncEvent<A, B> {
-    AsyncEvent::of(node::Guard(make))
+    AsyncEvent::of(kinds::Guard(make))
 }
 
 /// Starts one of the branches and returns at once (`aChoose`): one that can be consumed now if there is one, else any.
@@ -170,7 +135,7 @@ pub fn s_choose<A: 'static, B: 'static>(branches: impl IntoIterator<Item = Async
 ///
 /// It waits until something takes effect, however long; close its channels to end it.
 pub fn s_trans<B: Send + 'static>(event: &Event<B>) -> AsyncEvent<(), B> {
-    AsyncEvent::of(node::FromSynchronous(event.clone()))
+    AsyncEvent::of(kinds::FromSynchronous(event.clone()))
 }
 
 impl<T: Send + 'static> Channel<T> {

@@ -1,8 +1,7 @@
 //! `choose` and `choose_biased`: exactly one of several events takes effect.
 
-use super::Event;
 use super::forcing::Forcing;
-use super::node::{Node, Shape, Stake};
+use super::node::{Event, Node, Shape, Stake};
 use super::order;
 use super::placing::Placing;
 use super::settlement::Settlement;

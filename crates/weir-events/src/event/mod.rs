@@ -1,62 +1,31 @@
 //! First-class events: values that describe a communication, to be combined before anybody synchronises on them.
+//!
+//! Each file imports those named before it here at the most, and none imports this one.
+
+mod order;
+pub(crate) mod placing;
+pub(crate) mod settlement;
+
+pub(crate) mod forcing;
+
+pub(crate) mod node;
 
 mod base;
 mod choose;
-pub(crate) mod forcing;
-pub(crate) mod node;
-mod order;
-pub(crate) mod placing;
-mod session;
-pub(crate) mod settlement;
-mod synchronise;
+pub(crate) mod guard;
 mod wrap;
 
-use std::fmt;
-use std::sync::Arc;
+mod session;
+
+mod synchronise;
 
 use choose::{Choose, Preference};
-use node::{Node, Shape};
-
 pub use forcing::GUARD_DEPTH_MAX;
+pub use node::Event;
 pub(crate) use order::below as random_below;
 pub use order::seed_choices;
 pub(crate) use synchronise::Advance;
 pub use synchronise::Synchronisation;
-
-/// A communication that may take effect once per synchronisation, and then yields a `T` (the paper's `'a Event`, §2).
-///
-/// An event is a value: it can be stored, cloned (cheaply), wrapped and chosen from, by people who do not know what is
-/// inside. Nothing happens before it is synchronised, by a thread with [`sync`](Event::sync),
-/// [`sync_timeout`](Event::sync_timeout) or [`poll`](Event::poll), or by a task with `.await`. Synchronising twice is
-/// two independent synchronisations.
-///
-/// An event that loses a choice, runs out of time or is dropped leaves nothing behind and loses no value.
-#[must_use = "an event does nothing until it is synchronised"]
-pub struct Event<T> {
-    pub(crate) node: Arc<dyn Node<T>>,
-}
-
-impl<T> Clone for Event<T> {
-    fn clone(&self) -> Self {
-        Event { node: self.node.clone() }
-    }
-}
-
-impl<T> fmt::Debug for Event<T> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Event").field("shape", &self.node.shape()).finish()
-    }
-}
-
-impl<T> Event<T> {
-    pub(crate) fn of(node: impl Node<T> + 'static) -> Self {
-        Event { node: Arc::new(node) }
-    }
-
-    pub(crate) fn shape(&self) -> Shape {
-        self.node.shape()
-    }
-}
 
 impl<T: 'static> Event<T> {
     /// The same event with `action` applied to its value, in the thread or task that synchronises (`wrap`).
@@ -87,7 +56,7 @@ pub fn never<T: 'static>() -> Event<T> {
 ///
 /// If `make` panics the synchronisation is given up: nacks made before fire, nothing stays queued.
 pub fn guard<T: 'static>(make: impl Fn() -> Event<T> + Send + Sync + 'static) -> Event<T> {
-    Event::of(forcing::Guard(make))
+    Event::of(guard::Guard(make))
 }
 
 /// Exactly one of the branches takes effect (`choose`).

@@ -5,12 +5,47 @@
 //! has placed for one leaf, to be redeemed if the leaf takes effect and withdrawn if another does.
 
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
-use super::Event;
 use super::forcing::Forcing;
 use super::placing::Placing;
 use super::settlement::Settlement;
+
+/// A communication that may take effect once per synchronisation, and then yields a `T` (the paper's `'a Event`, §2).
+///
+/// An event is a value: it can be stored, cloned (cheaply), wrapped and chosen from, by people who do not know what is
+/// inside. Nothing happens before it is synchronised, by a thread with [`sync`](Event::sync),
+/// [`sync_timeout`](Event::sync_timeout) or [`poll`](Event::poll), or by a task with `.await`. Synchronising twice is
+/// two independent synchronisations.
+///
+/// An event that loses a choice, runs out of time or is dropped leaves nothing behind and loses no value.
+#[must_use = "an event does nothing until it is synchronised"]
+pub struct Event<T> {
+    pub(crate) node: Arc<dyn Node<T>>,
+}
+
+impl<T> Clone for Event<T> {
+    fn clone(&self) -> Self {
+        Event { node: self.node.clone() }
+    }
+}
+
+impl<T> fmt::Debug for Event<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Event").field("shape", &self.node.shape()).finish()
+    }
+}
+
+impl<T> Event<T> {
+    pub(crate) fn of(node: impl Node<T> + 'static) -> Self {
+        Event { node: Arc::new(node) }
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        self.node.shape()
+    }
+}
 
 /// One node of an event.
 ///

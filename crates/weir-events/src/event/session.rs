@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-use super::Event;
 use super::forcing::Forcing;
-use super::node::Stake;
+use super::node::{Event, Stake};
 use super::order::Order;
 use super::placing::{Placing, Wishes};
 use super::settlement::Settlement;

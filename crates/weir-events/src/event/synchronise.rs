@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use super::Event;
+use super::node::Event;
 use super::session::{Session, attempt_unguarded};
 use crate::alarm::{self, Alarm};
 use crate::party::pool;

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Event;
 use super::forcing::Forcing;
-use super::node::{Node, Shape, Stake};
+use super::node::{Event, Node, Shape, Stake};
 use super::placing::Placing;
 use super::settlement::Settlement;
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::threads::run;
+
 /// The post-consumption actions of one asynchronous event, `B` being what its consumption yields.
 pub(crate) struct Then<B>(Option<Arc<Continuation<B>>>);
 
@@ -57,7 +59,7 @@ impl<B: 'static> Then<B> {
             Place::Implicit => self.run_at(action(consumed), Place::Implicit),
             Place::Consumer => {
                 let (then, action) = (self.clone(), action.clone());
-                super::run(move || then.run_at(action(consumed), Place::Implicit));
+                run(move || then.run_at(action(consumed), Place::Implicit));
             }
         })
     }

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::future::Future;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// Long enough that a test that gets there has failed.
@@ -14,6 +15,11 @@ pub(crate) fn until(condition: impl Fn() -> bool) {
         assert!(start.elapsed() < TOO_LONG, "waited too long");
         std::thread::yield_now();
     }
+}
+
+/// Polls a future that nobody is to be told about.
+pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    std::pin::Pin::new(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 /// Runs tasks on this thread alone.

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_host::{Library, Resource, Text, Type, Value};
 
 use super::operand::Operand;
+use super::report::{Report, Rule};
 use super::types::Types;
-use super::{Report, Rule, calls, prims};
+use super::{calls, prims};
 use crate::expr::{Arm, Atom, Block, Call, Constraint, Let, Op, Test, Var, Variable};
 use crate::lower::{changed_variables, free_variables};
 use crate::parse::NESTING_MAX;

@@ -1,21 +1,20 @@
 //! The rules of graphs: edges, control and types here; order and uses in the modules beside.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use weir_host::{Library, Mode, Resource, Text, Type};
+use weir_host::{Library, Resource, Type};
 
 use super::blocks::{canonical, covers, payload_fits};
 use super::operand::Operand;
+use super::report::{Report, Rule};
 use super::types::Types;
-use super::{Report, Rule, calls, order, prims, timed, uses};
+use super::view::{Checker, Held, View};
+use super::{calls, order, prims, timed, uses};
 use crate::expr::Test;
 use crate::graph::{Control, Graph, Kind, Node, NodeId, Source, SwitchArm};
 use crate::parse::NESTING_MAX;
 use crate::print::{SourceText, TypeText};
 use crate::program::Variable;
-
-/// What enclosing atomic steps hold for the whole program.
-pub(super) type Held = BTreeMap<(Resource, bool), Mode>;
 
 /// Checks a graph that is the body of no node; `result` is what it must yield and return, where that is known.
 pub(super) fn flow(
@@ -36,60 +35,7 @@ pub(super) fn flow(
     checker.graph(graph, &Held::new(), result);
 }
 
-pub(super) struct Checker<'a, 'r> {
-    pub(super) types: &'a Types<'a>,
-    pub(super) library: &'a Library,
-    /// What calls take last: [`crate::graph::Program::narrowed`].
-    pub(super) narrowed: &'a BTreeSet<Resource>,
-    /// What the flow answers.
-    answer: Option<&'a Type>,
-    pub(super) report: &'r mut Report,
-    names: BTreeSet<&'a Text>,
-    /// The private states seen so far, each of one node.
-    pub(super) states: BTreeSet<&'a Resource>,
-    depth: usize,
-}
-
-/// A graph with the arms that each node is in, outermost first.
-pub(super) struct View<'a> {
-    pub(super) graph: &'a Graph,
-    pub(super) arms: Vec<Vec<Control>>,
-}
-
-impl<'a> View<'a> {
-    /// Whether no flow runs both nodes.
-    pub(super) fn exclusive(&self, a: NodeId, b: NodeId) -> bool {
-        let pairs = self.arms[a.0 as usize].iter().zip(&self.arms[b.0 as usize]);
-        pairs.into_iter().any(|(a, b)| a.switch == b.switch && a.arm != b.arm)
-    }
-
-    /// What the input is, as far as its type goes.
-    fn operand(&self, source: &Source, types: &Types<'a>) -> Operand<'a> {
-        let operand = match source {
-            Source::Port(node, port) => {
-                let node = self.graph.nodes.get(node.0 as usize);
-                node.and_then(|node| node.outputs.get(*port as usize)).map(Operand::Typed)
-            }
-            Source::Parameter(index) => self.graph.parameters.get(*index as usize).map(Operand::Typed),
-            Source::Constant(index) => self.graph.constants.get(*index as usize).map(Operand::Constant),
-            Source::Shared(name) => types.shared.get(&**name).map(|ty| Operand::Shared(ty)),
-            Source::Never => None,
-        };
-        operand.unwrap_or(Operand::Unknown)
-    }
-}
-
 impl<'a> Checker<'a, '_> {
-    pub(super) fn add(&mut self, rule: Rule, node: &Node, what: impl Into<String>) {
-        self.report.add(rule, &node.name, what);
-    }
-
-    fn holds(&mut self, rule: Rule, node: &Node, checked: Result<(), String>) {
-        if let Err(what) = checked {
-            self.add(rule, node, what);
-        }
-    }
-
     /// Checks a graph and the bodies in it. Where edges or control are broken, the rest is not looked at.
     fn graph(&mut self, graph: &'a Graph, held: &Held, result: Option<&Type>) {
         self.depth += 1;

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use weir_host::{Mode, Passing, Resource};
 
-use super::Rule;
-use super::graphs::{Checker, View};
+use super::report::Rule;
 use super::uses::constraints;
+use super::view::{Checker, View};
 use crate::graph::{Graph, Kind, Node, NodeId, Source};
 
 /// What keeps the order of two nodes.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Mode, Passing, Resource, Text, World};
 
-use super::Rule;
-use super::graphs::{Checker, Held, View};
+use super::report::Rule;
+use super::view::{Checker, Held, View};
 use crate::expr::Constraint;
 use crate::graph::{Graph, Kind, Node, NodeId, Source, Use};
 use crate::print::{Commas, UseText};

@@ -5,7 +5,6 @@
 
 mod fields;
 mod input;
-mod json;
 mod parameters;
 mod response;
 mod routes;

@@ -9,8 +9,9 @@ use hyper::header::{HeaderMap, HeaderValue};
 use matchit::{Params, Router};
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
+use super::fields;
 use super::input::{Definitions, Problem, decode_path, decode_query, expected, is_scalar, scalar_or_problem};
-use super::{fields, json};
+use crate::json::decode;
 
 /// Pairs of a query that are looked at; further ones are refused.
 const QUERY_PAIRS_MAX: usize = 1000;
@@ -155,7 +156,7 @@ impl Routes {
                 Ok(text) => Ok(Value::text(text)),
                 Err(error) => Err(Problem::new("body", format!("not UTF-8: {error}"))),
             },
-            ty => json::parse(&body, ty, Definitions(types)),
+            ty => decode::parse(&body, ty, Definitions(types)),
         }
     }
 }
@@ -190,7 +191,7 @@ fn check(parameter: &RouteParameter, part: Option<&str>, definitions: Definition
         (ParameterFrom::Query, Type::Option(ty) | Type::List(ty)) => is_scalar(ty, definitions),
         (ParameterFrom::Query, ty) => is_scalar(ty, definitions),
         (ParameterFrom::Body, Type::Bytes) => true,
-        (ParameterFrom::Body, ty) => json::is_sayable(ty, definitions),
+        (ParameterFrom::Body, ty) => decode::is_sayable(ty, definitions),
     };
     if fits { Ok(()) } else { Err(format!("a request cannot hold `{}: {}` there", parameter.name, parameter.ty)) }
 }

@@ -4,12 +4,14 @@
 //! are in `tcp` and `files`. A service that wants all of HTTP, with limits for everything that a client can do to it,
 //! stands on `http`.
 
+mod fields;
+
 use bytes::Bytes;
 use hyper::StatusCode;
-use indexmap::IndexMap;
-use indexmap::map::Entry;
 use percent_encoding::percent_decode_str;
 use weir::{Failure, FailureKind, Text};
+
+pub use fields::Fields;
 
 /// Fields of a head.
 const HEADERS_MAX: usize = 64;
@@ -34,7 +36,7 @@ pub struct Request {
     /// Bytes of the body behind the head.
     pub length: i64,
     /// The fields, with names in lower case; several of one name joined by `, `.
-    pub headers: IndexMap<Text, Text>,
+    pub headers: Fields,
 }
 
 /// The head of a request: its first line and fields, with the empty line behind them.
@@ -53,7 +55,7 @@ pub fn parse(head: &[u8]) -> Result<Request, Failure> {
         }
         Err(error) => return Err(Failure::function(format!("no request: {error}"))),
     }
-    let headers = headers_of(parsed.headers)?;
+    let headers = Fields::of(parsed.headers)?;
     let target = parsed.path.unwrap_or_default();
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query.into())));
     Ok(Request {
@@ -71,34 +73,7 @@ fn decoded(path: &str) -> Result<Text, Failure> {
     path.map(|path| Text::from(&*path)).map_err(|_| Failure::function("the path is not UTF-8"))
 }
 
-fn headers_of(fields: &[httparse::Header<'_>]) -> Result<IndexMap<Text, Text>, Failure> {
-    let mut headers: IndexMap<Text, Text> = IndexMap::with_capacity(fields.len());
-    for field in fields {
-        let value = std::str::from_utf8(field.value);
-        let value = value.map_err(|_| Failure::function(format!("the field {} is not UTF-8", field.name)))?;
-        match headers.entry(lower(field.name)) {
-            Entry::Vacant(place) => drop(place.insert(value.into())),
-            Entry::Occupied(mut place) => {
-                let joined = format!("{}, {value}", place.get());
-                place.insert(joined.into());
-            }
-        }
-    }
-    Ok(headers)
-}
-
-/// A name in lower case.
-fn lower(name: &str) -> Text {
-    /// Names are hardly ever longer, and then copied once more.
-    const SHORT_MAX: usize = 32;
-    let mut place = [0; SHORT_MAX];
-    let Some(short) = place.get_mut(..name.len()) else { return name.to_ascii_lowercase().into() };
-    short.copy_from_slice(name.as_bytes());
-    short.make_ascii_lowercase();
-    std::str::from_utf8(short).expect("what was ASCII still is, and the rest is as it was").into()
-}
-
-fn keep_alive(is_1_1: bool, connection: Option<&Text>) -> bool {
+fn keep_alive(is_1_1: bool, connection: Option<&str>) -> bool {
     let says = |word: &str| {
         connection.is_some_and(|value| value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word)))
     };
@@ -106,8 +81,8 @@ fn keep_alive(is_1_1: bool, connection: Option<&Text>) -> bool {
 }
 
 /// Where both lengths and chunks may be said, whoever is in front may believe the other one.
-fn length(headers: &IndexMap<Text, Text>) -> Result<i64, Failure> {
-    if headers.contains_key("transfer-encoding") {
+fn length(headers: &Fields) -> Result<i64, Failure> {
+    if headers.get("transfer-encoding").is_some() {
         return Err(Failure::function("a body in chunks is not taken"));
     }
     let Some(length) = headers.get("content-length") else { return Ok(0) };
@@ -118,7 +93,7 @@ fn length(headers: &IndexMap<Text, Text>) -> Result<i64, Failure> {
 /// What a request's head has under a name, in whatever case it is written.
 #[weir::function(pure)]
 pub fn header(request: &Request, name: &str) -> Option<Text> {
-    request.headers.get(&*lower(name)).cloned()
+    request.headers.get(name).map(Text::from)
 }
 
 /// The head of a response with a body of so many bytes.

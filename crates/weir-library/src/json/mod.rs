@@ -1,5 +1,6 @@
 //! JSON: values of any shape, looked into by functions, and the lines of a file that are such values.
 
+pub(crate) mod decode;
 pub(crate) mod encode;
 mod tree;
 

@@ -1,8 +1,8 @@
 //! The machinery of all engines that run flows section by section, on the ports and crews of `weir-scheduler`.
 //!
 //! Protocol of one flow:
-//! 1. The loop puts it into the port of its first section, and awaits its answer. An elastic crew of one thread may have
-//!    the loop do the work itself, which then has the answer at once. Flows of a stream, whose answer nobody wants, go
+//! 1. The loop puts it into the port of its first section, and awaits its answer. An elastic crew of one thread, and on one
+//!    processor any crew of one thread, may have the loop do the work itself, which then has the answer at once. Flows of a stream, whose answer nobody wants, go
 //!    there in batches (`given`), and are known to nobody but their port.
 //! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
 //! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port. Others pass

@@ -64,7 +64,10 @@ impl Marking<'_> {
         let node = self.graph.node(id);
         if depth > 0 && self.uses[id.0 as usize] == 1 && self.is_part(node, self.graph.node(switch)) {
             self.of[id.0 as usize] = Some(switch);
-            node.inputs.iter().for_each(|operand| self.mark(operand, switch, depth - 1));
+            // What is compared is looked at where it lies, also a truth value.
+            if matches!(node.kind, Kind::Prim(Prim::Not | Prim::And | Prim::Or)) {
+                node.inputs.iter().for_each(|operand| self.mark(operand, switch, depth - 1));
+            }
         }
     }
 

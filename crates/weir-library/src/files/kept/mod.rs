@@ -48,6 +48,7 @@ const SHARDS_PER_CORE: usize = 4;
 const FILES_PER_SHARD_MIN: u64 = 4;
 /// What has been asked for within this time has its names in the system's memory: whatever drives them out as fast drives
 /// this program's own pages out, too.
+#[cfg(target_os = "linux")]
 const IN_MEMORY_S: u32 = 10;
 
 /// What a [`Root`](super::Root) keeps of files that it has read.
@@ -100,6 +101,7 @@ pub(super) struct Found {
 
 impl Found {
     /// Whether looking at the path surely needs no disk.
+    #[cfg(target_os = "linux")]
     pub(super) fn is_in_memory(&self) -> bool {
         self.now_s.saturating_sub(self.entry.asked_s.load(Ordering::Relaxed)) <= IN_MEMORY_S
     }

@@ -1,6 +1,6 @@
-//! Turns a JSON body into a value of the type that a route says.
+//! Turns JSON into a value of a type that is known only at run time, as the body of a request is turned.
 //!
-//! Types are data here, so there is no Rust type to derive a parser for: the body is parsed to a tree (which
+//! Types are data here, so there is no Rust type to derive a parser for: the text is parsed to a tree (which
 //! `serde_json` keeps at most 128 deep) and the tree is turned. An enum is written as `"Name"`, or with a payload as
 //! `{"Name": payload}`; fields that a record does not have are passed over, and an `Option` may be missing or `null`.
 
@@ -10,17 +10,17 @@ mod tests;
 use serde_json::Value as Json;
 use weir::{Field, Type, TypeShape, Value};
 
-use super::input::{Definitions, Problem, expected, scalar, shown};
+use crate::input::{Definitions, Problem, expected, scalar, shown};
 
 /// The value that `body` says.
-pub(super) fn parse(body: &[u8], ty: &Type, definitions: Definitions<'_>) -> Result<Value, Problem> {
+pub(crate) fn parse(body: &[u8], ty: &Type, definitions: Definitions<'_>) -> Result<Value, Problem> {
     let json: Json =
         serde_json::from_slice(body).map_err(|error| Problem::new("body", format!("not JSON: {error}")))?;
     Turn { definitions, path: "body".into() }.value(ty, &json)
 }
 
 /// Whether JSON can say values of this type.
-pub(super) fn is_sayable(ty: &Type, definitions: Definitions<'_>) -> bool {
+pub(crate) fn is_sayable(ty: &Type, definitions: Definitions<'_>) -> bool {
     sayable(ty, definitions, &mut Vec::new())
 }
 

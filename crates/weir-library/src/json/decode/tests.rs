@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use weir::{Field, Text, Type, TypeDefinition, TypeOf, TypeShape, Value, Variant};
 
-use super::super::input::Definitions;
 use super::parse;
+use crate::input::Definitions;
 use crate::json::encode::Written;
 
 fn field(name: &str, ty: Type) -> Field {

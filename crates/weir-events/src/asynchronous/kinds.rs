@@ -1,0 +1,212 @@
+//! The kinds of nodes that asynchronous events are made of, and what each does when it is synchronised.
+
+use std::sync::Arc;
+
+use super::detached;
+use super::node::{AsyncEvent, AsyncNode};
+use super::postponed::Postponed;
+use crate::channel::core::Core;
+use crate::channel::{Channel, Closed, Parcel};
+use crate::event::{Event, choose, random_below};
+use crate::implicit::Then;
+
+/// `a_send(channel, value)`.
+pub(crate) struct SendClone<T> {
+    pub(crate) channel: Channel<T>,
+    pub(crate) value: T,
+}
+
+impl<T: Clone + Send + Sync + 'static> AsyncNode<(), Result<(), Closed>> for SendClone<T> {
+    fn start(&self, then: Then<Result<(), Closed>>) {
+        self.channel.core.deposit_send(self.value.clone(), then);
+    }
+
+    fn transform(&self, then: Then<Result<(), Closed>>) -> Event<()> {
+        self.channel.send(self.value.clone()).wrap(move |sent| then.run(sent))
+    }
+}
+
+/// `a_send` of a value that cannot be cloned.
+pub(crate) struct SendParcel<T> {
+    pub(crate) channel: Channel<T>,
+    pub(crate) parcel: Parcel<T>,
+}
+
+impl<T: Send + 'static> AsyncNode<(), Result<(), Closed>> for SendParcel<T> {
+    fn start(&self, then: Then<Result<(), Closed>>) {
+        if let Some(value) = self.parcel.take() {
+            self.channel.core.deposit_send(value, then);
+        }
+    }
+
+    fn transform(&self, then: Then<Result<(), Closed>>) -> Event<()> {
+        self.channel.send_parcel(&self.parcel).wrap(move |sent| then.run(sent))
+    }
+}
+
+/// `a_receive(channel)`.
+pub(crate) struct Receive<T> {
+    pub(crate) channel: Channel<T>,
+}
+
+impl<T: Send + 'static> AsyncNode<(), Result<T, Closed>> for Receive<T> {
+    fn start(&self, then: Then<Result<T, Closed>>) {
+        let core: &Arc<Core<T>> = &self.channel.core;
+        core.deposit_receive(then);
+    }
+
+    fn transform(&self, then: Then<Result<T, Closed>>) -> Event<()> {
+        self.channel.receive().wrap(move |received| then.run(received))
+    }
+}
+
+/// `s_wrap(event, action)`.
+pub(crate) struct CreationWrap<X, B, F> {
+    pub(crate) inner: AsyncEvent<X, B>,
+    pub(crate) action: Arc<F>,
+}
+
+impl<X, A, B, F> AsyncNode<A, B> for CreationWrap<X, B, F>
+where
+    X: 'static,
+    A: 'static,
+    B: 'static,
+    F: Fn(X) -> A + Send + Sync + 'static,
+{
+    fn force(&self) -> Option<AsyncEvent<A, B>> {
+        let inner = self.inner.node.force()?;
+        Some(AsyncEvent::of(CreationWrap { inner, action: self.action.clone() }))
+    }
+
+    fn start(&self, then: Then<B>) -> A {
+        (self.action)(self.inner.node.start(then))
+    }
+
+    fn transform(&self, then: Then<B>) -> Event<A> {
+        let action = self.action.clone();
+        self.inner.node.transform(then).wrap(move |created| action(created))
+    }
+}
+
+/// `a_wrap(event, action)`.
+pub(crate) struct ConsumptionWrap<A, X, B> {
+    pub(crate) inner: AsyncEvent<A, X>,
+    pub(crate) action: Arc<dyn Fn(X) -> B + Send + Sync>,
+}
+
+impl<A, X, B> AsyncNode<A, B> for ConsumptionWrap<A, X, B>
+where
+    A: 'static,
+    X: Send + 'static,
+    B: 'static,
+{
+    fn force(&self) -> Option<AsyncEvent<A, B>> {
+        let inner = self.inner.node.force()?;
+        Some(AsyncEvent::of(ConsumptionWrap { inner, action: self.action.clone() }))
+    }
+
+    fn start(&self, then: Then<B>) -> A {
+        self.inner.node.start(then.after(self.action.clone()))
+    }
+
+    fn transform(&self, then: Then<B>) -> Event<A> {
+        self.inner.node.transform(then.after(self.action.clone()))
+    }
+}
+
+/// Looks at what was consumed, without a thread; for actions of this crate that never wait.
+pub(crate) struct Tap<A, B> {
+    pub(crate) inner: AsyncEvent<A, B>,
+    pub(crate) tap: Arc<dyn Fn(&B) + Send + Sync>,
+}
+
+impl<A: 'static, B: 'static> AsyncNode<A, B> for Tap<A, B> {
+    fn force(&self) -> Option<AsyncEvent<A, B>> {
+        let inner = self.inner.node.force()?;
+        Some(AsyncEvent::of(Tap { inner, tap: self.tap.clone() }))
+    }
+
+    fn start(&self, then: Then<B>) -> A {
+        self.inner.node.start(then.tapped(self.tap.clone()))
+    }
+
+    fn transform(&self, then: Then<B>) -> Event<A> {
+        self.inner.node.transform(then.tapped(self.tap.clone()))
+    }
+}
+
+/// `a_guard(make)`.
+pub(crate) struct Guard<F>(pub(crate) F);
+
+impl<A: 'static, B: 'static, F> AsyncNode<A, B> for Guard<F>
+where
+    F: Fn() -> AsyncEvent<A, B> + Send + Sync,
+{
+    fn force(&self) -> Option<AsyncEvent<A, B>> {
+        Some((self.0)().forced())
+    }
+
+    fn start(&self, _: Then<B>) -> A {
+        unreachable!("guards are forced before anything is started")
+    }
+
+    fn transform(&self, _: Then<B>) -> Event<A> {
+        unreachable!("guards are forced before anything is tried")
+    }
+}
+
+/// Whether a choice waits until a branch was consumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// `a_choose`: never waits.
+    AtOnce,
+    /// `s_choose`: waits.
+    WhenConsumed,
+}
+
+/// `a_choose(branches)` and `s_choose(branches)`.
+pub(crate) struct Choose<A, B> {
+    pub(crate) branches: Vec<AsyncEvent<A, B>>,
+    pub(crate) choice: Choice,
+}
+
+impl<A: 'static, B: 'static> AsyncNode<A, B> for Choose<A, B> {
+    fn force(&self) -> Option<AsyncEvent<A, B>> {
+        let forced: Vec<_> = self.branches.iter().map(|branch| branch.node.force()).collect();
+        if forced.iter().all(Option::is_none) {
+            return None;
+        }
+        let branches = forced.into_iter().zip(&self.branches);
+        let branches = branches.map(|(forced, branch)| forced.unwrap_or_else(|| branch.clone())).collect();
+        Some(AsyncEvent::of(Choose { branches, choice: self.choice }))
+    }
+
+    fn start(&self, then: Then<B>) -> A {
+        let consumable = self.transform(then.clone());
+        match self.choice {
+            Choice::WhenConsumed => consumable.sync(),
+            Choice::AtOnce => consumable.poll().unwrap_or_else(|| {
+                assert!(!self.branches.is_empty(), "a_choose of nothing has nothing to return at once");
+                self.branches[random_below(self.branches.len())].node.start(then)
+            }),
+        }
+    }
+
+    fn transform(&self, then: Then<B>) -> Event<A> {
+        choose(self.branches.iter().map(|branch| branch.node.transform(then.clone())))
+    }
+}
+
+/// `s_trans(event)`.
+pub(crate) struct FromSynchronous<B: 'static>(pub(crate) Event<B>);
+
+impl<B: Send + 'static> AsyncNode<(), B> for FromSynchronous<B> {
+    fn start(&self, then: Then<B>) {
+        detached::start(&self.0, then);
+    }
+
+    fn transform(&self, then: Then<B>) -> Event<()> {
+        // The event's wraps are post-consumption actions here: they belong to the implicit thread.
+        Event::of(Postponed { inner: self.0.clone(), then })
+    }
+}

@@ -1,0 +1,98 @@
+//! The threads in which actions run.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// At most so many actions run at once; more wait for one to end. An action that waits for another one needs both.
+pub const ACTION_THREADS_MAX: usize = 4096;
+
+/// A thread that had nothing to do for so long ends.
+const IDLE_MS: u64 = 500;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+struct Pool {
+    state: Mutex<State>,
+    wanted: Condvar,
+    panics: AtomicUsize,
+}
+
+struct State {
+    jobs: VecDeque<Job>,
+    idle: usize,
+    threads: usize,
+}
+
+static POOL: Pool = Pool {
+    state: Mutex::new(State { jobs: VecDeque::new(), idle: 0, threads: 0 }),
+    wanted: Condvar::new(),
+    panics: AtomicUsize::new(0),
+};
+
+/// How many post-consumption actions have panicked so far. Each was also reported by the panic hook; the channel and
+/// all others are untouched by it.
+pub fn action_panics() -> usize {
+    POOL.panics.load(Relaxed)
+}
+
+/// How many implicit threads there are now, idle ones included.
+pub fn action_threads() -> usize {
+    POOL.lock().threads
+}
+
+/// Runs a job in an implicit thread.
+pub(crate) fn run(job: impl FnOnce() + Send + 'static) {
+    let mut state = POOL.lock();
+    state.jobs.push_back(Box::new(job));
+    if state.jobs.len() <= state.idle {
+        POOL.wanted.notify_one();
+    } else if state.threads < ACTION_THREADS_MAX {
+        state.threads += 1;
+        drop(state);
+        start_thread();
+    }
+}
+
+fn start_thread() {
+    let started = std::thread::Builder::new().name("weir-events-action".to_owned()).spawn(|| POOL.work());
+    if started.is_err() {
+        // The system has no more threads: those there are will take the job.
+        POOL.lock().threads -= 1;
+    }
+}
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        while let Some(job) = self.next_job() {
+            if catch_unwind(AssertUnwindSafe(job)).is_err() {
+                self.panics.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    /// The next job, or `None` when this thread is to end.
+    fn next_job(&self) -> Option<Job> {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.jobs.pop_front() {
+                return Some(job);
+            }
+            state.idle += 1;
+            let wait = self.wanted.wait_timeout(state, Duration::from_millis(IDLE_MS));
+            let (guard, timeout) = wait.unwrap_or_else(PoisonError::into_inner);
+            state = guard;
+            state.idle -= 1;
+            if timeout.timed_out() && state.jobs.is_empty() {
+                state.threads -= 1;
+                return None;
+            }
+        }
+    }
+}

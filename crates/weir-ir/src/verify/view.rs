@@ -1,0 +1,73 @@
+//! What all rules of graphs see: the graph with where its nodes stand, and what has been seen of it so far.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_host::{Library, Mode, Resource, Text, Type};
+
+use super::operand::Operand;
+use super::report::{Report, Rule};
+use super::types::Types;
+use crate::graph::{Control, Graph, Node, NodeId, Source};
+
+/// What enclosing atomic steps hold for the whole program.
+pub(super) type Held = BTreeMap<(Resource, bool), Mode>;
+
+/// What checks a graph, with what it has seen.
+pub(super) struct Checker<'a, 'r> {
+    pub(super) types: &'a Types<'a>,
+    pub(super) library: &'a Library,
+    /// What calls take last: [`crate::graph::Program::narrowed`].
+    pub(super) narrowed: &'a BTreeSet<Resource>,
+    /// What the flow answers.
+    pub(super) answer: Option<&'a Type>,
+    pub(super) report: &'r mut Report,
+    /// The names seen so far.
+    pub(super) names: BTreeSet<&'a Text>,
+    /// The private states seen so far, each of one node.
+    pub(super) states: BTreeSet<&'a Resource>,
+    /// How deep bodies nest here.
+    pub(super) depth: usize,
+}
+
+/// A graph with the arms that each node is in, outermost first.
+pub(super) struct View<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) arms: Vec<Vec<Control>>,
+}
+
+impl<'a> View<'a> {
+    /// Whether no flow runs both nodes.
+    pub(super) fn exclusive(&self, a: NodeId, b: NodeId) -> bool {
+        let pairs = self.arms[a.0 as usize].iter().zip(&self.arms[b.0 as usize]);
+        pairs.into_iter().any(|(a, b)| a.switch == b.switch && a.arm != b.arm)
+    }
+
+    /// What the input is, as far as its type goes.
+    pub(super) fn operand(&self, source: &Source, types: &Types<'a>) -> Operand<'a> {
+        let operand = match source {
+            Source::Port(node, port) => {
+                let node = self.graph.nodes.get(node.0 as usize);
+                node.and_then(|node| node.outputs.get(*port as usize)).map(Operand::Typed)
+            }
+            Source::Parameter(index) => self.graph.parameters.get(*index as usize).map(Operand::Typed),
+            Source::Constant(index) => self.graph.constants.get(*index as usize).map(Operand::Constant),
+            Source::Shared(name) => types.shared.get(&**name).map(|ty| Operand::Shared(ty)),
+            Source::Never => None,
+        };
+        operand.unwrap_or(Operand::Unknown)
+    }
+}
+
+impl Checker<'_, '_> {
+    /// Reports what is wrong at a node.
+    pub(super) fn add(&mut self, rule: Rule, node: &Node, what: impl Into<String>) {
+        self.report.add(rule, &node.name, what);
+    }
+
+    /// Reports what a check found.
+    pub(super) fn holds(&mut self, rule: Rule, node: &Node, checked: Result<(), String>) {
+        if let Err(what) = checked {
+            self.add(rule, node, what);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The fields of a head, as the map that a program sees: made once, and handed on without going through another.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use indexmap::map::Entry;
+use weir::{Failure, HostType, Text, Type, Value};
+
+/// Fields by their names in lower case, in the order in which they came; several of one name are joined by `, `.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fields(Arc<IndexMap<Value, Value>>);
+
+impl Fields {
+    /// The fields of a head that was taken apart.
+    pub(super) fn of(parsed: &[httparse::Header<'_>]) -> Result<Self, Failure> {
+        let mut fields = IndexMap::with_capacity(parsed.len());
+        for field in parsed {
+            let value = std::str::from_utf8(field.value);
+            let value = value.map_err(|_| Failure::function(format!("the field {} is not UTF-8", field.name)))?;
+            match fields.entry(Value::Text(lower(field.name))) {
+                Entry::Vacant(place) => drop(place.insert(Value::text(value))),
+                Entry::Occupied(mut place) => {
+                    let joined = format!("{}, {value}", text_of(place.get()));
+                    place.insert(Value::text(&joined));
+                }
+            }
+        }
+        Ok(Fields(Arc::new(fields)))
+    }
+
+    /// What is under a name, in whatever case it is written.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(&Value::Text(lower(name))).map(text_of)
+    }
+}
+
+impl HostType for Fields {
+    fn ty() -> Type {
+        Type::map(Type::Text, Type::Text)
+    }
+
+    fn from_value(value: Value) -> Result<Self, Failure> {
+        match value {
+            Value::Map(fields) => Ok(Fields(fields)),
+            other => Err(Failure::argument(format!("must be {}, not {other}", Self::ty()))),
+        }
+    }
+
+    fn into_value(self) -> Result<Value, Failure> {
+        Ok(Value::Map(self.0))
+    }
+}
+
+/// The text that a value is; the types see to it that it is one.
+fn text_of(value: &Value) -> &str {
+    if let Value::Text(text) = value { text } else { "" }
+}
+
+/// A name in lower case.
+fn lower(name: &str) -> Text {
+    /// Names are hardly ever longer, and then copied once more.
+    const SHORT_MAX: usize = 32;
+    let mut place = [0; SHORT_MAX];
+    let Some(short) = place.get_mut(..name.len()) else { return name.to_ascii_lowercase().into() };
+    short.copy_from_slice(name.as_bytes());
+    short.make_ascii_lowercase();
+    std::str::from_utf8(short).expect("what was ASCII still is, and the rest is as it was").into()
+}
