@@ -20,6 +20,8 @@ pub(crate) struct Hands<W: Work> {
     pub(crate) turn: u64,
     /// The port that was handed to nobody, because this thread goes on with it.
     pub(crate) carried: Option<usize>,
+    /// The port that was carried to last.
+    pub(crate) carried_to: Option<usize>,
     /// The port that is full.
     pub(crate) blocked: Option<usize>,
     /// Where the turn began.
@@ -44,6 +46,7 @@ impl<W: Work> Hands<W> {
             claims: Vec::new(),
             turn: 0,
             carried: None,
+            carried_to: None,
             blocked: None,
             first: 0,
             quota: 1,

@@ -58,6 +58,7 @@ impl<W: Work> Hands<W> {
     /// Works on a batch of the port; gives the port of its crew that the batch went on to, where nobody has it yet.
     pub(crate) fn turn(&mut self, shared: &Shared<W>, seat: &Seat, port: usize, way: Way) -> Option<usize> {
         self.turn += 1;
+        let was_carried = self.carried_to.take() == Some(port);
         self.first = port;
         self.held.push(port);
         if !shared.ports[port].is_brief() {
@@ -84,8 +85,21 @@ impl<W: Work> Hands<W> {
         if let Some(begin) = begin {
             self.learn(&shared.ports[port].reach, begin.elapsed(), count, way);
         }
-        self.give_back(shared, port);
+        if self.give_back(shared, port) == Rest::More {
+            self.go_on(shared, port, was_carried);
+        }
+        self.carried_to = self.carried;
         self.carried.take()
+    }
+
+    /// Sees to it that the port where the turn began is looked after. Where this thread was carried there, it stays as long as
+    /// it has nowhere to go: at the end of the list, the port would hold up all that leads to it for as long as these take.
+    fn go_on(&mut self, shared: &Shared<W>, port: usize, was_carried: bool) {
+        if was_carried && self.carried.is_none() {
+            self.carried = Some(port);
+        } else {
+            shared.hand(port);
+        }
     }
 
     /// Whether a turn with so many items teaches more than looking at the clock costs. Of a single item who works alone
@@ -210,16 +224,19 @@ impl<W: Work> Hands<W> {
         self.owed.drain(..).for_each(|port| shared.hand(port));
     }
 
-    /// Gives back the ports of this turn. The one where it began waits where what came out of it found no room.
-    fn give_back(&mut self, shared: &Shared<W>, first: usize) {
+    /// Gives back the ports of this turn, and yields what is left at the one where it began; that waits where what came out
+    /// of it found no room.
+    fn give_back(&mut self, shared: &Shared<W>, first: usize) -> Rest {
         // Waiting for an earlier port could close a circle of ports that wait for each other.
         let blocked = self.blocked.take().filter(|next| *next > first);
         let waits = blocked.is_some_and(|next| shared.ports[next].inbox.wait(first));
-        for port in self.held.drain(..).skip(usize::from(waits)) {
+        let left = if waits { Rest::Empty } else { shared.ports[first].inbox.rest() };
+        for port in self.held.drain(..).skip(1) {
             if shared.ports[port].inbox.rest() == Rest::More {
                 shared.hand(port);
             }
         }
+        left
     }
 
     /// Tells what it has done to those who steer.
