@@ -3,8 +3,7 @@
 use hyper::header::{COOKIE, HeaderMap, HeaderName};
 use weir::{RouteParameter, Type, Value};
 
-use super::input::{Definitions, Problem, expected, is_scalar, scalar_or_problem};
-use super::routes::left_out;
+use super::input::{Definitions, Problem, expected, is_scalar, left_out, scalar_or_problem};
 
 /// The field that a parameter is: its name, with `-` for each `_`.
 pub(super) fn field_of(parameter: &str) -> String {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
+use weir::{RouteParameter, Type, Value};
 
 pub(super) use crate::input::{Definitions, Problem, expected, is_scalar, scalar_or_problem};
 
@@ -31,4 +32,10 @@ fn is_well_encoded(text: &str) -> bool {
     let is_hex = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'%', bytes).all(|at| is_hex(bytes.get(at + 1)) && is_hex(bytes.get(at + 2)))
+}
+
+/// What the parameter is where the request leaves it out.
+pub(super) fn left_out(parameter: &RouteParameter) -> Option<Value> {
+    let none = matches!(parameter.ty, Type::Option(_)).then(Value::none);
+    parameter.default.clone().or(none)
 }

@@ -10,7 +10,7 @@ use matchit::{Params, Router};
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
 use super::fields;
-use super::input::{Definitions, Problem, decode_path, decode_query, expected, is_scalar, scalar_or_problem};
+use super::input::{Definitions, Problem, decode_path, decode_query, expected, is_scalar, left_out, scalar_or_problem};
 use crate::json::decode;
 
 /// Pairs of a query that are looked at; further ones are refused.
@@ -229,12 +229,6 @@ fn query_input(parameter: &RouteParameter, query: &Query<'_>, definitions: Defin
         (None, _) => left_out(parameter)
             .ok_or_else(|| problem(format!("is missing, expected {}", expected(&parameter.ty, definitions)))),
     }
-}
-
-/// What the parameter is where the request leaves it out.
-pub(super) fn left_out(parameter: &RouteParameter) -> Option<Value> {
-    let none = matches!(parameter.ty, Type::Option(_)).then(Value::none);
-    parameter.default.clone().or(none)
 }
 
 /// The pairs of a query. Most queries have nothing to decode, and are then looked through where they are.
