@@ -90,8 +90,16 @@ module.exports = grammar({
     parameters: ($) => seq('(', commas($.parameter), ')'),
     parameter: ($) =>
       seq(
-        optional('body'),
-        field('name', choice($.identifier, alias('body', $.identifier))),
+        optional(choice('body', 'header', 'cookie')),
+        field(
+          'name',
+          choice(
+            $.identifier,
+            alias('body', $.identifier),
+            alias('header', $.identifier),
+            alias('cookie', $.identifier),
+          ),
+        ),
         ':',
         field('type', $._type),
         optional(seq('=', field('default', $._expression))),

@@ -17,6 +17,7 @@ mod peers;
 mod report;
 mod structures;
 mod tasks;
+mod wakes;
 
 use report::Report;
 

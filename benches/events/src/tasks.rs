@@ -3,7 +3,7 @@
 use crate::go::Go;
 use crate::matrix::THREADS;
 use crate::report::{Contender, Report};
-use std::future::Future;
+use crate::wakes::{all, wakes};
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
@@ -21,6 +21,7 @@ pub(crate) fn run(report: &mut Report) {
     let mut cases = names.flat_map(|shape| CAPACITIES.map(|(name, _)| format!("tasks {shape} cap {name}")));
     let go = if cases.any(|case| report.wants(&case)) { Go::run(report) } else { Go::none() };
     for (runtime, label) in [(&one, "tasks"), (&many, "tasks on 2 threads")] {
+        report.case(&format!("{label} bare wakes"), vec![("wakes", Box::new(|count| wakes(runtime, count)))], &[]);
         for (shape, senders, receivers) in SHAPES {
             for (name, capacity) in CAPACITIES {
                 let mut contenders = vec![weir(runtime, capacity, senders, receivers)];
@@ -40,16 +41,6 @@ pub(crate) fn run(report: &mut Report) {
             report.case(&format!("{label} select_rx cap {name}"), contenders, known.as_slice());
         }
     }
-}
-
-/// Runs all tasks to their end.
-fn all(runtime: &Runtime, tasks: Vec<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>) {
-    runtime.block_on(async {
-        let handles: Vec<_> = tasks.into_iter().map(|task| tokio::spawn(task)).collect();
-        for handle in handles {
-            handle.await.expect("no task panics");
-        }
-    });
 }
 
 fn weir(runtime: &Runtime, capacity: usize, senders: usize, receivers: usize) -> Contender<'_> {

@@ -15,6 +15,7 @@ mod entry;
 mod expr;
 mod failing;
 mod handlers;
+mod method;
 mod names;
 mod operators;
 mod pattern;

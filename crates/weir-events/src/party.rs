@@ -53,6 +53,8 @@ pub(crate) struct Party {
 enum Wake {
     Thread(Parker),
     Task(Lock<Option<Waker>>),
+    /// Whoever commits the party has the waker from elsewhere.
+    Elsewhere,
 }
 
 /// What came of trying to commit a peer.
@@ -86,6 +88,11 @@ impl Party {
     /// A party of a task that is told by `waker`.
     pub(crate) fn of_task(waker: &Waker) -> Self {
         Party::new(Wake::Task(Lock::new(Some(waker.clone()))))
+    }
+
+    /// A party of a task with one offer, which has the waker.
+    pub(crate) fn told_elsewhere() -> Self {
+        Party::new(Wake::Elsewhere)
     }
 
     fn new(wake: Wake) -> Self {
@@ -169,6 +176,7 @@ impl Party {
     pub(crate) fn wake(&self) {
         match &self.wake {
             Wake::Thread(thread) => thread.unpark(),
+            Wake::Elsewhere => {}
             Wake::Task(waker) => {
                 let waker = waker.lock().take();
                 if let Some(waker) = waker {
@@ -331,6 +339,7 @@ pub(crate) mod pool {
         unshared.reset();
         // The thread may be ending; then the party simply goes.
         match &mut unshared.wake {
+            Wake::Elsewhere => {}
             Wake::Thread(_) => drop(SPARE.try_with(|spare| spare.set(Some(party)))),
             Wake::Task(waker) => {
                 // What the waker keeps alive must not live on in a pool.

@@ -167,6 +167,10 @@ pub enum ParameterFrom {
     Path,
     /// In the query.
     Query,
+    /// In the field of the header that has its name, with `-` for each `_`.
+    Header,
+    /// In the cookie of its name.
+    Cookie,
     /// It is the body: `Text` and `Bytes` as they come, everything else as JSON.
     Body,
 }

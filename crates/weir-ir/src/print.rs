@@ -155,6 +155,8 @@ fn route(page: &mut Page, route: &RouteOf) {
                 ParameterFrom::Path => "path",
                 ParameterFrom::Query => "query",
                 ParameterFrom::Body => "body",
+                ParameterFrom::Header => "header",
+                ParameterFrom::Cookie => "cookie",
             };
             let default = parameter.default.as_ref().map_or(String::new(), |value| format!(" = {}", Constant(value)));
             page.line(format_args!("parameter {} in {from}{default}", Name(&parameter.name)));

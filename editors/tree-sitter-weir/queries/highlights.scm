@@ -29,7 +29,7 @@
 [
   "as" "atomic" "constraint" "else" "enum" "expect" "fn" "fold" "for" "if" "in" "let" "loop" "match" "on" "failure" "of"
   "per" "race" "record" "retry" "return" "service" "session" "shared" "test" "until" "at" "most" "use" "with" "within"
-  "get" "post" "put" "delete" "patch" "head" "body"
+  "get" "post" "put" "delete" "patch" "head" "body" "header" "cookie"
 ] @keyword
 
 ["=" "=>" "->" "|>" "||" "&&" "==" "!=" "<" "<=" ">" ">=" "+" "-" "*" "/" "%" "!" "?" "|" ".." "..="] @operator

@@ -203,9 +203,9 @@ impl<'a> Checker<'a> {
     fn parameter_type(&mut self, place: ParameterPlace, written: &ast::Type, ty: &Ty) {
         let (fits, takes) = match place {
             ParameterPlace::Path => (self.is_word(ty), WORDS.to_owned()),
-            ParameterPlace::Query => {
+            ParameterPlace::Query | ParameterPlace::Header | ParameterPlace::Cookie => {
                 let optional = matches!(ty, Ty::Option(some) if self.is_word(some));
-                (self.is_word(ty) || optional, format!("{WORDS}; in a query an `Option` of one, too"))
+                (self.is_word(ty) || optional, format!("{WORDS}; outside of the path an `Option` of one, too"))
             }
             ParameterPlace::Body => {
                 let takes = "a body can be anything that JSON can hold, a `Text`, or `Bytes`";

@@ -65,6 +65,8 @@ impl<'a> Lowering<'a, '_> {
                 ParameterPlace::Path => ParameterFrom::Path,
                 ParameterPlace::Query => ParameterFrom::Query,
                 ParameterPlace::Body => ParameterFrom::Body,
+                ParameterPlace::Header => ParameterFrom::Header,
+                ParameterPlace::Cookie => ParameterFrom::Cookie,
             },
             default: default.clone(),
         });

@@ -5,20 +5,26 @@
 use std::sync::Arc;
 
 use super::closed::Closed;
-use super::offer::Offer;
+use super::offer::{Offer, Told};
 use crate::implicit::Then;
 use crate::mutants::{Mutant, is_active};
 
 /// The consequences of one match: at most one action, and at most the two owners whom a receive from a buffer that
 /// was overfull can serve at once.
 pub(crate) struct Effects<T> {
-    woken: Option<Arc<Offer<T>>>,
+    woken: Option<Woken<T>>,
     more_woken: Option<Box<More<T>>>,
     discharged: Discharge<T>,
 }
 
 /// Owners beyond the first: hardly ever any, so that they are not to be looked after where there are none.
-struct More<T>(Vec<Arc<Offer<T>>>);
+struct More<T>(Vec<Woken<T>>);
+
+/// An owner who is to be told, and by which waker, if its party does not know.
+struct Woken<T> {
+    offer: Arc<Offer<T>>,
+    told: Told,
+}
 
 /// A deposit that was consumed, with its action.
 pub(crate) enum Discharge<T> {
@@ -38,11 +44,12 @@ impl<T> Default for Effects<T> {
 
 impl<T: 'static> Effects<T> {
     /// The owner of an offer that has left its queue; what it holds may go with it, outside the lock.
-    pub(crate) fn wake(&mut self, offer: Arc<Offer<T>>) {
+    pub(crate) fn wake(&mut self, offer: Arc<Offer<T>>, told: Told) {
+        let woken = Woken { offer, told };
         match self.woken {
             _ if is_active(Mutant::ForgetToWake) => {}
-            None => self.woken = Some(offer),
-            Some(_) => self.more_woken.get_or_insert_with(|| Box::new(More(Vec::new()))).0.push(offer),
+            None => self.woken = Some(woken),
+            Some(_) => self.more_woken.get_or_insert_with(|| Box::new(More(Vec::new()))).0.push(woken),
         }
     }
 
@@ -51,16 +58,26 @@ impl<T: 'static> Effects<T> {
     }
 
     pub(crate) fn run(self) {
-        if let Some(offer) = self.woken {
-            offer.party().wake();
+        if let Some(woken) = self.woken {
+            woken.wake();
         }
         if let Some(more) = self.more_woken {
-            more.0.into_iter().for_each(|offer| offer.party().wake());
+            more.0.into_iter().for_each(Woken::wake);
         }
         match self.discharged {
             Discharge::Nothing => {}
             Discharge::Sent(then) => then.run(Ok(())),
             Discharge::Received(then, received) => then.run(received),
+        }
+    }
+}
+
+impl<T: 'static> Woken<T> {
+    #[inline]
+    fn wake(self) {
+        match self.told {
+            Some(waker) => waker.wake(),
+            None => self.offer.party().wake(),
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Offer<T> {
 enum Owner {
     /// One of several of a choice, or of a thread.
     Shared(Arc<Party>),
-    /// The only one of a task, which is one piece of memory with its party.
+    /// The only one of a task, which is one piece of memory with its party; the slot has the waker.
     Own(Party),
 }
 
@@ -60,6 +60,9 @@ impl Place {
     }
 }
 
+/// Whom a peer has to tell of its commit, where the party does not know.
+pub(super) type Told = Option<Waker>;
+
 /// Where the value of a parcel lies.
 type Home<T> = Arc<Lock<Option<T>>>;
 
@@ -69,6 +72,8 @@ struct Slot<T> {
     value: Option<T>,
     /// A send that the closed channel refused.
     is_refused: bool,
+    /// Whom to tell, where the party is the offer's own: a lock less than if the party had it.
+    waker: Option<Waker>,
 }
 
 impl<T> Offer<T> {
@@ -84,27 +89,48 @@ impl<T> Offer<T> {
         self.slot.into_inner().value
     }
 
-    /// The only offer of a task; with a value it sends, without one it receives.
-    pub(crate) fn of_task(waker: &Waker, value: Option<T>) -> Self {
-        Offer::new(Owner::Own(Party::of_task(waker)), 0, value, None)
+    /// The only offer of a task: to receive, or to send what is then put in.
+    pub(crate) fn of_task(waker: Waker) -> Self {
+        let slot = Slot { value: None, is_refused: false, waker: Some(waker) };
+        Offer::new(Owner::Own(Party::told_elsewhere()), 0, slot, None)
     }
 
     pub(crate) fn to_receive(party: &Arc<Party>, leaf: usize) -> Self {
-        Offer::new(Owner::Shared(party.clone()), leaf, None, None)
+        Offer::new(Owner::Shared(party.clone()), leaf, Slot::of(None), None)
     }
 
     pub(crate) fn to_send(party: &Arc<Party>, leaf: usize, value: T) -> Self {
-        Offer::new(Owner::Shared(party.clone()), leaf, Some(value), None)
+        Offer::new(Owner::Shared(party.clone()), leaf, Slot::of(Some(value)), None)
     }
 
     /// Sends what is in the parcel when a peer comes; the value stays there until then.
     pub(crate) fn to_send_parcel(party: &Arc<Party>, leaf: usize, parcel: &Home<T>) -> Self {
-        Offer::new(Owner::Shared(party.clone()), leaf, None, Some(parcel.clone()))
+        Offer::new(Owner::Shared(party.clone()), leaf, Slot::of(None), Some(parcel.clone()))
     }
 
-    fn new(party: Owner, leaf: usize, value: Option<T>, parcel: Option<Home<T>>) -> Self {
-        let slot = Lock::new(Slot { value, is_refused: false });
-        Offer { party, leaf, parcel, place: Place::none(), slot }
+    fn new(party: Owner, leaf: usize, slot: Slot<T>, parcel: Option<Home<T>>) -> Self {
+        Offer { party, leaf, parcel, place: Place::none(), slot: Lock::new(slot) }
+    }
+
+    /// Owner, a task whose only offer it is, on each poll and before it looks at the word: says whom to tell.
+    pub(crate) fn listen(&self, waker: &Waker) {
+        let mut slot = self.slot.lock();
+        if slot.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            return;
+        }
+        drop(slot);
+        // A waker is foreign code, to be cloned and dropped outside the lock.
+        let waker = waker.clone();
+        slot = self.slot.lock();
+        let known = slot.waker.replace(waker);
+        drop(slot);
+        drop(known);
+    }
+}
+
+impl<T> Slot<T> {
+    fn of(value: Option<T>) -> Self {
+        Slot { value, is_refused: false, waker: None }
     }
 }
 
@@ -122,7 +148,7 @@ impl<T: Send + 'static> Offer<T> {
         self.slot.lock().value.take()
     }
 
-    /// Owner: puts the value of a match that it found itself.
+    /// Owner: puts in the value of a match that it found itself, or that it goes to wait with.
     pub(crate) fn put(&self, value: T) {
         self.slot.lock().value = Some(value);
     }
@@ -152,45 +178,53 @@ impl<T: Send + 'static> Offer<T> {
         }
     }
 
-    /// Works on the value of a sender, wherever it lies, with its lock held.
-    fn with_value<R>(&self, work: impl FnOnce(&mut Option<T>) -> R) -> R {
-        match &self.parcel {
-            Some(parcel) => work(&mut parcel.lock()),
-            None => work(&mut self.slot.lock().value),
-        }
-    }
-
     /// Peer: commits this receiver and hands it the value, which stays where it is if that fails.
-    pub(crate) fn deliver(&self, value: &mut Option<T>, seeker: Seeker<'_>) -> Verdict {
+    pub(crate) fn deliver(&self, value: &mut Option<T>, seeker: Seeker<'_>) -> Result<Told, Verdict> {
         let mut slot = self.slot.lock();
-        let verdict = seeker.seize(self.party(), self.leaf);
-        if verdict == Verdict::Committed {
-            slot.value = value.take();
+        match seeker.seize(self.party(), self.leaf) {
+            Verdict::Committed => {
+                slot.value = value.take();
+                Ok(slot.waker.take())
+            }
+            verdict => Err(verdict),
         }
-        verdict
     }
 
     /// Peer: commits this sender and takes its value.
-    pub(crate) fn collect(&self, seeker: Seeker<'_>) -> Result<T, Verdict> {
-        self.with_value(|value| {
-            if value.is_none() {
-                // A parcel that was emptied meanwhile: the offer is honest again if it is filled.
-                return Err(Verdict::Own);
+    pub(crate) fn collect(&self, seeker: Seeker<'_>) -> Result<(T, Told), Verdict> {
+        match &self.parcel {
+            Some(parcel) => self.collect_from(&mut parcel.lock(), seeker).map(|value| (value, None)),
+            None => {
+                let mut slot = self.slot.lock();
+                let value = self.collect_from(&mut slot.value, seeker)?;
+                Ok((value, slot.waker.take()))
             }
-            let early = if is_active(Mutant::TakeValueBeforeCommit) { value.take() } else { None };
-            match seeker.seize(self.party(), self.leaf) {
-                Verdict::Committed => Ok(early.or_else(|| value.take()).expect("the value was there under the lock")),
-                verdict => Err(verdict),
-            }
-        })
+        }
+    }
+
+    /// With the lock of the value held, wherever it lies.
+    fn collect_from(&self, value: &mut Option<T>, seeker: Seeker<'_>) -> Result<T, Verdict> {
+        if value.is_none() {
+            // A parcel that was emptied meanwhile: the offer is honest again if it is filled.
+            return Err(Verdict::Own);
+        }
+        let early = if is_active(Mutant::TakeValueBeforeCommit) { value.take() } else { None };
+        match seeker.seize(self.party(), self.leaf) {
+            Verdict::Committed => Ok(early.or_else(|| value.take()).expect("the value was there under the lock")),
+            verdict => Err(verdict),
+        }
     }
 
     /// The channel's closing: commits whoever waits.
-    pub(crate) fn refuse(&self) -> Verdict {
+    pub(crate) fn refuse(&self) -> Result<Told, Verdict> {
         let mut slot = self.slot.lock();
-        let verdict = Seeker::Private.seize(self.party(), self.leaf);
-        slot.is_refused = verdict == Verdict::Committed;
-        verdict
+        match Seeker::Private.seize(self.party(), self.leaf) {
+            Verdict::Committed => {
+                slot.is_refused = true;
+                Ok(slot.waker.take())
+            }
+            verdict => Err(verdict),
+        }
     }
 
     /// Owner, after the commit of a sender: whether the channel was closed.

@@ -106,16 +106,16 @@ impl<T: Send + 'static> State<T> {
                 return self.hand_to_deposit(value, ticket, seeker, effects);
             };
             match offer.deliver(value, seeker) {
-                Verdict::Committed => {
+                Ok(told) => {
                     seeker.settle();
                     if let Some(ReceiveEntry::Offer(offer)) = self.receivers.remove(ticket) {
-                        effects.wake(offer);
+                        effects.wake(offer, told);
                     }
                     return Sent::Done;
                 }
-                Verdict::Taken => return Sent::Taken,
-                Verdict::Own => {}
-                Verdict::Stale => drop(self.receivers.remove(ticket)),
+                Err(Verdict::Taken) => return Sent::Taken,
+                Err(Verdict::Own) => {}
+                Err(Verdict::Stale | Verdict::Committed) => drop(self.receivers.remove(ticket)),
             }
         }
         Sent::Full
@@ -174,10 +174,10 @@ impl<T: Send + 'static> State<T> {
                 return self.collect_deposit(ticket, seeker, effects);
             };
             match offer.collect(seeker) {
-                Ok(value) => {
+                Ok((value, told)) => {
                     seeker.settle();
                     if let Some(SendEntry::Offer(offer)) = self.senders.remove(ticket) {
-                        effects.wake(offer);
+                        effects.wake(offer, told);
                     }
                     return Received::Done(value);
                 }
@@ -218,8 +218,8 @@ impl<T: Send + 'static> State<T> {
             }
             match (self.senders.remove(ticket), collected) {
                 (Some(SendEntry::Deposit(item)), _) => self.buffer.push_back(item),
-                (Some(SendEntry::Offer(offer)), Ok(value)) => {
-                    effects.wake(offer);
+                (Some(SendEntry::Offer(offer)), Ok((value, told))) => {
+                    effects.wake(offer, told);
                     self.buffer.push_back(Item { value, consumed: Then::nothing() });
                 }
                 _ => {}
@@ -270,8 +270,8 @@ impl<T: Send + 'static> State<T> {
     }
 
     fn refuse(offer: Arc<Offer<T>>, effects: &mut Effects<T>) {
-        if offer.refuse() == Verdict::Committed {
-            effects.wake(offer);
+        if let Ok(told) = offer.refuse() {
+            effects.wake(offer, told);
         }
     }
 }

@@ -55,22 +55,20 @@ impl<T: Send + 'static> Future for Sending<'_, T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         if this.offer.is_none() {
-            // Placing an offer looks again, and under the same lock.
-            let sent = if this.channel.seems_full() { Sent::Full } else { this.channel.send(&mut this.value) };
-            match this.value.take() {
-                None => return Poll::Ready(Ok(())),
-                Some(value) if sent == Sent::Closed => return Poll::Ready(Err(SendError(value))),
-                Some(value) => {
-                    let offer = Arc::new(Offer::of_task(context.waker(), Some(value)));
-                    this.channel.place_send(&offer);
-                    // The party knows this waker already.
-                    if offer.party().outcome().is_none() {
+            assert!(this.value.is_some(), "a future is not polled after it was ready");
+            // Whoever goes to wait looks again, and under the same lock.
+            let mut sent = if this.channel.seems_full() { Sent::Full } else { this.channel.send(&mut this.value) };
+            if sent == Sent::Full {
+                match this.channel.send_or_wait(context.waker().clone(), &mut this.value) {
+                    Ok(at_once) => sent = at_once,
+                    Err(offer) => {
                         this.offer = Some(offer);
                         return Poll::Pending;
                     }
-                    this.offer = Some(offer);
                 }
             }
+            debug_assert_eq!(this.value.is_some(), sent == Sent::Closed, "whoever has no other offers is not taken");
+            return Poll::Ready(this.value.take().map_or(Ok(()), |value| Err(SendError(value))));
         }
         poll_offer(&mut this.offer, context).map(|refused| refused.map_or(Ok(()), |value| Err(SendError(value))))
     }
@@ -82,20 +80,20 @@ impl<T: Send + 'static> Future for Receiving<'_, T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         if this.offer.is_none() {
-            match this.channel.receive() {
-                Received::Done(value) => return Poll::Ready(Ok(value)),
-                Received::Closed => return Poll::Ready(Err(Closed)),
-                Received::Empty | Received::Taken => {
-                    let offer = Arc::new(Offer::of_task(context.waker(), None));
-                    this.channel.place_receive(&offer);
-                    // The party knows this waker already.
-                    if offer.party().outcome().is_none() {
+            let mut received = this.channel.receive();
+            if matches!(received, Received::Empty | Received::Taken) {
+                match this.channel.receive_or_wait(context.waker().clone()) {
+                    Ok(at_once) => received = at_once,
+                    Err(offer) => {
                         this.offer = Some(offer);
                         return Poll::Pending;
                     }
-                    this.offer = Some(offer);
                 }
             }
+            return Poll::Ready(match received {
+                Received::Done(value) => Ok(value),
+                Received::Closed | Received::Empty | Received::Taken => Err(Closed),
+            });
         }
         poll_offer(&mut this.offer, context).map(|value| value.ok_or(Closed))
     }
@@ -105,7 +103,7 @@ impl<T: Send + 'static> Future for Receiving<'_, T> {
 fn poll_offer<T: Send + 'static>(slot: &mut Option<Arc<Offer<T>>>, context: &Context<'_>) -> Poll<Option<T>> {
     let offer = slot.take().expect("a future is not polled after it was ready");
     if offer.party().outcome().is_none() {
-        offer.party().listen(context.waker());
+        offer.listen(context.waker());
     }
     if offer.party().outcome().is_none() {
         *slot = Some(offer);

@@ -1,6 +1,7 @@
 //! Offers that wait on a channel: placed, withdrawn, and undone when nobody wants what they got.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use super::core::Core;
 use super::effects::Effects;
@@ -19,7 +20,6 @@ impl<T: Send + 'static> Core<T> {
         offer.place(|value| {
             let sent = match value {
                 None => Sent::Full,
-                Some(_) if is_active(Mutant::PublishWithoutLooking) => Sent::Full,
                 Some(_) => state.send(value, self.capacity(), seeker, &mut effects),
             };
             let waits = sent == Sent::Full;
@@ -47,6 +47,42 @@ impl<T: Send + 'static> Core<T> {
         self.note(&state);
         drop(state);
         effects.run();
+    }
+
+    /// Sends for a task that has no other offers, or queues its only one. Nobody can see the task before that.
+    pub(crate) fn send_or_wait(&self, waker: Waker, value: &mut Option<T>) -> Result<Sent, Arc<Offer<T>>> {
+        // Made before the lock is taken: a sender that gets here nearly always has to wait.
+        let offer = Arc::new(Offer::of_task(waker));
+        let mut effects = Effects::default();
+        let mut state = self.lock();
+        let sent = match is_active(Mutant::PublishWithoutLooking) {
+            true => Sent::Full,
+            false => state.send(value, self.capacity(), Seeker::Private, &mut effects),
+        };
+        if sent == Sent::Full {
+            value.take().into_iter().for_each(|value| offer.put(value));
+            offer.set_ticket(state.senders.push(SendEntry::Offer(offer.clone())));
+        }
+        self.note(&state);
+        drop(state);
+        effects.run();
+        if sent == Sent::Full { Err(offer) } else { Ok(sent) }
+    }
+
+    /// Receives for a task that has no other offers, or queues its only one.
+    pub(crate) fn receive_or_wait(&self, waker: Waker) -> Result<Received<T>, Arc<Offer<T>>> {
+        let offer = Arc::new(Offer::of_task(waker));
+        let mut effects = Effects::default();
+        let mut state = self.lock();
+        let received = state.receive(self.capacity(), Seeker::Private, &mut effects);
+        let waits = matches!(received, Received::Empty);
+        if waits {
+            offer.set_ticket(state.receivers.push(ReceiveEntry::Offer(offer.clone())));
+        }
+        self.note(&state);
+        drop(state);
+        effects.run();
+        if waits { Err(offer) } else { Ok(received) }
     }
 
     /// Owner: takes the offer of a sender out of its queue, if it is still there. What was queued is dropped outside the

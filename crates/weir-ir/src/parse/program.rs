@@ -137,12 +137,17 @@ fn route(lines: &mut Lines<'_>, line: &mut Cursor<'_>) -> Parsed<RouteOf> {
 
 /// `scale in query = 8`
 fn route_parameter(line: &mut Cursor<'_>) -> Parsed<RouteParameter> {
-    const PLACES: [(&str, ParameterFrom); 3] =
-        [("path", ParameterFrom::Path), ("query", ParameterFrom::Query), ("body", ParameterFrom::Body)];
+    const PLACES: [(&str, ParameterFrom); 5] = [
+        ("path", ParameterFrom::Path),
+        ("query", ParameterFrom::Query),
+        ("header", ParameterFrom::Header),
+        ("cookie", ParameterFrom::Cookie),
+        ("body", ParameterFrom::Body),
+    ];
     let name = line.name("the name of a parameter")?;
     line.expect("in")?;
     let from = PLACES.into_iter().find(|(word, _)| line.eat(word));
-    let (_, from) = from.ok_or_else(|| line.error("`path`, `query` or `body`"))?;
+    let (_, from) = from.ok_or_else(|| line.error("`path`, `query`, `header`, `cookie` or `body`"))?;
     let default = if line.eat("=") { Some(value(line)?) } else { None };
     Ok(RouteParameter { name, from, default })
 }

@@ -7,6 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, readlinkat_raw, statat};
@@ -14,7 +15,7 @@ use rustix::io::Errno;
 
 #[cfg(target_os = "linux")]
 use super::cached;
-use super::kept::{Found, Keeping, Kept, Status, Tree, has_times_to_believe, now};
+use super::kept::{Found, Keeping, Kept, Status, Time, Tree, has_times_to_believe};
 use super::open::{Access, Below, open};
 
 /// The most bytes of a file that is read at once, unless the embedder says otherwise: 64 MiB.
@@ -28,6 +29,8 @@ pub struct Root {
     directory: Arc<OwnedFd>,
     path: PathBuf,
     file_bytes_max: u64,
+    /// Whether the directory's own times are believed.
+    has_times: bool,
     kept: Arc<Kept>,
 }
 
@@ -84,9 +87,11 @@ impl Root {
     pub fn open(path: &Path) -> io::Result<Root> {
         // Reading its names now tells at start, and not at the first request, that it may not be read.
         std::fs::read_dir(path)?;
-        let directory = Arc::new(File::open(path)?.into());
+        let directory: OwnedFd = File::open(path)?.into();
+        let has_times = has_times_to_believe(&directory);
         let kept = Arc::new(Kept::new(Keeping::default()));
-        Ok(Root { directory, path: path.to_owned(), file_bytes_max: FILE_BYTES_MAX, kept })
+        let (directory, path) = (Arc::new(directory), path.to_owned());
+        Ok(Root { directory, path, file_bytes_max: FILE_BYTES_MAX, has_times, kept })
     }
 
     /// The same directory, with another limit for the bytes of a file that is read at once.
@@ -117,7 +122,7 @@ impl Root {
     }
 
     fn read_anew(&self, path: &str) -> Result<Bytes, FileError> {
-        let opened = now();
+        let opened = self.now();
         let (file, stat) = self.open_file(path, Access::Read)?;
         let status = Status::of(&stat);
         let too_large = || FileError::TooLarge { path: path.into(), limit: self.file_bytes_max };
@@ -150,7 +155,7 @@ impl Root {
                 return Some(Ok(bytes));
             }
         }
-        let opened = now();
+        let opened = self.now();
         match cached::read(&self.directory, path)? {
             Ok(ready) => {
                 let status = Status::of(&ready.stat);
@@ -255,6 +260,15 @@ impl Root {
 }
 
 impl Tree for Root {
+    fn now(&self) -> Time {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+
+    fn root_changed(&self) -> Option<Time> {
+        let stat = if self.has_times { fstat(&self.directory).ok() } else { None };
+        stat.map(|stat| Status::of(&stat).changed)
+    }
+
     fn is_no_link(&self, path: &str) -> bool {
         // Asking where something leads that leads nowhere is the cheapest question that there is.
         let mut target = [MaybeUninit::uninit()];

@@ -1,8 +1,9 @@
 //! HTTP: answers as programs make them, and the source of `service … on http(…)`.
 //!
-//! A request finds its `routes`; its path, query and body become `input`s of the route's types, or a 400 that names
+//! A request finds its `routes`; its path, query, `fields` and body become `input`s of the route's types, or a 400 that names
 //! what is wrong; a flow begins, and its [`Response`] is sent. The [`server`] knows nothing of all this.
 
+mod fields;
 mod input;
 mod parameters;
 mod response;

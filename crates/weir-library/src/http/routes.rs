@@ -5,10 +5,11 @@ use std::iter;
 
 use bytes::Bytes;
 use hyper::Method;
-use hyper::header::HeaderValue;
+use hyper::header::{HeaderMap, HeaderValue};
 use matchit::{Params, Router};
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
+use super::fields;
 use super::input::{Definitions, Problem, decode_path, decode_query, expected, is_scalar, scalar_or_problem};
 use crate::json::decode;
 
@@ -18,7 +19,7 @@ const QUERY_PAIRS_MAX: usize = 1000;
 /// All routes of a service, ready to be found.
 pub(super) struct Routes {
     routes: std::sync::Arc<[Route]>,
-    /// For each route and each of its parameters, the number of the part of the path that it is.
+    /// For each route and each of its parameters, the number of the part of the path that it is, or the field of the header.
     parts: Vec<Vec<Option<String>>>,
     router: Router<usize>,
     paths: Vec<Path>,
@@ -67,11 +68,12 @@ impl Routes {
             ParameterFrom::Path => {
                 names.iter().position(|name| *name == &*parameter.name).map(|number| number.to_string())
             }
-            ParameterFrom::Query | ParameterFrom::Body => None,
+            ParameterFrom::Header => Some(fields::field_of(&parameter.name)),
+            ParameterFrom::Query | ParameterFrom::Cookie | ParameterFrom::Body => None,
         };
         let parts: Vec<_> = route.parameters.iter().map(part_of).collect();
         for (parameter, part) in route.parameters.iter().zip(&parts) {
-            check(parameter, part.is_some(), Definitions(&route.types)).map_err(refused)?;
+            check(parameter, part.as_deref(), Definitions(&route.types)).map_err(refused)?;
         }
         let method = Method::from_bytes(route.method.as_bytes()).map_err(|error| refused(error.to_string()))?;
         let at = match self.paths.iter().position(|path| path.pattern == pattern) {
@@ -107,12 +109,13 @@ impl Routes {
     /// Fills in the inputs of the route's flow, and yields the index of the one that is the body, which is absent yet.
     ///
     /// # Errors
-    /// Everything in path and query that is not what the route takes.
+    /// Everything in path, query and header that is not what the route takes.
     pub(super) fn inputs(
         &self,
         route: usize,
         parts: &Params<'_, '_>,
         query: Option<&str>,
+        header: &HeaderMap,
         inputs: &mut Vec<Value>,
     ) -> Result<Option<usize>, Vec<Problem>> {
         let Route { parameters, types, .. } = &self.routes[route];
@@ -124,6 +127,8 @@ impl Routes {
                 (ParameterFrom::Path, Some(part)) => {
                     path_input(parameter, parts.get(part).unwrap_or_default(), definitions)
                 }
+                (ParameterFrom::Header, Some(field)) => fields::field_input(parameter, field, header, definitions),
+                (ParameterFrom::Cookie, _) => fields::cookie_input(parameter, header, definitions),
                 (ParameterFrom::Body, _) => {
                     body = Some(index);
                     Ok(Value::Absent)
@@ -178,9 +183,11 @@ fn next_parameter(pattern: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Whether requests can hold the parameter; the compiler has said so already, and this is for other callers.
-fn check(parameter: &RouteParameter, in_path: bool, definitions: Definitions<'_>) -> Result<(), String> {
+fn check(parameter: &RouteParameter, part: Option<&str>, definitions: Definitions<'_>) -> Result<(), String> {
     let fits = match (parameter.from, &parameter.ty) {
-        (ParameterFrom::Path, ty) => in_path && is_scalar(ty, definitions),
+        (ParameterFrom::Path, ty) => part.is_some() && is_scalar(ty, definitions),
+        (ParameterFrom::Header, ty) => fields::can_hold(part, ty, definitions),
+        (ParameterFrom::Cookie, ty) => fields::can_hold(Some("cookie"), ty, definitions),
         (ParameterFrom::Query, Type::Option(ty) | Type::List(ty)) => is_scalar(ty, definitions),
         (ParameterFrom::Query, ty) => is_scalar(ty, definitions),
         (ParameterFrom::Body, Type::Bytes) => true,
@@ -225,7 +232,7 @@ fn query_input(parameter: &RouteParameter, query: &Query<'_>, definitions: Defin
 }
 
 /// What the parameter is where the request leaves it out.
-fn left_out(parameter: &RouteParameter) -> Option<Value> {
+pub(super) fn left_out(parameter: &RouteParameter) -> Option<Value> {
     let none = matches!(parameter.ty, Type::Option(_)).then(Value::none);
     parameter.default.clone().or(none)
 }

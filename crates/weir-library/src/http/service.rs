@@ -180,7 +180,10 @@ impl Answers {
         let uri = request.uri();
         match self.routes.find(request.method(), uri.path()) {
             Found::Route(route, parts) => {
-                let body = self.routes.inputs(route, &parts, uri.query(), inputs).map_err(|all| refusal(&all))?;
+                let body = self
+                    .routes
+                    .inputs(route, &parts, uri.query(), request.headers(), inputs)
+                    .map_err(|all| refusal(&all))?;
                 Ok((route, body))
             }
             Found::OtherMethods(allow) => Err(Box::new(Response::not_allowed(allow))),

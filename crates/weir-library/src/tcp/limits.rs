@@ -3,31 +3,36 @@
 //! A connection waits often and seldom for long, so it does not set a timer for each wait. It has one synchronisation of
 //! "the program stops, or an instant comes", and keeps it from wait to wait:
 //! 1. A step that has to wait begins with the clock, and knows its deadline. The instant that was set for an earlier wait
-//!    is no later than that.
+//!    is no later than that. Where there is none, it is the one that all connections of a listener wait for: the time that
+//!    each may be idle, from now. So a connection that is idle from its beginning has no event of its own.
 //! 2. When the instant comes before the deadline, it is set anew, to the deadline.
 //! 3. The program's stop is noted, and ends only waits for something new.
 
 use std::fmt;
-use std::future::{Future, IntoFuture, poll_fn};
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use weir::{Failure, FailureKind};
-use weir_events::{Event, Synchronisation, at};
+use weir_events::{Event, Synchronisation, after, at};
 
 /// The limits of all connections of one listener.
 #[derive(Clone, Debug)]
 pub(super) struct Limits {
     idle: Duration,
-    stopped: Event<()>,
+    stopped: Event<Over>,
+    /// A connection has been idle for too long, or the program stops.
+    over: Event<Over>,
 }
 
 impl Limits {
     /// No step may take longer than `idle`, and nothing new begins after `stopped`.
     pub(super) fn new(idle: Duration, stopped: &Event<()>) -> Self {
-        Limits { idle, stopped: stopped.clone() }
+        let stopped = stopped.wrap(|()| Over::Stopped);
+        let over = stopped.or(&after(idle).wrap(|()| Over::Late));
+        Limits { idle, stopped, over }
     }
 }
 
@@ -101,11 +106,15 @@ impl Waits {
 
     /// Ready when the deadline has come, which is set where there is none yet.
     fn poll_late(&mut self, deadline: &mut Option<Instant>, context: &mut Context<'_>) -> Poll<()> {
+        let begins = deadline.is_none();
         let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.limits.idle);
+        if begins && self.over.is_none() && !self.is_stopped {
+            self.over = Some(self.limits.over.synchronise());
+        }
         loop {
-            let over = self.over.get_or_insert_with(|| match self.is_stopped {
-                true => at(deadline).wrap(|()| Over::Late).into_future(),
-                false => first_of(&self.limits.stopped, deadline),
+            let over = self.over.get_or_insert_with(|| {
+                let late = at(deadline).wrap(|()| Over::Late);
+                if self.is_stopped { late.synchronise() } else { self.limits.stopped.or(&late).synchronise() }
             });
             let ended = ready!(Pin::new(over).poll(context));
             self.over = None;
@@ -121,10 +130,4 @@ impl Waits {
     fn failure(&self, what: &str) -> Failure {
         Failure::new(FailureKind::Timeout, format!("the other side {what} for {:?}", self.limits.idle))
     }
-}
-
-/// The program's stop, or a deadline.
-fn first_of(stopped: &Event<()>, deadline: Instant) -> Synchronisation<Over> {
-    let stopped = stopped.wrap(|()| Over::Stopped);
-    stopped.or(&at(deadline).wrap(|()| Over::Late)).into_future()
 }

@@ -334,8 +334,24 @@ pub enum ParameterPlace {
     Path,
     /// The path does not name it.
     Query,
+    /// It is marked `header`.
+    Header,
+    /// It is marked `cookie`.
+    Cookie,
     /// It is marked `body`.
     Body,
+}
+
+impl ParameterPlace {
+    /// The places that a word before a parameter names, with the word.
+    pub const MARKED: [(&'static str, ParameterPlace); 3] =
+        [("body", Self::Body), ("header", Self::Header), ("cookie", Self::Cookie)];
+
+    /// The word before a parameter of this place, where there is one.
+    #[must_use]
+    pub fn mark(self) -> Option<&'static str> {
+        Self::MARKED.iter().find(|(_, place)| *place == self).map(|(mark, _)| *mark)
+    }
 }
 
 /// `for x in source { … }` at the top level: each element starts one flow.

@@ -146,6 +146,8 @@ fn route(route: &Route) -> String {
             ParameterPlace::Path => "path",
             ParameterPlace::Query => "query",
             ParameterPlace::Body => "body",
+            ParameterPlace::Header => "header",
+            ParameterPlace::Cookie => "cookie",
         };
         format!("{place}:{}", parameter(&each.parameter))
     });

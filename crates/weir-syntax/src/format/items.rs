@@ -6,9 +6,8 @@ use super::statements::Layout;
 use super::{Printer, joined};
 use crate::Span;
 use crate::ast::{
-    Docs, Entry, Enum, FailureHandler, Function, Item, ItemKind, Parameter, ParameterPlace, PathPart, PayloadField,
-    Record, Route, RouteParameter, Service, ServiceMember, ServiceMemberKind, Session, Shared, Tree, UsedModule,
-    Variant,
+    Docs, Entry, Enum, FailureHandler, Function, Item, ItemKind, Parameter, PathPart, PayloadField, Record, Route,
+    RouteParameter, Service, ServiceMember, ServiceMemberKind, Session, Shared, Tree, UsedModule, Variant,
 };
 use crate::parser::escape;
 use std::ops::Range;
@@ -152,7 +151,7 @@ impl Printer<'_> {
         let region = route.path.span.end..route.body.span.start;
         let place = |each: &RouteParameter| range(each.parameter.span);
         let sequence = self.weave(&route.parameters, region, place, |printer, each| {
-            let mark = if each.place == ParameterPlace::Body { "body " } else { "" };
+            let mark = each.place.mark().map_or_else(String::new, |mark| format!("{mark} "));
             Doc::text(mark).then(printer.parameter(&each.parameter))
         });
         let parameters = match sequence.elements.is_empty() && sequence.tail.is_empty() {

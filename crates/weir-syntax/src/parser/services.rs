@@ -122,7 +122,7 @@ impl Parser<'_> {
         (self.at(T::Word) && (self.nth_kind(1).opens_text() || in_parentheses)).then_some(method)
     }
 
-    /// `[get | post | put | delete | patch | head] text ( [body? parameter],* ) block`
+    /// `[get | post | put | delete | patch | head] text ( [[body | header | cookie]? parameter],* ) block`
     fn route(&mut self, method: Method) -> Route {
         self.method_case();
         let method_span = self.bump();
@@ -139,16 +139,17 @@ impl Parser<'_> {
     }
 
     fn route_parameter(&mut self, path: &RoutePath) -> RouteParameter {
-        let is_body = self.at_word("body") && self.nth_kind(1) == T::Word;
-        if is_body {
+        let marked = ParameterPlace::MARKED.into_iter().find(|(mark, _)| self.at_word(mark));
+        let marked = marked.filter(|_| self.nth_kind(1) == T::Word);
+        if marked.is_some() {
             self.bump();
         }
         let parameter = self.parameter();
         let in_path = path.names().any(|name| name.text == parameter.name.text);
-        let place = match (is_body, in_path) {
-            (true, _) => ParameterPlace::Body,
-            (false, true) => ParameterPlace::Path,
-            (false, false) => ParameterPlace::Query,
+        let place = match (marked, in_path) {
+            (Some((_, place)), _) => place,
+            (None, true) => ParameterPlace::Path,
+            (None, false) => ParameterPlace::Query,
         };
         RouteParameter { place, parameter }
     }

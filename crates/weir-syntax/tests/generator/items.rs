@@ -133,6 +133,12 @@ impl Generator {
             let parameter = Parameter { name: name("other"), ..self.parameter() };
             parameters.push(RouteParameter { place: ParameterPlace::Query, parameter });
         }
+        for (mark, place) in [("header", ParameterPlace::Header), ("cookie", ParameterPlace::Cookie)] {
+            if self.chance(20) {
+                let parameter = Parameter { name: name(mark), ..self.parameter() };
+                parameters.push(RouteParameter { place, parameter });
+            }
+        }
         if self.chance(40) {
             let parameter = Parameter { name: name("body"), ..self.parameter() };
             parameters.push(RouteParameter { place: ParameterPlace::Body, parameter });

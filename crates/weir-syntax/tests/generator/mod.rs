@@ -24,6 +24,8 @@ const LOWER: &[&str] = &[
     "on",
     "test",
     "body",
+    "cookie",
+    "header",
     "at",
     "per",
     "most",

@@ -82,11 +82,19 @@ fn the_page_of_a_code() {
 
 #[test]
 fn the_examples_check_and_are_formatted() {
-    for example in ["examples/hello/main.weir", "examples/image_server/main.weir"] {
-        assert_eq!(say(&["check", example]).code, 0);
+    for name in ["hello", "image_server", "guests", "failed_logins", "web_server"] {
+        let example = &format!("examples/{name}");
+        let checked = say(&["check", example]);
+        assert_eq!((checked.code, checked.messages.as_str()), (0, ""));
         let formatted = say(&["fmt", "--check", example]);
         assert_eq!(formatted.code, 0, "{}", formatted.messages);
     }
+}
+
+#[test]
+fn the_tests_of_the_guestbook_pass() {
+    let said = say(&["test", "examples/guests"]);
+    assert!(said.code == 0 && said.output.contains("3 passed"), "{}{}", said.output, said.messages);
 }
 
 #[test]

@@ -35,7 +35,7 @@ use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use rustix::time::{ClockId, clock_gettime};
 
 use seen::Seen;
-pub(super) use seen::{Status, Time, Tree, now};
+pub(super) use seen::{Status, Time, Tree};
 pub(super) use trust::has_times_to_believe;
 
 /// What an entry is charged beyond its path and bytes: its place in the table and in the order, and what was seen.
@@ -127,7 +127,7 @@ impl Kept {
     /// The bytes, where the path leads to the same file that they were read from.
     pub(super) fn confirmed(&self, path: &str, found: &Found, tree: &impl Tree) -> Option<Bytes> {
         let Found { entry, now_s } = found;
-        if !entry.seen.is_still_so(path, tree) {
+        if !entry.seen.is_still_so(path, tree, self.keeping.unchanged_min) {
             self.forget(path);
             return None;
         }
@@ -154,7 +154,8 @@ impl Kept {
     /// Keeps what was read of a file that had this status before, if that is what the path still leads to.
     pub(super) fn keep(&self, path: &str, status: &Status, bytes: &Bytes, tree: &impl Tree) {
         let Some(entries) = &self.entries else { return };
-        let seen = Seen::of(path, tree).filter(|seen| seen.file == *status && status.size == bytes.len() as u64);
+        let seen = Seen::of(path, tree, self.keeping.unchanged_min);
+        let seen = seen.filter(|seen| seen.file == *status && status.size == bytes.len() as u64);
         if let Some(seen) = seen {
             let asked_s = AtomicU32::new(now_s());
             entries.insert(path.into(), Arc::new(Entry { seen, bytes: bytes.clone(), asked_s }));

@@ -5,10 +5,18 @@
 //! directory that was moved out of the root and has left a link in its place is a link here, although all files below it
 //! are as they were. What a directory is does not matter otherwise: where the path still ends at the same unchanged file,
 //! so are its bytes.
+//!
+//! A directory of the root is a name in the root. As long as the root has not been changed, no name in it has become a link,
+//! and asking for an open directory's times costs half of what looking at a name does. So a look remembers which time the
+//! root had when the first part of the path was seen to be no link, if the root had been left alone for a while by then, and
+//! looks at the name again only where the root has another time.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use rustix::fs::{FileType, Stat};
+
+use super::trust::is_settled;
 
 /// Parts of a path; looking at more costs as much as opening the file.
 const PARTS_MAX: usize = 8;
@@ -16,13 +24,15 @@ const PARTS_MAX: usize = 8;
 /// A time of a file, since 1970. Times before are 1970: nobody compares what is so old.
 pub(in crate::files) type Time = Duration;
 
-/// The time now, by the clock that files are stamped with.
-pub(in crate::files) fn now() -> Time {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
 /// Where paths lead, followed part by part: what is below a root, or a disk that a test made up.
 pub(in crate::files) trait Tree {
+    /// The time now, by the clock that it stamps files with.
+    fn now(&self) -> Time;
+
+    /// When a name in the root was last made, moved or taken away, or something else about the root changed; `None` where
+    /// its times are not believed.
+    fn root_changed(&self) -> Option<Time>;
+
     /// Whether there is something at the path, and it is no link.
     fn is_no_link(&self, path: &str) -> bool;
 
@@ -39,7 +49,7 @@ pub(in crate::files) struct Status {
     /// When its bytes were last changed, or were said to be: a program can set this.
     pub(super) modified: Time,
     /// When its bytes, its names or anything else about it were last changed: no program can set this.
-    pub(super) changed: Time,
+    pub(in crate::files) changed: Time,
 }
 
 /// The device that something lies on, and its number there.
@@ -63,39 +73,72 @@ impl Status {
     }
 }
 
-/// A file, and where a path ends that leads to it without a link on its way.
+/// A file, and a path that leads to it without a link on its way.
 #[derive(Debug)]
 pub(super) struct Seen {
-    /// Where each part of the path ends; 0 behind the last.
-    ends: [u16; PARTS_MAX],
+    path: Parts,
     pub(super) file: Status,
 }
 
 impl Seen {
     /// `None` where the path leads through a link, to no file, or through too many parts.
-    pub(super) fn of(path: &str, tree: &impl Tree) -> Option<Seen> {
-        let ends = ends(path)?;
-        let file = look(path, &ends, tree).filter(|status| status.kind == FileType::RegularFile)?;
-        Some(Seen { ends, file })
+    pub(super) fn of(path: &str, tree: &impl Tree, unchanged_min: Duration) -> Option<Seen> {
+        let parts = Parts { ends: ends(path)?, root_ns: AtomicU64::new(UNKNOWN_NS) };
+        let file = parts.look(path, tree, unchanged_min).filter(|status| status.kind == FileType::RegularFile)?;
+        Some(Seen { path: parts, file })
     }
 
     /// Whether the same path, which is looked at anew, leads to the same file, and that has not been changed.
-    pub(super) fn is_still_so(&self, path: &str, tree: &impl Tree) -> bool {
-        look(path, &self.ends, tree).is_some_and(|status| status == self.file)
+    pub(super) fn is_still_so(&self, path: &str, tree: &impl Tree, unchanged_min: Duration) -> bool {
+        self.path.look(path, tree, unchanged_min).is_some_and(|status| status == self.file)
     }
 }
 
-/// What is at the end of the path, where no part before it is a link.
-fn look(path: &str, ends: &[u16; PARTS_MAX], tree: &impl Tree) -> Option<Status> {
-    let mut beginnings = ends.iter().take_while(|end| **end > 0).filter_map(|end| path.get(..usize::from(*end)));
-    let mut here = beginnings.next()?;
-    for next in beginnings {
-        if !tree.is_no_link(here) {
+/// No root was changed then.
+const UNKNOWN_NS: u64 = u64::MAX;
+
+/// The parts of a path, and what is known of the first.
+#[derive(Debug)]
+struct Parts {
+    /// Where each ends; 0 behind the last.
+    ends: [u16; PARTS_MAX],
+    /// The time of the root, in nanoseconds, with which the first part is no link.
+    root_ns: AtomicU64,
+}
+
+impl Parts {
+    /// What is at the end of the path, where no part before it is a link.
+    fn look(&self, path: &str, tree: &impl Tree, unchanged_min: Duration) -> Option<Status> {
+        let ends = self.ends.iter().take_while(|end| **end > 0);
+        let mut beginnings = ends.filter_map(|end| path.get(..usize::from(*end)));
+        let first = beginnings.next()?;
+        let Some(mut here) = beginnings.next() else { return tree.status(first) };
+        if !self.is_first_no_link(first, tree, unchanged_min) {
             return None;
         }
-        here = next;
+        for next in beginnings {
+            if !tree.is_no_link(here) {
+                return None;
+            }
+            here = next;
+        }
+        tree.status(here)
     }
-    tree.status(here)
+
+    fn is_first_no_link(&self, first: &str, tree: &impl Tree, unchanged_min: Duration) -> bool {
+        // Asked for first, so that what is changed while the name is looked at leaves another time.
+        let changed = tree.root_changed();
+        let root_ns = changed.and_then(|time| u64::try_from(time.as_nanos()).ok()).unwrap_or(UNKNOWN_NS);
+        if root_ns != UNKNOWN_NS && root_ns == self.root_ns.load(Ordering::Relaxed) {
+            return true;
+        }
+        let now = tree.now();
+        let is_no_link = tree.is_no_link(first);
+        if is_no_link && changed.is_some_and(|changed| is_settled(changed, now, unchanged_min)) {
+            self.root_ns.store(root_ns, Ordering::Relaxed);
+        }
+        is_no_link
+    }
 }
 
 /// Where each part of the path ends; `None` where it has too many, or is longer than any system allows.

@@ -24,6 +24,8 @@ enum Without {
     Age,
     /// Looking at directories, and thus at links in their places.
     Directories,
+    /// The times of the root.
+    Root,
 }
 
 #[derive(Clone)]
@@ -40,6 +42,8 @@ struct Disk {
     files: BTreeMap<&'static str, File>,
     /// Directories of which only a link is left, which leads out of the root.
     outside: Vec<&'static str>,
+    /// When one last became a link, or a directory again.
+    root_changed: Time,
     /// Writes that have stamped their file, and when their bytes follow.
     writes: Vec<(Time, Node, u64)>,
 }
@@ -47,7 +51,15 @@ struct Disk {
 impl Disk {
     fn new(seed: u64) -> Disk {
         let now = Duration::from_secs(1_000_000);
-        let mut disk = Disk { random: seed, now, made: 0, files: BTreeMap::new(), outside: vec![], writes: vec![] };
+        let mut disk = Disk {
+            random: seed,
+            now,
+            made: 0,
+            files: BTreeMap::new(),
+            outside: vec![],
+            root_changed: now,
+            writes: vec![],
+        };
         PATHS.iter().for_each(|path| disk.replace(path));
         disk
     }
@@ -108,7 +120,10 @@ impl Disk {
             1 => self.write(path, true),
             2 => self.write(path, false),
             3 => drop(self.files.remove(path)),
-            4 => self.outside = [vec![], vec!["a"], vec!["b"]][self.below(3) as usize].clone(),
+            4 => {
+                self.outside = [vec![], vec!["a"], vec!["b"]][self.below(3) as usize].clone();
+                self.root_changed = self.stamp();
+            }
             5 => self.swap("a/x", "b/x"),
             6 => {
                 let time = Duration::from_millis(self.below(3_000));
@@ -141,6 +156,14 @@ impl Disk {
 struct Looked<'a>(&'a Disk, Without);
 
 impl Tree for Looked<'_> {
+    fn now(&self) -> Time {
+        self.0.now
+    }
+
+    fn root_changed(&self) -> Option<Time> {
+        Some(if self.1 == Without::Root { Time::ZERO } else { self.0.root_changed })
+    }
+
     fn is_no_link(&self, path: &str) -> bool {
         !self.0.outside.contains(&path) || self.1 == Without::Directories
     }
@@ -218,7 +241,7 @@ fn what_is_kept_is_what_the_disk_has() {
 
 #[test]
 fn every_part_of_the_protocol_is_needed() {
-    for without in [Without::Changed, Without::Age, Without::Directories] {
+    for without in [Without::Changed, Without::Age, Without::Directories, Without::Root] {
         let (given, wrong) = histories(without);
         assert!(wrong > 0, "{given} were given without {without:?}, and all were right");
     }
@@ -228,6 +251,14 @@ fn every_part_of_the_protocol_is_needed() {
 struct Always(Status);
 
 impl Tree for Always {
+    fn now(&self) -> Time {
+        Duration::from_secs(100)
+    }
+
+    fn root_changed(&self) -> Option<Time> {
+        None
+    }
+
     fn is_no_link(&self, _path: &str) -> bool {
         true
     }

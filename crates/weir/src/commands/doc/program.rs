@@ -82,6 +82,8 @@ fn flow(flow: &Flow<Graph>, doc: String, library: &Library) -> Entry {
         let found = parameter.map(|parameter| match parameter.from {
             weir_host::ParameterFrom::Path => "in the path",
             weir_host::ParameterFrom::Query => "in the query",
+            weir_host::ParameterFrom::Header => "in the header",
+            weir_host::ParameterFrom::Cookie => "a cookie",
             weir_host::ParameterFrom::Body => "the body",
         });
         let default = parameter.and_then(|parameter| parameter.default.as_ref());

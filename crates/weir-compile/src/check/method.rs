@@ -1,0 +1,159 @@
+//! Functions that are called on a value, with a dot.
+//!
+//! They are those of the module that the value's type belongs to, `text` for a `Text`, `image` for an `image.Cache`, and on
+//! shared values those of `state`, too. Such a module needs no `use`, for the value has brought it in.
+
+use weir_host::{Signature, Text, Type};
+use weir_syntax::ast::{Expr, ExprKind, Name};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::arguments::{Given, Taken};
+use super::{Checker, Leaves};
+use crate::STATE;
+use crate::foreign::{self, Advice};
+use crate::suggest::nearest;
+use crate::typed::{Meaning, Target};
+use crate::types::Ty;
+
+impl<'a> Checker<'a> {
+    pub(super) fn is_shared(&self, object: &Expr) -> bool {
+        matches!(&object.kind, ExprKind::Name(name) if self.shared_index(name).is_some())
+    }
+
+    pub(super) fn call_method(&mut self, object: &'a Expr, name: &'a Name, given: Given<'a>) -> Ty {
+        let ty = self.object_type(object);
+        let ty = self.inference.shallow(&ty);
+        let given = Given { object: Some((object, ty.clone())), ..given };
+        if ty == Ty::Error {
+            return self.ignore(given);
+        }
+        if let Some(signature) = self.method(&ty, name.as_str()) {
+            self.uses_module_of(&ty);
+            return self.call_host(signature, name.span, given);
+        }
+        if self.is_shared(object)
+            && let Some(function) = self.library.function(&format!("{STATE}.{name}"))
+        {
+            self.uses_module(STATE);
+            return self.call_host(&function.signature, name.span, given);
+        }
+        if name.as_str() == "length" && has_length(&ty) {
+            let taken = vec![Taken::positional(ty)];
+            self.arguments("length", Target::Length, taken, given);
+            return Ty::INT;
+        }
+        self.no_method(object.span, &ty, name);
+        self.ignore(given)
+    }
+
+    fn object_type(&mut self, object: &'a Expr) -> Ty {
+        match &object.kind {
+            ExprKind::Name(name) => match self.shared_index(name) {
+                Some(at) => {
+                    self.meanings.insert(object.id, Meaning::Shared(at));
+                    self.shared_type(object.span, at)
+                }
+                None => self.expr(object, None),
+            },
+            _ => self.expr(object, None),
+        }
+    }
+
+    /// The type of a shared value. What is made when the program starts may not use one whose type is not known yet; of
+    /// the others, the lowering says that they are not there yet.
+    pub(super) fn shared_type(&mut self, span: Span, at: usize) -> Ty {
+        let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
+        if !matches!(self.leaves, Leaves::Start) || declared.ty != Ty::Error {
+            return declared.ty.clone();
+        }
+        let diagnostic = Diagnostic::new(Code::SharedAsValue, format!("`{name}` is not there yet when this is made"))
+            .at(span, "used when the program starts")
+            .because(declared.span, "declared here")
+            .hint("use it in a flow, or make this without it");
+        self.report(diagnostic);
+        Ty::Error
+    }
+
+    pub(super) fn has_method(&self, ty: &Ty, name: &str) -> bool {
+        self.method(ty, name).is_some() || (name == "length" && has_length(ty))
+    }
+
+    /// Notes that a module is used by a call of one of its functions on a value, for it could have been named.
+    fn uses_module_of(&mut self, ty: &Ty) {
+        if let Some(module) = module_of(ty) {
+            self.uses_module(module);
+        }
+    }
+
+    fn uses_module(&mut self, module: &str) {
+        for used in self.declarations.modules.values_mut().filter(|used| used.module.as_str() == module) {
+            used.used = true;
+        }
+    }
+
+    /// The function of the type's own module whose first parameter may take the value.
+    fn method(&self, ty: &Ty, name: &str) -> Option<&'a Signature> {
+        let function = self.library.modules.get(module_of(ty)?)?.functions.get(name)?;
+        (!function.signature.parameters.is_empty()).then_some(&function.signature)
+    }
+
+    /// What to do about a method of another language.
+    pub(super) fn foreign_method(&self, ty: &Ty, name: &Name) -> Option<Advice> {
+        let advice = foreign::method_named(module_of(ty)?, name.as_str())?;
+        let is_there = !matches!(advice, Advice::Write(ours) if !self.has_method(ty, ours));
+        is_there.then_some(advice)
+    }
+
+    fn no_method(&mut self, object: Span, ty: &Ty, name: &Name) {
+        let ty = self.inference.resolve(ty);
+        if let Ty::Unknown(_) = ty {
+            self.unknown_here(object);
+            return;
+        }
+        let mut diagnostic = Diagnostic::new(Code::UnknownMethod, format!("`{ty}` has no function `{name}`"))
+            .at(name.span, "no such function")
+            .because(object, format!("this is `{ty}`"));
+        let module = module_of(&ty).and_then(|module| self.library.modules.get(module));
+        let length = has_length(&ty).then_some("length");
+        let functions = module.into_iter().flat_map(|module| module.functions.keys().map(Text::as_str)).chain(length);
+        let advice = self.foreign_method(&ty, name);
+        if let Some(advice) = advice {
+            diagnostic = super::names::advised(diagnostic, name, advice);
+        } else if let Some(near) = nearest(name.as_str(), functions) {
+            diagnostic = diagnostic.fix(format!("did you mean `{near}`?"), name.span, near);
+        } else if self.library.function(&format!("{STATE}.{name}")).is_some() {
+            diagnostic = diagnostic
+                .note("values never change; what does is declared for all flows, with `shared` at the top of the file")
+                .hint(format!("call it on a `shared` value: `shared count: {ty} = …`, and then `count.{name}(…)`"));
+        } else if self.declarations.functions.contains_key(&name.text) {
+            diagnostic = diagnostic.hint(format!("call the `fn` with the value as argument: `{name}(…)`"));
+        } else if let Ty::Result(_) = ty {
+            diagnostic = diagnostic.fix("take the value out first, with `?` or `else { … }`", object.at_end(), "?");
+        }
+        self.report(diagnostic);
+    }
+}
+
+fn has_length(ty: &Ty) -> bool {
+    matches!(ty, Ty::List(_) | Ty::Map(_)) || *ty == Ty::TEXT || *ty == Ty::BYTES
+}
+
+/// The module whose functions can be called on a value of the type.
+fn module_of(ty: &Ty) -> Option<&str> {
+    match ty {
+        Ty::List(_) => Some("list"),
+        Ty::Map(_) => Some("map"),
+        Ty::Option(_) => Some("option"),
+        Ty::Result(_) => Some("result"),
+        Ty::Plain(Type::Text) => Some("text"),
+        Ty::Plain(Type::Bytes) => Some("bytes"),
+        Ty::Plain(Type::Int) => Some("int"),
+        Ty::Plain(Type::Float) => Some("float"),
+        Ty::Plain(Type::Time) => Some("time"),
+        Ty::Plain(Type::Duration) => Some("duration"),
+        Ty::Plain(Type::Size) => Some("size"),
+        Ty::Plain(Type::Failure) => Some("failure"),
+        Ty::Plain(Type::Named(name)) => name.as_str().rsplit_once('.').map(|(module, _)| module),
+        _ => None,
+    }
+}

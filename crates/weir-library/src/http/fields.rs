@@ -1,0 +1,55 @@
+//! Parameters of a route that come from the fields of the header, and from cookies (RFC 6265, §5.4).
+
+use hyper::header::{COOKIE, HeaderMap, HeaderName};
+use weir::{RouteParameter, Type, Value};
+
+use super::input::{Definitions, Problem, expected, is_scalar, scalar_or_problem};
+use super::routes::left_out;
+
+/// The field that a parameter is: its name, with `-` for each `_`.
+pub(super) fn field_of(parameter: &str) -> String {
+    parameter.replace('_', "-")
+}
+
+/// Whether a field can hold the type.
+pub(super) fn can_hold(field: Option<&str>, ty: &Type, definitions: Definitions<'_>) -> bool {
+    let ty = if let Type::Option(some) = ty { some } else { ty };
+    field.is_some_and(|field| HeaderName::from_bytes(field.as_bytes()).is_ok()) && is_scalar(ty, definitions)
+}
+
+/// The input that is a field of the header.
+pub(super) fn field_input(
+    parameter: &RouteParameter,
+    field: &str,
+    header: &HeaderMap,
+    definitions: Definitions<'_>,
+) -> Result<Value, Problem> {
+    let problem = |what| Problem::new(format!("`{field}` in the header"), what);
+    let mut values = header.get_all(field).iter();
+    let value = match (values.next(), values.next()) {
+        (Some(_), Some(_)) => return Err(problem("is given twice".into())),
+        (value, _) => value.map(|value| std::str::from_utf8(value.as_bytes())),
+    };
+    let text = value.transpose().map_err(|_| problem("is not UTF-8".into()))?;
+    input(parameter, text, definitions).map_err(problem)
+}
+
+/// The input that is a cookie, the first of its name.
+pub(super) fn cookie_input(
+    parameter: &RouteParameter,
+    header: &HeaderMap,
+    definitions: Definitions<'_>,
+) -> Result<Value, Problem> {
+    let lines = header.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let value = pairs.find(|(name, _)| *name == &*parameter.name).map(|(_, value)| value);
+    input(parameter, value, definitions).map_err(|what| Problem::new(format!("the cookie `{}`", parameter.name), what))
+}
+
+fn input(parameter: &RouteParameter, text: Option<&str>, definitions: Definitions<'_>) -> Result<Value, String> {
+    match (text, &parameter.ty) {
+        (Some(text), Type::Option(some)) => scalar_or_problem(some, text, definitions).map(Value::some),
+        (Some(text), ty) => scalar_or_problem(ty, text, definitions),
+        (None, ty) => left_out(parameter).ok_or_else(|| format!("is missing, expected {}", expected(ty, definitions))),
+    }
+}
