@@ -27,6 +27,12 @@ const WRONG: &[u8] = b"\0\n\n";
 /// What is read of a lingering connection before it is reset after all.
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
 
+/// A client that has gone makes an error and no signal; where the system has no such flag, Rust ignores the signal.
+#[cfg(not(target_vendor = "apple"))]
+const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(target_vendor = "apple")]
+const NO_SIGNAL: SendFlags = SendFlags::empty();
+
 /// What is copied at most to be sent in one part.
 const GATHERED_BYTES_MAX: usize = 4096;
 
@@ -147,7 +153,7 @@ impl Guard {
 
 /// Sends parts by `sendmsg`, which knows that it has a socket, where `writev` has to find that out.
 fn poll_send(stream: &TcpStream, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-    let send = || Ok(sendmsg(stream, parts, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)?);
+    let send = || Ok(sendmsg(stream, parts, &mut SendAncillaryBuffer::default(), NO_SIGNAL)?);
     loop {
         ready!(stream.poll_write_ready(cx))?;
         match stream.try_io(Interest::WRITABLE, send) {
