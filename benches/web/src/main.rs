@@ -10,7 +10,8 @@
 //!
 //! Every server has one core, the load has another. The peer that ratios are taken to is the server written by hand on
 //! hyper, which reads the file for each request; `nginx+cache` keeps open files (`open_file_cache`) and believes for a minute
-//! that they are unchanged; Weir keeps the bytes, and asks each time whether the file is unchanged.
+//! that they are unchanged; Weir keeps the bytes, and asks each time whether the file is unchanged. `reads-event` keeps none,
+//! and does the same work as the server by hand.
 //! `http-ENGINE` is `examples/web_server/over_http.weir`, `raw-ENGINE` is `main.weir` on raw sockets, `map-PLAN` is
 //! `pipeline.weir` with a plan of `mappings/`. What is not installed is visibly skipped.
 //!

@@ -18,6 +18,7 @@ pub(crate) const KEEPING: &[&str] = &[
     "jetty9",
     "go",
     "http-event",
+    "reads-event",
     "http-pool",
     "http-thread-per-flow",
     "http-staged",
@@ -101,7 +102,7 @@ pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
     let [name, port, folder] = arguments else { return Err("NAME PORT FOLDER expected".into()) };
     let folder = Path::new(folder);
     let (program, kind) = match name.split_once('-') {
-        Some(("http", engine)) => (include_str!("../../../examples/web_server/over_http.weir"), engine),
+        Some(("http" | "reads", engine)) => (include_str!("../../../examples/web_server/over_http.weir"), engine),
         Some(("raw", engine)) => (include_str!("../../../examples/web_server/main.weir"), engine),
         Some(("map", mapping)) => (include_str!("../../../examples/web_server/pipeline.weir"), mapping),
         _ => return hand::serve(port.parse()?, folder),
@@ -112,7 +113,9 @@ pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
     let program = program.replace("at most 1_000", "at most 1_000_000_000");
     let file = folder.join(format!("{name}.weir"));
     fs::write(&file, program)?;
-    run_weir(&file, folder, &mapping_of(kind, folder)?)
+    // As the peer by hand does: reads each file each time.
+    let kept: &[&str] = if name.starts_with("reads") { &["--files-kept", "0"] } else { &[] };
+    run_weir(&file, folder, &mapping_of(kind, folder)?, kept)
 }
 
 /// What says how the program is mapped to threads: an engine, or a section mapping.
@@ -125,7 +128,7 @@ fn mapping_of(kind: &str, folder: &Path) -> Outcome<[String; 2]> {
     Ok(["--plan".into(), file.to_string_lossy().into()])
 }
 
-fn run_weir(file: &Path, root: &Path, mapping: &[String; 2]) -> Outcome<()> {
+fn run_weir(file: &Path, root: &Path, mapping: &[String; 2], kept: &[&str]) -> Outcome<()> {
     let (file, root) = (file.to_string_lossy(), root.to_string_lossy());
     let [option, value] = mapping;
     let mut arguments = vec!["weir", "run", &file, "--root", &root, option, value];
@@ -134,6 +137,7 @@ fn run_weir(file: &Path, root: &Path, mapping: &[String; 2]) -> Outcome<()> {
         let threads = if matches!(value.as_str(), "pool" | "thread-per-flow") { "64" } else { "1" };
         arguments.extend(["--threads", threads]);
     }
+    arguments.extend(kept);
     let exit = weir::cli().run_from(arguments);
     if exit.code() == 0 { Ok(()) } else { Err(format!("weir ended with exit code {}", exit.code()).into()) }
 }
