@@ -8,7 +8,7 @@ use crate::event::placing::Placing;
 use crate::event::settlement::{Nack, Settlement};
 use crate::signal::Signal;
 
-/// Like [`guard`](crate::guard), with an event that tells when this one is not wanted any more (`withNack`, Reppy 1999, §4.2.5).
+/// Like [`guard`](fn@crate::guard), with an event that tells when this one is not wanted any more (`withNack`, Reppy 1999, §4.2.5).
 ///
 /// The nack takes effect, from then on and for everybody, when and only when the synchronisation chose a branch
 /// outside of this event or was given up: by a time limit, a drop, or a panic in a guard.
