@@ -6,7 +6,8 @@
 //! 3. at the latest when the program is through ([`weir::Closing`]), so that nothing is lost at the end of the input.
 //!
 //! A failure to write is told to the next call that writes there, or else at the end of the program; what could not be
-//! written is dropped then, and not written twice.
+//! written is dropped then, and not written twice. Where nobody reads the standard output any more, an embedder may have
+//! something done instead ([`Outputs::when_unread`]).
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -25,6 +26,9 @@ const FLUSH_WITHIN: Duration = Duration::from_millis(50);
 /// Outputs that are open at a time.
 const OUTPUTS_MAX: usize = 1024;
 
+/// What messages call the standard output.
+pub(crate) const STANDARD_OUTPUT: &str = "the standard output";
+
 /// The outputs of a program, each open once however many calls write to it.
 #[derive(Clone, Default)]
 pub struct Outputs(Arc<Mutex<State>>);
@@ -35,6 +39,19 @@ struct State {
     open: IndexMap<String, Arc<Output>>,
     /// Whether a thread is there that will flush them.
     flushing: bool,
+    when_unread: WhenUnread,
+}
+
+/// What happens where nobody reads the standard output any more.
+#[derive(Default)]
+enum WhenUnread {
+    /// Who writes there is told.
+    #[default]
+    Fails,
+    /// This is called.
+    Calls(Box<dyn FnOnce() + Send>),
+    /// It was called.
+    Called,
 }
 
 /// One output.
@@ -50,6 +67,8 @@ struct Buffered {
     buffer: Vec<u8>,
     /// Why bytes were lost since somebody was told.
     failure: Option<Failure>,
+    /// Whether nobody is at the other end.
+    unread: bool,
 }
 
 impl Outputs {
@@ -76,12 +95,47 @@ impl Outputs {
         output.map_or(Ok(()), |output| output.flush())
     }
 
+    /// Has `then` called, once, where nobody reads the standard output any more. What is written there then is thrown away,
+    /// and that is no failure.
+    pub fn when_unread(&self, then: impl FnOnce() + Send + 'static) {
+        self.0.lock().when_unread = WhenUnread::Calls(Box::new(then));
+    }
+
     /// Writes `parts`, one directly behind the other.
     pub(crate) fn write(&self, output: &Output, parts: &[&[u8]]) -> Result<(), Failure> {
-        if output.write(parts)? {
-            self.flush_soon();
+        match output.write(parts) {
+            Ok(false) => Ok(()),
+            Ok(true) => {
+                self.flush_soon();
+                Ok(())
+            }
+            Err(failure) => self.unless_unread(output, failure),
         }
-        Ok(())
+    }
+
+    /// The failure, unless something else is to be done because nobody reads the output.
+    fn unless_unread(&self, output: &Output, failure: Failure) -> Result<(), Failure> {
+        if self.notice_unread(output) { Ok(()) } else { Err(failure) }
+    }
+
+    /// Does what is to be done where nobody reads the output; whether there is something.
+    fn notice_unread(&self, output: &Output) -> bool {
+        if output.name != STANDARD_OUTPUT || !output.file.lock().unread {
+            return false;
+        }
+        let mut state = self.0.lock();
+        match std::mem::replace(&mut state.when_unread, WhenUnread::Called) {
+            WhenUnread::Fails => {
+                state.when_unread = WhenUnread::Fails;
+                return false;
+            }
+            WhenUnread::Calls(then) => {
+                drop(state);
+                then();
+            }
+            WhenUnread::Called => {}
+        }
+        true
     }
 
     /// Sees to it that what waits is flushed.
@@ -110,7 +164,10 @@ impl Outputs {
             state.flushing = false;
             state.open.values().cloned().collect::<Vec<_>>()
         };
-        open.iter().for_each(|output| output.file.lock().flush(&output.name));
+        for output in open {
+            output.file.lock().flush(&output.name);
+            self.notice_unread(&output);
+        }
     }
 }
 
@@ -136,7 +193,8 @@ impl State {
 impl weir::Closing for Outputs {
     fn close(&self) -> Result<(), Failure> {
         let open: Vec<_> = self.0.lock().open.values().cloned().collect();
-        let failures = open.iter().filter_map(|output| output.flush().err());
+        let flushed = |output: &Arc<Output>| output.flush().or_else(|failure| self.unless_unread(output, failure));
+        let failures = open.iter().filter_map(|output| flushed(output).err());
         failures.reduce(|first, _| first).map_or(Ok(()), Err)
     }
 }
@@ -144,7 +202,7 @@ impl weir::Closing for Outputs {
 impl Output {
     fn new(name: &str, file: File) -> Self {
         let watched = io::IsTerminal::is_terminal(&file);
-        let file = Buffered { file, buffer: Vec::new(), failure: None };
+        let file = Buffered { file, buffer: Vec::new(), failure: None, unread: false };
         Output { name: name.to_owned(), watched, file: Mutex::new(file) }
     }
 
@@ -173,6 +231,7 @@ impl Buffered {
         let written = self.file.write_all(&self.buffer);
         self.buffer.clear();
         if let Err(error) = written {
+            self.unread |= error.kind() == io::ErrorKind::BrokenPipe;
             let why = match error.kind() {
                 io::ErrorKind::BrokenPipe => "nobody reads it any more".to_owned(),
                 io::ErrorKind::StorageFull => "the disk is full".to_owned(),

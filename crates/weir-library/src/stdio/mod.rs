@@ -8,7 +8,7 @@ use weir::{Failure, Module, Type, Value};
 
 use crate::feed::{Feeder, Stream, StreamRow};
 use crate::lines::Lines;
-use crate::output::Outputs;
+use crate::output::{Outputs, STANDARD_OUTPUT};
 
 /// The module `stdio`.
 pub(crate) fn stdio() -> Module {
@@ -43,9 +43,10 @@ impl Printer {
     /// ends.
     ///
     /// # Errors
-    /// Fails where nobody reads the standard output any more.
+    /// Fails where the standard output cannot be written. Where nobody reads it any more, `weir run` lets the program finish
+    /// what has begun, and ends it.
     pub fn print(&mut self, #[environment] outputs: &Outputs, line: &str) -> Result<(), Failure> {
-        print_to(outputs, "the standard output", io::stdout().as_fd(), line)
+        print_to(outputs, STANDARD_OUTPUT, io::stdout().as_fd(), line)
     }
 
     /// Prints a line to the standard error.

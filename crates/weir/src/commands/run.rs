@@ -18,6 +18,7 @@ pub(super) mod signals;
 use std::path::Path;
 
 use weir_library::files::{Keeping, Root};
+use weir_library::output::Outputs;
 use weir_runtime::{Options, Running, StartError};
 use weir_trace::{Detail, Recorder};
 
@@ -54,6 +55,11 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         Err(error) => return refused(&error, arguments, terminal),
     };
     signals.stop(running.stopper());
+    // As for any program in a pipe: `weir run … | head` ends when `head` does.
+    if let Some(outputs) = library.environment.get::<Outputs>() {
+        let stopper = running.stopper();
+        outputs.when_unread(move || stopper.stop());
+    }
     // Whoever has read the greeting may watch.
     let socket = Server::start(hello(&arguments.file, &chosen, &running), recorder);
     terminal.say(&greeting::greeting(&arguments.file, &chosen, &program, &running, terminal.messages()));

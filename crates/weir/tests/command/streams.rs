@@ -1,6 +1,6 @@
 //! Stream jobs and servers on raw sockets as real processes, under each engine.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -98,6 +98,21 @@ fn lines_go_from_the_standard_input_to_the_standard_output() {
         (ended.status.code(), String::from_utf8_lossy(&ended.stdout).as_ref()),
         (Some(0), "ONE\nTWO\nTHR\u{c9}E\n")
     );
+}
+
+/// As with `| head -1`: the reader takes a line and goes, and the source would go on for hours.
+#[test]
+fn a_program_whose_output_nobody_reads_any_more_ends_quietly() {
+    let endless = "use stdio, stream\n\nfor n in stream.range(1, 1_000_000_000_000) {\n  stdio.print(\"{n}\")?\n}\n";
+    let folder = Folder::new("unread", endless);
+    let mut process = weir(&["run", &folder.program()]).spawn().expect("the command starts");
+    let mut first = String::new();
+    let output = process.stdout.take().expect("standard output is piped");
+    BufReader::new(output).read_line(&mut first).expect("it writes");
+    let ended = process.wait_with_output().expect("it ends");
+    let messages = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!((first.as_str(), ended.status.code()), ("1\n", Some(0)), "{messages}");
+    assert!(!messages.contains("failure"), "{messages}");
 }
 
 #[test]
