@@ -14,7 +14,7 @@ use crate::guest::Guest;
 use crate::hands::BATCH;
 use crate::places::Alone;
 use crate::shared::{Port, Shared};
-use crate::turn::Fusing;
+use crate::turn::{Fusing, Way};
 use crate::work::{PortId, Work};
 
 /// How long a source that has more waits behind a batch: several times as long as queues take for a batch, and little
@@ -87,6 +87,16 @@ impl<W: Work> Guest<W> {
         answer
     }
 
+    /// Has a turn at a port that this thread was handed.
+    fn visit(&mut self, shared: &Shared<W>, port: usize) {
+        let begin = Instant::now();
+        let count = shared.ports[port].inbox.len().clamp(1, self.hands.quota);
+        let carried = self.hands.turn(shared, &shared.crews[self.hands.crew].guest, port, Way::Alone);
+        carried.into_iter().for_each(|port| shared.hand(port));
+        self.hands.settle(shared);
+        self.learn(begin.elapsed() / count as u32);
+    }
+
     fn may_run(&self, port: &Port<W::Item>) -> bool {
         port.fuses_in == self.hands.crew && !port.inbox.is_listed()
     }
@@ -115,6 +125,17 @@ impl<W: Work> Shared<W> {
         let mut alone = self.guest(self.ports[port.0].crew, 1)?;
         let guest = alone.get();
         guest.may_run(&self.ports[port.0]).then(|| guest.bring_one(self, run))
+    }
+
+    /// Has a turn at a port that this thread was handed, where it may work there, and hands over what is left.
+    pub(crate) fn visit(&self, port: usize) {
+        if let Some(mut alone) = self.guest(self.ports[port].crew, 1) {
+            let guest = alone.get();
+            if self.ports[port].fuses_in == guest.hands.crew {
+                return guest.visit(self, port);
+            }
+        }
+        self.hand(port);
     }
 
     /// This thread as a guest of the crew, where that takes guests, needs one thread only and nobody works. It is for so many

@@ -59,6 +59,8 @@ pub struct Queue {
 /// Ports and the threads that serve them. Dropping it ends the threads; items that are not through are dropped.
 pub struct Scheduler<W: Work> {
     shared: Arc<Shared<W>>,
+    /// Whether there is one processor only.
+    single: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
     steering: Mutex<Option<steer::Steering>>,
 }
@@ -108,7 +110,8 @@ impl<W: Work> Scheduler<W> {
         };
         let ports = ports.iter().map(port).collect();
         let shared = Arc::new(Shared::new(work, ports, crews, crowded));
-        let scheduler = Scheduler { shared, threads: Mutex::default(), steering: Mutex::default() };
+        let (threads, steering) = (Mutex::default(), Mutex::default());
+        let scheduler = Scheduler { shared, single: processors == 1, threads, steering };
         scheduler.start_threads()?;
         *scheduler.steering.lock() = steer::start(&scheduler.shared, period)?;
         Ok(scheduler)
@@ -180,6 +183,18 @@ impl<W: Work> Scheduler<W> {
     /// Hands a port over to its crew.
     pub fn hand(&self, PortId(port): PortId) {
         self.shared.hand(port);
+    }
+
+    /// The same, but works at the port right here first, where this thread may: as [`Scheduler::bring`] for items that are in
+    /// the port. Not to be called from what is worked on.
+    pub fn visit(&self, PortId(port): PortId) {
+        self.shared.visit(port);
+    }
+
+    /// Whether there is one processor only, so that threads cannot work beside each other.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        self.single
     }
 
     /// Whether threads outnumber processors, so that who is woken holds up who woke it.

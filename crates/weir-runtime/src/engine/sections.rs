@@ -2,11 +2,12 @@
 //!
 //! Protocol of one flow:
 //! 1. The loop puts it into the port of its first section, and awaits its answer. An elastic crew of one thread, and on one
-//!    processor any crew of one thread, may have the loop do the work itself, which then has the answer at once. Flows of a stream, whose answer nobody wants, go
-//!    there in batches (`given`), and are known to nobody but their port.
+//!    processor any crew of one thread, may have the loop do the work itself, which then has the answer at once. Flows of a
+//!    stream, whose answer nobody wants, go there in batches (`given`), and are known to nobody but their port.
 //! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
-//! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port. Others pass
-//!    it in the meantime: what must keep a source's order has turnstiles for that.
+//! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port, where on one
+//!    processor the loop goes on with it. Others pass it in the meantime: what must keep a source's order has turnstiles for
+//!    that.
 //! 4. Its answer wakes the loop, together with others where threads outnumber processors (`exchange`). Where the loop has
 //!    gone, the flow is given up: before it begins, or where it waits.
 
@@ -70,8 +71,12 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
     // Flows do not keep the scheduler.
     let back = Arc::downgrade(&scheduler);
     let resume = move |port, job| {
-        if let Some(scheduler) = back.upgrade() {
+        let Some(scheduler) = back.upgrade() else { return };
+        if !scheduler.is_single() {
             scheduler.resume(port, job);
+        } else if scheduler.leave(port, job) {
+            // The loop goes on with it, when it has begun all that it can.
+            scheduler.work().exchange.owe(port);
         }
     };
     link.get_or_init(|| Box::new(resume));
@@ -186,9 +191,7 @@ impl Sections {
 
     /// A flow as a job, and its answer.
     fn asked(&self, flow: Flow, stretch: usize) -> (Box<Carried>, Begun) {
-        let (work, scheduler) = (self.scheduler.work(), Arc::downgrade(&self.scheduler));
-        work.exchange.carry(move |port| scheduler.upgrade().into_iter().for_each(|scheduler| scheduler.hand(port)));
-        let task = Arc::new(Task::new(&work.link));
+        let task = Arc::new(Task::new(&self.scheduler.work().link));
         let job = Job { flow, stretch, task: Some(Arc::clone(&task)), member: self.flows.enter() };
         let mut awaited = Awaited::new(task, self.awaited.enter());
         (Carried::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
@@ -211,7 +214,15 @@ impl Engine for Sections {
 
     fn tended(&self) -> LocalFuture<()> {
         let (given, scheduler) = (Arc::clone(&self.given), Arc::clone(&self.scheduler));
-        Box::pin(async move { given.tended(&scheduler).await })
+        Box::pin(async move {
+            let back = Arc::downgrade(&scheduler);
+            scheduler.work().exchange.carry(move |port| match back.upgrade() {
+                Some(scheduler) if scheduler.is_single() => scheduler.visit(port),
+                Some(scheduler) => scheduler.hand(port),
+                None => {}
+            });
+            given.tended(&scheduler).await
+        })
     }
 
     fn room(&self) -> LocalFuture<()> {
