@@ -3,13 +3,13 @@
 //! A value through a buffer costs hardly more than the atomic exchanges on its way. A lock under which threads sleep until
 //! they are woken needs one to be taken and another to be let go of, which is how it learns whether anybody sleeps. What is
 //! done under the locks of this crate takes some tens of nanoseconds and never waits, so nobody is woken here: who finds
-//! a lock taken gives its core away at once, so that the other one can do several things in a row, which is cheaper for
-//! both than taking turns; and whoever holds it is hardly ever not running.
+//! a lock taken pauses for a moment and then gives its core away, so that the other one can do several things in a row, which
+//! is cheaper for both than taking turns; and whoever holds it is hardly ever not running.
 //!
 //! The protocol:
 //! 1. Taking: one compare-and-exchange from free to taken (acquire).
 //! 2. Letting go: one store of free (release). So whoever takes the lock sees all that was done under it before.
-//! 3. Waiting: after some turns of the scheduler the holder must have lost its core to others. Then a thread naps, for
+//! 3. Waiting: after some pauses and turns of the scheduler the holder must have lost its core to others. Then a thread naps, for
 //!    twice as long each time, so that even where it goes before the holder by its priority, the holder goes on.
 //!
 //! No user code ever runs under one of these locks, and a panic under one lets go of it.
@@ -26,9 +26,10 @@ mod here {
     /// A lock that is taken, until this is dropped.
     pub(crate) type Held<'a, T> = spin::mutex::SpinMutexGuard<'a, T>;
 
-    /// So many turns of the scheduler before the first nap.
-    const TURNS_MAX: u32 = 16 + SPINS;
-    const SPINS: u32 = 8;
+    /// So many pauses of the processor before the first turn of the scheduler.
+    const PAUSES: u32 = 8;
+    /// So many pauses and turns before the first nap.
+    const TURNS_MAX: u32 = PAUSES + 16;
     /// The first nap.
     const NAP_MIN: Duration = Duration::from_micros(20);
     /// The longest nap.
@@ -62,7 +63,7 @@ mod here {
         fn wait(&self) -> Held<'_, T> {
             let (mut turns, mut nap) = (0, NAP_MIN);
             loop {
-                if turns < SPINS {
+                if turns < PAUSES {
                     turns += 1;
                     std::hint::spin_loop();
                 } else if turns < TURNS_MAX {

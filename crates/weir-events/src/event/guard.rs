@@ -1,21 +1,24 @@
-//! `guard`: an event that is made anew for each synchronisation.
+//! `guard`: an event that is made anew for each synchronisation; `with_nack` is one that is told how that ends.
 
 use super::forcing::Forcing;
 use super::node::{Event, Node, Shape, Stake};
 use super::placing::Placing;
 use super::settlement::Settlement;
 
-/// `guard(f)`.
-pub(crate) struct Guard<F>(pub(crate) F);
+/// An event that `make` makes, and forces, where its leaves begin with this one.
+pub(crate) fn guarded<T: 'static>(make: impl Fn(usize, &mut Forcing) -> Event<T> + Send + Sync + 'static) -> Event<T> {
+    Event::of(Guard(make))
+}
 
-impl<T: 'static, F: Fn() -> Event<T> + Send + Sync> Node<T> for Guard<F> {
+struct Guard<F>(F);
+
+impl<T: 'static, F: Fn(usize, &mut Forcing) -> Event<T> + Send + Sync> Node<T> for Guard<F> {
     fn shape(&self) -> Shape {
         Shape { guarded: true, acts: true, ..Shape::LEAF }
     }
 
     fn force(&self, first: usize, forcing: &mut Forcing) -> Option<Event<T>> {
-        let event = (self.0)();
-        Some(force_made(event, first, forcing))
+        Some((self.0)(first, forcing))
     }
 
     fn attempt(&self, _: usize, _: &mut Settlement) -> Option<T> {

@@ -56,7 +56,7 @@ pub fn never<T: 'static>() -> Event<T> {
 ///
 /// If `make` panics the synchronisation is given up: nacks made before fire, nothing stays queued.
 pub fn guard<T: 'static>(make: impl Fn() -> Event<T> + Send + Sync + 'static) -> Event<T> {
-    Event::of(guard::Guard(make))
+    guard::guarded(move |first, forcing| guard::force_made(make(), first, forcing))
 }
 
 /// Exactly one of the branches takes effect (`choose`).
