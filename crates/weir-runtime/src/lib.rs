@@ -15,6 +15,8 @@ mod frame;
 mod live;
 mod lock;
 mod machine;
+#[cfg(test)]
+mod modelled;
 mod prepare;
 mod resources;
 mod running;

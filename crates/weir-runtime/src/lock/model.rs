@@ -25,18 +25,7 @@ mod sync {
     pub(crate) use loom::sync::atomic::AtomicUsize;
 
     pub(crate) use super::super::sync::Mutant;
-
-    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
-
-    impl<T> Mutex<T> {
-        pub(crate) fn new(value: T) -> Self {
-            Mutex(loom::sync::Mutex::new(value))
-        }
-
-        pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
-            self.0.lock().unwrap()
-        }
-    }
+    pub(crate) use crate::modelled::Mutex;
 
     thread_local! {
         /// All threads of a model run on one thread of the system.
