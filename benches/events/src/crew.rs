@@ -14,12 +14,16 @@
 //! 3. A worker that has nothing searches the queues of all for a while, and then sleeps. It is called when something is
 //!    queued and nobody searches. So two tasks that wake each other in turns stay on one thread.
 //!
+//! One is ours. Work that is moved takes its cache lines with it, and the channel's:
+//! 4. A searching worker takes what would wait for longer than that costs: where the other one is in the same turn as some
+//!    microseconds ago, or has a backlog. After a search in vain it is called less often, up to every [`SKIPS_MAX`] times.
+//!
 //! Each worker serves its own queue, so a call that is missed costs parallel work at the most. The ends of sleep that must not be
 //! missed, of what comes from outside and of the run, are told under the lock.
 
 use crate::wakes::Task;
 use async_task::Runnable;
-use crossbeam_deque::{Injector, Steal, Stealer, Worker};
+use crossbeam_deque::{Injector, Stealer, Worker};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -31,10 +35,14 @@ type Turn = Runnable<Arc<Shared>>;
 
 /// So many turns from the slot in a row.
 const SLOT_TURNS_MAX: u32 = 64;
-/// So many times a worker looks for something to do before it sleeps.
-const SEARCHES_MAX: u32 = 64;
-/// Pauses of the processor between two of them.
-const PAUSES: u32 = 16;
+/// So many times a worker looks for something to do before it sleeps: for as long as it takes to wake it.
+const SEARCHES_MAX: u32 = 16;
+/// Pauses of the processor between two of them, some microseconds.
+const PAUSES: u32 = 128;
+/// So many short turns wait for as long.
+const BACKLOG: usize = 32;
+/// So many times at the most something is queued and nobody is called.
+const SKIPS_MAX: usize = 1024;
 
 /// The executor with its threads, which end with it.
 pub(crate) struct Crew {
@@ -47,14 +55,24 @@ pub(crate) struct Crew {
 /// What the workers share.
 struct Shared {
     outside: Injector<Turn>,
-    queues: Vec<Stealer<Turn>>,
+    workers: Vec<Colleague>,
     /// Tasks that have not ended, and one for each crew that has not.
     left: AtomicUsize,
     searching: AtomicUsize,
     /// As in the naps, to be looked at without the lock.
     sleeping: AtomicUsize,
+    /// So many times nobody is called, after searches in vain.
+    skips: AtomicUsize,
     naps: Mutex<Naps>,
     called: Condvar,
+}
+
+/// What others see of a worker.
+#[repr(align(128))]
+struct Colleague {
+    queue: Stealer<Turn>,
+    /// Counted by the worker alone.
+    turns: AtomicUsize,
 }
 
 /// Who sleeps.
@@ -71,10 +89,12 @@ struct Local {
     /// None on any other thread.
     queue: RefCell<Option<Worker<Turn>>>,
     slot: Cell<Option<Turn>>,
+    /// Times that nobody was called.
+    skipped: Cell<usize>,
 }
 
 thread_local! {
-    static LOCAL: Local = const { Local { queue: RefCell::new(None), slot: Cell::new(None) } };
+    static LOCAL: Local = const { Local { queue: RefCell::new(None), slot: Cell::new(None), skipped: Cell::new(0) } };
 }
 
 impl Crew {
@@ -82,18 +102,19 @@ impl Crew {
         let mut queues: Vec<_> = (0..workers).map(|_| Worker::new_fifo()).collect();
         let shared = Arc::new(Shared {
             outside: Injector::new(),
-            queues: queues.iter().map(Worker::stealer).collect(),
+            workers: queues.iter().map(Colleague::of).collect(),
             left: AtomicUsize::new(1),
             searching: AtomicUsize::new(0),
             sleeping: AtomicUsize::new(0),
+            skips: AtomicUsize::new(0),
             naps: Mutex::default(),
             called: Condvar::new(),
         });
-        let start = |queue| {
+        let start = |(number, queue)| {
             let shared = shared.clone();
-            spawn(move || drop(shared.work(queue, 0)))
+            spawn(move || drop(shared.work(number + 1, queue, 0)))
         };
-        let threads = queues.split_off(1).into_iter().map(start).collect();
+        let threads = queues.split_off(1).into_iter().enumerate().map(start).collect();
         Crew { shared, queue: Cell::new(queues.pop()), threads }
     }
 
@@ -102,7 +123,7 @@ impl Crew {
         let queue = self.queue.take().expect("a crew runs one set of tasks at a time");
         self.shared.left.fetch_add(tasks.len(), AcqRel);
         tasks.into_iter().for_each(|task| self.shared.start(task));
-        self.queue.set(Some(self.shared.work(queue, 1)));
+        self.queue.set(Some(self.shared.work(0, queue, 1)));
     }
 }
 
@@ -137,13 +158,15 @@ impl Shared {
     }
 
     /// Works until no more than so many are left; gives the queue back.
-    fn work(&self, queue: Worker<Turn>, left: usize) -> Worker<Turn> {
+    fn work(&self, number: usize, queue: Worker<Turn>, left: usize) -> Worker<Turn> {
         LOCAL.with(|local| {
             local.queue.replace(Some(queue));
             let is_over = || self.left.load(Acquire) <= left;
-            let mut slot_turns = 0;
+            let (mut slot_turns, mut turns) = (0, self.workers[number].turns.load(Relaxed));
             while !is_over() {
                 if let Some(turn) = local.next(&mut slot_turns).or_else(|| self.search(&is_over)) {
+                    turns += 1;
+                    self.workers[number].turns.store(turns, Relaxed);
                     turn.run();
                 }
             }
@@ -154,30 +177,32 @@ impl Shared {
     /// Something to do that is anybody's, unless it is over.
     fn search(&self, is_over: &impl Fn() -> bool) -> Option<Turn> {
         self.searching.fetch_add(1, AcqRel);
+        let mut seen = vec![usize::MAX; self.workers.len()];
         let mut searches = 0;
         let found = loop {
-            let found = self.steal();
+            let found = self.steal(&mut seen);
             if found.is_some() || is_over() {
                 break found;
             }
             (0..PAUSES).for_each(|_| std::hint::spin_loop());
             searches += 1;
             if searches == SEARCHES_MAX {
+                self.skips.store((self.skips.load(Relaxed) * 2).clamp(1, SKIPS_MAX), Relaxed);
                 self.sleep(is_over);
                 searches = 0;
             }
         };
+        if found.is_some() {
+            self.skips.store(0, Relaxed);
+        }
         self.searching.fetch_sub(1, AcqRel);
         found
     }
 
-    fn steal(&self) -> Option<Turn> {
-        let all = self.queues.iter().map(Stealer::steal).chain([self.outside.steal()]);
-        all.filter_map(Steal::success).next()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.outside.is_empty() && self.queues.iter().all(Stealer::is_empty)
+    /// What came from outside, or what a colleague will not get to soon; `seen` are their turns when last looked at.
+    fn steal(&self, seen: &mut [usize]) -> Option<Turn> {
+        let outside = self.outside.steal().success();
+        outside.or_else(|| self.workers.iter().zip(seen).find_map(|(worker, seen)| worker.help(seen)))
     }
 
     /// Lets a searching worker sleep until it is called.
@@ -186,7 +211,7 @@ impl Shared {
         self.searching.fetch_sub(1, AcqRel);
         naps.sleeping += 1;
         self.sleeping.store(naps.sleeping, Release);
-        while naps.called == 0 && !is_over() && self.is_empty() {
+        while naps.called == 0 && !is_over() && self.outside.is_empty() {
             naps = self.called.wait(naps).unwrap_or_else(PoisonError::into_inner);
         }
         if naps.called > 0 {
@@ -199,8 +224,13 @@ impl Shared {
     }
 
     /// There is more to do: calls a worker, if one sleeps and nobody searches.
-    fn call_for_help(&self) {
-        if self.sleeping.load(Relaxed) > 0 && self.searching.load(Relaxed) == 0 {
+    fn call_for_help(&self, skipped: &Cell<usize>) {
+        if self.sleeping.load(Relaxed) == 0 || self.searching.load(Relaxed) > 0 {
+            return;
+        }
+        skipped.set(skipped.get() + 1);
+        if skipped.get() > self.skips.load(Relaxed) {
+            skipped.set(0);
             self.call();
         }
     }
@@ -220,6 +250,18 @@ impl Shared {
 
     fn naps(&self) -> MutexGuard<'_, Naps> {
         self.naps.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Colleague {
+    fn of(worker: &Worker<Turn>) -> Self {
+        Colleague { queue: worker.stealer(), turns: AtomicUsize::new(0) }
+    }
+
+    fn help(&self, seen: &mut usize) -> Option<Turn> {
+        let turns = self.turns.load(Relaxed);
+        let is_long = std::mem::replace(seen, turns) == turns;
+        if is_long || self.queue.len() >= BACKLOG { self.queue.steal().success() } else { None }
     }
 }
 
@@ -244,7 +286,7 @@ fn schedule(turn: Turn) {
         Some(queue) => {
             if let Some(displaced) = local.slot.take() {
                 queue.push(displaced);
-                turn.metadata().call_for_help();
+                turn.metadata().call_for_help(&local.skipped);
             }
             local.slot.set(Some(turn));
         }

@@ -1,9 +1,9 @@
 //! The same cases for tasks: tokio's channels, and Go's for its goroutines.
 
+use crate::crew::Crew;
 use crate::go::Go;
 use crate::matrix::THREADS;
-use crate::report::{Contender, Report};
-use crate::crew::Crew;
+use crate::report::{Contender, Report, here};
 use crate::wakes::{Executor, wakes};
 use std::sync::Arc;
 use tokio::runtime::Builder;
@@ -19,34 +19,37 @@ pub(crate) fn run(report: &mut Report) {
     let one = Builder::new_current_thread().build().expect("the system gives a runtime");
     let many = Builder::new_multi_thread().worker_threads(2).build().expect("the system gives a runtime");
     let executors = [
-        ("tasks", Executor::Tokio(one)),
-        ("tasks on 2 threads", Executor::Tokio(many)),
-        ("crew tasks", Executor::Crew(Crew::new(1))),
-        ("crew tasks on 2 threads", Executor::Crew(Crew::new(2))),
+        ("tasks", 1, Executor::Tokio(one)),
+        ("tasks on 2 threads", 2, Executor::Tokio(many)),
+        ("crew tasks", 1, Executor::Crew(Crew::new(1))),
+        ("crew tasks on 2 threads", 2, Executor::Crew(Crew::new(2))),
     ];
-    let names = SHAPES.iter().map(|(shape, ..)| *shape).chain(["select_rx"]);
-    let mut cases = names.flat_map(|shape| CAPACITIES.map(|(name, _)| format!("tasks {shape} cap {name}")));
-    let go = if cases.any(|case| report.wants(&case)) { Go::run(report) } else { Go::none() };
-    for (label, executor) in &executors {
-        report.case(&format!("{label} bare wakes"), vec![("wakes", Box::new(|count| wakes(executor, count)))], &[]);
-        for (shape, senders, receivers) in SHAPES {
-            for (name, capacity) in CAPACITIES {
-                let mut contenders = vec![weir(executor, capacity, senders, receivers)];
-                if capacity > 0 && receivers == 1 {
-                    contenders.push(tokio_mpsc(executor, capacity, senders));
-                }
-                let known = go.figure(&format!("{shape} cap {name}")).map(|ns| ("go", ns));
-                report.case(&format!("{label} {shape} cap {name}"), contenders, known.as_slice());
-            }
-        }
+    let go = [1, 2].map(|processors| Go::start(report, processors));
+    for (label, threads, executor) in &executors {
+        report.case(&format!("{label} bare wakes"), vec![here("wakes", |count| wakes(executor, count))]);
+        compare(report, label, executor, go[threads - 1].as_ref());
+    }
+}
+
+/// All cases on one executor, and in Go with as many processors as that has threads.
+fn compare(report: &mut Report, label: &str, executor: &Executor, go: Option<&Go>) {
+    for (shape, senders, receivers) in SHAPES {
         for (name, capacity) in CAPACITIES {
-            let mut contenders = vec![weir_select(executor, capacity)];
-            if capacity > 0 {
-                contenders.push(tokio_select(executor, capacity));
+            let mut contenders = vec![weir(executor, capacity, senders, receivers)];
+            if capacity > 0 && receivers == 1 {
+                contenders.push(tokio_mpsc(executor, capacity, senders));
             }
-            let known = go.figure(&format!("select_rx cap {name}")).map(|ns| ("go", ns));
-            report.case(&format!("{label} select_rx cap {name}"), contenders, known.as_slice());
+            contenders.extend(go.map(|go| go.contender(shape, capacity)));
+            report.case(&format!("{label} {shape} cap {name}"), contenders);
         }
+    }
+    for (name, capacity) in CAPACITIES {
+        let mut contenders = vec![weir_select(executor, capacity)];
+        if capacity > 0 {
+            contenders.push(tokio_select(executor, capacity));
+        }
+        contenders.extend(go.map(|go| go.contender("select_rx", capacity)));
+        report.case(&format!("{label} select_rx cap {name}"), contenders);
     }
 }
 
@@ -72,7 +75,7 @@ fn weir(executor: &Executor, capacity: usize, senders: usize, receivers: usize) 
         }
         executor.run(tasks);
     };
-    ("weir", Box::new(round))
+    here("weir", round)
 }
 
 fn tokio_mpsc(executor: &Executor, capacity: usize, senders: usize) -> Contender<'_> {
@@ -94,7 +97,7 @@ fn tokio_mpsc(executor: &Executor, capacity: usize, senders: usize) -> Contender
         }) as _);
         executor.run(tasks);
     };
-    ("tokio", Box::new(round))
+    here("tokio", round)
 }
 
 fn weir_select(executor: &Executor, capacity: usize) -> Contender<'_> {
@@ -118,7 +121,7 @@ fn weir_select(executor: &Executor, capacity: usize) -> Contender<'_> {
         }) as _);
         executor.run(tasks);
     };
-    ("weir", Box::new(round))
+    here("weir", round)
 }
 
 fn tokio_select(executor: &Executor, capacity: usize) -> Contender<'_> {
@@ -146,5 +149,5 @@ fn tokio_select(executor: &Executor, capacity: usize) -> Contender<'_> {
         }) as _);
         executor.run(tasks);
     };
-    ("tokio", Box::new(round))
+    here("tokio", round)
 }
