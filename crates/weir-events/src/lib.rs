@@ -55,7 +55,9 @@
 //! channel is a lock over a buffer and two queues of *offers* (and a second lock that lets receivers take from a buffer
 //! beside the senders, which no offer sees; `channel/core.rs`). An offer names its party and leaf, and has a *slot* for
 //! the value under a lock of its own. Locks are taken in the order channel, then slot, and never two of a kind; under
-//! them nobody sleeps (`lock.rs`). The only offer of a task that just sends or receives has its party in it.
+//! them nobody sleeps (`lock.rs`). A task that just sends or receives has no party and no offer: it waits in the channel's queue
+//! itself, where only who holds the channel's lock can take it, leaves what came of it there, and fetches it under that lock.
+//! A published seeker takes such a task as it takes from a buffer: it commits its own word, from `WAITING`.
 //!
 //! 1. **Force.** The owner runs all guards. It holds no lock. A panic here abandons the synchronisation.
 //! 2. **Attempt.** For each leaf in turn the owner takes the channel's lock and looks for a peer. Nobody can see the

@@ -86,6 +86,11 @@ impl<T: Send + 'static> Core<T> {
         self.whole(self.state.0.lock())
     }
 
+    /// Locks the state, for what has nothing to do with what is buffered.
+    pub(super) fn lock_beside_stash(&self) -> Held<'_, State<T>> {
+        self.state.0.lock()
+    }
+
     /// The locked state with what is in the stash before what is in its buffer.
     #[inline]
     fn whole<'a>(&'a self, state: Held<'a, State<T>>) -> Held<'a, State<T>> {

@@ -3,9 +3,10 @@
 //! Wakers and actions are foreign code; none of it may run under a lock.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use super::closed::Closed;
-use super::offer::{Offer, Told};
+use super::offer::Offer;
 use crate::implicit::Then;
 use crate::mutants::{Mutant, is_active};
 
@@ -20,10 +21,12 @@ pub(crate) struct Effects<T> {
 /// Owners beyond the first: hardly ever any, so that they are not to be looked after where there are none.
 struct More<T>(Vec<Woken<T>>);
 
-/// An owner who is to be told, and by which waker, if its party does not know.
-struct Woken<T> {
-    offer: Arc<Offer<T>>,
-    told: Told,
+/// Who is to be told.
+pub(crate) enum Woken<T> {
+    /// The owner of an offer that has left its queue; what it holds may go with it, outside the lock.
+    Owner(Arc<Offer<T>>),
+    /// A task that waits in the channel.
+    Task(Waker),
 }
 
 /// A deposit that was consumed, with its action.
@@ -43,9 +46,7 @@ impl<T> Default for Effects<T> {
 }
 
 impl<T: 'static> Effects<T> {
-    /// The owner of an offer that has left its queue; what it holds may go with it, outside the lock.
-    pub(crate) fn wake(&mut self, offer: Arc<Offer<T>>, told: Told) {
-        let woken = Woken { offer, told };
+    pub(crate) fn wake(&mut self, woken: Woken<T>) {
         match self.woken {
             _ if is_active(Mutant::ForgetToWake) => {}
             None => self.woken = Some(woken),
@@ -75,9 +76,9 @@ impl<T: 'static> Effects<T> {
 impl<T: 'static> Woken<T> {
     #[inline]
     fn wake(self) {
-        match self.told {
-            Some(waker) => waker.wake(),
-            None => self.offer.party().wake(),
+        match self {
+            Woken::Task(waker) => waker.wake(),
+            Woken::Owner(offer) => offer.party().wake(),
         }
     }
 }

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::task::Waker;
 
 use super::outcome::Sent;
 use crate::mutants::{Mutant, is_active};
@@ -17,20 +16,12 @@ use crate::queue::Ticket;
 
 /// One leaf's offer on one channel.
 pub(crate) struct Offer<T> {
-    party: Owner,
+    party: Arc<Party>,
     leaf: usize,
     /// Where the value to send lies, if not in the slot. Its lock takes the slot's place.
     parcel: Option<Home<T>>,
     place: Place,
     slot: Lock<Slot<T>>,
-}
-
-/// Whose offer it is.
-enum Owner {
-    /// One of several of a choice, or of a thread.
-    Shared(Arc<Party>),
-    /// The only one of a task, which is one piece of memory with its party; the slot has the waker.
-    Own(Party),
 }
 
 /// Where the offer is queued. Only the owner writes and reads it, one thread after the other, so that it needs no lock and
@@ -60,9 +51,6 @@ impl Place {
     }
 }
 
-/// Whom a peer has to tell of its commit, where the party does not know.
-pub(super) type Told = Option<Waker>;
-
 /// Where the value of a parcel lies.
 type Home<T> = Arc<Lock<Option<T>>>;
 
@@ -72,65 +60,34 @@ struct Slot<T> {
     value: Option<T>,
     /// A send that the closed channel refused.
     is_refused: bool,
-    /// Whom to tell, where the party is the offer's own: a lock less than if the party had it.
-    waker: Option<Waker>,
 }
 
 impl<T> Offer<T> {
     pub(crate) fn party(&self) -> &Party {
-        match &self.party {
-            Owner::Shared(party) => party,
-            Owner::Own(party) => party,
-        }
-    }
-
-    /// What [`Offer::take`] gives, of an offer that nobody else holds any more.
-    pub(crate) fn into_value(self) -> Option<T> {
-        self.slot.into_inner().value
-    }
-
-    /// The only offer of a task: to receive, or to send what is then put in.
-    pub(crate) fn of_task(waker: Waker) -> Self {
-        let slot = Slot { value: None, is_refused: false, waker: Some(waker) };
-        Offer::new(Owner::Own(Party::told_elsewhere()), 0, slot, None)
+        &self.party
     }
 
     pub(crate) fn to_receive(party: &Arc<Party>, leaf: usize) -> Self {
-        Offer::new(Owner::Shared(party.clone()), leaf, Slot::of(None), None)
+        Offer::new(party, leaf, Slot::of(None), None)
     }
 
     pub(crate) fn to_send(party: &Arc<Party>, leaf: usize, value: T) -> Self {
-        Offer::new(Owner::Shared(party.clone()), leaf, Slot::of(Some(value)), None)
+        Offer::new(party, leaf, Slot::of(Some(value)), None)
     }
 
     /// Sends what is in the parcel when a peer comes; the value stays there until then.
     pub(crate) fn to_send_parcel(party: &Arc<Party>, leaf: usize, parcel: &Home<T>) -> Self {
-        Offer::new(Owner::Shared(party.clone()), leaf, Slot::of(None), Some(parcel.clone()))
+        Offer::new(party, leaf, Slot::of(None), Some(parcel.clone()))
     }
 
-    fn new(party: Owner, leaf: usize, slot: Slot<T>, parcel: Option<Home<T>>) -> Self {
-        Offer { party, leaf, parcel, place: Place::none(), slot: Lock::new(slot) }
-    }
-
-    /// Owner, a task whose only offer it is, on each poll and before it looks at the word: says whom to tell.
-    pub(crate) fn listen(&self, waker: &Waker) {
-        let mut slot = self.slot.lock();
-        if slot.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            return;
-        }
-        drop(slot);
-        // A waker is foreign code, to be cloned and dropped outside the lock.
-        let waker = waker.clone();
-        slot = self.slot.lock();
-        let known = slot.waker.replace(waker);
-        drop(slot);
-        drop(known);
+    fn new(party: &Arc<Party>, leaf: usize, slot: Slot<T>, parcel: Option<Home<T>>) -> Self {
+        Offer { party: party.clone(), leaf, parcel, place: Place::none(), slot: Lock::new(slot) }
     }
 }
 
 impl<T> Slot<T> {
     fn of(value: Option<T>) -> Self {
-        Slot { value, is_refused: false, waker: None }
+        Slot { value, is_refused: false }
     }
 }
 
@@ -179,26 +136,22 @@ impl<T: Send + 'static> Offer<T> {
     }
 
     /// Peer: commits this receiver and hands it the value, which stays where it is if that fails.
-    pub(crate) fn deliver(&self, value: &mut Option<T>, seeker: Seeker<'_>) -> Result<Told, Verdict> {
+    pub(crate) fn deliver(&self, value: &mut Option<T>, seeker: Seeker<'_>) -> Result<(), Verdict> {
         let mut slot = self.slot.lock();
         match seeker.seize(self.party(), self.leaf) {
             Verdict::Committed => {
                 slot.value = value.take();
-                Ok(slot.waker.take())
+                Ok(())
             }
             verdict => Err(verdict),
         }
     }
 
     /// Peer: commits this sender and takes its value.
-    pub(crate) fn collect(&self, seeker: Seeker<'_>) -> Result<(T, Told), Verdict> {
+    pub(crate) fn collect(&self, seeker: Seeker<'_>) -> Result<T, Verdict> {
         match &self.parcel {
-            Some(parcel) => self.collect_from(&mut parcel.lock(), seeker).map(|value| (value, None)),
-            None => {
-                let mut slot = self.slot.lock();
-                let value = self.collect_from(&mut slot.value, seeker)?;
-                Ok((value, slot.waker.take()))
-            }
+            Some(parcel) => self.collect_from(&mut parcel.lock(), seeker),
+            None => self.collect_from(&mut self.slot.lock().value, seeker),
         }
     }
 
@@ -216,12 +169,12 @@ impl<T: Send + 'static> Offer<T> {
     }
 
     /// The channel's closing: commits whoever waits.
-    pub(crate) fn refuse(&self) -> Result<Told, Verdict> {
+    pub(crate) fn refuse(&self) -> Result<(), Verdict> {
         let mut slot = self.slot.lock();
         match Seeker::Private.seize(self.party(), self.leaf) {
             Verdict::Committed => {
                 slot.is_refused = true;
-                Ok(slot.waker.take())
+                Ok(())
             }
             verdict => Err(verdict),
         }

@@ -1,8 +1,11 @@
 //! A channel's state under its lock, and the matching of offers: who meets whom, in which order.
 //!
 //! Words: the *buffer* holds values that no sender waits for any more; *senders* and *receivers* hold, in order of
-//! arrival, *offers* of parties that wait and *deposits* of asynchronous events, for which nobody waits. A deposit's
-//! *action* is what runs when it is consumed.
+//! arrival, *offers* of parties that wait, *tasks* that wait for this channel only, and *deposits* of asynchronous
+//! events, for which nobody waits. A deposit's *action* is what runs when it is consumed.
+//!
+//! A task that just sends or receives has no party: it waits in the queue, where only who holds the lock can take it, and
+//! what came of it stays in its place until it fetches it.
 //!
 //! Under the lock, besides entries of parties that were taken elsewhere:
 //! - a sender waits only while the buffer is full (whoever takes from the buffer refills it from the senders);
@@ -13,12 +16,14 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::task::Waker;
 
 use super::closed::Closed;
-use super::effects::{Discharge, Effects};
+use super::effects::{Discharge, Effects, Woken};
 use super::offer::Offer;
 use super::outcome::{Received, Sent};
 use crate::implicit::Then;
+use crate::mutants::{Mutant, is_active};
 use crate::party::{Seeker, Verdict};
 use crate::queue::{Queue, Ticket};
 
@@ -43,13 +48,19 @@ pub(crate) struct Item<T> {
 /// Who waits to send.
 pub(super) enum SendEntry<T> {
     Offer(Arc<Offer<T>>),
+    Task(T, Waker),
     Deposit(Item<T>),
+    /// What came of a task: nothing, or what the closed channel refused.
+    Finished(Option<T>),
 }
 
 /// Who waits to receive.
 pub(super) enum ReceiveEntry<T> {
     Offer(Arc<Offer<T>>),
+    Task(Waker),
     Deposit(Then<Result<T, Closed>>),
+    /// What came of a task.
+    Finished(Result<T, Closed>),
 }
 
 /// What came of sending for nobody who waits. What is left of it is dropped or run outside the lock.
@@ -60,6 +71,20 @@ pub(super) enum Deposited<T> {
     Consumed(Then<Result<(), Closed>>),
     /// The channel is closed.
     Refused(Item<T>),
+}
+
+impl<T> SendEntry<T> {
+    /// By which a waiting task is told.
+    pub(super) fn waker(&mut self) -> Option<&mut Waker> {
+        if let SendEntry::Task(_, waker) = self { Some(waker) } else { None }
+    }
+}
+
+impl<T> ReceiveEntry<T> {
+    /// By which a waiting task is told.
+    pub(super) fn waker(&mut self) -> Option<&mut Waker> {
+        if let ReceiveEntry::Task(waker) = self { Some(waker) } else { None }
+    }
 }
 
 impl<T: Send + 'static> State<T> {
@@ -103,13 +128,13 @@ impl<T: Send + 'static> State<T> {
         while let Some(ticket) = next {
             next = self.receivers.after(ticket);
             let Some(ReceiveEntry::Offer(offer)) = self.receivers.get(ticket) else {
-                return self.hand_to_deposit(value, ticket, seeker, effects);
+                return self.hand_to_the_certain(value, ticket, seeker, effects);
             };
             match offer.deliver(value, seeker) {
-                Ok(told) => {
+                Ok(()) => {
                     seeker.settle();
                     if let Some(ReceiveEntry::Offer(offer)) = self.receivers.remove(ticket) {
-                        effects.wake(offer, told);
+                        effects.wake(Woken::Owner(offer));
                     }
                     return Sent::Done;
                 }
@@ -121,19 +146,23 @@ impl<T: Send + 'static> State<T> {
         Sent::Full
     }
 
-    fn hand_to_deposit(
+    /// Hands a value to a task or a deposit: nobody else can take either of them meanwhile.
+    fn hand_to_the_certain(
         &mut self,
         value: &mut Option<T>,
         ticket: Ticket,
         seeker: Seeker<'_>,
         effects: &mut Effects<T>,
     ) -> Sent {
-        if !seeker.settle_alone() {
+        if !seeker.settle_alone() && !is_active(Mutant::SettleWithoutLooking) {
             return Sent::Taken;
         }
-        if let Some(ReceiveEntry::Deposit(action)) = self.receivers.remove(ticket)
-            && let Some(value) = value.take()
-        {
+        let Some(value) = value.take() else { return Sent::Done };
+        if let Some(ReceiveEntry::Task(_)) = self.receivers.get(ticket) {
+            if let Some(ReceiveEntry::Task(waker)) = self.receivers.finish(ticket, ReceiveEntry::Finished(Ok(value))) {
+                effects.wake(Woken::Task(waker));
+            }
+        } else if let Some(ReceiveEntry::Deposit(action)) = self.receivers.remove(ticket) {
             effects.discharge(Discharge::Received(action, Ok(value)));
         }
         Sent::Done
@@ -171,13 +200,13 @@ impl<T: Send + 'static> State<T> {
         while let Some(ticket) = next {
             next = self.senders.after(ticket);
             let Some(SendEntry::Offer(offer)) = self.senders.get(ticket) else {
-                return self.collect_deposit(ticket, seeker, effects);
+                return self.collect_from_the_certain(ticket, seeker, effects);
             };
             match offer.collect(seeker) {
-                Ok((value, told)) => {
+                Ok(value) => {
                     seeker.settle();
                     if let Some(SendEntry::Offer(offer)) = self.senders.remove(ticket) {
-                        effects.wake(offer, told);
+                        effects.wake(Woken::Owner(offer));
                     }
                     return Received::Done(value);
                 }
@@ -189,16 +218,37 @@ impl<T: Send + 'static> State<T> {
         Received::Empty
     }
 
-    fn collect_deposit(&mut self, ticket: Ticket, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Received<T> {
+    /// Takes the value of a task or a deposit, which nobody else can take meanwhile.
+    fn collect_from_the_certain(
+        &mut self,
+        ticket: Ticket,
+        seeker: Seeker<'_>,
+        effects: &mut Effects<T>,
+    ) -> Received<T> {
         if !seeker.settle_alone() {
             return Received::Taken;
         }
-        match self.senders.remove(ticket) {
-            Some(SendEntry::Deposit(item)) => {
+        match self.take_certain(ticket, effects) {
+            Some(item) => {
                 effects.discharge(Discharge::Sent(item.consumed));
                 Received::Done(item.value)
             }
-            _ => Received::Empty,
+            None => Received::Empty,
+        }
+    }
+
+    /// The value of a task, which is told, or of a deposit.
+    fn take_certain(&mut self, ticket: Ticket, effects: &mut Effects<T>) -> Option<Item<T>> {
+        let is_task = matches!(self.senders.get(ticket), Some(SendEntry::Task(..)));
+        let entry =
+            if is_task { self.senders.finish(ticket, SendEntry::Finished(None)) } else { self.senders.remove(ticket) };
+        match entry? {
+            SendEntry::Deposit(item) => Some(item),
+            SendEntry::Task(value, waker) => {
+                effects.wake(Woken::Task(waker));
+                Some(Item { value, consumed: Then::nothing() })
+            }
+            SendEntry::Offer(_) | SendEntry::Finished(_) => None,
         }
     }
 
@@ -209,20 +259,18 @@ impl<T: Send + 'static> State<T> {
             && self.buffer.len() < capacity
         {
             next = self.senders.after(ticket);
-            let collected = match self.senders.get(ticket) {
-                Some(SendEntry::Offer(offer)) => offer.collect(Seeker::Private),
-                _ => Err(Verdict::Stale),
+            let Some(SendEntry::Offer(offer)) = self.senders.get(ticket) else {
+                let item = self.take_certain(ticket, effects);
+                self.buffer.extend(item);
+                continue;
             };
+            let collected = offer.collect(Seeker::Private);
             if matches!(collected, Err(Verdict::Own)) {
                 continue;
             }
-            match (self.senders.remove(ticket), collected) {
-                (Some(SendEntry::Deposit(item)), _) => self.buffer.push_back(item),
-                (Some(SendEntry::Offer(offer)), Ok((value, told))) => {
-                    effects.wake(offer, told);
-                    self.buffer.push_back(Item { value, consumed: Then::nothing() });
-                }
-                _ => {}
+            if let (Some(SendEntry::Offer(offer)), Ok(value)) = (self.senders.remove(ticket), collected) {
+                effects.wake(Woken::Owner(offer));
+                self.buffer.push_back(Item { value, consumed: Then::nothing() });
             }
         }
     }
@@ -244,34 +292,61 @@ impl<T: Send + 'static> State<T> {
         Deposited::Queued
     }
 
+    /// Tells all who wait but the deposits of senders, which can still be received.
     pub(super) fn close(&mut self) -> Vec<Effects<T>> {
         self.closed = true;
         let mut all = Vec::new();
-        while let Some(entry) = self.receivers.pop() {
-            let mut effects = Effects::default();
-            match entry {
-                ReceiveEntry::Deposit(action) => effects.discharge(Discharge::Received(action, Err(Closed))),
-                ReceiveEntry::Offer(offer) => Self::refuse(offer, &mut effects),
-            }
-            all.push(effects);
+        while let Some(ticket) = self.receivers.first() {
+            all.push(self.close_receiver(ticket));
         }
         let mut next = self.senders.first();
         while let Some(ticket) = next {
             next = self.senders.after(ticket);
-            if let Some(SendEntry::Offer(_)) = self.senders.get(ticket)
-                && let Some(SendEntry::Offer(offer)) = self.senders.remove(ticket)
-            {
-                let mut effects = Effects::default();
-                Self::refuse(offer, &mut effects);
-                all.push(effects);
-            }
+            all.extend(self.close_sender(ticket));
         }
         all
     }
 
+    fn close_receiver(&mut self, ticket: Ticket) -> Effects<T> {
+        let mut effects = Effects::default();
+        let is_task = matches!(self.receivers.get(ticket), Some(ReceiveEntry::Task(_)));
+        let entry = match is_task {
+            true => self.receivers.finish(ticket, ReceiveEntry::Finished(Err(Closed))),
+            false => self.receivers.remove(ticket),
+        };
+        match entry {
+            Some(ReceiveEntry::Task(waker)) => effects.wake(Woken::Task(waker)),
+            Some(ReceiveEntry::Deposit(action)) => effects.discharge(Discharge::Received(action, Err(Closed))),
+            Some(ReceiveEntry::Offer(offer)) => Self::refuse(offer, &mut effects),
+            Some(ReceiveEntry::Finished(_)) | None => {}
+        }
+        effects
+    }
+
+    fn close_sender(&mut self, ticket: Ticket) -> Option<Effects<T>> {
+        let mut effects = Effects::default();
+        match self.senders.get(ticket)? {
+            SendEntry::Deposit(_) | SendEntry::Finished(_) => return None,
+            SendEntry::Offer(_) => {
+                if let Some(SendEntry::Offer(offer)) = self.senders.remove(ticket) {
+                    Self::refuse(offer, &mut effects);
+                }
+            }
+            SendEntry::Task(..) => {
+                if let Some(SendEntry::Task(value, waker)) = self.senders.finish(ticket, SendEntry::Finished(None)) {
+                    if let Some(finished) = self.senders.get_mut(ticket) {
+                        *finished = SendEntry::Finished(Some(value));
+                    }
+                    effects.wake(Woken::Task(waker));
+                }
+            }
+        }
+        Some(effects)
+    }
+
     fn refuse(offer: Arc<Offer<T>>, effects: &mut Effects<T>) {
-        if let Ok(told) = offer.refuse() {
-            effects.wake(offer, told);
+        if offer.refuse().is_ok() {
+            effects.wake(Woken::Owner(offer));
         }
     }
 }
