@@ -1,8 +1,8 @@
 //! A first-come queue from which any entry can be removed in constant time by its ticket.
 //!
 //! Words: an *entry* waits at a *place* (an index into a slab); its *ticket* is the place together with a stamp that
-//! no other entry of this queue ever gets, so a ticket that was already served is recognised. A *finished* entry has left
-//! the order, but keeps its place until it is fetched.
+//! no other entry of this queue ever gets, so a ticket that was already served is recognised. An entry that is *aside*
+//! has left the order, but keeps its place until it is fetched.
 //!
 //! Waiting offers are queued here: most leave at the front, those that lost their choice leave from anywhere.
 
@@ -21,8 +21,8 @@ pub(crate) struct Queue<E> {
     tail: usize,
     free: usize,
     len: usize,
-    /// Finished entries.
-    finished: usize,
+    /// Entries that are aside.
+    aside: usize,
     stamps: u64,
 }
 
@@ -35,15 +35,15 @@ struct Slot<E> {
 
 /// No place.
 const NONE: usize = usize::MAX;
-/// Instead of the previous place, of a finished entry.
-const FINISHED: usize = usize::MAX - 1;
+/// Instead of the previous place, of an entry that is aside.
+const ASIDE: usize = usize::MAX - 1;
 
 /// A queue that has become empty gives its memory back if it once held more than this many entries.
 const KEPT_PLACES_MAX: usize = 256;
 
 impl<E> Queue<E> {
     pub(crate) const fn new() -> Self {
-        Queue { slots: Vec::new(), head: NONE, tail: NONE, free: NONE, len: 0, finished: 0, stamps: 0 }
+        Queue { slots: Vec::new(), head: NONE, tail: NONE, free: NONE, len: 0, aside: 0, stamps: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -103,15 +103,27 @@ impl<E> Queue<E> {
         self.slots.get_mut(ticket.place).filter(|slot| slot.stamp == ticket.stamp)?.entry.as_mut()
     }
 
-    /// Puts what came of a queued entry into its place, and takes it out of the order; gives what was there.
-    pub(crate) fn finish(&mut self, ticket: Ticket, outcome: E) -> Option<E> {
+    /// Takes a queued entry out of the order, where it is.
+    pub(crate) fn set_aside(&mut self, ticket: Ticket) -> Option<&mut E> {
         let slot = self.slots.get_mut(ticket.place).filter(|slot| slot.stamp == ticket.stamp)?;
-        let entry = slot.entry.replace(outcome);
         let (previous, next) = (slot.previous, slot.next);
-        slot.previous = FINISHED;
-        self.finished += 1;
+        slot.previous = ASIDE;
+        self.aside += 1;
         self.unlink(previous, next);
-        entry
+        self.slots[ticket.place].entry.as_mut()
+    }
+
+    /// Sets a queued entry aside with what came of it in its place; gives what was there.
+    pub(crate) fn finish(&mut self, ticket: Ticket, outcome: E) -> Option<E> {
+        self.set_aside(ticket).map(|entry| std::mem::replace(entry, outcome))
+    }
+
+    /// Adds an entry that is aside from the beginning.
+    pub(crate) fn push_aside(&mut self, entry: E) -> Ticket {
+        self.stamps += 1;
+        self.aside += 1;
+        let slot = Slot { entry: Some(entry), stamp: self.stamps, previous: ASIDE, next: NONE };
+        Ticket { place: self.store(slot), stamp: self.stamps }
     }
 
     /// Takes the entry of a ticket out, if it is still there.
@@ -128,8 +140,8 @@ impl<E> Queue<E> {
 
     fn unlink(&mut self, previous: usize, next: usize) {
         match previous {
-            FINISHED => {
-                self.finished -= 1;
+            ASIDE => {
+                self.aside -= 1;
                 return;
             }
             NONE => self.head = next,
@@ -143,7 +155,7 @@ impl<E> Queue<E> {
     }
 
     fn shrink(&mut self) {
-        if self.len + self.finished == 0 && self.slots.len() > KEPT_PLACES_MAX {
+        if self.len + self.aside == 0 && self.slots.len() > KEPT_PLACES_MAX {
             self.slots = Vec::new();
             self.free = NONE;
         }
@@ -186,17 +198,19 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_entry_is_out_of_order_and_can_be_fetched() {
+    fn an_entry_that_is_aside_is_out_of_order_and_can_be_fetched() {
         let mut queue = Queue::new();
         let tickets: Vec<_> = (0..3).map(|n| queue.push(n)).collect();
         assert_eq!(queue.finish(tickets[1], 10), Some(1));
         assert_eq!((queue.len(), queue.after(tickets[0])), (2, Some(tickets[2])));
+        let aside = queue.push_aside(20);
         assert_eq!((queue.remove(tickets[1]), queue.remove(tickets[1])), (Some(10), None));
+        assert_eq!((queue.len(), queue.remove(aside)), (2, Some(20)));
         assert_eq!(std::iter::from_fn(|| pop(&mut queue)).collect::<Vec<_>>(), [0, 2]);
     }
 
     #[test]
-    fn memory_of_a_finished_entry_stays_until_it_is_fetched() {
+    fn memory_of_an_entry_that_is_aside_stays_until_it_is_fetched() {
         let mut queue = Queue::new();
         let tickets: Vec<_> = (0..1000).map(|n| queue.push(n)).collect();
         queue.finish(tickets[500], -1);

@@ -17,8 +17,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::effects::Effects;
+use super::entry::Item;
 use super::outcome::{Received, Sent};
-use super::state::{Item, State};
+use super::state::State;
 use crate::mutants::{Mutant, is_active};
 use crate::party::Seeker;
 use crate::patience::Patience;

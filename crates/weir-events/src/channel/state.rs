@@ -4,8 +4,8 @@
 //! arrival, *offers* of parties that wait, *tasks* that wait for this channel only, and *deposits* of asynchronous
 //! events, for which nobody waits. A deposit's *action* is what runs when it is consumed.
 //!
-//! A task that just sends or receives has no party: it waits in the queue, where only who holds the lock can take it, and
-//! what came of it stays in its place until it fetches it.
+//! A task that just sends or receives has no party: only who holds the lock can take it. What came of an offer or a task
+//! stays in its place, aside, until the owner fetches it, as does an offer that turned out to be stale.
 //!
 //! Under the lock, besides entries of parties that were taken elsewhere:
 //! - a sender waits only while the buffer is full (whoever takes from the buffer refills it from the senders);
@@ -15,12 +15,10 @@
 //! not kept: it does not survive choice.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::task::Waker;
 
 use super::closed::Closed;
-use super::effects::{Discharge, Effects, Woken};
-use super::offer::Offer;
+use super::effects::{Discharge, Effects};
+use super::entry::{Item, Offer, ReceiveEntry, SendEntry, Woken};
 use super::outcome::{Received, Sent};
 use crate::implicit::Then;
 use crate::mutants::{Mutant, is_active};
@@ -39,30 +37,6 @@ pub(super) struct State<T> {
     pub(super) senders: Queue<SendEntry<T>>,
 }
 
-/// A value on its way, and what runs when it is consumed.
-pub(crate) struct Item<T> {
-    pub(crate) value: T,
-    pub(crate) consumed: Then<Result<(), Closed>>,
-}
-
-/// Who waits to send.
-pub(super) enum SendEntry<T> {
-    Offer(Arc<Offer<T>>),
-    Task(T, Waker),
-    Deposit(Item<T>),
-    /// What came of a task: nothing, or what the closed channel refused.
-    Finished(Option<T>),
-}
-
-/// Who waits to receive.
-pub(super) enum ReceiveEntry<T> {
-    Offer(Arc<Offer<T>>),
-    Task(Waker),
-    Deposit(Then<Result<T, Closed>>),
-    /// What came of a task.
-    Finished(Result<T, Closed>),
-}
-
 /// What came of sending for nobody who waits. What is left of it is dropped or run outside the lock.
 pub(super) enum Deposited<T> {
     /// It waits for a receiver.
@@ -71,20 +45,6 @@ pub(super) enum Deposited<T> {
     Consumed(Then<Result<(), Closed>>),
     /// The channel is closed.
     Refused(Item<T>),
-}
-
-impl<T> SendEntry<T> {
-    /// By which a waiting task is told.
-    pub(super) fn waker(&mut self) -> Option<&mut Waker> {
-        if let SendEntry::Task(_, waker) = self { Some(waker) } else { None }
-    }
-}
-
-impl<T> ReceiveEntry<T> {
-    /// By which a waiting task is told.
-    pub(super) fn waker(&mut self) -> Option<&mut Waker> {
-        if let ReceiveEntry::Task(waker) = self { Some(waker) } else { None }
-    }
 }
 
 impl<T: Send + 'static> State<T> {
@@ -117,7 +77,7 @@ impl<T: Send + 'static> State<T> {
             return Sent::Full;
         }
         if let Some(value) = value.take() {
-            self.buffer.push_back(Item { value, consumed: Then::nothing() });
+            self.buffer.push_back(Item::of(value));
         }
         Sent::Done
     }
@@ -127,45 +87,42 @@ impl<T: Send + 'static> State<T> {
         let mut next = self.receivers.first();
         while let Some(ticket) = next {
             next = self.receivers.after(ticket);
-            let Some(ReceiveEntry::Offer(offer)) = self.receivers.get(ticket) else {
-                return self.hand_to_the_certain(value, ticket, seeker, effects);
-            };
-            match offer.deliver(value, seeker) {
-                Ok(()) => {
-                    seeker.settle();
-                    if let Some(ReceiveEntry::Offer(offer)) = self.receivers.remove(ticket) {
-                        effects.wake(Woken::Owner(offer));
-                    }
-                    return Sent::Done;
-                }
+            match self.hand_to(ticket, value, seeker, effects) {
+                Ok(()) => return Sent::Done,
                 Err(Verdict::Taken) => return Sent::Taken,
                 Err(Verdict::Own) => {}
-                Err(Verdict::Stale | Verdict::Committed) => drop(self.receivers.remove(ticket)),
+                Err(Verdict::Stale | Verdict::Committed) => _ = self.receivers.set_aside(ticket),
             }
         }
         Sent::Full
     }
 
-    /// Hands a value to a task or a deposit: nobody else can take either of them meanwhile.
-    fn hand_to_the_certain(
+    /// Hands a value to one receiver. A task or a deposit is certain to take it: nobody else can take either meanwhile.
+    fn hand_to(
         &mut self,
-        value: &mut Option<T>,
         ticket: Ticket,
+        value: &mut Option<T>,
         seeker: Seeker<'_>,
         effects: &mut Effects<T>,
-    ) -> Sent {
-        if !seeker.settle_alone() && !is_active(Mutant::SettleWithoutLooking) {
-            return Sent::Taken;
-        }
-        let Some(value) = value.take() else { return Sent::Done };
-        if let Some(ReceiveEntry::Task(_)) = self.receivers.get(ticket) {
-            if let Some(ReceiveEntry::Task(waker)) = self.receivers.finish(ticket, ReceiveEntry::Finished(Ok(value))) {
-                effects.wake(Woken::Task(waker));
+    ) -> Result<(), Verdict> {
+        match self.receivers.get(ticket) {
+            Some(ReceiveEntry::Offer(offer)) => {
+                offer.seize(seeker)?;
+                seeker.settle();
             }
-        } else if let Some(ReceiveEntry::Deposit(action)) = self.receivers.remove(ticket) {
-            effects.discharge(Discharge::Received(action, Ok(value)));
+            _ if seeker.settle_alone() || is_active(Mutant::SettleWithoutLooking) => {}
+            _ => return Err(Verdict::Taken),
         }
-        Sent::Done
+        let value = value.take().expect("who hands over has a value");
+        if let Some(ReceiveEntry::Deposit(_)) = self.receivers.get(ticket) {
+            if let Some(ReceiveEntry::Deposit(action)) = self.receivers.remove(ticket) {
+                effects.discharge(Discharge::Received(action, Ok(value)));
+            }
+            return Ok(());
+        }
+        let entry = self.receivers.finish(ticket, ReceiveEntry::Finished(Ok(value)));
+        effects.wake_all(entry.and_then(ReceiveEntry::owner));
+        Ok(())
     }
 
     pub(super) fn receive(&mut self, capacity: usize, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Received<T> {
@@ -199,56 +156,50 @@ impl<T: Send + 'static> State<T> {
         let mut next = self.senders.first();
         while let Some(ticket) = next {
             next = self.senders.after(ticket);
-            let Some(SendEntry::Offer(offer)) = self.senders.get(ticket) else {
-                return self.collect_from_the_certain(ticket, seeker, effects);
-            };
-            match offer.collect(seeker) {
-                Ok(value) => {
-                    seeker.settle();
-                    if let Some(SendEntry::Offer(offer)) = self.senders.remove(ticket) {
-                        effects.wake(Woken::Owner(offer));
-                    }
-                    return Received::Done(value);
+            match self.collect_from(ticket, seeker, effects) {
+                Ok(item) => {
+                    effects.discharge(Discharge::Sent(item.consumed));
+                    return Received::Done(item.value);
                 }
                 Err(Verdict::Taken) => return Received::Taken,
                 Err(Verdict::Own) => {}
-                Err(Verdict::Stale | Verdict::Committed) => drop(self.senders.remove(ticket)),
+                Err(Verdict::Stale | Verdict::Committed) => _ = self.senders.set_aside(ticket),
             }
         }
         Received::Empty
     }
 
-    /// Takes the value of a task or a deposit, which nobody else can take meanwhile.
-    fn collect_from_the_certain(
+    /// Takes the value of one sender. A task or a deposit is certain to give it.
+    fn collect_from(
         &mut self,
         ticket: Ticket,
         seeker: Seeker<'_>,
         effects: &mut Effects<T>,
-    ) -> Received<T> {
-        if !seeker.settle_alone() {
-            return Received::Taken;
-        }
-        match self.take_certain(ticket, effects) {
-            Some(item) => {
-                effects.discharge(Discharge::Sent(item.consumed));
-                Received::Done(item.value)
+    ) -> Result<Item<T>, Verdict> {
+        let in_parcel = match self.senders.get(ticket) {
+            Some(SendEntry::Offer(offer, cargo)) => {
+                let in_parcel = cargo.seize(offer, seeker)?;
+                seeker.settle();
+                in_parcel
             }
-            None => Received::Empty,
-        }
-    }
-
-    /// The value of a task, which is told, or of a deposit.
-    fn take_certain(&mut self, ticket: Ticket, effects: &mut Effects<T>) -> Option<Item<T>> {
-        let is_task = matches!(self.senders.get(ticket), Some(SendEntry::Task(..)));
-        let entry =
-            if is_task { self.senders.finish(ticket, SendEntry::Finished(None)) } else { self.senders.remove(ticket) };
-        match entry? {
-            SendEntry::Deposit(item) => Some(item),
-            SendEntry::Task(value, waker) => {
+            _ if seeker.settle_alone() => None,
+            _ => return Err(Verdict::Taken),
+        };
+        let entry = match self.senders.get(ticket) {
+            Some(SendEntry::Deposit(_)) => self.senders.remove(ticket),
+            _ => self.senders.finish(ticket, SendEntry::Finished(Ok(()))),
+        };
+        match entry {
+            Some(SendEntry::Deposit(item)) => Ok(item),
+            Some(SendEntry::Task(value, waker)) => {
                 effects.wake(Woken::Task(waker));
-                Some(Item { value, consumed: Then::nothing() })
+                Ok(Item::of(value))
             }
-            SendEntry::Offer(_) | SendEntry::Finished(_) => None,
+            Some(SendEntry::Offer(offer, cargo)) => {
+                effects.wake(Woken::Owner(offer.party));
+                in_parcel.or_else(|| cargo.value()).map(Item::of).ok_or(Verdict::Stale)
+            }
+            Some(SendEntry::Finished(_)) | None => Err(Verdict::Stale),
         }
     }
 
@@ -259,18 +210,10 @@ impl<T: Send + 'static> State<T> {
             && self.buffer.len() < capacity
         {
             next = self.senders.after(ticket);
-            let Some(SendEntry::Offer(offer)) = self.senders.get(ticket) else {
-                let item = self.take_certain(ticket, effects);
-                self.buffer.extend(item);
-                continue;
-            };
-            let collected = offer.collect(Seeker::Private);
-            if matches!(collected, Err(Verdict::Own)) {
-                continue;
-            }
-            if let (Some(SendEntry::Offer(offer)), Ok(value)) = (self.senders.remove(ticket), collected) {
-                effects.wake(Woken::Owner(offer));
-                self.buffer.push_back(Item { value, consumed: Then::nothing() });
+            match self.collect_from(ticket, Seeker::Private, effects) {
+                Ok(item) => self.buffer.push_back(item),
+                Err(Verdict::Own) => {}
+                Err(_) => _ = self.senders.set_aside(ticket),
             }
         }
     }
@@ -309,16 +252,19 @@ impl<T: Send + 'static> State<T> {
 
     fn close_receiver(&mut self, ticket: Ticket) -> Effects<T> {
         let mut effects = Effects::default();
-        let is_task = matches!(self.receivers.get(ticket), Some(ReceiveEntry::Task(_)));
-        let entry = match is_task {
-            true => self.receivers.finish(ticket, ReceiveEntry::Finished(Err(Closed))),
-            false => self.receivers.remove(ticket),
-        };
-        match entry {
-            Some(ReceiveEntry::Task(waker)) => effects.wake(Woken::Task(waker)),
-            Some(ReceiveEntry::Deposit(action)) => effects.discharge(Discharge::Received(action, Err(Closed))),
-            Some(ReceiveEntry::Offer(offer)) => Self::refuse(offer, &mut effects),
-            Some(ReceiveEntry::Finished(_)) | None => {}
+        match self.receivers.get(ticket) {
+            Some(ReceiveEntry::Offer(offer)) if offer.seize(Seeker::Private).is_err() => {
+                self.receivers.set_aside(ticket);
+            }
+            Some(ReceiveEntry::Deposit(_)) => {
+                if let Some(ReceiveEntry::Deposit(action)) = self.receivers.remove(ticket) {
+                    effects.discharge(Discharge::Received(action, Err(Closed)));
+                }
+            }
+            _ => {
+                let entry = self.receivers.finish(ticket, ReceiveEntry::Finished(Err(Closed)));
+                effects.wake_all(entry.and_then(ReceiveEntry::owner));
+            }
         }
         effects
     }
@@ -326,27 +272,23 @@ impl<T: Send + 'static> State<T> {
     fn close_sender(&mut self, ticket: Ticket) -> Option<Effects<T>> {
         let mut effects = Effects::default();
         match self.senders.get(ticket)? {
-            SendEntry::Deposit(_) | SendEntry::Finished(_) => return None,
-            SendEntry::Offer(_) => {
-                if let Some(SendEntry::Offer(offer)) = self.senders.remove(ticket) {
-                    Self::refuse(offer, &mut effects);
-                }
-            }
-            SendEntry::Task(..) => {
-                if let Some(SendEntry::Task(value, waker)) = self.senders.finish(ticket, SendEntry::Finished(None)) {
-                    if let Some(finished) = self.senders.get_mut(ticket) {
-                        *finished = SendEntry::Finished(Some(value));
+            SendEntry::Deposit(_) => return None,
+            SendEntry::Offer(offer, _) if offer.seize(Seeker::Private).is_err() => _ = self.senders.set_aside(ticket),
+            _ => {
+                let place = self.senders.set_aside(ticket)?;
+                match std::mem::replace(place, SendEntry::Finished(Ok(()))) {
+                    SendEntry::Offer(Offer { party, .. }, cargo) => {
+                        *place = SendEntry::Finished(Err(cargo.value()));
+                        effects.wake(Woken::Owner(party));
                     }
-                    effects.wake(Woken::Task(waker));
+                    SendEntry::Task(value, waker) => {
+                        *place = SendEntry::Finished(Err(Some(value)));
+                        effects.wake(Woken::Task(waker));
+                    }
+                    entry => *place = entry,
                 }
             }
         }
         Some(effects)
-    }
-
-    fn refuse(offer: Arc<Offer<T>>, effects: &mut Effects<T>) {
-        if offer.refuse().is_ok() {
-            effects.wake(Woken::Owner(offer));
-        }
     }
 }

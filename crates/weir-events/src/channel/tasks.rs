@@ -69,7 +69,7 @@ impl<T: Send + 'static> Future for Sending<'_, T> {
                     return Poll::Pending;
                 }
             },
-            Progress::Waiting(ticket) => ready!(this.channel.fetch_sent(*ticket, context.waker())),
+            Progress::Waiting(ticket) => ready!(this.channel.fetch_sent(*ticket, context.waker())).err().flatten(),
             Progress::Over => panic!("a future is not polled after it was ready"),
         };
         this.progress = Progress::Over;
