@@ -3,6 +3,7 @@
 //! Every event loop runs its sources until they end, on their own or told to stop, and then until no flow is left. A
 //! source that fails stops the program. Last, the environment is closed: what was written is flushed.
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -181,9 +182,10 @@ fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift
     runtime.shutdown_background();
 }
 
-/// Records once in a period what sections and routes are doing, where somebody wants to know.
+/// Records once in a period what sections and routes are doing, while somebody wants to know. Else it waits for that.
 async fn observe(shift: Shift) {
     loop {
+        poll_fn(|context| shift.live.recorder.poll_wants(Detail::Sections, context)).await;
         tokio::time::sleep(PERIOD).await;
         if shift.live.recorder.wants(Detail::Sections) {
             shift.record_sections();
