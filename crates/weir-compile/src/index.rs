@@ -100,15 +100,21 @@ impl Checked {
         narrowest.map(|(span, ty)| (*span, ty.to_string()))
     }
 
-    /// The local names that the place may use: those bound before it in the same item, the innermost of each name.
+    /// The local names that the place may use: those bound before it in the same item, the innermost of each name. What
+    /// happens at the end of a source is as an item of its own.
     #[must_use]
     pub fn locals_at(&self, offset: u32) -> Vec<LocalName> {
         let Some(item) = self.parsed.tree.items.iter().find(|item| item.span.touches(offset)) else {
             return Vec::new();
         };
+        let end = match &item.kind {
+            ItemKind::Entry(entry) => entry.end.as_ref().filter(|end| end.span.touches(offset)),
+            _ => None,
+        };
+        let whole = end.map_or(item.span, |end| end.span);
         let mut found: Vec<LocalName> = Vec::new();
         for local in self.typed.locals.iter().rev() {
-            let before = item.span.contains(local.span) && local.from <= offset;
+            let before = whole.contains(local.span) && local.from <= offset;
             if before && !found.iter().any(|known| *known.name == *local.name) {
                 found.push(LocalName { name: local.name.to_string(), ty: local.ty.to_string(), span: local.span });
             }
