@@ -2,33 +2,21 @@
 
 pub(crate) mod decode;
 pub(crate) mod encode;
+pub(crate) mod lines;
 mod tree;
 
 pub use tree::{Json, TooDeep};
 
 use indexmap::IndexMap;
 use tree::Node;
-use weir::{Failure, FailureKind, HostType, Module, Text, Type, Typed};
-
-use crate::feed::{Feeder, Stream, StreamRow, parameter};
-use crate::files::FileLines;
-use crate::lines::Lines;
+use weir::{Failure, FailureKind, Module, Text, Typed};
 
 /// Bytes of a text that is parsed: 64 MiB.
 const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The module `json`.
 pub(crate) fn json() -> Module {
-    let lines = StreamRow {
-        name: "lines",
-        doc: "Begins a flow for each line of the file, in their order, and ends with it. Each line is a JSON value of \
-              its own; empty lines are passed over.",
-        parameters: vec![parameter("path", Type::Text)],
-        element: Type::named("json.Value"),
-        ordered: true,
-        open: |given| FileLines::open(given).map(JsonLines),
-    };
-    lines.within(functions::json())
+    lines::within(functions::json())
 }
 
 mod functions {
@@ -62,6 +50,14 @@ pub fn parse_bytes(bytes: &[u8]) -> Result<Json, Failure> {
         return Err(Failure::new(FailureKind::Limit, format!("JSON of more than {TEXT_BYTES_MAX} bytes")));
     }
     serde_json::from_slice(bytes).map_err(|error| Failure::function(format!("not JSON: {error}")))
+}
+
+/// The value of a line, or the column where it is none and why.
+fn parse_line(line: &str) -> Result<Json, String> {
+    serde_json::from_str(line).map_err(|error: serde_json::Error| {
+        let (why, place) = (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
+        format!("column {}: not JSON: {}", error.column(), why.strip_suffix(&place).unwrap_or(&why))
+    })
 }
 
 /// What an object has under a key.
@@ -191,34 +187,4 @@ pub fn list(items: Vec<Json>) -> Result<Json, TooDeep> {
 #[weir::function(pure)]
 pub fn object(fields: IndexMap<Text, Json>) -> Result<Json, TooDeep> {
     Json::object(fields)
-}
-
-/// `json.lines("events.jsonl")`.
-struct JsonLines(FileLines);
-
-impl Stream for JsonLines {
-    fn describe(&self) -> String {
-        self.0.describe()
-    }
-
-    fn extent(&self, elements: u64) -> Option<(u64, u64)> {
-        self.0.extent(elements)
-    }
-
-    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
-        let path = self.0.name();
-        let mut file = self.0.reader()?;
-        let mut lines = Lines::new();
-        while let Some(line) = lines.next(&mut file).await.map_err(|error| error.of(path))? {
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
-            let parsed = parse(line);
-            let value =
-                parsed.map_err(|failure| Failure::function(format!("{path}: line {}: {failure}", lines.number())))?;
-            feeder.give(value.into_value()?).await;
-            self.0.note(&lines);
-        }
-        Ok(())
-    }
 }
