@@ -26,6 +26,7 @@ use crate::step::{Action, Body, NONE, Step};
 use action::{End, Ran, Stage};
 
 mod action;
+mod atomic;
 mod call;
 mod repeat;
 mod straight;

@@ -1,6 +1,6 @@
 //! Items, services and routes.
 
-use super::comments::{comma_lines, lines};
+use super::comments::{comma_lines, lines, range};
 use super::doc::Doc;
 use super::statements::Layout;
 use super::{Printer, joined};
@@ -185,10 +185,6 @@ fn is_large(item: &Item) -> bool {
 /// From the documentation to the end.
 pub(super) fn place(docs: &Docs, span: Span) -> Range<u32> {
     docs.lines.first().map_or(span.start, |line| line.span.start)..span.end
-}
-
-pub(super) fn range(span: Span) -> Range<u32> {
-    span.start..span.end
 }
 
 fn docs(docs: &Docs, marker: &str) -> Doc {
