@@ -8,6 +8,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
@@ -210,7 +211,8 @@ fn prepare(
     for entry in &program.entries {
         let flows = entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, Tally::default())));
         let flows = flows.collect::<Result<_, PrepareError>>()?;
-        entries.push(LiveEntry { flows, answers: entry.flows.iter().any(|flow| flow.route.is_some()) });
+        let answers = entry.flows.iter().any(|flow| flow.route.is_some());
+        entries.push(LiveEntry { flows, answers, has_end: entry.end().is_some(), loops_ended: AtomicUsize::new(0) });
     }
     let live = Arc::new(Live {
         resources,

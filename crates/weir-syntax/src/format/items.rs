@@ -166,7 +166,8 @@ impl Printer<'_> {
         let pattern = self.pattern(&entry.pattern);
         let head =
             Doc::concat([Doc::text("for "), pattern, Doc::text(" in "), self.head(&entry.source), Doc::text(" ")]);
-        head.then(self.entry_body(entry))
+        let end = entry.end.as_ref().map_or(Doc::nothing(), |end| Doc::text(" at end ").then(self.block(end)));
+        Doc::concat([head, self.entry_body(entry), end])
     }
 
     pub(super) fn failure_handler(&mut self, handler: &FailureHandler) -> Doc {
