@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crossbeam_utils::CachePadded;
 use weir_host::Environment;
 use weir_trace::{Detail, FlowKey, Histogram, Recorder, What};
 
@@ -10,6 +11,7 @@ use crate::machine::Machine;
 use crate::prepare::PreparedFlow;
 use crate::resources::Resources;
 use crate::step::Body;
+use crate::striped::Striped;
 
 /// Where functions run that hold their thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +22,14 @@ pub(crate) enum Blocking {
     Elsewhere,
 }
 
-/// How many flows of one route there have been.
+/// How many flows of one route there have been. What changes with each flow has lines of cache of its own: flows begin on
+/// other threads than they end on.
 #[derive(Default)]
 pub(crate) struct Tally {
     /// Begun; the number of the next one.
-    pub begun: AtomicU64,
+    pub begun: CachePadded<AtomicU64>,
     /// Ended with an answer.
-    pub ended: AtomicU64,
+    pub ended: Striped,
     /// Ended with a failure.
     pub failed: AtomicU64,
     /// Given up before their end.
@@ -85,7 +88,7 @@ impl Live {
             entry,
             route: Arc::clone(&flow.name),
             begun: tally.begun.load(Ordering::Relaxed),
-            ended: tally.ended.load(Ordering::Relaxed),
+            ended: tally.ended.sum(),
             failed: tally.failed.load(Ordering::Relaxed),
             given_up: tally.given_up.load(Ordering::Relaxed),
             took: tally.took.durations(),
@@ -96,7 +99,7 @@ impl Live {
     /// How many flows have ended, with an answer or a failure.
     pub(crate) fn through(&self) -> u64 {
         let tallies = self.entries.iter().flat_map(|entry| &entry.flows);
-        tallies.map(|(_, tally)| tally.ended.load(Ordering::Relaxed) + tally.failed.load(Ordering::Relaxed)).sum()
+        tallies.map(|(_, tally)| tally.ended.sum() + tally.failed.load(Ordering::Relaxed)).sum()
     }
 
     /// Records what happened, where somebody wants it.

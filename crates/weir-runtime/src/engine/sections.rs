@@ -22,13 +22,13 @@ use weir_scheduler::{Ahead, Done, PortId, Queue, Scheduler, Snapshot, Work};
 use weir_trace::What;
 
 use super::given::Given;
-use super::job::{Awaited, Carried, Job, Link, Task};
+use super::job::{Awaited, Carried, Home, Job, Link, Task};
 use super::layout::{Placed, layout};
 use super::pace::Pace;
 use super::stretches::{Cuts, Stretches, after, count, fused, until};
 use super::{Engine, Setup, Threading};
 use crate::crowd::Crowd;
-use crate::flow::{Beginning, Flow};
+use crate::flow::{Beginning, Flow, Going};
 use crate::live::Live;
 
 /// An engine that runs sections.
@@ -36,7 +36,7 @@ struct Sections {
     scheduler: Arc<Scheduler<Stretches>>,
     stretches: Arc<Cuts>,
     placed: Arc<Vec<Placed>>,
-    flows: Arc<Crowd>,
+    home: Arc<Home>,
     /// Those who await an answer.
     awaited: Arc<Crowd>,
     /// Flows whose answer nobody wants, on their way to their first ports.
@@ -52,11 +52,13 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
     let layout = layout(threading, &setup);
     let (stretches, placed) = (Arc::new(layout.stretches), Arc::new(layout.sections));
     let link = Link::default();
+    let home = Arc::new(Home { live: Arc::clone(setup.live), flows: Crowd::new(setup.flows_max) });
     let work = Stretches {
         stretches: Arc::clone(&stretches),
         placed: Arc::clone(&placed),
         handle: setup.handle.clone(),
         link: Arc::clone(&link),
+        home: Arc::clone(&home),
         unanswered: Arc::default(),
         machine: Arc::clone(setup.machine),
         exchange: Arc::default(),
@@ -86,7 +88,7 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
         stretches,
         placed,
         given: Arc::default(),
-        flows: Crowd::new(setup.flows_max),
+        home,
         awaited: Crowd::new(usize::MAX),
         begun,
         full: AtomicUsize::new(0),
@@ -101,7 +103,7 @@ impl Sections {
         beginning: &mut Beginning<'_>,
         enter: impl FnOnce(PortId, &mut Beginning<'_>) -> Option<Begun>,
     ) -> Begun {
-        if !self.flows.has_room() {
+        if !self.home.flows.has_room() {
             return Begun::Full;
         }
         let Some(first) = self.stretches[entry][route].first() else {
@@ -122,12 +124,12 @@ impl Sections {
     /// Brings a flow to its first port whose answer is awaited.
     fn ask(&self, port: PortId, beginning: &mut Beginning<'_>) -> Option<Begun> {
         let here = self.scheduler.bring(port, |ahead| {
-            self.begin_here(beginning.flow(), ahead, Begun::Done, |flow, stretch| self.asked(flow, stretch))
+            self.begin_here(beginning.borrowed(), ahead, Begun::Done, |flow, stretch| self.asked(flow, stretch))
         });
         if here.is_some() || self.scheduler.room(port) == 0 {
             return here;
         }
-        let (job, answer) = self.asked(beginning.flow(), 0);
+        let (job, answer) = self.asked(beginning.borrowed().part(), 0);
         self.put(port, job);
         Some(answer)
     }
@@ -137,12 +139,12 @@ impl Sections {
         // What is kept came first.
         let here = if self.given.is_empty() {
             self.scheduler.bring(port, |ahead| {
-                self.begin_here(beginning.flow(), ahead, drop, |flow, stretch| (self.unasked(flow, stretch), ()))
+                self.begin_here(beginning.borrowed(), ahead, drop, |flow, stretch| (self.unasked(flow, stretch), ()))
             })
         } else {
             None
         };
-        here.or_else(|| self.given.put(&self.scheduler, port, || self.unasked(beginning.flow(), 0)))?;
+        here.or_else(|| self.given.put(&self.scheduler, port, || self.unasked(beginning.borrowed().part(), 0)))?;
         Some(Begun::Done(Ok(Value::Unit)))
     }
 
@@ -150,29 +152,30 @@ impl Sections {
     /// `job` makes a job of it, at the stretch where it goes on.
     fn begin_here<R>(
         &self,
-        mut flow: Flow,
+        mut flow: Flow<&Live>,
         ahead: &mut impl Ahead,
         ended: impl FnOnce(Result<Value, Failure>) -> R,
-        job: impl FnOnce(Flow, usize) -> (Box<Carried>, R),
+        job: impl FnOnce(Going, usize) -> (Box<Carried>, R),
     ) -> Done<Stretches, R> {
-        let key = flow.key();
+        let (live, going) = flow.going();
+        let key = going.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
-        let to = fused(stretches, 0, &flow, ahead);
+        let to = fused(stretches, 0, going, ahead);
         let port_of = |stretch: usize| stretches[stretch].port_of(key.sequence);
-        match flow.advance_until(until(stretches, to), &mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Some(answer)) => {
-                count(&self.placed, &stretches[0], &flow);
-                Done { answer: ended(answer), left: None }
-            }
+        let advanced = going.advance_until(live, until(stretches, to), &mut Context::from_waker(Waker::noop()));
+        if advanced.is_ready() {
+            count(&self.placed, &stretches[0], going);
+        }
+        match advanced {
+            Poll::Ready(Some(answer)) => Done { answer: ended(answer), left: None },
             Poll::Ready(None) => {
-                count(&self.placed, &stretches[0], &flow);
-                let stretch = after(stretches, to, &flow);
-                let (job, answer) = job(flow, stretch);
+                let stretch = after(stretches, to, going);
+                let (job, answer) = job(flow.part(), stretch);
                 Done { answer, left: Some((port_of(stretch), job)) }
             }
             // It waits as one that came through the port: to be found again it has to be a job.
             Poll::Pending => {
-                let (job, answer) = job(flow, 0);
+                let (job, answer) = job(flow.part(), 0);
                 Done { answer, left: self.scheduler.work().run(port_of(0), job, ahead) }
             }
         }
@@ -190,16 +193,16 @@ impl Sections {
     }
 
     /// A flow as a job, and its answer.
-    fn asked(&self, flow: Flow, stretch: usize) -> (Box<Carried>, Begun) {
-        let task = Arc::new(Task::new(&self.scheduler.work().link));
-        let job = Job { flow, stretch, task: Some(Arc::clone(&task)), member: self.flows.enter() };
+    fn asked(&self, flow: Going, stretch: usize) -> (Box<Carried>, Begun) {
+        let task = Arc::new(Task::new(&self.scheduler.work().link, &self.home));
+        let job = Job { flow, stretch, task: Some(Arc::clone(&task)) };
         let mut awaited = Awaited::new(task, self.awaited.enter());
-        (Carried::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
+        (Carried::new(job, &self.home), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
     }
 
     /// A flow as a job whose answer nobody wants.
-    fn unasked(&self, flow: Flow, stretch: usize) -> Box<Carried> {
-        Carried::new(Job { flow, stretch, task: None, member: self.flows.enter() })
+    fn unasked(&self, flow: Going, stretch: usize) -> Box<Carried> {
+        Carried::new(Job { flow, stretch, task: None }, &self.home)
     }
 }
 
@@ -226,7 +229,7 @@ impl Engine for Sections {
     }
 
     fn room(&self) -> LocalFuture<()> {
-        let (flows, scheduler) = (Arc::clone(&self.flows), Arc::clone(&self.scheduler));
+        let (flows, scheduler) = (Arc::clone(&self.home.flows), Arc::clone(&self.scheduler));
         let port = PortId(self.full.load(Ordering::Relaxed));
         Box::pin(async move {
             flows.room().await;
@@ -235,7 +238,7 @@ impl Engine for Sections {
     }
 
     fn drained(&self) -> LocalFuture<()> {
-        let (flows, awaited) = (Arc::clone(&self.flows), Arc::clone(&self.awaited));
+        let (flows, awaited) = (Arc::clone(&self.home.flows), Arc::clone(&self.awaited));
         Box::pin(async move {
             flows.empty().await;
             awaited.empty().await;
@@ -252,7 +255,7 @@ impl Engine for Sections {
     }
 
     fn abandon(&self) {
-        self.given.clear();
+        self.given.clear(|kept| self.home.give_up(kept));
         self.scheduler.work().unanswered.give_up();
         // To drop it would wait for its threads.
         std::mem::forget(Arc::clone(&self.scheduler));
