@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use weir_host::{Failure, Value};
 use weir_trace::{Detail, FlowKey, What};
@@ -45,6 +45,11 @@ impl<'a> Beginning<'a> {
     /// A flow of this route of this entry point.
     pub(crate) fn new(live: &'a Arc<Live>, entry: u32, route: u32, inputs: &'a mut Vec<Value>) -> Self {
         Beginning { live, entry, route, inputs }
+    }
+
+    /// The number that the flow will have in its source, unless another begins before.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.live.entries[self.entry as usize].flows[self.route as usize].1.begun.load(Ordering::Relaxed)
     }
 
     /// The flow. To be asked for once.
@@ -159,6 +164,23 @@ impl Going {
         self.go(live, until, Hold::Allowed, context)
     }
 
+    /// The same for a flow whose answer nobody wants, which takes longer to hand on than a small flow takes.
+    ///
+    /// # Panics
+    /// Panics where the flow is through already.
+    pub(crate) fn advance_unasked(&mut self, live: &Live, until: usize, context: &mut Context<'_>) -> Poll<Option<()>> {
+        let finished = ready!(self.run(live, until, Hold::Allowed, context));
+        if matches!(finished, Finished::Stretch) {
+            return Poll::Ready(None);
+        }
+        self.release(live);
+        match finished {
+            Finished::Ended(ended) if ended.how.is_err() => drop(self.failure(live, ended)),
+            _ => self.answered(live),
+        }
+        Poll::Ready(Some(()))
+    }
+
     fn go(
         &mut self,
         live: &Live,
@@ -166,16 +188,20 @@ impl Going {
         hold: Hold,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Value, Failure>>> {
+        Poll::Ready(match ready!(self.run(live, until, hold, context)) {
+            Finished::Stretch => None,
+            Finished::Value(value) => Some(self.end(live, Ok(value))),
+            Finished::Ended(ended) => Some(self.end(live, Err(ended))),
+        })
+    }
+
+    #[inline]
+    fn run(&mut self, live: &Live, until: usize, hold: Hold, context: &mut Context<'_>) -> Poll<Finished> {
         let frame = self.frame.as_mut().expect("a flow is not polled after its end");
         let env = Env { live, key: self.key, records_nodes: self.records_nodes, hold };
         let body = &live.flow(self.key).body;
         frame.until = until;
-        match frame.advance(body, env, None, context) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Finished::Stretch) => Poll::Ready(None),
-            Poll::Ready(Finished::Value(value)) => Poll::Ready(Some(self.end(live, Ok(value)))),
-            Poll::Ready(Finished::Ended(ended)) => Poll::Ready(Some(self.end(live, Err(ended)))),
-        }
+        frame.advance(body, env, None, context)
     }
 
     fn end(&mut self, live: &Live, finished: Result<Value, Ended>) -> Result<Value, Failure> {
@@ -184,11 +210,16 @@ impl Going {
             Ok(value) | Err(Ended { how: Ok(value), .. }) => value,
             Err(ended) => return Err(self.failure(live, ended)),
         };
+        self.answered(live);
+        Ok(answer)
+    }
+
+    /// Notes that it has ended with an answer.
+    fn answered(&self, live: &Live) {
         let tally = live.tally(self.key);
         tally.ended.add();
         self.measure(live, tally);
         live.record(Detail::Flows, || What::FlowEnded { flow: self.key });
-        Ok(answer)
     }
 
     #[cold]
