@@ -217,7 +217,7 @@ impl Going {
     /// Notes that it has ended with an answer.
     fn answered(&self, live: &Live) {
         let tally = live.tally(self.key);
-        tally.ended.add();
+        tally.count_ended();
         self.measure(live, tally);
         live.record(Detail::Flows, || What::FlowEnded { flow: self.key });
     }
@@ -227,7 +227,7 @@ impl Going {
         let how = std::mem::replace(&mut ended.how, Ok(Value::Unit));
         let failure = how.err().map_or_else(|| Failure::function("no failure"), |failure| *failure);
         let tally = live.tally(self.key);
-        tally.failed.fetch_add(1, Ordering::Relaxed);
+        tally.count(&tally.failed);
         self.measure(live, tally);
         self.record_failure(live, &ended, &failure);
         failure
@@ -265,7 +265,8 @@ impl Going {
     /// Gives the flow up, where it is not through: all that it holds is released.
     pub(crate) fn give_up(&mut self, live: &Live) {
         if self.release(live) {
-            live.tally(self.key).given_up.fetch_add(1, Ordering::Relaxed);
+            let tally = live.tally(self.key);
+            tally.count(&tally.given_up);
             live.record(Detail::Flows, || What::FlowGivenUp { flow: self.key });
         }
     }

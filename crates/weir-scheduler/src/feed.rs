@@ -188,7 +188,11 @@ impl<W: Work> Shared<W> {
     /// Whether the crew takes guests, and needs one thread only.
     fn hosts(&self, crew: usize) -> bool {
         let running = &self.crews[crew];
-        running.takes_guests && running.is_alone()
+        let hosts = running.takes_guests && running.is_alone();
+        if hosts {
+            self.rest.rouse();
+        }
+        hosts
     }
 
     /// Puts a batch of items in. Where the crew's one thread is in the way of this one, that gets the time to work off what

@@ -36,6 +36,7 @@ mod model;
 mod places;
 mod reach;
 mod ready;
+mod rest;
 mod scheduler;
 mod shared;
 mod steer;

@@ -10,6 +10,7 @@ use crate::guest::Guest;
 use crate::inbox::Inbox;
 use crate::places::Places;
 use crate::reach::Reach;
+use crate::rest::Rest;
 use crate::work::Work;
 
 /// Not the index of a crew.
@@ -50,6 +51,8 @@ pub(crate) struct Shared<W: Work> {
     pub(crate) guests: Vec<CachePadded<Guest<W>>>,
     /// The first elastic crew, whose guests bring items in batches.
     pub(crate) elastic: Option<usize>,
+    /// Whether who steers rests; read by everybody who takes something up.
+    pub(crate) rest: CachePadded<Rest>,
     /// How many items have been put in and are not through. Many threads write it, and read what is around it.
     in_flight: CachePadded<AtomicUsize>,
     drained: (Mutex<()>, Condvar),
@@ -61,8 +64,8 @@ impl<W: Work> Shared<W> {
         let places = crews.iter().map(|_| CachePadded::new(Places::new())).collect();
         let guests = (0..crews.len()).map(|crew| CachePadded::new(Guest::new(crew))).collect();
         let drained = (Mutex::new(()), Condvar::new());
-        let in_flight = CachePadded::default();
-        Shared { work, ports, crews, crowded, places, guests, elastic, in_flight, drained }
+        let (in_flight, rest) = (CachePadded::default(), CachePadded::new(Rest::new()));
+        Shared { work, ports, crews, crowded, places, guests, elastic, rest, in_flight, drained }
     }
 
     /// So many items more are put in.
@@ -73,6 +76,11 @@ impl<W: Work> Shared<W> {
     /// How many items have been put in and are not through.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Acquire)
+    }
+
+    /// Has who steers rest until something is put in or `is_ended`.
+    pub(crate) fn rest(&self, is_ended: impl Fn() -> bool) {
+        self.rest.rest(|| Rest::look(&self.in_flight) > 0 || is_ended());
     }
 
     /// Holds this thread until everything that was put in is through.

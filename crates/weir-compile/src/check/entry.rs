@@ -277,6 +277,12 @@ impl<'a> Checker<'a> {
         }
         self.handlers_of_block(&entry.body);
         self.block(&entry.body, Some(&answer));
+        if let Some(end) = &entry.end {
+            // It sees no element.
+            self.begin_body(Leaves::Flow(answer.clone()));
+            self.handlers_of_block(end);
+            self.block(end, Some(&answer));
+        }
         let Some(signature) = signature else { return };
         self.entries.push(EntryInfo {
             item,
@@ -313,7 +319,7 @@ impl<'a> Checker<'a> {
             && signature.element.is_some()
         {
             if let Some(name) = names.last() {
-                self.refer(name.span, crate::index::Entity::Source(path(signature)));
+                self.refer(name.span, crate::entity::Entity::Source(path(signature)));
             }
             return Some(signature);
         }
