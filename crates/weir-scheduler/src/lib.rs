@@ -20,6 +20,7 @@
 //! Architecture invariant: it knows neither graphs nor frames, and has no `unsafe` code.
 
 mod crew;
+mod curve;
 mod feed;
 mod guest;
 mod hands;
@@ -31,6 +32,7 @@ mod level;
 mod machine;
 #[cfg(test)]
 mod model;
+mod noise;
 mod places;
 mod reach;
 mod ready;

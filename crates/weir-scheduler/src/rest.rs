@@ -44,7 +44,11 @@ impl Rest {
 
     /// How much is in flight, in one order with all that is put in.
     pub(crate) fn look(in_flight: &AtomicUsize) -> usize {
-        if is(Mutant::PlainFlight) { in_flight.load(Ordering::Acquire) } else { in_flight.fetch_add(0, Ordering::AcqRel) }
+        if is(Mutant::PlainFlight) {
+            in_flight.load(Ordering::Acquire)
+        } else {
+            in_flight.fetch_add(0, Ordering::AcqRel)
+        }
     }
 
     /// Rouses who rests. Call it after having taken something up.
