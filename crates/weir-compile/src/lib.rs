@@ -14,6 +14,7 @@ mod cases;
 mod check;
 mod constant;
 mod declare;
+mod division;
 mod effects;
 mod followups;
 mod foreign;
@@ -90,6 +91,7 @@ pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, memo:
     let typed = check::check(&parsed.tree, library, &mut diagnostics);
     let mut of_checker = diagnostics.split_off(of_parser);
     followups::remove(&diagnostics, &mut of_checker, file.text());
+    division::check(source, file.text(), &parsed, &typed, &mut of_checker);
     diagnostics.append(&mut of_checker);
     let (mut expr, mut tests) = (None, None);
     if !has_errors(&diagnostics) {

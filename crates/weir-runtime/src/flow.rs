@@ -4,7 +4,6 @@ use std::future::Future;
 use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
 use weir_host::{Failure, Value};
@@ -154,7 +153,7 @@ impl<L: Deref<Target = Live>> Flow<L> {
             Err(ended) => return Err(self.failure(ended)),
         };
         let tally = self.live.tally(self.key);
-        tally.ended.fetch_add(1, Ordering::Relaxed);
+        tally.count(&tally.ended);
         self.measure(tally);
         self.live.record(Detail::Flows, || What::FlowEnded { flow: self.key });
         Ok(answer)
@@ -165,7 +164,7 @@ impl<L: Deref<Target = Live>> Flow<L> {
         let how = std::mem::replace(&mut ended.how, Ok(Value::Unit));
         let failure = how.err().map_or_else(|| Failure::function("no failure"), |failure| *failure);
         let tally = self.live.tally(self.key);
-        tally.failed.fetch_add(1, Ordering::Relaxed);
+        tally.count(&tally.failed);
         self.measure(tally);
         self.record_failure(&ended, &failure);
         failure
@@ -212,7 +211,8 @@ impl Future for Flow {
 impl<L: Deref<Target = Live>> Drop for Flow<L> {
     fn drop(&mut self) {
         if self.release() {
-            self.live.tally(self.key).given_up.fetch_add(1, Ordering::Relaxed);
+            let tally = self.live.tally(self.key);
+            tally.count(&tally.given_up);
             self.live.record(Detail::Flows, || What::FlowGivenUp { flow: self.key });
         }
     }

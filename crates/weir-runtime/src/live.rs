@@ -1,8 +1,9 @@
 //! A running program: what all its flows share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use tokio::sync::Notify;
 use weir_host::Environment;
 use weir_trace::{Detail, FlowKey, Histogram, Recorder, What};
 
@@ -33,6 +34,37 @@ pub(crate) struct Tally {
     pub given_up: AtomicU64,
     /// How long those took that were watched.
     pub took: Histogram,
+    /// Whether somebody waits until all are through; set before it is looked whether they are.
+    awaited: AtomicBool,
+    /// Told of each flow that ends while somebody waits.
+    through: Notify,
+}
+
+impl Tally {
+    /// Counts a flow that is through in one of the numbers of those that are.
+    ///
+    /// Who waits sets the flag and then looks at the numbers, and this does it the other way round, each in the one order
+    /// of all such steps: so that one of them sees the other.
+    pub(crate) fn count(&self, through: &AtomicU64) {
+        through.fetch_add(1, Ordering::SeqCst);
+        if self.awaited.load(Ordering::SeqCst) {
+            self.through.notify_waiters();
+        }
+    }
+
+    /// Waits until every flow that has begun is through. Nobody begins one any more.
+    pub(crate) async fn all_through(&self) {
+        self.awaited.store(true, Ordering::SeqCst);
+        loop {
+            // Made before the numbers are looked at, so that who ends between that and the wait is not missed.
+            let ended = self.through.notified();
+            let through = [&self.ended, &self.failed, &self.given_up].map(|number| number.load(Ordering::SeqCst));
+            if through.iter().sum::<u64>() == self.begun.load(Ordering::SeqCst) {
+                return;
+            }
+            ended.await;
+        }
+    }
 }
 
 /// One entry point of a running program.
@@ -41,6 +73,10 @@ pub(crate) struct LiveEntry {
     pub flows: Vec<(PreparedFlow, Tally)>,
     /// Whether somebody waits for the answers of its flows; a stream waits for room instead of being refused.
     pub answers: bool,
+    /// Whether its last flow is that of the end of its elements.
+    pub has_end: bool,
+    /// On how many event loops its source has ended.
+    pub loops_ended: AtomicUsize,
 }
 
 /// A running program.

@@ -277,6 +277,12 @@ impl<'a> Checker<'a> {
         }
         self.handlers_of_block(&entry.body);
         self.block(&entry.body, Some(&answer));
+        if let Some(end) = &entry.end {
+            // It sees no element.
+            self.begin_body(Leaves::Flow(answer.clone()));
+            self.handlers_of_block(end);
+            self.block(end, Some(&answer));
+        }
         let Some(signature) = signature else { return };
         self.entries.push(EntryInfo {
             item,

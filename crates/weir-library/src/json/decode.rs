@@ -2,7 +2,7 @@
 //!
 //! Types are data here, so there is no Rust type to derive a parser for: the text is parsed to a tree (which
 //! `serde_json` keeps at most 128 deep) and the tree is turned. An enum is written as `"Name"`, or with a payload as
-//! `{"Name": payload}`; fields that a record does not have are passed over, and an `Option` may be missing or `null`.
+//! `{"Name": payload}`; fields that a record does not have are passed over, a key that stands twice in an object is refused, and an `Option` may be missing or `null`.
 
 #[cfg(test)]
 mod tests;
@@ -10,12 +10,15 @@ mod tests;
 use serde_json::Value as Json;
 use weir::{Field, Type, TypeShape, Value};
 
+use super::unique::Unique;
+use super::why;
 use crate::input::{Definitions, Problem, expected, scalar, shown};
 
 /// The value that `body` says.
 pub(crate) fn parse(body: &[u8], ty: &Type, definitions: Definitions<'_>) -> Result<Value, Problem> {
-    let json: Json =
-        serde_json::from_slice(body).map_err(|error| Problem::new("body", format!("not JSON: {error}")))?;
+    let Unique(json) = serde_json::from_slice(body).map_err(|error| {
+        Problem::new("body", format!("{} at line {} column {}", why(&error), error.line(), error.column()))
+    })?;
     Turn { definitions, path: "body".into() }.value(ty, &json)
 }
 

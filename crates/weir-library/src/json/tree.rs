@@ -10,7 +10,7 @@ use serde_json::Number;
 use weir::Text;
 
 /// How deep values may nest: what `serde_json` parses, too.
-const DEPTH_MAX: u8 = 127;
+pub(super) const DEPTH_MAX: u8 = 127;
 
 /// A JSON value: `null`, a truth value, a number, a text, a list or an object. Cloning it copies nothing.
 #[derive(Clone, Debug, PartialEq, weir::Type)]

@@ -155,6 +155,30 @@ fn a_plan_says_which_calls_are_in_which_section_and_why() {
 }
 
 #[test]
+fn without_a_plan_an_engine_says_how_it_would_cut_the_program() {
+    let shapes = "use stdio, stream, text\n\nfor n in stream.range(0, 3) {\n  let line = text.upper(\"{n} lines\")\n  \
+                  stdio.print(line)?\n}\n";
+    let program = Scratch::new("shapes.weir", shapes.as_bytes());
+    let cut = |engine| all(&["plan", program.path(), "--engine", engine, "--threads", "3"]);
+    insta::assert_snapshot!(["dedicated", "elastic", "pool"].map(cut).join("\n"));
+}
+
+#[test]
+fn an_engine_that_cannot_cut_is_refused_where_the_plan_does() {
+    let plan = Scratch::new("cut.plan.toml", PLAN);
+    let arguments = ["examples/image_server/main.weir", "--plan", plan.path(), "--engine", "pool"];
+    for command in ["plan", "run"] {
+        let said = say(&[&[command], &arguments[..]].concat());
+        assert_eq!(said.code, 1);
+        assert_eq!(
+            said.messages,
+            "error: the plan does not fit: `pool` runs each flow as one, and has no sections\n  \
+             hint: the command line goes before the plan: leave `--engine` to the plan, or cut nothing\n"
+        );
+    }
+}
+
+#[test]
 fn without_a_plan_it_is_said_what_one_may_name() {
     let nowhere = Scratch::new(
         "plain.weir",
