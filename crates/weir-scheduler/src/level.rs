@@ -11,8 +11,8 @@
 //! records when one period deviates from the last:
 //! * *Doubling and halving* instead of walking: see `curve`.
 //! * *Transition*. Queues fill and empty when the level changes, so that the first period tells little. A visit ends with two
-//!   periods that agree; at once only where throughput rises and the level goes on to. What was passed by is visited again
-//!   where it is next to the best.
+//!   periods that agree; at once only where throughput rises and the level goes on to, or where it falls to less than half.
+//!   What was passed by is visited again where it is next to the best.
 //! * *Noise* is estimated, and a trend is more than what it leaves open: see `noise`.
 //! * *Load*. Only several deviating periods in a row are a change. They are none of the load but of the machine, whose
 //!   processors are shared, where no other level could be better for it: see [`Change`]. Such levels are not tried again.
@@ -35,6 +35,8 @@ pub struct Settings {
 
 /// However noisy it is, a record of so many periods is trusted.
 const VISIT_MAX: usize = 4;
+/// A level with less than this part of the best throughput is not given a second period.
+const FAR_WORSE: f64 = 0.5;
 /// Periods that differ by so many times the usual deviation do not agree.
 const NOISE_FACTOR: f64 = 3.0;
 /// However noisy it is, periods that differ by so much do not agree.
@@ -177,13 +179,7 @@ impl Elasticity {
     fn visited(&self) -> Option<Record> {
         let Phase::Visiting(periods) = &self.phase else { return None };
         match periods[..] {
-            [first] => {
-                let record = Record { throughput: first, periods: 1 };
-                let rises = self.level < self.settings.level_max
-                    && self.curve.iter().all(|(level, _)| level < self.level)
-                    && self.curve.most().is_some_and(|most| self.measure().is_better(record, most));
-                rises.then_some(record)
-            }
+            [first] => self.decided(first),
             [.., before, last] if self.agree(before, last, self.settings.sensitivity) => {
                 Some(Record { throughput: f64::midpoint(before, last), periods: 2 })
             }
@@ -192,6 +188,17 @@ impl Elasticity {
             }
             _ => None,
         }
+    }
+
+    /// The record of a level whose first period says enough.
+    fn decided(&self, first: f64) -> Option<Record> {
+        let most = self.curve.most()?;
+        let passing = Record { throughput: first, periods: 1 };
+        let is_highest = self.curve.iter().all(|(level, _)| level < self.level);
+        if is_highest && self.level < self.settings.level_max && self.measure().is_better(passing, most) {
+            return Some(passing);
+        }
+        (first < most.throughput * FAR_WORSE).then_some(Record { throughput: first, periods: 2 })
     }
 
     /// Visits the next level, or settles on the best one.
