@@ -121,9 +121,9 @@ impl<W: Work> Shared<W> {
     /// Puts in what `items` yields; works on it, where this thread may.
     pub(crate) fn feed(&self, items: &mut impl Iterator<Item = Item<W>>) -> Result<(), Full<Item<W>>> {
         loop {
-            let fed = self.bring(items).unwrap_or_else(|| self.put_batch_and_give_way(items));
+            let fed = self.bring(items).unwrap_or_else(|| self.put_batch(items));
             match fed {
-                Fed::More => {}
+                Fed::More => self.give_way(),
                 Fed::All => return Ok(()),
                 Fed::Full(item) => return Err(Full(item)),
             }
@@ -195,17 +195,17 @@ impl<W: Work> Shared<W> {
         hosts
     }
 
-    /// Puts a batch of items in. Where the crew's one thread is in the way of this one, that gets the time to work off what
-    /// waits for it: else the two would go on by way of the queues for ever, however dear these are.
-    fn put_batch_and_give_way(&self, items: &mut impl Iterator<Item = Item<W>>) -> Fed<Item<W>> {
-        let fed = self.put_batch(items);
-        if matches!(fed, Fed::More) && self.elastic.is_some_and(|crew| self.crews[crew].is_alone()) {
-            let begin = Instant::now();
-            while self.in_flight() > 0 && begin.elapsed() < GIVE_WAY_MAX {
-                if self.crowded { std::thread::yield_now() } else { std::hint::spin_loop() }
-            }
+    /// Where the crew's one thread is in the way of this one, after a batch, that gets the time to work off what waits for it:
+    /// else the two would go on by way of the queues for ever, however dear these are. It is in the way even of a guest, who
+    /// may run only what nothing waits for.
+    fn give_way(&self) {
+        if self.in_flight() == 0 || !self.elastic.is_some_and(|crew| self.crews[crew].is_alone()) {
+            return;
         }
-        fed
+        let begin = Instant::now();
+        while self.in_flight() > 0 && begin.elapsed() < GIVE_WAY_MAX {
+            if self.crowded { std::thread::yield_now() } else { std::hint::spin_loop() }
+        }
     }
 
     /// Puts a batch of items in, and hands their ports over afterwards: who was woken early would find little to do.

@@ -21,6 +21,7 @@
 
 mod bias;
 mod crew;
+mod curve;
 mod feed;
 mod fence;
 mod guest;
@@ -33,6 +34,7 @@ mod level;
 mod machine;
 #[cfg(test)]
 mod model;
+mod noise;
 mod places;
 mod reach;
 mod ready;

@@ -14,7 +14,7 @@ use loom::sync::atomic::Ordering;
 use loom::thread;
 
 use idle::Idle;
-use inbox::{Inbox, Rest};
+use inbox::{Inbox, Released, Rest};
 use places::Places;
 use ready::Ready;
 use rest::Rest as Steering;
@@ -138,7 +138,7 @@ impl Crew {
 
     /// Works until so many items have come. A lost wake-up leaves it asleep, which loom reports as a deadlock.
     fn work(&self, items: usize) {
-        let (mut batch, mut released) = (Vec::new(), Vec::new());
+        let (mut batch, mut released) = (Vec::new(), Released::default());
         while batch.len() < items {
             match self.ready.pop() {
                 Some(_) => {
@@ -190,7 +190,7 @@ impl Fused {
         }
         while self.crew.ready.pop().is_some() {
             let mut batch = Vec::new();
-            self.crew.inbox.take(2, &mut batch, &mut Vec::new());
+            self.crew.inbox.take(2, &mut batch, &mut Released::default());
             self.run(batch.len());
         }
     }

@@ -108,7 +108,7 @@ impl<W: Work> Scheduler<W> {
             Port { inbox: Inbox::new(capacity, low), crew, fuses_in, reach: Reach::new() }
         };
         let ports = ports.iter().map(port).collect();
-        let shared = Arc::new(Shared::new(work, ports, crews, crowded));
+        let shared = Arc::new(Shared::new(work, ports, crews, (processors, crowded)));
         let (threads, steering) = (Mutex::default(), Mutex::default());
         let scheduler = Scheduler { shared, single: processors == 1, threads, steering };
         scheduler.start_threads()?;
