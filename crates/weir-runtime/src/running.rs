@@ -4,6 +4,7 @@
 //! source that fails stops the program; of one that ends, what the program does at its end is done when the flows of all its
 //! elements are through. Last, the environment is closed: what was written is flushed.
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -186,9 +187,10 @@ fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift
     runtime.shutdown_background();
 }
 
-/// Records once in a period what sections and routes are doing, where somebody wants to know.
+/// Records once in a period what sections and routes are doing, while somebody wants to know. Else it waits for that.
 async fn observe(shift: Shift) {
     loop {
+        poll_fn(|context| shift.live.recorder.poll_wants(Detail::Sections, context)).await;
         tokio::time::sleep(PERIOD).await;
         if shift.live.recorder.wants(Detail::Sections) {
             shift.record_sections();

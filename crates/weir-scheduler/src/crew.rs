@@ -56,6 +56,11 @@ impl Control {
         }
     }
 
+    /// Whether it is drawn.
+    pub(crate) fn is_random(&self) -> bool {
+        matches!(self, Control::Random { .. })
+    }
+
     /// Whether somebody has to look after it.
     pub(crate) fn is_steered(&self) -> bool {
         !matches!(self, Control::Fixed(_))

@@ -145,6 +145,7 @@ impl<W: Work> Shared<W> {
         if !running.takes_guests || !running.is_alone() {
             return None;
         }
+        self.rest.rouse();
         let mut alone = self.places[crew].alone()?;
         alone.get().is_at_work(items).then_some(alone)
     }

@@ -34,6 +34,7 @@ mod model;
 mod places;
 mod reach;
 mod ready;
+mod rest;
 mod scheduler;
 mod shared;
 mod steer;

@@ -2,7 +2,9 @@
 //!
 //! *Waking*: a worker and one who brings it work; no wake-up is lost. *Claiming*: two who run an item at a port that may be
 //! free; never both at once, and what one leaves behind is done. *Places*: one works alone, another joins. *Ready ports*:
-//! some put in, some take; each gets what no other gets, and all that was done before.
+//! some put in, some take; each gets what no other gets, and all that was done before. *Resting*: who steers would rest, and
+//! an item or the end comes; it does not sleep
+//! through it.
 //!
 //! The files under test are compiled a second time here, over loom's primitives instead of the system's, so that the check
 //! is part of the ordinary tests. Every mutant leaves out or weakens one step of the protocol, and must be caught.
@@ -15,6 +17,7 @@ use idle::Idle;
 use inbox::{Inbox, Rest};
 use places::Places;
 use ready::Ready;
+use rest::Rest as Steering;
 use sync::{AtomicBool, AtomicUsize, Mutant};
 
 #[path = "idle.rs"]
@@ -32,6 +35,9 @@ mod places;
 #[path = "ready.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
 mod ready;
+#[path = "rest.rs"]
+#[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
+mod rest;
 
 /// Loom's primitives, with the faces of those in `crate::sync`.
 mod sync {
@@ -246,10 +252,40 @@ fn places() {
     assert!(shared.0.alone().is_some(), "nobody works any more");
 }
 
+/// Who steers would rest; an item is put in by one thread and taken up by another.
+fn resting() {
+    let shared = Arc::new((Steering::new(), AtomicUsize::new(0), Ready::new(1)));
+    let other = shared.clone();
+    let source = thread::spawn(move || {
+        other.1.fetch_add(1, Ordering::AcqRel);
+        other.2.push(0);
+    });
+    let other = shared.clone();
+    let worker = thread::spawn(move || {
+        while other.2.pop().is_none() {
+            thread::yield_now();
+        }
+        other.0.rouse();
+    });
+    shared.0.rest(|| Steering::look(&shared.1) > 0);
+    source.join().unwrap();
+    worker.join().unwrap();
+}
+
+/// Who steers would rest, and is told to end.
+fn ending() {
+    let shared = Arc::new((Steering::new(), AtomicBool::new(false)));
+    let other = shared.clone();
+    let steering = thread::spawn(move || other.0.rest(|| other.1.load(Ordering::Relaxed)));
+    shared.1.store(true, Ordering::Relaxed);
+    shared.0.rouse_resting();
+    steering.join().unwrap();
+}
+
 /// Names the mutant for a process of its own: loom cannot clean up after a model that failed.
 const MUTANT: &str = "WEIR_SCHEDULER_MUTANT";
 /// The mutants, each with the model that must catch it.
-const MUTANTS: [(Mutant, &str); 10] = [
+const MUTANTS: [(Mutant, &str); 13] = [
     (Mutant::NoSecondLook, "model::no_wake_up_is_lost"),
     (Mutant::RelaxedRegistration, "model::no_wake_up_is_lost"),
     (Mutant::PlainLoad, "model::no_wake_up_is_lost"),
@@ -260,6 +296,9 @@ const MUTANTS: [(Mutant, &str); 10] = [
     (Mutant::HeadUnlooked, "model::ready_ports_are_taken_once"),
     (Mutant::JoinsUncounted, "model::who_works_alone_is_alone"),
     (Mutant::AloneUnlooked, "model::who_works_alone_is_alone"),
+    (Mutant::RestUnlooked, "model::an_item_rouses_who_steers"),
+    (Mutant::RelaxedRest, "model::the_end_rouses_who_steers"),
+    (Mutant::PlainFlight, "model::an_item_rouses_who_steers"),
 ];
 
 /// The mutant that this process is asked for.
@@ -292,6 +331,16 @@ fn ready_ports_are_taken_once() {
 #[test]
 fn who_works_alone_is_alone() {
     check(asked(), places);
+}
+
+#[test]
+fn an_item_rouses_who_steers() {
+    check(asked(), resting);
+}
+
+#[test]
+fn the_end_rouses_who_steers() {
+    check(asked(), ending);
 }
 
 #[test]

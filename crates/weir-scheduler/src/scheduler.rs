@@ -235,7 +235,8 @@ impl<W: Work> Scheduler<W> {
 
     /// Ends the threads, and waits until they have. What they have in hand is done; the rest stays where it is.
     pub fn close(&self) {
-        drop(self.steering.lock().take());
+        let steering = self.steering.lock().take();
+        steering.into_iter().for_each(|steering| steering.end(&self.shared));
         for running in &self.shared.crews {
             for seat in &running.seats {
                 seat.ended.store(true, Ordering::Release);

@@ -10,6 +10,7 @@ use crate::guest::Guest;
 use crate::inbox::Inbox;
 use crate::places::Places;
 use crate::reach::Reach;
+use crate::rest::Rest;
 use crate::work::Work;
 
 /// Not the index of a crew.
@@ -42,6 +43,8 @@ pub(crate) struct Shared<W: Work> {
     pub(crate) places: Vec<CachePadded<Places<Guest<W>>>>,
     /// The first elastic crew, whose guests bring items in batches.
     pub(crate) elastic: Option<usize>,
+    /// Whether who steers rests; read by everybody who takes something up.
+    pub(crate) rest: CachePadded<Rest>,
     /// How many items have been put in and are not through. Many threads write it, and read what is around it.
     in_flight: CachePadded<AtomicUsize>,
     drained: (Mutex<()>, Condvar),
@@ -52,8 +55,8 @@ impl<W: Work> Shared<W> {
         let elastic = crews.iter().position(|running| running.crew.control.is_elastic());
         let places = (0..crews.len()).map(|crew| CachePadded::new(Places::new(Guest::new(crew)))).collect();
         let drained = (Mutex::new(()), Condvar::new());
-        let in_flight = CachePadded::default();
-        Shared { work, ports, crews, crowded, places, elastic, in_flight, drained }
+        let (in_flight, rest) = (CachePadded::default(), CachePadded::new(Rest::new()));
+        Shared { work, ports, crews, crowded, places, elastic, rest, in_flight, drained }
     }
 
     /// So many items more are put in.
@@ -64,6 +67,11 @@ impl<W: Work> Shared<W> {
     /// How many items have been put in and are not through.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Acquire)
+    }
+
+    /// Has who steers rest until something is put in or `is_ended`.
+    pub(crate) fn rest(&self, is_ended: impl Fn() -> bool) {
+        self.rest.rest(|| Rest::look(&self.in_flight) > 0 || is_ended());
     }
 
     /// Holds this thread until everything that was put in is through.

@@ -1,4 +1,4 @@
-//! The primitives under the waking protocol, in one place, so that the model check can put loom's in theirs.
+//! The primitives under the protocols between threads, in one place, so that the model check can put loom's in theirs.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::thread::{Thread, current, park};
@@ -39,6 +39,12 @@ pub(crate) enum Mutant {
     JoinsUncounted,
     /// Who would work alone does not look whether others work.
     AloneUnlooked,
+    /// Who would rest does not look again after having said so.
+    RestUnlooked,
+    /// Who rests says so without releasing or acquiring anything.
+    RelaxedRest,
+    /// Who would rest reads what is in flight with a plain load.
+    PlainFlight,
 }
 
 /// Whether this is that mutant: never, outside the model check.

@@ -53,7 +53,10 @@ impl<W: Work> Worker<W> {
             }
             carried_on = if carried.is_some() { carried_on + 1 } else { 0 };
             match carried.take().or_else(|| self.look(crew)) {
-                Some(port) => carried = self.turn(&shared, crew, seat, port),
+                Some(port) => {
+                    shared.rest.rouse();
+                    carried = self.turn(&shared, crew, seat, port);
+                }
                 None => self.sleep(crew, seat),
             }
         }

@@ -321,7 +321,7 @@ impl<'a> Checker<'a> {
             && signature.element.is_some()
         {
             if let Some(name) = names.last() {
-                self.refer(name.span, crate::index::Entity::Source(path(signature)));
+                self.refer(name.span, crate::entity::Entity::Source(path(signature)));
             }
             return Some(signature);
         }

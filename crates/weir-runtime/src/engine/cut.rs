@@ -1,17 +1,18 @@
 //! Where a program is cut: which node of which flow is in which section, and what a section has.
 //!
 //! 1. What a pattern of the plan names is in that pattern's section.
-//! 2. What does not work (primitives, switches), and what waits without a thread, goes with the node before it; what
-//!    does not work before anything else, with the first node that does.
+//! 2. What does not work (primitives, switches), and what waits without a thread, goes with the section before it, if every
+//!    flow that comes to it has been there, and otherwise with what follows.
 //! 3. The rest is cut as the engine's [`Grain`] says: not at all, around calls with a private state, or before each call.
 
-use std::ops::RangeInclusive;
+use std::iter::successors;
+use std::ops::{Range, RangeInclusive};
 
 use indexmap::IndexMap;
 use weir_host::{Code, Text};
-use weir_ir::graph::{Graph, Kind, Node};
+use weir_ir::graph::{Control, Graph, Kind, Node};
 use weir_ir::plan::{self, Given, REST, is_stateless};
-use weir_scheduler::Control;
+use weir_scheduler::Control as CrewControl;
 
 use super::{Drive, Grain, Planned, Threading, engine};
 use crate::step::{Action, Step};
@@ -94,49 +95,66 @@ struct Cutter<'a> {
     sections: IndexMap<Key, Section>,
 }
 
+/// A flow that is being cut.
+struct Route<'a> {
+    /// Its entry and route.
+    place: (usize, usize),
+    name: &'a Text,
+    body: &'a Graph,
+    steps: &'a [Step],
+    cuts: Vec<Cut>,
+    /// Of the nodes of the last cut, the one in the fewest arms, and the last.
+    passed: [usize; 2],
+}
+
 impl Cutter<'_> {
-    fn cuts(&mut self, place: (usize, usize), flow: &Text, body: &Graph) -> Vec<Cut> {
+    fn cuts(&mut self, place: (usize, usize), name: &Text, body: &Graph) -> Vec<Cut> {
         let steps = &self.planned.live.entries[place.0].flows[place.1].0.body.steps;
-        let mut cuts: Vec<Cut> = Vec::new();
-        let mut waits_first = false;
+        let mut route = Route { place, name, body, steps, cuts: Vec::new(), passed: [0; 2] };
+        let mut from = 0;
         for (index, node) in body.nodes.iter().enumerate() {
-            let step = &steps[index];
-            let calls_out = calls_out(step);
-            let waits = calls_out || step.bit != 0 || std::mem::take(&mut waits_first);
-            if cuts.is_empty() && self.leads(node, flow) && index + 1 < body.nodes.len() {
-                waits_first = waits;
-                continue;
+            let works = !calls_out(&steps[index]) && works(node);
+            let is_named = self.planned.plan.section_of(name, &node.name).is_some();
+            if is_named || works || route.goes_with_what_precedes(node) {
+                let key = self.key(&route, index, works);
+                self.put(&mut route, key, from..index + 1);
+                from = index + 1;
             }
-            let before = cuts.last().and_then(|cut| self.sections.get_index(cut.section)).map(|(key, _)| key);
-            let key = self.key((place, index), flow, node, !calls_out && works(node), before);
-            let section = self.enter(key, flow, node, step);
-            match cuts.last_mut().filter(|cut| cut.section == section) {
+        }
+        if from < body.nodes.len() {
+            let key = self.key(&route, from, false);
+            self.put(&mut route, key, from..body.nodes.len());
+        }
+        route.cuts
+    }
+
+    /// Puts neighbouring nodes into the section of this key.
+    fn put(&mut self, route: &mut Route<'_>, key: Key, nodes: Range<usize>) {
+        for index in nodes {
+            let (node, step) = (&route.body.nodes[index], &route.steps[index]);
+            let section = self.enter(key.clone(), route.name, node, step);
+            let calls_out = calls_out(step);
+            let waits = calls_out || step.bit != 0;
+            match route.cuts.last_mut().filter(|cut| cut.section == section) {
                 Some(cut) => {
                     cut.until = index + 1;
                     cut.calls_out |= calls_out;
                     cut.waits |= waits;
                 }
-                None => cuts.push(Cut { until: index + 1, section, calls_out, waits }),
+                None => {
+                    route.cuts.push(Cut { until: index + 1, section, calls_out, waits });
+                    route.passed = [index; 2];
+                }
             }
+            route.pass(index);
         }
-        cuts
-    }
-
-    /// Whether a node that nothing precedes goes with what follows it: it does not work, and no pattern names it.
-    fn leads(&self, node: &Node, flow: &str) -> bool {
-        !works(node) && self.planned.plan.section_of(flow, &node.name).is_none()
     }
 
     /// What waits needs no thread, and overlaps with what else waits in its section.
-    fn key(
-        &self,
-        ((entry, route), index): ((usize, usize), usize),
-        flow: &str,
-        node: &Node,
-        works: bool,
-        before: Option<&Key>,
-    ) -> Key {
-        match (self.planned.plan.section_of(flow, &node.name), before) {
+    fn key(&self, flow: &Route<'_>, index: usize, works: bool) -> Key {
+        let ((entry, route), node) = (flow.place, &flow.body.nodes[index]);
+        let before = flow.cuts.last().and_then(|cut| self.sections.get_index(cut.section)).map(|(key, _)| key);
+        match (self.planned.plan.section_of(flow.name, &node.name), before) {
             (Some(section), _) => Key::Named(section),
             (None, Some(before)) if !works => before.clone(),
             (None, _) if self.rest.grain == Grain::Whole => Key::Rest,
@@ -198,6 +216,32 @@ impl Cutter<'_> {
     }
 }
 
+impl Route<'_> {
+    /// Whether every flow that comes to the node has been in the last section. What a flow does in one arm of a switch does
+    /// not take it into a section that it needs for another arm only.
+    fn goes_with_what_precedes(&self, node: &Node) -> bool {
+        if self.cuts.is_empty() {
+            return works(node);
+        }
+        self.passed.iter().any(|before| match self.body.nodes[*before].control {
+            None => true,
+            Some(arm) => self.arms(node).any(|around| around == arm),
+        })
+    }
+
+    /// The arms that a node is in, the innermost first.
+    fn arms(&self, node: &Node) -> impl Iterator<Item = Control> {
+        successors(node.control, |arm| self.body.nodes[arm.switch.0 as usize].control)
+    }
+
+    fn pass(&mut self, index: usize) {
+        let depth = |index: usize| self.arms(&self.body.nodes[index]).count();
+        let [fewest, _] = self.passed;
+        let has_fewer = self.body.nodes[fewest].control.is_some() && depth(index) < depth(fewest);
+        self.passed = [if has_fewer { index } else { fewest }, index];
+    }
+}
+
 fn name(named: Option<&plan::Section>, key: &Key, flow: &str, node: &Node, has_one_flow: bool) -> String {
     match (named, key) {
         (Some(section), _) => section.name.value.to_string(),
@@ -233,7 +277,7 @@ impl Section {
 
     /// How the number of threads is found of the crew that serves it, and `ports` in all: more threads would have nothing to
     /// do.
-    pub(super) fn control(&self, ports: usize) -> Control {
+    pub(super) fn control(&self, ports: usize) -> CrewControl {
         (self.threading.control)(self.threads.min(ports), self.queue)
     }
 
