@@ -1,50 +1,12 @@
-//! What stands where: definitions, references and types by their places, for editors and for documentation.
+//! What can be said of a place or a name, for editors and for documentation: where it is declared, its type, its signature.
 
 use weir_host::{Library, Mode, Passing, Resource, Signature, Text, TypeShape, Value};
 use weir_syntax::Span;
-use weir_syntax::ast::{Item, ItemKind, Tree};
+use weir_syntax::ast::{Item, ItemKind};
 
 use crate::Checked;
-use crate::typed::Typed;
+use crate::entity::{Entity, Reference};
 use crate::types::Ty;
-
-/// Something that has a name.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Entity {
-    /// A local name, by its number in the file.
-    Local(u32),
-    /// A `fn` of the program.
-    Function(Text),
-    /// A shared value.
-    Shared(Text),
-    /// A constraint.
-    Constraint(Text),
-    /// A service.
-    Service(Text),
-    /// A record, enum or host type, by its whole name.
-    Type(Text),
-    /// A variant: its enum and its name.
-    Variant(Text, Text),
-    /// A field: its record and its name.
-    Field(Text, Text),
-    /// A function of the library, by its path.
-    HostFunction(Text),
-    /// A source of the library, by its path.
-    Source(Text),
-    /// A module of the library.
-    Module(Text),
-}
-
-/// A place that names something.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reference {
-    /// The place of the name.
-    pub span: Span,
-    /// What is named.
-    pub entity: Entity,
-    /// Whether it is declared here.
-    pub defines: bool,
-}
 
 /// What can be said of something that has a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,7 +67,10 @@ impl Checked {
     /// happens at the end of a source is as an item of its own.
     #[must_use]
     pub fn locals_at(&self, offset: u32) -> Vec<LocalName> {
-        locals_at(&self.parsed.tree, &self.typed, offset)
+        let locals = self.typed.locals_at(&self.parsed.tree, offset).into_iter();
+        locals
+            .map(|local| LocalName { name: local.name.to_string(), ty: local.ty.to_string(), span: local.span })
+            .collect()
     }
 
     /// What can be said of it.
@@ -169,26 +134,6 @@ impl Checked {
         };
         Some(Described { signature, doc, effects })
     }
-}
-
-/// As [`Checked::locals_at`].
-pub(crate) fn locals_at(tree: &Tree, typed: &Typed, offset: u32) -> Vec<LocalName> {
-    let Some(item) = tree.items.iter().find(|item| item.span.touches(offset)) else {
-        return Vec::new();
-    };
-    let end = match &item.kind {
-        ItemKind::Entry(entry) => entry.end.as_ref().filter(|end| end.span.touches(offset)),
-        _ => None,
-    };
-    let whole = end.map_or(item.span, |end| end.span);
-    let mut found: Vec<LocalName> = Vec::new();
-    for local in typed.locals.iter().rev() {
-        let before = whole.contains(local.span) && local.from <= offset;
-        if before && !found.iter().any(|known| *known.name == *local.name) {
-            found.push(LocalName { name: local.name.to_string(), ty: local.ty.to_string(), span: local.span });
-        }
-    }
-    found
 }
 
 fn type_signature(name: &str, shape: &TypeShape) -> String {

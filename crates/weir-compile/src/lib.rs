@@ -16,6 +16,7 @@ mod constant;
 mod declare;
 mod division;
 mod effects;
+mod entity;
 mod followups;
 mod foreign;
 mod index;
@@ -37,7 +38,8 @@ use weir_ir::{expr, graph};
 use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId};
 
 pub use effects::Effects;
-pub use index::{Described, Entity, LocalName, Reference};
+pub use entity::{Entity, Reference};
+pub use index::{Described, LocalName};
 pub use lower::OPERATIONS_MAX;
 pub use memo::Memo;
 pub use typed::Typed;
@@ -47,6 +49,9 @@ pub const STATE: &str = "state";
 
 /// The function that tells what a shared value is at this moment.
 const SHARED_READ: &str = "state.read";
+
+/// The type of JSON of any shape: it has no parts that a program could name, and yet is JSON.
+const JSON_VALUE: &str = "json.Value";
 
 /// What checking a text gives.
 pub struct Checked {

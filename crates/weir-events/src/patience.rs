@@ -127,14 +127,14 @@ mod tests {
         let all: Vec<u32> = (0..11 + 16 + 32 + 64).map(|_| looks(None)).collect();
         let trials: Vec<usize> = (1..all.len()).filter(|&wait| all[wait] == REACH_MAX).collect();
         assert_eq!(trials, [8 + 16, 8 + 16 + 1 + 32, 8 + 16 + 1 + 32 + 1 + 64]);
-        (0..20_000).for_each(|_| drop(looks(None)));
+        (0..20_000).for_each(|_| _ = looks(None));
         let later: u32 = (0..10_000).map(|_| looks(None)).sum();
         assert!(later < 10_000 * 13, "it hardly costs anything");
     }
 
     #[test]
     fn a_trial_that_finds_something_makes_the_next_one_soon() {
-        (0..5_000).for_each(|_| drop(looks(None)));
+        (0..5_000).for_each(|_| _ = looks(None));
         while looks(Some(REACH_MAX - 1)) != REACH_MAX {}
         let all: Vec<u32> = (0..40).map(|_| looks(None)).collect();
         let trials: Vec<usize> = (1..all.len()).filter(|&wait| all[wait] == REACH_MAX).collect();

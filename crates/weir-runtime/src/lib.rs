@@ -23,6 +23,7 @@ mod running;
 mod spare;
 mod start;
 mod step;
+mod striped;
 mod turn;
 
 pub use engine::{ENGINES, EngineRow, Section, Steering, engine, engine_facts};

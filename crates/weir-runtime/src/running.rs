@@ -282,12 +282,16 @@ struct EntryFlows {
 impl Flows for EntryFlows {
     fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         let mut beginning = Beginning::new(&self.live, self.entry, route as u32, inputs);
-        self.refused(self.engine.begin(self.entry as usize, route, &mut beginning))
+        let begun = self.engine.begin(self.entry as usize, route, &mut beginning);
+        self.see_refused(&begun);
+        begun
     }
 
     fn give(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         let mut beginning = Beginning::new(&self.live, self.entry, route as u32, inputs);
-        self.refused(self.engine.give(self.entry as usize, route, &mut beginning))
+        let begun = self.engine.give(self.entry as usize, route, &mut beginning);
+        self.see_refused(&begun);
+        begun
     }
 
     fn room(&self) -> LocalFuture<()> {
@@ -297,10 +301,9 @@ impl Flows for EntryFlows {
 
 impl EntryFlows {
     /// Records that a flow was refused, where it was.
-    fn refused(&self, begun: Begun) -> Begun {
+    fn see_refused(&self, begun: &Begun) {
         if matches!(begun, Begun::Full) && self.live.entries[self.entry as usize].answers {
             self.live.record(Detail::Log, || What::Refused { entry: self.entry });
         }
-        begun
     }
 }

@@ -30,6 +30,12 @@ impl<T> Port<T> {
     pub(crate) fn is_brief(&self) -> bool {
         self.fuses_in != NO_CREW
     }
+
+    /// Whether a thread that has the crew to itself may run it now.
+    #[inline]
+    pub(crate) fn is_free(&self, crew: usize) -> bool {
+        self.fuses_in == crew && !self.inbox.is_listed()
+    }
 }
 
 /// What all threads share.
@@ -41,8 +47,10 @@ pub(crate) struct Shared<W: Work> {
     pub(crate) crowded: bool,
     /// How many threads the system runs at once.
     processors: usize,
-    /// By crew: who works there. Who puts items in is a guest of the crew while it works alone.
-    pub(crate) places: Vec<CachePadded<Places<Guest<W>>>>,
+    /// By crew: who works there.
+    pub(crate) places: Vec<CachePadded<Places>>,
+    /// By crew: who puts items in, and is a guest of the crew while it works alone.
+    pub(crate) guests: Vec<CachePadded<Guest<W>>>,
     /// The first elastic crew, whose guests bring items in batches.
     pub(crate) elastic: Option<usize>,
     /// Whether who steers rests; read by everybody who takes something up.
@@ -60,10 +68,11 @@ impl<W: Work> Shared<W> {
         (processors, crowded): (usize, bool),
     ) -> Self {
         let elastic = crews.iter().position(|running| running.crew.control.is_elastic());
-        let places = (0..crews.len()).map(|crew| CachePadded::new(Places::new(Guest::new(crew)))).collect();
+        let places = crews.iter().map(|_| CachePadded::new(Places::new())).collect();
+        let guests = (0..crews.len()).map(|crew| CachePadded::new(Guest::new(crew))).collect();
         let drained = (Mutex::new(()), Condvar::new());
         let (in_flight, rest) = (CachePadded::default(), CachePadded::new(Rest::new()));
-        Shared { work, ports, crews, crowded, processors, places, elastic, rest, in_flight, drained }
+        Shared { work, ports, crews, crowded, processors, places, guests, elastic, rest, in_flight, drained }
     }
 
     /// So many items more are put in.
