@@ -182,16 +182,14 @@ impl<T> Inbox<T> {
         Put { hand, full: state.len() >= self.capacity }
     }
 
-    /// Takes at most `most` items, and into `released` those that waited for the room that this makes. Whether some items are
-    /// left.
-    pub(crate) fn take(&self, most: usize, batch: &mut Vec<T>, released: &mut Released) -> bool {
+    /// Takes at most `most` items, and into `released` those that waited for the room that this makes.
+    pub(crate) fn take(&self, most: usize, batch: &mut Vec<T>, released: &mut Released) {
         let mut state = self.hot.state.lock();
         state.take(most, batch);
         let left = state.len();
         if let Some(waiting) = &mut state.waiting {
             waiting.release(left <= self.low, left < self.capacity, released);
         }
-        left > 0
     }
 
     /// After a batch: unlists the port where it is empty.

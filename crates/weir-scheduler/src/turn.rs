@@ -61,18 +61,13 @@ impl<W: Work> Hands<W> {
         let was_carried = self.carried_to.take() == Some(port);
         self.first = port;
         self.held.push(port);
-        let is_brief = shared.ports[port].is_brief();
-        if !is_brief {
+        if !shared.ports[port].is_brief() {
             // It may be stuck here.
             self.settle(shared);
         }
         let most = if way == Way::Alone { self.quota } else { BATCH };
-        let is_some_left = shared.ports[port].inbox.take(most, &mut self.batch, &mut self.released);
-        self.released.ports.drain(..).for_each(|waiting| shared.hand(waiting));
-        let gives_way = is_some_left && is_brief && way != Way::Alone && shared.is_full(self.crew);
-        if !gives_way {
-            self.released.sources.drain(..).for_each(Waker::wake);
-        }
+        shared.ports[port].inbox.take(most, &mut self.batch, &mut self.released);
+        self.release(shared);
         let mut batch = std::mem::take(&mut self.batch);
         let (count, mut ended) = (batch.len(), 0);
         let begin = self.is_timed(count, way).then(Instant::now);
@@ -93,20 +88,19 @@ impl<W: Work> Hands<W> {
         if self.give_back(shared, port) == Rest::More {
             self.go_on(shared, port, was_carried);
         }
-        if gives_way {
-            self.give_way();
-        }
         self.carried_to = self.carried;
         self.carried.take()
     }
 
-    /// Wakes sources that have room, and lets them have this thread's processor: as there is no other for them, they would
-    /// wait for one while they could run, and there would be more threads that could than processors. Until the end of the
-    /// turn, what was left at the port sufficed.
-    fn give_way(&mut self) {
+    /// Lets those go on that waited for room. Where all processors have threads of the crew, a source that is woken would wait
+    /// for one, and be one more thread that could run; so it is let have this one's for the moment that it needs.
+    fn release(&mut self, shared: &Shared<W>) {
+        self.released.ports.drain(..).for_each(|waiting| shared.hand(waiting));
         if !self.released.sources.is_empty() {
             self.released.sources.drain(..).for_each(Waker::wake);
-            std::thread::yield_now();
+            if shared.is_full(self.crew) {
+                std::thread::yield_now();
+            }
         }
     }
 
