@@ -127,7 +127,15 @@ module.exports = grammar({
       ),
     route_path: ($) => seq('"', repeat(choice($.text_content, $.escape, $.path_parameter)), token.immediate('"')),
     path_parameter: ($) => seq(token.immediate('{'), $.identifier, optional('..'), '}'),
-    entry_item: ($) => seq('for', $._pattern, 'in', field('source', $._expression), field('body', $.block)),
+    entry_item: ($) =>
+      seq(
+        'for',
+        $._pattern,
+        'in',
+        field('source', $._expression),
+        field('body', $.block),
+        optional(seq('at', 'end', field('end', $.block))),
+      ),
     failure_handler: ($) =>
       seq('on', 'failure', 'of', field('function', $.path), optional(seq('as', $.identifier)), field('body', $.block)),
     test_item: ($) => seq('test', field('name', choice($.text, $.block_text)), field('body', $.block)),

@@ -1,6 +1,6 @@
 //! What the combinators cost: choices of k, wraps of depth d, nacks, and events that are built for one use.
 
-use crate::report::{Contender, Report};
+use crate::report::{Contender, Report, here};
 use weir_events::{Channel, Event, always, choose, guard, never, with_nack};
 
 const WIDTHS: [usize; 4] = [1, 4, 16, 256];
@@ -9,29 +9,29 @@ const DEPTHS: [usize; 3] = [1, 4, 16];
 pub(crate) fn run(report: &mut Report) {
     for width in WIDTHS {
         let ready = choose((0..width).map(always));
-        report.case(&format!("choose of {width}, all ready"), vec![again(&ready)], &[]);
-        report.case(&format!("choose of {width}, one ready"), vec![one_ready(width), crossbeam_one_ready(width)], &[]);
+        report.case(&format!("choose of {width}, all ready"), vec![again(&ready)]);
+        report.case(&format!("choose of {width}, one ready"), vec![one_ready(width), crossbeam_one_ready(width)]);
         let lost = choose((0..width).map(|_| Channel::<usize>::rendezvous().receive().wrap(|_| 0)));
-        report.case(&format!("choose of {width}, given up"), vec![give_up(&lost)], &[]);
+        report.case(&format!("choose of {width}, given up"), vec![give_up(&lost)]);
     }
     for depth in DEPTHS {
         let wrapped = (0..depth).fold(always(1), |event, _| event.wrap(|value| value + 1));
-        report.case(&format!("wraps of depth {depth}"), vec![again(&wrapped)], &[]);
+        report.case(&format!("wraps of depth {depth}"), vec![again(&wrapped)]);
     }
-    report.case("guard", vec![again(&guard(|| always(1)))], &[]);
-    report.case("nack that is not fired", vec![again(&with_nack(|_| always(1)))], &[]);
-    report.case("nack that is fired", vec![again(&choose([with_nack(|_| never()), always(1)]))], &[]);
-    report.case("event built for one use", vec![build_and_sync()], &[]);
+    report.case("guard", vec![again(&guard(|| always(1)))]);
+    report.case("nack that is not fired", vec![again(&with_nack(|_| always(1)))]);
+    report.case("nack that is fired", vec![again(&choose([with_nack(|_| never()), always(1)]))]);
+    report.case("event built for one use", vec![build_and_sync()]);
 }
 
 fn again(event: &Event<usize>) -> Contender<'static> {
     let event = event.clone();
-    ("weir", Box::new(move |messages| (0..messages).for_each(|_| _ = std::hint::black_box(event.sync()))))
+    here("weir", move |messages| (0..messages).for_each(|_| _ = std::hint::black_box(event.sync())))
 }
 
 fn give_up(event: &Event<usize>) -> Contender<'static> {
     let event = event.clone();
-    ("weir", Box::new(move |messages| (0..messages).for_each(|_| _ = event.sync_timeout(std::time::Duration::ZERO))))
+    here("weir", move |messages| (0..messages).for_each(|_| _ = event.sync_timeout(std::time::Duration::ZERO)))
 }
 
 fn one_ready(width: usize) -> Contender<'static> {
@@ -43,7 +43,7 @@ fn one_ready(width: usize) -> Contender<'static> {
             event.sync().expect("the channels are open");
         }
     };
-    ("weir", Box::new(round))
+    here("weir", round)
 }
 
 fn crossbeam_one_ready(width: usize) -> Contender<'static> {
@@ -60,7 +60,7 @@ fn crossbeam_one_ready(width: usize) -> Contender<'static> {
             operation.recv(&channels[index].1).expect("the channels are open");
         }
     };
-    ("crossbeam", Box::new(round))
+    here("crossbeam", round)
 }
 
 fn build_and_sync() -> Contender<'static> {
@@ -71,5 +71,5 @@ fn build_and_sync() -> Contender<'static> {
             a.try_receive().expect("it was sent");
         }
     };
-    ("weir", Box::new(round))
+    here("weir", round)
 }

@@ -11,6 +11,7 @@
 //! beside this package.
 
 mod combinators;
+mod crew;
 mod go;
 mod matrix;
 mod peers;

@@ -2,7 +2,7 @@
 //! goroutines, which are tasks; they are compared there.
 
 use crate::peers::{Crossbeam, Flume, Peer, Weir};
-use crate::report::{Contender, Report};
+use crate::report::{Contender, Report, here};
 use std::thread;
 
 /// Threads on a side where there are several, and channels where there is a choice, as in the original.
@@ -36,7 +36,7 @@ pub(crate) fn run(report: &mut Report) {
             if !case.is_choice {
                 contenders.push(contender::<Flume>(case.name, *capacity));
             }
-            report.case(&name, contenders, &[]);
+            report.case(&name, contenders);
         }
     }
 }
@@ -61,7 +61,7 @@ fn contender<P: Peer>(case: &'static str, capacity: Option<usize>) -> Contender<
             _ => select_both::<P>(capacity, messages),
         }
     };
-    (P::NAME, Box::new(round))
+    here(P::NAME, round)
 }
 
 fn sequential<P: Peer>(capacity: Option<usize>, messages: usize) {

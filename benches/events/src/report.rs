@@ -3,10 +3,36 @@
 
 use crate::Settings;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// One contender of a case: its name, and a round that moves a number of messages.
-pub(crate) type Contender<'a> = (&'static str, Box<dyn FnMut(usize) + 'a>);
+pub(crate) type Contender<'a> = (&'static str, Round<'a>);
+
+/// A round, which moves a number of messages.
+pub(crate) enum Round<'a> {
+    Here(Box<dyn FnMut(usize) + 'a>),
+    /// In another program, which says how many nanoseconds it took.
+    Elsewhere(Box<dyn FnMut(usize) -> f64 + 'a>),
+}
+
+/// A contender in this program.
+pub(crate) fn here<'a>(name: &'static str, round: impl FnMut(usize) + 'a) -> Contender<'a> {
+    (name, Round::Here(Box::new(round)))
+}
+
+impl Round<'_> {
+    fn nanoseconds_per_message(&mut self, messages: usize) -> f64 {
+        let nanoseconds = match self {
+            Round::Elsewhere(round) => round(messages),
+            Round::Here(round) => {
+                let start = Instant::now();
+                round(messages);
+                start.elapsed().as_secs_f64() * 1e9
+            }
+        };
+        nanoseconds / messages as f64
+    }
+}
 
 /// What was measured so far.
 pub(crate) struct Report {
@@ -31,16 +57,12 @@ impl Report {
         }
     }
 
-    pub(crate) fn messages(&self) -> usize {
-        self.messages
-    }
-
-    /// Times all contenders, the first being weir-events; `known` are figures from elsewhere.
+    /// Times all contenders, the first being weir-events.
     ///
     /// There are many short rounds, and in each every contender has its turn, every other round in the opposite order. A
     /// ratio is taken within a round, so that drift of the machine and other work on it cancel out; what counts is the
     /// median of the ratios.
-    pub(crate) fn case(&mut self, case: &str, mut contenders: Vec<Contender<'_>>, known: &[(&'static str, f64)]) {
+    pub(crate) fn case(&mut self, case: &str, mut contenders: Vec<Contender<'_>>) {
         if !self.wants(case) {
             return;
         }
@@ -52,7 +74,7 @@ impl Report {
                 turns.reverse();
             }
             for ((_, contender), times) in turns {
-                let taken = nanoseconds_per_message(self.messages, contender);
+                let taken = contender.nanoseconds_per_message(self.messages);
                 // The first round is for caches and allocators.
                 if round > 0 {
                     times.push(taken);
@@ -60,18 +82,17 @@ impl Report {
             }
         }
         let names: Vec<_> = contenders.iter().map(|(name, _)| *name).collect();
-        self.conclude(case, &names, &times, known);
+        self.conclude(case, &names, &times);
     }
 
-    fn conclude(&mut self, case: &str, names: &[&'static str], times: &[Vec<f64>], known: &[(&'static str, f64)]) {
+    fn conclude(&mut self, case: &str, names: &[&'static str], times: &[Vec<f64>]) {
         let Some((own, peers)) = times.split_first() else { return };
         let own_ns = quartiles(own)[1];
         let measured = names[1..].iter().zip(peers).map(|(name, peer)| {
             let ratios: Vec<f64> = peer.iter().zip(own).map(|(peer, own)| peer / own).collect();
             Peer { name, ns: quartiles(peer)[1], ratio: quartiles(&ratios) }
         });
-        let elsewhere = known.iter().map(|(name, ns)| Peer { name, ns: *ns, ratio: [ns / own_ns; 3] });
-        let peers: Vec<Peer> = measured.chain(elsewhere).collect();
+        let peers: Vec<Peer> = measured.collect();
         let best = peers.iter().map(|peer| peer.ratio).min_by(|one, other| one[1].total_cmp(&other[1]));
         let ratio = best.map_or_else(String::new, |[low, median, high]| format!("{median:.2} ({low:.2}-{high:.2})"));
         let list: Vec<_> =
@@ -111,11 +132,4 @@ fn quartiles(figures: &[f64]) -> [f64; 3] {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
     [1, 2, 3].map(|quarter| sorted.get(sorted.len() * quarter / 4).copied().unwrap_or(f64::NAN))
-}
-
-fn nanoseconds_per_message(messages: usize, round: &mut dyn FnMut(usize)) -> f64 {
-    let start = Instant::now();
-    round(messages);
-    let taken: Duration = start.elapsed();
-    taken.as_secs_f64() * 1e9 / messages as f64
 }

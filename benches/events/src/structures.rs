@@ -1,6 +1,6 @@
 //! Asynchronous sends against spawning a sender, and mailbox and multicast against hand-written ones.
 
-use crate::report::{Contender, Report};
+use crate::report::{Contender, Report, here};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -10,10 +10,10 @@ const PORTS: usize = 4;
 
 pub(crate) fn run(report: &mut Report) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("the system gives a runtime");
-    report.case("asynchronous send", vec![send_and_go(), spawn_a_task(&runtime), spawn_a_thread()], &[]);
-    report.case("asynchronous send as an event", vec![a_send_event(), spawn_a_task(&runtime)], &[]);
-    report.case("mailbox", vec![mailbox(), hand_written_mailbox()], &[]);
-    report.case("multicast to 4", vec![multicast(), hand_written_multicast()], &[]);
+    report.case("asynchronous send", vec![send_and_go(), spawn_a_task(&runtime), spawn_a_thread()]);
+    report.case("asynchronous send as an event", vec![a_send_event(), spawn_a_task(&runtime)]);
+    report.case("mailbox", vec![mailbox(), hand_written_mailbox()]);
+    report.case("multicast to 4", vec![multicast(), hand_written_multicast()]);
 }
 
 fn receive_all(channel: &Channel<usize>, messages: usize) {
@@ -26,7 +26,7 @@ fn send_and_go() -> Contender<'static> {
         (0..messages).for_each(|message| channel.send_and_go(message));
         receive_all(&channel, messages);
     };
-    ("weir", Box::new(round))
+    here("weir", round)
 }
 
 fn a_send_event() -> Contender<'static> {
@@ -35,7 +35,7 @@ fn a_send_event() -> Contender<'static> {
         (0..messages).for_each(|message| a_send(&channel, message).a_sync());
         receive_all(&channel, messages);
     };
-    ("weir", Box::new(round))
+    here("weir", round)
 }
 
 /// What people write instead: a task that sends synchronously.
@@ -52,7 +52,7 @@ fn spawn_a_task(runtime: &tokio::runtime::Runtime) -> Contender<'_> {
             }
         });
     };
-    ("a task each", Box::new(round))
+    here("a task each", round)
 }
 
 /// A hundredth of the messages, counted as if it were all of them.
@@ -70,7 +70,7 @@ fn spawn_a_thread() -> Contender<'static> {
             senders.into_iter().for_each(|sender| sender.join().expect("no sender panics"));
         }
     };
-    ("a thread each, x100", Box::new(round))
+    here("a thread each, x100", round)
 }
 
 fn mailbox() -> Contender<'static> {
@@ -82,7 +82,7 @@ fn mailbox() -> Contender<'static> {
             (0..messages).for_each(|_| _ = receive.sync().expect("the mailbox is open"));
         });
     };
-    ("weir", Box::new(round))
+    here("weir", round)
 }
 
 /// A queue with a lock and a condition.
@@ -117,7 +117,7 @@ fn hand_written_mailbox() -> Contender<'static> {
             (0..messages).for_each(|_| _ = mailbox.receive());
         });
     };
-    ("lock and condition", Box::new(round))
+    here("lock and condition", round)
 }
 
 fn multicast() -> Contender<'static> {
@@ -132,7 +132,7 @@ fn multicast() -> Contender<'static> {
             (0..messages / PORTS).for_each(|message| multicast.post(message));
         });
     };
-    ("weir", Box::new(round))
+    here("weir", round)
 }
 
 fn hand_written_multicast() -> Contender<'static> {
@@ -145,5 +145,5 @@ fn hand_written_multicast() -> Contender<'static> {
             (0..messages / PORTS).for_each(|message| ports.iter().for_each(|port| port.post(message)));
         });
     };
-    ("lock and condition", Box::new(round))
+    here("lock and condition", round)
 }

@@ -1,11 +1,12 @@
 //! The same cases for tasks: tokio's channels, and Go's for its goroutines.
 
+use crate::crew::Crew;
 use crate::go::Go;
 use crate::matrix::THREADS;
-use crate::report::{Contender, Report};
-use crate::wakes::{all, wakes};
+use crate::report::{Contender, Report, here};
+use crate::wakes::{Executor, wakes};
 use std::sync::Arc;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 use weir_events::{Channel, choose};
 
@@ -17,33 +18,42 @@ const CAPACITIES: [(&str, usize); 3] = [("0", 0), ("1", 1), ("n", usize::MAX)];
 pub(crate) fn run(report: &mut Report) {
     let one = Builder::new_current_thread().build().expect("the system gives a runtime");
     let many = Builder::new_multi_thread().worker_threads(2).build().expect("the system gives a runtime");
-    let names = SHAPES.iter().map(|(shape, ..)| *shape).chain(["select_rx"]);
-    let mut cases = names.flat_map(|shape| CAPACITIES.map(|(name, _)| format!("tasks {shape} cap {name}")));
-    let go = if cases.any(|case| report.wants(&case)) { Go::run(report) } else { Go::none() };
-    for (runtime, label) in [(&one, "tasks"), (&many, "tasks on 2 threads")] {
-        report.case(&format!("{label} bare wakes"), vec![("wakes", Box::new(|count| wakes(runtime, count)))], &[]);
-        for (shape, senders, receivers) in SHAPES {
-            for (name, capacity) in CAPACITIES {
-                let mut contenders = vec![weir(runtime, capacity, senders, receivers)];
-                if capacity > 0 && receivers == 1 {
-                    contenders.push(tokio_mpsc(runtime, capacity, senders));
-                }
-                let known = go.figure(&format!("{shape} cap {name}")).map(|ns| ("go", ns));
-                report.case(&format!("{label} {shape} cap {name}"), contenders, known.as_slice());
-            }
-        }
-        for (name, capacity) in CAPACITIES {
-            let mut contenders = vec![weir_select(runtime, capacity)];
-            if capacity > 0 {
-                contenders.push(tokio_select(runtime, capacity));
-            }
-            let known = go.figure(&format!("select_rx cap {name}")).map(|ns| ("go", ns));
-            report.case(&format!("{label} select_rx cap {name}"), contenders, known.as_slice());
-        }
+    let executors = [
+        ("tasks", 1, Executor::Tokio(one)),
+        ("tasks on 2 threads", 2, Executor::Tokio(many)),
+        ("crew tasks", 1, Executor::Crew(Crew::new(1))),
+        ("crew tasks on 2 threads", 2, Executor::Crew(Crew::new(2))),
+    ];
+    let go = [1, 2].map(|processors| Go::start(report, processors));
+    for (label, threads, executor) in &executors {
+        report.case(&format!("{label} bare wakes"), vec![here("wakes", |count| wakes(executor, count))]);
+        compare(report, label, executor, go[threads - 1].as_ref());
     }
 }
 
-fn weir(runtime: &Runtime, capacity: usize, senders: usize, receivers: usize) -> Contender<'_> {
+/// All cases on one executor, and in Go with as many processors as that has threads.
+fn compare(report: &mut Report, label: &str, executor: &Executor, go: Option<&Go>) {
+    for (shape, senders, receivers) in SHAPES {
+        for (name, capacity) in CAPACITIES {
+            let mut contenders = vec![weir(executor, capacity, senders, receivers)];
+            if capacity > 0 && receivers == 1 {
+                contenders.push(tokio_mpsc(executor, capacity, senders));
+            }
+            contenders.extend(go.map(|go| go.contender(shape, capacity)));
+            report.case(&format!("{label} {shape} cap {name}"), contenders);
+        }
+    }
+    for (name, capacity) in CAPACITIES {
+        let mut contenders = vec![weir_select(executor, capacity)];
+        if capacity > 0 {
+            contenders.push(tokio_select(executor, capacity));
+        }
+        contenders.extend(go.map(|go| go.contender("select_rx", capacity)));
+        report.case(&format!("{label} select_rx cap {name}"), contenders);
+    }
+}
+
+fn weir(executor: &Executor, capacity: usize, senders: usize, receivers: usize) -> Contender<'_> {
     let round = move |messages: usize| {
         let channel = Channel::<usize>::bounded(capacity.min(messages));
         let mut tasks = Vec::new();
@@ -63,12 +73,12 @@ fn weir(runtime: &Runtime, capacity: usize, senders: usize, receivers: usize) ->
                 }
             }) as _);
         }
-        all(runtime, tasks);
+        executor.run(tasks);
     };
-    ("weir", Box::new(round))
+    here("weir", round)
 }
 
-fn tokio_mpsc(runtime: &Runtime, capacity: usize, senders: usize) -> Contender<'_> {
+fn tokio_mpsc(executor: &Executor, capacity: usize, senders: usize) -> Contender<'_> {
     let round = move |messages: usize| {
         let (sender, mut receiver) = mpsc::channel::<usize>(capacity.min(messages));
         let mut tasks = Vec::new();
@@ -85,12 +95,12 @@ fn tokio_mpsc(runtime: &Runtime, capacity: usize, senders: usize) -> Contender<'
                 receiver.recv().await.expect("the channel is open");
             }
         }) as _);
-        all(runtime, tasks);
+        executor.run(tasks);
     };
-    ("tokio", Box::new(round))
+    here("tokio", round)
 }
 
-fn weir_select(runtime: &Runtime, capacity: usize) -> Contender<'_> {
+fn weir_select(executor: &Executor, capacity: usize) -> Contender<'_> {
     let round = move |messages: usize| {
         let channels: Arc<Vec<_>> =
             Arc::new((0..THREADS).map(|_| Channel::<usize>::bounded(capacity.min(messages))).collect());
@@ -109,12 +119,12 @@ fn weir_select(runtime: &Runtime, capacity: usize) -> Contender<'_> {
                 event.synchronise().await.expect("the channel is open");
             }
         }) as _);
-        all(runtime, tasks);
+        executor.run(tasks);
     };
-    ("weir", Box::new(round))
+    here("weir", round)
 }
 
-fn tokio_select(runtime: &Runtime, capacity: usize) -> Contender<'_> {
+fn tokio_select(executor: &Executor, capacity: usize) -> Contender<'_> {
     let round = move |messages: usize| {
         let (senders, receivers): (Vec<_>, Vec<_>) =
             (0..THREADS).map(|_| mpsc::channel::<usize>(capacity.min(messages))).unzip();
@@ -137,7 +147,7 @@ fn tokio_select(runtime: &Runtime, capacity: usize) -> Contender<'_> {
                 }
             }
         }) as _);
-        all(runtime, tasks);
+        executor.run(tasks);
     };
-    ("tokio", Box::new(round))
+    here("tokio", round)
 }

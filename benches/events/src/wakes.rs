@@ -1,4 +1,4 @@
-//! Tasks on tokio: run to their end, and what a wait costs there before there is any channel.
+//! The executors: tasks run to their end, and what a wait costs there before there is any channel.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -7,21 +7,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use tokio::runtime::Runtime;
 
+use crate::crew::Crew;
+
 /// A task of a case.
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Runs all tasks to their end.
-pub(crate) fn all(runtime: &Runtime, tasks: Vec<Task>) {
-    runtime.block_on(async {
-        let handles: Vec<_> = tasks.into_iter().map(|task| tokio::spawn(task)).collect();
-        for handle in handles {
-            handle.await.expect("no task panics");
+/// What runs the tasks.
+pub(crate) enum Executor {
+    Tokio(Runtime),
+    Crew(Crew),
+}
+
+impl Executor {
+    /// Runs all tasks to their end.
+    pub(crate) fn run(&self, tasks: Vec<Task>) {
+        match self {
+            Executor::Crew(crew) => crew.run(tasks),
+            Executor::Tokio(runtime) => runtime.block_on(async {
+                let handles: Vec<_> = tasks.into_iter().map(|task| tokio::spawn(task)).collect();
+                for handle in handles {
+                    handle.await.expect("no task panics");
+                }
+            }),
         }
-    });
+    }
 }
 
 /// Two tasks that wake each other in turns and do nothing else.
-pub(crate) fn wakes(runtime: &Runtime, wakes: usize) {
+pub(crate) fn wakes(executor: &Executor, wakes: usize) {
     let baton = Arc::new(Baton { turn: AtomicUsize::new(0), waiting: [Mutex::new(None), Mutex::new(None)] });
     let player = |own: usize| -> Task {
         let baton = baton.clone();
@@ -32,7 +45,7 @@ pub(crate) fn wakes(runtime: &Runtime, wakes: usize) {
             }
         })
     };
-    all(runtime, vec![player(0), player(1)]);
+    executor.run(vec![player(0), player(1)]);
 }
 
 struct Baton {

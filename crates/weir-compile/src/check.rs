@@ -33,7 +33,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::declare::{self, Declarations};
 use crate::effects::{self, Seen};
-use crate::index::{Entity, Reference};
+use crate::entity::{Entity, Reference};
 use crate::typed::{CallOf, EntryInfo, HandlerOf, Local, LocalId, Meaning, Target, TryOf, Typed};
 use crate::types::{Inference, Ty};
 

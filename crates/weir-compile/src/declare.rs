@@ -9,7 +9,7 @@ use weir_host::{Field, Library, Text, Type, TypeDefinition, TypeShape, Variant};
 use weir_syntax::ast::{self, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use crate::index::{Entity, Reference};
+use crate::entity::{Entity, Reference};
 use crate::suggest::nearest;
 use crate::types::Ty;
 pub(crate) use written::written;

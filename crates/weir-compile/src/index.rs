@@ -1,49 +1,12 @@
-//! What stands where: definitions, references and types by their places, for editors and for documentation.
+//! What can be said of a place or a name, for editors and for documentation: where it is declared, its type, its signature.
 
 use weir_host::{Library, Mode, Passing, Resource, Signature, Text, TypeShape, Value};
 use weir_syntax::Span;
 use weir_syntax::ast::{Item, ItemKind};
 
 use crate::Checked;
+use crate::entity::{Entity, Reference};
 use crate::types::Ty;
-
-/// Something that has a name.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Entity {
-    /// A local name, by its number in the file.
-    Local(u32),
-    /// A `fn` of the program.
-    Function(Text),
-    /// A shared value.
-    Shared(Text),
-    /// A constraint.
-    Constraint(Text),
-    /// A service.
-    Service(Text),
-    /// A record, enum or host type, by its whole name.
-    Type(Text),
-    /// A variant: its enum and its name.
-    Variant(Text, Text),
-    /// A field: its record and its name.
-    Field(Text, Text),
-    /// A function of the library, by its path.
-    HostFunction(Text),
-    /// A source of the library, by its path.
-    Source(Text),
-    /// A module of the library.
-    Module(Text),
-}
-
-/// A place that names something.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reference {
-    /// The place of the name.
-    pub span: Span,
-    /// What is named.
-    pub entity: Entity,
-    /// Whether it is declared here.
-    pub defines: bool,
-}
 
 /// What can be said of something that has a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -100,20 +63,14 @@ impl Checked {
         narrowest.map(|(span, ty)| (*span, ty.to_string()))
     }
 
-    /// The local names that the place may use: those bound before it in the same item, the innermost of each name.
+    /// The local names that the place may use: those bound before it in the same item, the innermost of each name. What
+    /// happens at the end of a source is as an item of its own.
     #[must_use]
     pub fn locals_at(&self, offset: u32) -> Vec<LocalName> {
-        let Some(item) = self.parsed.tree.items.iter().find(|item| item.span.touches(offset)) else {
-            return Vec::new();
-        };
-        let mut found: Vec<LocalName> = Vec::new();
-        for local in self.typed.locals.iter().rev() {
-            let before = item.span.contains(local.span) && local.from <= offset;
-            if before && !found.iter().any(|known| *known.name == *local.name) {
-                found.push(LocalName { name: local.name.to_string(), ty: local.ty.to_string(), span: local.span });
-            }
-        }
-        found
+        let locals = self.typed.locals_at(&self.parsed.tree, offset).into_iter();
+        locals
+            .map(|local| LocalName { name: local.name.to_string(), ty: local.ty.to_string(), span: local.span })
+            .collect()
     }
 
     /// What can be said of it.

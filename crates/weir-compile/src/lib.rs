@@ -14,7 +14,9 @@ mod cases;
 mod check;
 mod constant;
 mod declare;
+mod division;
 mod effects;
+mod entity;
 mod followups;
 mod foreign;
 mod index;
@@ -36,7 +38,8 @@ use weir_ir::{expr, graph};
 use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId};
 
 pub use effects::Effects;
-pub use index::{Described, Entity, LocalName, Reference};
+pub use entity::{Entity, Reference};
+pub use index::{Described, LocalName};
 pub use lower::OPERATIONS_MAX;
 pub use memo::Memo;
 pub use typed::Typed;
@@ -46,6 +49,9 @@ pub const STATE: &str = "state";
 
 /// The function that tells what a shared value is at this moment.
 const SHARED_READ: &str = "state.read";
+
+/// The type of JSON of any shape: it has no parts that a program could name, and yet is JSON.
+const JSON_VALUE: &str = "json.Value";
 
 /// What checking a text gives.
 pub struct Checked {
@@ -90,6 +96,7 @@ pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, memo:
     let typed = check::check(&parsed.tree, library, &mut diagnostics);
     let mut of_checker = diagnostics.split_off(of_parser);
     followups::remove(&diagnostics, &mut of_checker, file.text());
+    division::check(source, file.text(), &parsed, &typed, &mut of_checker);
     diagnostics.append(&mut of_checker);
     let (mut expr, mut tests) = (None, None);
     if !has_errors(&diagnostics) {

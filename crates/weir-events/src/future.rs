@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::event::guard;
-use crate::event::node::{Node, Shape, Stake, recover};
+use crate::event::node::{Node, Shape, Stake};
 use crate::event::placing::Placing;
 use crate::event::settlement::Settlement;
 use crate::event::{Event, Synchronisation};
@@ -174,11 +174,11 @@ impl<T: Send + 'static> Node<T> for FutureLeaf<T> {
     fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Stake> {
         placing.look_again();
         self.look(leaf, placing);
-        Some(Arc::new(Watch { fan: self.fan.clone(), waker: Waker::from(placing.party.clone()) }))
+        Some(Stake::Own(Box::new(Watch { fan: self.fan.clone(), waker: Waker::from(placing.party.clone()) })))
     }
 
     fn withdraw(&self, _: usize, stake: Stake) {
-        recover::<Watch>(stake).end();
+        stake.recover::<Watch>().end();
     }
 
     /// The result stays with the event.

@@ -53,16 +53,18 @@
 //!
 //! Words: a *party* is one synchronisation; its *word* is `WAITING`, `CLAIMED`, `COMMITTED(leaf)` or `ABANDONED`. A
 //! channel is a lock over a buffer and two queues of *offers* (and a second lock that lets receivers take from a buffer
-//! beside the senders, which no offer sees; `channel/core.rs`). An offer names its party and leaf, and has a *slot* for
-//! the value under a lock of its own. Locks are taken in the order channel, then slot, and never two of a kind; under
-//! them nobody sleeps (`lock.rs`). The only offer of a task that just sends or receives has its party in it.
+//! beside the senders, which no offer sees; `channel/core.rs`). An offer names its party and leaf and, to send, has the value;
+//! what comes of it stays in its place in the queue until the owner fetches it. A value that lies in a parcel has that
+//! parcel's lock. Locks are taken in the order channel, then parcel, and never two channels; under them nobody sleeps
+//! (`lock.rs`). A task that just sends or receives has no party: it waits in the queue itself, where only who holds the channel's
+//! lock can take it. A seeker takes such a task as it takes from a buffer: a published one commits its own word alone.
 //!
 //! 1. **Force.** The owner runs all guards. It holds no lock. A panic here abandons the synchronisation.
 //! 2. **Attempt.** For each leaf in turn the owner takes the channel's lock and looks for a peer. Nobody can see the
-//!    owner yet, so one word decides: it takes the peer's slot's lock and moves the peer's word from `WAITING` to
-//!    `COMMITTED` (compare and exchange, acquire-release). If that succeeds it exchanges the value through the slot,
-//!    lets go of both locks, and wakes the peer. If the peer is `CLAIMED` it waits for the end of the claim; if the peer
-//!    is taken or abandoned, its offer is stale and is dropped from the queue. A thread that does nothing but send or
+//!    owner yet, so one word decides: it moves the peer's word from `WAITING` to `COMMITTED` (compare and exchange,
+//!    acquire-release). If that succeeds it exchanges the value through the peer's place in the queue, lets go of the lock,
+//!    and wakes the peer. If the peer is `CLAIMED` it waits for the end of the claim; if the peer
+//!    is taken or abandoned, its offer is stale and is set aside. A thread that does nothing but send or
 //!    receive on one buffered channel tries again for a while, as long as that has lately been worth it (`patience.rs`).
 //! 3. **Publish.** If no leaf succeeded, the owner visits the leaves again. Under each channel's lock it looks once more
 //!    for a peer and otherwise queues its offer, so no peer can come in between unseen. From the first queued offer on,
@@ -81,12 +83,13 @@
 //!    that fails the match stands.
 //! 5. **Withdraw.** The owner removes the offers of all other leaves from their queues, each under its channel's lock,
 //!    and then fires the nacks that do not cover the winner.
-//! 6. **Redeem.** The owner takes the value out of the winner's slot and runs the wraps. It holds no lock.
+//! 6. **Redeem.** The owner takes what came of the winner out of its channel's queue, under that channel's lock, lets go of it, and
+//!    runs the wraps.
 //!
 //! Why it does not deadlock: a claim is made and let go of under one channel's lock, and no other channel's lock is
 //! taken in between; claimed parties wait only for greater ones. So waits end.
 //!
-//! Why the value is there: the peer holds the slot's lock from before its commit until the exchange is done; the owner
+//! Why the value is there: the peer holds the channel's lock from before its commit until the exchange is done; the owner
 //! takes that lock after it has seen the commit. The lock orders the value, so the orderings on the word need only order
 //! the commit itself; they are acquire and release all the same, so that whoever sees a commit sees what led to it.
 //!

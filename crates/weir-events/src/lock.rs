@@ -49,11 +49,6 @@ mod here {
             }
         }
 
-        /// What is in it, for whoever has it alone.
-        pub(crate) fn into_inner(self) -> T {
-            self.0.into_inner()
-        }
-
         /// Without locking, by whoever has it alone.
         pub(crate) fn get_mut(&mut self) -> &mut T {
             self.0.get_mut()
@@ -98,10 +93,6 @@ mod here {
 
         pub(crate) fn lock(&self) -> Held<'_, T> {
             self.0.lock().expect("the model stops at a panic")
-        }
-
-        pub(crate) fn into_inner(self) -> T {
-            self.0.into_inner().expect("the model stops at a panic")
         }
     }
 }

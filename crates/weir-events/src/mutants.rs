@@ -26,6 +26,8 @@ pub enum Mutant {
     IgnoreTheStash,
     /// Who takes the buffer aside does not say how much it was.
     ForgetWhatIsAside,
+    /// A published seeker that was taken serves a task or a deposit all the same.
+    SettleWithoutLooking,
     /// A received value whose synchronisation was dropped is dropped with it.
     DropWithoutReturn,
 }

@@ -1,51 +1,64 @@
 //! How long a thread looks for something before it waits: as long as looking has lately been worth it.
 //!
 //! Words: a *look* is one glance at what another thread may be about to do, after some pauses of the processor. A thread
-//! that waits is put to sleep and woken, which takes some microseconds and as many of the other thread's; one that looks has
-//! what it looks for some hundred nanoseconds after it is there, if the other thread is running at the same time.
+//! that waits is put to sleep and woken, which takes from two microseconds, where both threads have one core, to some tens,
+//! where an idle core is woken with it; one that looks has what it looks for some hundred nanoseconds after it is there, if
+//! the other thread is running at the same time.
 //!
 //! Whether it is, on cores that others share, shows only in how it went. So each thread keeps its *reach*, the number of
-//! pauses that it gives to the next wait: twice as many after looks that found something, half as many after looks in
-//! vain. Where they are nearly always in vain, they cost nearly nothing; now and then a thread looks for long all the same,
-//! or two that sleep and wake each other in turns would never learn that they need not.
+//! pauses that it gives to the next wait: some more after each look that found something, half as many after one in
+//! vain. So looks in vain never cost much more than the finds between them have saved, and where nothing is ever found
+//! they cost nearly nothing.
+//!
+//! Once one of two threads sleeps, the other one, which wakes it, waits for as long as that takes: with a shorter reach it
+//! sleeps too, and they go on to sleep and wake each other in turns though both have a core. So the greatest reach is longer than
+//! a waking, and now and then a thread with the least one makes a *trial* of the greatest: soon at first, and the less often,
+//! the more trials were in vain.
 
 use std::cell::Cell;
 
 /// The reach of a thread that has found nothing for long.
 const REACH_MIN: u32 = 8;
-/// The reach of a thread that always finds something: about as long as it takes to wake another one.
-const REACH_MAX: u32 = 256;
+/// The reach of a thread that always finds something: longer than it takes to wake another one on an idle core.
+const REACH_MAX: u32 = 2048;
+/// So much longer is the reach after each find.
+const GAIN: u32 = 16;
 /// So many times in vain with the least reach, and the next time is a trial of the greatest.
-const IN_VAIN_MAX: u32 = 128;
+const TRIAL_MIN: u32 = 16;
+/// So many times after trials that were in vain themselves.
+const TRIAL_MAX: u32 = 512;
 /// Pauses before each look at the most. A thread looks the less often, the more the buffer holds: the other one goes on
 /// meanwhile, and the more it has done, the fewer times they get into each other's way.
 const PAUSES_MAX: usize = 128;
 
 thread_local! {
-    static HABIT: Cell<Habit> = const { Cell::new(Habit { reach: REACH_MAX, in_vain: 0 }) };
+    static HABIT: Cell<Habit> = const { Cell::new(Habit { reach: REACH_MAX, in_vain: 0, trial: TRIAL_MIN }) };
 }
 
 /// What a thread has learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Habit {
     reach: u32,
+    /// Times in vain with the least reach, since the last trial.
     in_vain: u32,
+    /// So many make the next trial.
+    trial: u32,
 }
 
 impl Habit {
     fn after_a_find(self) -> Habit {
-        Habit { reach: (self.reach * 2).min(REACH_MAX), in_vain: 0 }
+        Habit { reach: (self.reach + GAIN).min(REACH_MAX), in_vain: 0, trial: TRIAL_MIN }
     }
 
     fn after_nothing(self) -> Habit {
-        match self {
-            // That was the trial.
-            Habit { in_vain: IN_VAIN_MAX, .. } => Habit { reach: REACH_MIN, in_vain: 0 },
-            Habit { reach: REACH_MIN, in_vain } => {
-                let in_vain = in_vain + 1;
-                Habit { reach: if in_vain == IN_VAIN_MAX { REACH_MAX } else { REACH_MIN }, in_vain }
-            }
-            Habit { reach, in_vain } => Habit { reach: (reach / 2).max(REACH_MIN), in_vain },
+        let Habit { reach, in_vain, trial } = self;
+        if in_vain == trial {
+            Habit { reach: REACH_MIN, in_vain: 0, trial: (trial * 2).min(TRIAL_MAX) }
+        } else if reach > REACH_MIN {
+            Habit { reach: (reach / 2).max(REACH_MIN), ..self }
+        } else {
+            let in_vain = in_vain + 1;
+            Habit { reach: if in_vain == trial { REACH_MAX } else { REACH_MIN }, in_vain, trial }
         }
     }
 }
@@ -103,17 +116,29 @@ mod tests {
 
     #[test]
     fn looks_in_vain_become_few_and_finds_make_them_many_again() {
-        let in_vain: Vec<u32> = (0..7).map(|_| looks(None)).collect();
-        assert_eq!(in_vain, [256, 128, 64, 32, 16, 8, 8]);
+        let in_vain: Vec<u32> = (0..10).map(|_| looks(None)).collect();
+        assert_eq!(in_vain, [2048, 1024, 512, 256, 128, 64, 32, 16, 8, 8]);
         let found: Vec<u32> = (0..4).map(|_| looks(Some(5))).collect();
-        assert_eq!((found, looks(None)), (vec![6; 4], 128));
+        assert_eq!((found, looks(None)), (vec![6; 4], REACH_MIN + 4 * GAIN));
     }
 
     #[test]
-    fn a_thread_that_finds_nothing_looks_for_long_now_and_then() {
-        let all: Vec<u32> = (0..400).map(|_| looks(None)).collect();
-        assert_eq!(all.iter().filter(|&&looks| looks == REACH_MAX).count(), 1 + 3);
-        assert!(all.iter().sum::<u32>() < 400 * 12, "it hardly costs anything");
+    fn a_thread_that_finds_nothing_makes_trials_and_ever_fewer() {
+        let all: Vec<u32> = (0..11 + 16 + 32 + 64).map(|_| looks(None)).collect();
+        let trials: Vec<usize> = (1..all.len()).filter(|&wait| all[wait] == REACH_MAX).collect();
+        assert_eq!(trials, [8 + 16, 8 + 16 + 1 + 32, 8 + 16 + 1 + 32 + 1 + 64]);
+        (0..20_000).for_each(|_| _ = looks(None));
+        let later: u32 = (0..10_000).map(|_| looks(None)).sum();
+        assert!(later < 10_000 * 13, "it hardly costs anything");
+    }
+
+    #[test]
+    fn a_trial_that_finds_something_makes_the_next_one_soon() {
+        (0..5_000).for_each(|_| _ = looks(None));
+        while looks(Some(REACH_MAX - 1)) != REACH_MAX {}
+        let all: Vec<u32> = (0..40).map(|_| looks(None)).collect();
+        let trials: Vec<usize> = (1..all.len()).filter(|&wait| all[wait] == REACH_MAX).collect();
+        assert_eq!(trials, [8 + 16]);
     }
 
     #[test]

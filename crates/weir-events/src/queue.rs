@@ -1,7 +1,8 @@
 //! A first-come queue from which any entry can be removed in constant time by its ticket.
 //!
 //! Words: an *entry* waits at a *place* (an index into a slab); its *ticket* is the place together with a stamp that
-//! no other entry of this queue ever gets, so a ticket that was already served is recognised.
+//! no other entry of this queue ever gets, so a ticket that was already served is recognised. An entry that is *aside*
+//! has left the order, but keeps its place until it is fetched.
 //!
 //! Waiting offers are queued here: most leave at the front, those that lost their choice leave from anywhere.
 
@@ -20,6 +21,8 @@ pub(crate) struct Queue<E> {
     tail: usize,
     free: usize,
     len: usize,
+    /// Entries that are aside.
+    aside: usize,
     stamps: u64,
 }
 
@@ -32,13 +35,15 @@ struct Slot<E> {
 
 /// No place.
 const NONE: usize = usize::MAX;
+/// Instead of the previous place, of an entry that is aside.
+const ASIDE: usize = usize::MAX - 1;
 
 /// A queue that has become empty gives its memory back if it once held more than this many entries.
 const KEPT_PLACES_MAX: usize = 256;
 
 impl<E> Queue<E> {
     pub(crate) const fn new() -> Self {
-        Queue { slots: Vec::new(), head: NONE, tail: NONE, free: NONE, len: 0, stamps: 0 }
+        Queue { slots: Vec::new(), head: NONE, tail: NONE, free: NONE, len: 0, aside: 0, stamps: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -93,7 +98,35 @@ impl<E> Queue<E> {
         self.slots.get(ticket.place).filter(|slot| slot.stamp == ticket.stamp)?.entry.as_ref()
     }
 
-    /// Takes the entry of a ticket out, if it is still queued.
+    /// The same, to be changed where it is.
+    pub(crate) fn get_mut(&mut self, ticket: Ticket) -> Option<&mut E> {
+        self.slots.get_mut(ticket.place).filter(|slot| slot.stamp == ticket.stamp)?.entry.as_mut()
+    }
+
+    /// Takes a queued entry out of the order, where it is.
+    pub(crate) fn set_aside(&mut self, ticket: Ticket) -> Option<&mut E> {
+        let slot = self.slots.get_mut(ticket.place).filter(|slot| slot.stamp == ticket.stamp)?;
+        let (previous, next) = (slot.previous, slot.next);
+        slot.previous = ASIDE;
+        self.aside += 1;
+        self.unlink(previous, next);
+        self.slots[ticket.place].entry.as_mut()
+    }
+
+    /// Sets a queued entry aside with what came of it in its place; gives what was there.
+    pub(crate) fn finish(&mut self, ticket: Ticket, outcome: E) -> Option<E> {
+        self.set_aside(ticket).map(|entry| std::mem::replace(entry, outcome))
+    }
+
+    /// Adds an entry that is aside from the beginning.
+    pub(crate) fn push_aside(&mut self, entry: E) -> Ticket {
+        self.stamps += 1;
+        self.aside += 1;
+        let slot = Slot { entry: Some(entry), stamp: self.stamps, previous: ASIDE, next: NONE };
+        Ticket { place: self.store(slot), stamp: self.stamps }
+    }
+
+    /// Takes the entry of a ticket out, if it is still there.
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<E> {
         let slot = self.slots.get_mut(ticket.place).filter(|slot| slot.stamp == ticket.stamp)?;
         let entry = slot.entry.take()?;
@@ -101,11 +134,16 @@ impl<E> Queue<E> {
         slot.next = self.free;
         self.free = ticket.place;
         self.unlink(previous, next);
+        self.shrink();
         Some(entry)
     }
 
     fn unlink(&mut self, previous: usize, next: usize) {
         match previous {
+            ASIDE => {
+                self.aside -= 1;
+                return;
+            }
             NONE => self.head = next,
             place => self.slots[place].next = next,
         }
@@ -114,15 +152,13 @@ impl<E> Queue<E> {
             place => self.slots[place].previous = previous,
         }
         self.len -= 1;
-        if self.len == 0 && self.slots.len() > KEPT_PLACES_MAX {
+    }
+
+    fn shrink(&mut self) {
+        if self.len + self.aside == 0 && self.slots.len() > KEPT_PLACES_MAX {
             self.slots = Vec::new();
             self.free = NONE;
         }
-    }
-
-    /// Takes the first entry out.
-    pub(crate) fn pop(&mut self) -> Option<E> {
-        self.remove(self.first()?)
     }
 }
 
@@ -130,13 +166,17 @@ impl<E> Queue<E> {
 mod tests {
     use super::*;
 
+    fn pop<E>(queue: &mut Queue<E>) -> Option<E> {
+        queue.remove(queue.first()?)
+    }
+
     #[test]
     fn entries_leave_in_order_of_arrival() {
         let mut queue = Queue::new();
         for n in 0..5 {
             queue.push(n);
         }
-        assert_eq!(std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(std::iter::from_fn(|| pop(&mut queue)).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
     }
 
     #[test]
@@ -145,16 +185,38 @@ mod tests {
         let tickets: Vec<_> = (0..5).map(|n| queue.push(n)).collect();
         assert_eq!(queue.remove(tickets[2]), Some(2));
         assert_eq!(queue.remove(tickets[2]), None);
-        assert_eq!(std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>(), [0, 1, 3, 4]);
+        assert_eq!(std::iter::from_fn(|| pop(&mut queue)).collect::<Vec<_>>(), [0, 1, 3, 4]);
     }
 
     #[test]
     fn a_ticket_of_a_place_that_was_given_to_another_is_recognised() {
         let mut queue = Queue::new();
         let old = queue.push('a');
-        queue.pop();
+        pop(&mut queue);
         let new = queue.push('b');
         assert_eq!((queue.remove(old), queue.get(new)), (None, Some(&'b')));
+    }
+
+    #[test]
+    fn an_entry_that_is_aside_is_out_of_order_and_can_be_fetched() {
+        let mut queue = Queue::new();
+        let tickets: Vec<_> = (0..3).map(|n| queue.push(n)).collect();
+        assert_eq!(queue.finish(tickets[1], 10), Some(1));
+        assert_eq!((queue.len(), queue.after(tickets[0])), (2, Some(tickets[2])));
+        let aside = queue.push_aside(20);
+        assert_eq!((queue.remove(tickets[1]), queue.remove(tickets[1])), (Some(10), None));
+        assert_eq!((queue.len(), queue.remove(aside)), (2, Some(20)));
+        assert_eq!(std::iter::from_fn(|| pop(&mut queue)).collect::<Vec<_>>(), [0, 2]);
+    }
+
+    #[test]
+    fn memory_of_an_entry_that_is_aside_stays_until_it_is_fetched() {
+        let mut queue = Queue::new();
+        let tickets: Vec<_> = (0..1000).map(|n| queue.push(n)).collect();
+        queue.finish(tickets[500], -1);
+        while pop(&mut queue).is_some() {}
+        assert_eq!(queue.remove(tickets[500]), Some(-1));
+        assert_eq!(queue.slots.capacity(), 0);
     }
 
     #[test]

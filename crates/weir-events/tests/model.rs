@@ -8,7 +8,9 @@ use loom::thread;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
-use weir_events::{Channel, Closed, Event, Mutant, Parcel, TryReceiveError, activate, choose, choose_biased};
+use weir_events::{
+    Channel, Closed, Event, Mutant, Parcel, SendError, TryReceiveError, activate, choose, choose_biased,
+};
 
 /// One model at a time: which fault is on is one value for the process.
 static ONE: Mutex<()> = Mutex::new(());
@@ -127,6 +129,21 @@ fn dropping() {
     assert_eq!(channel.try_receive(), expected);
 }
 
+/// The same of a task that waits in the channel.
+fn dropping_who_only_receives() {
+    let channel = Channel::rendezvous();
+    let mut future = channel.receive_async();
+    let polled = std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
+    assert_eq!(polled, Poll::Pending);
+    let sender = channel.clone();
+    let sending = thread::spawn(move || sender.try_send(5u8).is_ok());
+    drop(future);
+    let sent = sending.join().unwrap();
+    let expected = if sent { Ok(5) } else { Err(TryReceiveError::Empty) };
+    assert_eq!(channel.try_receive(), expected);
+    assert_eq!(channel.receivers_len(), 0);
+}
+
 /// A full channel: the receiver refills the buffer from a sender that is publishing another choice at that moment.
 fn refilling() {
     let (full, other) = (Channel::bounded(1), Channel::<u8>::rendezvous());
@@ -155,6 +172,58 @@ fn coming_in_between() {
     }
     drop(future);
     assert_eq!(received, Poll::Ready(Ok(5)));
+}
+
+/// The same of a task that only receives.
+fn coming_before_who_only_receives() {
+    let channel = Channel::rendezvous();
+    let sender = channel.clone();
+    let sending = thread::spawn(move || sender.send_and_go(5u8));
+    let mut future = channel.receive_async();
+    let mut poll = || std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
+    let mut received = poll();
+    sending.join().unwrap();
+    if received.is_pending() {
+        received = poll();
+    }
+    drop(future);
+    assert_eq!(received, Poll::Ready(Ok(5)));
+}
+
+/// A choice that finds a task waiting on one channel is taken on the other: it sends or receives, never both.
+fn taken_before_a_waiting_task() {
+    let (a, b) = (Channel::rendezvous(), Channel::rendezvous());
+    let choosing = {
+        let choice = choose_biased([b.receive().wrap(|value| value.ok()), a.send(1u8).wrap(|_| None)]);
+        thread::spawn(move || choice.sync())
+    };
+    let sending = {
+        let b = b.clone();
+        thread::spawn(move || b.try_send(2u8).is_ok())
+    };
+    let mut future = a.receive_async();
+    let mut poll = || std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
+    let first = poll();
+    let (chosen, sent) = (choosing.join().unwrap(), sending.join().unwrap());
+    let received = if first.is_pending() { poll() } else { first };
+    drop(future);
+    let expected = if sent { (Some(2), Poll::Pending) } else { (None, Poll::Ready(Ok(1))) };
+    assert_eq!((chosen, received), expected);
+}
+
+/// A channel closes while a receiver takes from a task that waits to send: the value is in one place.
+fn closing_before_a_waiting_task() {
+    let channel = Channel::rendezvous();
+    let (closer, receiver) = (channel.clone(), channel.clone());
+    let mut future = channel.send_async(5u8);
+    let mut poll = || std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
+    assert!(poll().is_pending());
+    let closing = thread::spawn(move || closer.close());
+    let receiving = thread::spawn(move || receiver.try_receive());
+    closing.join().unwrap();
+    let received = receiving.join().unwrap();
+    let expected = if received == Ok(5) { Ok(()) } else { Err(SendError(5)) };
+    assert_eq!(poll(), Poll::Ready(expected));
 }
 
 /// A receiver comes between the glance of a task that sends and its offer.
@@ -256,6 +325,7 @@ fn giving_up_to_send_keeps_the_value() {
 
 #[test]
 fn dropping_loses_no_value() {
+    assert!(holds(Mutant::None, 4, dropping_who_only_receives));
     assert!(holds(Mutant::None, 4, dropping));
 }
 
@@ -268,6 +338,12 @@ fn a_buffer_is_refilled_from_whoever_waits() {
 fn a_value_that_comes_in_between_is_found() {
     assert!(holds(Mutant::None, 4, coming_in_between));
     assert!(holds(Mutant::None, 4, going_past_each_other));
+    assert!(holds(Mutant::None, 4, coming_before_who_only_receives));
+}
+
+#[test]
+fn a_choice_that_is_taken_leaves_a_waiting_task_alone() {
+    assert!(holds(Mutant::None, 3, taken_before_a_waiting_task));
 }
 
 #[test]
@@ -279,12 +355,13 @@ fn a_buffer_that_is_taken_aside_still_has_its_places() {
 #[test]
 fn closing_wakes_whoever_waits() {
     assert!(holds(Mutant::None, 4, closing));
+    assert!(holds(Mutant::None, 4, closing_before_a_waiting_task));
 }
 
 /// The models that must fail under each fault: at least one of them.
 #[test]
 fn every_mutant_is_caught() {
-    let cases: [(Mutant, fn()); 11] = [
+    let cases: [(Mutant, fn()); 14] = [
         (Mutant::CommitWithoutCompare, one_choice_two_peers),
         (Mutant::SeekWithoutClaim, taken_while_seeking),
         (Mutant::PairWithItself, symmetric_pair),
@@ -293,7 +370,10 @@ fn every_mutant_is_caught() {
         (Mutant::PublishWithoutLooking, coming_in_between),
         (Mutant::PublishWithoutLooking, going_past_each_other),
         (Mutant::TakeValueBeforeCommit, giving_up_to_send),
+        (Mutant::PublishWithoutLooking, coming_before_who_only_receives),
+        (Mutant::SettleWithoutLooking, taken_before_a_waiting_task),
         (Mutant::DropWithoutReturn, dropping),
+        (Mutant::DropWithoutReturn, dropping_who_only_receives),
         (Mutant::IgnoreTheStash, taking_all_aside),
         (Mutant::ForgetWhatIsAside, taking_all_aside),
     ];

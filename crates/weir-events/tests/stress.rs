@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
+use tokio::time::timeout;
 use weir_events::*;
 
 const CHANNELS: usize = 5;
@@ -88,6 +89,15 @@ fn mixed_choice(channels: &[Channel<u64>], party: usize, round: usize) -> Event<
     }
 }
 
+/// What a task waits for in one channel's queue.
+async fn one_way(channels: &[Channel<u64>], party: usize, round: usize) -> Exchange {
+    let (value, channel) = ((party * 1_000_000_000 + round) as u64, &channels[(round / 4 + party) % CHANNELS]);
+    match round % 2 {
+        0 => Exchange::Received(channel.receive_async().await.unwrap()),
+        _ => channel.send_async(value).await.map(|()| Exchange::Sent(value)).unwrap(),
+    }
+}
+
 /// Receives what is still buffered.
 fn drain(channels: &[Channel<u64>], books: &Books) {
     for channel in channels {
@@ -127,13 +137,14 @@ fn tasks_and_threads_receive_every_value_exactly_once() {
             runtime.spawn(async move {
                 for round in 0..rounds() / PARTIES / 2 {
                     let event = mixed_choice(&channels, party, round);
-                    // Half of the rounds are cut off by a drop, the others by a branch of time.
+                    // Most rounds are cut off by a drop, some by a branch of time.
                     let limit = Duration::from_micros(500);
-                    if round % 2 == 0 {
-                        books.enter(tokio::time::timeout(limit, event.synchronise()).await.ok());
-                    } else {
-                        books.enter(Some(event.or(&after(limit).wrap(|()| Exchange::Nothing)).await));
-                    }
+                    let outcome = match round % 4 {
+                        0 => timeout(limit, event.synchronise()).await.ok(),
+                        1 => Some(event.or(&after(limit).wrap(|()| Exchange::Nothing)).await),
+                        _ => timeout(limit, one_way(&channels, party, round)).await.ok(),
+                    };
+                    books.enter(outcome);
                 }
             })
         })

@@ -20,6 +20,7 @@ use crate::{print, verify};
 
 mod cover;
 mod functions;
+mod library;
 mod operations;
 mod program;
 mod random;

@@ -39,9 +39,14 @@ pub struct Entry<B> {
     pub arguments: B,
     /// Whether its stateful functions must see the source's order.
     pub ordered: bool,
-    /// The flows that may begin: one for each route of a service, else exactly one.
+    /// The flows that may begin: one for each route of a service; else the one of an element, and perhaps [`AT_END`]
+    /// that of the end.
     pub flows: Vec<Flow<B>>,
 }
+
+/// Which of a stream's flows is the one that begins once, when there are no more elements and the flows of all are
+/// through. It begins with nothing.
+pub const AT_END: usize = 1;
 
 /// The body of an entry point: what happens to one element.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,6 +107,14 @@ pub struct Origin {
     pub start: u32,
     /// Where it ends.
     pub end: u32,
+}
+
+impl<B> Entry<B> {
+    /// What happens when there are no more elements; nothing for a service.
+    #[must_use]
+    pub fn end(&self) -> Option<&Flow<B>> {
+        self.flows.get(AT_END).filter(|flow| flow.route.is_none())
+    }
 }
 
 impl<B> Default for Program<B> {

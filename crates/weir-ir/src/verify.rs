@@ -3,9 +3,9 @@
 //! The compiler runs the verifier after each pass in debug builds; what it finds is a bug of a pass, never of a user.
 //! Each [`Violation`] names its [`Rule`], and each rule has a test with a program that breaks it.
 
-use weir_host::Library;
+use weir_host::{Library, Type};
 
-use crate::program::Program;
+use crate::program::{AT_END, Entry, Program};
 use crate::{expr as e, graph as g};
 
 mod blocks;
@@ -78,6 +78,7 @@ fn whole<B>(program: &Program<B>, library: &Library, report: &mut Report) {
             report.add(Rule::Known, "", format!("there is no source `{}`", entry.source));
         }
         once(entry.flows.iter().map(|flow| &*flow.name), "flow", report);
+        ends(entry, report);
         for flow in &entry.flows {
             let routed = flow.route.as_ref().map_or(flow.parameters.len(), |route| route.parameters.len());
             if routed != flow.parameters.len() {
@@ -88,6 +89,22 @@ fn whole<B>(program: &Program<B>, library: &Library, report: &mut Report) {
     }
     report.place.clear();
     once(program.entries.iter().map(|entry| &*entry.name), "entry", report);
+}
+
+/// A stream has one flow for its elements, and at most one for their end, which begins with nothing and answers nobody.
+fn ends<B>(entry: &Entry<B>, report: &mut Report) {
+    if entry.source.is_empty() {
+        // The flows are tests, which nothing begins by itself.
+        return;
+    }
+    let mut behind = entry.flows.iter().skip(AT_END).filter(|flow| flow.route.is_none());
+    let Some(end) = behind.next() else { return };
+    if !end.parameters.is_empty() || end.result != Type::Unit || entry.flows[0].route.is_some() {
+        report.add(Rule::Types, &end.name, "the flow of an end takes and answers nothing".to_owned());
+    }
+    if let Some(more) = behind.next() {
+        report.add(Rule::Once, &more.name, "a third flow of a stream".to_owned());
+    }
 }
 
 fn once<'a>(names: impl Iterator<Item = &'a str>, what: &str, report: &mut Report) {

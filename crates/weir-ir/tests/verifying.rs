@@ -218,6 +218,25 @@ fn every_rule_has_a_program_that_breaks_it() {
 }
 
 #[test]
+fn the_end_of_a_stream_takes_nothing_and_is_one() {
+    let ends = |behind: &str| {
+        let text = format!(
+            "{}{behind}",
+            program("yield %0", "  %0: count.Counter = call count.new at count.new (1)\n  yield %0\n")
+        );
+        let program = parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let found = verify::expr(&program, &Recording::new(0).library());
+        found.into_iter().map(|violation| violation.rule).collect::<Vec<_>>()
+    };
+    let end = |name: &str, takes: &str| format!("  flow {name} ({takes}) -> ()\n    yield ()\n");
+    assert_eq!(ends(""), []);
+    assert_eq!(ends(&end("end", "")), []);
+    assert_eq!(ends(&end("end", "%0: Int")), [Rule::Types]);
+    assert_eq!(ends(&(end("end", "") + &end("more", ""))), [Rule::Once]);
+    assert_eq!(ends("  flow end () -> Int\n    yield 1\n"), [Rule::Types]);
+}
+
+#[test]
 fn a_body_that_nests_too_deep_is_refused() {
     let mut program = parse::expr(&program("yield %0", "  yield ()\n")).expect("it parses");
     let flow = &mut program.entries[0].flows[0];

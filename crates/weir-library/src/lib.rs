@@ -16,6 +16,7 @@ pub mod http1;
 pub mod image;
 mod input;
 pub mod json;
+mod limited;
 pub mod lines;
 pub mod list;
 pub mod map;
@@ -27,6 +28,8 @@ pub mod tcp;
 pub mod text;
 pub mod time;
 pub mod udp;
+
+pub use limited::Limited;
 
 /// The standard modules. The environment has an [`output::Outputs`]; a program that uses `files` needs a [`files::Root`]
 /// in it, too.

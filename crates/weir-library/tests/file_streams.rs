@@ -36,7 +36,7 @@ fn a_line_that_is_no_text_ends_the_source_with_its_number() {
 fn what_cannot_be_opened_is_said_at_start() {
     let place = Place::new("closed");
     let says = |source, arguments: &[Value], place| open(source, arguments, place).err().unwrap().message.to_string();
-    for source in ["files.lines", "files.follow", "csv.rows", "json.lines"] {
+    for source in ["files.lines", "files.follow", "csv.rows", "csv.checked_rows", "json.lines", "json.checked_lines"] {
         assert_eq!(says(source, &[Value::text("none")], Some(&place)), "there is no `none`", "{source}");
         assert_eq!(says(source, &[Value::text("../x")], Some(&place)), "`../x` leads out of the root");
         assert_eq!(says(source, &[Value::text("x")], None), "this program has no directory for its files");
@@ -112,7 +112,10 @@ fn a_row_that_does_not_fit_ends_the_source_with_its_line() {
     let place = Place::new("bad-rows");
     place.write("users", "a,b\n1,2\n3\n4,5\n");
     let (rows, ended) = all("csv.rows", &place, &[Value::text("users")]);
-    assert_eq!((rows.len(), ended.as_str()), (1, "users: line 3: 1 fields where there are 2 columns"));
+    assert_eq!(
+        (rows.len(), ended.as_str()),
+        (1, "users: line 3: 1 field where there are 2 columns (a program that is to go on reads `csv.checked_rows`)")
+    );
     place.write("twice", "a,a\n1,2\n");
     let says = |arguments: &[Value]| open("csv.rows", arguments, Some(&place)).err().unwrap().message.to_string();
     assert_eq!(says(&[Value::text("twice")]), "twice: two columns are named \"a\"");
@@ -135,7 +138,64 @@ fn each_line_is_a_json_value_of_its_own() {
     assert!(running.rest().1.is_ok());
     place.write("events", "1\n\n{\n");
     let (_, ended) = all("json.lines", &place, &[Value::text("events")]);
-    assert!(ended.starts_with("events: line 3: not JSON: EOF while parsing"), "{ended}");
+    assert_eq!(
+        ended,
+        "events: line 3, column 1: not JSON: EOF while parsing an object (a program that is to go on reads \
+         `json.checked_lines`)"
+    );
+}
+
+#[test]
+fn checked_rows_go_on_behind_one_that_does_not_fit() {
+    let place = Place::new("checked-rows");
+    place.write("users", b"a,b\n1,2\n3\n\xff,x\n\"4\n4\",5\n6,7,8\n9,10\n");
+    let (rows, ended) = all("csv.checked_rows", &place, &[Value::text("users")]);
+    assert_eq!(ended, "ended");
+    assert_eq!(
+        rows,
+        [
+            r##"#0(["a": "1", "b": "2"])"##,
+            r##"#1(failure("users: line 3: 1 field where there are 2 columns"))"##,
+            r##"#1(failure("users: line 4 is not UTF-8"))"##,
+            r##"#0(["a": "4\n4", "b": "5"])"##,
+            r##"#1(failure("users: line 7: 3 fields where there are 2 columns"))"##,
+            r##"#0(["a": "9", "b": "10"])"##,
+        ]
+    );
+}
+
+#[test]
+fn a_row_without_end_is_not_kept_in_memory() {
+    let place = Place::new("endless-row");
+    let mut text = b"a,b\n1,2\n\"3".to_vec();
+    text.resize(40 * 1024 * 1024, b'x');
+    place.write("users", &text);
+    for source in ["csv.rows", "csv.checked_rows"] {
+        let (rows, ended) = all(source, &place, &[Value::text("users")]);
+        assert_eq!(rows.len(), 1);
+        assert_eq!(ended, "users: line 3: a row of more than 16777216 bytes; is a quote not closed?");
+    }
+}
+
+#[test]
+fn checked_lines_go_on_behind_one_that_is_no_json() {
+    let place = Place::new("checked-lines");
+    let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    place.write("events", [b"1\n\n{\"a\": 1]\n\xff\n2 3\n".as_slice(), deep.as_bytes(), b"\n1e999\n\"x\""].concat());
+    let (lines, ended) = all("json.checked_lines", &place, &[Value::text("events")]);
+    assert_eq!(ended, "ended");
+    assert_eq!(
+        lines,
+        [
+            "#0(<json.Value>)",
+            r##"#1(failure("events: line 3, column 8: not JSON: expected `,` or `}`"))"##,
+            r##"#1(failure("events: line 4 is not UTF-8"))"##,
+            r##"#1(failure("events: line 5, column 3: not JSON: trailing characters"))"##,
+            r##"#1(failure("events: line 6, column 128: not JSON: nests more than 127 deep"))"##,
+            r##"#1(failure("events: line 7, column 5: not JSON: number out of range"))"##,
+            "#0(<json.Value>)",
+        ]
+    );
 }
 
 #[test]

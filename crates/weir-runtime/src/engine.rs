@@ -21,6 +21,7 @@ use crate::live::{Blocking, Live};
 use crate::machine::Machine;
 
 mod answer;
+mod cut;
 mod dedicated;
 mod elastic;
 mod event;
@@ -42,6 +43,8 @@ mod thread_per_flow;
 
 /// How often the numbers of threads are looked at.
 const PERIOD: Duration = Duration::from_millis(100);
+
+pub use cut::Section;
 
 /// Every engine there is.
 pub const ENGINES: &[EngineRow] =
@@ -89,7 +92,7 @@ pub(crate) enum Drive {
 }
 
 /// How threads serve sections.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Threading {
     /// How it cuts what no pattern names.
     pub grain: Grain,
@@ -144,11 +147,32 @@ pub(crate) struct Setup<'a> {
     /// The first event loop's runtime, which drives what flows wait for elsewhere.
     pub handle: &'a Handle,
     /// The program as it is prepared.
+    pub live: &'a Arc<Live>,
+    /// The program.
+    pub program: &'a Program,
+    /// What is said of its sections.
+    pub plan: &'a Plan,
+}
+
+/// A program under its plan, as an engine finds it.
+pub(crate) struct Planned<'a> {
+    /// The engine's name.
+    pub engine: &'static str,
+    /// How many threads.
+    pub threads: usize,
+    /// The program as it is prepared.
     pub live: &'a Live,
     /// The program.
     pub program: &'a Program,
     /// What is said of its sections.
     pub plan: &'a Plan,
+}
+
+impl<'a> Setup<'a> {
+    fn planned(&self) -> Planned<'a> {
+        let Setup { engine, threads, live, program, plan, .. } = *self;
+        Planned { engine, threads, live, program, plan }
+    }
 }
 
 /// An engine that runs.
@@ -215,6 +239,14 @@ impl EngineRow {
     #[must_use]
     pub fn has_sections(&self) -> bool {
         matches!(self.drive, Drive::Sections(_))
+    }
+
+    /// The sections that it makes of a program; none where it runs each flow as one piece.
+    pub(crate) fn sections(&self, planned: &Planned<'_>) -> Vec<Section> {
+        match self.drive {
+            Drive::Flows(_) => Vec::new(),
+            Drive::Sections(threading) => cut::cut(threading, planned).0,
+        }
     }
 
     /// Starts the engine.

@@ -26,6 +26,7 @@ use crate::step::{Action, Body, NONE, Step};
 use action::{End, Ran, Stage};
 
 mod action;
+mod atomic;
 mod call;
 mod repeat;
 mod straight;
@@ -176,7 +177,7 @@ impl Frame {
                 self.record_end(self.cursor, End { within: String::new(), how: Err(failure) });
             }
             if self.waits.is_empty() && self.low >= self.limit(body) {
-                return Poll::Ready(self.finish(body));
+                return Poll::Ready(self.finish(body, env));
             }
             if !self.poll_waits(body, env, context) {
                 return Poll::Pending;
@@ -188,15 +189,26 @@ impl Frame {
         self.end.as_ref().map_or(body.steps.len().min(self.until), |end| end.node)
     }
 
-    fn finish(&mut self, body: &Body) -> Finished {
+    fn finish(&mut self, body: &Body, env: Env<'_>) -> Finished {
         match self.end.take() {
             Some(end) => Finished::Ended(end),
             None if self.until < body.steps.len() => {
                 // Everything before is through, so that the next section may begin straight again.
                 self.seen.clear();
+                self.skip(body, env);
                 Finished::Stretch
             }
             None => Finished::Value(body.result.map_or(Value::Absent, |result| self.value(body, result))),
+        }
+    }
+
+    /// Goes to the next step that is chosen, so that no section is entered in which nothing is done.
+    fn skip(&mut self, body: &Body, env: Env<'_>) {
+        while let Some(step) = body.steps.get(self.low)
+            && !self.is_chosen(step)
+        {
+            self.pass_turns(step, env);
+            self.low = step.skip_to as usize;
         }
     }
 

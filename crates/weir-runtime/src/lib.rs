@@ -24,11 +24,12 @@ mod running;
 mod spare;
 mod start;
 mod step;
+mod striped;
 mod turn;
 
-pub use engine::{ENGINES, EngineRow, Steering, engine, engine_facts};
+pub use engine::{ENGINES, EngineRow, Section, Steering, engine, engine_facts};
 pub use lock::{Limits as SessionLimits, SESSION_IDLE_MAX, SESSIONS_MAX};
 pub use machine::{Machine, Real, Scripted};
 pub use prepare::PrepareError;
 pub use running::{Running, Stopper, Watcher};
-pub use start::{Options, StartError, start};
+pub use start::{Options, StartError, sections, start};

@@ -1,8 +1,10 @@
 //! A program that runs: its event loops and its end.
 //!
 //! Every event loop runs its sources until they end, on their own or told to stop, and then until no flow is left. A
-//! source that fails stops the program. Last, the environment is closed: what was written is flushed.
+//! source that fails stops the program; of one that ends, what the program does at its end is done when the flows of all its
+//! elements are through. Last, the environment is closed: what was written is flushed.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -12,6 +14,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_events::{Event, Signal, after, from_future_with, until};
 use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, Stop, Value};
+use weir_ir::program::AT_END;
 use weir_trace::{Detail, What};
 
 use crate::engine::Engine;
@@ -121,6 +124,8 @@ struct Shift {
     /// Whether the last flow was seen to end. Only `event`, whose threads are its loops, has more than one loop to say so.
     drained: Arc<AtomicBool>,
     drain_within: Duration,
+    /// How many event loops there are.
+    loops: usize,
 }
 
 /// Gives every event loop its work.
@@ -142,6 +147,7 @@ pub(crate) fn run_loops(
         stop: stop.clone(),
         failure: Arc::clone(&failure),
         drain_within,
+        loops: loops.len(),
     };
     let count = loops.len();
     let run = |(index, event_loop): (usize, EventLoop)| {
@@ -163,9 +169,10 @@ async fn work(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Obse
     _ = until(pin!(serve(sources, shift, observes)), &limit).await;
 }
 
-/// Records once in a period what sections and routes are doing, where somebody wants to know.
+/// Records once in a period what sections and routes are doing, while somebody wants to know. Else it waits for that.
 async fn observe(shift: Shift) {
     loop {
+        poll_fn(|context| shift.live.recorder.poll_wants(Detail::Sections, context)).await;
         tokio::time::sleep(PERIOD).await;
         if shift.live.recorder.wants(Detail::Sections) {
             shift.record_sections();
@@ -194,11 +201,12 @@ async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Obs
 
 async fn run_source(source: Arc<dyn Opened>, entry: u32, shift: Shift) {
     let flows = Arc::new(EntryFlows { live: Arc::clone(&shift.live), engine: Arc::clone(&shift.engine), entry });
-    let ended = source.run(flows, Stop::new(shift.stop.fired())).await;
+    let ended = Arc::clone(&source).run(Arc::clone(&flows) as _, Stop::new(shift.stop.fired())).await;
     let failure: Option<Arc<str>> = ended.as_ref().err().map(|failure| failure.message.as_str().into());
     shift.live.record(Detail::Log, || What::SourceEnded { entry, failure });
-    if let Err(failure) = ended {
-        shift.fail(failure);
+    match ended {
+        Ok(()) => shift.end(&flows, source.loops()).await,
+        Err(failure) => shift.fail(failure),
     }
 }
 
@@ -206,6 +214,25 @@ impl Shift {
     fn record_sections(&self) {
         for what in self.engine.sections(&self.live).into_iter().chain(self.live.routes()) {
             self.live.record(Detail::Sections, || what);
+        }
+    }
+
+    /// A source has ended on a loop, on its own or because the program stops. On the last one, what happens at its end does
+    /// when the flows of all its elements are through.
+    async fn end(&self, flows: &EntryFlows, loops: Loops) {
+        let entry = &self.live.entries[flows.entry as usize];
+        let loops = if loops == Loops::Each { self.loops } else { 1 };
+        if entry.loops_ended.fetch_add(1, Ordering::AcqRel) + 1 < loops || !entry.has_end {
+            return;
+        }
+        entry.flows[0].1.all_through().await;
+        loop {
+            match flows.begin(AT_END, &mut Vec::new()) {
+                Begun::Done(_) => return,
+                // Its failure was recorded, as that of any flow.
+                Begun::Going(flow) => return drop(flow.await),
+                Begun::Full => flows.room().await,
+            }
         }
     }
 
@@ -237,12 +264,16 @@ struct EntryFlows {
 impl Flows for EntryFlows {
     fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         let mut beginning = Beginning::new(&self.live, self.entry, route as u32, inputs);
-        self.refused(self.engine.begin(self.entry as usize, route, &mut beginning))
+        let begun = self.engine.begin(self.entry as usize, route, &mut beginning);
+        self.see_refused(&begun);
+        begun
     }
 
     fn give(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         let mut beginning = Beginning::new(&self.live, self.entry, route as u32, inputs);
-        self.refused(self.engine.give(self.entry as usize, route, &mut beginning))
+        let begun = self.engine.give(self.entry as usize, route, &mut beginning);
+        self.see_refused(&begun);
+        begun
     }
 
     fn room(&self) -> LocalFuture<()> {
@@ -252,10 +283,9 @@ impl Flows for EntryFlows {
 
 impl EntryFlows {
     /// Records that a flow was refused, where it was.
-    fn refused(&self, begun: Begun) -> Begun {
+    fn see_refused(&self, begun: &Begun) {
         if matches!(begun, Begun::Full) && self.live.entries[self.entry as usize].answers {
             self.live.record(Detail::Log, || What::Refused { entry: self.entry });
         }
-        begun
     }
 }

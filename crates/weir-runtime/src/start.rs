@@ -8,6 +8,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -17,7 +18,7 @@ use weir_ir::plan::{Plan, Problem};
 use weir_ir::program::Flow as IrFlow;
 use weir_trace::{Detail, FlowKey, Recorder, What};
 
-use crate::engine::{ENGINES, EngineRow, Setup, Steering, engine, engine_facts};
+use crate::engine::{ENGINES, EngineRow, Planned, Section, Setup, Steering, engine, engine_facts};
 use crate::event_loop::EventLoop;
 use crate::frame::{Finished, Frame};
 use crate::live::{Env, Hold, Live, LiveEntry, Tally};
@@ -86,7 +87,8 @@ impl fmt::Display for StartError {
         match self {
             StartError::Prepare(error) => error.fmt(f),
             StartError::Plan(problems) => {
-                problems.iter().try_for_each(|problem| writeln!(f, "the plan: {}", problem.message))
+                let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+                write!(f, "the plan does not fit: {}", messages.join("; "))
             }
             StartError::Shared(name, failure) => write!(f, "shared value `{name}` cannot be made: {failure}"),
             StartError::Source(name, failure) => write!(f, "`{name}` cannot start: {failure}"),
@@ -114,13 +116,7 @@ impl From<io::Error> for StartError {
 /// # Errors
 /// Fails where the program does not fit the library, a shared value or source cannot be made, or the system refuses.
 pub fn start(program: &Program, library: &Library, options: Options) -> Result<Running, StartError> {
-    let problems = options.plan.check(program, &engine_facts());
-    if !problems.is_empty() {
-        return Err(StartError::Plan(problems));
-    }
-    let row = row_of(&options);
-    let planned = options.plan.threads.as_ref().map(|threads| threads.value);
-    let threads = planned.or(options.threads).unwrap_or_else(cores).max(1);
+    let (row, threads) = chosen(program, &options)?;
     let (live, arguments) = prepare(program, library, &options, row)?;
     let start_loop = |index| EventLoop::start(&*options.machine, index);
     let loops = (0..(row.loops)(threads).max(1)).map(start_loop).collect::<io::Result<Vec<_>>>()?;
@@ -142,6 +138,27 @@ pub fn start(program: &Program, library: &Library, options: Options) -> Result<R
     let engine = row.start(setup)?;
     drop(inside);
     Ok(run_loops(loops, live.live, opened, engine, options.drain_within))
+}
+
+/// The sections that the engine of these options would make of a program, which is not started; none where it runs each flow
+/// as one piece.
+///
+/// # Errors
+/// Fails where the program does not fit the library, or the plan does not fit the program.
+pub fn sections(program: &Program, library: &Library, options: &Options) -> Result<Vec<Section>, StartError> {
+    let (row, threads) = chosen(program, options)?;
+    let (ready, _) = prepare(program, library, options, row)?;
+    Ok(row.sections(&Planned { engine: row.name, threads, live: &ready.live, program, plan: &options.plan }))
+}
+
+/// The engine, and its number of threads.
+fn chosen(program: &Program, options: &Options) -> Result<(&'static EngineRow, usize), StartError> {
+    let problems = options.plan.check(program, &engine_facts());
+    if !problems.is_empty() {
+        return Err(StartError::Plan(problems));
+    }
+    let planned = options.plan.threads.as_ref().map(|threads| threads.value);
+    Ok((row_of(options), planned.or(options.threads).unwrap_or_else(cores).max(1)))
 }
 
 /// What the plan keeps of sessions; else the options.
@@ -193,7 +210,8 @@ fn prepare(
     for entry in &program.entries {
         let flows = entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, Tally::default())));
         let flows = flows.collect::<Result<_, PrepareError>>()?;
-        entries.push(LiveEntry { flows, answers: entry.flows.iter().any(|flow| flow.route.is_some()) });
+        let answers = entry.flows.iter().any(|flow| flow.route.is_some());
+        entries.push(LiveEntry { flows, answers, has_end: entry.end().is_some(), loops_ended: AtomicUsize::new(0) });
     }
     let live = Arc::new(Live {
         resources,

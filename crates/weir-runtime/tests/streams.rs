@@ -189,6 +189,32 @@ fn flows_whose_answer_nobody_wants_are_given_up_when_the_time_is_up() {
 }
 
 #[test]
+fn a_section_in_which_a_flow_would_do_nothing_is_not_entered() {
+    let body = "    %1: Int = call a.step at step (%0)
+    %2: Bool = less(%1, 1000)
+    %3: Int = switch %2
+      value true
+        %4: Int = call a.rare at rare (%1)
+        yield %4
+      otherwise
+        %5: Int = add(%1, 1)
+        yield %5
+    %6: Int = call a.last at last (%3)
+    yield %6
+";
+    for (rare, thread) in [(step("a.rare"), "calls"), (dawdle("a.rare"), "waits")] {
+        let (recorder, reader) = Recorder::new(Detail::Sections, 256);
+        let (plan, problems) = Plan::parse("engine = \"manual\"\n[[section]]\nname = \"rare\"\nnodes = [\"rare\"]\n");
+        assert_eq!(problems, []);
+        let functions = vec![step("a.step"), rare, step("a.last")];
+        check(functions, body, 3, Options { plan, recorder, ..options("event", 1) });
+        let said: Vec<String> = reader.take().iter().map(|event| event.what.to_string()).collect();
+        let passed = said.iter().rfind(|said| said.starts_with("section rare: ")).expect("it is told of");
+        assert_eq!(passed, "section rare: 1 threads, 0 waiting, 999 passed", "{thread}");
+    }
+}
+
+#[test]
 fn the_trace_tells_what_sections_and_routes_have_done() {
     let (recorder, reader) = Recorder::new(Detail::Sections, 256);
     let (plan, _) = Plan::parse("engine = \"manual\"\n[[section]]\nname = \"sums\"\nnodes = [\"sum\"]\n");

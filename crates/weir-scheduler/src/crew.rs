@@ -56,6 +56,11 @@ impl Control {
         }
     }
 
+    /// Whether it is drawn.
+    pub(crate) fn is_random(&self) -> bool {
+        matches!(self, Control::Random { .. })
+    }
+
     /// Whether somebody has to look after it.
     pub(crate) fn is_steered(&self) -> bool {
         !matches!(self, Control::Fixed(_))
@@ -125,6 +130,14 @@ pub(crate) struct Seat {
     /// Odd while it works on a port, even while it looks for one. Written by the thread.
     pub(crate) turns: AtomicU64,
     pub(crate) thread: OnceLock<Thread>,
+}
+
+impl Seat {
+    /// So many items more were worked on. By the thread alone.
+    #[inline]
+    pub(crate) fn tell(&self, items: u64) {
+        self.items.store(self.items.load(Ordering::Relaxed) + items, Ordering::Relaxed);
+    }
 }
 
 impl Running {

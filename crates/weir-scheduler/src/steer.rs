@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender, TryRecvError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -12,17 +12,19 @@ use crate::machine::Machine;
 use crate::shared::Shared;
 use crate::work::Work;
 
-/// The steering thread. Dropping it ends the thread.
+/// The steering thread. Ends with [`Steering::end`].
 pub(crate) struct Steering {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// Dropped to end the thread.
+    stop: Sender<()>,
+    thread: JoinHandle<()>,
 }
 
-impl Drop for Steering {
-    fn drop(&mut self) {
-        drop(self.stop.take());
+impl Steering {
+    pub(crate) fn end<W: Work>(self, shared: &Shared<W>) {
+        drop(self.stop);
+        shared.rest.rouse_resting();
         // A thread that panicked has said so already.
-        self.thread.take().into_iter().for_each(|thread| _ = thread.join());
+        _ = self.thread.join();
     }
 }
 
@@ -35,53 +37,56 @@ pub(crate) fn start<W: Work>(shared: &Arc<Shared<W>>, period: Duration) -> std::
     let shared = Arc::clone(shared);
     let steer = move || {
         let mut bridge = Bridge::new(&shared);
-        let mut wait = period;
-        while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-            let quiet = bridge.is_quiet(&shared);
-            // What comes after a quiet time has not filled a period, and tells nothing.
-            bridge.look(&shared, quiet || wait == period);
-            wait = if quiet { (wait * 2).min(period * QUIET_MAX) } else { period };
+        while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
+            if bridge.steer(&shared) == Then::Rest {
+                shared.rest(|| stopped.try_recv() != Err(TryRecvError::Empty));
+                bridge.begin(&shared);
+            }
         }
     };
     let thread = Builder::new().name("weir-steering".into()).spawn(steer)?;
-    Ok(Some(Steering { stop: Some(stop), thread: Some(thread) }))
+    Ok(Some(Steering { stop, thread }))
 }
 
-/// Where nothing is done, crews are looked at less often, down to once in so many periods.
-const QUIET_MAX: u32 = 8;
+/// What comes after a period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// Another.
+    GoOn,
+    /// None, before something is put in.
+    Rest,
+}
 
 /// What steering remembers between periods.
 struct Bridge {
     helms: Vec<Helm>,
     machine: Machine,
     last: Instant,
-    /// How many items all crews have worked on.
-    items: u64,
 }
 
 impl Bridge {
     fn new<W: Work>(shared: &Shared<W>) -> Self {
         let helms = shared.crews.iter().map(Helm::new).collect();
-        Bridge { helms, machine: Machine::new(), last: Instant::now(), items: 0 }
+        Bridge { helms, machine: Machine::new(), last: Instant::now() }
     }
 
-    /// Whether nothing was done since the last time, and nothing is to be done.
-    fn is_quiet<W: Work>(&mut self, shared: &Shared<W>) -> bool {
-        let items = shared.crews.iter().map(Running::items).sum();
-        std::mem::replace(&mut self.items, items) == items && shared.in_flight() == 0
+    /// Begins a period. What came before it is not looked at.
+    fn begin<W: Work>(&mut self, shared: &Shared<W>) {
+        self.last = Instant::now();
+        self.machine.busy_by_others();
+        self.helms.iter_mut().zip(&shared.crews).for_each(|(helm, running)| helm.items = running.items());
     }
 
-    /// Looks at all crews, and steers them where `steer` says so.
-    fn look<W: Work>(&mut self, shared: &Shared<W>, steer: bool) {
+    /// Looks at all crews after a period, and steers them. Where nothing was done, nothing is to be done and nothing has
+    /// changed, there is nothing to steer before something is put in.
+    fn steer<W: Work>(&mut self, shared: &Shared<W>) -> Then {
         let elapsed = std::mem::replace(&mut self.last, Instant::now()).elapsed().as_secs_f64();
-        if !steer {
-            self.helms.iter_mut().zip(&shared.crews).for_each(|(helm, running)| helm.items = running.items());
-            return;
-        }
         let spare = self.machine.processors() - self.machine.busy_by_others();
+        let mut busy = shared.in_flight() > 0;
         for (index, helm) in self.helms.iter_mut().enumerate() {
-            helm.steer(&shared.crews[index], elapsed, spare, || shared.waiting(index));
+            busy |= helm.steer(&shared.crews[index], elapsed, spare, || shared.waiting(index));
         }
+        if busy { Then::GoOn } else { Then::Rest }
     }
 }
 
@@ -104,13 +109,14 @@ impl Helm {
         Helm { elasticity, items: 0, drawn: 0, seen: vec![(0, 0); running.seats.len()] }
     }
 
-    fn steer(&mut self, running: &Running, elapsed: f64, spare: f64, waiting: impl Fn() -> usize) {
+    /// Steers the crew; whether something was done or has changed.
+    fn steer(&mut self, running: &Running, elapsed: f64, spare: f64, waiting: impl Fn() -> usize) -> bool {
         let items = running.items();
         let done = items - std::mem::replace(&mut self.items, items);
         let level = running.level.load(Ordering::Relaxed);
         let next = match (&running.crew.control, &mut self.elasticity) {
             // Without work there is nothing to learn.
-            (_, Some(elasticity)) if done > 0 => elasticity.next(done as f64 / elapsed, level as f64 + 0.5 <= spare),
+            (_, Some(elasticity)) if done > 0 => elasticity.next(done as f64 / elapsed, (spare + 0.5) as usize),
             (Control::QueueLength { threads_min, threads_max, queue_length }, _) => match waiting() {
                 0 => (level - 1).max(*threads_min),
                 length if length >= *queue_length => (level + 1).min(*threads_max),
@@ -125,6 +131,7 @@ impl Helm {
         running.level.store(next, Ordering::Relaxed);
         let stuck = self.stuck(running);
         apply(running, next, &stuck);
+        done > 0 || (next != level && !running.crew.control.is_random())
     }
 
     /// Which threads have been working on one and the same item for a whole period.

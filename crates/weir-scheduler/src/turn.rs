@@ -11,7 +11,7 @@
 //!
 //! Order: an item passes by an inbox only where that is empty and nobody runs its port, so that it overtakes nothing.
 
-use std::sync::atomic::Ordering;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::crew::Seat;
@@ -39,7 +39,7 @@ pub(crate) enum Way {
 }
 
 /// A thread that asks for the ports that follow.
-pub struct Fusing<'a, W: Work> {
+pub(crate) struct Fusing<'a, W: Work> {
     hands: &'a mut Hands<W>,
     shared: &'a Shared<W>,
     way: Way,
@@ -61,13 +61,18 @@ impl<W: Work> Hands<W> {
         let was_carried = self.carried_to.take() == Some(port);
         self.first = port;
         self.held.push(port);
-        if !shared.ports[port].is_brief() {
+        let is_brief = shared.ports[port].is_brief();
+        if !is_brief {
             // It may be stuck here.
             self.settle(shared);
         }
         let most = if way == Way::Alone { self.quota } else { BATCH };
-        shared.ports[port].inbox.take(most, &mut self.batch, &mut self.released);
-        self.released.drain(..).for_each(|waiting| shared.hand(waiting));
+        let is_some_left = shared.ports[port].inbox.take(most, &mut self.batch, &mut self.released);
+        self.released.ports.drain(..).for_each(|waiting| shared.hand(waiting));
+        let gives_way = is_some_left && is_brief && way != Way::Alone && shared.is_full(self.crew);
+        if !gives_way {
+            self.released.sources.drain(..).for_each(Waker::wake);
+        }
         let mut batch = std::mem::take(&mut self.batch);
         let (count, mut ended) = (batch.len(), 0);
         let begin = self.is_timed(count, way).then(Instant::now);
@@ -88,8 +93,21 @@ impl<W: Work> Hands<W> {
         if self.give_back(shared, port) == Rest::More {
             self.go_on(shared, port, was_carried);
         }
+        if gives_way {
+            self.give_way();
+        }
         self.carried_to = self.carried;
         self.carried.take()
+    }
+
+    /// Wakes sources that have room, and lets them have this thread's processor: as there is no other for them, they would
+    /// wait for one while they could run, and there would be more threads that could than processors. Until the end of the
+    /// turn, what was left at the port sufficed.
+    fn give_way(&mut self) {
+        if !self.released.sources.is_empty() {
+            self.released.sources.drain(..).for_each(Waker::wake);
+            std::thread::yield_now();
+        }
     }
 
     /// Sees to it that the port where the turn began is looked after. Where this thread was carried there, it stays as long as
@@ -138,12 +156,6 @@ impl<W: Work> Hands<W> {
         self.settle(shared);
     }
 
-    /// What the work of a thread that works alone may ask for; the port that it asks from is counted already.
-    pub(crate) fn ahead<'a>(&'a mut self, shared: &'a Shared<W>) -> Fusing<'a, W> {
-        self.visits += 1;
-        Fusing { hands: self, shared, way: Way::Alone }
-    }
-
     /// Takes an item through the port, and on through all that this thread may run. Yields it where it has to wait.
     #[inline]
     fn pass(&mut self, shared: &Shared<W>, mut port: usize, mut item: W::Item, way: Way) -> Option<(usize, W::Item)> {
@@ -163,11 +175,9 @@ impl<W: Work> Hands<W> {
 
     #[inline]
     fn may_run(&mut self, port: &Port<W::Item>, index: usize, way: Way) -> bool {
-        if port.fuses_in != self.crew {
-            return false;
-        }
         match way {
-            Way::Alone => !port.inbox.is_listed(),
+            Way::Alone => port.is_free(self.crew),
+            Way::Beside(_) if port.fuses_in != self.crew => false,
             Way::Beside(reach) => self.has_claimed(index) || (self.held.len() < reach && self.claim(port, index)),
         }
     }
@@ -242,7 +252,6 @@ impl<W: Work> Hands<W> {
     /// Tells what it has done to those who steer.
     #[inline]
     pub(crate) fn tell(&mut self, seat: &Seat) {
-        let items = seat.items.load(Ordering::Relaxed) + std::mem::take(&mut self.visits);
-        seat.items.store(items, Ordering::Relaxed);
+        seat.tell(std::mem::take(&mut self.visits));
     }
 }

@@ -127,6 +127,7 @@ codes! {
     W0704 UnreachableArm,
     W0705 HoistedConstraint,
     W0706 RetriedEffect,
+    W0707 HiddenDivision,
 }
 
 impl Code {

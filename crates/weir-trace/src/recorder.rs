@@ -2,11 +2,14 @@
 //!
 //! Protocol: whoever has something to record asks [`Recorder::wants`] first, so that an event nobody wants is never made.
 //! Each reader has a ring of its own, of bounded length; where it is full the oldest event is lost and counted, for a
-//! program must not wait for those who watch it. A reader that is dropped is forgotten.
+//! program must not wait for those who watch it. A reader that is dropped is forgotten. Who has something to tell only where
+//! somebody listens waits for that ([`Recorder::poll_wants`]), and a reader waits for what happens: neither looks now and
+//! then, so that a program that has nothing to do does nothing.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use crate::event::{Detail, Event, What};
@@ -24,10 +27,17 @@ pub struct Reader {
 #[derive(Default)]
 struct Shared {
     /// The finest [`Detail`] that a reader wants, as its number; read by every thread before it records, written under the
-    /// lock of `queues`.
+    /// lock of `listeners`.
     detail: AtomicU8,
+    listeners: Mutex<Listeners>,
+}
+
+#[derive(Default)]
+struct Listeners {
     /// One for each reader.
-    queues: Mutex<Vec<Arc<Queue>>>,
+    queues: Vec<Arc<Queue>>,
+    /// Those who wait until another detail is wanted.
+    waiting: Vec<Waker>,
 }
 
 /// What waits for one reader.
@@ -43,6 +53,8 @@ struct Queue {
 struct Ring {
     events: VecDeque<Event>,
     lost: u64,
+    /// Nobody waits any more.
+    ended: bool,
 }
 
 impl Recorder {
@@ -77,6 +89,19 @@ impl Recorder {
         reader
     }
 
+    /// Waits until events of this detail are recorded.
+    pub fn poll_wants(&self, detail: Detail, context: &Context<'_>) -> Poll<()> {
+        let mut listeners = self.0.listeners();
+        // Under the lock, so that a reader that comes now is not missed.
+        if self.wants(detail) {
+            return Poll::Ready(());
+        }
+        if !listeners.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
+            listeners.waiting.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
+
     /// Whether events of this detail are recorded.
     #[inline]
     #[must_use]
@@ -87,7 +112,7 @@ impl Recorder {
     /// Records what happened at `at_ns`. Whether somebody wants it is the caller's to ask.
     pub fn record(&self, at_ns: u64, what: What) {
         let detail = what.detail() as u8;
-        for queue in self.0.queues().iter().filter(|queue| queue.detail.load(Ordering::Relaxed) >= detail) {
+        for queue in self.0.listeners().queues.iter().filter(|queue| queue.detail.load(Ordering::Relaxed) >= detail) {
             queue.push(Event { at_ns, what: what.clone() });
         }
     }
@@ -114,6 +139,21 @@ impl Reader {
         ring.events.drain(..).collect()
     }
 
+    /// Takes all events that wait, and waits for the first; nothing once the reader is ended and all were taken.
+    #[must_use]
+    pub fn next(&self) -> Option<Vec<Event>> {
+        let ring = self.queue.ring();
+        let waited = self.queue.arrived.wait_while(ring, |ring| ring.events.is_empty() && !ring.ended);
+        let mut ring = waited.unwrap_or_else(PoisonError::into_inner);
+        (!ring.events.is_empty()).then(|| ring.events.drain(..).collect())
+    }
+
+    /// Ends the wait of who is in [`Reader::next`], now and later.
+    pub fn end(&self) {
+        self.queue.ring().ended = true;
+        self.queue.arrived.notify_all();
+    }
+
     /// How many events were lost because nobody took them in time.
     #[must_use]
     pub fn lost(&self) -> u64 {
@@ -128,16 +168,19 @@ impl Drop for Reader {
 }
 
 impl Shared {
-    fn queues(&self) -> MutexGuard<'_, Vec<Arc<Queue>>> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    fn listeners(&self) -> MutexGuard<'_, Listeners> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the readers, and then what is recorded.
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<Queue>>)) {
-        let mut queues = self.queues();
-        change(&mut queues);
-        let finest = queues.iter().map(|queue| queue.detail.load(Ordering::Relaxed)).max();
+        let mut listeners = self.listeners();
+        change(&mut listeners.queues);
+        let finest = listeners.queues.iter().map(|queue| queue.detail.load(Ordering::Relaxed)).max();
         self.detail.store(finest.unwrap_or(Detail::Off as u8), Ordering::Relaxed);
+        let waiting = std::mem::take(&mut listeners.waiting);
+        drop(listeners);
+        waiting.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -201,6 +244,43 @@ mod tests {
         assert!(recorder.wants(Detail::Log) && !recorder.wants(Detail::Sections));
         drop(log);
         assert!(!recorder.wants(Detail::Log));
+    }
+
+    #[test]
+    fn who_waits_for_a_listener_is_woken_by_one_who_wants_as_much() {
+        struct Count(AtomicU8);
+        impl std::task::Wake for Count {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let (recorder, woken) = (Recorder::off(), Arc::new(Count(AtomicU8::new(0))));
+        let waker = Waker::from(Arc::clone(&woken));
+        let wanted = || recorder.poll_wants(Detail::Sections, &Context::from_waker(&waker)).is_ready();
+        assert!(!wanted() && !wanted());
+        let log = recorder.reader(Detail::Log, 8);
+        assert!(woken.0.load(Ordering::Relaxed) == 1 && !wanted(), "a change, but of too little");
+        log.set_detail(Detail::Flows);
+        assert!(woken.0.load(Ordering::Relaxed) == 2 && wanted());
+    }
+
+    #[test]
+    fn a_reader_that_is_ended_yields_what_is_left() {
+        let (recorder, reader) = Recorder::new(Detail::Log, 2);
+        recorder.record(7, What::Stopping);
+        reader.end();
+        assert_eq!(reader.next(), Some(vec![Event { at_ns: 7, what: What::Stopping }]));
+        assert_eq!(reader.next(), None);
+    }
+
+    #[test]
+    fn the_end_wakes_a_reader() {
+        let (_recorder, reader) = Recorder::new(Detail::Log, 2);
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| reader.next());
+            reader.end();
+            assert_eq!(waits.join().unwrap(), None);
+        });
     }
 
     #[test]

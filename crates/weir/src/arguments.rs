@@ -52,18 +52,8 @@ pub(crate) struct RunArguments {
     /// The program, or the folder of its `main.weir`; `-` reads it from standard input
     #[arg(default_value = ".", value_parser = programs::one())]
     pub(crate) file: PathBuf,
-    /// What gives threads to flows; goes before the plan. Default: event
-    #[arg(long, value_name = "ENGINE", value_parser = engines())]
-    pub(crate) engine: Option<String>,
-    /// The plan; default: the one beside the program, `main.plan.toml` for `main.weir`
-    #[arg(long, value_name = "FILE")]
-    pub(crate) plan: Option<PathBuf>,
-    /// How many threads it has; goes before the plan. Default: one for each core
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: Option<u16>,
-    /// How many flows may wait; more are refused, as HTTP with 503. Goes before the plan. Default: 10000
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) flows_max: Option<u32>,
+    #[command(flatten)]
+    pub(crate) choice: ChoiceArguments,
     /// The folder below which `files` reads; default: the program's own
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
@@ -87,9 +77,25 @@ pub(crate) struct PlanArguments {
     /// The program, or the folder of its `main.weir`
     #[arg(default_value = ".", value_parser = programs::one())]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) choice: ChoiceArguments,
+}
+
+/// What a program is run on.
+#[derive(Args, Debug)]
+pub(crate) struct ChoiceArguments {
+    /// What gives threads to flows; goes before the plan. Default: event
+    #[arg(long, value_name = "ENGINE", value_parser = engines())]
+    pub(crate) engine: Option<String>,
     /// The plan; default: the one beside the program, `main.plan.toml` for `main.weir`
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
+    /// How many threads it has; goes before the plan. Default: one for each core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// How many flows may wait; more are refused, as HTTP with 503. Goes before the plan. Default: 10000
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) flows_max: Option<u32>,
 }
 
 /// Arguments of `weir top`.

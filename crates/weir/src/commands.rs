@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod check;
+mod chosen;
 mod doc;
 mod explain;
 mod fmt;

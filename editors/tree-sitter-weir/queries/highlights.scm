@@ -28,7 +28,7 @@
 
 [
   "as" "atomic" "constraint" "else" "enum" "expect" "fn" "fold" "for" "if" "in" "let" "loop" "match" "on" "failure" "of"
-  "per" "race" "record" "retry" "return" "service" "session" "shared" "test" "until" "at" "most" "use" "with" "within"
+  "per" "race" "record" "retry" "return" "service" "session" "shared" "test" "until" "at" "end" "most" "use" "with" "within"
   "get" "post" "put" "delete" "patch" "head" "body" "header" "cookie"
 ] @keyword
 

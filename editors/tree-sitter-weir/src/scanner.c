@@ -18,10 +18,20 @@ static bool is_word(int32_t c) {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c > 127;
 }
 
+// Reads the next word, as far as there is room for it. Returns whether that was the whole of it.
+static bool read_word(TSLexer *lexer, char word[8]) {
+  unsigned length = 0;
+  while (length < 7 && is_word(lexer->lookahead)) {
+    word[length++] = (char)lexer->lookahead;
+    lexer->advance(lexer, false);
+  }
+  word[length] = 0;
+  return !is_word(lexer->lookahead);
+}
+
 // Whether the next token goes on with the line before: a dot, a pipe, an operator other than minus, or a word that joins.
 static bool goes_on(TSLexer *lexer) {
   char word[8];
-  unsigned length = 0;
   switch (lexer->lookahead) {
     case '+': case '*': case '/': case '%': case '<': case '>': case '?':
       return true;
@@ -38,12 +48,10 @@ static bool goes_on(TSLexer *lexer) {
       lexer->advance(lexer, false);
       return lexer->lookahead == '=';
     default:
-      while (length < sizeof word - 1 && is_word(lexer->lookahead)) {
-        word[length++] = (char)lexer->lookahead;
-        lexer->advance(lexer, false);
-      }
-      word[length] = 0;
-      return !is_word(lexer->lookahead) && (!strcmp(word, "else") || !strcmp(word, "within") || !strcmp(word, "until"));
+      if (!read_word(lexer, word)) return false;
+      if (strcmp(word, "at")) return !strcmp(word, "else") || !strcmp(word, "within") || !strcmp(word, "until");
+      while (is_blank(lexer->lookahead)) lexer->advance(lexer, false);
+      return read_word(lexer, word) && !strcmp(word, "end");
   }
 }
 

@@ -1,5 +1,7 @@
 //! Reads the source of the workspace as text, for the laws in `tests/`.
 
+pub mod imports;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

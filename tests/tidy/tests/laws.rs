@@ -1,8 +1,8 @@
 //! The laws of the house that lints cannot say. CONTRIBUTING.md gives the reasons.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+use tidy::imports::{circle, imports};
 use tidy::{File, crates, files, root};
 
 /// The floors of the house: a crate imports only from floors below its own.
@@ -89,130 +89,11 @@ fn architecture_names_every_crate_and_none_that_is_gone() {
 fn no_import_circle_inside_a_crate() {
     for name in crates() {
         let source = root().join("crates").join(&name).join("src");
-        let graph = imports(&source.to_string_lossy(), &files(&source, ".rs"));
-        if let Some(circle) = circle(&graph) {
+        let found = imports(&format!("crates/{name}/src"), &files(&source, ".rs"));
+        if let Some(circle) = circle(&found) {
             panic!("{name}: modules import each other in a circle: {}", circle.join(" -> "));
         }
     }
-}
-
-/// The top-level modules of a crate and which of them name which, through `crate::module` or a name that the crate's
-/// root exports from it.
-fn imports(source: &str, files: &[File]) -> BTreeMap<String, BTreeSet<String>> {
-    let exports = files.iter().find(|file| file.path.ends_with("src/lib.rs")).map(exports).unwrap_or_default();
-    let prefix = source.strip_prefix(&*root().to_string_lossy()).unwrap_or(source).trim_start_matches('/').to_string();
-    let modules: BTreeSet<String> = files.iter().map(|file| module(&prefix, &file.path)).collect();
-    let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for file in files {
-        let own = module(&prefix, &file.path);
-        if ["lib", "main"].contains(&own.as_str()) {
-            continue;
-        }
-        let named = crate_names(&file.text).into_iter();
-        let targets =
-            named.filter_map(|name| if modules.contains(&name) { Some(name) } else { exports.get(&name).cloned() });
-        graph.entry(own.clone()).or_default().extend(targets.filter(|target| *target != own));
-    }
-    graph
-}
-
-fn module(prefix: &str, path: &str) -> String {
-    let inside = path.strip_prefix(prefix).unwrap_or(path).trim_start_matches('/');
-    inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs").to_string()
-}
-
-/// `pub use module::{A, B}` in a crate's root: from name to module.
-fn exports(root: &File) -> BTreeMap<String, String> {
-    let mut exports = BTreeMap::new();
-    for statement in code(&root.text).split(';') {
-        let Some((_, path)) = statement.split_once("pub use ") else { continue };
-        let Some((module, names)) = path.trim().split_once("::") else { continue };
-        for name in words(names) {
-            exports.insert(name, module.trim_start_matches("crate::").to_string());
-        }
-    }
-    exports
-}
-
-/// The first names behind every `crate::`, groups opened.
-fn crate_names(text: &str) -> Vec<String> {
-    let text = code(text);
-    let mut names = Vec::new();
-    for rest in text.split("crate::").skip(1) {
-        match rest.strip_prefix('{') {
-            None => names.extend(words(rest).into_iter().next()),
-            Some(group) => names.extend(heads(group)),
-        }
-    }
-    names
-}
-
-/// The first word of each member of a group `{a::{b, c}, d}`.
-fn heads(group: &str) -> Vec<String> {
-    let (mut depth, mut start, mut heads) = (0, 0, Vec::new());
-    for (at, letter) in group.char_indices() {
-        match letter {
-            '{' => depth += 1,
-            '}' if depth == 0 => {
-                heads.extend(words(&group[start..at]).into_iter().next());
-                break;
-            }
-            '}' => depth -= 1,
-            ',' if depth == 0 => {
-                heads.extend(words(&group[start..at]).into_iter().next());
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    heads
-}
-
-fn words(text: &str) -> Vec<String> {
-    let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-    words.filter(|word| !word.is_empty()).map(str::to_string).collect()
-}
-
-/// The text without comments and without its tests.
-fn code(text: &str) -> String {
-    let before_tests = text.split("#[cfg(test)]").next().unwrap_or("");
-    before_tests.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
-}
-
-fn circle(graph: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
-    let mut done = BTreeSet::new();
-    graph.keys().find_map(|start| walk(graph, start, &mut Vec::new(), &mut done))
-}
-
-fn walk(
-    graph: &BTreeMap<String, BTreeSet<String>>,
-    at: &str,
-    path: &mut Vec<String>,
-    done: &mut BTreeSet<String>,
-) -> Option<Vec<String>> {
-    if let Some(start) = path.iter().position(|name| name == at) {
-        return Some(path[start..].iter().cloned().chain([at.to_string()]).collect());
-    }
-    if !done.insert(at.to_string()) && !path.iter().any(|name| name == at) {
-        return None;
-    }
-    path.push(at.to_string());
-    let found = graph.get(at).into_iter().flatten().find_map(|next| walk(graph, next, path, done));
-    path.pop();
-    found
-}
-
-#[test]
-fn the_circle_finder_finds_a_circle() {
-    let graph = |edges: &[(&str, &str)]| {
-        let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for (from, to) in edges {
-            graph.entry((*from).to_string()).or_default().insert((*to).to_string());
-        }
-        graph
-    };
-    assert_eq!(circle(&graph(&[("a", "b"), ("b", "c")])), None);
-    assert!(circle(&graph(&[("a", "b"), ("b", "c"), ("c", "b")])).is_some());
 }
 
 #[test]

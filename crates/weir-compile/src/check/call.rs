@@ -10,7 +10,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::Checker;
 use super::arguments::{Given, Taken};
 use super::names::{VariantOf, path_of};
-use crate::index::Entity;
+use crate::entity::Entity;
 use crate::suggest::nearest;
 use crate::typed::Target;
 use crate::types::{Parameters, Ty};

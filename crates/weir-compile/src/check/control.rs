@@ -4,7 +4,7 @@ use weir_syntax::ast::{self, AtomicResource, Block, ClosureParameter, Expr, Name
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::{Cases, Checker, Expected, Leaves};
-use crate::index::Entity;
+use crate::entity::Entity;
 use crate::suggest::nearest;
 use crate::typed::{Meaning, Target, TryOf, TryTo};
 use crate::types::Ty;

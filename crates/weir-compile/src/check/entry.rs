@@ -10,6 +10,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::arguments::{Given, Taken};
 use super::names::path_of;
 use super::{Checker, Expected, Leaves};
+use crate::JSON_VALUE;
 use crate::constant::constant;
 use crate::suggest::nearest;
 use crate::typed::{EntryInfo, LocalId, RouteInfo, Supplied};
@@ -209,7 +210,8 @@ impl<'a> Checker<'a> {
             }
             ParameterPlace::Body => {
                 let takes = "a body can be anything that JSON can hold, a `Text`, or `Bytes`";
-                (self.is_data(ty, &mut Vec::new()), takes.to_owned())
+                // JSON of any shape is taken as it is.
+                (self.is_data(ty, &mut vec![JSON_VALUE.into()]), takes.to_owned())
             }
         };
         if !fits && *ty != Ty::Error {
@@ -277,6 +279,12 @@ impl<'a> Checker<'a> {
         }
         self.handlers_of_block(&entry.body);
         self.block(&entry.body, Some(&answer));
+        if let Some(end) = &entry.end {
+            // It sees no element.
+            self.begin_body(Leaves::Flow(answer.clone()));
+            self.handlers_of_block(end);
+            self.block(end, Some(&answer));
+        }
         let Some(signature) = signature else { return };
         self.entries.push(EntryInfo {
             item,
@@ -313,7 +321,7 @@ impl<'a> Checker<'a> {
             && signature.element.is_some()
         {
             if let Some(name) = names.last() {
-                self.refer(name.span, crate::index::Entity::Source(path(signature)));
+                self.refer(name.span, crate::entity::Entity::Source(path(signature)));
             }
             return Some(signature);
         }

@@ -86,9 +86,9 @@ impl<'a> Checker<'a> {
         match &path.names[..] {
             [name] => match self.declarations.functions.get_full(&name.text) {
                 Some((at, _, declared)) => {
-                    self.declarations.references.push(crate::index::Reference {
+                    self.declarations.references.push(crate::entity::Reference {
                         span: name.span,
-                        entity: crate::index::Entity::Function(name.as_str().into()),
+                        entity: crate::entity::Entity::Function(name.as_str().into()),
                         defines: false,
                     });
                     // A `fn` without a `Result` fails where a `?` in it ends the flow.

@@ -9,8 +9,8 @@ use weir_syntax::{Code, Diagnostic};
 
 use super::Checker;
 use crate::SHARED_READ;
+use crate::entity::Entity;
 use crate::foreign::{self, Advice};
-use crate::index::Entity;
 use crate::moves::only_moves;
 use crate::suggest::nearest;
 use crate::typed::{LocalId, Meaning};

@@ -316,7 +316,7 @@ impl<'a> Checker<'a> {
         let taken = signature.parameters.iter().map(|p| Ty::of(&p.ty, &mut parameters, &mut self.inference)).collect();
         let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
         self.meanings.insert(expr.id, Meaning::Host(signature.path().into()));
-        self.refer(name.span, crate::index::Entity::HostFunction(signature.path().into()));
+        self.refer(name.span, crate::entity::Entity::HostFunction(signature.path().into()));
         self.touches(signature, name.span);
         Some(Ty::function(taken, result))
     }

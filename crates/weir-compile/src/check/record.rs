@@ -6,7 +6,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::expr::listed;
 use super::{Checker, Expected};
-use crate::index::Entity;
+use crate::entity::Entity;
 use crate::suggest::nearest;
 use crate::typed::Meaning;
 use crate::types::Ty;

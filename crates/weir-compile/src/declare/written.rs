@@ -5,8 +5,8 @@ use weir_syntax::ast::{self, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Declarations;
+use crate::entity::Entity;
 use crate::foreign::{self, Advice};
-use crate::index::Entity;
 use crate::suggest::nearest;
 use crate::types::Ty;
 

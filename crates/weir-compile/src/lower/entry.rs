@@ -32,8 +32,9 @@ pub(super) fn lower_entry(
                 ast::ExprKind::Call { arguments, .. } => arguments,
                 _ => &[],
             };
-            let mut lowering = Lowering::new(tree, typed, library, diagnostics);
-            (info.source.clone(), arguments, vec![lowering.entry(info, entry)])
+            let elements = Lowering::new(tree, typed, library, diagnostics).entry(info, entry);
+            let end = entry.end.as_ref().map(|end| Lowering::new(tree, typed, library, diagnostics).end(info, end));
+            (info.source.clone(), arguments, std::iter::once(elements).chain(end).collect())
         }
         _ => (Text::default(), &[][..], Vec::new()),
     };
@@ -90,6 +91,17 @@ impl<'a> Lowering<'a, '_> {
             Atom::Value(Value::Unit)
         });
         Flow { name: info.source.clone(), route: None, parameters: vec![element], result: Type::Unit, body }
+    }
+
+    /// What happens when the source has no more elements.
+    fn end(&mut self, info: &EntryInfo, end: &'a ast::Block) -> Flow<Block> {
+        let handlers = failing::handlers_of(end).chain(failing::handlers_of_file(self.tree)).collect();
+        let body = self.flow(&Type::Unit, handlers, |lowering| {
+            lowering.block(end);
+            Atom::Value(Value::Unit)
+        });
+        let name = format!("{} at end", info.source).into();
+        Flow { name, route: None, parameters: Vec::new(), result: Type::Unit, body }
     }
 
     fn source_arguments(&mut self, info: &EntryInfo, arguments: &'a [ast::Argument]) -> Block {

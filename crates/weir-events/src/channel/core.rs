@@ -17,8 +17,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::effects::Effects;
+use super::entry::Item;
 use super::outcome::{Received, Sent};
-use super::state::{Item, State};
+use super::state::State;
 use crate::mutants::{Mutant, is_active};
 use crate::party::Seeker;
 use crate::patience::Patience;
@@ -84,6 +85,11 @@ impl<T: Send + 'static> Core<T> {
     /// Locks the state, with everything that is buffered in its buffer.
     pub(super) fn lock(&self) -> Held<'_, State<T>> {
         self.whole(self.state.0.lock())
+    }
+
+    /// Locks the state, for what has nothing to do with what is buffered.
+    pub(super) fn lock_beside_stash(&self) -> Held<'_, State<T>> {
+        self.state.0.lock()
     }
 
     /// The locked state with what is in the stash before what is in its buffer.

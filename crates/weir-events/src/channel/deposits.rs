@@ -4,8 +4,9 @@
 use super::closed::Closed;
 use super::core::Core;
 use super::effects::Effects;
+use super::entry::{Item, ReceiveEntry};
 use super::outcome::Received;
-use super::state::{Deposited, Item, ReceiveEntry};
+use super::state::Deposited;
 use crate::implicit::Then;
 use crate::party::Seeker;
 
@@ -28,7 +29,7 @@ impl<T: Send + 'static> Core<T> {
     /// Like [`Core::deposit_send`] without an action; what follows from it is left to the caller, who holds a lock.
     pub(crate) fn deposit_quietly(&self, value: T) -> Effects<T> {
         let mut effects = Effects::default();
-        let item = Item { value, consumed: Then::nothing() };
+        let item = Item::of(value);
         let mut state = self.lock();
         let refused = state.deposit_send(item, self.capacity(), &mut effects);
         self.note(&state);
@@ -64,7 +65,7 @@ impl<T: Send + 'static> Core<T> {
         let mut value = Some(value);
         state.hand_over(&mut value, Seeker::Private, &mut effects);
         if let Some(value) = value {
-            state.buffer.push_front(Item { value, consumed: Then::nothing() });
+            state.buffer.push_front(Item::of(value));
         }
         self.note(&state);
         drop(state);

@@ -1,11 +1,10 @@
 //! Sending and receiving without making an event first, for code that has nothing to choose.
 
 use std::fmt;
-use std::sync::Arc;
 
 use super::closed::Closed;
+use super::entry::{Cargo, Offer};
 use super::handle::Channel;
-use super::offer::Offer;
 use super::outcome::{Received, Sent};
 use crate::party::{Party, pool};
 
@@ -68,11 +67,10 @@ impl<T: Send + 'static> Channel<T> {
 
     fn wait_to_send(&self, value: T) -> Result<(), SendError<T>> {
         let party = pool::take();
-        let offer = Arc::new(Offer::to_send(&party, 0, value));
-        self.core.place_send(&offer);
+        let ticket = self.core.place_send(Offer { party: party.clone(), leaf: 0 }, Cargo::Value(value));
+        let ticket = ticket.expect("there is no other leaf");
         await_outcome(&party);
-        let refused = offer.take();
-        drop(offer);
+        let refused = self.core.conclude_send(ticket).err().flatten();
         pool::put_back(party);
         refused.map_or(Ok(()), |value| Err(SendError(value)))
     }
@@ -97,13 +95,12 @@ impl<T: Send + 'static> Channel<T> {
 
     fn wait_to_receive(&self) -> Result<T, Closed> {
         let party = pool::take();
-        let offer = Arc::new(Offer::to_receive(&party, 0));
-        self.core.place_receive(&offer);
+        let ticket = self.core.place_receive(Offer { party: party.clone(), leaf: 0 });
+        let ticket = ticket.expect("there is no other leaf");
         await_outcome(&party);
-        let value = offer.take();
-        drop(offer);
+        let received = self.core.conclude_receive(ticket);
         pool::put_back(party);
-        value.ok_or(Closed)
+        received
     }
 }
 

@@ -2,29 +2,21 @@
 //!
 //! Wakers and actions are foreign code; none of it may run under a lock.
 
-use std::sync::Arc;
-
 use super::closed::Closed;
-use super::offer::{Offer, Told};
+use super::entry::Woken;
 use crate::implicit::Then;
 use crate::mutants::{Mutant, is_active};
 
 /// The consequences of one match: at most one action, and at most the two owners whom a receive from a buffer that
 /// was overfull can serve at once.
 pub(crate) struct Effects<T> {
-    woken: Option<Woken<T>>,
-    more_woken: Option<Box<More<T>>>,
+    woken: Option<Woken>,
+    more_woken: Option<Box<More>>,
     discharged: Discharge<T>,
 }
 
 /// Owners beyond the first: hardly ever any, so that they are not to be looked after where there are none.
-struct More<T>(Vec<Woken<T>>);
-
-/// An owner who is to be told, and by which waker, if its party does not know.
-struct Woken<T> {
-    offer: Arc<Offer<T>>,
-    told: Told,
-}
+struct More(Vec<Woken>);
 
 /// A deposit that was consumed, with its action.
 pub(crate) enum Discharge<T> {
@@ -43,14 +35,16 @@ impl<T> Default for Effects<T> {
 }
 
 impl<T: 'static> Effects<T> {
-    /// The owner of an offer that has left its queue; what it holds may go with it, outside the lock.
-    pub(crate) fn wake(&mut self, offer: Arc<Offer<T>>, told: Told) {
-        let woken = Woken { offer, told };
+    pub(crate) fn wake(&mut self, woken: Woken) {
         match self.woken {
             _ if is_active(Mutant::ForgetToWake) => {}
             None => self.woken = Some(woken),
             Some(_) => self.more_woken.get_or_insert_with(|| Box::new(More(Vec::new()))).0.push(woken),
         }
+    }
+
+    pub(crate) fn wake_all(&mut self, woken: Option<Woken>) {
+        woken.into_iter().for_each(|woken| self.wake(woken));
     }
 
     pub(crate) fn discharge(&mut self, discharge: Discharge<T>) {
@@ -72,12 +66,12 @@ impl<T: 'static> Effects<T> {
     }
 }
 
-impl<T: 'static> Woken<T> {
+impl Woken {
     #[inline]
     fn wake(self) {
-        match self.told {
-            Some(waker) => waker.wake(),
-            None => self.offer.party().wake(),
+        match self {
+            Woken::Task(waker) => waker.wake(),
+            Woken::Owner(party) => party.wake(),
         }
     }
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::closed::Closed;
 use super::core::Core;
-use super::offer::Offer;
+use super::entry::{Cargo, Offer};
 use super::outcome::{Received, Sent};
-use crate::event::node::{Node, Shape, Stake, recover};
+use crate::event::node::{Node, Shape, Stake};
 use crate::event::placing::Placing;
 use crate::event::settlement::Settlement;
 use crate::primitives::Lock;
+use crate::queue::Ticket;
 
 /// Sends a clone of its value.
 pub(crate) struct SendClone<T> {
@@ -42,21 +43,20 @@ impl<T: Clone + Send + Sync + 'static> Node<Result<(), Closed>> for SendClone<T>
     }
 
     fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Stake> {
-        let offer = Offer::to_send(placing.party, placing.leaf, self.value.clone());
-        Some(place_send(&self.channel, offer))
+        self.channel.place_send(offer(placing), Cargo::Value(self.value.clone())).map(Stake::Place)
     }
 
     fn withdraw(&self, _: usize, stake: Stake) {
-        self.channel.withdraw_send(&recover(stake));
+        self.channel.leave_sending(stake.place());
     }
 
     /// What was sent has been sent.
     fn retract(&self, _: usize, stake: Option<Stake>) -> bool {
-        stake.is_some_and(|stake| recover::<Offer<T>>(stake).was_refused())
+        stake.is_some_and(|stake| self.channel.conclude_send(stake.place()).is_err())
     }
 
     fn redeem(&self, _: usize, stake: Option<Stake>) -> Result<(), Closed> {
-        redeem_send::<T>(stake)
+        self.channel.conclude_send(placed(stake)).map_err(|_| Closed)
     }
 }
 
@@ -72,21 +72,20 @@ impl<T: Send + 'static> Node<Result<(), Closed>> for SendParcel<T> {
     }
 
     fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Stake> {
-        let offer = Offer::to_send_parcel(placing.party, placing.leaf, &self.home);
-        Some(place_send(&self.channel, offer))
+        self.channel.place_send(offer(placing), Cargo::Parcel(self.home.clone())).map(Stake::Place)
     }
 
     fn withdraw(&self, _: usize, stake: Stake) {
-        self.channel.withdraw_send(&recover(stake));
+        self.channel.leave_sending(stake.place());
     }
 
     /// What was sent has been sent.
     fn retract(&self, _: usize, stake: Option<Stake>) -> bool {
-        stake.is_some_and(|stake| recover::<Offer<T>>(stake).was_refused())
+        stake.is_some_and(|stake| self.channel.conclude_send(stake.place()).is_err())
     }
 
     fn redeem(&self, _: usize, stake: Option<Stake>) -> Result<(), Closed> {
-        redeem_send::<T>(stake)
+        self.channel.conclude_send(placed(stake)).map_err(|_| Closed)
     }
 }
 
@@ -106,22 +105,20 @@ impl<T: Send + 'static> Node<Result<T, Closed>> for Receive<T> {
     }
 
     fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Stake> {
-        let offer = Arc::new(Offer::to_receive(placing.party, placing.leaf));
-        self.channel.place_receive(&offer);
-        Some(offer)
+        self.channel.place_receive(offer(placing)).map(Stake::Place)
     }
 
     fn withdraw(&self, _: usize, stake: Stake) {
-        self.channel.withdraw_receive(&recover(stake));
+        self.channel.leave_receiving(stake.place());
     }
 
     fn retract(&self, _: usize, stake: Option<Stake>) -> bool {
-        stake.into_iter().for_each(|stake| self.channel.retract_receive(&recover(stake)));
+        stake.into_iter().for_each(|stake| self.channel.leave_receiving(stake.place()));
         true
     }
 
     fn redeem(&self, _: usize, stake: Option<Stake>) -> Result<T, Closed> {
-        placed::<T>(stake).take().ok_or(Closed)
+        self.channel.conclude_receive(placed(stake))
     }
 }
 
@@ -135,16 +132,10 @@ fn settle_sent(sent: Sent, settlement: &mut Settlement) -> Option<Result<(), Clo
     Some(outcome)
 }
 
-fn place_send<T: Send + 'static>(channel: &Arc<Core<T>>, offer: Offer<T>) -> Stake {
-    let offer = Arc::new(offer);
-    channel.place_send(&offer);
-    offer
+fn offer(placing: &Placing<'_>) -> Offer {
+    Offer { party: placing.party.clone(), leaf: placing.leaf }
 }
 
-fn redeem_send<T: Send + 'static>(stake: Option<Stake>) -> Result<(), Closed> {
-    if placed::<T>(stake).was_refused() { Err(Closed) } else { Ok(()) }
-}
-
-fn placed<T: Send + 'static>(stake: Option<Stake>) -> Arc<Offer<T>> {
-    recover(stake.expect("these leaves always place an offer"))
+fn placed(stake: Option<Stake>) -> Ticket {
+    stake.expect("a leaf that took effect was placed").place()
 }

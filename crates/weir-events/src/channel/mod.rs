@@ -6,7 +6,7 @@ mod closed;
 mod outcome;
 mod parcel;
 
-pub(crate) mod offer;
+pub(crate) mod entry;
 
 mod effects;
 mod state;

@@ -1,8 +1,11 @@
 //! A channel's state under its lock, and the matching of offers: who meets whom, in which order.
 //!
 //! Words: the *buffer* holds values that no sender waits for any more; *senders* and *receivers* hold, in order of
-//! arrival, *offers* of parties that wait and *deposits* of asynchronous events, for which nobody waits. A deposit's
-//! *action* is what runs when it is consumed.
+//! arrival, *offers* of parties that wait, *tasks* that wait for this channel only, and *deposits* of asynchronous
+//! events, for which nobody waits. A deposit's *action* is what runs when it is consumed.
+//!
+//! A task that just sends or receives has no party: only who holds the lock can take it. What came of an offer or a task
+//! stays in its place, aside, until the owner fetches it, as does an offer that turned out to be stale.
 //!
 //! Under the lock, besides entries of parties that were taken elsewhere:
 //! - a sender waits only while the buffer is full (whoever takes from the buffer refills it from the senders);
@@ -12,13 +15,13 @@
 //! not kept: it does not survive choice.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::closed::Closed;
 use super::effects::{Discharge, Effects};
-use super::offer::Offer;
+use super::entry::{Item, Offer, ReceiveEntry, SendEntry, Woken};
 use super::outcome::{Received, Sent};
 use crate::implicit::Then;
+use crate::mutants::{Mutant, is_active};
 use crate::party::{Seeker, Verdict};
 use crate::queue::{Queue, Ticket};
 
@@ -32,24 +35,6 @@ pub(super) struct State<T> {
     pub(super) closed: bool,
     pub(super) receivers: Queue<ReceiveEntry<T>>,
     pub(super) senders: Queue<SendEntry<T>>,
-}
-
-/// A value on its way, and what runs when it is consumed.
-pub(crate) struct Item<T> {
-    pub(crate) value: T,
-    pub(crate) consumed: Then<Result<(), Closed>>,
-}
-
-/// Who waits to send.
-pub(super) enum SendEntry<T> {
-    Offer(Arc<Offer<T>>),
-    Deposit(Item<T>),
-}
-
-/// Who waits to receive.
-pub(super) enum ReceiveEntry<T> {
-    Offer(Arc<Offer<T>>),
-    Deposit(Then<Result<T, Closed>>),
 }
 
 /// What came of sending for nobody who waits. What is left of it is dropped or run outside the lock.
@@ -92,7 +77,7 @@ impl<T: Send + 'static> State<T> {
             return Sent::Full;
         }
         if let Some(value) = value.take() {
-            self.buffer.push_back(Item { value, consumed: Then::nothing() });
+            self.buffer.push_back(Item::of(value));
         }
         Sent::Done
     }
@@ -102,41 +87,42 @@ impl<T: Send + 'static> State<T> {
         let mut next = self.receivers.first();
         while let Some(ticket) = next {
             next = self.receivers.after(ticket);
-            let Some(ReceiveEntry::Offer(offer)) = self.receivers.get(ticket) else {
-                return self.hand_to_deposit(value, ticket, seeker, effects);
-            };
-            match offer.deliver(value, seeker) {
-                Ok(told) => {
-                    seeker.settle();
-                    if let Some(ReceiveEntry::Offer(offer)) = self.receivers.remove(ticket) {
-                        effects.wake(offer, told);
-                    }
-                    return Sent::Done;
-                }
+            match self.hand_to(ticket, value, seeker, effects) {
+                Ok(()) => return Sent::Done,
                 Err(Verdict::Taken) => return Sent::Taken,
                 Err(Verdict::Own) => {}
-                Err(Verdict::Stale | Verdict::Committed) => drop(self.receivers.remove(ticket)),
+                Err(Verdict::Stale | Verdict::Committed) => _ = self.receivers.set_aside(ticket),
             }
         }
         Sent::Full
     }
 
-    fn hand_to_deposit(
+    /// Hands a value to one receiver. A task or a deposit is certain to take it: nobody else can take either meanwhile.
+    fn hand_to(
         &mut self,
-        value: &mut Option<T>,
         ticket: Ticket,
+        value: &mut Option<T>,
         seeker: Seeker<'_>,
         effects: &mut Effects<T>,
-    ) -> Sent {
-        if !seeker.settle_alone() {
-            return Sent::Taken;
+    ) -> Result<(), Verdict> {
+        match self.receivers.get(ticket) {
+            Some(ReceiveEntry::Offer(offer)) => {
+                offer.seize(seeker)?;
+                seeker.settle();
+            }
+            _ if seeker.settle_alone() || is_active(Mutant::SettleWithoutLooking) => {}
+            _ => return Err(Verdict::Taken),
         }
-        if let Some(ReceiveEntry::Deposit(action)) = self.receivers.remove(ticket)
-            && let Some(value) = value.take()
-        {
-            effects.discharge(Discharge::Received(action, Ok(value)));
+        let value = value.take().expect("who hands over has a value");
+        if let Some(ReceiveEntry::Deposit(_)) = self.receivers.get(ticket) {
+            if let Some(ReceiveEntry::Deposit(action)) = self.receivers.remove(ticket) {
+                effects.discharge(Discharge::Received(action, Ok(value)));
+            }
+            return Ok(());
         }
-        Sent::Done
+        let entry = self.receivers.finish(ticket, ReceiveEntry::Finished(Ok(value)));
+        effects.wake_all(entry.and_then(ReceiveEntry::owner));
+        Ok(())
     }
 
     pub(super) fn receive(&mut self, capacity: usize, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Received<T> {
@@ -170,35 +156,50 @@ impl<T: Send + 'static> State<T> {
         let mut next = self.senders.first();
         while let Some(ticket) = next {
             next = self.senders.after(ticket);
-            let Some(SendEntry::Offer(offer)) = self.senders.get(ticket) else {
-                return self.collect_deposit(ticket, seeker, effects);
-            };
-            match offer.collect(seeker) {
-                Ok((value, told)) => {
-                    seeker.settle();
-                    if let Some(SendEntry::Offer(offer)) = self.senders.remove(ticket) {
-                        effects.wake(offer, told);
-                    }
-                    return Received::Done(value);
+            match self.collect_from(ticket, seeker, effects) {
+                Ok(item) => {
+                    effects.discharge(Discharge::Sent(item.consumed));
+                    return Received::Done(item.value);
                 }
                 Err(Verdict::Taken) => return Received::Taken,
                 Err(Verdict::Own) => {}
-                Err(Verdict::Stale | Verdict::Committed) => drop(self.senders.remove(ticket)),
+                Err(Verdict::Stale | Verdict::Committed) => _ = self.senders.set_aside(ticket),
             }
         }
         Received::Empty
     }
 
-    fn collect_deposit(&mut self, ticket: Ticket, seeker: Seeker<'_>, effects: &mut Effects<T>) -> Received<T> {
-        if !seeker.settle_alone() {
-            return Received::Taken;
-        }
-        match self.senders.remove(ticket) {
-            Some(SendEntry::Deposit(item)) => {
-                effects.discharge(Discharge::Sent(item.consumed));
-                Received::Done(item.value)
+    /// Takes the value of one sender. A task or a deposit is certain to give it.
+    fn collect_from(
+        &mut self,
+        ticket: Ticket,
+        seeker: Seeker<'_>,
+        effects: &mut Effects<T>,
+    ) -> Result<Item<T>, Verdict> {
+        let in_parcel = match self.senders.get(ticket) {
+            Some(SendEntry::Offer(offer, cargo)) => {
+                let in_parcel = cargo.seize(offer, seeker)?;
+                seeker.settle();
+                in_parcel
             }
-            _ => Received::Empty,
+            _ if seeker.settle_alone() => None,
+            _ => return Err(Verdict::Taken),
+        };
+        let entry = match self.senders.get(ticket) {
+            Some(SendEntry::Deposit(_)) => self.senders.remove(ticket),
+            _ => self.senders.finish(ticket, SendEntry::Finished(Ok(()))),
+        };
+        match entry {
+            Some(SendEntry::Deposit(item)) => Ok(item),
+            Some(SendEntry::Task(value, waker)) => {
+                effects.wake(Woken::Task(waker));
+                Ok(Item::of(value))
+            }
+            Some(SendEntry::Offer(offer, cargo)) => {
+                effects.wake(Woken::Owner(offer.party));
+                in_parcel.or_else(|| cargo.value()).map(Item::of).ok_or(Verdict::Stale)
+            }
+            Some(SendEntry::Finished(_)) | None => Err(Verdict::Stale),
         }
     }
 
@@ -209,20 +210,10 @@ impl<T: Send + 'static> State<T> {
             && self.buffer.len() < capacity
         {
             next = self.senders.after(ticket);
-            let collected = match self.senders.get(ticket) {
-                Some(SendEntry::Offer(offer)) => offer.collect(Seeker::Private),
-                _ => Err(Verdict::Stale),
-            };
-            if matches!(collected, Err(Verdict::Own)) {
-                continue;
-            }
-            match (self.senders.remove(ticket), collected) {
-                (Some(SendEntry::Deposit(item)), _) => self.buffer.push_back(item),
-                (Some(SendEntry::Offer(offer)), Ok((value, told))) => {
-                    effects.wake(offer, told);
-                    self.buffer.push_back(Item { value, consumed: Then::nothing() });
-                }
-                _ => {}
+            match self.collect_from(ticket, Seeker::Private, effects) {
+                Ok(item) => self.buffer.push_back(item),
+                Err(Verdict::Own) => {}
+                Err(_) => _ = self.senders.set_aside(ticket),
             }
         }
     }
@@ -244,34 +235,60 @@ impl<T: Send + 'static> State<T> {
         Deposited::Queued
     }
 
+    /// Tells all who wait but the deposits of senders, which can still be received.
     pub(super) fn close(&mut self) -> Vec<Effects<T>> {
         self.closed = true;
         let mut all = Vec::new();
-        while let Some(entry) = self.receivers.pop() {
-            let mut effects = Effects::default();
-            match entry {
-                ReceiveEntry::Deposit(action) => effects.discharge(Discharge::Received(action, Err(Closed))),
-                ReceiveEntry::Offer(offer) => Self::refuse(offer, &mut effects),
-            }
-            all.push(effects);
+        while let Some(ticket) = self.receivers.first() {
+            all.push(self.close_receiver(ticket));
         }
         let mut next = self.senders.first();
         while let Some(ticket) = next {
             next = self.senders.after(ticket);
-            if let Some(SendEntry::Offer(_)) = self.senders.get(ticket)
-                && let Some(SendEntry::Offer(offer)) = self.senders.remove(ticket)
-            {
-                let mut effects = Effects::default();
-                Self::refuse(offer, &mut effects);
-                all.push(effects);
-            }
+            all.extend(self.close_sender(ticket));
         }
         all
     }
 
-    fn refuse(offer: Arc<Offer<T>>, effects: &mut Effects<T>) {
-        if let Ok(told) = offer.refuse() {
-            effects.wake(offer, told);
+    fn close_receiver(&mut self, ticket: Ticket) -> Effects<T> {
+        let mut effects = Effects::default();
+        match self.receivers.get(ticket) {
+            Some(ReceiveEntry::Offer(offer)) if offer.seize(Seeker::Private).is_err() => {
+                self.receivers.set_aside(ticket);
+            }
+            Some(ReceiveEntry::Deposit(_)) => {
+                if let Some(ReceiveEntry::Deposit(action)) = self.receivers.remove(ticket) {
+                    effects.discharge(Discharge::Received(action, Err(Closed)));
+                }
+            }
+            _ => {
+                let entry = self.receivers.finish(ticket, ReceiveEntry::Finished(Err(Closed)));
+                effects.wake_all(entry.and_then(ReceiveEntry::owner));
+            }
         }
+        effects
+    }
+
+    fn close_sender(&mut self, ticket: Ticket) -> Option<Effects<T>> {
+        let mut effects = Effects::default();
+        match self.senders.get(ticket)? {
+            SendEntry::Deposit(_) => return None,
+            SendEntry::Offer(offer, _) if offer.seize(Seeker::Private).is_err() => _ = self.senders.set_aside(ticket),
+            _ => {
+                let place = self.senders.set_aside(ticket)?;
+                match std::mem::replace(place, SendEntry::Finished(Ok(()))) {
+                    SendEntry::Offer(Offer { party, .. }, cargo) => {
+                        *place = SendEntry::Finished(Err(cargo.value()));
+                        effects.wake(Woken::Owner(party));
+                    }
+                    SendEntry::Task(value, waker) => {
+                        *place = SendEntry::Finished(Err(Some(value)));
+                        effects.wake(Woken::Task(waker));
+                    }
+                    entry => *place = entry,
+                }
+            }
+        }
+        Some(effects)
     }
 }

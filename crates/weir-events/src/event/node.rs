@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::forcing::Forcing;
 use super::placing::Placing;
 use super::settlement::Settlement;
+use crate::queue::Ticket;
 
 /// A communication that may take effect once per synchronisation, and then yields a `T` (the paper's `'a Event`, §2).
 ///
@@ -121,11 +122,27 @@ impl Shape {
     }
 }
 
-/// What a synchronisation has placed for one leaf. Its type is known to that leaf alone, which everything that becomes of
-/// it goes back to.
-pub(crate) type Stake = Arc<dyn Any + Send + Sync>;
+/// What a synchronisation has placed for one leaf; everything that becomes of it goes back to that leaf.
+pub(crate) enum Stake {
+    /// A place in a channel's queue.
+    Place(Ticket),
+    /// Something that the leaf alone knows the type of.
+    Own(Box<dyn Any + Send + Sync>),
+}
 
-/// Gets a stake back in its own type.
-pub(crate) fn recover<S: Send + Sync + 'static>(stake: Stake) -> Arc<S> {
-    stake.downcast().expect("a leaf gets the stake back that it placed")
+impl Stake {
+    pub(crate) fn place(self) -> Ticket {
+        match self {
+            Stake::Place(ticket) => ticket,
+            Stake::Own(_) => unreachable!("a leaf gets the stake back that it placed"),
+        }
+    }
+
+    /// Gets a stake back in its own type.
+    pub(crate) fn recover<S: 'static>(self) -> S {
+        match self {
+            Stake::Own(stake) => *stake.downcast().expect("a leaf gets the stake back that it placed"),
+            Stake::Place(_) => unreachable!("a leaf gets the stake back that it placed"),
+        }
+    }
 }

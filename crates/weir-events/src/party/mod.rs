@@ -55,8 +55,6 @@ pub(crate) struct Party {
 enum Wake {
     Thread(Parker),
     Task(Lock<Option<Waker>>),
-    /// Whoever commits the party has the waker from elsewhere.
-    Elsewhere,
 }
 
 /// What came of trying to commit a peer.
@@ -90,11 +88,6 @@ impl Party {
     /// A party of a task that is told by `waker`.
     pub(crate) fn of_task(waker: &Waker) -> Self {
         Party::new(Wake::Task(Lock::new(Some(waker.clone()))))
-    }
-
-    /// A party of a task with one offer, which has the waker.
-    pub(crate) fn told_elsewhere() -> Self {
-        Party::new(Wake::Elsewhere)
     }
 
     fn new(wake: Wake) -> Self {
@@ -178,7 +171,6 @@ impl Party {
     pub(crate) fn wake(&self) {
         match &self.wake {
             Wake::Thread(thread) => thread.unpark(),
-            Wake::Elsewhere => {}
             Wake::Task(waker) => {
                 let waker = waker.lock().take();
                 if let Some(waker) = waker {

@@ -42,7 +42,6 @@ mod here {
         unshared.reset();
         // The thread may be ending; then the party simply goes.
         match &mut unshared.wake {
-            Wake::Elsewhere => {}
             Wake::Thread(_) => drop(SPARE.try_with(|spare| spare.set(Some(party)))),
             Wake::Task(waker) => {
                 // What the waker keeps alive must not live on in a pool.

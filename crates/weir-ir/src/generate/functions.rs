@@ -10,13 +10,10 @@ use weir_host::{
     StateOf, Type, TypeDefinition, TypeShape, Unique, Value, World,
 };
 
-use super::Recording;
+use super::recording::{Recording, SHARED_FROM};
 
 /// The type of the counters, which can only be moved.
 pub(super) const COUNTER: &str = "count.Counter";
-
-/// Counters from this number on are shared, and write down their changes.
-pub(super) const SHARED_FROM: i64 = 1_000;
 
 /// A number that counts up.
 struct Counter {

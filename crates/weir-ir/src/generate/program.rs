@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use weir_host::{Mode, Resource, Text, Type, Value};
 
-use super::functions::{SHARED_FROM, counter};
+use super::functions::counter;
+use super::recording::SHARED_FROM;
 use super::values::{data_type, definitions, flagged, value};
 use super::{Case, Random};
 use crate::expr::{Atom, Block, Call, Constraint, Let, Op, Program, Var, Variable};

@@ -1,4 +1,4 @@
-//! A library whose functions write down what they do, for programs that are generated.
+//! What the functions of a generated program do is written down.
 //!
 //! - The modules `a`, `b` and `c` each have a part of the outside world: one number, which `look`s read and `change`s
 //!   change. Every change is written down under the module's name; a function that waits writes down when it begins and
@@ -15,11 +15,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use weir_host::{
-    Environment, Failure, Library, Opened, Parameter, Passing, Route, Source, SourceSignature, Type, Value,
-};
 
-use super::functions;
+/// Counters from this number on are shared, and write down their changes.
+pub(super) const SHARED_FROM: i64 = 1_000;
 
 /// A library of its own, and what its functions have done.
 #[derive(Clone, Default)]
@@ -48,31 +46,6 @@ impl Recording {
     #[must_use]
     pub fn of_many(seed: u64) -> Self {
         Recording { many: true, ..Recording::new(seed) }
-    }
-
-    /// The library.
-    #[must_use]
-    pub fn library(&self) -> Library {
-        let mut library = Library::default();
-        for module in functions::modules(self) {
-            let source = SourceSignature {
-                module: module.name.clone(),
-                name: "elements".into(),
-                doc: "Flows that a test begins by itself.".into(),
-                parameters: vec![Parameter {
-                    name: "first".into(),
-                    ty: Type::Int,
-                    passing: Passing::Value,
-                    default: None,
-                }],
-                element: Some(Type::Int),
-                answer: None,
-                ordered: true,
-            };
-            let module = module.source(source, Arc::new(NoSource));
-            library.add(module).expect("the modules' names differ");
-        }
-        library
     }
 
     /// The effects on each resource, in their order; those of flows that ran side by side are sorted.
@@ -106,25 +79,11 @@ impl Recording {
 
     /// Whether a counter keeps what is added to it: a shared one does not where flows run side by side.
     pub(super) fn keeps(&self, number: i64) -> bool {
-        !self.many || number < functions::SHARED_FROM
+        !self.many || number < SHARED_FROM
     }
 
     /// How often a call with this argument yields before it is done.
     pub(super) fn yields(&self, argument: i64) -> usize {
         super::Random::new(self.seed ^ argument.unsigned_abs()).below(4)
-    }
-}
-
-/// What the entry of a generated program names; tests begin its flows by themselves.
-struct NoSource;
-
-impl Source for NoSource {
-    fn open(
-        &self,
-        _arguments: Vec<Value>,
-        _routes: Arc<[Route]>,
-        _environment: &Environment,
-    ) -> Result<Arc<dyn Opened>, Failure> {
-        Err(Failure::function("the flows of a generated program are begun by its test"))
     }
 }

@@ -11,7 +11,8 @@ use hyper::header::{
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use weir::Typed;
 
-use crate::json::encode::Written;
+use crate::Limited;
+use crate::json::encode::written;
 
 weir::library! {
     /// Answers to requests, and services on HTTP.
@@ -191,12 +192,13 @@ pub fn html(page: &str) -> Response {
     Response::new(StatusCode::OK, Some(HeaderValue::from_static(HTML)), page)
 }
 
-/// 200 with any value as JSON: records as objects, lists as arrays, `None` as `null`; bodies are read in the same form.
+/// 200 with any value as JSON: records as objects, lists as arrays, `None` as `null`; bodies are read in the same form. A
+/// value that nests more than 127 deep, or whose JSON is longer than 64 MiB, ends the flow.
 #[weir::function(pure)]
-pub fn json(value: Typed<'T'>) -> Response {
-    let written = serde_json::to_vec(&Written::whole(&value.value, &value.of));
-    let body = written.expect("keys are texts, and memory takes all that is written");
-    Response::new(StatusCode::OK, Some(HeaderValue::from_static(JSON)), body.into())
+pub fn json(value: Typed<'T'>) -> Limited<Response> {
+    let kind = HeaderValue::from_static(JSON);
+    let written = written(&value.value, &value.of);
+    Limited(written.map(|body| Response::new(StatusCode::OK, Some(kind), body.into())))
 }
 
 /// 400 with a text that says what is wrong with the request.

@@ -3,7 +3,7 @@
 //! A *word* is a run of digits. Words are separated by white space; a `#` and what follows up to the end of its line
 //! counts as white space, as in Netpbm's own reader.
 
-use super::ImageError;
+use super::error::ImageError;
 
 /// A place in the file, moving forward.
 pub(super) struct Words<'a> {

@@ -5,13 +5,15 @@
 
 mod cache;
 mod decode;
+mod error;
 mod header;
 mod jpeg;
 mod lfu;
 mod scale;
 
 pub use cache::{Cache, cache, get, put};
-pub use decode::{DecodeLimits, ImageError, decode, decode_within};
+pub use decode::{DecodeLimits, decode, decode_within};
+pub use error::ImageError;
 pub use jpeg::{EncodeError, to_jpeg};
 pub use scale::{ScaleError, scale};
 

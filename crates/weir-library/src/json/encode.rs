@@ -4,9 +4,68 @@
 //! is `"Name"` or `{"Name": payload}`; an `Option` is its value or `null`. Sizes, durations and times are texts as programs
 //! show them; `NaN` and the infinities, which JSON cannot say, are `null`.
 
-use serde::ser::{SerializeMap, SerializeSeq};
+use std::io;
+
+use serde::ser::{Error, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
-use weir::{Field, Type, TypeOf, TypeShape, Value, Variant};
+use weir::{Failure, FailureKind, Field, HostType, Type, TypeOf, TypeShape, Value, Variant};
+
+use super::Json;
+use super::TEXT_BYTES_MAX;
+use super::tree::DEPTH_MAX;
+
+/// The value as JSON.
+///
+/// # Errors
+/// Fails where it nests deeper than what is read, or where its text is longer than [`TEXT_BYTES_MAX`]: what a value shares with
+/// itself is written as often as it is there.
+pub(crate) fn written(value: &Value, of: &TypeOf) -> Result<Vec<u8>, Failure> {
+    let mut text = Text { bytes: Vec::with_capacity(BYTES_AT_FIRST), is_full: false };
+    let written = serde_json::to_writer(&mut text, &Written::whole(value, of));
+    match (written, text.is_full) {
+        (Ok(()), _) => Ok(text.bytes),
+        (Err(_), true) => Err(limit(format!("JSON of more than {TEXT_BYTES_MAX} bytes"))),
+        (Err(error), false) => Err(limit(error.to_string())),
+    }
+}
+
+fn limit(message: String) -> Failure {
+    Failure::new(FailureKind::Limit, message)
+}
+
+/// What most answers fit into.
+const BYTES_AT_FIRST: usize = 128;
+
+/// A text of at most [`TEXT_BYTES_MAX`] bytes.
+struct Text {
+    bytes: Vec<u8>,
+    is_full: bool,
+}
+
+impl io::Write for Text {
+    #[inline]
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.write_all(piece).map(|()| piece.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, piece: &[u8]) -> io::Result<()> {
+        if piece.len() > TEXT_BYTES_MAX - self.bytes.len() {
+            self.is_full = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(piece);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn too_deep<E: Error>() -> E {
+    E::custom(super::TooDeep)
+}
 
 /// A value with its type, to be written.
 #[derive(Clone, Copy)]
@@ -14,16 +73,23 @@ pub(crate) struct Written<'a> {
     pub(crate) value: &'a Value,
     pub(crate) ty: &'a Type,
     pub(crate) of: &'a TypeOf,
+    /// How deep it may still nest.
+    left: u8,
 }
 
 impl<'a> Written<'a> {
     /// The whole of a value that came with its type.
     pub(crate) fn whole(value: &'a Value, of: &'a TypeOf) -> Self {
-        Written { value, ty: &of.ty, of }
+        Written { value, ty: &of.ty, of, left: DEPTH_MAX }
     }
 
     fn part(self, value: &'a Value, ty: &'a Type) -> Self {
-        Written { value, ty, of: self.of }
+        Written { value, ty, of: self.of, left: self.left }
+    }
+
+    /// What may stand in it.
+    fn inside<E: Error>(self) -> Result<Self, E> {
+        self.left.checked_sub(1).map(|left| Written { left, ..self }).ok_or_else(too_deep)
     }
 
     fn array<S: Serializer>(
@@ -40,6 +106,11 @@ impl<'a> Written<'a> {
     }
 
     fn named<S: Serializer>(self, name: &str, to: S) -> Result<S::Ok, S::Error> {
+        if let Some(json) = Json::in_place(self.value) {
+            // Itself was counted already, as something that holds something.
+            let fits = json.depth() <= self.left.saturating_add(1);
+            return if fits { json.serialize(to) } else { Err(too_deep()) };
+        }
         match (self.of.shape(name), self.value) {
             (Some(TypeShape::Record(fields)), Value::Record(values)) => {
                 Payload { whole: self, fields, values }.serialize(to)
@@ -58,8 +129,32 @@ impl<'a> Written<'a> {
             return to.serialize_str(&variant.name);
         }
         let mut object = to.serialize_map(Some(1))?;
-        object.serialize_entry(&*variant.name, &Payload { whole: self, fields: &variant.fields, values })?;
+        let whole = if variant.fields.len() == 1 { self } else { self.inside()? };
+        let payload = Payload { whole, fields: &variant.fields, values };
+        object.serialize_entry(&*variant.name, &payload)?;
         object.end()
+    }
+
+    /// Anything that holds something; itself not counted in.
+    fn compound<S: Serializer>(self, to: S) -> Result<S::Ok, S::Error> {
+        match (self.ty, self.value) {
+            (Type::List(element), Value::List(values)) => {
+                self.array(values, std::iter::repeat_n(&**element, values.len()), to)
+            }
+            (Type::Tuple(types), Value::Record(values)) => self.array(values, types.iter(), to),
+            (Type::Map(pair), Value::Map(entries)) => {
+                let mut object = to.serialize_map(Some(entries.len()))?;
+                for (key, value) in &**entries {
+                    object.serialize_entry(&KeyOf(self.part(key, &pair.0)), &self.part(value, &pair.1))?;
+                }
+                object.end()
+            }
+            (Type::Result(_), Value::Variant(tag, payload)) => {
+                self.result(*tag, payload.as_ref().and_then(|payload| payload.first()), to)
+            }
+            (Type::Named(name), _) => self.named(name, to),
+            _ => to.serialize_unit(),
+        }
     }
 
     /// `Ok` or `Err` with what it holds.
@@ -81,26 +176,12 @@ impl Serialize for Written<'_> {
             (_, Value::Text(text)) => to.serialize_str(text),
             (_, Value::Failure(failure)) => to.serialize_str(&failure.message),
             (_, value @ (Value::Time(_) | Value::Duration(_) | Value::Size(_))) => to.collect_str(value),
-            (Type::List(element), Value::List(values)) => {
-                self.array(values, std::iter::repeat_n(&**element, values.len()), to)
-            }
-            (Type::Tuple(types), Value::Record(values)) => self.array(values, types.iter(), to),
-            (Type::Map(pair), Value::Map(entries)) => {
-                let mut object = to.serialize_map(Some(entries.len()))?;
-                for (key, value) in &**entries {
-                    object.serialize_entry(&KeyOf(self.part(key, &pair.0)), &self.part(value, &pair.1))?;
-                }
-                object.end()
-            }
             (Type::Option(some), Value::Variant(Value::SOME, Some(payload))) => match payload.first() {
                 Some(value) => self.part(value, some).serialize(to),
                 None => to.serialize_unit(),
             },
-            (Type::Result(_), Value::Variant(tag, payload)) => {
-                self.result(*tag, payload.as_ref().and_then(|payload| payload.first()), to)
-            }
-            (Type::Named(name), _) => self.named(name, to),
-            _ => to.serialize_unit(),
+            (Type::Named(_), Value::Variant(_, None)) => self.compound(to),
+            _ => self.inside()?.compound(to),
         }
     }
 }

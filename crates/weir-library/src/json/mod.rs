@@ -2,33 +2,25 @@
 
 pub(crate) mod decode;
 pub(crate) mod encode;
+pub(crate) mod lines;
 mod tree;
+mod unique;
 
 pub use tree::{Json, TooDeep};
 
 use indexmap::IndexMap;
-use tree::Node;
-use weir::{Failure, FailureKind, HostType, Module, Text, Type, Typed};
+use serde_json::error::Category;
+use tree::{DEPTH_MAX, Node};
+use weir::{Failure, FailureKind, Module, Text, Typed};
 
-use crate::feed::{Feeder, Stream, StreamRow, parameter};
-use crate::files::FileLines;
-use crate::lines::Lines;
+use crate::Limited;
 
 /// Bytes of a text that is parsed: 64 MiB.
 const TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The module `json`.
 pub(crate) fn json() -> Module {
-    let lines = StreamRow {
-        name: "lines",
-        doc: "Begins a flow for each line of the file, in their order, and ends with it. Each line is a JSON value of \
-              its own; empty lines are passed over.",
-        parameters: vec![parameter("path", Type::Text)],
-        element: Type::named("json.Value"),
-        ordered: true,
-        open: |given| FileLines::open(given).map(JsonLines),
-    };
-    lines.within(functions::json())
+    lines::within(functions::json())
 }
 
 mod functions {
@@ -61,7 +53,25 @@ pub fn parse_bytes(bytes: &[u8]) -> Result<Json, Failure> {
     if bytes.len() > TEXT_BYTES_MAX {
         return Err(Failure::new(FailureKind::Limit, format!("JSON of more than {TEXT_BYTES_MAX} bytes")));
     }
-    serde_json::from_slice(bytes).map_err(|error| Failure::function(format!("not JSON: {error}")))
+    serde_json::from_slice(bytes).map_err(|error| {
+        Failure::function(format!("{} at line {} column {}", why(&error), error.line(), error.column()))
+    })
+}
+
+/// Why something is no JSON, without the place.
+fn why(error: &serde_json::Error) -> String {
+    let (said, place) = (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
+    match (error.classify(), said.strip_suffix(&place).unwrap_or(&said)) {
+        (_, "recursion limit exceeded") => format!("not JSON: nests more than {DEPTH_MAX} deep"),
+        // What is said of JSON that is in order.
+        (Category::Data, said) => said.to_owned(),
+        (_, said) => format!("not JSON: {said}"),
+    }
+}
+
+/// The value of a line, or the column where it is none and why.
+fn parse_line(line: &str) -> Result<Json, String> {
+    serde_json::from_str(line).map_err(|error: serde_json::Error| format!("column {}: {}", error.column(), why(&error)))
 }
 
 /// What an object has under a key.
@@ -134,11 +144,11 @@ pub fn write(value: &Json) -> String {
 }
 
 /// Any value as a text of one line: records as objects, lists as arrays, `None` as `null`. Services read bodies in the
-/// same form.
+/// same form. A value that nests more than 127 deep, or whose text is longer than 64 MiB, ends the flow.
 #[weir::function(pure)]
-pub fn encode(value: Typed<'T'>) -> String {
-    let written = encode::Written::whole(&value.value, &value.of);
-    serde_json::to_string(&written).expect("keys are texts, and memory takes all that is written")
+pub fn encode(value: Typed<'T'>) -> Limited<String> {
+    let written = encode::written(&value.value, &value.of);
+    Limited(written.map(|text| String::from_utf8(text).expect("JSON is written in UTF-8")))
 }
 
 /// A text as a value.
@@ -191,34 +201,4 @@ pub fn list(items: Vec<Json>) -> Result<Json, TooDeep> {
 #[weir::function(pure)]
 pub fn object(fields: IndexMap<Text, Json>) -> Result<Json, TooDeep> {
     Json::object(fields)
-}
-
-/// `json.lines("events.jsonl")`.
-struct JsonLines(FileLines);
-
-impl Stream for JsonLines {
-    fn describe(&self) -> String {
-        self.0.describe()
-    }
-
-    fn extent(&self, elements: u64) -> Option<(u64, u64)> {
-        self.0.extent(elements)
-    }
-
-    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
-        let path = self.0.name();
-        let mut file = self.0.reader()?;
-        let mut lines = Lines::new();
-        while let Some(line) = lines.next(&mut file).await.map_err(|error| error.of(path))? {
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
-            let parsed = parse(line);
-            let value =
-                parsed.map_err(|failure| Failure::function(format!("{path}: line {}: {failure}", lines.number())))?;
-            feeder.give(value.into_value()?).await;
-            self.0.note(&lines);
-        }
-        Ok(())
-    }
 }

@@ -1,7 +1,7 @@
-//! What one step does: primitives, switches, selects, atomic steps, repeated bodies. Calls are in `call.rs`.
+//! What one step does: primitives, switches, selects, bodies. Calls are in `call.rs`, atomic steps in `atomic.rs`.
 
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::{Argument, Failure, FailureKind, Pending, Value};
@@ -10,10 +10,10 @@ use weir_ir::prim::{Prim, elements, interpolate};
 
 use super::repeat::Run;
 use super::timed::Timed;
-use super::{Finished, Frame, record_ran};
+use super::{Frame, record_ran};
 use crate::live::Env;
-use crate::lock::{Acquiring, Handle, Held, Sessions};
-use crate::step::{AcquireStep, Action, Body, Condition, PrimStep, RepeatStep, Step, SwitchStep, Wanted};
+use crate::lock::{Acquiring, Held};
+use crate::step::{Action, Body, Condition, PrimStep, RepeatStep, Step, SwitchStep, TimedStep};
 
 /// What came of a step.
 pub(super) enum Ran {
@@ -111,7 +111,10 @@ impl Frame {
                 let run = Run::new(repeat, self, body);
                 self.repeat(run, repeat, env, context)
             }
-            Action::Timed(timed) => self.timed(timed, body, env, context),
+            Action::Timed(timed) => {
+                let run = self.bodies(timed, body, env);
+                self.timed(run, timed, env, context)
+            }
             Action::Acquire(acquire) => self.acquire(node, 0, acquire, body, env, context),
             Action::Release(acquire) => {
                 self.scopes.retain(|(node, _)| node != acquire);
@@ -142,7 +145,7 @@ impl Frame {
             (Stage::Turn(passed), Action::Acquire(acquire)) => self.acquire(node, passed, acquire, body, env, context),
             (Stage::Locks(locks), Action::Acquire(acquire)) => self.hold(node, locks, acquire, env, context),
             (Stage::Body(run), Action::Repeat(repeat)) => self.repeat(*run, repeat, env, context),
-            (Stage::Timed(run), Action::Timed(timed)) => self.timed_on(*run, timed, env, context),
+            (Stage::Timed(run), Action::Timed(timed)) => self.timed(*run, timed, env, context),
             _ => unreachable!("a step waits only for what it can wait for"),
         }
     }
@@ -291,62 +294,6 @@ impl Frame {
         Ran::Next
     }
 
-    fn acquire(
-        &mut self,
-        node: usize,
-        passed: usize,
-        step: &AcquireStep,
-        body: &Body,
-        env: Env<'_>,
-        context: &mut Context<'_>,
-    ) -> Ran {
-        for (index, turn) in step.turns.iter().enumerate().skip(passed) {
-            if env.live.resources.turns[*turn].poll(env.key.sequence, context).is_pending() {
-                return Ran::wait(Stage::Turn(index));
-            }
-        }
-        let session = step.session.map_or(Value::Unit, |session| self.value(body, session));
-        let handles = step.wanted.iter().filter_map(|wanted| match wanted {
-            Wanted::Whole(lock, mode) => Some((Handle::Whole(Arc::clone(lock)), *mode)),
-            // Whether an enclosing step holds the very same session is known only now.
-            Wanted::Session(sessions, _) | Wanted::Own(sessions, ..)
-                if self.holds_session(&step.within, sessions, &session) =>
-            {
-                None
-            }
-            Wanted::Session(sessions, mode) | Wanted::Own(sessions, mode, _) => {
-                Some((Handle::session(sessions, session.clone()), *mode))
-            }
-        });
-        let handles: Vec<_> = handles.collect();
-        self.hold(node, Acquiring::new(handles), step, env, context)
-    }
-
-    fn holds_session(&self, within: &[u32], sessions: &Arc<Sessions>, session: &Value) -> bool {
-        let around = self.scopes_around(within);
-        around.iter().flat_map(|scope| scope.iter()).any(|held| held.is_session(sessions, session))
-    }
-
-    fn hold(
-        &mut self,
-        node: usize,
-        mut locks: Acquiring,
-        step: &AcquireStep,
-        env: Env<'_>,
-        context: &mut Context<'_>,
-    ) -> Ran {
-        match locks.poll(context) {
-            Poll::Pending => Ran::wait(Stage::Locks(locks)),
-            Poll::Ready(held) => {
-                if let Err(failure) = make_own(step, &held, env) {
-                    return Ran::fail(failure);
-                }
-                self.scopes.push((node as u32, Arc::new(held)));
-                Ran::Next
-            }
-        }
-    }
-
     fn repeat(&mut self, mut run: Run, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match run.advance(step, env, context) {
             Poll::Pending => Ran::wait(Stage::Body(Box::new(run))),
@@ -362,30 +309,15 @@ impl Frame {
             }
         }
     }
-}
 
-/// Makes what the session has of its own, as far as it is held and not there yet.
-fn make_own(step: &AcquireStep, held: &[Held], env: Env<'_>) -> Result<(), Box<Failure>> {
-    for wanted in &step.wanted {
-        let Wanted::Own(sessions, _, index) = wanted else { continue };
-        if let Some(session) = held.iter().find_map(|held| held.session_of(sessions)) {
-            session.value(|| made_for_a_session(*index, env))?;
-        }
-    }
-    Ok(())
-}
-
-/// A value of its own for a session. What makes it never waits.
-fn made_for_a_session(index: u32, env: Env<'_>) -> Result<Value, Box<Failure>> {
-    let body = env.live.own[index as usize].as_ref().expect("the program says that each session has one");
-    let mut frame = Frame::take(body, true);
-    let finished = frame.advance(body, env, None, &mut Context::from_waker(Waker::noop()));
-    Frame::give_back(frame);
-    match finished {
-        Poll::Ready(Finished::Value(value)) => Ok(value),
-        Poll::Ready(Finished::Ended(ended)) => ended.how,
-        Poll::Ready(Finished::Stretch) | Poll::Pending => {
-            Err(Box::new(Failure::function("what makes a session's value waits")))
+    fn timed(&mut self, mut run: Timed, step: &TimedStep, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+        match run.advance(step, env, context) {
+            Poll::Pending => Ran::wait(Stage::Timed(Box::new(run))),
+            Poll::Ready(Ok(value)) => {
+                self.slots[step.out as usize] = value;
+                Ran::Next
+            }
+            Poll::Ready(Err((ended, body))) => Ran::Ends(Box::new(End { within: ended.path(body), how: ended.how })),
         }
     }
 }

@@ -22,7 +22,6 @@ use weir_events::Synchronisation;
 use weir_host::Value;
 use weir_trace::{Detail, What};
 
-use super::action::{End, Ran, Stage};
 use super::repeat::capture;
 use super::{Ended, Finished, Frame};
 use crate::live::Env;
@@ -41,8 +40,8 @@ pub(super) struct Timed {
 }
 
 impl Frame {
-    /// Begins the bodies.
-    pub(super) fn timed(&mut self, step: &TimedStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+    /// Makes a frame for each body; none has begun yet.
+    pub(super) fn bodies(&mut self, step: &TimedStep, body: &Body, env: Env<'_>) -> Timed {
         let limit_ns = step.limit.map(|limit| nanoseconds(&self.value(body, limit)));
         let due_ns = limit_ns.map(|limit_ns| env.live.machine.now_ns().saturating_add(limit_ns));
         let scopes = self.scopes_around(&step.within);
@@ -56,30 +55,13 @@ impl Frame {
             frame.inherited.extend_from_slice(&scopes);
             bodies.push((index, frame));
         }
-        self.timed_on(Timed { bodies, begun: 0, due_ns, timer: None }, step, env, context)
-    }
-
-    /// Goes on with the bodies.
-    pub(super) fn timed_on(
-        &mut self,
-        mut run: Timed,
-        step: &TimedStep,
-        env: Env<'_>,
-        context: &mut Context<'_>,
-    ) -> Ran {
-        match run.advance(step, env, context) {
-            Poll::Pending => Ran::wait(Stage::Timed(Box::new(run))),
-            Poll::Ready(Ok(value)) => {
-                self.slots[step.out as usize] = value;
-                Ran::Next
-            }
-            Poll::Ready(Err((ended, body))) => Ran::Ends(Box::new(End { within: ended.path(body), how: ended.how })),
-        }
+        Timed { bodies, begun: 0, due_ns, timer: None }
     }
 }
 
 impl Timed {
-    fn advance<'s>(
+    /// Goes on with the bodies: the result of the first that has one, or how one ended the flow.
+    pub(super) fn advance<'s>(
         &mut self,
         step: &'s TimedStep,
         env: Env<'_>,

@@ -365,6 +365,8 @@ pub struct Entry {
     pub session: Option<Session>,
     /// What happens to one element.
     pub body: Block,
+    /// What happens once, when there are no more: `at end { … }`.
+    pub end: Option<Block>,
 }
 
 /// `on failure of files.read as failure { … }`.

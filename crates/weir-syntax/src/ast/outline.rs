@@ -101,7 +101,8 @@ fn item(item: &Item) -> String {
         ItemKind::Service(it) => service(it),
         ItemKind::Entry(entry) => {
             let session = maybe(entry.session.as_ref(), |session| node("session", [expr(&session.value)]));
-            node("entry", [pattern(&entry.pattern), expr(&entry.source), session, block(&entry.body)])
+            let end = maybe(entry.end.as_ref(), |end| node("at end", [block(end)]));
+            node("entry", [pattern(&entry.pattern), expr(&entry.source), session, block(&entry.body), end])
         }
         ItemKind::FailureHandler(it) => handler(it),
         ItemKind::Test(test) => node("test", [format!("{:?}", test.name), block(&test.body)]),

@@ -76,6 +76,7 @@ pub fn walk_item<'a, V: Visitor<'a> + ?Sized>(visitor: &mut V, item: &'a Item) {
             visitor.expr(&entry.source);
             entry.session.iter().for_each(|session| visitor.expr(&session.value));
             visitor.block(&entry.body);
+            entry.end.iter().for_each(|end| visitor.block(end));
         }
         ItemKind::FailureHandler(handler) => visitor.failure_handler(handler),
         ItemKind::Test(test) => visitor.block(&test.body),

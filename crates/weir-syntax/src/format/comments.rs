@@ -2,6 +2,7 @@
 
 use super::Printer;
 use super::doc::Doc;
+use crate::Span;
 use std::ops::Range;
 
 /// An element of a sequence with the comments that go with it.
@@ -35,6 +36,11 @@ impl Sequence {
         let commented = |element: &Woven| !element.before.is_empty() || element.behind.is_some();
         !self.tail.is_empty() || self.elements.iter().any(commented)
     }
+}
+
+/// Where an element stands that has no documentation.
+pub(super) fn range(span: Span) -> Range<u32> {
+    span.start..span.end
 }
 
 impl Printer<'_> {

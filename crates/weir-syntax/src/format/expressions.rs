@@ -1,9 +1,9 @@
 //! Expressions that begin with a word of their own, and those with operators.
 
 use super::Printer;
-use super::comments::{Sequence, comma_lines};
+use super::comments::{Sequence, comma_lines, range};
 use super::doc::Doc;
-use super::items::{in_brackets, range};
+use super::items::in_brackets;
 use super::parentheses::{
     Tightness, begins_with_bars, begins_with_brace, begins_with_number, is_piped, object, takes_brace, takes_else,
     tightness,

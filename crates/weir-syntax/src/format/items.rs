@@ -1,6 +1,6 @@
 //! Items, services and routes.
 
-use super::comments::{comma_lines, lines};
+use super::comments::{comma_lines, lines, range};
 use super::doc::Doc;
 use super::statements::Layout;
 use super::{Printer, joined};
@@ -166,7 +166,8 @@ impl Printer<'_> {
         let pattern = self.pattern(&entry.pattern);
         let head =
             Doc::concat([Doc::text("for "), pattern, Doc::text(" in "), self.head(&entry.source), Doc::text(" ")]);
-        head.then(self.entry_body(entry))
+        let end = entry.end.as_ref().map_or(Doc::nothing(), |end| Doc::text(" at end ").then(self.block(end)));
+        Doc::concat([head, self.entry_body(entry), end])
     }
 
     pub(super) fn failure_handler(&mut self, handler: &FailureHandler) -> Doc {
@@ -184,10 +185,6 @@ fn is_large(item: &Item) -> bool {
 /// From the documentation to the end.
 pub(super) fn place(docs: &Docs, span: Span) -> Range<u32> {
     docs.lines.first().map_or(span.start, |line| line.span.start)..span.end
-}
-
-pub(super) fn range(span: Span) -> Range<u32> {
-    span.start..span.end
 }
 
 fn docs(docs: &Docs, marker: &str) -> Doc {

@@ -1,10 +1,10 @@
 //! Operands: names, literals, texts, what stands behind them, and pipes.
 
 use super::Printer;
-use super::comments::comma_lines;
+use super::comments::{comma_lines, range};
 use super::doc::Doc;
 use super::expressions::has_hugged_call;
-use super::items::{in_brackets, range};
+use super::items::in_brackets;
 use super::parentheses::{Tightness, is_piped, object};
 use super::statements::Layout;
 use crate::ast::{Argument, Expr, ExprKind, FieldValue, MapEntry, Path, TextLiteral, TextPart, TextStyle};

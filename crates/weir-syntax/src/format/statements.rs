@@ -1,9 +1,8 @@
 //! Blocks and statements.
 
 use super::Printer;
-use super::comments::{Sequence, lines};
+use super::comments::{Sequence, lines, range};
 use super::doc::Doc;
-use super::items::range;
 use super::parentheses::{Tightness, begins_with_bars, takes_else};
 use crate::ast::{Block, Entry, Let, Otherwise, Session, Statement, StatementKind};
 use std::ops::Range;

@@ -3,8 +3,8 @@
 use super::Parser;
 use crate::Span;
 use crate::ast::{
-    Constraint, Entry, Enum, FieldDeclaration, Function, Item, ItemKind, Parameter, PayloadField, Record, Shared, Test,
-    TextPart, Tree, Use, UsedModule, Variant,
+    Block, Constraint, Entry, Enum, FieldDeclaration, Function, Item, ItemKind, Parameter, PayloadField, Record,
+    Shared, Test, TextPart, Tree, Use, UsedModule, Variant,
 };
 use crate::token::TokenKind as T;
 use std::sync::Arc;
@@ -17,7 +17,11 @@ impl Parser<'_> {
         while !self.at(T::End) {
             let before = self.at;
             self.begun_at = before;
-            items.extend(self.item());
+            let reported = self.diagnostics.len();
+            match self.item() {
+                Some(item) => items.push(item),
+                None => self.advise_end(items.last(), reported),
+            }
             if self.at == before {
                 self.skip_to_item();
             } else if !self.at(T::End) && !self.at_new_line() && self.eat(T::Semicolon).is_none() {
@@ -227,14 +231,27 @@ impl Parser<'_> {
         Parameter { name, ty, default, span: self.since(start) }
     }
 
-    /// `for pattern in head { [session = expression]? statement* }`
+    /// `for pattern in head { [session = expression]? statement* } [at end block]?`
     fn entry(&mut self) -> Entry {
         self.bump();
         let pattern = self.pattern();
         self.expect(T::In, "`in`");
         let source = self.head();
         let (session, body) = self.entry_body();
-        Entry { pattern, source, session, body }
+        Entry { pattern, source, session, body, end: self.end_of_entry() }
+    }
+
+    /// `at end block`, which may stand on a line of its own: no item begins so.
+    fn end_of_entry(&mut self) -> Option<Block> {
+        self.at_end_of_entry().then(|| {
+            self.bump();
+            self.bump();
+            self.body()
+        })
+    }
+
+    pub(super) fn at_end_of_entry(&self) -> bool {
+        self.at_pair("at", T::Word) && self.text_of(self.nth(1)) == "end"
     }
 
     /// `test text block`

@@ -90,6 +90,7 @@ impl Generator {
             source: self.expr(2),
             session: self.some(40, |generator| Session { value: generator.expr(2), span: nowhere() }),
             body: self.body(DEPTH),
+            end: self.some(40, |generator| generator.body(2)),
         }
     }
 

@@ -1,12 +1,16 @@
 //! `weir plan`: what a program's plan means for it: which nodes are in which section, on what, and why.
 
-use weir_ir::graph::{Graph, Kind, Program};
-use weir_ir::plan::{Plan, REST, Section, is_stateless};
-use weir_ir::program::Flow;
+use std::ops::RangeInclusive;
 
+use weir_ir::graph::{Graph, Kind, Program};
+use weir_ir::plan::Plan;
+use weir_ir::program::Flow;
+use weir_runtime::{Options, Section};
+
+use super::chosen::{Chosen, start_hints};
 use crate::arguments::PlanArguments;
 use crate::terminal::{Paint, Terminal};
-use crate::{Exit, Library, plan_file, project};
+use crate::{Exit, Library, project};
 
 /// Checks and shows a plan.
 pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut Terminal) -> Exit {
@@ -14,17 +18,22 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
         Ok(program) => program,
         Err(exit) => return exit,
     };
-    match plan_file::read(&arguments.file, arguments.plan.as_deref(), &program, terminal) {
-        Ok(Some((path, plan))) => {
-            let heading = terminal.output().bold(&path.display().to_string());
-            terminal.print(&format!("{heading}\n{}", shown(&plan, &program, terminal.output())))
+    let chosen = match Chosen::of(&arguments.file, &arguments.choice, &program, terminal) {
+        Ok(chosen) => chosen,
+        Err(exit) => return exit,
+    };
+    if chosen.is_default() {
+        let row = &weir_runtime::ENGINES[0];
+        let can = format!("{}{}", all_nodes(&program), engines(terminal.output()));
+        return terminal.print(&format!("no plan; the defaults: engine {} ({})\n{can}", row.name, row.doc));
+    }
+    let options = Options { plan: chosen.plan.clone(), ..Options::default() };
+    match weir_runtime::sections(&program, library, &options) {
+        Ok(sections) => {
+            let paint = terminal.output();
+            terminal.print(&format!("{}{}", heading(&chosen, paint), shown(&chosen, &program, &sections, paint)))
         }
-        Ok(None) => {
-            let (name, doc) = (weir_runtime::ENGINES[0].name, weir_runtime::ENGINES[0].doc);
-            let can = format!("{}{}", all_nodes(&program), engines(terminal.output()));
-            terminal.print(&format!("no plan; the defaults: engine {name} ({doc})\n{can}"))
-        }
-        Err(exit) => exit,
+        Err(error) => terminal.fail(Exit::Wrong, &error.to_string(), start_hints(&error)),
     }
 }
 
@@ -41,10 +50,11 @@ fn engines(paint: Paint) -> String {
     format!("\nengines that a plan may name:\n{}", lines.collect::<String>())
 }
 
-fn shown(plan: &Plan, program: &Program, paint: Paint) -> String {
-    let engine = plan.engine.as_ref().map(|engine| engine.value.to_string());
-    let engine = engine.unwrap_or_else(|| weir_runtime::ENGINES[0].name.to_owned());
-    let mut text = format!("engine {engine}");
+/// Where the plan is from, and what it says of the whole program.
+fn heading(chosen: &Chosen, paint: Paint) -> String {
+    let path = chosen.path.as_ref().map(|path| format!("{}\n", paint.bold(&path.display().to_string())));
+    let plan = &chosen.plan;
+    let mut text = format!("{}engine {}", path.unwrap_or_default(), chosen.engine());
     for (name, given) in [
         ("threads", &plan.threads),
         ("flows at a time", &plan.flows),
@@ -59,42 +69,43 @@ fn shown(plan: &Plan, program: &Program, paint: Paint) -> String {
         text.push_str(&format!(", sessions idle for {}", weir_ir::plan::shown(idle.value)));
     }
     text.push('\n');
-    for (index, section) in plan.sections.iter().enumerate() {
-        text.push_str(&format!("\n{}{}\n", paint.green(section.name.value.as_str()), details(section)));
-        if let Some(why) = &section.why {
-            text.push_str(&format!("  {}\n", paint.faint(&format!("because {why}"))));
-        }
-        if let Some(node) = stateful(plan, program, index) {
-            let alone = format!("works on one flow at a time, because `{node}` has a state");
-            text.push_str(&format!("  {}\n", paint.faint(&alone)));
-        }
-        text.push_str(&nodes(plan, program, Some(index)));
+    text
+}
+
+/// The sections that the engine makes; where it makes none, each flow is one.
+fn shown(chosen: &Chosen, program: &Program, sections: &[Section], paint: Paint) -> String {
+    if sections.is_empty() {
+        return format!("\n{}\n{}", paint.green("each flow, as one piece"), nodes(&Plan::default(), program, None));
     }
-    let rest = nodes(plan, program, None);
-    if !rest.is_empty() {
-        text.push_str(&format!("\n{}\n{rest}", paint.green(REST)));
+    sections.iter().map(|section| shown_section(chosen, section, paint)).collect()
+}
+
+fn shown_section(chosen: &Chosen, section: &Section, paint: Paint) -> String {
+    let mut text = format!("\n{}{}\n", paint.green(&section.name), details(section));
+    let why = section.planned.and_then(|index| chosen.plan.sections.get(index)?.why.clone());
+    let because = why.map(|why| format!("because {why}"));
+    let alone = section.state.as_ref().map(|node| format!("works on one flow at a time, because `{node}` has a state"));
+    for reason in because.into_iter().chain(alone) {
+        text.push_str(&format!("  {}\n", paint.faint(&reason)));
+    }
+    for same_flow in section.nodes.chunk_by(|(one, _), (other, _)| one == other) {
+        let names: Vec<&str> = same_flow.iter().map(|(_, node)| node.as_str()).collect();
+        text.push_str(&format!("  {}: {}\n", same_flow[0].0, names.join(", ")));
     }
     text
 }
 
+/// On what a section runs, in the words of a plan.
 fn details(section: &Section) -> String {
-    let engine = section.engine.as_ref().map(|engine| format!(", engine {}", engine.value));
-    let number = |name: &str, given: &Option<weir_ir::plan::Given<usize>>| {
-        given.as_ref().map(|given| format!(", {name} {}", given.value)).unwrap_or_default()
-    };
-    let threads = number("threads", &section.threads);
-    let queue = number("queue", &section.queue);
-    let replicas = number("replicas", &section.replicas);
-    format!("{}{threads}{queue}{replicas}", engine.unwrap_or_default())
+    let shared = if section.shares_threads() { ", shared" } else { "" };
+    let replicas = if section.replicas > 1 { format!(", replicas {}", section.replicas) } else { String::new() };
+    let threads = range(section.threads());
+    format!(", engine {}, threads {threads}{shared}, queue {}{replicas}", section.engine, section.queue)
 }
 
-/// The first node of a section that has a state, because of which copies of it may not work side by side.
-fn stateful<'a>(plan: &Plan, program: &'a Program, section: usize) -> Option<&'a str> {
-    let flows = program.entries.iter().flat_map(|entry| &entry.flows);
-    let mut own = flows.flat_map(|flow| {
-        flow.body.nodes.iter().filter(move |node| plan.section_of(&flow.name, &node.name) == Some(section))
-    });
-    own.find(|node| !is_stateless(node)).map(|node| node.name.as_str())
+fn range(threads: RangeInclusive<usize>) -> String {
+    let (least, most) = threads.into_inner();
+    if least == most { most.to_string() } else { format!("{least} to {most}") }
 }
 
 /// The calls and repeated bodies of a section, by flow.

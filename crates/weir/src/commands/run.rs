@@ -7,7 +7,6 @@
 //! 5. It runs until its sources end or a signal comes. The first signal lets it answer what has begun, a second ends it
 //!    at once.
 
-mod chosen;
 mod greeting;
 mod log;
 mod places;
@@ -23,13 +22,13 @@ use weir_runtime::{Options, Running, StartError};
 use weir_trace::{Detail, Recorder};
 
 use crate::arguments::RunArguments;
+use crate::commands::chosen::{Chosen, start_hints};
 use crate::programs::{folder, name_of};
 use crate::project::Project;
 use crate::terminal::Terminal;
 use crate::trace_socket::message::{Hello, VERSION};
 use crate::trace_socket::serve::Server;
 use crate::{Exit, Library};
-use chosen::Chosen;
 use log::Log;
 use places::Places;
 use progress::Progress;
@@ -40,7 +39,7 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         Ok(prepared) => prepared,
         Err(exit) => return exit,
     };
-    let chosen = match Chosen::of(arguments, &program, terminal) {
+    let chosen = match Chosen::of(&arguments.file, &arguments.choice, &program, terminal) {
         Ok(chosen) => chosen,
         Err(exit) => return exit,
     };
@@ -136,9 +135,9 @@ fn refused(error: &StartError, arguments: &RunArguments, terminal: &mut Terminal
         StartError::Source(_, failure) if failure.message.contains("listen") && arguments.port.is_none() => {
             &["`--port PORT` listens on another port, `--port 0` on any that is free"]
         }
-        StartError::Prepare(_) => &["this is a fault of Weir, or of a library that was linked in"],
-        _ => &[],
+        _ => start_hints(error),
     };
-    let exit = if matches!(error, StartError::Prepare(_)) { Exit::Wrong } else { Exit::Surroundings };
+    let exit =
+        if matches!(error, StartError::Prepare(_) | StartError::Plan(_)) { Exit::Wrong } else { Exit::Surroundings };
     terminal.fail(exit, &message, hints)
 }

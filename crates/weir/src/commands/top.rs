@@ -2,12 +2,13 @@
 //!
 //! 1. The programs of this user that run are looked up ([`choose`]), and one of them is taken.
 //! 2. Its trace is read from its socket ([`connection`]), and kept as far as the view needs it ([`model`]).
-//! 3. On a terminal it is drawn until a key ends it ([`watch`], [`view`]); elsewhere one table is written ([`table`]).
+//! 3. On a terminal it is drawn until a key ends it ([`watch`], [`screen`], [`view`]); elsewhere one table is written ([`table`]).
 
 mod choose;
 mod connection;
 mod model;
 mod rows;
+mod screen;
 mod table;
 mod view;
 mod watch;

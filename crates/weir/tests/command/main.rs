@@ -1,5 +1,7 @@
 //! The `weir` command as a real process.
 
+mod ends;
+mod idle;
 mod lsp;
 mod messages;
 mod programs;

@@ -92,9 +92,11 @@ fn the_examples_check_and_are_formatted() {
 }
 
 #[test]
-fn the_tests_of_the_guestbook_pass() {
-    let said = say(&["test", "examples/guests"]);
-    assert!(said.code == 0 && said.output.contains("3 passed"), "{}{}", said.output, said.messages);
+fn the_tests_of_the_examples_pass() {
+    for (example, passed) in [("guests", "3 passed"), ("orders", "2 passed"), ("hooks", "1 passed")] {
+        let said = say(&["test", &format!("examples/{example}")]);
+        assert!(said.code == 0 && said.output.contains(passed), "{}{}", said.output, said.messages);
+    }
 }
 
 #[test]
@@ -152,6 +154,30 @@ fn a_plan_says_which_calls_are_in_which_section_and_why() {
     let plan = Scratch::new("images.plan.toml", PLAN);
     let said = all(&["plan", "examples/image_server/main.weir", "--plan", plan.path()]);
     insta::assert_snapshot!(said.replace(plan.path(), "images.plan.toml"));
+}
+
+#[test]
+fn without_a_plan_an_engine_says_how_it_would_cut_the_program() {
+    let shapes = "use stdio, stream, text\n\nfor n in stream.range(0, 3) {\n  let line = text.upper(\"{n} lines\")\n  \
+                  stdio.print(line)?\n}\n";
+    let program = Scratch::new("shapes.weir", shapes.as_bytes());
+    let cut = |engine| all(&["plan", program.path(), "--engine", engine, "--threads", "3"]);
+    insta::assert_snapshot!(["dedicated", "elastic", "pool"].map(cut).join("\n"));
+}
+
+#[test]
+fn an_engine_that_cannot_cut_is_refused_where_the_plan_does() {
+    let plan = Scratch::new("cut.plan.toml", PLAN);
+    let arguments = ["examples/image_server/main.weir", "--plan", plan.path(), "--engine", "pool"];
+    for command in ["plan", "run"] {
+        let said = say(&[&[command], &arguments[..]].concat());
+        assert_eq!(said.code, 1);
+        assert_eq!(
+            said.messages,
+            "error: the plan does not fit: `pool` runs each flow as one, and has no sections\n  \
+             hint: the command line goes before the plan: leave `--engine` to the plan, or cut nothing\n"
+        );
+    }
 }
 
 #[test]

@@ -10,15 +10,15 @@ use crate::support::{Served, repository, say, weir};
 const LOGINS: &str = "examples/failed_logins/main.weir";
 
 /// The names of the engines.
-fn engines() -> impl Iterator<Item = &'static str> {
+pub(crate) fn engines() -> impl Iterator<Item = &'static str> {
     weir_runtime::ENGINES.iter().map(|engine| engine.name)
 }
 
 /// A folder of our own with a program in it; removed when dropped.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str, program: &str) -> Folder {
+    pub(crate) fn new(name: &str, program: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("weir-command-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a folder of our own");
@@ -27,15 +27,15 @@ impl Folder {
         folder
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.0.join(name), text).expect("a file of our own");
     }
 
-    fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.0.join(name)).expect("the program has written it")
     }
 
-    fn program(&self) -> String {
+    pub(crate) fn program(&self) -> String {
         self.0.join("main.weir").to_str().expect("a path of ASCII").to_owned()
     }
 }
@@ -150,7 +150,7 @@ fn a_source_that_fails_in_the_middle_fails_the_program_and_keeps_what_was_writte
     folder.write("in", "a,b\n1,2\n3\n");
     let said = say(&["run", &folder.program()]);
     assert_eq!(said.code, 3, "{}", said.messages);
-    assert!(said.messages.contains("in: line 3: 1 fields where there are 2 columns"), "{}", said.messages);
+    assert!(said.messages.contains("in: line 3: 1 field where there are 2 columns"), "{}", said.messages);
     assert_eq!(folder.read("out").lines().count(), 1);
 }
 

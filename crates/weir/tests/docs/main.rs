@@ -10,6 +10,7 @@
 //! | `weir prints` | is as `weir`, and prints what the `text` block behind it has, under every engine |
 //! | `weir tests` | is as `weir`, and its tests pass |
 //! | `weir words` | is as `weir`, for a command with the module `words` of the guide to functions of the host |
+//! | `toml plan` | is a plan for the program before it, of which `weir plan` says what the `text` block behind it says |
 //! | `sh` | names only commands and options of `weir` that exist |
 
 #[path = "../command/support.rs"]

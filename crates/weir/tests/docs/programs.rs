@@ -75,18 +75,22 @@ fn programs_that_fail_do_so_with_the_code_that_the_guide_says() {
     none_of(faults.collect());
 }
 
-/// Programs of a kind, each with the `text` block behind it.
+/// Blocks of a kind, each with the `text` block behind it.
 fn shown_with(info: &str) -> Vec<(Block, Block)> {
     let mut pairs = Vec::new();
     for file in blocks() {
         for (at, block) in file.iter().enumerate().filter(|(_, block)| block.info == info) {
-            let behind = file.get(at + 1).filter(|behind| behind.info == "text");
-            let wanted = behind.unwrap_or_else(|| panic!("{}: no `text` block behind it", block.place));
-            pairs.push((block.clone(), wanted.clone()));
+            pairs.push((block.clone(), text_behind(&file, at).clone()));
         }
     }
-    assert!(!pairs.is_empty(), "the guides have programs of the kind `{info}`");
+    assert!(!pairs.is_empty(), "the guides have blocks of the kind `{info}`");
     pairs
+}
+
+/// The `text` block behind the block at this place of its file.
+fn text_behind(file: &[Block], at: usize) -> &Block {
+    let behind = file.get(at + 1).filter(|behind| behind.info == "text");
+    behind.unwrap_or_else(|| panic!("{}: no `text` block behind it", file[at].place))
 }
 
 #[test]
@@ -108,6 +112,22 @@ fn programs_that_print_print_what_the_guide_says() {
 }
 
 #[test]
+fn plans_mean_for_the_program_before_them_what_the_guide_says() {
+    let mut seen = 0;
+    for file in blocks() {
+        for (at, plan) in file.iter().enumerate().filter(|(_, block)| block.info == "toml plan") {
+            let program = file[..at].iter().rfind(|block| block.info.starts_with("weir")).expect("a program before it");
+            let (program, written) = (Scratch::new(program), Scratch::new(plan));
+            let said = say(&["plan", program.path(), "--plan", written.path()]);
+            let (_path, shown) = said.output.split_once('\n').unwrap_or_default();
+            assert_eq!(shown, text_behind(&file, at).text, "{}: {}", plan.place, said.messages);
+            seen += 1;
+        }
+    }
+    assert!(seen > 0, "the guides have plans");
+}
+
+#[test]
 fn the_tests_in_the_guides_pass() {
     for program in blocks_named("weir tests") {
         let said = say(&["test", Scratch::new(&program).path()]);
@@ -118,7 +138,7 @@ fn the_tests_in_the_guides_pass() {
 
 #[test]
 fn every_info_string_is_one_that_means_something() {
-    let known = ["text", "sh", "rust", "rust,no_run", "toml", "ebnf"];
+    let known = ["text", "sh", "rust", "rust,no_run", "toml", "toml plan", "ebnf"];
     let faults = blocks().into_iter().flatten().filter_map(|block| {
         let fails = block.info.starts_with("weir fails ");
         let means = known.contains(&block.info.as_str()) || RIGHT.contains(&block.info.as_str());

@@ -4,7 +4,8 @@
 //! 1. Every program ends: one that does not within [`PATIENCE`] never will.
 //! 2. The history of each log has the calls of each step together, but for readers beside readers, and of what is held per
 //!    session for steps of other sessions.
-//! 3. Of flows that are one step each, the histories are those of the reference evaluator for some order of the flows.
+//! 3. What a program does at the end of its source comes behind all else in each log, and once.
+//! 4. Of flows that are one step each, the histories are those of the reference evaluator for some order of the flows.
 //!
 //! Of some logs each session has its own: what a flow sees in it then depends on the flows of its session alone.
 //!
@@ -19,10 +20,11 @@ use std::thread;
 use std::time::Duration;
 
 use probe::{Event, Probe};
-use programs::{LOGS, Maker, SESSIONS, Shape};
+use programs::{END, LOGS, Maker, SESSIONS, Shape};
 use weir::Value;
 use weir_compile::Compiled;
 use weir_ir::evaluate::Evaluator;
+use weir_ir::program::AT_END;
 use weir_runtime::{ENGINES, EngineRow, Options, start};
 use weir_syntax::{SourceFile, SourceId};
 
@@ -75,12 +77,22 @@ fn every_engine(whole: bool, flows: i64, check: impl Fn(&Compiled, Shape, &Histo
         let (text, shape) = Maker::program(seed, whole);
         let program = compiled(&text);
         for engine in ENGINES {
-            let checked = execute(&program, flows, seed, engine).and_then(|found| check(&program, shape, &found));
+            let checked = execute(&program, flows, seed, engine)
+                .and_then(|found| ended(&found).and_then(|()| check(&program, shape, &found)));
             if let Err(fault) = checked {
                 panic!("seed {seed} under `{}`: {fault}\n{text}", engine.name);
             }
         }
     }
+}
+
+/// Whether the flow of the end came last and once, where it came.
+fn ended(histories: &Histories) -> Result<(), String> {
+    let fault = histories.iter().find(|(_, history)| {
+        let ends = history.iter().filter(|event| event.flow == END).count();
+        ends > 1 || (ends == 1 && history.last().is_none_or(|last| last.flow != END))
+    });
+    fault.map_or(Ok(()), |(log, history)| Err(format!("the end did not come last and once on {log}: {history:#?}")))
 }
 
 /// What came between the calls of one step.
@@ -137,6 +149,9 @@ fn serial(program: &Compiled, order: &[i64]) -> Histories {
     let mut evaluator = Evaluator::new(program.expr.as_ref().unwrap(), &library).unwrap();
     // A flow that fails has done what stands before.
     order.iter().for_each(|flow| _ = evaluator.run(0, 0, vec![Value::Int(*flow)]));
+    if program.graph.as_ref().unwrap().entries[0].end().is_some() {
+        evaluator.run(0, AT_END, Vec::new()).unwrap();
+    }
     probe.histories()
 }
 

@@ -14,6 +14,9 @@ const CONSTRAINTS: [&str; 2] = ["bank", "ledger"];
 /// How deep statements nest in one body.
 const DEPTH: usize = 3;
 
+/// The number that stands for the flow of the end.
+pub(crate) const END: i64 = 99;
+
 /// So many sessions have the flows of a program.
 pub(crate) const SESSIONS: i64 = 2;
 
@@ -63,7 +66,17 @@ impl Maker {
             text,
             "\nfor flow in probe.flows() {{\nsession = flow % {SESSIONS}\n{none}{body}\nlet end = probe.token()\n}}"
         );
+        if maker.random.chance(50) {
+            text.push_str(&maker.end());
+        }
         (text, if whole { Shape::Whole } else { Shape::Steps { per_session: per_session | own } })
+    }
+
+    /// What happens once all flows are through: an addition to each log that is one for all of them.
+    fn end(&mut self) -> String {
+        let all = LOGS.iter().enumerate().filter(|(at, _)| (self.per_session | self.own) >> at & 1 == 0);
+        let adds = all.map(|(_, log)| format!("{log}.slow_add({END}, 0, {})\n", self.random.below(9)));
+        format!("at end {{\nprobe.pause()\n{}let done = 1\n}}\n", adds.collect::<String>())
     }
 
     fn handler(&mut self, fns: usize) -> String {

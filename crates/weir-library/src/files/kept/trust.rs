@@ -19,13 +19,11 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use super::seen::Time;
-
 /// How long a file has been unchanged before its times are believed.
 pub(super) const UNCHANGED_MIN: Duration = Duration::from_secs(5);
 
-/// Whether something last changed at `changed` had been left alone for long enough at `at`.
-pub(super) fn is_settled(changed: Time, at: Time, unchanged_min: Duration) -> bool {
+/// Whether something last changed at `changed` had been left alone for long enough at `at`; both since 1970.
+pub(super) fn is_settled(changed: Duration, at: Duration, unchanged_min: Duration) -> bool {
     // What was changed in the future was so by a clock that has been set back.
     at.checked_sub(changed).is_some_and(|age| age >= unchanged_min)
 }

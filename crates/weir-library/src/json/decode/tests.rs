@@ -7,7 +7,7 @@ use weir::{Field, Text, Type, TypeDefinition, TypeOf, TypeShape, Value, Variant}
 
 use super::parse;
 use crate::input::Definitions;
-use crate::json::encode::Written;
+use crate::json::encode::written;
 
 fn field(name: &str, ty: Type) -> Field {
     Field { name: name.into(), ty }
@@ -99,7 +99,7 @@ proptest! {
     #[test]
     fn what_is_written_is_read_back((ty, value) in types().prop_flat_map(|ty| (Just(ty.clone()), value_of(ty)))) {
         let of = TypeOf { ty, definitions: definitions() };
-        let text = serde_json::to_vec(&Written::whole(&value, &of)).expect("all of it can be said");
+        let text = written(&value, &of).expect("all of it can be said");
         let again = parse(&text, &of.ty, Definitions(&of.definitions));
         prop_assert_eq!(again, Ok(value), "{}", String::from_utf8_lossy(&text));
     }
@@ -109,7 +109,7 @@ proptest! {
 fn what_bodies_cannot_say_is_written_all_the_same() {
     let written = |value: Value, ty: Type| {
         let of = TypeOf { ty, definitions: definitions() };
-        serde_json::to_string(&Written::whole(&value, &of)).expect("all of it can be said")
+        String::from_utf8(written(&value, &of).expect("all of it can be said")).expect("JSON is text")
     };
     assert_eq!(written(Value::Float(f64::NAN), Type::Float), "null");
     assert_eq!(written(Value::Time(0), Type::Time), "\"1970-01-01T00:00:00Z\"");
@@ -119,4 +119,88 @@ fn what_bodies_cannot_say_is_written_all_the_same() {
     let entries = [(Value::Variant(0, None), Value::Int(1)), (Value::variant(1, [Value::text("a")]), Value::Int(2))];
     let map = Value::Map(Arc::new(entries.into_iter().collect()));
     assert_eq!(written(map, by_kind), r#"{"Plain":1,"{\"Tagged\":\"a\"}":2}"#);
+}
+
+/// A list that is a type of itself.
+fn chain() -> TypeDefinition {
+    let link = Variant { name: "Link".into(), fields: vec![field("0", Type::named("Chain"))] };
+    let end = Variant { name: "End".into(), fields: Vec::new() };
+    TypeDefinition { name: "Chain".into(), doc: Text::default(), shape: TypeShape::Enum(vec![end, link]) }
+}
+
+#[test]
+fn what_is_written_nests_as_deep_as_what_is_read() {
+    let of = TypeOf { ty: Type::named("Chain"), definitions: vec![chain()] };
+    let chain = |links: usize| (0..links).fold(Value::Variant(0, None), |rest, _| Value::variant(1, [rest]));
+    let deepest = chain(127);
+    let text = written(&deepest, &of).expect("as deep as may be");
+    assert_eq!(parse(&text, &of.ty, Definitions(&of.definitions)), Ok(deepest));
+    for links in [128, 1_000] {
+        let failure = written(&chain(links), &of).expect_err("deeper");
+        assert_eq!(failure.message.as_str(), "JSON nests at most 127 deep");
+    }
+}
+
+#[test]
+fn what_a_value_shares_with_itself_is_written_up_to_a_limit() {
+    let pair = vec![field("0", Type::named("Tree")), field("1", Type::named("Tree"))];
+    let variant = |name: &str, fields| Variant { name: name.into(), fields };
+    let shape = TypeShape::Enum(vec![variant("Leaf", Vec::new()), variant("Node", pair)]);
+    let tree = TypeDefinition { name: "Tree".into(), doc: Text::default(), shape };
+    let of = TypeOf { ty: Type::named("Tree"), definitions: vec![tree] };
+    let value = (0..50).fold(Value::Variant(0, None), |half, _| Value::variant(1, [half.clone(), half]));
+    let failure = written(&value, &of).expect_err("2^50 leaves");
+    assert_eq!(failure.message.as_str(), "JSON of more than 67108864 bytes");
+}
+
+#[test]
+fn what_is_no_body_is_refused_with_its_place() {
+    let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+    let said =
+        |body: &[u8], ty: Type| parse(body, &ty, Definitions(&definitions())).map_err(|problem| problem.to_string());
+    let refused = |body: &str, ty: Type| said(body.as_bytes(), ty).expect_err("it is no such body");
+    let post = || Type::named("Post");
+    assert_eq!(refused(&nested(100_000), post()), "body: not JSON: nests more than 127 deep at line 1 column 128");
+    assert_eq!(refused("{\"id\": 1} x", post()), "body: not JSON: trailing characters at line 1 column 11");
+    assert_eq!(
+        refused("{\n  \"id\": 1,\n  \"id\": 2\n}", post()),
+        "body: the key \"id\" stands there twice at line 3 column 6"
+    );
+    assert_eq!(
+        refused("{\"id\": 1, \"x\": [{\"a\": 1, \"a\": 2}]}", post()),
+        "body: the key \"a\" stands there twice at line 1 column 28"
+    );
+    assert_eq!(refused("1e999", Type::Float), "body: not JSON: number out of range at line 1 column 5");
+    assert_eq!(refused("9223372036854775808", Type::Int), "body: expected a whole number, found `9223372036854775808`");
+    assert_eq!(refused("1.5", Type::Int), "body: expected a whole number, found `1.5`");
+    assert_eq!(refused("", post()), "body: not JSON: EOF while parsing a value at line 1 column 0");
+    assert_eq!(refused("{\"id\": NaN}", post()), "body: not JSON: expected value at line 1 column 8");
+    let no_text = said(b"\"\xff\"", Type::Text).expect_err("no text");
+    assert_eq!(no_text, "body: not JSON: invalid unicode code point at line 1 column 2");
+    assert_eq!(
+        said(b"{\"id\": 1, \"more\": [[[]]]}", post()),
+        Ok(Value::Record([Value::Int(1), Value::none()].into()))
+    );
+}
+
+#[test]
+fn json_of_any_shape_is_read_and_written_as_it_is() {
+    use crate::json;
+    let shape = TypeShape::Record(vec![field("from", Type::Text), field("event", Type::named("json.Value"))]);
+    let hook = TypeDefinition { name: "Hook".into(), doc: Text::default(), shape };
+    let opaque = TypeShape::Opaque { shareable: true };
+    let value = TypeDefinition { name: "json.Value".into(), doc: Text::default(), shape: opaque };
+    let of = TypeOf { ty: Type::list(Type::named("Hook")), definitions: vec![hook, value] };
+    let text = r#"[{"from":"a","event":{"z":[1,null,2.5,"x"],"a":{}}},{"from":"b","event":null}]"#;
+    let hooks = parse(text.as_bytes(), &of.ty, Definitions(&of.definitions)).expect("it is such a body");
+    assert_eq!(written(&hooks, &of).as_deref(), Ok(text.as_bytes()));
+    // In a list and a record, there is room for so many more.
+    let nested = |depth: usize| json::parse(&format!("{}{}", "[".repeat(depth), "]".repeat(depth))).expect("JSON");
+    let hook = |depth| {
+        let event = weir::HostType::into_value(nested(depth)).expect("a value");
+        Value::list(vec![Value::Record([Value::text("a"), event].into())])
+    };
+    let deepest = written(&hook(125), &of).expect("it fits");
+    assert!(parse(&deepest, &of.ty, Definitions(&of.definitions)).is_ok());
+    assert!(written(&hook(126), &of).is_err());
 }

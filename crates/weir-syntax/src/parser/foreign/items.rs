@@ -1,7 +1,7 @@
 //! Items of other languages.
 
 use super::Parser;
-use crate::ast::{Docs, FieldDeclaration, ItemKind, Name, Type, TypeKind, Use, UsedModule, Variant};
+use crate::ast::{Docs, FieldDeclaration, Item, ItemKind, Name, Type, TypeKind, Use, UsedModule, Variant};
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 use std::sync::Arc;
@@ -57,6 +57,13 @@ const WITHOUT: &[(&str, &str)] = &[
     ("val", "write `shared limit = 10` where flows change it, and else a `fn`: `fn limit() -> Int { 10 }`"),
     ("var", "write `shared` for what all flows change, or a `fn` for what stays: `fn limit() -> Int { 10 }`"),
 ];
+
+/// What to do with a statement at the top level.
+const INTO_A_BODY: &str =
+    "put it into the body of a `fn`, a route or a `test`; a program begins at a `service` or a `for`";
+
+/// What to do with one behind a `for`.
+const AT_END: &str = "what happens after the last element stands behind the `for`: `for … { … } at end { … }`";
 
 impl Parser<'_> {
     /// Takes the words of other languages before an item.
@@ -160,14 +167,30 @@ impl Parser<'_> {
                 " \"it works\"",
             ));
         }
+        if self.at_end_of_entry() {
+            self.reported_at = Some(self.at);
+            let diagnostic = Diagnostic::new(Code::MisplacedClause, "`at end` stands behind the elements of a source")
+                .at(self.span(), "behind no `for`, or behind one that has its end")
+                .hint("put it behind the `}` of the `for` whose end it is about: `for … { … } at end { … }`");
+            return self.report(diagnostic);
+        }
         let before = self.diagnostics.len();
         self.unexpected("an item, such as `fn` or `service`");
         let begins_statement =
             self.at(T::Word) || matches!(self.peek(), T::If | T::Match | T::Return | T::Expect | T::Loop);
         if let Some(last) = self.diagnostics.get_mut(before).filter(|last| begins_statement && last.help.is_empty()) {
-            let advice =
-                "put it into the body of a `fn`, a route or a `test`; a program begins at a `service` or a `for`";
-            *last = last.clone().hint(advice);
+            *last = last.clone().hint(INTO_A_BODY);
+        }
+    }
+
+    /// Says of a statement behind a `for` how it comes to run after the last element.
+    pub(in crate::parser) fn advise_end(&mut self, before: Option<&Item>, reported: usize) {
+        let behind_entry = matches!(before, Some(Item { kind: ItemKind::Entry(entry), .. }) if entry.end.is_none());
+        let Some(last) = self.diagnostics.get_mut(reported).filter(|_| behind_entry) else { return };
+        if let [hint] = &mut last.help[..]
+            && hint.text == INTO_A_BODY
+        {
+            AT_END.clone_into(&mut hint.text);
         }
     }
 

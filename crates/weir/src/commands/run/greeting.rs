@@ -6,7 +6,7 @@ use weir_ir::graph::{Graph, Program};
 use weir_ir::program::{Entry, Flow};
 use weir_runtime::Running;
 
-use super::chosen::Chosen;
+use crate::commands::chosen::Chosen;
 use crate::terminal::Paint;
 
 /// Says what runs.

@@ -2,25 +2,18 @@
 
 use std::io::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_trace::{Event, Reader, What};
 
 use super::places::Places;
 use crate::terminal::Paint;
 
-/// How long the reader sleeps where nothing happens; it wakes as soon as something does. The end of the log waits so
-/// long, because an event that was taken out must be written before the process ends.
-const NAP: Duration = Duration::from_millis(50);
-
 /// Writes the log on a thread of its own.
 pub(super) struct Log {
     reader: Arc<Reader>,
     writer: Writer,
-    /// Set by the end of the log, read by the thread between two naps.
-    ended: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
@@ -34,20 +27,19 @@ struct Writer {
 impl Log {
     pub(super) fn begin(reader: Reader, places: Places, paint: Paint) -> Log {
         let (reader, writer) = (Arc::new(reader), Writer { places: Arc::new(places), paint });
-        let ended = Arc::new(AtomicBool::new(false));
-        let (events, lines, end) = (Arc::clone(&reader), writer.clone(), Arc::clone(&ended));
+        let (events, lines) = (Arc::clone(&reader), writer.clone());
         let thread = std::thread::spawn(move || {
-            while !end.load(Ordering::Acquire) {
-                lines.write(&events.wait(NAP));
+            while let Some(events) = events.next() {
+                lines.write(&events);
             }
         });
-        Log { reader, writer, ended, thread }
+        Log { reader, writer, thread }
     }
 
     /// Writes what is left.
     pub(super) fn end(self) {
-        self.ended.store(true, Ordering::Release);
-        // A thread that panicked has written what it could.
+        self.reader.end();
+        // What was taken out must be written before the process ends. A thread that panicked has written what it could.
         let _ = self.thread.join();
         self.writer.write(&self.reader.take());
         match self.reader.lost() {

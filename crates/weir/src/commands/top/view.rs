@@ -15,7 +15,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Paragraph};
 
 use super::model::Model;
-use super::watch::Watch;
+use super::screen::Screen;
 use crate::words::{grouped, rounded};
 
 /// From this height of what is left for them on there are charts, and from this height on failures.
@@ -41,27 +41,27 @@ const KEYS: [(&str, &str); 7] = [
 ];
 
 /// Draws everything.
-pub(super) fn draw(watch: &mut Watch, frame: &mut Frame<'_>) {
+pub(super) fn draw(screen: &mut Screen, frame: &mut Frame<'_>) {
     let area = frame.area();
-    let model = watch.shown().clone();
+    let model = screen.shown().clone();
     let failures = failures_height(&model, area.height);
     let (charts, routes) = heights(&model, area.height.saturating_sub(FRAME + failures));
     let heights = [Constraint::Length(2), Constraint::Length(charts), Constraint::Length(routes), Constraint::Min(0)];
     let heights = heights.into_iter().chain([Constraint::Length(failures), Constraint::Length(1)]);
     let parts = Layout::vertical(heights).split(area);
-    frame.render_widget(heading(watch, &model), parts[0]);
+    frame.render_widget(heading(screen, &model), parts[0]);
     if charts > 0 {
         charts::draw(&model, frame, parts[1]);
     }
     if model.is_empty() {
         frame.render_widget(Paragraph::new("  waiting for what the program says …").dim(), parts[2]);
     } else {
-        tables::routes(watch, &model, frame, parts[2]);
-        tables::sections(watch, &model, frame, parts[3]);
+        tables::routes(screen, &model, frame, parts[2]);
+        tables::sections(screen, &model, frame, parts[3]);
     }
     draw_failures(&model, frame, parts[4]);
-    frame.render_widget(foot(watch, &model), parts[5]);
-    if watch.helps {
+    frame.render_widget(foot(screen, &model), parts[5]);
+    if screen.helps {
         help(frame, area);
     }
 }
@@ -81,8 +81,8 @@ fn block(title: Line<'_>) -> Block<'_> {
     Block::bordered().border_type(BorderType::Rounded).border_style(Style::new().dim()).title(title)
 }
 
-fn heading(watch: &Watch, model: &Model) -> Paragraph<'static> {
-    let mut first = vec![Span::from(format!(" {}", watch.name)).bold()];
+fn heading(screen: &Screen, model: &Model) -> Paragraph<'static> {
+    let mut first = vec![Span::from(format!(" {}", screen.name)).bold()];
     let mut second = Vec::new();
     if let Some(hello) = &model.hello {
         first.push(format!("  process {}, engine {}", hello.pid, hello.engine).into());
@@ -91,9 +91,9 @@ fn heading(watch: &Watch, model: &Model) -> Paragraph<'static> {
     }
     let up = rounded(Duration::from_nanos(model.at_ns));
     first.push(Span::from(format!("  up {up}")).dim());
-    let state = match (&watch.gone, &watch.paused) {
+    let state = match (&screen.gone, &screen.paused) {
         (Some(why), _) => {
-            let line = format!(" {why}; waits for `{}` to run again, q leaves ", watch.name);
+            let line = format!(" {why}; waits for `{}` to run again, q leaves ", screen.name);
             Some(Span::from(line).bold().reversed())
         }
         (None, Some(_)) => Some(" paused ".bold().reversed()),
@@ -103,7 +103,7 @@ fn heading(watch: &Watch, model: &Model) -> Paragraph<'static> {
     if let Some(state) = state {
         first.push("  ".into());
         // What has gone matters more than where it listened.
-        if watch.gone.is_some() { second = vec![" ".into(), state] } else { first.push(state) }
+        if screen.gone.is_some() { second = vec![" ".into(), state] } else { first.push(state) }
     }
     Paragraph::new(vec![Line::from(first), Line::from(second)])
 }
@@ -124,12 +124,12 @@ fn draw_failures(model: &Model, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()).block(block), area);
 }
 
-fn foot(watch: &Watch, model: &Model) -> Line<'static> {
+fn foot(screen: &Screen, model: &Model) -> Line<'static> {
     let mut spans = Vec::new();
-    let pause = if watch.paused.is_some() { "go on" } else { "pause" };
+    let pause = if screen.paused.is_some() { "go on" } else { "pause" };
     for (key, does) in [("q", "leave"), ("s", "sort: "), ("p", pause), ("?", "help")] {
         spans.push(Span::from(format!(" {key} ")).bold());
-        let order = if key == "s" { watch.order.name() } else { "" };
+        let order = if key == "s" { screen.order.name() } else { "" };
         spans.push(Span::from(format!("{does}{order} ")).dim());
     }
     if model.refused > 0 {

@@ -9,7 +9,7 @@ use ratatui::widgets::{Cell, Padding, Row, Table};
 
 use super::super::model::{History, Model};
 use super::super::rows::{self, RouteRow, SectionRow};
-use super::super::watch::{Focus, Watch};
+use super::super::screen::{Focus, Screen};
 use super::{TABLE_FRAME, block};
 use crate::words::{grouped, rate, short_time};
 
@@ -63,19 +63,19 @@ const SECTIONS: [Column; 7] = [
 ];
 
 /// The routes.
-pub(super) fn routes(watch: &mut Watch, model: &Model, frame: &mut Frame<'_>, area: Rect) {
-    let rows = rows::routes(model, watch.order);
+pub(super) fn routes(screen: &mut Screen, model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let rows = rows::routes(model, screen.order);
     let name = longest(rows.iter().map(|row| row.route.as_str()));
     let cells = rows.iter().map(route).collect();
-    table(watch, Focus::Routes, (&ROUTES, name), cells, frame, area);
+    table(screen, Focus::Routes, (&ROUTES, name), cells, frame, area);
 }
 
 /// The sections.
-pub(super) fn sections(watch: &mut Watch, model: &Model, frame: &mut Frame<'_>, area: Rect) {
-    let rows = rows::sections(model, watch.order);
+pub(super) fn sections(screen: &mut Screen, model: &Model, frame: &mut Frame<'_>, area: Rect) {
+    let rows = rows::sections(model, screen.order);
     let name = longest(rows.iter().map(|row| row.section.as_str()));
     let cells = rows.iter().map(|row| section(row, model.levels(&row.crew))).collect();
-    table(watch, Focus::Sections, (&SECTIONS, name), cells, frame, area);
+    table(screen, Focus::Sections, (&SECTIONS, name), cells, frame, area);
 }
 
 fn route(row: &RouteRow) -> [Cell<'static>; 7] {
@@ -117,7 +117,7 @@ fn section(row: &SectionRow, levels: Option<&History>) -> [Cell<'static>; 7] {
 }
 
 fn table(
-    watch: &mut Watch,
+    screen: &mut Screen,
     focus: Focus,
     (columns, name_width): (&[Column; 7], u16),
     rows: Vec<[Cell<'static>; 7]>,
@@ -126,7 +126,7 @@ fn table(
 ) {
     let fit = area.height.saturating_sub(TABLE_FRAME) as usize;
     let count = rows.len();
-    let first = &mut watch.scroll[focus as usize];
+    let first = &mut screen.scroll[focus as usize];
     *first = (*first).min(count.saturating_sub(fit));
     let shown = columns_that_fit(columns, area.width);
     let heads = columns.iter().zip(shown).filter_map(|(column, shown)| shown.then_some(column));
@@ -144,7 +144,7 @@ fn table(
         true => format!(" {name} {}–{} of {count} ", *first + 1, (*first + fit).min(count)),
         false => format!(" {name} "),
     };
-    let title = if watch.focus == focus { title.bold() } else { title.into() };
+    let title = if screen.focus == focus { title.bold() } else { title.into() };
     let block = block(Line::from(title)).padding(Padding::horizontal(1));
     let table = Table::new(rows, widths).header(heads).column_spacing(COLUMN_SPACING).flex(Flex::Start).block(block);
     frame.render_widget(table, area);

@@ -9,16 +9,16 @@ use super::*;
 
 const TRACE: &str = include_str!("../recorded.jsonl");
 
-fn drawn(watch: &mut Watch, width: u16, height: u16) -> String {
+fn drawn(screen: &mut Screen, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| draw(watch, frame)).unwrap();
+    terminal.draw(|frame| draw(screen, frame)).unwrap();
     terminal.backend().to_string()
 }
 
-fn watching() -> Watch {
-    let mut watch = Watch::new("web_server");
-    watch.model = recorded(TRACE);
-    watch
+fn watching() -> Screen {
+    let mut screen = Screen::new("web_server");
+    screen.model = recorded(TRACE);
+    screen
 }
 
 #[test]
@@ -38,35 +38,35 @@ fn a_program_on_a_terminal_that_is_hardly_one() {
 
 #[test]
 fn a_program_that_has_ended_sorted_by_rate() {
-    let mut watch = watching();
-    watch.gone = Some("the program has ended".to_owned());
-    watch.order = Order::Rate;
-    insta::assert_snapshot!(drawn(&mut watch, 100, 24));
+    let mut screen = watching();
+    screen.gone = Some("the program has ended".to_owned());
+    screen.order = Order::Rate;
+    insta::assert_snapshot!(drawn(&mut screen, 100, 24));
 }
 
 #[test]
 fn the_help_over_a_program_that_has_said_nothing_yet() {
-    let mut watch = Watch::new("web_server");
-    watch.helps = true;
-    insta::assert_snapshot!(drawn(&mut watch, 80, 24));
+    let mut screen = Screen::new("web_server");
+    screen.helps = true;
+    insta::assert_snapshot!(drawn(&mut screen, 80, 24));
 }
 
 #[test]
 fn rows_that_do_not_fit_are_counted_and_can_be_reached() {
-    let mut watch = watching();
-    watch.scroll = [1_000, 1_000];
-    let text = drawn(&mut watch, 100, 12);
+    let mut screen = watching();
+    screen.scroll = [1_000, 1_000];
+    let text = drawn(&mut screen, 100, 12);
     assert!(text.contains("of"), "{text}");
-    assert!(watch.scroll.iter().all(|first| *first < 100), "what is too much is taken back: {:?}", watch.scroll);
+    assert!(screen.scroll.iter().all(|first| *first < 100), "what is too much is taken back: {:?}", screen.scroll);
 }
 
 #[test]
 fn no_size_of_a_terminal_is_too_small() {
-    let mut watch = watching();
+    let mut screen = watching();
     for (width, height) in [0, 1, 2, 3, 9, 20, 66, 120].into_iter().flat_map(|w| (0..25).map(move |height| (w, height)))
     {
-        watch.helps = width % 2 == 0;
+        screen.helps = width % 2 == 0;
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        terminal.draw(|frame| draw(&mut watch, frame)).unwrap();
+        terminal.draw(|frame| draw(&mut screen, frame)).unwrap();
     }
 }

@@ -1,0 +1,51 @@
+//! The library of generated programs: functions that write down what they do, and a source that tests stand in for.
+
+use std::sync::Arc;
+
+use weir_host::{
+    Environment, Failure, Library, Opened, Parameter, Passing, Route, Source, SourceSignature, Type, Value,
+};
+
+use super::functions;
+use super::recording::Recording;
+
+impl Recording {
+    /// The library.
+    #[must_use]
+    pub fn library(&self) -> Library {
+        let mut library = Library::default();
+        for module in functions::modules(self) {
+            let source = SourceSignature {
+                module: module.name.clone(),
+                name: "elements".into(),
+                doc: "Flows that a test begins by itself.".into(),
+                parameters: vec![Parameter {
+                    name: "first".into(),
+                    ty: Type::Int,
+                    passing: Passing::Value,
+                    default: None,
+                }],
+                element: Some(Type::Int),
+                answer: None,
+                ordered: true,
+            };
+            let module = module.source(source, Arc::new(NoSource));
+            library.add(module).expect("the modules' names differ");
+        }
+        library
+    }
+}
+
+/// What the entry of a generated program names; tests begin its flows by themselves.
+struct NoSource;
+
+impl Source for NoSource {
+    fn open(
+        &self,
+        _arguments: Vec<Value>,
+        _routes: Arc<[Route]>,
+        _environment: &Environment,
+    ) -> Result<Arc<dyn Opened>, Failure> {
+        Err(Failure::function("the flows of a generated program are begun by its test"))
+    }
+}

@@ -1,0 +1,105 @@
+//! The lines of a file that are JSON values, each by itself.
+//!
+//! `lines` ends where a line is none, and says how to go on; `checked_lines` hands such a line to the program as a failure.
+
+use weir::{Failure, HostType, Module, Type, Value};
+
+use super::parse_line;
+use crate::feed::{Feeder, Given, Stream, StreamRow, parameter};
+use crate::files::FileLines;
+use crate::lines::{LineError, Lines};
+
+/// The sources, in the module.
+pub(super) fn within(module: Module) -> Module {
+    let lines = StreamRow {
+        name: "lines",
+        doc: "Begins a flow for each line of the file, in their order, and ends with it. Each line is a JSON value of \
+              its own; empty lines are passed over. A line that is none ends the program.",
+        parameters: vec![parameter("path", Type::Text)],
+        element: Type::named("json.Value"),
+        ordered: true,
+        open: |given| JsonLines::open(given, Bad::Ends),
+    };
+    let checked = StreamRow {
+        name: "checked_lines",
+        doc: "As `lines`, but a line that is no JSON value is an element too: a failure that says its line and column. \
+              `line?` ends the flow of that line with it, `line else { … }` handles it.",
+        parameters: vec![parameter("path", Type::Text)],
+        element: Type::result(Type::named("json.Value"), Type::Failure),
+        ordered: true,
+        open: |given| JsonLines::open(given, Bad::IsGiven),
+    };
+    checked.within(lines.within(module))
+}
+
+/// What a line does that is no value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bad {
+    Ends,
+    IsGiven,
+}
+
+/// `json.lines("events.jsonl")`.
+struct JsonLines {
+    file: FileLines,
+    bad: Bad,
+}
+
+impl JsonLines {
+    fn open(given: &Given<'_>, bad: Bad) -> Result<Self, Failure> {
+        Ok(JsonLines { file: FileLines::open(given)?, bad })
+    }
+
+    /// The element of a line, where it is one.
+    fn element(&self, line: Result<&str, LineError>, number: u64) -> Result<Option<Value>, Failure> {
+        let path = self.file.name();
+        let line = match line {
+            Ok(line) if line.trim_ascii().is_empty() => return Ok(None),
+            Ok(line) => line,
+            Err(error @ LineError::NotText(_)) => return self.bad(error.of(path)),
+            Err(error) => return Err(error.of(path)),
+        };
+        match parse_line(line) {
+            Ok(value) => {
+                let value = value.into_value()?;
+                Ok(Some(if self.bad == Bad::IsGiven { Value::ok(value) } else { value }))
+            }
+            Err(why) => self.bad(Failure::function(format!("{path}: line {number}, {why}"))),
+        }
+    }
+
+    fn bad(&self, failure: Failure) -> Result<Option<Value>, Failure> {
+        match self.bad {
+            Bad::IsGiven => Ok(Some(Value::err(failure.into_value()?))),
+            Bad::Ends => Err(advised(failure, "json.checked_lines")),
+        }
+    }
+}
+
+/// The failure, with what a program can do to go on.
+pub(crate) fn advised(failure: Failure, source: &str) -> Failure {
+    Failure::new(failure.kind, format!("{failure} (a program that is to go on reads `{source}`)"))
+}
+
+impl Stream for JsonLines {
+    fn describe(&self) -> String {
+        self.file.describe()
+    }
+
+    fn extent(&self, elements: u64) -> Option<(u64, u64)> {
+        self.file.extent(elements)
+    }
+
+    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+        let mut file = self.file.reader()?;
+        let mut lines = Lines::new();
+        loop {
+            let number = lines.number() + 1;
+            let Some(line) = lines.next(&mut file).await.transpose() else { return Ok(()) };
+            if let Some(element) = self.element(line, number)? {
+                feeder.give(element).await;
+            }
+            self.file.note(&lines);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The beginning of an atomic step: its turns, its locks, and what the sessions that it holds have of their own.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use weir_host::{Failure, Value};
+
+use super::action::{Ran, Stage};
+use super::{Finished, Frame};
+use crate::live::Env;
+use crate::lock::{Acquiring, Handle, Held, Sessions};
+use crate::step::{AcquireStep, Body, Wanted};
+
+impl Frame {
+    /// Waits for the turns from `passed` on, and then for the locks.
+    pub(super) fn acquire(
+        &mut self,
+        node: usize,
+        passed: usize,
+        step: &AcquireStep,
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        for (index, turn) in step.turns.iter().enumerate().skip(passed) {
+            if env.live.resources.turns[*turn].poll(env.key.sequence, context).is_pending() {
+                return Ran::wait(Stage::Turn(index));
+            }
+        }
+        let session = step.session.map_or(Value::Unit, |session| self.value(body, session));
+        let handles = step.wanted.iter().filter_map(|wanted| match wanted {
+            Wanted::Whole(lock, mode) => Some((Handle::Whole(Arc::clone(lock)), *mode)),
+            // Whether an enclosing step holds the very same session is known only now.
+            Wanted::Session(sessions, _) | Wanted::Own(sessions, ..)
+                if self.holds_session(&step.within, sessions, &session) =>
+            {
+                None
+            }
+            Wanted::Session(sessions, mode) | Wanted::Own(sessions, mode, _) => {
+                Some((Handle::session(sessions, session.clone()), *mode))
+            }
+        });
+        let handles: Vec<_> = handles.collect();
+        self.hold(node, Acquiring::new(handles), step, env, context)
+    }
+
+    fn holds_session(&self, within: &[u32], sessions: &Arc<Sessions>, session: &Value) -> bool {
+        let around = self.scopes_around(within);
+        around.iter().flat_map(|scope| scope.iter()).any(|held| held.is_session(sessions, session))
+    }
+
+    /// Goes on to wait for the locks.
+    pub(super) fn hold(
+        &mut self,
+        node: usize,
+        mut locks: Acquiring,
+        step: &AcquireStep,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        match locks.poll(context) {
+            Poll::Pending => Ran::wait(Stage::Locks(locks)),
+            Poll::Ready(held) => {
+                if let Err(failure) = make_own(step, &held, env) {
+                    return Ran::fail(failure);
+                }
+                self.scopes.push((node as u32, Arc::new(held)));
+                Ran::Next
+            }
+        }
+    }
+}
+
+/// Makes what the session has of its own, as far as it is held and not there yet.
+fn make_own(step: &AcquireStep, held: &[Held], env: Env<'_>) -> Result<(), Box<Failure>> {
+    for wanted in &step.wanted {
+        let Wanted::Own(sessions, _, index) = wanted else { continue };
+        if let Some(session) = held.iter().find_map(|held| held.session_of(sessions)) {
+            session.value(|| made_for_a_session(*index, env))?;
+        }
+    }
+    Ok(())
+}
+
+/// A value of its own for a session. What makes it never waits.
+fn made_for_a_session(index: u32, env: Env<'_>) -> Result<Value, Box<Failure>> {
+    let body = env.live.own[index as usize].as_ref().expect("the program says that each session has one");
+    let mut frame = Frame::take(body, true);
+    let finished = frame.advance(body, env, None, &mut Context::from_waker(Waker::noop()));
+    Frame::give_back(frame);
+    match finished {
+        Poll::Ready(Finished::Value(value)) => Ok(value),
+        Poll::Ready(Finished::Ended(ended)) => ended.how,
+        Poll::Ready(Finished::Stretch) | Poll::Pending => {
+            Err(Box::new(Failure::function("what makes a session's value waits")))
+        }
+    }
+}

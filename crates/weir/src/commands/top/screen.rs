@@ -1,0 +1,128 @@
+//! What a terminal shows of a program, and what keys change about it.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::model::Model;
+use super::rows::Order;
+
+/// What is shown.
+pub(super) struct Screen {
+    /// The program's name.
+    pub(super) name: String,
+    pub(super) model: Model,
+    /// What is shown in its place while it pauses.
+    pub(super) paused: Option<Model>,
+    pub(super) order: Order,
+    pub(super) helps: bool,
+    /// Which table the arrows move.
+    pub(super) focus: Focus,
+    /// The first row of each table.
+    pub(super) scroll: [usize; 2],
+    /// Why nothing more comes, where the program has gone.
+    pub(super) gone: Option<String>,
+}
+
+/// A table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Focus {
+    #[default]
+    Routes,
+    Sections,
+}
+
+/// Whether the view goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Goes {
+    On,
+    Away,
+}
+
+impl Screen {
+    pub(super) fn new(name: &str) -> Screen {
+        Screen {
+            name: name.to_owned(),
+            model: Model::default(),
+            paused: None,
+            order: Order::default(),
+            helps: false,
+            focus: Focus::default(),
+            scroll: [0; 2],
+            gone: None,
+        }
+    }
+
+    /// What is shown: the program as it is, or as it was when it was paused.
+    pub(super) fn shown(&self) -> &Model {
+        self.paused.as_ref().unwrap_or(&self.model)
+    }
+
+    /// Does what a key says.
+    pub(super) fn key(&mut self, key: KeyEvent) -> Goes {
+        let first = &mut self.scroll[self.focus as usize];
+        match key.code {
+            KeyCode::Esc if self.helps => self.helps = false,
+            KeyCode::Char('q') | KeyCode::Esc => return Goes::Away,
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Goes::Away,
+            KeyCode::Char('s') => self.order = self.order.next(),
+            KeyCode::Char('p' | ' ') => {
+                self.paused = if self.paused.is_some() { None } else { Some(self.model.clone()) };
+            }
+            KeyCode::Char('h' | '?') => self.helps = !self.helps,
+            KeyCode::Tab => self.focus = self.focus.other(),
+            // The view knows how many rows there are, and takes back what is too much.
+            KeyCode::Down | KeyCode::Char('j') => *first += 1,
+            KeyCode::Up | KeyCode::Char('k') => *first = first.saturating_sub(1),
+            KeyCode::PageDown => *first += 10,
+            KeyCode::PageUp => *first = first.saturating_sub(10),
+            KeyCode::Home => *first = 0,
+            _ => {}
+        }
+        Goes::On
+    }
+}
+
+impl Focus {
+    fn other(self) -> Focus {
+        match self {
+            Focus::Routes => Focus::Sections,
+            Focus::Sections => Focus::Routes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(screen: &mut Screen, code: KeyCode) -> Goes {
+        screen.key(KeyEvent::from(code))
+    }
+
+    #[test]
+    fn keys_sort_pause_help_and_leave() {
+        let mut screen = Screen::new("test");
+        assert_eq!(press(&mut screen, KeyCode::Char('s')), Goes::On);
+        assert_eq!(screen.order, Order::Rate);
+        press(&mut screen, KeyCode::Char('p'));
+        screen.model.lost = 3;
+        assert_eq!(screen.shown().lost, 0, "a paused view stays as it is");
+        press(&mut screen, KeyCode::Char(' '));
+        assert_eq!(screen.shown().lost, 3);
+        press(&mut screen, KeyCode::Char('?'));
+        assert!(screen.helps);
+        assert_eq!(press(&mut screen, KeyCode::Esc), Goes::On, "it closes the help first");
+        assert_eq!(press(&mut screen, KeyCode::Esc), Goes::Away);
+        assert_eq!(press(&mut screen, KeyCode::Char('q')), Goes::Away);
+        assert_eq!(screen.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Goes::Away);
+    }
+
+    #[test]
+    fn arrows_move_the_table_that_has_the_focus() {
+        let mut screen = Screen::new("test");
+        press(&mut screen, KeyCode::Down);
+        press(&mut screen, KeyCode::Tab);
+        press(&mut screen, KeyCode::PageDown);
+        press(&mut screen, KeyCode::Up);
+        assert_eq!(screen.scroll, [1, 9]);
+    }
+}

@@ -1,0 +1,55 @@
+//! A program that has nothing to do does nothing: none of its threads wakes up, under any engine.
+//!
+//! How often a thread has gone to sleep of itself is counted by the system, so that the test does not depend on how busy the
+//! machine is. It is Linux that says so.
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use crate::support::Served;
+
+const HELLO: &str = "examples/hello/main.weir";
+/// Nothing that looks at something now and then does so less often than this.
+const WHILE: Duration = Duration::from_secs(1);
+/// What is done after the last answer has come to an end after so many times [`WHILE`].
+const LOOKS_MAX: usize = 20;
+
+/// By thread: how often it has gone to sleep.
+fn sleeps(pid: u32) -> BTreeMap<String, u64> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("the process runs");
+    let count = |task: &fs::DirEntry| {
+        let status = fs::read_to_string(task.path().join("status")).ok()?;
+        let field = |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned());
+        let thread = format!("{} {}", field("Name:")?, task.file_name().display());
+        Some((thread, field("voluntary_ctxt_switches:")?.parse().ok()?))
+    };
+    // A thread may end while it is looked at.
+    tasks.flatten().filter_map(|task| count(&task)).collect()
+}
+
+#[test]
+fn a_program_that_has_nothing_to_do_wakes_no_thread() {
+    let served: Vec<_> = weir_runtime::ENGINES
+        .iter()
+        .map(|engine| {
+            let served = Served::start(HELLO, &["--engine", engine.name, "--threads", "2"]);
+            assert_eq!(served.get("/").status, 200);
+            (engine.name, served)
+        })
+        .collect();
+    let all = || served.iter().map(|(name, served)| (*name, sleeps(served.pid()))).collect::<Vec<_>>();
+    let mut seen = all();
+    assert!(seen.iter().all(|(_, sleeps)| sleeps.len() > 1), "threads are seen: {seen:?}");
+    for look in 1.. {
+        // Nobody can be waited for who does nothing.
+        std::thread::park_timeout(WHILE);
+        let before = std::mem::replace(&mut seen, all());
+        if seen == before {
+            break;
+        }
+        assert!(look < LOOKS_MAX, "some thread wakes up again and again:\n{before:?}\n{seen:?}");
+    }
+    served.into_iter().for_each(|(name, served)| assert_eq!(served.stop().0, Some(0), "{name}"));
+}

@@ -1,0 +1,215 @@
+//! Which modules of a crate import which, at every depth.
+//!
+//! 1. Each file is a module; its code names others by paths that begin with `crate::` or `super::`.
+//! 2. A path is followed as far as it leads to modules, also through what a module takes from one of its own
+//!    (`use child::Name`, from where `super::Name` has it).
+//! 3. Where the two ways from the root part, the one module imports the other: both lie in the same module. What a module
+//!    and those inside of it take from each other is no import.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::File;
+
+/// Which modules import which; each is named by its path from the root of the crate.
+pub type Imports = BTreeMap<String, BTreeSet<String>>;
+
+type Path = Vec<String>;
+
+/// The imports of a crate whose sources these are. `source` is the folder that they lie in, as their paths have it.
+#[must_use]
+pub fn imports(source: &str, files: &[File]) -> Imports {
+    let modules = Modules::of(source, files);
+    let mut imports = Imports::new();
+    for (own, text) in &modules.texts {
+        for named in paths(text) {
+            let Some(target) = modules.follow(own, &named) else { continue };
+            let shared = own.iter().zip(&target).take_while(|(one, other)| one == other).count();
+            if shared < own.len() && shared < target.len() {
+                imports.entry(own[..=shared].join("::")).or_default().insert(target[..=shared].join("::"));
+            }
+        }
+    }
+    imports
+}
+
+/// The modules of a crate.
+struct Modules {
+    /// The code of each.
+    texts: BTreeMap<Path, String>,
+    /// Which names a module has from one of its own, and from which.
+    taken: BTreeMap<Path, BTreeMap<String, Path>>,
+}
+
+impl Modules {
+    fn of(source: &str, files: &[File]) -> Modules {
+        let texts: BTreeMap<Path, String> =
+            files.iter().map(|file| (module(source, &file.path), code(&file.text))).collect();
+        let taken = texts.iter().map(|(path, text)| (path.clone(), taken(path, text, &texts))).collect();
+        Modules { texts, taken }
+    }
+
+    /// The module that a path leads to which stands in `own`.
+    fn follow(&self, own: &[String], named: &[String]) -> Option<Path> {
+        let (first, rest) = named.split_first()?;
+        let mut at = if first == "crate" { Path::new() } else { own[..own.len().checked_sub(1)?].to_vec() };
+        for segment in rest {
+            if segment == "super" {
+                at.pop();
+                continue;
+            }
+            let inner = joined(&at, segment);
+            if self.texts.contains_key(&inner) {
+                at = inner;
+                continue;
+            }
+            return Some(self.taken.get(&at).and_then(|names| names.get(segment)).cloned().unwrap_or(at));
+        }
+        Some(at)
+    }
+}
+
+fn joined(path: &[String], segment: &str) -> Path {
+    path.iter().cloned().chain([segment.to_owned()]).collect()
+}
+
+fn module(source: &str, path: &str) -> Path {
+    let inside = path.strip_prefix(source).unwrap_or(path).trim_end_matches(".rs");
+    let segments = inside.split('/').filter(|segment| !["", "lib", "main", "mod"].contains(segment));
+    segments.map(str::to_owned).collect()
+}
+
+/// `use child::{A, B}` in a module: from name to child.
+fn taken(path: &[String], text: &str, modules: &BTreeMap<Path, String>) -> BTreeMap<String, Path> {
+    let mut names = BTreeMap::new();
+    for statement in text.split(';') {
+        let Some((_, used)) = statement.split_once("use ") else { continue };
+        let used = used.trim().trim_start_matches("self::");
+        let Some((child, rest)) = used.split_once("::") else { continue };
+        let child = joined(path, child);
+        if modules.contains_key(&child) {
+            names.extend(words(rest).map(|name| (name, child.clone())));
+        }
+    }
+    names
+}
+
+/// All paths in a text that begin with `crate` or `super`, groups opened.
+fn paths(text: &str) -> Vec<Path> {
+    let mut found = Vec::new();
+    for start in ["crate", "super"] {
+        for (at, _) in text.match_indices(&format!("{start}::")) {
+            // `super::super::` has been read from its first word on.
+            let before = text[..at].chars().next_back();
+            if !before.is_some_and(|letter| letter.is_alphanumeric() || ['_', ':', '$'].contains(&letter)) {
+                open(&text[at..], &mut Path::new(), &mut found);
+            }
+        }
+    }
+    found
+}
+
+/// Reads one path, or one member of a group, that stands at the beginning of the text; returns what follows it.
+fn open<'t>(text: &'t str, before: &mut Path, found: &mut Vec<Path>) -> &'t str {
+    let depth = before.len();
+    let mut rest = text.trim_start();
+    loop {
+        let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(rest.len());
+        before.push(rest[..end].to_owned());
+        rest = &rest[end..];
+        let Some(behind) = rest.strip_prefix("::") else { break };
+        rest = behind;
+        if let Some(group) = rest.strip_prefix('{') {
+            rest = open_group(group, before, found);
+            before.truncate(depth);
+            return rest;
+        }
+    }
+    found.push(before.clone());
+    before.truncate(depth);
+    rest
+}
+
+fn open_group<'t>(group: &'t str, before: &mut Path, found: &mut Vec<Path>) -> &'t str {
+    let mut rest = group.trim_start();
+    while !rest.is_empty() && !rest.starts_with('}') {
+        rest = open(rest, before, found);
+        // Up to the next member: a comma, or `as` with a name.
+        rest = rest.find([',', '}']).map_or("", |at| &rest[at..]).trim_start_matches(',').trim_start();
+    }
+    rest.strip_prefix('}').unwrap_or("")
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    words.filter(|word| !word.is_empty()).map(str::to_owned)
+}
+
+/// The text without comments and without its tests.
+fn code(text: &str) -> String {
+    let before_tests = text.split("#[cfg(test)]\nmod ").next().unwrap_or("");
+    before_tests.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+/// A circle among the imports, the first module once more at its end.
+#[must_use]
+pub fn circle(imports: &Imports) -> Option<Vec<String>> {
+    let mut done = BTreeSet::new();
+    imports.keys().find_map(|start| walk(imports, start, &mut Vec::new(), &mut done))
+}
+
+fn walk(imports: &Imports, at: &str, path: &mut Vec<String>, done: &mut BTreeSet<String>) -> Option<Vec<String>> {
+    if let Some(start) = path.iter().position(|name| name == at) {
+        return Some(path[start..].iter().cloned().chain([at.to_owned()]).collect());
+    }
+    if !done.insert(at.to_owned()) {
+        return None;
+    }
+    path.push(at.to_owned());
+    let found = imports.get(at).into_iter().flatten().find_map(|next| walk(imports, next, path, done));
+    path.pop();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(files: &[(&str, &str)]) -> Imports {
+        let file = |&(path, text): &(&str, &str)| File { path: format!("x/src/{path}"), text: text.to_owned() };
+        imports("x/src", &files.iter().map(file).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn modules_that_import_each_other_are_found_at_any_depth() {
+        let found = of(&[
+            ("lib.rs", "mod a;"),
+            ("a.rs", "mod b; mod c;"),
+            ("a/b.rs", "use super::c::{self, C};"),
+            ("a/c.rs", "fn f() { crate::a::b::g() }"),
+        ]);
+        assert_eq!(circle(&found).expect("there is one"), ["a::b", "a::c", "a::b"]);
+    }
+
+    #[test]
+    fn a_name_that_a_module_takes_from_one_of_its_own_leads_there() {
+        let found = of(&[
+            ("lib.rs", "pub use one::{One, Other};"),
+            ("one.rs", "use crate::{Unknown, two::Two};"),
+            ("two/mod.rs", "mod deep;"),
+            ("two/deep.rs", "use std::fmt; use crate::One;"),
+        ]);
+        assert_eq!(circle(&found).expect("there is one"), ["one", "two", "one"]);
+    }
+
+    #[test]
+    fn what_a_module_shares_with_its_own_is_no_circle_nor_is_a_chain() {
+        let found = of(&[
+            ("lib.rs", "mod a; pub struct Root;"),
+            ("a.rs", "mod b; mod c; use b::B; pub struct A;"),
+            ("a/b.rs", "use super::{A, c::C as Renamed}; // super::never\nuse crate::Root;"),
+            ("a/c.rs", "pub struct C;\n#[cfg(test)]\nmod tests { use crate::a::b::B; }"),
+        ]);
+        assert_eq!(found, Imports::from([("a::b".to_owned(), BTreeSet::from(["a::c".to_owned()]))]));
+        assert_eq!(circle(&found), None);
+    }
+}
