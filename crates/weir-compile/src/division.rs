@@ -14,7 +14,6 @@ use std::sync::Arc;
 use weir_syntax::ast::{self, Expr, ExprKind, ItemKind, LiteralValue, StatementKind, Visitor, walk_expr, walk_tree};
 use weir_syntax::{Code, Diagnostic, Parsed, SourceId, Span};
 
-use crate::index::locals_at;
 use crate::typed::{Meaning, Typed};
 use crate::types::Ty;
 
@@ -75,7 +74,8 @@ impl Divisor {
 
     /// Whether every name of it is known at a place, and its first operand is a number.
     fn is_known(&self, place: u32, parsed: &Parsed, typed: &Typed) -> bool {
-        let locals = locals_at(&parsed.tree, typed, place).into_iter().map(|local| (local.name, local.ty));
+        let locals = typed.locals_at(&parsed.tree, place).into_iter();
+        let locals = locals.map(|local| (local.name.to_string(), local.ty.to_string()));
         let shared = typed.declarations.shared.iter().map(|(name, shared)| (name.to_string(), shared.ty.to_string()));
         // The innermost of a name is what it means.
         let known =

@@ -2,11 +2,10 @@
 
 use weir_host::{Library, Mode, Passing, Resource, Signature, Text, TypeShape, Value};
 use weir_syntax::Span;
-use weir_syntax::ast::{Item, ItemKind, Tree};
+use weir_syntax::ast::{Item, ItemKind};
 
 use crate::Checked;
 use crate::entity::{Entity, Reference};
-use crate::typed::Typed;
 use crate::types::Ty;
 
 /// What can be said of something that has a name.
@@ -68,7 +67,10 @@ impl Checked {
     /// happens at the end of a source is as an item of its own.
     #[must_use]
     pub fn locals_at(&self, offset: u32) -> Vec<LocalName> {
-        locals_at(&self.parsed.tree, &self.typed, offset)
+        let locals = self.typed.locals_at(&self.parsed.tree, offset).into_iter();
+        locals
+            .map(|local| LocalName { name: local.name.to_string(), ty: local.ty.to_string(), span: local.span })
+            .collect()
     }
 
     /// What can be said of it.
@@ -132,26 +134,6 @@ impl Checked {
         };
         Some(Described { signature, doc, effects })
     }
-}
-
-/// As [`Checked::locals_at`].
-pub(crate) fn locals_at(tree: &Tree, typed: &Typed, offset: u32) -> Vec<LocalName> {
-    let Some(item) = tree.items.iter().find(|item| item.span.touches(offset)) else {
-        return Vec::new();
-    };
-    let end = match &item.kind {
-        ItemKind::Entry(entry) => entry.end.as_ref().filter(|end| end.span.touches(offset)),
-        _ => None,
-    };
-    let whole = end.map_or(item.span, |end| end.span);
-    let mut found: Vec<LocalName> = Vec::new();
-    for local in typed.locals.iter().rev() {
-        let before = whole.contains(local.span) && local.from <= offset;
-        if before && !found.iter().any(|known| *known.name == *local.name) {
-            found.push(LocalName { name: local.name.to_string(), ty: local.ty.to_string(), span: local.span });
-        }
-    }
-    found
 }
 
 fn type_signature(name: &str, shape: &TypeShape) -> String {

@@ -50,6 +50,9 @@ pub const STATE: &str = "state";
 /// The function that tells what a shared value is at this moment.
 const SHARED_READ: &str = "state.read";
 
+/// The type of JSON of any shape: it has no parts that a program could name, and yet is JSON.
+const JSON_VALUE: &str = "json.Value";
+
 /// What checking a text gives.
 pub struct Checked {
     /// The tree and its comments.

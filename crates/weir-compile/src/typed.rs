@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use weir_host::{Text, Type, Value};
 use weir_syntax::Span;
-use weir_syntax::ast::{ExprId, PatternId};
+use weir_syntax::ast::{ExprId, ItemKind, PatternId, Tree};
 
 use crate::declare::Declarations;
 use crate::effects::Effects;
@@ -182,6 +182,25 @@ impl Typed {
     pub fn effects_of(&self, name: &str) -> Option<&Effects> {
         let at = self.declarations.functions.get_index_of(name)?;
         self.fn_effects.get(at)
+    }
+
+    /// The locals that a place may use: those bound before it in the same item, the innermost of each name. What happens at
+    /// the end of a source is as an item of its own.
+    pub(crate) fn locals_at(&self, tree: &Tree, offset: u32) -> Vec<&Local> {
+        let Some(item) = tree.items.iter().find(|item| item.span.touches(offset)) else { return Vec::new() };
+        let end = match &item.kind {
+            ItemKind::Entry(entry) => entry.end.as_ref().filter(|end| end.span.touches(offset)),
+            _ => None,
+        };
+        let whole = end.map_or(item.span, |end| end.span);
+        let mut found: Vec<&Local> = Vec::new();
+        for local in self.locals.iter().rev() {
+            let before = whole.contains(local.span) && local.from <= offset;
+            if before && !found.iter().any(|known| known.name == local.name) {
+                found.push(local);
+            }
+        }
+        found
     }
 
     pub(crate) fn expr_type(&self, id: ExprId) -> &Ty {

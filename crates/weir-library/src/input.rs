@@ -69,7 +69,8 @@ pub(crate) fn expected(ty: &Type, definitions: Definitions<'_>) -> String {
         Type::Text => "a text".into(),
         Type::Size => "a size such as `64mb`".into(),
         Type::Duration => "a duration such as `200ms`".into(),
-        Type::List(_) | Type::Tuple(_) => "a list".into(),
+        Type::List(_) => "a list".into(),
+        Type::Tuple(parts) => format!("a list of {}", parts.len()),
         Type::Map(_) => "an object".into(),
         Type::Option(some) => expected(some, definitions),
         Type::Named(name) => match definitions.shape(name) {

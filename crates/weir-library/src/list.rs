@@ -3,6 +3,7 @@
 //! A list is never changed; each function gives another one. Values of every type have an order: numbers by size, texts
 //! by their characters' numbers, lists and records by their first difference.
 
+use crate::Limited;
 use indexmap::IndexSet;
 use weir::{Failure, FailureKind, Value};
 
@@ -11,7 +12,8 @@ pub const ELEMENTS_MAX: usize = 10_000_000;
 
 weir::library! {
     /// Lists: their ends, their parts, and their order.
-    pub(crate) list: first, last, contains, position, take, skip, reverse, sort, unique, concat, numbers, numbered, zip
+    pub(crate) list: first, last, contains, position, take, skip, reverse, sort, min, max, sum,
+        present, unique, concat, numbers, numbered, zip
 }
 
 /// The first element.
@@ -66,6 +68,34 @@ pub fn reverse(mut list: Vec<Value>) -> Vec<Value> {
 pub fn sort(mut list: Vec<Value>) -> Vec<Value> {
     list.sort();
     list
+}
+
+/// The least element; none of an empty list.
+#[weir::function(pure)]
+pub fn min(list: &[Value]) -> Option<Value> {
+    list.iter().min().cloned()
+}
+
+/// The greatest element; none of an empty list.
+#[weir::function(pure)]
+pub fn max(list: &[Value]) -> Option<Value> {
+    list.iter().max().cloned()
+}
+
+/// The sum of whole numbers. One that does not fit into 64 bits ends the flow, as `+` does.
+#[weir::function(pure)]
+pub fn sum(list: &[i64]) -> Limited<i64> {
+    // In 128 bits the order of the numbers does not decide whether it fits.
+    let sum: i128 = list.iter().copied().map(i128::from).sum();
+    let overflow = || Failure::new(FailureKind::Arithmetic, "the sum does not fit into an `Int`");
+    Limited(i64::try_from(sum).map_err(|_| overflow()))
+}
+
+/// What is there of a list of options: `list.present(for x in xs { if x > 0 { Some(x) } else { None } })` has those
+/// above 0.
+#[weir::function(pure)]
+pub fn present(list: Vec<Option<Value>>) -> Vec<Value> {
+    list.into_iter().flatten().collect()
 }
 
 /// Each element once, where it comes first.

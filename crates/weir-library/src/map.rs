@@ -10,7 +10,7 @@ type Held = Generic<'V'>;
 
 weir::library! {
     /// Maps: their keys, their values, and maps with one entry more or less.
-    pub(crate) map: keys, values, entries, of, contains, with, without, merged
+    pub(crate) map: keys, values, entries, of, sort, contains, with, without, merged
 }
 
 /// The keys, in order.
@@ -35,6 +35,13 @@ pub fn entries(map: IndexMap<Key, Held>) -> Vec<(Key, Held)> {
 #[weir::function(pure)]
 pub fn of(entries: Vec<(Key, Held)>) -> IndexMap<Key, Held> {
     entries.into_iter().collect()
+}
+
+/// The map with its keys from the least to the greatest.
+#[weir::function(pure)]
+pub fn sort(mut map: IndexMap<Key, Held>) -> IndexMap<Key, Held> {
+    map.sort_unstable_keys();
+    map
 }
 
 /// Whether there is something under the key.

@@ -3,7 +3,7 @@
 
 use indexmap::IndexMap;
 use weir::{Bytes, Generic, Text, Value};
-use weir_library::{bytes, csv, failure, http1, json, list, map};
+use weir_library::{bytes, csv, failure, http1, json, list, map, time};
 
 #[test]
 fn json_is_looked_into_without_being_copied() {
@@ -155,6 +155,30 @@ fn lists_are_cut_ordered_and_joined() {
 }
 
 #[test]
+fn lists_have_a_least_and_a_greatest_element_a_sum_and_what_is_present() {
+    let all = ints(&[3, -1, 2]);
+    assert_eq!((list::min(&all), list::max(&all)), (Some(Value::Int(-1)), Some(Value::Int(3))));
+    assert_eq!((list::min(&[]), list::max(&[])), (None, None));
+    let sum = |numbers: &[i64]| list::sum(numbers).0.map_err(|failure| failure.message.to_string());
+    assert_eq!((sum(&[]), sum(&[3, -1, 2])), (Ok(0), Ok(4)));
+    assert_eq!(sum(&[i64::MAX, 1, -1]), Ok(i64::MAX));
+    assert_eq!(sum(&[i64::MAX, 1]), Err("the sum does not fit into an `Int`".to_owned()));
+    assert_eq!(list::present(vec![None, Some(Value::Int(1)), None, Some(Value::Int(2))]), ints(&[1, 2]));
+}
+
+#[test]
+fn a_time_is_a_number_of_seconds() {
+    for seconds in [0, 1, -1, 1_800_000_000, -9_223_372_036, 9_223_372_036] {
+        assert_eq!(time::unix(time::from_unix(seconds).unwrap()), seconds);
+    }
+    let half_before = std::time::UNIX_EPOCH - std::time::Duration::from_millis(500);
+    assert_eq!(time::unix(half_before), -1);
+    for seconds in [i64::MAX, i64::MIN, 9_223_372_037] {
+        assert!(time::from_unix(seconds).is_err(), "{seconds}");
+    }
+}
+
+#[test]
 fn maps_keep_the_order_of_their_entries() {
     let entry = |key, value| (Generic(Value::Int(key)), Generic(Value::Int(value)));
     let all = map::of(vec![entry(2, 20), entry(1, 10), entry(2, 21)]);
@@ -165,6 +189,7 @@ fn maps_keep_the_order_of_their_entries() {
     let (key, value) = entry(3, 30);
     assert_eq!(map::entries(map::with(all.clone(), key, value)), [entry(2, 21), entry(1, 10), entry(3, 30)]);
     assert_eq!(map::entries(map::without(all.clone(), &entry(2, 0).0)), [entry(1, 10)]);
+    assert_eq!(map::entries(map::sort(all.clone())), [entry(1, 10), entry(2, 21)]);
     let other = map::of(vec![entry(4, 40), entry(2, 22)]);
     assert_eq!(map::entries(map::merged(all, other)), [entry(2, 22), entry(1, 10), entry(4, 40)]);
 }

@@ -114,7 +114,7 @@ fn a_row_that_does_not_fit_ends_the_source_with_its_line() {
     let (rows, ended) = all("csv.rows", &place, &[Value::text("users")]);
     assert_eq!(
         (rows.len(), ended.as_str()),
-        (1, "users: line 3: 1 fields where there are 2 columns (a program that is to go on reads `csv.checked_rows`)")
+        (1, "users: line 3: 1 field where there are 2 columns (a program that is to go on reads `csv.checked_rows`)")
     );
     place.write("twice", "a,a\n1,2\n");
     let says = |arguments: &[Value]| open("csv.rows", arguments, Some(&place)).err().unwrap().message.to_string();
@@ -155,7 +155,7 @@ fn checked_rows_go_on_behind_one_that_does_not_fit() {
         rows,
         [
             r##"#0(["a": "1", "b": "2"])"##,
-            r##"#1(failure("users: line 3: 1 fields where there are 2 columns"))"##,
+            r##"#1(failure("users: line 3: 1 field where there are 2 columns"))"##,
             r##"#1(failure("users: line 4 is not UTF-8"))"##,
             r##"#0(["a": "4\n4", "b": "5"])"##,
             r##"#1(failure("users: line 7: 3 fields where there are 2 columns"))"##,
@@ -191,7 +191,7 @@ fn checked_lines_go_on_behind_one_that_is_no_json() {
             r##"#1(failure("events: line 3, column 8: not JSON: expected `,` or `}`"))"##,
             r##"#1(failure("events: line 4 is not UTF-8"))"##,
             r##"#1(failure("events: line 5, column 3: not JSON: trailing characters"))"##,
-            r##"#1(failure("events: line 6, column 128: not JSON: recursion limit exceeded"))"##,
+            r##"#1(failure("events: line 6, column 128: not JSON: nests more than 127 deep"))"##,
             r##"#1(failure("events: line 7, column 5: not JSON: number out of range"))"##,
             "#0(<json.Value>)",
         ]

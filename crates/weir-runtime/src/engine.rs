@@ -147,7 +147,7 @@ pub(crate) struct Setup<'a> {
     /// The first event loop's runtime, which drives what flows wait for elsewhere.
     pub handle: &'a Handle,
     /// The program as it is prepared.
-    pub live: &'a Live,
+    pub live: &'a Arc<Live>,
     /// The program.
     pub program: &'a Program,
     /// What is said of its sections.

@@ -10,6 +10,7 @@
 
 mod crowd;
 mod engine;
+mod event_loop;
 mod flow;
 mod frame;
 mod live;
@@ -23,6 +24,7 @@ mod running;
 mod spare;
 mod start;
 mod step;
+mod striped;
 mod turn;
 
 pub use engine::{ENGINES, EngineRow, Section, Steering, engine, engine_facts};

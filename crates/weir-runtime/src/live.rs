@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use crossbeam_utils::CachePadded;
 use tokio::sync::Notify;
 use weir_host::Environment;
 use weir_trace::{Detail, FlowKey, Histogram, Recorder, What};
@@ -11,6 +12,7 @@ use crate::machine::Machine;
 use crate::prepare::PreparedFlow;
 use crate::resources::Resources;
 use crate::step::Body;
+use crate::striped::Striped;
 
 /// Where functions run that hold their thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +23,14 @@ pub(crate) enum Blocking {
     Elsewhere,
 }
 
-/// How many flows of one route there have been.
+/// How many flows of one route there have been. What changes with each flow has lines of cache of its own: flows begin on
+/// other threads than they end on.
 #[derive(Default)]
 pub(crate) struct Tally {
     /// Begun; the number of the next one.
-    pub begun: AtomicU64,
+    pub begun: CachePadded<AtomicU64>,
     /// Ended with an answer.
-    pub ended: AtomicU64,
+    pub ended: Striped,
     /// Ended with a failure.
     pub failed: AtomicU64,
     /// Given up before their end.
@@ -47,6 +50,16 @@ impl Tally {
     /// of all such steps: so that one of them sees the other.
     pub(crate) fn count(&self, through: &AtomicU64) {
         through.fetch_add(1, Ordering::SeqCst);
+        self.tell();
+    }
+
+    /// The same for one that has ended with an answer.
+    pub(crate) fn count_ended(&self) {
+        self.ended.add();
+        self.tell();
+    }
+
+    fn tell(&self) {
         if self.awaited.load(Ordering::SeqCst) {
             self.through.notify_waiters();
         }
@@ -58,8 +71,8 @@ impl Tally {
         loop {
             // Made before the numbers are looked at, so that who ends between that and the wait is not missed.
             let ended = self.through.notified();
-            let through = [&self.ended, &self.failed, &self.given_up].map(|number| number.load(Ordering::SeqCst));
-            if through.iter().sum::<u64>() == self.begun.load(Ordering::SeqCst) {
+            let others = [&self.failed, &self.given_up].map(|number| number.load(Ordering::SeqCst));
+            if self.ended.sum() + others.iter().sum::<u64>() == self.begun.load(Ordering::SeqCst) {
                 return;
             }
             ended.await;
@@ -121,7 +134,7 @@ impl Live {
             entry,
             route: Arc::clone(&flow.name),
             begun: tally.begun.load(Ordering::Relaxed),
-            ended: tally.ended.load(Ordering::Relaxed),
+            ended: tally.ended.sum(),
             failed: tally.failed.load(Ordering::Relaxed),
             given_up: tally.given_up.load(Ordering::Relaxed),
             took: tally.took.durations(),
@@ -132,7 +145,7 @@ impl Live {
     /// How many flows have ended, with an answer or a failure.
     pub(crate) fn through(&self) -> u64 {
         let tallies = self.entries.iter().flat_map(|entry| &entry.flows);
-        tallies.map(|(_, tally)| tally.ended.load(Ordering::Relaxed) + tally.failed.load(Ordering::Relaxed)).sum()
+        tallies.map(|(_, tally)| tally.ended.sum() + tally.failed.load(Ordering::Relaxed)).sum()
     }
 
     /// Records what happened, where somebody wants it.

@@ -10,12 +10,14 @@
 
 use std::time::{Duration, Instant};
 
+use crate::crew::Seat;
+use crate::fence::number_of_thread;
 use crate::guest::Guest;
 use crate::hands::BATCH;
 use crate::places::Alone;
-use crate::shared::{Port, Shared};
-use crate::turn::{Fusing, Way};
-use crate::work::{PortId, Work};
+use crate::shared::Shared;
+use crate::turn::Way;
+use crate::work::{Ahead, PortId, Work};
 
 /// How long a source that has more waits behind a batch: several times as long as queues take for a batch, and little
 /// where items are so long that queues are right.
@@ -37,6 +39,23 @@ pub struct Done<W: Work, R> {
     pub left: Option<(PortId, W::Item)>,
 }
 
+/// Who works on an item that it brings, and asks for the ports that follow.
+pub struct Bringing<'a, W: Work> {
+    shared: &'a Shared<W>,
+    crew: usize,
+    /// How many ports it was told that it may run.
+    visits: u32,
+}
+
+impl<W: Work> Ahead for Bringing<'_, W> {
+    #[inline]
+    fn may_run(&mut self, PortId(port): PortId) -> bool {
+        let may = self.shared.ports[port].is_free(self.crew);
+        self.visits += u32::from(may);
+        may
+    }
+}
+
 /// How a batch of items went in.
 enum Fed<T> {
     /// There are more.
@@ -49,23 +68,25 @@ enum Fed<T> {
 
 impl<W: Work> Guest<W> {
     /// Works on items until it is time to look again.
-    fn bring(&mut self, shared: &Shared<W>, items: &mut impl Iterator<Item = Item<W>>) -> Fed<Item<W>> {
+    fn bring(&self, shared: &Shared<W>, items: &mut impl Iterator<Item = Item<W>>) -> Fed<Item<W>> {
         let begin = Instant::now();
+        let (mut hands, chunk) = (self.hands.lock(), self.chunk());
         let mut count = 0;
         let fed = loop {
             let Some((id @ PortId(index), item)) = items.next() else { break Fed::All };
-            if self.may_run(&shared.ports[index]) {
-                self.hands.bring(shared, index, item);
+            if shared.ports[index].is_free(hands.crew) {
+                hands.bring(shared, index, item);
             } else if let Err(Full(item)) = shared.submit(id, item) {
                 break Fed::Full((id, item));
             }
             count += 1;
-            if count == self.chunk {
+            if count == chunk {
                 break Fed::More;
             }
         };
         shared.work.after_batch();
-        self.hands.tell(&shared.crews[self.hands.crew].guest);
+        let crew = hands.crew;
+        hands.tell(&shared.crews[crew].guest);
         if count > 0 {
             self.learn(begin.elapsed() / count as u32);
         }
@@ -73,32 +94,26 @@ impl<W: Work> Guest<W> {
     }
 
     /// Works on one item.
-    fn bring_one<R>(&mut self, shared: &Shared<W>, run: impl FnOnce(&mut Fusing<'_, W>) -> Done<W, R>) -> R {
-        self.untimed += 1;
-        let begin = (self.untimed >= self.chunk).then(Instant::now);
-        let Done { answer, left } = run(&mut self.hands.ahead(shared));
-        left.into_iter().for_each(|(PortId(next), item)| self.hands.leave(shared, next, item));
-        shared.work.after_batch();
-        self.hands.tell(&shared.crews[self.hands.crew].guest);
-        if let Some(begin) = begin {
-            self.untimed = 0;
-            self.learn(begin.elapsed());
+    #[inline]
+    fn bring_one<R>(&self, shared: &Shared<W>, crew: usize, run: impl FnOnce(&mut Bringing<'_, W>) -> Done<W, R>) -> R {
+        let mut bringing = Bringing { shared, crew, visits: 1 };
+        let Done { answer, left } = run(&mut bringing);
+        self.brought(bringing.visits);
+        if let Some((PortId(next), item)) = left {
+            self.hands.lock().leave(shared, next, item);
         }
         answer
     }
 
     /// Has a turn at a port that this thread was handed.
-    fn visit(&mut self, shared: &Shared<W>, port: usize) {
+    fn visit(&self, shared: &Shared<W>, seat: &Seat, port: usize) {
         let begin = Instant::now();
-        let count = shared.ports[port].inbox.len().clamp(1, self.hands.quota);
-        let carried = self.hands.turn(shared, &shared.crews[self.hands.crew].guest, port, Way::Alone);
+        let mut hands = self.hands.lock();
+        let count = shared.ports[port].inbox.len().clamp(1, hands.quota);
+        let carried = hands.turn(shared, seat, port, Way::Alone);
         carried.into_iter().for_each(|port| shared.hand(port));
-        self.hands.settle(shared);
+        hands.settle(shared);
         self.learn(begin.elapsed() / count as u32);
-    }
-
-    fn may_run(&self, port: &Port<W::Item>) -> bool {
-        port.fuses_in == self.hands.crew && !port.inbox.is_listed()
     }
 }
 
@@ -106,9 +121,9 @@ impl<W: Work> Shared<W> {
     /// Puts in what `items` yields; works on it, where this thread may.
     pub(crate) fn feed(&self, items: &mut impl Iterator<Item = Item<W>>) -> Result<(), Full<Item<W>>> {
         loop {
-            let fed = self.bring(items).unwrap_or_else(|| self.put_batch_and_give_way(items));
+            let fed = self.bring(items).unwrap_or_else(|| self.put_batch(items));
             match fed {
-                Fed::More => {}
+                Fed::More => self.give_way(),
                 Fed::All => return Ok(()),
                 Fed::Full(item) => return Err(Full(item)),
             }
@@ -117,50 +132,80 @@ impl<W: Work> Shared<W> {
 
     /// Works on a batch of items, where this thread may and nobody else works.
     fn bring(&self, items: &mut impl Iterator<Item = Item<W>>) -> Option<Fed<Item<W>>> {
-        Some(self.guest(self.elastic?, BATCH as u32)?.get().bring(self, items))
+        let crew = self.elastic?;
+        let _alone = self.alone(crew, BATCH as u32)?;
+        Some(self.guests[crew].bring(self, items))
     }
 
-    /// Works on an item that `run` has, where this thread may and nobody else works.
-    pub(crate) fn bring_one<R>(&self, port: PortId, run: impl FnOnce(&mut Fusing<'_, W>) -> Done<W, R>) -> Option<R> {
-        let mut alone = self.guest(self.ports[port.0].crew, 1)?;
-        let guest = alone.get();
-        guest.may_run(&self.ports[port.0]).then(|| guest.bring_one(self, run))
+    /// Works on an item that `run` has, where this thread may and nobody else works. It looks around only now and then: what
+    /// it would see changes seldom, and who comes in between ends its right.
+    #[inline]
+    pub(crate) fn bring_one<R>(
+        &self,
+        PortId(port): PortId,
+        run: impl FnOnce(&mut Bringing<'_, W>) -> Done<W, R>,
+    ) -> Option<R> {
+        let port = &self.ports[port];
+        let guest = &self.guests[port.crew];
+        let begin = if guest.is_to_look() { Some(self.look(port.crew)?) } else { None };
+        let Some(_alone) = self.places[port.crew].alone_again(number_of_thread()) else {
+            guest.look_next();
+            return None;
+        };
+        if !port.is_free(port.crew) {
+            return None;
+        }
+        let answer = guest.bring_one(self, port.crew, run);
+        if let Some(begin) = begin {
+            self.crews[port.crew].guest.tell(guest.looked(begin.elapsed()));
+        }
+        Some(answer)
+    }
+
+    /// The time, where this thread may work as a guest of the crew.
+    #[cold]
+    fn look(&self, crew: usize) -> Option<Instant> {
+        (self.hosts(crew) && self.guests[crew].is_at_work(1)).then(Instant::now)
     }
 
     /// Has a turn at a port that this thread was handed, where it may work there, and hands over what is left.
     pub(crate) fn visit(&self, port: usize) {
-        if let Some(mut alone) = self.guest(self.ports[port].crew, 1) {
-            let guest = alone.get();
-            if self.ports[port].fuses_in == guest.hands.crew {
-                return guest.visit(self, port);
-            }
+        let crew = self.ports[port].crew;
+        let alone = self.ports[port].is_brief().then(|| self.alone(crew, 1)).flatten();
+        if alone.is_none() {
+            return self.hand(port);
         }
-        self.hand(port);
+        self.guests[crew].visit(self, &self.crews[crew].guest, port);
     }
 
-    /// This thread as a guest of the crew, where that takes guests, needs one thread only and nobody works. It is for so many
+    /// The right of this thread to work as a guest of the crew, where that takes one and nobody works. It is for so many
     /// items at most.
-    fn guest(&self, crew: usize, items: u32) -> Option<Alone<'_, Guest<W>>> {
-        let running = &self.crews[crew];
-        if !running.takes_guests || !running.is_alone() {
-            return None;
-        }
-        self.rest.rouse();
-        let mut alone = self.places[crew].alone()?;
-        alone.get().is_at_work(items).then_some(alone)
+    fn alone(&self, crew: usize, items: u32) -> Option<Alone<'_>> {
+        let alone = self.hosts(crew).then(|| self.places[crew].alone_again(number_of_thread())).flatten()?;
+        self.guests[crew].is_at_work(items).then_some(alone)
     }
 
-    /// Puts a batch of items in. Where the crew's one thread is in the way of this one, that gets the time to work off what
-    /// waits for it: else the two would go on by way of the queues for ever, however dear these are.
-    fn put_batch_and_give_way(&self, items: &mut impl Iterator<Item = Item<W>>) -> Fed<Item<W>> {
-        let fed = self.put_batch(items);
-        if matches!(fed, Fed::More) && self.elastic.is_some_and(|crew| self.crews[crew].is_alone()) {
-            let begin = Instant::now();
-            while self.in_flight() > 0 && begin.elapsed() < GIVE_WAY_MAX {
-                if self.crowded { std::thread::yield_now() } else { std::hint::spin_loop() }
-            }
+    /// Whether the crew takes guests, and needs one thread only.
+    fn hosts(&self, crew: usize) -> bool {
+        let running = &self.crews[crew];
+        let hosts = running.takes_guests && running.is_alone();
+        if hosts {
+            self.rest.rouse();
         }
-        fed
+        hosts
+    }
+
+    /// Where the crew's one thread is in the way of this one, after a batch, that gets the time to work off what waits for it:
+    /// else the two would go on by way of the queues for ever, however dear these are. It is in the way even of a guest, who
+    /// may run only what nothing waits for.
+    fn give_way(&self) {
+        if self.in_flight() == 0 || !self.elastic.is_some_and(|crew| self.crews[crew].is_alone()) {
+            return;
+        }
+        let begin = Instant::now();
+        while self.in_flight() > 0 && begin.elapsed() < GIVE_WAY_MAX {
+            if self.crowded { std::thread::yield_now() } else { std::hint::spin_loop() }
+        }
     }
 
     /// Puts a batch of items in, and hands their ports over afterwards: who was woken early would find little to do.

@@ -1,5 +1,6 @@
 //! What a thread has in its hands while it works: a batch, what came out of it, the ports that it has.
 
+use crate::inbox::Released;
 use crate::work::Work;
 
 /// How many items are worked on before a port is given back. Larger batches cost more cache than they save locking.
@@ -12,7 +13,7 @@ pub(crate) struct Hands<W: Work> {
     /// What has come out for the port `to`.
     pub(crate) out: Vec<W::Item>,
     pub(crate) to: Option<usize>,
-    pub(crate) released: Vec<usize>,
+    pub(crate) released: Released,
     /// The ports that it was handed or has claimed in this turn.
     pub(crate) held: Vec<usize>,
     /// By port: the last turn in which it was claimed.
@@ -41,7 +42,7 @@ impl<W: Work> Hands<W> {
             batch: Vec::with_capacity(BATCH),
             out: Vec::with_capacity(BATCH),
             to: None,
-            released: Vec::new(),
+            released: Released::default(),
             held: Vec::new(),
             claims: Vec::new(),
             turn: 0,

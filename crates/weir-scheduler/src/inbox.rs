@@ -86,15 +86,24 @@ impl Waiting {
         }
     }
 
-    /// Puts the ports into `released` where they may go on, and wakes the sources where these may.
-    fn release(&mut self, ports_may: bool, sources_may: bool, released: &mut Vec<usize>) {
+    /// Puts those into `released` that may go on.
+    fn release(&mut self, ports_may: bool, sources_may: bool, released: &mut Released) {
         if ports_may {
-            released.append(&mut self.ports);
+            released.ports.append(&mut self.ports);
         }
         if sources_may {
-            self.sources.drain(..).for_each(Waker::wake);
+            released.sources.append(&mut self.sources);
         }
     }
+}
+
+/// Those that waited for room and may go on.
+#[derive(Default)]
+pub(crate) struct Released {
+    /// To be handed to their crews.
+    pub(crate) ports: Vec<usize>,
+    /// To be woken.
+    pub(crate) sources: Vec<Waker>,
 }
 
 /// What putting items into an inbox asks of the one who put them.
@@ -173,8 +182,8 @@ impl<T> Inbox<T> {
         Put { hand, full: state.len() >= self.capacity }
     }
 
-    /// Takes at most `most` items, and into `released` the ports that waited for the room that this makes.
-    pub(crate) fn take(&self, most: usize, batch: &mut Vec<T>, released: &mut Vec<usize>) {
+    /// Takes at most `most` items, and into `released` those that waited for the room that this makes.
+    pub(crate) fn take(&self, most: usize, batch: &mut Vec<T>, released: &mut Released) {
         let mut state = self.hot.state.lock();
         state.take(most, batch);
         let left = state.len();

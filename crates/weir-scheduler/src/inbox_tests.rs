@@ -1,11 +1,11 @@
 //! The inbox, by one thread. It lies apart from `inbox.rs`, which the model check compiles a second time.
 
-use crate::inbox::{Inbox, Put, Rest};
+use crate::inbox::{Inbox, Put, Released, Rest};
 
 fn taken(inbox: &Inbox<u32>, most: usize) -> (Vec<u32>, Vec<usize>) {
-    let (mut batch, mut released) = (Vec::new(), Vec::new());
+    let (mut batch, mut released) = (Vec::new(), Released::default());
     inbox.take(most, &mut batch, &mut released);
-    (batch, released)
+    (batch, released.ports)
 }
 
 #[test]

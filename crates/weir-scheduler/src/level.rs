@@ -1,17 +1,26 @@
-//! How many threads: the trust-and-trend algorithm of the Streams paper (§4.2, Figures 7 and 8), with a memory.
+//! How many threads: trust and trend as in the Streams paper (§4.2, Figures 7 and 8), with a memory.
 //!
-//! A *level* is a number of threads. After every period the throughput is recorded for the level at which it was seen.
-//! A *trend* is a difference of more than the sensitivity between neighbouring levels, and a record is *trusted* until
-//! the load changes. The level rises while that pays, falls while that costs nothing, and thus settles on the lowest one
-//! that does better than the one below it and no worse than the one above.
+//! A *level* is a number of threads. The throughput of every period is recorded for the level at which it was seen. A
+//! *trend* is a difference between levels that means something, and a record is *trusted* until the load changes. The level
+//! that is looked for is the lowest one that does better than the one below it and no worse than the one above.
 //!
-//! Differences to the paper:
-//! * *Memory*, which it leaves as future work. When the load changes, what was learned is not thrown away but put aside;
-//!   when a load comes back, which shows in the throughput of the current level, so does what was learned.
-//! * *Noise*. The paper compares single periods, by a sensitivity of 5 %. Here a level's record is the mean of its periods;
-//!   the noisier they are, the more of them it takes until it is trusted, and a trend is more than the sensitivity and more
-//!   than what noise leaves open. Only the fourth period in a row that deviates is a change in load. A fixed threshold
-//!   takes the noise of a small shared machine for an endless change of load, and a wide one stops below the best level.
+//! Protocol: the level is *visited* until its record can be trusted, then the next one is, which the curve of all records
+//! asks for (`curve`). Where it asks for none, the level *settles* on the best one, until the load changes.
+//!
+//! Differences to the paper, which compares single periods by a sensitivity of 5 %, walks from level to level, and drops all
+//! records when one period deviates from the last:
+//! * *Doubling and halving* instead of walking: see `curve`.
+//! * *Transition*. Queues fill and empty when the level changes, so that the first period tells little. A visit ends with two
+//!   periods that agree; at once only where throughput rises and the level goes on to, or where it falls to less than half.
+//!   What was passed by is visited again where it is next to the best.
+//! * *Noise* is estimated, and a trend is more than what it leaves open: see `noise`.
+//! * *Load*. Only several deviating periods in a row are a change. They are none of the load but of the machine, whose
+//!   processors are shared, where no other level could be better for it: see [`Change`]. Such levels are not tried again.
+//! * *Memory*, which it leaves as future work. When the load changes, what was learned is put aside; when a load comes back,
+//!   which shows in the throughput of the current level, so does what was learned.
+
+use crate::curve::{Curve, Measure, Record};
+use crate::noise::{Noise, median};
 
 /// How the number of threads is found.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,44 +33,88 @@ pub struct Settings {
     pub sensitivity: f64,
 }
 
-/// Several times the usual deviation is a deviation that means something.
-const NOISE_FACTOR: f64 = 3.0;
-/// The difference of two means is a trend beyond so many times what noise leaves open.
-const TREND_FACTOR: f64 = 1.5;
 /// However noisy it is, a record of so many periods is trusted.
-const TRUSTED_MAX: u32 = 4;
-/// A record is the mean of about so many periods.
-const MEAN_PERIODS: u32 = 8;
-/// How much of the estimate of the noise a new deviation makes up.
-const NOISE_WEIGHT: f64 = 0.1;
-/// However noisy it is, a difference of this much is a trend.
-const SENSITIVITY_MAX: f64 = 0.25;
+const VISIT_MAX: usize = 4;
+/// A level with less than this part of the best throughput is not given a second period.
+const FAR_WORSE: f64 = 0.5;
+/// Periods that differ by so many times the usual deviation do not agree.
+const NOISE_FACTOR: f64 = 3.0;
+/// However noisy it is, periods that differ by so much do not agree.
+const AGREEMENT_MAX: f64 = 0.3;
+/// A load that differs by less than this is the same.
+const LOAD_SENSITIVITY: f64 = 0.1;
 /// A deviation is a change of load when it is seen so many periods in a row: others on a shared machine take its processors
 /// for some tenths of a second, and to look for the level anew takes longer than that.
-const DEVIATIONS_MAX: u32 = 4;
+const DEVIATIONS_MAX: usize = 4;
+/// The record of the level that was settled on is the mean of so many periods.
+const MEAN_PERIODS: u32 = 8;
+/// By which power of what the current level gains a lower one could gain: far more, while noise still is little.
+const QUEUED_EXPONENT: i32 = 3;
 /// So many loads are remembered.
 const MEMORY_MAX: usize = 8;
-
-/// What is known of one level.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Record {
-    /// The mean of its periods.
-    throughput: f64,
-    /// How many, up to [`MEAN_PERIODS`].
-    periods: u32,
-}
 
 /// Finds the number of threads from the throughput of each period.
 #[derive(Clone, Debug)]
 pub struct Elasticity {
     settings: Settings,
-    /// By level; the first is not used.
-    records: Vec<Record>,
     level: usize,
-    /// The usual relative deviation between two periods at one level.
-    noise: f64,
-    deviations: u32,
-    memory: Vec<Vec<Record>>,
+    curve: Curve,
+    noise: Noise,
+    phase: Phase,
+    memory: Vec<Load>,
+}
+
+/// What periods are for.
+#[derive(Clone, Debug)]
+enum Phase {
+    /// The level is not trusted yet: its periods so far.
+    Visiting(Vec<f64>),
+    /// The level was found.
+    Settled(Settled),
+}
+
+/// A level that was found.
+#[derive(Clone, Debug)]
+struct Settled {
+    /// Its throughput when it was found, to which the other levels' records compare.
+    found: Record,
+    /// Its throughput now, where that has changed, but no other level could be better for it.
+    drifted: Option<f64>,
+    /// The last periods, as long as they deviate from that.
+    deviating: Vec<f64>,
+    /// The machine had no processor to spare for a level that should be tried.
+    is_held_back: bool,
+}
+
+/// What is known of a load.
+#[derive(Clone, Debug)]
+struct Load {
+    curve: Curve,
+    level: usize,
+    is_held_back: bool,
+}
+
+impl Settled {
+    fn now(&self) -> f64 {
+        self.drifted.unwrap_or(self.found.throughput)
+    }
+
+    /// Takes what is no deviation.
+    fn confirm(&mut self, throughput: f64) {
+        self.deviating.clear();
+        if self.drifted.is_none() && self.found.periods < MEAN_PERIODS {
+            self.found.periods += 1;
+            self.found.throughput += (throughput - self.found.throughput) / f64::from(self.found.periods);
+        }
+    }
+
+    /// Takes a deviation; what it is that throughput has changed to, once so many have deviated to the same side.
+    fn deviate(&mut self, throughput: f64) -> Option<f64> {
+        let now = self.now();
+        self.deviating.retain(|other| (*other < now) == (throughput < now));
+        self.deviating.push(throughput);
+        (self.deviating.len() == DEVIATIONS_MAX).then(|| median(self.deviating.drain(..)))
+    }
 }
 
 impl Elasticity {
@@ -72,8 +125,8 @@ impl Elasticity {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         assert!(1 <= settings.level_min && settings.level_min <= settings.level_max, "levels of {settings:?}");
-        let records = vec![Record::default(); settings.level_max + 2];
-        Elasticity { level: settings.level_min, settings, records, noise: 0.0, deviations: 0, memory: Vec::new() }
+        let (level, phase) = (settings.level_min, Phase::Visiting(Vec::new()));
+        Elasticity { settings, level, curve: Curve::default(), noise: Noise::default(), phase, memory: Vec::new() }
     }
 
     /// The level.
@@ -82,187 +135,201 @@ impl Elasticity {
         self.level
     }
 
-    /// Takes the throughput of the period that has just ended, in any unit, and gives the level of the next one.
-    /// `may_raise` is false where the machine has no processor to spare (the paper's `isCPUUsageAcceptable`).
-    pub fn next(&mut self, throughput: f64, may_raise: bool) -> usize {
-        if self.deviates(throughput) {
-            self.deviations += 1;
-            if self.deviations < DEVIATIONS_MAX {
-                return self.level;
+    /// Takes the throughput of the period that has just ended, in any unit, and gives the level of the next one. The level
+    /// is not raised above `level_free`, for as many threads as the machine has processors to spare (the paper's
+    /// `isCPUUsageAcceptable`).
+    pub fn next(&mut self, throughput: f64, level_free: usize) -> usize {
+        match &mut self.phase {
+            Phase::Visiting(periods) => {
+                periods.push(throughput);
+                // The first is one of transition.
+                if periods.len() > 1 {
+                    self.noise.note(throughput);
+                }
+                if let Some(record) = self.visited() {
+                    self.curve.insert(self.level, record);
+                    self.go_on(level_free);
+                }
             }
-            self.change_load(throughput);
-        }
-        self.deviations = 0;
-        self.record(throughput);
-        if !self.trusts(self.level) {
-            return self.level;
-        }
-        let (below, above) = (self.trend(self.level - 1, self.level), self.trend(self.level, self.level + 1));
-        let unknown_above = self.level < self.settings.level_max && !self.trusts(self.level + 1);
-        let rise = above || (unknown_above && (below || self.level == self.settings.level_min));
-        if rise {
-            self.level += usize::from(may_raise);
-        } else if !below {
-            self.level = (self.level - 1).max(self.settings.level_min);
+            Phase::Settled(_) => {
+                self.noise.note(throughput);
+                self.watch(throughput, level_free);
+            }
         }
         self.level
     }
 
-    fn sensitivity(&self) -> f64 {
-        (self.noise * NOISE_FACTOR).clamp(self.settings.sensitivity, SENSITIVITY_MAX)
+    fn measure(&self) -> Measure {
+        Measure { sensitivity: self.settings.sensitivity, noise: self.noise.deviation() }
     }
 
-    fn deviates(&self, throughput: f64) -> bool {
-        let record = self.records[self.level];
-        self.trusts(self.level) && relative(throughput, record.throughput) > self.sensitivity()
+    /// The level to be tried next, of those up to `level_max`.
+    fn untried(&self, level_max: usize) -> Option<usize> {
+        let level_max = level_max.max(self.level).min(self.settings.level_max);
+        self.curve.next(&(self.settings.level_min..=level_max), self.measure())
     }
 
-    /// Puts what is known aside, and takes up what fits the new load.
-    fn change_load(&mut self, throughput: f64) {
-        let known = std::mem::replace(&mut self.records, vec![Record::default(); self.settings.level_max + 2]);
-        let (level, sensitivity) = (self.level, self.sensitivity());
-        let fits = |records: &Vec<Record>| {
-            records[level].periods > 0 && relative(throughput, records[level].throughput) <= sensitivity
+    /// Whether two periods could be of the same level and load.
+    fn agree(&self, one: f64, other: f64, sensitivity: f64) -> bool {
+        let tolerance = (self.noise.deviation() * NOISE_FACTOR).min(AGREEMENT_MAX).max(sensitivity);
+        (one - other).abs() <= other * tolerance
+    }
+
+    /// The record of the level that is visited, where it can be trusted, or where it is to be passed by on the way up.
+    fn visited(&self) -> Option<Record> {
+        let Phase::Visiting(periods) = &self.phase else { return None };
+        match periods[..] {
+            [first] => self.decided(first),
+            [.., before, last] if self.agree(before, last, self.settings.sensitivity) => {
+                Some(Record { throughput: f64::midpoint(before, last), periods: 2 })
+            }
+            [_, ref later @ ..] if later.len() + 1 == VISIT_MAX => {
+                Some(Record { throughput: median(later.iter().copied()), periods: 2 })
+            }
+            _ => None,
+        }
+    }
+
+    /// The record of a level whose first period says enough.
+    fn decided(&self, first: f64) -> Option<Record> {
+        let most = self.curve.most()?;
+        let passing = Record { throughput: first, periods: 1 };
+        let is_highest = self.curve.iter().all(|(level, _)| level < self.level);
+        if is_highest && self.level < self.settings.level_max && self.measure().is_better(passing, most) {
+            return Some(passing);
+        }
+        (first < most.throughput * FAR_WORSE).then_some(Record { throughput: first, periods: 2 })
+    }
+
+    /// Visits the next level, or settles on the best one.
+    fn go_on(&mut self, level_free: usize) {
+        match self.untried(level_free) {
+            Some(level) => self.visit(level),
+            None => {
+                let best = self.curve.best(self.measure()).unwrap_or(self.level);
+                self.settle(best, self.untried(usize::MAX).is_some());
+            }
+        }
+    }
+
+    fn visit(&mut self, level: usize) {
+        self.level = level;
+        self.noise.cut();
+        self.phase = Phase::Visiting(Vec::new());
+    }
+
+    fn settle(&mut self, level: usize, is_held_back: bool) {
+        let Some(found) = self.curve.get(level) else { return };
+        self.level = level;
+        self.noise.cut();
+        self.phase = Phase::Settled(Settled { found, drifted: None, deviating: Vec::new(), is_held_back });
+    }
+
+    /// Sees whether the load has changed, where the level was found.
+    fn watch(&mut self, throughput: f64, level_free: usize) {
+        let Phase::Settled(settled) = &self.phase else { return };
+        let agrees = self.agree(throughput, settled.now(), LOAD_SENSITIVITY);
+        let untried = if settled.is_held_back { self.untried(level_free) } else { None };
+        let Phase::Settled(settled) = &mut self.phase else { return };
+        if !agrees {
+            let changed = settled.deviate(throughput);
+            changed.into_iter().for_each(|throughput| self.change(throughput, level_free));
+        } else {
+            settled.confirm(throughput);
+            untried.into_iter().for_each(|level| self.visit(level));
+        }
+    }
+
+    /// Throughput has changed for good.
+    fn change(&mut self, throughput: f64, level_free: usize) {
+        let Phase::Settled(settled) = &mut self.phase else { return };
+        let is_held_back = settled.is_held_back;
+        let change = Change {
+            level: self.level,
+            found: settled.found.throughput.max(f64::MIN_POSITIVE),
+            now: throughput,
+            sensitivity: self.settings.sensitivity,
         };
-        if let Some(at) = self.memory.iter().position(fits) {
-            self.records = self.memory.remove(at);
+        if !is_held_back && !change.could_move(&self.curve) {
+            settled.drifted = Some(throughput);
+            return;
         }
-        if known.iter().filter(|record| record.periods > 0).count() > 1 {
-            self.memory.push(known);
+        let left = change.left_of(&self.curve);
+        self.put_aside(is_held_back);
+        match self.remembered(throughput) {
+            Some(Load { curve, level, is_held_back }) => {
+                self.curve = curve;
+                self.settle(level, is_held_back);
+            }
+            None => {
+                self.curve = left;
+                self.go_on(level_free);
+            }
         }
+    }
+
+    fn put_aside(&mut self, is_held_back: bool) {
+        let curve = std::mem::take(&mut self.curve);
+        self.memory.push(Load { curve, level: self.level, is_held_back });
         if self.memory.len() > MEMORY_MAX {
             self.memory.remove(0);
         }
     }
 
-    fn record(&mut self, throughput: f64) {
-        let record = &mut self.records[self.level];
-        if record.periods > 0 {
-            let deviation = relative(throughput, record.throughput);
-            self.noise += NOISE_WEIGHT * (deviation - self.noise);
-        }
-        record.periods = (record.periods + 1).min(MEAN_PERIODS);
-        record.throughput += (throughput - record.throughput) / f64::from(record.periods);
-    }
-
-    /// Whether a level's record has so many periods that what noise leaves open is no more than the sensitivity.
-    fn trusts(&self, level: usize) -> bool {
-        let within = (self.settings.level_min..=self.settings.level_max).contains(&level);
-        let open = self.noise * TREND_FACTOR / self.settings.sensitivity.max(f64::EPSILON);
-        within && f64::from(self.records[level].periods) >= (open * open).clamp(1.0, f64::from(TRUSTED_MAX))
-    }
-
-    /// Whether throughput rises from one level to the other.
-    fn trend(&self, from: usize, to: usize) -> bool {
-        if !self.trusts(from) || !self.trusts(to) {
-            return false;
-        }
-        let (from, to) = (self.records[from], self.records[to]);
-        let open = (1.0 / f64::from(from.periods) + 1.0 / f64::from(to.periods)).sqrt();
-        let threshold = (self.noise * TREND_FACTOR * open).max(self.settings.sensitivity);
-        to.throughput > from.throughput * (1.0 + threshold)
+    /// A load of which this throughput is known at this level.
+    fn remembered(&mut self, throughput: f64) -> Option<Load> {
+        let fits = |load: &Load| {
+            let record = load.curve.get(self.level);
+            record.is_some_and(|record| self.agree(throughput, record.throughput, LOAD_SENSITIVITY))
+        };
+        let at = self.memory.iter().rposition(fits)?;
+        Some(self.memory.remove(at))
     }
 }
 
-fn relative(a: f64, b: f64) -> f64 {
-    if b == 0.0 { if a == 0.0 { 0.0 } else { f64::INFINITY } } else { (a - b).abs() / b }
+/// A change of throughput at the level that was settled on.
+#[derive(Clone, Copy)]
+struct Change {
+    level: usize,
+    found: f64,
+    now: f64,
+    sensitivity: f64,
+}
+
+impl Change {
+    /// Whether another level could be better for it.
+    fn could_move(self, curve: &Curve) -> bool {
+        curve.iter().any(|(level, record)| self.could_be_better(level, record))
+    }
+
+    /// How good another level could be, as a part of this one. What makes items dearer or lets fewer come in makes no level
+    /// better than it was. What makes them cheaper lets a level gain as much as this one; and a lower one more, where this is
+    /// held up by what does not become cheaper, which are its queues.
+    fn could_be_better(self, level: usize, record: Record) -> bool {
+        let (ratio, factor) = (record.throughput / self.found, self.now / self.found);
+        let at_most = match (factor < 1.0, level < self.level) {
+            (true, _) => ratio / factor,
+            (false, true) => ratio * factor.powi(QUEUED_EXPONENT),
+            (false, false) => ratio * factor,
+        };
+        // Among levels that do not differ, the lowest is best.
+        let least = if level < self.level { 1.0 } else { 1.0 + self.sensitivity };
+        level != self.level && at_most > least
+    }
+
+    /// What is still known: this level, and of others only that they are worse, if they are for sure.
+    fn left_of(self, curve: &Curve) -> Curve {
+        let factor = self.now / self.found;
+        let is_worse = |level: usize, record: Record| {
+            level != self.level && (level > self.level || factor < 1.0) && !self.could_be_better(level, record)
+        };
+        let worse = curve.iter().filter(|(level, record)| is_worse(*level, *record));
+        let worse = worse.map(|(level, record)| (level, record.scaled(factor)));
+        let this = Record { throughput: self.now, periods: DEVIATIONS_MAX as u32 };
+        worse.chain([(self.level, this)]).collect()
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A machine whose throughput rises up to `best` and then falls by `loss` for each level.
-    struct Curve {
-        best: usize,
-        loss: f64,
-        scale: f64,
-        noise: f64,
-        random: u64,
-    }
-
-    impl Curve {
-        fn new(best: usize, loss: f64) -> Self {
-            Curve { best, loss, scale: 1_000.0, noise: 0.02, random: 1 }
-        }
-
-        fn at(&mut self, level: usize) -> f64 {
-            self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let uniform = (self.random >> 33) as f64 / (1u64 << 31) as f64 * 2.0 - 1.0;
-            let gain = level.min(self.best) as f64;
-            let lost = 1.0 - self.loss * level.saturating_sub(self.best) as f64;
-            gain * lost.max(0.1) * self.scale * (1.0 + self.noise * uniform)
-        }
-    }
-
-    fn levels(elasticity: &mut Elasticity, curve: &mut Curve, periods: usize) -> Vec<usize> {
-        (0..periods)
-            .map(|_| {
-                let throughput = curve.at(elasticity.level());
-                elasticity.next(throughput, true)
-            })
-            .collect()
-    }
-
-    fn of(level_max: usize) -> Elasticity {
-        Elasticity::new(Settings { level_min: 1, level_max, sensitivity: 0.05 })
-    }
-
-    #[test]
-    fn it_finds_the_best_level_within_twenty_periods_and_stays() {
-        for best in 1..=8 {
-            for loss in [0.0, 0.1, 0.3] {
-                let (mut elasticity, mut curve) = (of(16), Curve::new(best, loss));
-                levels(&mut elasticity, &mut curve, 20);
-                let later = levels(&mut elasticity, &mut curve, 200);
-                let off = later.iter().filter(|level| level.abs_diff(best) > 1).count();
-                let right = later.iter().filter(|&&level| level == best).count();
-                assert!(off == 0 && right > 180, "best {best}, loss {loss}: {later:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_noisy_machine_is_not_left_below_its_best_level() {
-        for seed in 1..=20 {
-            let (mut elasticity, mut curve) = (of(2), Curve::new(2, 0.0));
-            (curve.random, curve.noise) = (seed, 0.2);
-            let levels = levels(&mut elasticity, &mut curve, 200);
-            let right = levels[20..].iter().filter(|&&level| level == 2).count();
-            assert!(right > 150, "seed {seed}: {right} of 180 periods in {levels:?}");
-        }
-    }
-
-    #[test]
-    fn one_odd_period_is_no_change_of_load() {
-        let (mut elasticity, mut curve) = (of(8), Curve::new(4, 0.2));
-        levels(&mut elasticity, &mut curve, 40);
-        assert_eq!(elasticity.next(10.0, true), 4);
-        assert_eq!(levels(&mut elasticity, &mut curve, 20), vec![4; 20]);
-    }
-
-    #[test]
-    fn another_load_is_explored_anew() {
-        let (mut elasticity, mut first, mut second) = (of(8), Curve::new(6, 0.2), Curve::new(2, 0.2));
-        second.scale = 300.0;
-        levels(&mut elasticity, &mut first, 40);
-        let later = levels(&mut elasticity, &mut second, 40);
-        assert_eq!(later.last(), Some(&2), "{later:?}");
-    }
-
-    #[test]
-    fn a_load_that_comes_back_is_remembered() {
-        let (mut elasticity, mut first, mut second) = (of(8), Curve::new(3, 0.2), Curve::new(3, 0.2));
-        second.scale = 300.0;
-        levels(&mut elasticity, &mut first, 40);
-        levels(&mut elasticity, &mut second, 40);
-        let back = levels(&mut elasticity, &mut first, 20);
-        assert_eq!(back, vec![3; 20], "with a memory there is nothing to explore");
-    }
-
-    #[test]
-    fn a_busy_machine_is_not_asked_for_more() {
-        let mut elasticity = of(8);
-        assert!((1..50).all(|round| elasticity.next(f64::from(round) * 1_000.0, false) == 1));
-    }
-}
+#[path = "level_tests.rs"]
+mod tests;

@@ -19,8 +19,11 @@
 //!
 //! Architecture invariant: it knows neither graphs nor frames, and has no `unsafe` code.
 
+mod bias;
 mod crew;
+mod curve;
 mod feed;
+mod fence;
 mod guest;
 mod hands;
 mod idle;
@@ -31,6 +34,7 @@ mod level;
 mod machine;
 #[cfg(test)]
 mod model;
+mod noise;
 mod places;
 mod reach;
 mod ready;
@@ -44,8 +48,7 @@ mod work;
 mod worker;
 
 pub use crew::{Control, Crew};
-pub use feed::{Done, Full};
+pub use feed::{Bringing, Done, Full};
 pub use level::{Elasticity, Settings};
 pub use scheduler::{Ports, Queue, Scheduler, Snapshot};
-pub use turn::Fusing;
 pub use work::{Ahead, PortId, Work};

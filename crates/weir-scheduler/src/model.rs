@@ -1,10 +1,10 @@
 //! The model check of the protocols between threads: every interleaving of a few, by loom.
 //!
 //! *Waking*: a worker and one who brings it work; no wake-up is lost. *Claiming*: two who run an item at a port that may be
-//! free; never both at once, and what one leaves behind is done. *Places*: one works alone, another joins. *Ready ports*:
-//! some put in, some take; each gets what no other gets, and all that was done before. *Resting*: who steers would rest, and
-//! an item or the end comes; it does not sleep
-//! through it.
+//! free; never both at once, and what one leaves behind is done. *Places*: one works alone, by the lock or as the favourite,
+//! and another joins or works alone as well; who comes later sees what was done. *Ready ports*: some put in, some take; each
+//! gets what no other gets, and all that was done before. *Resting*: who steers would rest, and an item or the end comes; it
+//! does not sleep through it.
 //!
 //! The files under test are compiled a second time here, over loom's primitives instead of the system's, so that the check
 //! is part of the ordinary tests. Every mutant leaves out or weakens one step of the protocol, and must be caught.
@@ -14,12 +14,15 @@ use loom::sync::atomic::Ordering;
 use loom::thread;
 
 use idle::Idle;
-use inbox::{Inbox, Rest};
+use inbox::{Inbox, Released, Rest};
 use places::Places;
 use ready::Ready;
 use rest::Rest as Steering;
 use sync::{AtomicBool, AtomicUsize, Mutant};
 
+#[path = "bias.rs"]
+#[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
+mod bias;
 #[path = "idle.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
 #[expect(dead_code, reason = "the model needs only what the waking protocol uses")]
@@ -30,7 +33,7 @@ mod idle;
 mod inbox;
 #[path = "places.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
-#[expect(dead_code, reason = "the model has nothing that only one may use")]
+#[expect(dead_code, reason = "the model says itself when a thread becomes the favourite")]
 mod places;
 #[path = "ready.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
@@ -42,9 +45,9 @@ mod rest;
 /// Loom's primitives, with the faces of those in `crate::sync`.
 mod sync {
     use std::cell::Cell;
-    use std::time::Duration;
 
     pub(crate) use loom::sync::MutexGuard;
+    use loom::sync::atomic::fence;
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use loom::thread::{Thread, current, park};
 
@@ -63,8 +66,37 @@ mod sync {
     }
 
     /// A model has no time to wait.
-    pub(crate) fn lock_within<T>(mutex: &Mutex<T>, _patience: Duration) -> Option<MutexGuard<'_, T>> {
+    pub(crate) fn lock_within<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         mutex.0.try_lock().ok()
+    }
+
+    pub(crate) fn has_fence_of_all() -> bool {
+        true
+    }
+
+    /// The two halves of a fence: loom knows none that one thread makes for another.
+    pub(crate) fn fence_of_all() {
+        fence(Ordering::SeqCst);
+    }
+
+    pub(crate) fn fence_of_compiler() {
+        fence(Ordering::SeqCst);
+    }
+
+    #[derive(Default)]
+    pub(crate) struct Patience(());
+
+    impl Patience {
+        #[expect(clippy::unused_self, reason = "the system's counts")]
+        pub(crate) fn pause(&mut self) {
+            loom::thread::yield_now();
+        }
+
+        /// A model has no time to wait.
+        #[expect(clippy::unused_self, reason = "the system's counts")]
+        pub(crate) fn is_over(&self) -> bool {
+            true
+        }
     }
 
     pub(crate) fn unlock_fair<T>(guard: MutexGuard<'_, T>) {
@@ -106,7 +138,7 @@ impl Crew {
 
     /// Works until so many items have come. A lost wake-up leaves it asleep, which loom reports as a deadlock.
     fn work(&self, items: usize) {
-        let (mut batch, mut released) = (Vec::new(), Vec::new());
+        let (mut batch, mut released) = (Vec::new(), Released::default());
         while batch.len() < items {
             match self.ready.pop() {
                 Some(_) => {
@@ -124,17 +156,21 @@ impl Crew {
     }
 }
 
-/// A port that never runs on two threads at once.
-struct Exclusive(AtomicBool);
+/// A port that never runs on two threads at once, and counts how often it did in a word that only who runs it uses.
+struct Exclusive {
+    runs: AtomicBool,
+    count: AtomicUsize,
+}
 
 impl Exclusive {
     fn new() -> Self {
-        Exclusive(AtomicBool::new(false))
+        Exclusive { runs: AtomicBool::new(false), count: AtomicUsize::new(0) }
     }
 
     fn run(&self) {
-        assert!(!self.0.swap(true, Ordering::Relaxed), "the port runs on two threads at once");
-        self.0.store(false, Ordering::Relaxed);
+        assert!(!self.runs.swap(true, Ordering::Relaxed), "the port runs on two threads at once");
+        self.count.store(self.count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.runs.store(false, Ordering::Relaxed);
     }
 }
 
@@ -154,7 +190,7 @@ impl Fused {
         }
         while self.crew.ready.pop().is_some() {
             let mut batch = Vec::new();
-            self.crew.inbox.take(2, &mut batch, &mut Vec::new());
+            self.crew.inbox.take(2, &mut batch, &mut Released::default());
             self.run(batch.len());
         }
     }
@@ -235,21 +271,45 @@ fn listing() {
     assert_eq!(all(&listed.made), all(&listed.taken), "nothing is left behind");
 }
 
-fn places() {
-    let shared = Arc::new((Places::new(()), Exclusive::new()));
+/// The numbers of two threads.
+const SOURCE: usize = 1;
+const OTHER: usize = 2;
+
+/// A source works alone, and meanwhile a thread joins.
+fn places(times_of_favourite: Option<u32>) {
+    let shared = Arc::new((Places::leaning_after(times_of_favourite), Exclusive::new()));
+    let alone = || {
+        let alone = shared.0.alone_again(SOURCE);
+        alone.iter().for_each(|_| shared.1.run());
+        usize::from(alone.is_some())
+    };
+    let before = alone();
     let other = shared.clone();
     let thread = thread::spawn(move || {
         other.0.join();
         other.1.run();
         other.0.leave();
     });
-    let alone = shared.0.alone();
-    if alone.is_some() {
-        shared.1.run();
-    }
-    drop(alone);
+    let runs = before + alone();
     thread.join().unwrap();
     assert!(shared.0.alone().is_some(), "nobody works any more");
+    assert_eq!(shared.1.count.load(Ordering::Relaxed), runs + 1, "who comes later sees what was done");
+}
+
+/// Two threads work alone, and either may become the favourite.
+fn favourites() {
+    let shared = Arc::new((Places::leaning_after(Some(1)), Exclusive::new()));
+    let other = shared.clone();
+    let alone = |shared: &(Places, Exclusive), thread| {
+        let alone = shared.0.alone_again(thread);
+        alone.iter().for_each(|_| shared.1.run());
+        usize::from(alone.is_some())
+    };
+    let first = alone(&shared, SOURCE);
+    let thread = thread::spawn(move || alone(&other, OTHER));
+    let runs = first + alone(&shared, SOURCE) + thread.join().unwrap();
+    assert!(shared.0.alone().is_some(), "nobody works any more");
+    assert_eq!(shared.1.count.load(Ordering::Relaxed), runs, "who comes later sees what was done");
 }
 
 /// Who steers would rest; an item is put in by one thread and taken up by another.
@@ -285,7 +345,7 @@ fn ending() {
 /// Names the mutant for a process of its own: loom cannot clean up after a model that failed.
 const MUTANT: &str = "WEIR_SCHEDULER_MUTANT";
 /// The mutants, each with the model that must catch it.
-const MUTANTS: [(Mutant, &str); 13] = [
+const MUTANTS: [(Mutant, &str); 19] = [
     (Mutant::NoSecondLook, "model::no_wake_up_is_lost"),
     (Mutant::RelaxedRegistration, "model::no_wake_up_is_lost"),
     (Mutant::PlainLoad, "model::no_wake_up_is_lost"),
@@ -296,6 +356,12 @@ const MUTANTS: [(Mutant, &str); 13] = [
     (Mutant::HeadUnlooked, "model::ready_ports_are_taken_once"),
     (Mutant::JoinsUncounted, "model::who_works_alone_is_alone"),
     (Mutant::AloneUnlooked, "model::who_works_alone_is_alone"),
+    (Mutant::AnyFavourite, "model::who_works_alone_as_the_favourite_is_alone"),
+    (Mutant::EntersUnfenced, "model::who_works_alone_as_the_favourite_is_alone"),
+    (Mutant::EntersUnlooked, "model::who_works_alone_as_the_favourite_is_alone"),
+    (Mutant::LeavesUnreleased, "model::who_works_alone_as_the_favourite_is_alone"),
+    (Mutant::EndsUnfenced, "model::who_works_alone_as_the_favourite_is_alone"),
+    (Mutant::InsideUnlooked, "model::who_works_alone_as_the_favourite_is_alone"),
     (Mutant::RestUnlooked, "model::an_item_rouses_who_steers"),
     (Mutant::RelaxedRest, "model::the_end_rouses_who_steers"),
     (Mutant::PlainFlight, "model::an_item_rouses_who_steers"),
@@ -330,7 +396,13 @@ fn ready_ports_are_taken_once() {
 
 #[test]
 fn who_works_alone_is_alone() {
-    check(asked(), places);
+    check(asked(), || places(None));
+}
+
+#[test]
+fn who_works_alone_as_the_favourite_is_alone() {
+    check(asked(), || places(Some(1)));
+    check(asked(), favourites);
 }
 
 #[test]

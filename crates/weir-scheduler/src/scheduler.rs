@@ -9,12 +9,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::crew::{Crew, Running, Setting};
-use crate::feed::{Done, Full};
+use crate::feed::{Bringing, Done, Full};
 use crate::inbox::Inbox;
 use crate::reach::Reach;
 use crate::shared::{NO_CREW, Port, Shared};
 use crate::steer;
-use crate::turn::Fusing;
 use crate::work::{PortId, Work};
 use crate::worker::Worker;
 
@@ -109,7 +108,7 @@ impl<W: Work> Scheduler<W> {
             Port { inbox: Inbox::new(capacity, low), crew, fuses_in, reach: Reach::new() }
         };
         let ports = ports.iter().map(port).collect();
-        let shared = Arc::new(Shared::new(work, ports, crews, crowded));
+        let shared = Arc::new(Shared::new(work, ports, crews, (processors, crowded)));
         let (threads, steering) = (Mutex::default(), Mutex::default());
         let scheduler = Scheduler { shared, single: processors == 1, threads, steering };
         scheduler.start_threads()?;
@@ -151,8 +150,10 @@ impl<W: Work> Scheduler<W> {
     }
 
     /// Works on an item at a port right here, as [`Scheduler::feed`] would, without its ever being one: `run` makes it and
-    /// runs it. `None` where this thread may not work at the port now; then it was not run.
-    pub fn bring<R>(&self, port: PortId, run: impl FnOnce(&mut Fusing<'_, W>) -> Done<W, R>) -> Option<R> {
+    /// runs it. `None` where this thread may not work at the port now; then it was not run. It is no batch: where `run` keeps
+    /// something back for [`Work::after_batch`], it has to call that.
+    #[inline]
+    pub fn bring<R>(&self, port: PortId, run: impl FnOnce(&mut Bringing<'_, W>) -> Done<W, R>) -> Option<R> {
         self.shared.bring_one(port, run)
     }
 

@@ -30,6 +30,12 @@ impl<T> Port<T> {
     pub(crate) fn is_brief(&self) -> bool {
         self.fuses_in != NO_CREW
     }
+
+    /// Whether a thread that has the crew to itself may run it now.
+    #[inline]
+    pub(crate) fn is_free(&self, crew: usize) -> bool {
+        self.fuses_in == crew && !self.inbox.is_listed()
+    }
 }
 
 /// What all threads share.
@@ -39,8 +45,12 @@ pub(crate) struct Shared<W: Work> {
     pub(crate) crews: Vec<Running>,
     /// Whether there may be more threads than processors.
     pub(crate) crowded: bool,
-    /// By crew: who works there. Who puts items in is a guest of the crew while it works alone.
-    pub(crate) places: Vec<CachePadded<Places<Guest<W>>>>,
+    /// How many threads the system runs at once.
+    processors: usize,
+    /// By crew: who works there.
+    pub(crate) places: Vec<CachePadded<Places>>,
+    /// By crew: who puts items in, and is a guest of the crew while it works alone.
+    pub(crate) guests: Vec<CachePadded<Guest<W>>>,
     /// The first elastic crew, whose guests bring items in batches.
     pub(crate) elastic: Option<usize>,
     /// Whether who steers rests; read by everybody who takes something up.
@@ -51,12 +61,18 @@ pub(crate) struct Shared<W: Work> {
 }
 
 impl<W: Work> Shared<W> {
-    pub(crate) fn new(work: W, ports: Vec<Port<W::Item>>, crews: Vec<Running>, crowded: bool) -> Self {
+    pub(crate) fn new(
+        work: W,
+        ports: Vec<Port<W::Item>>,
+        crews: Vec<Running>,
+        (processors, crowded): (usize, bool),
+    ) -> Self {
         let elastic = crews.iter().position(|running| running.crew.control.is_elastic());
-        let places = (0..crews.len()).map(|crew| CachePadded::new(Places::new(Guest::new(crew)))).collect();
+        let places = crews.iter().map(|_| CachePadded::new(Places::new())).collect();
+        let guests = (0..crews.len()).map(|crew| CachePadded::new(Guest::new(crew))).collect();
         let drained = (Mutex::new(()), Condvar::new());
         let (in_flight, rest) = (CachePadded::default(), CachePadded::new(Rest::new()));
-        Shared { work, ports, crews, crowded, places, elastic, rest, in_flight, drained }
+        Shared { work, ports, crews, crowded, processors, places, guests, elastic, rest, in_flight, drained }
     }
 
     /// So many items more are put in.
@@ -93,6 +109,11 @@ impl<W: Work> Shared<W> {
             drop(self.drained.0.lock());
             self.drained.1.notify_all();
         }
+    }
+
+    /// Whether the crew should have as many threads as there are processors.
+    pub(crate) fn is_full(&self, crew: usize) -> bool {
+        self.crews[crew].level.load(Ordering::Relaxed) >= self.processors
     }
 
     /// How many items wait at the ports of a crew.

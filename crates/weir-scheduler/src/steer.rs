@@ -116,7 +116,7 @@ impl Helm {
         let level = running.level.load(Ordering::Relaxed);
         let next = match (&running.crew.control, &mut self.elasticity) {
             // Without work there is nothing to learn.
-            (_, Some(elasticity)) if done > 0 => elasticity.next(done as f64 / elapsed, level as f64 + 0.5 <= spare),
+            (_, Some(elasticity)) if done > 0 => elasticity.next(done as f64 / elapsed, (spare + 0.5) as usize),
             (Control::QueueLength { threads_min, threads_max, queue_length }, _) => match waiting() {
                 0 => (level - 1).max(*threads_min),
                 length if length >= *queue_length => (level + 1).min(*threads_max),

@@ -1,14 +1,49 @@
 //! The primitives under the protocols between threads, in one place, so that the model check can put loom's in theirs.
 
+use std::sync::atomic::compiler_fence;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::thread::{Thread, current, park};
 use std::time::Duration;
 
 pub(crate) use parking_lot::{Mutex, MutexGuard};
 
-/// The lock, where it is to be had within this time.
-pub(crate) fn lock_within<T>(mutex: &Mutex<T>, patience: Duration) -> Option<MutexGuard<'_, T>> {
-    mutex.try_lock_for(patience)
+pub(crate) use crate::fence::{fence_of_all, has_fence_of_all};
+
+/// How long who would work alone waits for who does: about a batch. It also ends a wait for oneself.
+const PATIENCE: Duration = Duration::from_millis(1);
+/// How often is looked before others have the processor in between.
+const LOOKS: u32 = 100;
+/// How long is slept then before the next look.
+const NAP: Duration = Duration::from_micros(50);
+
+/// The lock, where it is to be had within a moment.
+pub(crate) fn lock_within<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    mutex.try_lock_for(PATIENCE)
+}
+
+/// Keeps the compiler from moving reads and writes across: the favourite's half of a fence of all.
+#[inline]
+pub(crate) fn fence_of_compiler() {
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// Who waits for what is nearly always there in no time.
+#[derive(Default)]
+pub(crate) struct Patience {
+    looks: u32,
+}
+
+impl Patience {
+    /// Looks again later.
+    pub(crate) fn pause(&mut self) {
+        self.looks = self.looks.saturating_add(1);
+        if self.looks < LOOKS { std::hint::spin_loop() } else { std::thread::sleep(NAP) }
+    }
+
+    /// Whether it has lasted for as long as for a lock.
+    pub(crate) fn is_over(&self) -> bool {
+        self.looks > LOOKS + (PATIENCE.as_micros() / NAP.as_micros()) as u32
+    }
 }
 
 /// Hands the lock to who waits for it.
@@ -39,6 +74,18 @@ pub(crate) enum Mutant {
     JoinsUncounted,
     /// Who would work alone does not look whether others work.
     AloneUnlooked,
+    /// Anybody becomes the favourite who works alone often enough.
+    AnyFavourite,
+    /// The favourite may look before others can see that it is inside.
+    EntersUnfenced,
+    /// The favourite does not look whether it still is that.
+    EntersUnlooked,
+    /// Returning the favourite's right releases nothing.
+    LeavesUnreleased,
+    /// Who ends a bias may look before the favourite can see that.
+    EndsUnfenced,
+    /// Who ends a bias does not look whether the favourite is inside.
+    InsideUnlooked,
     /// Who would rest does not look again after having said so.
     RestUnlooked,
     /// Who rests says so without releasing or acquiring anything.

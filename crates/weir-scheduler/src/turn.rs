@@ -11,7 +11,7 @@
 //!
 //! Order: an item passes by an inbox only where that is empty and nobody runs its port, so that it overtakes nothing.
 
-use std::sync::atomic::Ordering;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::crew::Seat;
@@ -39,7 +39,7 @@ pub(crate) enum Way {
 }
 
 /// A thread that asks for the ports that follow.
-pub struct Fusing<'a, W: Work> {
+pub(crate) struct Fusing<'a, W: Work> {
     hands: &'a mut Hands<W>,
     shared: &'a Shared<W>,
     way: Way,
@@ -67,7 +67,7 @@ impl<W: Work> Hands<W> {
         }
         let most = if way == Way::Alone { self.quota } else { BATCH };
         shared.ports[port].inbox.take(most, &mut self.batch, &mut self.released);
-        self.released.drain(..).for_each(|waiting| shared.hand(waiting));
+        self.release(shared);
         let mut batch = std::mem::take(&mut self.batch);
         let (count, mut ended) = (batch.len(), 0);
         let begin = self.is_timed(count, way).then(Instant::now);
@@ -90,6 +90,18 @@ impl<W: Work> Hands<W> {
         }
         self.carried_to = self.carried;
         self.carried.take()
+    }
+
+    /// Lets those go on that waited for room. Where all processors have threads of the crew, a source that is woken would wait
+    /// for one, and be one more thread that could run; so it is let have this one's for the moment that it needs.
+    fn release(&mut self, shared: &Shared<W>) {
+        self.released.ports.drain(..).for_each(|waiting| shared.hand(waiting));
+        if !self.released.sources.is_empty() {
+            self.released.sources.drain(..).for_each(Waker::wake);
+            if shared.is_full(self.crew) {
+                std::thread::yield_now();
+            }
+        }
     }
 
     /// Sees to it that the port where the turn began is looked after. Where this thread was carried there, it stays as long as
@@ -138,12 +150,6 @@ impl<W: Work> Hands<W> {
         self.settle(shared);
     }
 
-    /// What the work of a thread that works alone may ask for; the port that it asks from is counted already.
-    pub(crate) fn ahead<'a>(&'a mut self, shared: &'a Shared<W>) -> Fusing<'a, W> {
-        self.visits += 1;
-        Fusing { hands: self, shared, way: Way::Alone }
-    }
-
     /// Takes an item through the port, and on through all that this thread may run. Yields it where it has to wait.
     #[inline]
     fn pass(&mut self, shared: &Shared<W>, mut port: usize, mut item: W::Item, way: Way) -> Option<(usize, W::Item)> {
@@ -163,11 +169,9 @@ impl<W: Work> Hands<W> {
 
     #[inline]
     fn may_run(&mut self, port: &Port<W::Item>, index: usize, way: Way) -> bool {
-        if port.fuses_in != self.crew {
-            return false;
-        }
         match way {
-            Way::Alone => !port.inbox.is_listed(),
+            Way::Alone => port.is_free(self.crew),
+            Way::Beside(_) if port.fuses_in != self.crew => false,
             Way::Beside(reach) => self.has_claimed(index) || (self.held.len() < reach && self.claim(port, index)),
         }
     }
@@ -242,7 +246,6 @@ impl<W: Work> Hands<W> {
     /// Tells what it has done to those who steer.
     #[inline]
     pub(crate) fn tell(&mut self, seat: &Seat) {
-        let items = seat.items.load(Ordering::Relaxed) + std::mem::take(&mut self.visits);
-        seat.items.store(items, Ordering::Relaxed);
+        seat.tell(std::mem::take(&mut self.visits));
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::crew::{Running, Seat};
-use crate::guest::Guest;
 use crate::hands::Hands;
 use crate::places::Alone;
 use crate::shared::Shared;
@@ -99,7 +98,7 @@ impl<W: Work> Worker<W> {
 
     /// The right to work alone, where the crew has one thread. Nobody could take it from a thread that is stuck, so that
     /// it is for ports whose work is brief.
-    fn alone<'a>(&mut self, shared: &'a Shared<W>, crew: &Running, port: usize) -> Option<Alone<'a, Guest<W>>> {
+    fn alone<'a>(&mut self, shared: &'a Shared<W>, crew: &Running, port: usize) -> Option<Alone<'a>> {
         if !crew.is_alone() || !shared.ports[port].is_brief() {
             return None;
         }

@@ -16,7 +16,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_scheduler::{Ahead, Control, Crew, Full, PortId, Ports, Scheduler, Settings, Work};
+use weir_scheduler::{Ahead, Control, Crew, Done, Full, PortId, Ports, Scheduler, Settings, Work};
 
 /// An item: where it came from and its number there.
 type Item = (usize, u64);
@@ -94,15 +94,41 @@ fn put_all(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u6
     }
 }
 
+/// Works on items right here where it may, and puts the others in.
+fn bring_all(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u64) {
+    let port = PortId(first);
+    for number in 1..=items {
+        let item = ((source, number), 0);
+        let brought = scheduler.bring(port, |ahead| Done { answer: (), left: scheduler.work().run(port, item, ahead) });
+        let mut waiting = brought.is_none().then_some(item);
+        while let Some(item) = waiting.take() {
+            if let Err(Full(back)) = scheduler.submit(port, item) {
+                waiting = Some(back);
+                wait_for_room(scheduler, port);
+            }
+        }
+    }
+}
+
 /// Puts items in from a thread for each route, and waits until all are through.
 fn all_through(routes: Vec<Vec<usize>>, ports: Vec<Ports>, crews: Vec<Crew>, items: u64) {
+    all_through_by(put_all, routes, ports, crews, items);
+}
+
+/// How a thread puts its items in: by source, first port and number.
+type PutAll = fn(&Scheduler<Routes>, usize, usize, u64);
+
+/// The same, where the first route's thread has its own way.
+fn all_through_by(first: PutAll, routes: Vec<Vec<usize>>, ports: Vec<Ports>, crews: Vec<Crew>, items: u64) {
+    let mut ways: Vec<PutAll> = vec![put_all; routes.len()];
+    ways[0] = first;
     let firsts: Vec<usize> = routes.iter().map(|route| route[0]).collect();
     let work = Routes::new(routes, ports.len());
     let scheduler = Scheduler::start(work, &ports, crews, Duration::from_millis(1)).expect("threads are to be had");
     std::thread::scope(|scope| {
-        for (source, &first) in firsts.iter().enumerate() {
+        for (source, (&first, way)) in firsts.iter().zip(ways).enumerate() {
             let scheduler = &scheduler;
-            scope.spawn(move || put_all(scheduler, source, first, items));
+            scope.spawn(move || way(scheduler, source, first, items));
         }
     });
     scheduler.drain();
@@ -161,6 +187,16 @@ fn threads_that_come_and_go() {
         let port = |port| Ports { capacity: 8, crew: 0, brief: port % brief_of == 0 };
         let ports = (0..12).map(port).collect();
         all_through(vec![(0..12).collect(), (0..12).collect()], ports, vec![crew("steered", control)], items());
+    }
+}
+
+#[test]
+fn a_source_that_brings_its_items_while_threads_and_another_source_come_and_go() {
+    let elastic = Control::Elastic(Settings { level_min: 1, level_max: 3, sensitivity: 0.01 });
+    let random = Control::Random { like: Box::new(elastic.clone()), seed: 3 };
+    for (control, routes) in [(elastic, vec![vec![0, 2, 3]]), (random, vec![vec![0, 2, 3], vec![1, 2, 3]])] {
+        let ports = vec![Ports { capacity: 8, crew: 0, brief: true }; 4];
+        all_through_by(bring_all, routes, ports, vec![crew("steered", control)], items());
     }
 }
 

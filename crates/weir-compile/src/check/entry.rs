@@ -10,6 +10,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use super::arguments::{Given, Taken};
 use super::names::path_of;
 use super::{Checker, Expected, Leaves};
+use crate::JSON_VALUE;
 use crate::constant::constant;
 use crate::suggest::nearest;
 use crate::typed::{EntryInfo, LocalId, RouteInfo, Supplied};
@@ -209,7 +210,8 @@ impl<'a> Checker<'a> {
             }
             ParameterPlace::Body => {
                 let takes = "a body can be anything that JSON can hold, a `Text`, or `Bytes`";
-                (self.is_data(ty, &mut Vec::new()), takes.to_owned())
+                // JSON of any shape is taken as it is.
+                (self.is_data(ty, &mut vec![JSON_VALUE.into()]), takes.to_owned())
             }
         };
         if !fits && *ty != Ty::Error {

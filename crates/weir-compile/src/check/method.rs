@@ -129,6 +129,9 @@ impl<'a> Checker<'a> {
             diagnostic = diagnostic.hint(format!("call the `fn` with the value as argument: `{name}(…)`"));
         } else if let Ty::Result(_) = ty {
             diagnostic = diagnostic.fix("take the value out first, with `?` or `else { … }`", object.at_end(), "?");
+        } else if let Some(module) = module {
+            let known: Vec<String> = module.functions.keys().map(Text::to_string).collect();
+            diagnostic = diagnostic.hint(format!("`{}` has {}", module.name, super::expr::listed(&known)));
         }
         self.report(diagnostic);
     }

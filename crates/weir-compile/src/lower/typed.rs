@@ -8,6 +8,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Lowering;
 use super::types::{fields_of, names_in};
+use crate::JSON_VALUE;
 
 impl Lowering<'_, '_> {
     /// The pair of an argument and its type; says where the function could not look into a part of it.
@@ -56,7 +57,8 @@ impl Lowering<'_, '_> {
 /// A part that has no parts that anybody could name.
 fn closed_part(of: &TypeOf) -> Option<Type> {
     let fields = of.definitions.iter().flat_map(|definition| fields_of(&definition.shape));
-    let closed_definition = of.definitions.iter().find(|known| matches!(known.shape, TypeShape::Opaque { .. }));
+    let mut opaque = of.definitions.iter().filter(|known| matches!(known.shape, TypeShape::Opaque { .. }));
+    let closed_definition = opaque.find(|known| &*known.name != JSON_VALUE);
     let closed = closed_definition.map(|known| Type::named(&known.name));
     closed.or_else(|| std::iter::once(&of.ty).chain(fields.map(|field| &field.ty)).find_map(closed_in))
 }

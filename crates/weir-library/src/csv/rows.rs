@@ -106,7 +106,10 @@ fn fault(error: &csv::Error, line: u64) -> Fault {
     let at = error.position().map_or(line, csv::Position::line);
     match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            Fault::Row(Failure::function(format!("line {at}: {len} fields where there are {expected_len} columns")))
+            let fields = if *len == 1 { "1 field".to_owned() } else { format!("{len} fields") };
+            let columns =
+                if *expected_len == 1 { "is 1 column".to_owned() } else { format!("are {expected_len} columns") };
+            Fault::Row(Failure::function(format!("line {at}: {fields} where there {columns}")))
         }
         csv::ErrorKind::Utf8 { .. } => Fault::Row(Failure::function(format!("line {at} is not UTF-8"))),
         csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {

@@ -7,9 +7,11 @@
 #[cfg(test)]
 mod tests;
 
+use serde::Deserialize;
 use serde_json::Value as Json;
-use weir::{Field, Type, TypeShape, Value};
+use weir::{Field, HostType, Type, TypeShape, Value};
 
+use super::tree::JSON_VALUE;
 use super::unique::Unique;
 use super::why;
 use crate::input::{Definitions, Problem, expected, scalar, shown};
@@ -34,7 +36,7 @@ fn sayable<'a>(ty: &'a Type, definitions: Definitions<'a>, inside: &mut Vec<&'a 
         Type::List(element) | Type::Option(element) => sayable(element, definitions, inside),
         Type::Map(pair) => pair.0 == Type::Text && sayable(&pair.1, definitions, inside),
         Type::Tuple(elements) => elements.iter().all(|element| sayable(element, definitions, inside)),
-        Type::Named(name) if inside.contains(&&**name) => true,
+        Type::Named(name) if inside.contains(&&**name) || &**name == JSON_VALUE => true,
         Type::Named(name) => {
             inside.push(name);
             let mut all = |fields: &'a [Field]| fields.iter().all(|field| sayable(&field.ty, definitions, inside));
@@ -82,6 +84,10 @@ impl Turn<'_> {
                     Ok((Value::text(key), self.at(&format!(".{key}"), |turn| turn.value(&pair.1, json))?))
                 };
                 Ok(Value::Map(std::sync::Arc::new(entries.iter().map(entry).collect::<Result<_, _>>()?)))
+            }
+            (Type::Named(name), json) if &**name == JSON_VALUE => {
+                let value = super::Json::deserialize(json).map(HostType::into_value);
+                value.ok().and_then(Result::ok).ok_or_else(|| self.problem(ty, json))
             }
             (Type::Named(name), json) => self.named(ty, name, json),
             _ => Err(self.problem(ty, json)),

@@ -8,8 +8,9 @@ use std::io;
 
 use serde::ser::{Error, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
-use weir::{Failure, FailureKind, Field, Type, TypeOf, TypeShape, Value, Variant};
+use weir::{Failure, FailureKind, Field, HostType, Type, TypeOf, TypeShape, Value, Variant};
 
+use super::Json;
 use super::TEXT_BYTES_MAX;
 use super::tree::DEPTH_MAX;
 
@@ -62,6 +63,10 @@ impl io::Write for Text {
     }
 }
 
+fn too_deep<E: Error>() -> E {
+    E::custom(super::TooDeep)
+}
+
 /// A value with its type, to be written.
 #[derive(Clone, Copy)]
 pub(crate) struct Written<'a> {
@@ -84,7 +89,6 @@ impl<'a> Written<'a> {
 
     /// What may stand in it.
     fn inside<E: Error>(self) -> Result<Self, E> {
-        let too_deep = || E::custom(format!("JSON nests at most {DEPTH_MAX} deep"));
         self.left.checked_sub(1).map(|left| Written { left, ..self }).ok_or_else(too_deep)
     }
 
@@ -102,6 +106,11 @@ impl<'a> Written<'a> {
     }
 
     fn named<S: Serializer>(self, name: &str, to: S) -> Result<S::Ok, S::Error> {
+        if let Some(json) = Json::in_place(self.value) {
+            // Itself was counted already, as something that holds something.
+            let fits = json.depth() <= self.left.saturating_add(1);
+            return if fits { json.serialize(to) } else { Err(too_deep()) };
+        }
         match (self.of.shape(name), self.value) {
             (Some(TypeShape::Record(fields)), Value::Record(values)) => {
                 Payload { whole: self, fields, values }.serialize(to)

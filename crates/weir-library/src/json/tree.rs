@@ -12,6 +12,9 @@ use weir::Text;
 /// How deep values may nest: what `serde_json` parses, too.
 pub(super) const DEPTH_MAX: u8 = 127;
 
+/// What programs call a [`Json`].
+pub(super) const JSON_VALUE: &str = "json.Value";
+
 /// A JSON value: `null`, a truth value, a number, a text, a list or an object. Cloning it copies nothing.
 #[derive(Clone, Debug, PartialEq, weir::Type)]
 #[weir(opaque, name = "json.Value")]
@@ -51,7 +54,7 @@ impl Json {
         Ok(Json(Node::Object(around(fields.values())?, Arc::new(fields))))
     }
 
-    fn depth(&self) -> u8 {
+    pub(super) fn depth(&self) -> u8 {
         match &self.0 {
             Node::List(depth, _) | Node::Object(depth, _) => *depth,
             _ => 0,

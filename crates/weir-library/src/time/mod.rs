@@ -26,7 +26,7 @@ mod functions {
 
     weir::library! {
         /// The clock, and flows that begin at its ticks.
-        pub(crate) time: super::now, super::sleep, super::back_off
+        pub(crate) time: super::now, super::unix, super::from_unix, super::sleep, super::back_off
     }
 }
 
@@ -35,6 +35,27 @@ mod functions {
 pub fn now() -> SystemTime {
     SystemTime::now()
 }
+
+/// The whole seconds from the beginning of 1970, in UTC, to the time; negative before it.
+#[weir::function(pure)]
+pub fn unix(time: SystemTime) -> i64 {
+    nanoseconds_of(time).div_euclid(NANOSECONDS)
+}
+
+/// The time so many seconds after the beginning of 1970, in UTC.
+///
+/// # Errors
+/// Fails where it is before 1677 or after 2262: a `Time` counts nanoseconds in 64 bits.
+#[weir::function(pure)]
+pub fn from_unix(seconds: i64) -> Result<SystemTime, Failure> {
+    let duration = Duration::from_secs(seconds.unsigned_abs());
+    let time = if seconds < 0 { UNIX_EPOCH.checked_sub(duration) } else { UNIX_EPOCH.checked_add(duration) };
+    let fits = seconds.checked_mul(NANOSECONDS).is_some();
+    time.filter(|_| fits).ok_or_else(|| Failure::argument(format!("{seconds} s from 1970 is no `Time`")))
+}
+
+/// Of a second.
+const NANOSECONDS: i64 = 1_000_000_000;
 
 /// Waits. Calls that do not depend on it, and are none of this module, do not wait with it.
 #[weir::function]
@@ -69,6 +90,8 @@ impl Stream for Ticks {
 
 /// Nanoseconds since 1970, as a `Time` counts them.
 fn nanoseconds_of(time: SystemTime) -> i64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |before| -before),
+    }
 }

@@ -89,10 +89,10 @@ impl<T: Send + 'static> Given<T> {
         Poll::Pending
     }
 
-    /// Drops what is kept.
-    pub(super) fn clear(&self) {
+    /// Gives up what is kept.
+    pub(super) fn clear(&self, give_up: impl FnMut(T)) {
         let ports = std::mem::take(&mut self.inside.lock().ports);
-        drop(ports);
+        ports.into_iter().flat_map(|kept| kept.items).for_each(give_up);
     }
 }
 

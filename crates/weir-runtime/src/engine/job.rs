@@ -2,6 +2,9 @@
 //!
 //! The *job* is with the thread that works on it, in a queue, or parked. Its *task* is what wakes it, and what awaits its
 //! answer. Of a flow whose answer nobody wants there is a task only once it has to wait.
+//!
+//! A job counts no references to what all flows share, its *home*: two threads would write such a count with every flow. The
+//! threads have their home with the sections, a task has its own; and who drops a job gives it up at home ([`Home::give_up`]).
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,21 +18,28 @@ use weir_scheduler::PortId;
 
 use super::answer::Reply;
 use super::parking::{Parked, Parking};
-use crate::crowd::Member;
-use crate::flow::Flow;
+use crate::crowd::{Crowd, Member};
+use crate::flow::Going;
+use crate::live::Live;
 use crate::spare::{self, Boxes, Depot, Spare};
 
 /// How a flow that was woken finds back to its port: set once there is a scheduler.
 pub(super) type Link = Arc<OnceLock<Box<Resume>>>;
 type Resume = dyn Fn(PortId, Box<Carried>) + Send + Sync;
 
-/// A flow on its way.
+/// What the flows on their way share.
+pub(super) struct Home {
+    pub(super) live: Arc<Live>,
+    /// Those on their way.
+    pub(super) flows: Arc<Crowd>,
+}
+
+/// A flow on its way, one of those of its home.
 pub(super) struct Job {
-    pub(super) flow: Flow,
+    pub(super) flow: Going,
     /// The stretch that it is in.
     pub(super) stretch: usize,
     pub(super) task: Option<Arc<Task>>,
-    pub(super) member: Member,
 }
 
 /// What a job is carried in, to be used again.
@@ -42,6 +52,7 @@ pub(super) struct Task {
     pub(super) parking: Parking<(Box<Carried>, PortId)>,
     reply: Mutex<Reply>,
     link: Link,
+    home: Arc<Home>,
 }
 
 thread_local! {
@@ -60,7 +71,9 @@ impl Spare for Carried {
 }
 
 impl Carried {
-    pub(super) fn new(job: Job) -> Box<Carried> {
+    /// The job of a flow that is one more on its way.
+    pub(super) fn new(job: Job, home: &Home) -> Box<Carried> {
+        home.flows.add();
         let mut carried = spare::take::<Carried>();
         carried.0 = Some(job);
         carried
@@ -71,11 +84,6 @@ impl Carried {
     pub(super) fn job(&mut self) -> &mut Job {
         self.0.as_mut().expect("it is here until it is through")
     }
-
-    /// The job, which is through.
-    pub(super) fn take(&mut self) -> Job {
-        self.0.take().expect("it is here until it is through")
-    }
 }
 
 impl Job {
@@ -83,14 +91,27 @@ impl Job {
     pub(super) fn is_given_up(&self, unanswered: &Unanswered) -> bool {
         self.task.as_ref().map_or_else(|| unanswered.is_over(), |task| task.parking.is_given_up())
     }
+}
 
-    /// Gives the answer, and yields who awaits it, to be woken.
-    pub(super) fn finish(self, answer: Result<Value, Failure>) -> Option<Waker> {
-        let Job { flow, task, member, .. } = self;
-        drop(flow);
-        let asker = task.and_then(|task| task.reply.lock().give(answer));
-        drop(member);
+impl Home {
+    /// Ends a job with the flow's answer, and yields who awaits that, to be woken.
+    pub(super) fn finish(&self, carried: Box<Carried>, answer: Result<Value, Failure>) -> Option<Waker> {
+        let asker = self.end(carried).and_then(|task| task.reply.lock().give(answer));
+        self.flows.leave();
         asker
+    }
+
+    /// Gives a job up: all that its flow holds is released.
+    pub(super) fn give_up(&self, mut carried: Box<Carried>) {
+        carried.job().flow.give_up(&self.live);
+        drop(self.end(carried));
+        self.flows.leave();
+    }
+
+    fn end(&self, mut carried: Box<Carried>) -> Option<Arc<Task>> {
+        let job = carried.0.take();
+        spare::give_back(carried);
+        job.and_then(|job| job.task)
     }
 }
 
@@ -98,14 +119,23 @@ impl Job {
 pub(super) fn park(mut carried: Box<Carried>, port: PortId) -> Option<Box<Carried>> {
     let task = carried.job().task.clone().expect("what has waited has a task");
     match task.parking.park((carried, port)) {
-        Parked::Again((carried, _)) => Some(carried),
-        Parked::Waits | Parked::GivenUp(_) => None,
+        Parked::Again((carried, _)) => return Some(carried),
+        Parked::GivenUp((carried, _)) => task.home.give_up(carried),
+        Parked::Waits => {}
     }
+    None
 }
 
 impl Task {
-    pub(super) fn new(link: &Link) -> Task {
-        Task { parking: Parking::new(), reply: Mutex::default(), link: Arc::clone(link) }
+    pub(super) fn new(link: &Link, home: &Arc<Home>) -> Task {
+        Task { parking: Parking::new(), reply: Mutex::default(), link: Arc::clone(link), home: Arc::clone(home) }
+    }
+
+    /// Gives the flow up: at once where it is parked, else where it would begin or park.
+    fn give_up(&self) {
+        if let Some((carried, _)) = self.parking.give_up() {
+            self.home.give_up(carried);
+        }
     }
 }
 
@@ -132,8 +162,8 @@ impl Awaited {
 
 impl Drop for Awaited {
     fn drop(&mut self) {
-        // Dropping the job releases locks, which may wake others; nothing is locked here meanwhile.
-        drop(self.0.parking.give_up());
+        // To give the job up releases locks, which may wake others; nothing is locked here meanwhile.
+        self.0.give_up();
     }
 }
 
@@ -157,11 +187,11 @@ impl Unanswered {
 
     /// The task of such a flow, which has to wait for the first time.
     #[cold]
-    pub(super) fn task(&self, link: &Link) -> Arc<Task> {
-        let task = Arc::new(Task::new(link));
+    pub(super) fn task(&self, link: &Link, home: &Arc<Home>) -> Arc<Task> {
+        let task = Arc::new(Task::new(link, home));
         let mut tasks = self.tasks.lock();
         if self.is_over() {
-            drop(task.parking.give_up());
+            task.give_up();
         }
         if tasks.len() >= SWEPT_MIN && tasks.len() == tasks.capacity() {
             tasks.retain(|task| task.strong_count() > 0);
@@ -179,6 +209,6 @@ impl Unanswered {
         self.over.store(true, Ordering::Relaxed);
         let waiting = std::mem::take(&mut *tasks);
         drop(tasks);
-        waiting.iter().filter_map(Weak::upgrade).for_each(|task| drop(task.parking.give_up()));
+        waiting.iter().filter_map(Weak::upgrade).for_each(|task| task.give_up());
     }
 }

@@ -17,18 +17,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use weir_host::{Begun, Failure, LocalFuture, Value};
+use weir_host::{Begun, LocalFuture, Value};
 use weir_scheduler::{Ahead, Done, PortId, Queue, Scheduler, Snapshot, Work};
 use weir_trace::What;
 
 use super::given::Given;
-use super::job::{Awaited, Carried, Job, Link, Task};
-use super::layout::{Placed, layout};
+use super::job::{Awaited, Carried, Home, Job, Link, Task};
+use super::layout::{Placed, Stretch, layout};
 use super::pace::Pace;
 use super::stretches::{Cuts, Stretches, after, count, fused, until};
 use super::{Engine, Setup, Threading};
 use crate::crowd::Crowd;
-use crate::flow::{Beginning, Flow};
+use crate::flow::{Beginning, Flow, Going};
 use crate::live::Live;
 
 /// An engine that runs sections.
@@ -36,13 +36,11 @@ struct Sections {
     scheduler: Arc<Scheduler<Stretches>>,
     stretches: Arc<Cuts>,
     placed: Arc<Vec<Placed>>,
-    flows: Arc<Crowd>,
+    home: Arc<Home>,
     /// Those who await an answer.
     awaited: Arc<Crowd>,
     /// Flows whose answer nobody wants, on their way to their first ports.
     given: Arc<Given<Box<Carried>>>,
-    /// How many flows have begun, by entry and route: their numbers say which replica is next.
-    begun: Vec<Vec<AtomicUsize>>,
     /// The port that was full when a flow was last refused.
     full: AtomicUsize,
 }
@@ -52,11 +50,13 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
     let layout = layout(threading, &setup);
     let (stretches, placed) = (Arc::new(layout.stretches), Arc::new(layout.sections));
     let link = Link::default();
+    let home = Arc::new(Home { live: Arc::clone(setup.live), flows: Crowd::new(setup.flows_max) });
     let work = Stretches {
         stretches: Arc::clone(&stretches),
         placed: Arc::clone(&placed),
         handle: setup.handle.clone(),
         link: Arc::clone(&link),
+        home: Arc::clone(&home),
         unanswered: Arc::default(),
         machine: Arc::clone(setup.machine),
         exchange: Arc::default(),
@@ -80,15 +80,13 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
         }
     };
     link.get_or_init(|| Box::new(resume));
-    let begun = stretches.iter().map(|routes| routes.iter().map(|_| AtomicUsize::new(0)).collect()).collect();
     Ok(Arc::new(Sections {
         scheduler,
         stretches,
         placed,
         given: Arc::default(),
-        flows: Crowd::new(setup.flows_max),
+        home,
         awaited: Crowd::new(usize::MAX),
-        begun,
         full: AtomicUsize::new(0),
     }))
 }
@@ -99,81 +97,84 @@ impl Sections {
         &self,
         (entry, route): (usize, usize),
         beginning: &mut Beginning<'_>,
-        enter: impl FnOnce(PortId, &mut Beginning<'_>) -> Option<Begun>,
+        enter: impl FnOnce(PortId, &[Stretch], &mut Beginning<'_>) -> Option<Begun>,
     ) -> Begun {
-        if !self.flows.has_room() {
+        if !self.home.flows.has_room() {
             return Begun::Full;
         }
-        let Some(first) = self.stretches[entry][route].first() else {
+        let stretches = &self.stretches[entry][route];
+        let Some(first) = stretches.first() else {
             return answered_at_once(beginning.flow());
         };
-        let begun = &self.begun[entry][route];
-        let next = begun.load(Ordering::Relaxed);
-        let port = first.port_of(next as u64);
-        let entered = enter(port, beginning);
-        match entered {
-            // One loop runs the sources, so that nobody else counts in between.
-            Some(_) => begun.store(next + 1, Ordering::Relaxed),
-            None => self.full.store(port.0, Ordering::Relaxed),
-        }
-        entered.unwrap_or(Begun::Full)
+        // One loop runs the sources, so that no other flow gets this number.
+        let port = first.port_of(beginning.next_sequence());
+        enter(port, stretches, beginning).unwrap_or_else(|| {
+            self.full.store(port.0, Ordering::Relaxed);
+            Begun::Full
+        })
     }
 
     /// Brings a flow to its first port whose answer is awaited.
-    fn ask(&self, port: PortId, beginning: &mut Beginning<'_>) -> Option<Begun> {
+    fn ask(&self, port: PortId, stretches: &[Stretch], beginning: &mut Beginning<'_>) -> Option<Begun> {
         let here = self.scheduler.bring(port, |ahead| {
-            self.begin_here(beginning.flow(), ahead, Begun::Done, |flow, stretch| self.asked(flow, stretch))
+            self.begin_here(stretches, beginning, ahead, advance_asked, |flow, stretch| self.asked(flow, stretch))
         });
         if here.is_some() || self.scheduler.room(port) == 0 {
             return here;
         }
-        let (job, answer) = self.asked(beginning.flow(), 0);
+        let (job, answer) = self.asked(beginning.borrowed().part(), 0);
         self.put(port, job);
         Some(answer)
     }
 
     /// Brings a flow to its first port whose answer nobody wants.
-    fn take(&self, port: PortId, beginning: &mut Beginning<'_>) -> Option<Begun> {
+    fn take(&self, port: PortId, stretches: &[Stretch], beginning: &mut Beginning<'_>) -> Option<Begun> {
         // What is kept came first.
-        let here = if self.given.is_empty() {
+        let here = self.given.is_empty().then(|| {
             self.scheduler.bring(port, |ahead| {
-                self.begin_here(beginning.flow(), ahead, drop, |flow, stretch| (self.unasked(flow, stretch), ()))
+                let job = |flow, stretch| (self.unasked(flow, stretch), ());
+                self.begin_here(stretches, beginning, ahead, Going::advance_unasked, job)
             })
-        } else {
-            None
-        };
-        here.or_else(|| self.given.put(&self.scheduler, port, || self.unasked(beginning.flow(), 0)))?;
+        });
+        if here.flatten().is_none() {
+            self.given.put(&self.scheduler, port, || self.unasked(beginning.borrowed().part(), 0))?;
+        }
         Some(Begun::Done(Ok(Value::Unit)))
     }
 
-    /// Begins a flow at its first port on this thread, which goes on with it as far as it may. Where it does not end here,
-    /// `job` makes a job of it, at the stretch where it goes on.
+    /// Begins a flow at its first port on this thread, which goes on with it as far as it may, by `advance`. Where it does
+    /// not end here, `job` makes a job of it, at the stretch where it goes on.
+    #[inline]
     fn begin_here<R>(
         &self,
-        mut flow: Flow,
+        stretches: &[Stretch],
+        beginning: &mut Beginning<'_>,
         ahead: &mut impl Ahead,
-        ended: impl FnOnce(Result<Value, Failure>) -> R,
-        job: impl FnOnce(Flow, usize) -> (Box<Carried>, R),
+        advance: impl FnOnce(&mut Going, &Live, usize, &mut Context<'_>) -> Poll<Option<R>>,
+        job: impl FnOnce(Going, usize) -> (Box<Carried>, R),
     ) -> Done<Stretches, R> {
-        let key = flow.key();
-        let stretches = &self.stretches[key.entry as usize][key.route as usize];
-        let to = fused(stretches, 0, &flow, ahead);
-        let port_of = |stretch: usize| stretches[stretch].port_of(key.sequence);
-        match flow.advance_until(until(stretches, to), &mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Some(answer)) => {
-                count(&self.placed, &stretches[0], &flow);
-                Done { answer: ended(answer), left: None }
-            }
+        let mut flow = beginning.borrowed();
+        let (live, going) = flow.going();
+        let to = if stretches.len() == 1 { 0 } else { fused(stretches, 0, going, ahead) };
+        let sequence = going.key().sequence;
+        let port_of = |stretch: usize| stretches[stretch].port_of(sequence);
+        let advanced = advance(going, live, until(stretches, to), &mut Context::from_waker(Waker::noop()));
+        if advanced.is_ready() {
+            count(&self.placed, &stretches[0], going);
+        }
+        match advanced {
+            Poll::Ready(Some(answer)) => Done { answer, left: None },
             Poll::Ready(None) => {
-                count(&self.placed, &stretches[0], &flow);
-                let stretch = after(stretches, to, &flow);
-                let (job, answer) = job(flow, stretch);
+                let stretch = after(stretches, to, going);
+                let (job, answer) = job(flow.part(), stretch);
                 Done { answer, left: Some((port_of(stretch), job)) }
             }
             // It waits as one that came through the port: to be found again it has to be a job.
             Poll::Pending => {
-                let (job, answer) = job(flow, 0);
-                Done { answer, left: self.scheduler.work().run(port_of(0), job, ahead) }
+                let (job, answer) = job(flow.part(), 0);
+                let left = self.scheduler.work().run(port_of(0), job, ahead);
+                self.scheduler.work().after_batch();
+                Done { answer, left }
             }
         }
     }
@@ -190,26 +191,26 @@ impl Sections {
     }
 
     /// A flow as a job, and its answer.
-    fn asked(&self, flow: Flow, stretch: usize) -> (Box<Carried>, Begun) {
-        let task = Arc::new(Task::new(&self.scheduler.work().link));
-        let job = Job { flow, stretch, task: Some(Arc::clone(&task)), member: self.flows.enter() };
+    fn asked(&self, flow: Going, stretch: usize) -> (Box<Carried>, Begun) {
+        let task = Arc::new(Task::new(&self.scheduler.work().link, &self.home));
+        let job = Job { flow, stretch, task: Some(Arc::clone(&task)) };
         let mut awaited = Awaited::new(task, self.awaited.enter());
-        (Carried::new(job), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
+        (Carried::new(job, &self.home), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
     }
 
     /// A flow as a job whose answer nobody wants.
-    fn unasked(&self, flow: Flow, stretch: usize) -> Box<Carried> {
-        Carried::new(Job { flow, stretch, task: None, member: self.flows.enter() })
+    fn unasked(&self, flow: Going, stretch: usize) -> Box<Carried> {
+        Carried::new(Job { flow, stretch, task: None }, &self.home)
     }
 }
 
 impl Engine for Sections {
     fn begin(&self, entry: usize, route: usize, beginning: &mut Beginning<'_>) -> Begun {
-        self.start((entry, route), beginning, |port, beginning| self.ask(port, beginning))
+        self.start((entry, route), beginning, |port, stretches, beginning| self.ask(port, stretches, beginning))
     }
 
     fn give(&self, entry: usize, route: usize, beginning: &mut Beginning<'_>) -> Begun {
-        self.start((entry, route), beginning, |port, beginning| self.take(port, beginning))
+        self.start((entry, route), beginning, |port, stretches, beginning| self.take(port, stretches, beginning))
     }
 
     fn tended(&self) -> LocalFuture<()> {
@@ -226,7 +227,7 @@ impl Engine for Sections {
     }
 
     fn room(&self) -> LocalFuture<()> {
-        let (flows, scheduler) = (Arc::clone(&self.flows), Arc::clone(&self.scheduler));
+        let (flows, scheduler) = (Arc::clone(&self.home.flows), Arc::clone(&self.scheduler));
         let port = PortId(self.full.load(Ordering::Relaxed));
         Box::pin(async move {
             flows.room().await;
@@ -235,7 +236,7 @@ impl Engine for Sections {
     }
 
     fn drained(&self) -> LocalFuture<()> {
-        let (flows, awaited) = (Arc::clone(&self.flows), Arc::clone(&self.awaited));
+        let (flows, awaited) = (Arc::clone(&self.home.flows), Arc::clone(&self.awaited));
         Box::pin(async move {
             flows.empty().await;
             awaited.empty().await;
@@ -252,7 +253,7 @@ impl Engine for Sections {
     }
 
     fn abandon(&self) {
-        self.given.clear();
+        self.given.clear(|kept| self.home.give_up(kept));
         self.scheduler.work().unanswered.give_up();
         // To drop it would wait for its threads.
         std::mem::forget(Arc::clone(&self.scheduler));
@@ -273,6 +274,11 @@ fn doing(section: &Placed, scheduler: &Scheduler<Stretches>, crews: &[Snapshot])
         waiting_max: queues.iter().map(|queue| queue.capacity as u64).sum(),
         passed: section.passed.load(Ordering::Relaxed),
     })
+}
+
+/// Advances a flow whose answer is awaited.
+fn advance_asked(flow: &mut Going, live: &Live, until: usize, context: &mut Context<'_>) -> Poll<Option<Begun>> {
+    flow.advance_until(live, until, context).map(|answer| answer.map(Begun::Done))
 }
 
 /// A body without a node.

@@ -10,12 +10,11 @@ use weir_host::{Failure, Value};
 use weir_scheduler::{Ahead, PortId, Work};
 
 use super::exchange::Exchange;
-use super::job::{Carried, Job, Link, Unanswered, park};
+use super::job::{Carried, Home, Job, Link, Unanswered, park};
 use super::layout::{Placed, Stretch};
 use super::pace::Pace;
-use crate::flow::Flow;
+use crate::flow::Going;
 use crate::machine::Machine;
-use crate::spare;
 
 /// The stretches of each flow, by entry and route.
 pub(super) type Cuts = Vec<Vec<Vec<Stretch>>>;
@@ -26,6 +25,7 @@ pub(super) struct Stretches {
     pub(super) placed: Arc<Vec<Placed>>,
     pub(super) handle: Handle,
     pub(super) link: Link,
+    pub(super) home: Arc<Home>,
     pub(super) unanswered: Arc<Unanswered>,
     pub(super) machine: Arc<dyn Machine>,
     pub(super) exchange: Arc<Exchange>,
@@ -83,6 +83,7 @@ impl Stretches {
                 return Some((next, carried));
             }
             if job.stretch == 0 && job.is_given_up(&self.unanswered) {
+                self.home.give_up(carried);
                 return None;
             }
             let to = fused(stretches, job.stretch, &job.flow, ahead);
@@ -93,8 +94,7 @@ impl Stretches {
                 }
                 Poll::Ready(Some(answer)) => {
                     count(&self.placed, &stretches[job.stretch], &job.flow);
-                    let asker = carried.take().finish(answer);
-                    spare::give_back(carried);
+                    let asker = self.home.finish(carried, answer);
                     asker.into_iter().for_each(|asker| self.wake(port, asker));
                     return None;
                 }
@@ -106,7 +106,7 @@ impl Stretches {
 
 /// The last stretch of those that the thread may run in one go from this one on. None of them waits, so that none has to
 /// be found again. A flow that is watched is counted at each.
-pub(super) fn fused(stretches: &[Stretch], first: usize, flow: &Flow, ahead: &mut impl Ahead) -> usize {
+pub(super) fn fused(stretches: &[Stretch], first: usize, flow: &Going, ahead: &mut impl Ahead) -> usize {
     if stretches[first].waits || flow.is_watched() {
         return first;
     }
@@ -120,7 +120,7 @@ pub(super) fn until(stretches: &[Stretch], to: usize) -> usize {
 }
 
 /// The stretch in which a flow goes on after this one. A switch may have skipped whole stretches.
-pub(super) fn after(stretches: &[Stretch], to: usize, flow: &Flow) -> usize {
+pub(super) fn after(stretches: &[Stretch], to: usize, flow: &Going) -> usize {
     let (at, last) = (flow.at(), stretches.len() - 1);
     (to + 1..last).find(|stretch| stretches[*stretch].until > at).unwrap_or(last)
 }
@@ -139,19 +139,19 @@ impl Stretches {
     fn advance(&self, job: &mut Job, until: usize, calls_out: bool) -> Poll<Option<Result<Value, Failure>>> {
         let _inside = calls_out.then(|| self.handle.enter());
         // Most stretches wait for nothing, and need no waker that wakes.
-        let polled = job.flow.advance_until(until, &mut Context::from_waker(Waker::noop()));
+        let polled = job.flow.advance_until(&self.home.live, until, &mut Context::from_waker(Waker::noop()));
         if polled.is_ready() {
             return polled;
         }
-        let task = job.task.get_or_insert_with(|| self.unanswered.task(&self.link));
+        let task = job.task.get_or_insert_with(|| self.unanswered.task(&self.link, &self.home));
         task.parking.begin();
         let waker = Waker::from(Arc::clone(task));
-        job.flow.advance_until(until, &mut Context::from_waker(&waker))
+        job.flow.advance_until(&self.home.live, until, &mut Context::from_waker(&waker))
     }
 }
 
 /// A flow has passed this stretch.
-pub(super) fn count(placed: &[Placed], stretch: &Stretch, flow: &Flow) {
+pub(super) fn count(placed: &[Placed], stretch: &Stretch, flow: &Going) {
     if flow.is_watched() {
         placed[stretch.section].passed.fetch_add(1, Ordering::Relaxed);
     }

@@ -97,3 +97,22 @@ fn a_source_on_many_event_loops_has_one_end() {
     let (code, messages) = served.stop();
     assert_eq!((code, folder.read("ends").as_str()), (Some(0), "end\n"), "{messages}");
 }
+
+#[test]
+fn the_rows_of_the_example_become_json_and_bad_ones_are_named_and_counted() {
+    let rows = [
+        r#"{"item":"pump","count":2,"note":null}"#,
+        r#"{"item":"hose, green","count":12,"note":"for the garden"}"#,
+        r#"{"item":"seal \"B\"","count":40,"note":null}"#,
+    ];
+    for engine in engines() {
+        let said = say(&["run", "examples/orders", "--engine", engine, "--threads", "2"]);
+        assert_eq!((said.code, said.output), (0, rows.map(|row| format!("{row}\n")).concat()), "{engine}");
+        let faults = [
+            "left out: \"two\" is not a whole number of 64 bits\n",
+            "left out: orders.csv: line 5: 1 field where there are 3 columns\n",
+            "left out: an order of nothing\n3 written, 3 left out\n",
+        ];
+        assert!(said.messages.ends_with(&faults.concat()), "{engine}: {}", said.messages);
+    }
+}

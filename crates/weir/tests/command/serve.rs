@@ -256,3 +256,24 @@ fn a_watched_program_is_run_again_when_it_has_changed_and_is_right() {
     assert_eq!(text(&served.get("/")), (200, "three"));
     assert_eq!(served.stop().0, Some(0));
 }
+
+#[test]
+fn who_waits_for_a_notice_is_answered_when_it_comes() {
+    for engine in ENGINES {
+        let served = Served::start("examples/hooks", &["--engine", engine]);
+        assert_eq!(text(&served.get("/hooks?patience=1ms")), (200, "[]"));
+        let waits = served.ask("/hooks");
+        let mut sends = served.connect();
+        let event = r#"{"b":[1,null],"a":"x"}"#;
+        let head = format!("POST /hooks/shop HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", served.address);
+        write!(sends, "{head}Content-Length: {}\r\n\r\n{event}", event.len()).expect("the notice is sent");
+        assert_eq!(text(&read_answer(sends)), (202, "notice 1"));
+        let answer = read_answer(waits);
+        let (status, notices) = text(&answer);
+        assert_eq!(status, 200);
+        assert!(notices.starts_with(r#"[{"at":"2"#), "{engine}: {notices}");
+        assert!(notices.ends_with(r#","from":"shop","event":{"b":[1,null],"a":"x"}}]"#), "{engine}: {notices}");
+        assert_eq!(text(&served.get("/hooks?after=1&patience=1ms")), (200, "[]"));
+        assert_eq!(served.stop().0, Some(0));
+    }
+}

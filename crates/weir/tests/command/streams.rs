@@ -150,7 +150,7 @@ fn a_source_that_fails_in_the_middle_fails_the_program_and_keeps_what_was_writte
     folder.write("in", "a,b\n1,2\n3\n");
     let said = say(&["run", &folder.program()]);
     assert_eq!(said.code, 3, "{}", said.messages);
-    assert!(said.messages.contains("in: line 3: 1 fields where there are 2 columns"), "{}", said.messages);
+    assert!(said.messages.contains("in: line 3: 1 field where there are 2 columns"), "{}", said.messages);
     assert_eq!(folder.read("out").lines().count(), 1);
 }
 

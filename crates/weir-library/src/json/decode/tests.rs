@@ -182,3 +182,25 @@ fn what_is_no_body_is_refused_with_its_place() {
         Ok(Value::Record([Value::Int(1), Value::none()].into()))
     );
 }
+
+#[test]
+fn json_of_any_shape_is_read_and_written_as_it_is() {
+    use crate::json;
+    let shape = TypeShape::Record(vec![field("from", Type::Text), field("event", Type::named("json.Value"))]);
+    let hook = TypeDefinition { name: "Hook".into(), doc: Text::default(), shape };
+    let opaque = TypeShape::Opaque { shareable: true };
+    let value = TypeDefinition { name: "json.Value".into(), doc: Text::default(), shape: opaque };
+    let of = TypeOf { ty: Type::list(Type::named("Hook")), definitions: vec![hook, value] };
+    let text = r#"[{"from":"a","event":{"z":[1,null,2.5,"x"],"a":{}}},{"from":"b","event":null}]"#;
+    let hooks = parse(text.as_bytes(), &of.ty, Definitions(&of.definitions)).expect("it is such a body");
+    assert_eq!(written(&hooks, &of).as_deref(), Ok(text.as_bytes()));
+    // In a list and a record, there is room for so many more.
+    let nested = |depth: usize| json::parse(&format!("{}{}", "[".repeat(depth), "]".repeat(depth))).expect("JSON");
+    let hook = |depth| {
+        let event = weir::HostType::into_value(nested(depth)).expect("a value");
+        Value::list(vec![Value::Record([Value::text("a"), event].into())])
+    };
+    let deepest = written(&hook(125), &of).expect("it fits");
+    assert!(parse(&deepest, &of.ty, Definitions(&of.definitions)).is_ok());
+    assert!(written(&hook(126), &of).is_err());
+}

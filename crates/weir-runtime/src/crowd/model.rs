@@ -1,0 +1,112 @@
+//! The model check of counting: every interleaving of two that leave and one that waits for it, by loom.
+//!
+//! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant leaves
+//! out one step of the protocol, and must be caught. Loom knows sequentially consistent fences, but no such reads and
+//! writes: so the counter's face has a fence where the real one relies on these.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use loom::sync::Arc;
+use loom::thread;
+
+use count::Count;
+use sync::{MUTANT, Mutant, STRIPE};
+
+#[path = "count.rs"]
+#[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
+mod count;
+
+/// Loom's primitives, with the faces of those in `super::sync`.
+mod sync {
+    use std::cell::Cell;
+
+    pub(crate) use crossbeam_utils::CachePadded;
+    use loom::sync::atomic::fence;
+    pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+
+    pub(crate) use super::super::sync::Mutant;
+
+    loom::thread_local! {
+        /// The stripe of a thread of the model.
+        pub(crate) static STRIPE: Cell<usize> = Cell::new(0);
+    }
+
+    /// A counter of as many stripes as threads of the model leave.
+    #[derive(Default)]
+    pub(crate) struct Striped([AtomicU64; 2]);
+
+    impl Striped {
+        pub(crate) fn add(&self) {
+            STRIPE.with(|stripe| self.0[stripe.get()].fetch_add(1, Ordering::SeqCst));
+            fence(Ordering::SeqCst);
+        }
+
+        pub(crate) fn sum(&self) -> u64 {
+            fence(Ordering::SeqCst);
+            self.0.iter().map(|stripe| stripe.load(Ordering::SeqCst)).sum()
+        }
+    }
+
+    thread_local! {
+        /// All threads of a model run on one thread of the system.
+        pub(crate) static MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };
+    }
+
+    pub(crate) fn is(mutant: Mutant) -> bool {
+        MUTANT.get() == Some(mutant)
+    }
+}
+
+/// Two who are there leave, while another waits until nobody is.
+fn two_leave() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let count = Arc::new(Count::new(2));
+        count.enter();
+        count.enter();
+        let leaves = [0, 1].map(|stripe| {
+            let count = count.clone();
+            thread::spawn(move || {
+                STRIPE.with(|own| own.set(stripe));
+                count.leave()
+            })
+        });
+        let waits = count.call_below(1);
+        let told = leaves.into_iter().fold(false, |told, leave| leave.join().unwrap() | told);
+        assert_eq!(count.now(), 0, "everybody has left");
+        assert!(told || !waits, "who waits is told");
+    });
+}
+
+/// Who waits for room is told once, and not by all who leave afterwards.
+fn one_is_told() {
+    loom::model(|| {
+        let count = Count::new(2);
+        (0..3).for_each(|_| count.enter());
+        assert!(!count.has_room() && count.call_below(count.max()));
+        assert!(!count.leave(), "there is no room yet");
+        assert!(count.leave() && count.has_room(), "there is room");
+        assert!(!count.leave(), "nobody waits any more");
+    });
+}
+
+fn caught(mutant: Mutant, model: fn()) -> bool {
+    MUTANT.set(Some(mutant));
+    let outcome = catch_unwind(AssertUnwindSafe(model));
+    MUTANT.set(None);
+    outcome.is_err()
+}
+
+#[test]
+fn who_waits_for_others_to_leave_is_told_once() {
+    two_leave();
+    one_is_told();
+}
+
+#[test]
+fn every_mutant_of_counting_is_caught() {
+    assert!(caught(Mutant::LooksBeforeLeaving, two_leave));
+    assert!(caught(Mutant::CallsUnlooked, two_leave));
+    assert!(caught(Mutant::KeepsCall, one_is_told));
+}
