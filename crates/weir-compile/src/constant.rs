@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_host::Value;
+use weir_host::{Value, Values};
 use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, TextLiteral, TextPart};
 
 /// The value of an expression that needs no running; `None` where it needs some.
@@ -17,7 +17,7 @@ pub(crate) fn constant(expr: &Expr) -> Option<Value> {
         },
         ExprKind::List(elements) => elements.iter().map(constant).collect::<Option<Vec<_>>>().map(Value::list),
         ExprKind::Tuple(elements) if elements.is_empty() => Some(Value::Unit),
-        ExprKind::Tuple(elements) => elements.iter().map(constant).collect::<Option<Arc<[Value]>>>().map(Value::Record),
+        ExprKind::Tuple(elements) => elements.iter().map(constant).collect::<Option<Values>>().map(Value::Record),
         _ => None,
     }
 }

@@ -9,6 +9,10 @@ use indexmap::IndexMap;
 
 use crate::{Failure, Text};
 
+/// How deep dropping, comparing and hashing go into a value by recursion, which takes some hundred bytes of stack each;
+/// deeper, they go on with memory of the heap.
+const NESTED_MAX: u32 = 128;
+
 /// A value of Weir. Small ones are held in place; large ones are shared, and cloning counts a reference.
 ///
 /// It is 24 bytes, so that passing it is three words moved.
@@ -36,13 +40,13 @@ pub enum Value {
     /// A `Bytes`, boxed because `bytes::Bytes` is four words.
     Bytes(Box<Bytes>),
     /// A `List`.
-    List(Arc<[Value]>),
+    List(Values),
     /// A `Map`, in order of insertion.
     Map(Arc<IndexMap<Value, Value>>),
     /// A tuple, or a record with its fields in the order of its definition.
-    Record(Arc<[Value]>),
+    Record(Values),
     /// One variant of an enum, `Option` or `Result`: its tag and payload. `None` is 0 and `Some` 1; `Ok` 0, `Err` 1.
-    Variant(u32, Option<Arc<[Value]>>),
+    Variant(u32, Option<Values>),
     /// A `Failure`.
     Failure(Box<Failure>),
     /// A shareable value of a host type.
@@ -137,7 +141,7 @@ impl Value {
 
     /// A variant with a payload of one or more.
     #[must_use]
-    pub fn variant(tag: u32, payload: impl Into<Arc<[Value]>>) -> Value {
+    pub fn variant(tag: u32, payload: impl Into<Values>) -> Value {
         Value::Variant(tag, Some(payload.into()))
     }
 
@@ -209,3 +213,8 @@ impl fmt::Debug for Value {
 
 mod compare;
 mod show;
+mod values;
+mod walk;
+
+pub use values::Values;
+pub use walk::Walk;

@@ -127,6 +127,23 @@ fn a_unique_value_is_moved() {
     assert_eq!(Connection::from_value(value).unwrap().id, 3);
 }
 
+#[derive(weir::Type, Debug, PartialEq, Clone)]
+enum Chain {
+    End,
+    Link { next: Box<Chain> },
+}
+
+#[test]
+fn a_value_deeper_than_json_may_be_is_no_value_of_rust() {
+    let chain = |links: usize| (0..links).fold(Value::Variant(0, None), |next, _| Value::variant(1, [next]));
+    for _ in 0..2 {
+        assert!(Chain::from_value(chain(127)).is_ok());
+        let failure = Chain::from_value(chain(100_000)).unwrap_err();
+        assert_eq!(failure.to_string(), "more than 127 values in each other are too many for this function");
+    }
+    there_and_back(&Chain::Link { next: Box::new(Chain::End) }, "#1(#0)");
+}
+
 #[test]
 fn a_value_of_another_type_is_refused_with_both() {
     let failure = Post::from_value(Value::text("Water")).unwrap_err();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Failure, FailureKind, Value};
+use weir_host::{Failure, FailureKind, Value, Values};
 
 mod arithmetic;
 mod interpolate;
@@ -303,7 +303,7 @@ impl Prim {
     }
 }
 
-fn cloned(values: &[&Value]) -> Arc<[Value]> {
+fn cloned(values: &[&Value]) -> Values {
     values.iter().map(|value| (*value).clone()).collect()
 }
 

@@ -71,7 +71,7 @@ pub fn push(list: &mut Elements, value: Value, #[default(10_000_000)] keep: usiz
     let surplus = (list.len() + 1).saturating_sub(keep.min(KEPT_MAX));
     let value = (keep > 0).then_some(value);
     let kept = list.len().min(surplus)..;
-    *list = match Arc::get_mut(list) {
+    *list = match list.unshared() {
         Some(elements) => elements[kept].iter_mut().map(Value::take).chain(value).collect(),
         None => list[kept].iter().cloned().chain(value).collect(),
     };
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn who_has_read_a_list_keeps_what_it_was() {
         let mut elements = list(&[1, 2]);
-        let seen = Arc::clone(&elements);
+        let seen = elements.clone();
         push(&mut elements, Value::Int(3), KEPT_MAX);
         assert_eq!((seen, elements), (list(&[1, 2]), list(&[1, 2, 3])));
     }

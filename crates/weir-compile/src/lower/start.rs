@@ -1,7 +1,8 @@
 //! What is known before the program runs: the arguments that private states are made of.
 //!
 //! Every `fn` is inlined, so a value is known when literals and operators made it, by whatever `let`s and parameters it
-//! came. Values are followed as their operations are emitted; what grows beyond [`PARTS_MAX`] is let go.
+//! came. Values are followed as their operations are emitted; what grows beyond [`PARTS_MAX`] or [`NESTED_MAX`] is let
+//! go.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,10 @@ use super::Lowering;
 
 /// The most parts of a value that is followed: characters, bytes, elements and fields, those within them included.
 const PARTS_MAX: usize = 10_000;
+
+/// The deepest value that is followed, deeper than what brackets can write. It becomes a constant of the graph, which is
+/// checked and printed by recursion.
+const NESTED_MAX: usize = 256;
 
 /// The values of the variables that are known.
 #[derive(Default)]
@@ -35,7 +40,7 @@ impl Known {
         let Some(operands) = operands.filter(|operands| follows(*prim, operands)) else { return };
         let mut left = PARTS_MAX;
         if let Ok(value) = prim.apply(&operands)
-            && spend(&value, &mut left)
+            && spend(&value, &mut left, NESTED_MAX)
         {
             self.0.insert(*var, value);
         }
@@ -52,20 +57,21 @@ fn follows(prim: Prim, operands: &[&Value]) -> bool {
     }
 }
 
-/// Whether the value has no more parts than are left.
-fn spend(value: &Value, left: &mut usize) -> bool {
+/// Whether the value has no more parts than are left, and is no deeper than there is room.
+fn spend(value: &Value, left: &mut usize, room: usize) -> bool {
     let own = match value {
         Value::Text(text) => text.len(),
         Value::Bytes(bytes) => bytes.len(),
         _ => 1,
     };
-    let Some(rest) = left.checked_sub(own) else { return false };
+    let (Some(rest), Some(room)) = (left.checked_sub(own), room.checked_sub(1)) else { return false };
     *left = rest;
+    let mut spend = |part| spend(part, left, room);
     match value {
         Value::List(parts) | Value::Record(parts) | Value::Variant(_, Some(parts)) => {
-            parts.iter().all(|part| spend(part, left))
+            parts.iter().all(spend)
         }
-        Value::Map(map) => map.iter().all(|(key, value)| spend(key, left) && spend(value, left)),
+        Value::Map(map) => map.iter().all(|(key, value)| spend(key) && spend(value)),
         _ => true,
     }
 }

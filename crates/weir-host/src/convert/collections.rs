@@ -6,24 +6,20 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use crate::convert::parts::within;
 use crate::convert::{Parts, mismatch};
-use crate::{Failure, Generic, HostType, Outcome, Type, TypeDefinition, Value};
+use crate::{Failure, Generic, HostType, Outcome, Type, TypeDefinition, Value, Values};
 
 pub(super) fn list_from_value<T: HostType>(value: Value) -> Result<Vec<T>, Failure> {
     let Value::List(elements) = value else { return Err(mismatch(&T::list_type(), &value)) };
     let mut parts = Parts::new(elements);
     (0..parts.len())
-        .map(|index| parts.next().map_err(|failure| within(&format!("element {index}"), &failure)))
+        .map(|index| parts.next().map_err(|failure| within(format_args!("element {index}"), failure)))
         .collect()
 }
 
 pub(super) fn list_into_value<T: HostType>(list: Vec<T>) -> Result<Value, Failure> {
     list.into_iter().map(T::into_value).collect::<Result<Vec<_>, _>>().map(Value::list)
-}
-
-#[cold]
-fn within(place: &str, failure: &Failure) -> Failure {
-    Failure::new(failure.kind, format!("{place}: {}", failure.message))
 }
 
 /// A list; of `u8`, `Bytes`.
@@ -104,7 +100,7 @@ impl<T: HostType, E: HostType> HostType for Result<T, E> {
 fn map_from_value<K: HostType, V: HostType, M: FromIterator<(K, V)>>(value: Value) -> Result<M, Failure> {
     let Value::Map(entries) = value else { return Err(mismatch(&Type::map(K::ty(), V::ty()), &value)) };
     let entry = |(key, value): (&Value, &Value)| {
-        let place = |failure: Failure| within(&format!("entry {key}"), &failure);
+        let place = |failure: Failure| within(format_args!("entry {key}"), failure);
         Ok((K::from_value(key.clone()).map_err(place)?, V::from_value(value.clone()).map_err(place)?))
     };
     entries.iter().map(entry).collect()
@@ -146,7 +142,7 @@ maps! {
 }
 
 /// A list of any type in place, for functions that change a shared list: `List(T)`.
-pub type Elements = Arc<[Value]>;
+pub type Elements = Values;
 
 impl HostType for Elements {
     fn ty() -> Type {

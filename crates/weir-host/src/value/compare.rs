@@ -1,10 +1,14 @@
 //! Equality, order and hashes of values, by structure; host values by identity.
+//!
+//! All three look at a value's head, which is all of it but its parts, and then at the parts: by recursion up to
+//! [`NESTED_MAX`], which needs no memory, and deeper by a walk with a stack on the heap.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::Value;
+use crate::value::NESTED_MAX;
 
 /// Structural. Floats compare by their bits' total order, so that a value always equals itself.
 impl PartialEq for Value {
@@ -24,21 +28,68 @@ impl PartialOrd for Value {
 /// A total order: by type first, then by content.
 impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
-        use Value::*;
-        match (self, other) {
-            (Bool(a), Bool(b)) => a.cmp(b),
-            (Int(a), Int(b)) | (Time(a), Time(b)) | (Duration(a), Duration(b)) => a.cmp(b),
-            (Float(a), Float(b)) => a.total_cmp(b),
-            (Size(a), Size(b)) => a.cmp(b),
-            (Text(a), Text(b)) => a.cmp(b),
-            (Bytes(a), Bytes(b)) => a.cmp(b),
-            (List(a), List(b)) | (Record(a), Record(b)) => a.cmp(b),
-            (Map(a), Map(b)) => a.iter().cmp(b.iter()),
-            (Variant(a, x), Variant(b, y)) => a.cmp(b).then_with(|| x.cmp(y)),
-            (Failure(a), Failure(b)) => a.kind.cmp(&b.kind).then_with(|| a.message.cmp(&b.message)),
-            (Host(a), Host(b)) => Arc::as_ptr(a).cast::<()>().cmp(&Arc::as_ptr(b).cast::<()>()),
-            _ => rank(self).cmp(&rank(other)),
+        compare(self, other, NESTED_MAX)
+    }
+}
+
+fn compare(one: &Value, other: &Value, room: u32) -> Ordering {
+    let heads = compare_heads(one, other);
+    if heads.is_ne() {
+        return heads;
+    }
+    match (one, other) {
+        (Value::Map(_), _) => compare_deep(one, other),
+        _ => match (one.values(), other.values()) {
+            (Some(values), Some(others)) => compare_all(values, others, room).unwrap_or_else(|| compare_deep(one, other)),
+            _ => heads,
+        },
+    }
+}
+
+/// The parts in turn; `None` where there is no room to go into them.
+fn compare_all(values: &[Value], others: &[Value], room: u32) -> Option<Ordering> {
+    let room = room.checked_sub(1)?;
+    let mut parts = values.iter().zip(others).map(|(one, other)| compare(one, other, room));
+    Some(parts.find(|ordering| ordering.is_ne()).unwrap_or_else(|| values.len().cmp(&others.len())))
+}
+
+/// The parts of two values with equal heads.
+fn compare_deep(one: &Value, other: &Value) -> Ordering {
+    let mut open = vec![(one, other, 0)];
+    while let Some((one, other, index)) = open.last_mut() {
+        let parts = (one.part(*index), other.part(*index));
+        *index += 1;
+        let ordering = match parts {
+            (Some(one), Some(other)) => {
+                open.push((one, other, 0));
+                compare_heads(one, other)
+            }
+            (None, None) => {
+                open.pop();
+                Ordering::Equal
+            }
+            (one, other) => one.is_some().cmp(&other.is_some()),
+        };
+        if ordering.is_ne() {
+            return ordering;
         }
+    }
+    Ordering::Equal
+}
+
+fn compare_heads(one: &Value, other: &Value) -> Ordering {
+    use Value::*;
+    match (one, other) {
+        (Bool(a), Bool(b)) => a.cmp(b),
+        (Int(a), Int(b)) | (Time(a), Time(b)) | (Duration(a), Duration(b)) => a.cmp(b),
+        (Float(a), Float(b)) => a.total_cmp(b),
+        (Size(a), Size(b)) => a.cmp(b),
+        (Text(a), Text(b)) => a.cmp(b),
+        (Bytes(a), Bytes(b)) => a.cmp(b),
+        (Variant(a, x), Variant(b, y)) => a.cmp(b).then(x.is_some().cmp(&y.is_some())),
+        (Failure(a), Failure(b)) => a.kind.cmp(&b.kind).then_with(|| a.message.cmp(&b.message)),
+        (Host(a), Host(b)) => Arc::as_ptr(a).cast::<()>().cmp(&Arc::as_ptr(b).cast::<()>()),
+        _ => rank(one).cmp(&rank(other)),
     }
 }
 
@@ -66,20 +117,36 @@ fn rank(value: &Value) -> u8 {
 
 impl Hash for Value {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        rank(self).hash(state);
-        match self {
-            Value::Absent | Value::Unit | Value::Unique(_) => {}
-            Value::Bool(value) => value.hash(state),
-            Value::Int(value) | Value::Time(value) | Value::Duration(value) => value.hash(state),
-            Value::Float(value) => value.to_bits().hash(state),
-            Value::Size(value) => value.hash(state),
-            Value::Text(value) => value.hash(state),
-            Value::Bytes(value) => value.hash(state),
-            Value::List(value) | Value::Record(value) => value.hash(state),
-            Value::Map(value) => value.iter().for_each(|entry| entry.hash(state)),
-            Value::Variant(tag, payload) => (tag, payload).hash(state),
-            Value::Failure(value) => value.message.hash(state),
-            Value::Host(value) => Arc::as_ptr(value).cast::<()>().hash(state),
+        hash(self, state, NESTED_MAX);
+    }
+}
+
+/// The heads in the order of a walk, so that it is all one how deep the recursion goes.
+fn hash<H: Hasher>(value: &Value, state: &mut H, room: u32) {
+    match (value, value.values(), room.checked_sub(1)) {
+        (_, Some(values), Some(room)) => {
+            hash_head(value, state);
+            values.iter().for_each(|value| hash(value, state, room));
         }
+        (Value::Map(_), ..) | (_, Some(_), None) => value.walk().for_each(|value| hash_head(value, state)),
+        _ => hash_head(value, state),
+    }
+}
+
+fn hash_head<H: Hasher>(value: &Value, state: &mut H) {
+    rank(value).hash(state);
+    match value {
+        Value::Absent | Value::Unit | Value::Unique(_) => {}
+        Value::Bool(value) => value.hash(state),
+        Value::Int(value) | Value::Time(value) | Value::Duration(value) => value.hash(state),
+        Value::Float(value) => value.to_bits().hash(state),
+        Value::Size(value) => value.hash(state),
+        Value::Text(value) => value.hash(state),
+        Value::Bytes(value) => value.hash(state),
+        Value::List(values) | Value::Record(values) => values.len().hash(state),
+        Value::Map(map) => map.len().hash(state),
+        Value::Variant(tag, payload) => (tag, payload.as_ref().map(|values| values.len())).hash(state),
+        Value::Failure(value) => value.message.hash(state),
+        Value::Host(value) => Arc::as_ptr(value).cast::<()>().hash(state),
     }
 }

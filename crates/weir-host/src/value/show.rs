@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::Value;
+use crate::value::walk::Open;
 
 /// Texts inside other values are quoted; a text alone is not. Bytes show their number, host values their type.
 impl fmt::Display for Value {
@@ -14,9 +15,55 @@ impl fmt::Display for Value {
     }
 }
 
+/// The value as it stands in others, whole, however deep: what it is opened with, its parts, and what closes it.
 fn nested(value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut open = Vec::new();
+    begin(value, &mut open, f)?;
+    while let Some((value, index)) = open.last_mut() {
+        let (value, at) = (*value, *index);
+        *index += 1;
+        if let Some(part) = value.part(at) {
+            f.write_str(before(value, at))?;
+            begin(part, &mut open, f)?;
+        } else {
+            open.pop();
+            f.write_str(end(value))?;
+        }
+    }
+    Ok(())
+}
+
+fn begin<'v>(value: &'v Value, open: &mut Vec<Open<'v>>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match value {
-        Value::Absent => f.write_str("absent"),
+        Value::List(_) | Value::Map(_) => f.write_str("[")?,
+        Value::Record(_) => f.write_str("(")?,
+        Value::Variant(tag, Some(_)) => write!(f, "#{tag}(")?,
+        plain => return without_parts(plain, f),
+    }
+    open.push((value, 0));
+    Ok(())
+}
+
+/// What stands before a part.
+fn before(value: &Value, at: usize) -> &'static str {
+    match (value, at % 2) {
+        _ if at == 0 => "",
+        (Value::Map(_), 1) => ": ",
+        _ => ", ",
+    }
+}
+
+fn end(value: &Value) -> &'static str {
+    match value {
+        Value::List(_) => "]",
+        Value::Map(map) if map.is_empty() => ":]",
+        Value::Map(_) => "]",
+        _ => ")",
+    }
+}
+
+fn without_parts(value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match value {
         Value::Unit => f.write_str("()"),
         Value::Bool(value) => write!(f, "{value}"),
         Value::Int(value) => write!(f, "{value}"),
@@ -26,38 +73,12 @@ fn nested(value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Value::Size(value) => size(*value, f),
         Value::Text(value) => write!(f, "{value:?}"),
         Value::Bytes(value) => write!(f, "bytes({})", value.len()),
-        Value::List(elements) => sequence(f, "[", elements, "]"),
-        Value::Map(map) => entries(f, map),
-        Value::Record(elements) => sequence(f, "(", elements, ")"),
-        Value::Variant(tag, None) => write!(f, "#{tag}"),
-        Value::Variant(tag, Some(payload)) => {
-            write!(f, "#{tag}")?;
-            sequence(f, "(", payload, ")")
-        }
+        Value::Variant(tag, _) => write!(f, "#{tag}"),
         Value::Failure(failure) => write!(f, "failure({:?})", failure.message),
         Value::Host(value) => write!(f, "<{}>", value.type_name()),
         Value::Unique(value) => write!(f, "<{}>", value.get().map_or("moved", |value| value.type_name())),
+        Value::Absent | Value::List(_) | Value::Map(_) | Value::Record(_) => f.write_str("absent"),
     }
-}
-
-fn sequence(f: &mut fmt::Formatter<'_>, open: &str, values: &[Value], close: &str) -> fmt::Result {
-    f.write_str(open)?;
-    for (index, value) in values.iter().enumerate() {
-        f.write_str(if index == 0 { "" } else { ", " })?;
-        nested(value, f)?;
-    }
-    f.write_str(close)
-}
-
-fn entries(f: &mut fmt::Formatter<'_>, map: &indexmap::IndexMap<Value, Value>) -> fmt::Result {
-    f.write_str("[")?;
-    for (index, (key, value)) in map.iter().enumerate() {
-        f.write_str(if index == 0 { "" } else { ", " })?;
-        nested(key, f)?;
-        f.write_str(": ")?;
-        nested(value, f)?;
-    }
-    f.write_str(if map.is_empty() { ":]" } else { "]" })
 }
 
 /// As RFC 3339 has it, in UTC, with as many digits behind the point as it takes: `2026-11-21T07:45:00.5Z`.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use weir_host::Value;
+use weir_host::{Value, Values};
 
 use super::moving::{elements, move_or_clone};
 
@@ -40,7 +40,7 @@ pub(super) fn collect(lists: &[Value], element: Value) -> Value {
 }
 
 /// The same; elements that can only be moved are moved out of the lists.
-pub(super) fn collect_moving(lists: &mut Arc<[Value]>, element: Value) -> Value {
+pub(super) fn collect_moving(lists: &mut Values, element: Value) -> Value {
     collected(elements(lists), element)
 }
 
@@ -62,7 +62,7 @@ pub(super) fn flatten(lists: &[Value]) -> Value {
 }
 
 /// The same; elements that can only be moved are moved out of the lists.
-pub(super) fn flatten_moving(lists: &mut Arc<[Value]>) -> Value {
+pub(super) fn flatten_moving(lists: &mut Values) -> Value {
     Value::List(elements(lists).iter_mut().flat_map(parts).collect())
 }
 

@@ -1,12 +1,19 @@
 //! Values that can only be moved: whether one is or holds such a value, and moving it.
 
-use std::sync::Arc;
+use weir_host::{Value, Values};
 
-use weir_host::Value;
+/// How deep [`moves`] looks into a value by recursion; deeper, it walks.
+const NESTED_MAX: u32 = 128;
 
 /// Whether the value is or holds one that can only be moved.
 #[must_use]
 pub fn moves(value: &Value) -> bool {
+    moves_within(value, NESTED_MAX)
+}
+
+fn moves_within(value: &Value, room: u32) -> bool {
+    let Some(room) = room.checked_sub(1) else { return value.walk().any(|value| matches!(value, Value::Unique(_))) };
+    let moves = |value| moves_within(value, room);
     match value {
         Value::Unique(_) => true,
         // The elements of a list are of one type: where one holds nothing, none does.
@@ -33,8 +40,8 @@ pub fn move_or_clone(value: &mut Value) -> Value {
 
 /// The elements, each moved or cloned.
 #[must_use]
-pub fn elements(parts: &mut Arc<[Value]>) -> Vec<Value> {
-    match Arc::get_mut(parts) {
+pub fn elements(parts: &mut Values) -> Vec<Value> {
+    match parts.unshared() {
         Some(parts) => parts.iter_mut().map(move_or_clone).collect(),
         None => parts.to_vec(),
     }

@@ -4,9 +4,7 @@
 //! moved out of its operand, and everything else stays where it is: taking a record apart field by field works. An
 //! engine decides by the type which of the two it needs; the reference evaluator always moves.
 
-use std::sync::Arc;
-
-use weir_host::{Failure, Value};
+use weir_host::{Failure, Value, Values};
 
 use super::lists;
 use super::moving::{elements, move_or_clone};
@@ -52,13 +50,13 @@ impl Prim {
     }
 }
 
-fn element(parts: &mut Arc<[Value]>, index: usize) -> Value {
-    match Arc::get_mut(parts) {
+fn element(parts: &mut Values, index: usize) -> Value {
+    match parts.unshared() {
         Some(parts) => move_or_clone(&mut parts[index]),
         None => parts[index].clone(),
     }
 }
 
-fn all(operands: &mut [Value]) -> Arc<[Value]> {
+fn all(operands: &mut [Value]) -> Values {
     operands.iter_mut().map(move_or_clone).collect()
 }

@@ -111,7 +111,7 @@ impl Turn<'_> {
     }
 
     /// One positional field is written as itself, several as a list, named ones as an object.
-    fn payload(&mut self, fields: &[Field], json: Option<&Json>) -> Result<Option<std::sync::Arc<[Value]>>, Problem> {
+    fn payload(&mut self, fields: &[Field], json: Option<&Json>) -> Result<Option<weir::Values>, Problem> {
         let positional = fields.first().is_some_and(|field| &*field.name == "0");
         match (fields, json) {
             ([], None) => Ok(None),

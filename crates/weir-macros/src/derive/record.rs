@@ -34,7 +34,7 @@ pub(super) fn record(carried: &Carried<'_>, fields: &FieldsNamed) -> TokenStream
         }
 
         fn into_value(self) -> ::core::result::Result<::weir::Value, ::weir::Failure> {
-            ::core::result::Result::Ok(::weir::Value::Record(::std::sync::Arc::new([
+            ::core::result::Result::Ok(::weir::Value::Record(::core::convert::From::from([
                 #(#written),*
             ])))
         }
@@ -106,7 +106,7 @@ fn several(carried: &Carried<'_>, types: &[&Type]) -> TokenStream {
             }
 
             fn into_value(self) -> ::core::result::Result<::weir::Value, ::weir::Failure> {
-                ::core::result::Result::Ok(::weir::Value::Record(::std::sync::Arc::new([
+                ::core::result::Result::Ok(::weir::Value::Record(::core::convert::From::from([
                     #(::weir::HostType::into_value(self.#indices)?),*
                 ])))
             }

@@ -1,10 +1,9 @@
 //! What one step does: primitives, switches, selects, bodies. Calls are in `call.rs`, atomic steps in `atomic.rs`.
 
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
-use weir_host::{Argument, Failure, FailureKind, Pending, Value};
+use weir_host::{Argument, Failure, FailureKind, Pending, Value, Values};
 use weir_ir::evaluate::{failure_of, holds};
 use weir_ir::prim::{Prim, elements, interpolate};
 
@@ -269,8 +268,8 @@ impl Frame {
     }
 
     /// Moves the fields of a payload that nobody else holds, and clones them otherwise.
-    fn unpack(&mut self, mut payload: Arc<[Value]>, ports: &[u32]) {
-        match Arc::get_mut(&mut payload) {
+    fn unpack(&mut self, mut payload: Values, ports: &[u32]) {
+        match payload.unshared() {
             Some(fields) => {
                 for (port, field) in ports.iter().zip(fields) {
                     self.slots[*port as usize] = field.take();

@@ -8,10 +8,9 @@
 //! handed from one iteration to the next instead, and back at the end; such iterations do not overlap.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use weir_host::{Argument, Failure, Value};
+use weir_host::{Argument, Failure, Value, Values};
 use weir_ir::evaluate::rounds_exceeded;
 
 use super::{Ended, Finished, Frame, Place, Scope};
@@ -32,7 +31,7 @@ pub(super) enum Run {
 /// One iteration after the other, in one frame.
 pub(super) struct Sequence {
     frame: Option<Box<Frame>>,
-    list: Arc<[Value]>,
+    list: Values,
     /// The element, or the round.
     index: u64,
     /// Whether the current iteration's parameters are in place.
@@ -43,7 +42,7 @@ pub(super) struct Sequence {
 
 /// Several iterations at a time.
 pub(super) struct Overlap {
-    list: Arc<[Value]>,
+    list: Values,
     captured: Vec<Value>,
     scopes: Vec<Scope>,
     next: usize,
@@ -60,7 +59,7 @@ impl Run {
         let fixed = step.repeat.fixed();
         let list = match (step.repeat, frame_value(step.repeat, step, frame, body)) {
             (Repeat::Map | Repeat::Fold, Value::List(list)) => list,
-            _ => Arc::from([]),
+            _ => Values::default(),
         };
         let accumulator = match step.repeat {
             Repeat::Map => Value::Absent,
@@ -139,8 +138,8 @@ fn frame_of(step: &RepeatStep, captured: impl IntoIterator<Item = Value>, scopes
 }
 
 /// The element, moved out where nobody else holds the list.
-fn element(list: &mut Arc<[Value]>, index: usize) -> Value {
-    match Arc::get_mut(list) {
+fn element(list: &mut Values, index: usize) -> Value {
+    match list.unshared() {
         Some(elements) => elements[index].take(),
         None => list[index].clone(),
     }
@@ -148,7 +147,7 @@ fn element(list: &mut Arc<[Value]>, index: usize) -> Value {
 
 impl Sequence {
     fn new(
-        list: Arc<[Value]>,
+        list: Values,
         accumulator: Value,
         captured: Vec<Value>,
         scopes: Vec<Scope>,
@@ -238,7 +237,7 @@ impl Drop for Sequence {
 }
 
 impl Overlap {
-    fn new(list: Arc<[Value]>, captured: Vec<Value>, scopes: Vec<Scope>, step: &RepeatStep) -> Overlap {
+    fn new(list: Values, captured: Vec<Value>, scopes: Vec<Scope>, step: &RepeatStep) -> Overlap {
         Overlap {
             results: vec![Value::Absent; list.len()],
             list,

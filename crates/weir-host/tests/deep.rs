@@ -1,0 +1,134 @@
+//! Values far deeper than a stack: whoever sends one makes no thread overflow.
+#![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
+
+use std::any::Any;
+use std::cmp::Ordering;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use weir_host::{HostValue, Value};
+
+/// Deep enough that eleven bytes of stack for each value would be more than [`STACK_BYTES`].
+const DEPTH: usize = 200_000;
+
+/// What a thread has that asked for nothing else.
+const STACK_BYTES: usize = 2 << 20;
+
+fn on_a_stack_of_its_own<R: Send>(test: impl FnOnce() -> R + Send) -> R {
+    std::thread::scope(|scope| {
+        std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, test).unwrap().join().unwrap()
+    })
+}
+
+/// Each way in which a value can be in one of its own type.
+const WRAPS: [fn(Value) -> Value; 4] = [
+    |value| Value::variant(1, [Value::Int(7), value]),
+    |value| Value::Record([value, Value::Int(7)].into()),
+    |value| Value::Record([Value::list(vec![value])].into()),
+    |value| Value::some(Value::Map(IndexMap::from([(Value::Int(1), value)]).into())),
+];
+
+fn chain(wrap: fn(Value) -> Value, depth: usize, end: Value) -> Value {
+    (0..depth).fold(end, |inner, _| wrap(inner))
+}
+
+struct End;
+
+impl HostValue for End {
+    fn type_name(&self) -> &'static str {
+        "test.End"
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn into_any_box(self: Box<Self>) -> Box<dyn Any + Send + Sync> {
+        self
+    }
+}
+
+#[test]
+fn a_deep_value_is_dropped_to_its_end() {
+    on_a_stack_of_its_own(|| {
+        let end: Arc<dyn HostValue> = Arc::new(End);
+        for wrap in WRAPS {
+            let one = chain(wrap, DEPTH, Value::Host(Arc::clone(&end)));
+            let tree = Value::list(vec![one, chain(wrap, DEPTH / 10, Value::Host(Arc::clone(&end)))]);
+            assert_eq!(Arc::strong_count(&end), 3);
+            drop(tree);
+            assert_eq!(Arc::strong_count(&end), 1);
+        }
+    });
+}
+
+#[test]
+fn a_part_that_another_holds_outlives_a_deep_value() {
+    on_a_stack_of_its_own(|| {
+        let half = chain(WRAPS[0], DEPTH / 2, Value::Unit);
+        let whole = chain(WRAPS[1], DEPTH / 2, half.clone());
+        drop(whole);
+        assert_eq!(half.walk().count(), DEPTH + 1);
+    });
+}
+
+#[test]
+fn a_wide_value_at_each_depth_is_dropped() {
+    on_a_stack_of_its_own(|| {
+        let end: Arc<dyn HostValue> = Arc::new(End);
+        let leaf = || Value::some(Value::some(Value::Host(Arc::clone(&end))));
+        let value = (0..1000).fold(Value::Unit, |inner, _| Value::list(vec![leaf(), inner, leaf(), leaf()]));
+        assert_eq!(Arc::strong_count(&end), 3001);
+        drop(value);
+        assert_eq!(Arc::strong_count(&end), 1);
+    });
+}
+
+#[test]
+fn deep_values_compare_and_equal_ones_have_one_hash() {
+    on_a_stack_of_its_own(|| {
+        let state = RandomState::new();
+        for wrap in WRAPS {
+            let [one, same, more] = [1, 1, 2].map(|end| chain(wrap, DEPTH / 4, Value::Int(end)));
+            assert!(one == same);
+            assert_eq!(one.cmp(&more), Ordering::Less);
+            assert_eq!(more.partial_cmp(&one), Some(Ordering::Greater));
+            assert_eq!(state.hash_one(&one), state.hash_one(&same));
+            assert_ne!(state.hash_one(&one), state.hash_one(&more));
+        }
+    });
+}
+
+#[test]
+fn values_compare_alike_on_both_sides_of_the_recursion_s_bound() {
+    let ends = [Value::list(vec![]), Value::list(vec![Value::Int(1)]), Value::list(vec![Value::Int(1); 2])];
+    let others = [Value::none(), Value::some(Value::Unit), Value::some(Value::Int(1)), Value::variant(2, [])];
+    let ends: Vec<Value> = ends.into_iter().chain(others).collect();
+    for (wrap, depth) in WRAPS.into_iter().flat_map(|wrap| (120..135).map(move |depth| (wrap, depth))) {
+        let chains: Vec<Value> = ends.iter().map(|end| chain(wrap, depth, end.clone())).collect();
+        for (left, one) in chains.iter().enumerate() {
+            for (right, other) in chains.iter().enumerate() {
+                assert_eq!(one.cmp(other), left.cmp(&right), "{one} and {other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_deep_value_is_shown_whole() {
+    on_a_stack_of_its_own(|| {
+        let shown = chain(WRAPS[0], DEPTH, Value::text("end")).to_string();
+        assert_eq!(shown, format!("{}\"end\"{}", "#1(7, ".repeat(DEPTH), ")".repeat(DEPTH)));
+        let shown = chain(WRAPS[3], DEPTH, Value::none()).to_string();
+        assert_eq!(shown, format!("{}#0{}", "#1([1: ".repeat(DEPTH), "])".repeat(DEPTH)));
+    });
+}
