@@ -1,7 +1,5 @@
 //! Values that the text alone decides.
 
-use std::sync::Arc;
-
 use weir_host::{Value, Values};
 use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, TextLiteral, TextPart};
 

@@ -96,5 +96,8 @@ impl Drop for Deeper {
 
 #[cold]
 fn too_deep() -> Failure {
-    Failure::new(FailureKind::Limit, format!("more than {NESTED_MAX} values in each other are too many for this function"))
+    Failure::new(
+        FailureKind::Limit,
+        format!("more than {NESTED_MAX} values in each other are too many for this function"),
+    )
 }

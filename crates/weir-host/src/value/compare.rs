@@ -40,7 +40,9 @@ fn compare(one: &Value, other: &Value, room: u32) -> Ordering {
     match (one, other) {
         (Value::Map(_), _) => compare_deep(one, other),
         _ => match (one.values(), other.values()) {
-            (Some(values), Some(others)) => compare_all(values, others, room).unwrap_or_else(|| compare_deep(one, other)),
+            (Some(values), Some(others)) => {
+                compare_all(values, others, room).unwrap_or_else(|| compare_deep(one, other))
+            }
             _ => heads,
         },
     }

@@ -146,13 +146,7 @@ fn element(list: &mut Values, index: usize) -> Value {
 }
 
 impl Sequence {
-    fn new(
-        list: Values,
-        accumulator: Value,
-        captured: Vec<Value>,
-        scopes: Vec<Scope>,
-        step: &RepeatStep,
-    ) -> Sequence {
+    fn new(list: Values, accumulator: Value, captured: Vec<Value>, scopes: Vec<Scope>, step: &RepeatStep) -> Sequence {
         let results = if step.repeat == Repeat::Map { Vec::with_capacity(list.len()) } else { Vec::new() };
         let frame = Some(frame_of(step, captured, &scopes));
         Sequence { frame, list, index: 0, begun: false, accumulator, results }

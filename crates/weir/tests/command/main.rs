@@ -1,5 +1,6 @@
 //! The `weir` command as a real process.
 
+mod deep;
 mod ends;
 mod idle;
 mod lsp;
