@@ -9,7 +9,7 @@
 /// Where an entry waits, and which entry it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
-    pub(crate) place: usize,
+    pub(crate) place: u32,
     /// From 1 upwards.
     pub(crate) stamp: u64,
 }
@@ -17,9 +17,9 @@ pub(crate) struct Ticket {
 /// The entries in order of arrival: a doubly linked list inside a slab.
 pub(crate) struct Queue<E> {
     slots: Vec<Slot<E>>,
-    head: usize,
-    tail: usize,
-    free: usize,
+    head: u32,
+    tail: u32,
+    free: u32,
     len: usize,
     /// Entries that are aside.
     aside: usize,
@@ -29,14 +29,14 @@ pub(crate) struct Queue<E> {
 struct Slot<E> {
     entry: Option<E>,
     stamp: u64,
-    previous: usize,
-    next: usize,
+    previous: u32,
+    next: u32,
 }
 
 /// No place.
-const NONE: usize = usize::MAX;
+const NONE: u32 = u32::MAX;
 /// Instead of the previous place, of an entry that is aside.
-const ASIDE: usize = usize::MAX - 1;
+const ASIDE: u32 = u32::MAX - 1;
 
 /// A queue that has become empty gives its memory back if it once held more than this many entries.
 const KEPT_PLACES_MAX: usize = 256;
@@ -61,21 +61,22 @@ impl<E> Queue<E> {
         let place = self.store(slot);
         match self.tail {
             NONE => self.head = place,
-            tail => self.slots[tail].next = place,
+            tail => self.slots[tail as usize].next = place,
         }
         self.tail = place;
         self.len += 1;
         Ticket { place, stamp: self.stamps }
     }
 
-    fn store(&mut self, slot: Slot<E>) -> usize {
+    fn store(&mut self, slot: Slot<E>) -> u32 {
         if self.free == NONE {
+            let place = u32::try_from(self.slots.len()).expect("memory ends before places do");
             self.slots.push(slot);
-            return self.slots.len() - 1;
+            return place;
         }
         let place = self.free;
-        self.free = self.slots[place].next;
-        self.slots[place] = slot;
+        self.free = self.slots[place as usize].next;
+        self.slots[place as usize] = slot;
         place
     }
 
@@ -86,31 +87,31 @@ impl<E> Queue<E> {
 
     /// The ticket behind this one, which must still be queued.
     pub(crate) fn after(&self, ticket: Ticket) -> Option<Ticket> {
-        self.ticket(self.slots[ticket.place].next)
+        self.ticket(self.slots[ticket.place as usize].next)
     }
 
-    fn ticket(&self, place: usize) -> Option<Ticket> {
-        self.slots.get(place).map(|slot| Ticket { place, stamp: slot.stamp })
+    fn ticket(&self, place: u32) -> Option<Ticket> {
+        self.slots.get(place as usize).map(|slot| Ticket { place, stamp: slot.stamp })
     }
 
     /// The entry of a ticket, if it is still queued.
     pub(crate) fn get(&self, ticket: Ticket) -> Option<&E> {
-        self.slots.get(ticket.place).filter(|slot| slot.stamp == ticket.stamp)?.entry.as_ref()
+        self.slots.get(ticket.place as usize).filter(|slot| slot.stamp == ticket.stamp)?.entry.as_ref()
     }
 
     /// The same, to be changed where it is.
     pub(crate) fn get_mut(&mut self, ticket: Ticket) -> Option<&mut E> {
-        self.slots.get_mut(ticket.place).filter(|slot| slot.stamp == ticket.stamp)?.entry.as_mut()
+        self.slots.get_mut(ticket.place as usize).filter(|slot| slot.stamp == ticket.stamp)?.entry.as_mut()
     }
 
     /// Takes a queued entry out of the order, where it is.
     pub(crate) fn set_aside(&mut self, ticket: Ticket) -> Option<&mut E> {
-        let slot = self.slots.get_mut(ticket.place).filter(|slot| slot.stamp == ticket.stamp)?;
+        let slot = self.slots.get_mut(ticket.place as usize).filter(|slot| slot.stamp == ticket.stamp)?;
         let (previous, next) = (slot.previous, slot.next);
         slot.previous = ASIDE;
         self.aside += 1;
         self.unlink(previous, next);
-        self.slots[ticket.place].entry.as_mut()
+        self.slots[ticket.place as usize].entry.as_mut()
     }
 
     /// Sets a queued entry aside with what came of it in its place; gives what was there.
@@ -128,7 +129,7 @@ impl<E> Queue<E> {
 
     /// Takes the entry of a ticket out, if it is still there.
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<E> {
-        let slot = self.slots.get_mut(ticket.place).filter(|slot| slot.stamp == ticket.stamp)?;
+        let slot = self.slots.get_mut(ticket.place as usize).filter(|slot| slot.stamp == ticket.stamp)?;
         let entry = slot.entry.take()?;
         let (previous, next) = (slot.previous, slot.next);
         slot.next = self.free;
@@ -138,18 +139,18 @@ impl<E> Queue<E> {
         Some(entry)
     }
 
-    fn unlink(&mut self, previous: usize, next: usize) {
+    fn unlink(&mut self, previous: u32, next: u32) {
         match previous {
             ASIDE => {
                 self.aside -= 1;
                 return;
             }
             NONE => self.head = next,
-            place => self.slots[place].next = next,
+            place => self.slots[place as usize].next = next,
         }
         match next {
             NONE => self.tail = previous,
-            place => self.slots[place].previous = previous,
+            place => self.slots[place as usize].previous = previous,
         }
         self.len -= 1;
     }
