@@ -48,6 +48,13 @@ impl Options {
     }
 }
 
+/// The value of an option of one benchmark alone, which is taken out of the arguments.
+pub fn taken(arguments: &mut Vec<String>, name: &str) -> Option<String> {
+    let at = arguments.iter().position(|argument| argument == name)?;
+    arguments.remove(at);
+    (at < arguments.len()).then(|| arguments.remove(at))
+}
+
 /// Asks all servers in turn, round after round. The first server is the peer that ratios are taken to.
 ///
 /// # Errors

@@ -19,13 +19,26 @@ pub struct Report {
 pub struct Case {
     name: String,
     servers: Vec<(String, Vec<Sample>)>,
+    /// A second server that throughput is compared with.
+    second: Option<usize>,
 }
 
 impl Case {
     /// A case without samples. Ratios are taken to the first server.
     #[must_use]
     pub fn new(name: &str, servers: Vec<String>) -> Self {
-        Case { name: name.into(), servers: servers.into_iter().map(|server| (server, Vec::new())).collect() }
+        Case {
+            name: name.into(),
+            servers: servers.into_iter().map(|server| (server, Vec::new())).collect(),
+            second: None,
+        }
+    }
+
+    /// Compares throughput with that of another server as well, where it takes part.
+    #[must_use]
+    pub fn also_to(mut self, server: &str) -> Self {
+        self.second = self.servers.iter().position(|(name, _)| name == server);
+        self
     }
 
     /// Adds what one round gave for the server with this index.
@@ -38,11 +51,13 @@ impl Case {
 
     fn rows(&self) -> impl Iterator<Item = Row<'_>> + '_ {
         let peer = self.servers.first().map_or(&[][..], |(_, samples)| samples);
+        let second = self.second.map_or(&[][..], |second| &self.servers[second].1);
         self.servers.iter().map(move |(server, samples)| {
             let middle = |figure: &dyn Fn(&Sample) -> f64| median(samples.iter().map(figure).collect());
-            let ratio = |figure: &dyn Fn(&Sample) -> f64| {
+            let ratio_to = |peer: &[Sample], figure: &dyn Fn(&Sample) -> f64| {
                 median(samples.iter().zip(peer).map(|(own, peer)| figure(own) / figure(peer)).collect())
             };
+            let ratio = |figure: &dyn Fn(&Sample) -> f64| ratio_to(peer, figure);
             Row {
                 case: &self.name,
                 server,
@@ -51,6 +66,7 @@ impl Case {
                 p99_us: middle(&|sample| sample.p99_ns as f64 / 1e3),
                 cpu_us: middle(&|sample| sample.cpu_ns / 1e3),
                 throughput_ratio: ratio(&|sample| sample.requests_per_second),
+                throughput_second: ratio_to(second, &|sample| sample.requests_per_second),
                 p99_ratio: ratio(&|sample| sample.p99_ns as f64),
                 cpu_ratio: ratio(&|sample| sample.cpu_ns),
             }
@@ -67,6 +83,8 @@ struct Row<'a> {
     p99_us: f64,
     cpu_us: f64,
     throughput_ratio: f64,
+    /// Not a number where there is no second peer.
+    throughput_second: f64,
     p99_ratio: f64,
     cpu_ratio: f64,
 }
@@ -89,6 +107,7 @@ impl Report {
                 "p99_us": row.p99_us,
                 "cpu_s_per_1000_requests": row.cpu_us / 1e3,
                 "throughput_ratio_to_first": row.throughput_ratio,
+                "throughput_ratio_to_second": row.throughput_second,
                 "p99_ratio_to_first": row.p99_ratio,
                 "cpu_ratio_to_first": row.cpu_ratio,
             })
@@ -112,8 +131,9 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let titles = ["case", "server", "requests/s", "p50 us", "p99 us", "cpu us", "throughput", "p99", "cpu"];
-        let below = ["", "", "", "", "", "a request", "to first's", "to first's", "to first's"];
+        let titles =
+            ["case", "server", "requests/s", "p50 us", "p99 us", "cpu us", "throughput", "throughput", "p99", "cpu"];
+        let below = ["", "", "", "", "", "a request", "to first's", "to limited", "to first's", "to first's"];
         for [case, server, columns @ ..] in [titles, below] {
             write!(f, "{case:<10} {server:<12}")?;
             columns.iter().try_for_each(|title| write!(f, " {title:>10}"))?;
@@ -122,7 +142,7 @@ impl fmt::Display for Report {
         for row in self.cases.iter().flat_map(Case::rows) {
             writeln!(
                 f,
-                "{:<10} {:<12} {:>10.0} {:>10.0} {:>10.0} {:>10.2} {:>10.3} {:>10.3} {:>10.3}",
+                "{:<10} {:<12} {:>10.0} {:>10.0} {:>10.0} {:>10.2} {:>10.3} {:>10.3} {:>10.3} {:>10.3}",
                 row.case,
                 row.server,
                 row.requests_per_second,
@@ -130,6 +150,7 @@ impl fmt::Display for Report {
                 row.p99_us,
                 row.cpu_us,
                 row.throughput_ratio,
+                row.throughput_second,
                 row.p99_ratio,
                 row.cpu_ratio
             )?;

@@ -17,11 +17,12 @@ struct State {
     images: PathBuf,
 }
 
-/// Serves the pictures in `folder/images` until the process is killed.
-pub(crate) fn serve(port: u16, capacity: u64, folder: &Path) -> Outcome<()> {
+/// Serves the pictures in `folder/images` until the process is killed; within limits, where they are `limited`.
+pub(crate) fn serve(port: u16, capacity: u64, folder: &Path, limited: bool) -> Outcome<()> {
     let state =
         Arc::new(State { cache: Mutex::new(image::cache(weir::Size(capacity))), images: folder.join("images") });
-    by_hand::serve(port, move |request| answer(state.clone(), request))
+    let answer = move |request| answer(state.clone(), request);
+    if limited { by_hand::serve_within_limits(port, answer) } else { by_hand::serve(port, answer) }
 }
 
 async fn answer(state: Arc<State>, request: Request<Incoming>) -> Response<Full<Bytes>> {

@@ -4,8 +4,11 @@
 //! for hits every size has been asked for before; for misses the caches are given no room. Servers are child processes on
 //! one core, the load is on another; each round asks every server in turn, and ratios are taken within a round.
 //!
+//! `hand` is bare: it answers, and has no limit but hyper's for the time of a head. `hand-limits` is the same server with the
+//! limits that Weir keeps where nothing is said (`harness/src/by_hand.rs` lists them), as one puts them before the internet.
+//!
 //! ```sh
-//! cargo run --release -p bench-image-server -- [--rounds 20] [--seconds 1] [--connections 16]
+//! cargo run --release -p bench-image-server -- [--case hits] [--rounds 20] [--seconds 1] [--connections 16]
 //! ```
 //!
 //! It prints a table and writes `target/bench-image-server.json`.
@@ -17,23 +20,24 @@ mod servers;
 use std::path::Path;
 use std::sync::Arc;
 
-use bench_harness::{Case, Load, Options, Outcome, Report, Request, Server, Workload, measure};
+use bench_harness::{Case, Load, Options, Outcome, Report, Request, Server, Workload, measure, taken};
+
+/// The cases, with the capacity of the caches.
+const CASES: [(&str, &str); 2] = [("hits", "64mb"), ("misses", "0kb")];
 
 fn main() -> Outcome<()> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == "--child") {
         return servers::child(&arguments[1..]);
     }
+    let only = taken(&mut arguments, "--case");
     let options = Options::read(&arguments)?;
     let folder = std::env::temp_dir().join(format!("weir-bench-image-server-{}", std::process::id()));
     pictures::write(&folder)?;
-    let report = cases(options, &folder);
+    let wanted = CASES.iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name));
+    let cases = wanted.map(|(name, capacity)| case(name, capacity, options, &folder)).collect::<Outcome<_>>();
     std::fs::remove_dir_all(&folder)?;
-    report?.publish("bench-image-server")
-}
-
-fn cases(options: Options, folder: &Path) -> Outcome<Report> {
-    Ok(Report { cases: vec![case("hits", "64mb", options, folder)?, case("misses", "0kb", options, folder)?] })
+    Report { cases: cases? }.publish("bench-image-server")
 }
 
 fn case(name: &str, capacity: &str, options: Options, folder: &Path) -> Outcome<Case> {
@@ -44,7 +48,7 @@ fn case(name: &str, capacity: &str, options: Options, folder: &Path) -> Outcome<
         let scale = (random >> 32) % 8 + 1;
         path.push_str(&pictures::path(image, scale));
     });
-    measure(name, &servers, options, &Workload::kept(request))
+    Ok(measure(name, &servers, options, &Workload::kept(request))?.also_to(servers::LIMITED))
 }
 
 /// Asks every server for everything, which also fills the caches, and compares the answers.

@@ -11,10 +11,12 @@ use crate::hand;
 const PROGRAM: &str = include_str!("../../../examples/image_server/main.weir");
 /// The name of the peer.
 const HAND: &str = "hand";
+/// The name of the same peer within the limits that Weir keeps.
+pub(crate) const LIMITED: &str = "hand-limits";
 
 /// All servers, the peer first, with caches of this capacity, on the pictures in `folder`.
 pub(crate) fn start(capacity: &str, folder: &Path) -> Outcome<Vec<Server>> {
-    [HAND, "event", "pool"].iter().map(|kind| start_one(kind, capacity, folder)).collect()
+    [HAND, LIMITED, "event", "pool"].iter().map(|kind| start_one(kind, capacity, folder)).collect()
 }
 
 fn start_one(kind: &str, capacity: &str, folder: &Path) -> Outcome<Server> {
@@ -28,9 +30,9 @@ fn start_one(kind: &str, capacity: &str, folder: &Path) -> Outcome<Server> {
 pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
     let [kind, capacity, port, folder] = arguments else { return Err("KIND CAPACITY PORT FOLDER expected".into()) };
     let folder = Path::new(folder);
-    if kind == HAND {
+    if kind == HAND || kind == LIMITED {
         let capacity = if capacity == "64mb" { 64 << 20 } else { 0 };
-        return hand::serve(port.parse()?, capacity, folder);
+        return hand::serve(port.parse()?, capacity, folder, kind == LIMITED);
     }
     let program = PROGRAM.replace("64mb", capacity).replace("8080", port);
     let file = folder.join(format!("{kind}-{capacity}.weir"));

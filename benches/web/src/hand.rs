@@ -6,13 +6,15 @@ use std::sync::Arc;
 use bench_harness::{Outcome, by_hand};
 use bytes::Bytes;
 use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{Response, StatusCode};
+use hyper::{Request, Response, StatusCode};
 
-/// Serves the files in `folder/pages` until the process is killed.
-pub(crate) fn serve(port: u16, folder: &Path) -> Outcome<()> {
+/// Serves the files in `folder/pages` until the process is killed; within limits, where they are `limited`.
+pub(crate) fn serve(port: u16, folder: &Path, limited: bool) -> Outcome<()> {
     let pages = Arc::new(folder.join("pages"));
-    by_hand::serve(port, move |request| std::future::ready(answer(&pages, request.uri().path())))
+    let answer = move |request: Request<Incoming>| std::future::ready(answer(&pages, request.uri().path()));
+    if limited { by_hand::serve_within_limits(port, answer) } else { by_hand::serve(port, answer) }
 }
 
 /// A small file is read faster than another thread is asked to read it.

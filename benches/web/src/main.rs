@@ -9,7 +9,7 @@
 //! | `idle` | the memory of connections that have asked once and stay |
 //!
 //! Every server has one core, the load has another. The peer that ratios are taken to is the server written by hand on
-//! hyper, which reads the file for each request; `nginx+cache` keeps open files (`open_file_cache`) and believes for a minute
+//! hyper, which reads the file for each request and is bare; `hyper-limits` is the same with the limits that Weir keeps; `nginx+cache` keeps open files (`open_file_cache`) and believes for a minute
 //! that they are unchanged; Weir keeps the bytes, and asks each time whether the file is unchanged. `reads-event` keeps none,
 //! and does the same work as the server by hand.
 //! `http-ENGINE` is `examples/web_server/over_http.weir`, `raw-ENGINE` is `main.weir` on raw sockets, `map-PLAN` is
@@ -32,7 +32,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use bench_harness::{Options, Outcome, Report, measure};
+use bench_harness::{Options, Outcome, Report, measure, taken};
 use workload::{ALONE, Case, SMALL, SPECWEB};
 
 fn main() -> Outcome<()> {
@@ -54,19 +54,14 @@ fn main() -> Outcome<()> {
     if wants("idle") { in_folder(&SMALL, |folder| idle::run(folder, idle)) } else { Ok(()) }
 }
 
-/// The value of an option, which is taken out.
-fn taken(arguments: &mut Vec<String>, name: &str) -> Option<String> {
-    let at = arguments.iter().position(|argument| argument == name)?;
-    arguments.remove(at);
-    (at < arguments.len()).then(|| arguments.remove(at))
-}
-
 fn run(case: &Case, servers: &[&str], options: Options) -> Outcome<()> {
     println!("{}", case.name);
     in_folder(case, |folder| {
         let servers = servers::start(servers, folder)?;
         wait_until_old(folder)?;
-        let report = Report { cases: vec![measure(case.name, &servers, options, &(case.workload)())?] };
+        let report = Report {
+            cases: vec![measure(case.name, &servers, options, &(case.workload)())?.also_to(servers::LIMITED)],
+        };
         report.publish(&format!("bench-web-{}", case.name))
     })
 }

@@ -9,9 +9,12 @@ use bench_harness::{Outcome, Server, free_port, peers};
 
 use crate::hand;
 
+/// The peer within the limits that Weir keeps.
+pub(crate) const LIMITED: &str = "hyper-limits";
 /// What serves connections that are kept; the peer first.
 pub(crate) const KEEPING: &[&str] = &[
     "hyper",
+    LIMITED,
     "nginx",
     "nginx+cache",
     "apache2",
@@ -105,7 +108,7 @@ pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
         Some(("http" | "reads", engine)) => (include_str!("../../../examples/web_server/over_http.weir"), engine),
         Some(("raw", engine)) => (include_str!("../../../examples/web_server/main.weir"), engine),
         Some(("map", mapping)) => (include_str!("../../../examples/web_server/pipeline.weir"), mapping),
-        _ => return hand::serve(port.parse()?, folder),
+        _ => return hand::serve(port.parse()?, folder, name == LIMITED),
     };
     // A connection of the benchmark asks more often than the example's bound, and there may be more of them.
     let program = program.replace("on http(port: 8081)", "on http(port: 8081, connections_max: 20_000)");

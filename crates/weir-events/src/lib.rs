@@ -83,7 +83,7 @@
 //!    that fails the match stands.
 //! 5. **Withdraw.** The owner removes the offers of all other leaves from their queues, each under its channel's lock,
 //!    and then fires the nacks that do not cover the winner.
-//! 6. **Redeem.** The owner takes what came of the winner out of its channel's queue, under that channel's lock, lets go of it, and
+//! 6. **Redeem.** The owner takes what came of the winner out of its queue, under the channel's lock, lets go of that, and
 //!    runs the wraps.
 //!
 //! Why it does not deadlock: a claim is made and let go of under one channel's lock, and no other channel's lock is

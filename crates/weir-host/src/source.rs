@@ -14,7 +14,7 @@ use weir_events::Event;
 
 use crate::{Environment, Failure, Parameter, Text, Type, Value};
 
-/// A future that stays on its event loop, and is polled within a `LocalSet` of tokio.
+/// A future that stays on its event loop, which is a `LocalRuntime` of tokio.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
 /// What the compiler knows of a source.
@@ -66,7 +66,8 @@ pub trait Opened: Send + Sync {
         None
     }
 
-    /// Begins a flow for every element until the input ends or `stop` says so.
+    /// Begins a flow for every element until the input ends or `stop` says so. Awaited on an event loop whose runtime is
+    /// tokio's `LocalRuntime`: tasks that it spawns with `spawn_local` stay on that thread.
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>>;
 }
 

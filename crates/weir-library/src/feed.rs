@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::task::{JoinSet, LocalSet, yield_now};
+use tokio::task::{JoinSet, yield_now};
 use weir::{
     Begun, Environment, Failure, Flows, LocalFuture, Loops, Module, Opened, Parameter, Passing, Progress, Route,
     Source, SourceSignature, Stop, Type, Value,
@@ -154,7 +154,7 @@ impl<S: Stream> Opened for OpenStream<S> {
     }
 
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>> {
-        Box::pin(async move { LocalSet::new().run_until(feed(&*self, flows, stop)).await })
+        Box::pin(async move { feed(&*self, flows, stop).await })
     }
 }
 

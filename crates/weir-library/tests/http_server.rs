@@ -51,6 +51,21 @@ fn pipelined_requests_are_answered_in_their_order() {
 }
 
 #[test]
+fn large_and_small_answers_follow_each_other() {
+    let server = Running::start(Limits::default());
+    let mut client = server.connect();
+    let big = "GET /big HTTP/1.1\r\nHost: a\r\n\r\n";
+    for asked in [big, HELLO, big, big, HELLO, &[big, HELLO, big].concat(), HELLO, &[HELLO, big].concat(), HELLO] {
+        client.send(asked);
+        for line in asked.lines().filter(|line| line.starts_with("GET")) {
+            let body = client.answer().body;
+            let whole = if line.contains("big") { body.len() == BIG } else { body == b"hello" };
+            assert!(whole, "{line}: {} bytes", body.len());
+        }
+    }
+}
+
+#[test]
 fn several_loops_serve_one_socket() {
     let mut server = Running::start_loops(Limits::default(), 3);
     let mut clients: Vec<_> = (0..9).map(|_| server.connect()).collect();

@@ -104,7 +104,7 @@ fn run(path: &str, arguments: Vec<Value>, count: usize) -> Arc<TwoAtATime> {
             }
         }
     }));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::LocalRuntime::new().unwrap();
     let running = opened.run(Arc::clone(&flows) as Arc<dyn Flows>, stop);
     runtime
         .block_on(async { tokio::time::timeout(std::time::Duration::from_secs(20), running).await })

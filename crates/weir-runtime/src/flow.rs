@@ -77,9 +77,10 @@ impl<'a> Beginning<'a> {
         let live: &'a Live = self.live;
         let key = live.next_key(self.entry, self.route);
         let mut frame = Frame::take(&live.flow(key).body, false);
-        for (slot, input) in frame.slots.iter_mut().zip(self.inputs.drain(..)) {
-            slot.put(input);
+        for (slot, input) in frame.slots.iter_mut().zip(&mut *self.inputs) {
+            slot.put(input.take());
         }
+        self.inputs.clear();
         live.record(Detail::Flows, || What::FlowBegan { flow: key });
         let records_nodes = live.recorder.wants(Detail::Nodes);
         let began_ns = if live.recorder.wants(Detail::Sections) { live.machine.now_ns() } else { 0 };

@@ -10,6 +10,7 @@
 
 mod crowd;
 mod engine;
+mod event_loop;
 mod flow;
 mod frame;
 mod live;

@@ -5,7 +5,6 @@
 //! elements are through. Last, the environment is closed: what was written is flushed.
 
 use std::future::poll_fn;
-use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -13,14 +12,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::runtime::Runtime;
-use tokio::task::LocalSet;
 use weir_events::{Event, Signal, after, from_future_with, until};
 use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, Stop, Value};
 use weir_ir::program::AT_END;
 use weir_trace::{Detail, What};
 
 use crate::engine::Engine;
+use crate::event_loop::EventLoop;
 use crate::flow::Beginning;
 use crate::live::Live;
 
@@ -130,16 +128,15 @@ struct Shift {
     loops: usize,
 }
 
-/// Starts a thread for each event loop.
+/// Gives every event loop its work.
 pub(crate) fn run_loops(
-    runtimes: Vec<Runtime>,
+    loops: Vec<EventLoop>,
     live: Arc<Live>,
     opened: Vec<Arc<dyn Opened>>,
     engine: Arc<dyn Engine>,
     drain_within: Duration,
-) -> io::Result<Running> {
+) -> Running {
     let (stop, failure) = (Signal::new(), Arc::default());
-    let machine = Arc::clone(&live.machine);
     let descriptions = opened.iter().map(|source| source.describe()).collect();
     let sources = Watcher(opened.iter().map(Arc::downgrade).collect());
     let drained = Arc::<AtomicBool>::default();
@@ -150,41 +147,26 @@ pub(crate) fn run_loops(
         stop: stop.clone(),
         failure: Arc::clone(&failure),
         drain_within,
-        loops: runtimes.len(),
+        loops: loops.len(),
     };
-    let count = runtimes.len();
-    let mut running = Running { descriptions, sources, loops: Vec::new(), engine, stop, failure, drained, live };
-    for (index, runtime) in runtimes.into_iter().enumerate() {
+    let count = loops.len();
+    let run = |(index, event_loop): (usize, EventLoop)| {
         let here = opened.iter().cloned().zip(0..).filter(|(source, entry)| match source.loops() {
             Loops::Each => true,
             Loops::One => *entry as usize % count == index,
         });
-        let (here, shift) = (here.collect::<Vec<(Arc<dyn Opened>, u32)>>(), shift.clone());
-        let observes = if index == 0 { Observes::Yes } else { Observes::No };
-        let body = Box::new(move || run_loop(runtime, here, shift, observes));
-        match machine.thread(&format!("weir loop {index}"), body) {
-            Ok(thread) => running.loops.push(thread),
-            Err(error) => {
-                running.stop();
-                let _ = running.wait();
-                return Err(error);
-            }
-        }
-    }
-    Ok(running)
+        let here: Vec<(Arc<dyn Opened>, u32)> = here.collect();
+        let (shift, observes) = (shift.clone(), if index == 0 { Observes::Yes } else { Observes::No });
+        event_loop.run(Box::new(move || Box::pin(work(here, shift, observes))))
+    };
+    let loops = loops.into_iter().enumerate().map(run).collect();
+    Running { descriptions, sources, loops, engine, stop, failure, drained, live }
 }
 
-/// What each event loop's thread does.
-fn run_loop(runtime: Runtime, sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Observes) {
-    let local = LocalSet::new();
+/// What each event loop does.
+async fn work(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Observes) {
     let limit = out_of_time(shift.stop.fired(), shift.drain_within);
-    // As a task: the set polls what it blocks on at every turn, and this would look for a stop each time.
-    let work = local.spawn_local(async move { until(pin!(serve(sources, shift, observes)), &limit).await });
-    // A source that panicked has been reported; there is nothing else that could.
-    let _ = local.block_on(&runtime, work);
-    drop(local);
-    // Jobs that hold a thread of the blocking pool for ever must not hold up the end.
-    runtime.shutdown_background();
+    _ = until(pin!(serve(sources, shift, observes)), &limit).await;
 }
 
 /// Records once in a period what sections and routes are doing, while somebody wants to know. Else it waits for that.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Handle;
 use weir_host::{Failure, Library, Opened, Route, RouteParameter, Text, TypeDefinition, Value};
 use weir_ir::graph::{Graph, Program};
 use weir_ir::plan::{Plan, Problem};
@@ -19,6 +19,7 @@ use weir_ir::program::Flow as IrFlow;
 use weir_trace::{Detail, FlowKey, Recorder, What};
 
 use crate::engine::{ENGINES, EngineRow, Planned, Section, Setup, Steering, engine, engine_facts};
+use crate::event_loop::EventLoop;
 use crate::frame::{Finished, Frame};
 use crate::live::{Env, Hold, Live, LiveEntry, Tally};
 use crate::lock::Limits;
@@ -116,25 +117,27 @@ impl From<io::Error> for StartError {
 /// Fails where the program does not fit the library, a shared value or source cannot be made, or the system refuses.
 pub fn start(program: &Program, library: &Library, options: Options) -> Result<Running, StartError> {
     let (row, threads) = chosen(program, &options)?;
-    let runtimes = (0..(row.loops)(threads).max(1)).map(|_| event_loop()).collect::<io::Result<Vec<_>>>()?;
     let (live, arguments) = prepare(program, library, &options, row)?;
-    let inside = runtimes[0].enter();
-    make_shared(program, &live, &runtimes[0])?;
-    let opened = open_sources(program, library, &live.live, &arguments, &runtimes[0])?;
+    let start_loop = |index| EventLoop::start(&*options.machine, index);
+    let loops = (0..(row.loops)(threads).max(1)).map(start_loop).collect::<io::Result<Vec<_>>>()?;
+    let first = loops[0].handle().clone();
+    let inside = first.enter();
+    make_shared(program, &live, &first)?;
+    let opened = open_sources(program, library, &live.live, &arguments, &first)?;
     let setup = Setup {
         engine: row.name,
         threads,
         steering: options.steering,
         flows_max: options.plan.flows.as_ref().map_or(options.flows_max, |flows| flows.value),
         machine: &options.machine,
-        handle: runtimes[0].handle(),
+        handle: &first,
         live: &live.live,
         program,
         plan: &options.plan,
     };
     let engine = row.start(setup)?;
     drop(inside);
-    Ok(run_loops(runtimes, live.live, opened, engine, options.drain_within)?)
+    Ok(run_loops(loops, live.live, opened, engine, options.drain_within))
 }
 
 /// The sections that the engine of these options would make of a program, which is not started; none where it runs each flow
@@ -176,10 +179,6 @@ fn row_of(options: &Options) -> &'static EngineRow {
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-fn event_loop() -> io::Result<Runtime> {
-    Builder::new_current_thread().enable_all().build()
 }
 
 /// A program that is prepared, with what makes its shared values.
@@ -226,21 +225,21 @@ fn prepare(
     Ok((Ready { live, shared }, arguments))
 }
 
-fn make_shared(program: &Program, ready: &Ready, runtime: &Runtime) -> Result<(), StartError> {
+fn make_shared(program: &Program, ready: &Ready, handle: &Handle) -> Result<(), StartError> {
     for ((body, shared), place) in ready.shared.iter().zip(&program.shared).zip(&ready.live.resources.shared) {
         let Some(body) = body else { continue };
-        let made = run_once(body, &ready.live, runtime);
+        let made = run_once(body, &ready.live, handle);
         *place.write() = made.map_err(|failure| StartError::Shared(shared.name.clone(), failure))?;
     }
     Ok(())
 }
 
 /// Runs a body that belongs to no flow.
-fn run_once(body: &Body, live: &Live, runtime: &Runtime) -> Result<Value, Failure> {
+fn run_once(body: &Body, live: &Live, handle: &Handle) -> Result<Value, Failure> {
     let mut frame = Frame::take(body, true);
     let key = FlowKey { entry: 0, route: 0, sequence: 0 };
     let env = Env { live, key, records_nodes: false, hold: Hold::Allowed };
-    let finished = runtime.block_on(poll_fn(|context| frame.advance(body, env, None, context)));
+    let finished = handle.block_on(poll_fn(|context| frame.advance(body, env, None, context)));
     Frame::give_back(frame);
     match finished {
         Finished::Value(value) => Ok(value),
@@ -254,7 +253,7 @@ fn open_sources(
     library: &Library,
     live: &Live,
     arguments: &[Body],
-    runtime: &Runtime,
+    handle: &Handle,
 ) -> Result<Vec<Arc<dyn Opened>>, StartError> {
     let sources = (0..program.entries.len()).map(|entry| source_of(library, program, entry));
     let sources = sources.collect::<Result<Vec<_>, _>>()?;
@@ -262,7 +261,7 @@ fn open_sources(
     let mut opened = Vec::new();
     for ((entry, source), body) in program.entries.iter().zip(sources).zip(arguments) {
         let failed = |failure| StartError::Source(entry.name.clone(), failure);
-        let arguments = match run_once(body, live, runtime).map_err(failed)? {
+        let arguments = match run_once(body, live, handle).map_err(failed)? {
             Value::Record(arguments) => arguments.to_vec(),
             _ => Vec::new(),
         };

@@ -11,9 +11,9 @@ pub(super) fn field_of(parameter: &str) -> String {
 }
 
 /// Whether a field can hold the type.
-pub(super) fn can_hold(field: Option<&str>, ty: &Type, definitions: Definitions<'_>) -> bool {
+pub(super) fn can_hold(field: &str, ty: &Type, definitions: Definitions<'_>) -> bool {
     let ty = if let Type::Option(some) = ty { some } else { ty };
-    field.is_some_and(|field| HeaderName::from_bytes(field.as_bytes()).is_ok()) && is_scalar(ty, definitions)
+    HeaderName::from_bytes(field.as_bytes()).is_ok() && is_scalar(ty, definitions)
 }
 
 /// The input that is a field of the header.

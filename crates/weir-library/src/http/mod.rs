@@ -6,6 +6,7 @@
 mod fields;
 mod input;
 mod parameters;
+mod query;
 mod response;
 mod routes;
 pub mod server;

@@ -148,16 +148,21 @@ impl Response {
         value.and_then(|value| value.to_str().ok())
     }
 
-    /// What hyper sends. To a `HEAD` the body is not sent, and only its length is said.
-    pub(crate) fn into_hyper(self, to_head: bool) -> hyper::Response<Bytes> {
+    /// What hyper sends, with its fields in the room of others that are `done` with. To a `HEAD` the body is not sent, and
+    /// only its length is said.
+    pub(crate) fn into_hyper(self, to_head: bool, mut done: HeaderMap) -> hyper::Response<Bytes> {
         let without_body = matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let length = self.body.len();
         let mut response = hyper::Response::new(if to_head || without_body { Bytes::new() } else { self.body });
         *response.status_mut() = self.status;
         let fields = response.headers_mut();
-        if let Some(own) = self.fields {
-            *fields = *own;
-        }
+        *fields = match self.fields {
+            Some(own) => *own,
+            None => {
+                done.clear();
+                done
+            }
+        };
         if let Some(content_type) = self.content_type.filter(|_| !without_body) {
             fields.insert(CONTENT_TYPE, content_type);
         }

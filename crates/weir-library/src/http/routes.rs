@@ -1,8 +1,5 @@
 //! Which route a request takes, and the inputs of its flow.
 
-use std::borrow::Cow;
-use std::iter;
-
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{HeaderMap, HeaderValue};
@@ -10,17 +7,15 @@ use matchit::{Params, Router};
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
 use super::fields;
-use super::input::{Definitions, Problem, decode_path, decode_query, expected, is_scalar, left_out, scalar_or_problem};
+use super::input::{Definitions, Problem, decode_path, is_scalar, left_out, scalar_or_problem};
+use super::query::Query;
 use crate::json::decode;
-
-/// Pairs of a query that are looked at; further ones are refused.
-const QUERY_PAIRS_MAX: usize = 1000;
 
 /// All routes of a service, ready to be found.
 pub(super) struct Routes {
     routes: std::sync::Arc<[Route]>,
-    /// For each route and each of its parameters, the number of the part of the path that it is, or the field of the header.
-    parts: Vec<Vec<Option<String>>>,
+    /// For each route and each of its parameters, where a request has it.
+    places: Vec<Vec<Place>>,
     router: Router<usize>,
     paths: Vec<Path>,
 }
@@ -30,6 +25,17 @@ struct Path {
     pattern: String,
     methods: Vec<(Method, usize)>,
     allow: HeaderValue,
+}
+
+/// Where a request has a parameter.
+enum Place {
+    /// In the path: the number of the part that its pattern leaves open.
+    Path(usize),
+    Query,
+    /// In the field of this name.
+    Header(String),
+    Cookie,
+    Body,
 }
 
 /// What a method and a path lead to.
@@ -50,7 +56,7 @@ impl Routes {
     /// # Errors
     /// Fails where two have the same method and path, and where a parameter's type cannot be found in a request.
     pub(super) fn new(routes: std::sync::Arc<[Route]>) -> Result<Routes, Failure> {
-        let mut all = Routes { routes, parts: Vec::new(), router: Router::new(), paths: Vec::new() };
+        let mut all = Routes { routes, places: Vec::new(), router: Router::new(), paths: Vec::new() };
         for index in 0..all.routes.len() {
             all.add(index)?;
         }
@@ -64,17 +70,11 @@ impl Routes {
         let route = &self.routes[index];
         let refused = |reason: String| Failure::function(format!("route {} {}: {reason}", route.method, route.pattern));
         let (pattern, names) = without_names(&route.pattern);
-        let part_of = |parameter: &RouteParameter| match parameter.from {
-            ParameterFrom::Path => {
-                names.iter().position(|name| *name == &*parameter.name).map(|number| number.to_string())
-            }
-            ParameterFrom::Header => Some(fields::field_of(&parameter.name)),
-            ParameterFrom::Query | ParameterFrom::Cookie | ParameterFrom::Body => None,
+        let place_of = |parameter: &RouteParameter| {
+            let place = place_of(parameter, &names)?;
+            check(parameter, &place, Definitions(&route.types)).map(|()| place)
         };
-        let parts: Vec<_> = route.parameters.iter().map(part_of).collect();
-        for (parameter, part) in route.parameters.iter().zip(&parts) {
-            check(parameter, part.as_deref(), Definitions(&route.types)).map_err(refused)?;
-        }
+        let places: Vec<_> = route.parameters.iter().map(place_of).collect::<Result<_, _>>().map_err(refused)?;
         let method = Method::from_bytes(route.method.as_bytes()).map_err(|error| refused(error.to_string()))?;
         let at = match self.paths.iter().position(|path| path.pattern == pattern) {
             Some(at) => at,
@@ -89,7 +89,7 @@ impl Routes {
             return Err(refused("is there twice".into()));
         }
         self.paths[at].methods.push((method, index));
-        self.parts.push(parts);
+        self.places.push(places);
         Ok(())
     }
 
@@ -122,20 +122,23 @@ impl Routes {
         let definitions = Definitions(types);
         let query = Query::new(query).map_err(|problem| vec![problem])?;
         let (mut body, mut problems) = (None, Vec::new());
-        for (index, parameter) in parameters.iter().enumerate() {
-            let input = match (parameter.from, &self.parts[route][index]) {
-                (ParameterFrom::Path, Some(part)) => {
-                    path_input(parameter, parts.get(part).unwrap_or_default(), definitions)
+        for (index, (parameter, place)) in parameters.iter().zip(&self.places[route]).enumerate() {
+            let input = match place {
+                Place::Path(number) => {
+                    path_input(parameter, parts.iter().nth(*number).map_or("", |(_, part)| part), definitions)
                 }
-                (ParameterFrom::Header, Some(field)) => fields::field_input(parameter, field, header, definitions),
-                (ParameterFrom::Cookie, _) => fields::cookie_input(parameter, header, definitions),
-                (ParameterFrom::Body, _) => {
+                Place::Query => query.input(parameter, definitions),
+                Place::Header(field) => fields::field_input(parameter, field, header, definitions),
+                Place::Cookie => fields::cookie_input(parameter, header, definitions),
+                Place::Body => {
                     body = Some(index);
                     Ok(Value::Absent)
                 }
-                _ => query_input(parameter, &query, definitions),
             };
-            input.map_or_else(|problem| problems.push(problem), |input| inputs.push(input));
+            match input {
+                Ok(input) => inputs.push(input),
+                Err(problem) => problems.push(problem),
+            }
         }
         if problems.is_empty() { Ok(body) } else { Err(problems) }
     }
@@ -182,18 +185,36 @@ fn next_parameter(pattern: &str) -> Option<(&str, &str, &str)> {
     Some((before, name, after))
 }
 
+/// Where requests have the parameter, in a path whose pattern leaves parts of these names open.
+fn place_of(parameter: &RouteParameter, names: &[&str]) -> Result<Place, String> {
+    Ok(match parameter.from {
+        ParameterFrom::Path => {
+            let number = names.iter().position(|name| *name == &*parameter.name);
+            Place::Path(number.ok_or_else(|| cannot_hold(parameter))?)
+        }
+        ParameterFrom::Query => Place::Query,
+        ParameterFrom::Header => Place::Header(fields::field_of(&parameter.name)),
+        ParameterFrom::Cookie => Place::Cookie,
+        ParameterFrom::Body => Place::Body,
+    })
+}
+
 /// Whether requests can hold the parameter; the compiler has said so already, and this is for other callers.
-fn check(parameter: &RouteParameter, part: Option<&str>, definitions: Definitions<'_>) -> Result<(), String> {
-    let fits = match (parameter.from, &parameter.ty) {
-        (ParameterFrom::Path, ty) => part.is_some() && is_scalar(ty, definitions),
-        (ParameterFrom::Header, ty) => fields::can_hold(part, ty, definitions),
-        (ParameterFrom::Cookie, ty) => fields::can_hold(Some("cookie"), ty, definitions),
-        (ParameterFrom::Query, Type::Option(ty) | Type::List(ty)) => is_scalar(ty, definitions),
-        (ParameterFrom::Query, ty) => is_scalar(ty, definitions),
-        (ParameterFrom::Body, Type::Bytes) => true,
-        (ParameterFrom::Body, ty) => decode::is_sayable(ty, definitions),
+fn check(parameter: &RouteParameter, place: &Place, definitions: Definitions<'_>) -> Result<(), String> {
+    let fits = match (place, &parameter.ty) {
+        (Place::Path(_), ty) => is_scalar(ty, definitions),
+        (Place::Header(field), ty) => fields::can_hold(field, ty, definitions),
+        (Place::Cookie, ty) => fields::can_hold("cookie", ty, definitions),
+        (Place::Query, Type::Option(ty) | Type::List(ty)) => is_scalar(ty, definitions),
+        (Place::Query, ty) => is_scalar(ty, definitions),
+        (Place::Body, Type::Bytes) => true,
+        (Place::Body, ty) => decode::is_sayable(ty, definitions),
     };
-    if fits { Ok(()) } else { Err(format!("a request cannot hold `{}: {}` there", parameter.name, parameter.ty)) }
+    if fits { Ok(()) } else { Err(cannot_hold(parameter)) }
+}
+
+fn cannot_hold(parameter: &RouteParameter) -> String {
+    format!("a request cannot hold `{}: {}` there", parameter.name, parameter.ty)
 }
 
 fn allow(methods: &[(Method, usize)]) -> HeaderValue {
@@ -209,80 +230,4 @@ fn path_input(parameter: &RouteParameter, part: &str, definitions: Definitions<'
     let place = || format!("`{}` in the path", parameter.name);
     let text = decode_path(part).ok_or_else(|| Problem::new(place(), "not UTF-8 in percent-encoding"))?;
     scalar_or_problem(&parameter.ty, &text, definitions).map_err(|what| Problem::new(place(), what))
-}
-
-fn query_input(parameter: &RouteParameter, query: &Query<'_>, definitions: Definitions<'_>) -> Result<Value, Problem> {
-    let problem = |what| Problem::new(format!("`{}` in the query", parameter.name), what);
-    let mut values = query.values(&parameter.name);
-    let one = |ty, text| scalar_or_problem(ty, text, definitions).map_err(problem);
-    if let Type::List(element) = &parameter.ty {
-        let given: Vec<Value> = values.map(|text| one(element, text)).collect::<Result<_, _>>()?;
-        let default = parameter.default.clone().filter(|_| given.is_empty());
-        return Ok(default.unwrap_or_else(|| Value::list(given)));
-    }
-    match (values.next(), values.next()) {
-        (Some(_), Some(_)) => Err(problem("is given twice".into())),
-        (Some(text), None) => match &parameter.ty {
-            Type::Option(some) => one(some, text).map(Value::some),
-            ty => one(ty, text),
-        },
-        (None, _) => left_out(parameter)
-            .ok_or_else(|| problem(format!("is missing, expected {}", expected(&parameter.ty, definitions)))),
-    }
-}
-
-/// The pairs of a query. Most queries have nothing to decode, and are then looked through where they are.
-struct Query<'q> {
-    plain: &'q str,
-    decoded: Vec<(Cow<'q, str>, Cow<'q, str>)>,
-}
-
-impl<'q> Query<'q> {
-    fn new(query: Option<&'q str>) -> Result<Query<'q>, Problem> {
-        let query = query.unwrap_or_default();
-        // No byte takes part in two pairs, so that a short query has few.
-        if query.len() <= QUERY_PAIRS_MAX && !query.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
-            return Ok(Query { plain: query, decoded: Vec::new() });
-        }
-        let mut decoded = Vec::new();
-        for (name, value) in pairs(query) {
-            let (Some(name), Some(value)) = (decode_query(name), decode_query(value)) else {
-                let place = format!("`{}` in the query", decode_query(name).unwrap_or(Cow::Borrowed(name)));
-                return Err(Problem::new(place, "not UTF-8 in percent-encoding"));
-            };
-            if decoded.len() == QUERY_PAIRS_MAX {
-                return Err(Problem::new("the query", format!("has more than {QUERY_PAIRS_MAX} parameters")));
-            }
-            decoded.push((name, value));
-        }
-        Ok(Query { plain: "", decoded })
-    }
-
-    fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let decoded = self.decoded.iter().filter(move |(other, _)| *other == name).map(|(_, value)| &**value);
-        pairs(self.plain).filter(move |(other, _)| *other == name).map(|(_, value)| value).chain(decoded)
-    }
-}
-
-/// The names and values of a query, as they are written.
-fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
-    let mut left = query;
-    iter::from_fn(move || {
-        while !left.is_empty() {
-            let (pair, rest) = cut(left, b'&');
-            left = rest;
-            if !pair.is_empty() {
-                return Some(cut(pair, b'='));
-            }
-        }
-        None
-    })
-}
-
-/// What is before the first of these ASCII characters, and what is behind it. For texts too short to search by words.
-fn cut(text: &str, at: u8) -> (&str, &str) {
-    match text.bytes().position(|byte| byte == at) {
-        Some(end) => (&text[..end], &text[end + 1..]),
-        None => (text, ""),
-    }
 }

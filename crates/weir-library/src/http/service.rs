@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::future::Future;
+use std::mem;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::Incoming;
+use hyper::header::HeaderMap;
 use hyper::{Method, Request, StatusCode};
 use weir::{Begun, Environment, Failure, Flows, LocalFuture, Loops, Opened, Route, Source, Stop, Value};
 use weir_events::until;
@@ -86,26 +88,27 @@ struct Answers {
 }
 
 impl Handler for Answers {
-    fn handle(&self, request: Request<Incoming>) -> impl Future<Output = hyper::Response<Bytes>> {
+    fn handle(&self, mut request: Request<Incoming>) -> impl Future<Output = hyper::Response<Bytes>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();
         inputs.clear();
         let begun = match self.beginning(&request, &mut inputs) {
             Ok((route, None)) => self.begin(route, inputs),
             Ok((route, Some(parameter))) => {
-                let answer = self.after_body(route, parameter, inputs, request.into_body());
-                return Answered::later(answer, to_head);
+                let (head, body) = request.into_parts();
+                return Answered::later(self.after_body(route, parameter, inputs, body), to_head, head.headers);
             }
-            Err(refusal) => return Answered::now(*refusal, to_head),
+            Err(refusal) => return Answered::now(*refusal, to_head, HeaderMap::new()),
         };
+        let done = mem::take(request.headers_mut());
         match begun {
-            Begun::Done(result) => Answered::now(response_of(result), to_head),
+            Begun::Done(result) => Answered::now(response_of(result), to_head, done),
             Begun::Going(flow) => {
                 let answer = self.within_time(flow);
                 // What of the request was not read is dropped when there is an answer, and not while it is waited for.
-                Answered::later(async move { (answer.await, request).0 }, to_head)
+                Answered::later(async move { (answer.await, request).0 }, to_head, done)
             }
-            Begun::Full => Answered::now(Response::overloaded(), to_head),
+            Begun::Full => Answered::now(Response::overloaded(), to_head, done),
         }
     }
 }
@@ -118,12 +121,13 @@ enum Answered<'a> {
 }
 
 impl<'a> Answered<'a> {
-    fn now(response: Response, to_head: bool) -> Self {
-        Answered::Now(Some(response.into_hyper(to_head)))
+    /// The request is `done` with its fields, which have room for those of the answer.
+    fn now(response: Response, to_head: bool, done: HeaderMap) -> Self {
+        Answered::Now(Some(response.into_hyper(to_head, done)))
     }
 
-    fn later(answer: impl Future<Output = Response> + 'a, to_head: bool) -> Self {
-        Answered::Later(Box::pin(async move { answer.await.into_hyper(to_head) }))
+    fn later(answer: impl Future<Output = Response> + 'a, to_head: bool, done: HeaderMap) -> Self {
+        Answered::Later(Box::pin(async move { answer.await.into_hyper(to_head, done) }))
     }
 }
 

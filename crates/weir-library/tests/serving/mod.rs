@@ -154,9 +154,9 @@ impl Service {
         let stop = Signal::new();
         let (stopping, flowing) = (stop.clone(), Arc::clone(&flows));
         let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let runtime = tokio::runtime::LocalRuntime::new().unwrap();
             let stop = Stop::new(stopping.fired());
-            tokio::task::LocalSet::new().block_on(&runtime, opened.run(flowing, stop)).unwrap();
+            runtime.block_on(opened.run(flowing, stop)).unwrap();
         });
         Service { address, flows, stop, thread: Some(thread) }
     }

@@ -84,7 +84,7 @@ pub(crate) fn open(path: &str, arguments: &[Value], place: Option<&Place>) -> Re
 
 /// Runs a source to its end, and gives no element to anybody.
 pub(crate) fn run_to_end(opened: &Arc<dyn Opened>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::LocalRuntime::new().unwrap();
     let flows = Arc::new(ToTest { elements: mpsc::channel().0, asked: AtomicUsize::new(0) });
     let never = Stop::new(weir_events::never());
     runtime.block_on(Arc::clone(opened).run(flows, never)).unwrap();
@@ -108,7 +108,7 @@ impl Running {
         let running =
             Running { described: opened.describe(), elements, ended, stop: stop.clone(), dropped: dropped.clone() };
         std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let runtime = tokio::runtime::LocalRuntime::new().unwrap();
             let stop = Stop::new(stop.fired());
             let flows = Arc::new(ToTest { elements: sender, asked: AtomicUsize::new(0) });
             end.send(runtime.block_on(opened.run(flows, stop))).unwrap();

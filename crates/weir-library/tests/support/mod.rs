@@ -94,9 +94,9 @@ impl Running {
             let routes = Routes { late: Late::of(&limits), limits: limits.clone(), hold: Arc::clone(&hold) };
             let (server, stopped) = (Arc::clone(&server), stop.fired());
             std::thread::spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                let runtime = tokio::runtime::LocalRuntime::new().unwrap();
                 let serving = server.run(routes, &stopped);
-                tokio::task::LocalSet::new().block_on(&runtime, serving).unwrap();
+                runtime.block_on(serving).unwrap();
             })
         };
         let threads = (0..loops).map(spawn).collect();

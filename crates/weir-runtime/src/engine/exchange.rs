@@ -75,8 +75,8 @@ mod tests {
     use std::task::Wake;
     use std::thread;
 
-    use tokio::runtime::Builder;
-    use tokio::task::{LocalSet, yield_now};
+    use tokio::runtime::LocalRuntime;
+    use tokio::task::yield_now;
 
     use super::*;
 
@@ -91,8 +91,8 @@ mod tests {
 
     /// Runs on a loop with a carrier that notes which ports it hands over.
     fn on_loop(test: impl AsyncFnOnce(&Arc<Exchange>, &Mutex<Vec<usize>>)) {
-        let runtime = Builder::new_current_thread().build().unwrap();
-        LocalSet::new().block_on(&runtime, async {
+        let runtime = LocalRuntime::new().unwrap();
+        runtime.block_on(async {
             let (exchange, handed) = (Arc::<Exchange>::default(), Arc::<Mutex<Vec<usize>>>::default());
             for _ in 0..2 {
                 let handed = Arc::clone(&handed);

@@ -65,6 +65,9 @@ impl Frame {
     /// The shared values of a call that has some of the session's own; else nothing, and those of the program are meant.
     #[inline]
     fn shared_of(&self, step: &CallStep, env: Env<'_>) -> SmallVec<[Shared; 2]> {
+        if step.shared.is_empty() {
+            return SmallVec::new();
+        }
         let value = |shared: &SharedOf| match shared {
             SharedOf::Program(index) => env.live.resources.shared[*index as usize].clone(),
             SharedOf::Session(sessions) => {

@@ -7,7 +7,6 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use http_body_util::Full;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -16,6 +15,7 @@ use tokio::net::TcpStream;
 use super::crowd::Member;
 use super::guard::Guard;
 use super::metered::Metered;
+use super::pieces::Pieces;
 use super::pulse::{Ending, Pulse, Watch};
 use super::{Handler, Limits};
 
@@ -23,11 +23,15 @@ use super::{Handler, Limits};
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// What is read at most to know the protocol; most first requests are shorter.
 const FIRST_BYTES: usize = 4096;
+/// An answer up to this length is copied behind its head and sent as one part: hyper and the system are through with that
+/// sooner than with several parts. From about this length on they are not.
+const COPIED_BYTES_MAX: usize = 64 * 1024;
 
 /// Serves one connection until it ends, by itself, by its limits, or because the server stops.
 ///
 /// Where nothing comes for a while it *rests*: hyper's part of it, its buffers first of all, is given up and made anew when
-/// something comes. So an idle connection costs little more than its socket.
+/// something comes. So an idle connection costs little more than its socket. The same happens once where an answer turns out
+/// to be too large to be copied: hyper has to know before the first whether it should.
 pub(super) async fn serve_connection<H: Handler>(
     mut stream: TcpStream,
     limits: Rc<Limits>,
@@ -82,7 +86,7 @@ fn poll_protocol(stream: &TcpStream, first: &mut Vec<u8>, cx: &mut Context<'_>) 
     }
 }
 
-/// Yields the socket and what was read of it already, where the connection should rest.
+/// Yields the socket and what was read of it already, where hyper's part of the connection is given up between requests.
 async fn serve_http1<H: Handler>(
     guard: Guard,
     limits: &Limits,
@@ -90,12 +94,16 @@ async fn serve_http1<H: Handler>(
     end: &mut End<'_>,
 ) -> Option<(TcpStream, Vec<u8>)> {
     let pulse = end.pulse;
+    let copies = !pulse.large.get();
+    let piece_bytes_max = if copies { COPIED_BYTES_MAX } else { usize::MAX };
     let service = service_fn(move |request| {
         // Outside the future, so that the request is not moved into it.
         let answer = handler.handle(request);
         async move {
             let _answering = Counted::one_more(&pulse.answering);
-            Ok::<_, Infallible>(answer.await.map(Full::new))
+            let answer = answer.await;
+            pulse.large.set(answer.body().len() > COPIED_BYTES_MAX);
+            Ok::<_, Infallible>(answer.map(|body| Pieces::new(body, piece_bytes_max)))
         }
     });
     let mut connection = http1::Builder::new()
@@ -103,10 +111,12 @@ async fn serve_http1<H: Handler>(
         // The watch has all time limits, of which hyper knows only this one.
         .header_read_timeout(None)
         .max_header_size(limits.header_bytes_max)
+        .writev(!copies)
         .serve_connection(TokioIo::new(guard), service);
-    match end.drive(Pin::new(&mut connection), http1::Connection::graceful_shutdown).await {
+    let leaves = || copies && pulse.large.get();
+    match end.drive(Pin::new(&mut connection), http1::Connection::graceful_shutdown, leaves).await {
         Driven::Ended => None,
-        Driven::Rests => {
+        Driven::Leaves => {
             let parts = connection.into_parts();
             Some((parts.io.into_inner().into_stream(), parts.read_buf.into()))
         }
@@ -132,7 +142,7 @@ async fn serve_http2<H: Handler>(guard: Guard, limits: &Limits, handler: Rc<H>, 
         .max_concurrent_streams(limits.streams_max)
         .serve_connection(TokioIo::new(guard), service);
     // What it has of frames and windows must not be lost, so that it never rests.
-    end.drive(pin!(connection), http2::Connection::graceful_shutdown).await;
+    end.drive(pin!(connection), http2::Connection::graceful_shutdown, || false).await;
 }
 
 /// Runs the streams of HTTP/2 beside their connection.
@@ -155,8 +165,8 @@ struct End<'a> {
 /// What has become of a connection.
 enum Driven {
     Ended,
-    /// It is between requests, and should keep no more than its socket.
-    Rests,
+    /// It is between requests, and should keep no more than its socket, for now or until the next.
+    Leaves,
 }
 
 impl End<'_> {
@@ -174,18 +184,27 @@ impl End<'_> {
         .await
     }
 
-    /// Polls the connection to its end, or until it rests; `finish` makes it end after the requests that it has begun.
-    async fn drive<C: Future>(&mut self, mut connection: Pin<&mut C>, finish: impl Fn(Pin<&mut C>)) -> Driven {
+    /// Polls the connection to its end, or until it rests or `leaves`; `finish` makes it end after the requests that it has
+    /// begun.
+    async fn drive<C: Future>(
+        &mut self,
+        mut connection: Pin<&mut C>,
+        finish: impl Fn(Pin<&mut C>),
+        leaves: impl Fn() -> bool,
+    ) -> Driven {
         poll_fn(|cx| {
             loop {
                 // Its error has been answered where it can be, and says nothing to anybody else.
                 if connection.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(Driven::Ended);
                 }
+                if leaves() && self.pulse.is_between_requests() {
+                    return Poll::Ready(Driven::Leaves);
+                }
                 match ready!(self.watch.poll(self.pulse, cx)) {
                     Ending::Stopping => finish(connection.as_mut()),
                     Ending::Due => return Poll::Ready(Driven::Ended),
-                    Ending::Resting if self.pulse.between.get() => return Poll::Ready(Driven::Rests),
+                    Ending::Resting if self.pulse.is_between_requests() => return Poll::Ready(Driven::Leaves),
                     Ending::Resting => {}
                 }
             }

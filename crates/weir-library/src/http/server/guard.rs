@@ -155,9 +155,8 @@ impl Guard {
 fn poll_send(stream: &TcpStream, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
     let send = || Ok(sendmsg(stream, parts, &mut SendAncillaryBuffer::default(), NO_SIGNAL)?);
     loop {
-        ready!(stream.poll_write_ready(cx))?;
         match stream.try_io(Interest::WRITABLE, send) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready!(stream.poll_write_ready(cx))?,
             sent => return Poll::Ready(sent),
         }
     }
@@ -168,7 +167,9 @@ impl AsyncRead for Guard {
         let this = self.get_mut();
         if !matches!(this.input, Input::Refused(_)) {
             let start = buf.filled().len();
-            ready!(this.read(cx, buf))?;
+            let read = this.read(cx, buf);
+            this.pulse.starved.set(read.is_pending());
+            ready!(read)?;
             this.follow(buf, start);
             return Poll::Ready(Ok(()));
         }

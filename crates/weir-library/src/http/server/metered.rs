@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
+use super::pieces::Pieces;
 use super::pulse::Pulse;
 
 /// The default size of a frame (RFC 9113 §4.2).
@@ -18,14 +19,14 @@ const PIECE_BYTES: usize = 16 * 1024;
 
 /// What is left of a body.
 pub(super) struct Metered {
-    left: Bytes,
+    body: Pieces,
     pulse: Rc<Pulse>,
 }
 
 impl Metered {
     pub(super) fn new(body: Bytes, pulse: Rc<Pulse>) -> Self {
         pulse.unsent.set(pulse.unsent.get() + 1);
-        Metered { left: body, pulse }
+        Metered { body: Pieces::new(body, PIECE_BYTES), pulse }
     }
 }
 
@@ -33,20 +34,16 @@ impl Body for Metered {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.left.is_empty() {
-            return Poll::Ready(None);
-        }
-        let length = self.left.len().min(PIECE_BYTES);
-        Poll::Ready(Some(Ok(Frame::data(self.left.split_to(length)))))
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left.is_empty()
+        self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left.len() as u64)
+        self.body.size_hint()
     }
 }
 

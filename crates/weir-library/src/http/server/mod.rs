@@ -19,6 +19,7 @@ mod framing;
 mod guard;
 mod limits;
 mod metered;
+mod pieces;
 mod pulse;
 
 pub use body::{BodyError, read_body};
@@ -95,8 +96,8 @@ impl Server {
     }
 
     /// Serves until `stop` takes effect, and then until the requests that have begun are answered or the grace time is
-    /// over. To be awaited within a `LocalSet` on a current-thread runtime of tokio with I/O and time: connections are
-    /// tasks of that set, so that nothing stands between the event loop and a connection that has something to do.
+    /// over. To be awaited on a `LocalRuntime` of tokio with I/O and time: connections are tasks of it, so that nothing
+    /// stands between the event loop and a connection that has something to do.
     ///
     /// # Errors
     /// Fails where the socket cannot be watched by this event loop.

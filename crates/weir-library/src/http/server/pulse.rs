@@ -26,6 +26,10 @@ pub(super) struct Pulse {
     pub(super) in_head: Cell<bool>,
     /// All of every request that has begun has been read; of HTTP/2 it is not known.
     pub(super) between: Cell<bool>,
+    /// All that has come has been read, and more was asked for.
+    pub(super) starved: Cell<bool>,
+    /// The last answer was too large to be copied.
+    pub(super) large: Cell<bool>,
     /// Heads begun.
     pub(super) heads: Cell<u64>,
     /// The socket takes no more at present.
@@ -50,6 +54,12 @@ enum Phase {
 }
 
 impl Pulse {
+    /// Whether hyper waits for the next request and holds nothing of this or an earlier one: it asks for more only when it
+    /// has used what it was given, and a write that is not through is noted.
+    pub(super) fn is_between_requests(&self) -> bool {
+        self.between.get() && self.starved.get() && self.phase() == Phase::Idle
+    }
+
     fn phase(&self) -> Phase {
         if self.lingering.get() {
             Phase::Lingering
