@@ -33,26 +33,25 @@ impl Ord for Value {
 }
 
 fn compare(one: &Value, other: &Value, room: u32) -> Ordering {
-    let heads = compare_heads(one, other);
-    if heads.is_ne() {
-        return heads;
-    }
-    match (one, other) {
-        (Value::Map(_), _) => compare_deep(one, other),
-        _ => match (one.values(), other.values()) {
-            (Some(values), Some(others)) => {
-                compare_all(values, others, room).unwrap_or_else(|| compare_deep(one, other))
-            }
-            _ => heads,
-        },
-    }
+    let (values, others) = match (one, other) {
+        (Value::List(a), Value::List(b)) | (Value::Record(a), Value::Record(b)) => (a, b),
+        (Value::Variant(x, Some(a)), Value::Variant(y, Some(b))) if x == y => (a, b),
+        (Value::Map(_), Value::Map(_)) => return compare_deep(one, other),
+        _ => return compare_heads(one, other),
+    };
+    compare_all(values, others, room).unwrap_or_else(|| compare_deep(one, other))
 }
 
 /// The parts in turn; `None` where there is no room to go into them.
 fn compare_all(values: &[Value], others: &[Value], room: u32) -> Option<Ordering> {
     let room = room.checked_sub(1)?;
-    let mut parts = values.iter().zip(others).map(|(one, other)| compare(one, other, room));
-    Some(parts.find(|ordering| ordering.is_ne()).unwrap_or_else(|| values.len().cmp(&others.len())))
+    for (one, other) in values.iter().zip(others) {
+        let ordering = compare(one, other, room);
+        if ordering.is_ne() {
+            return Some(ordering);
+        }
+    }
+    Some(values.len().cmp(&others.len()))
 }
 
 /// The parts of two values with equal heads.
