@@ -10,7 +10,7 @@
 //! | bytes of a head | hyper's switch |
 //! | bytes and time of a body | it reads none |
 //! | time of an answer | tokio's `timeout` around it |
-//! | time in which a client takes nothing of an answer | a timer that is set where the socket takes no more ([`Patient`]) |
+//! | time in which a client takes nothing of an answer | a timer that is set where the socket takes no more (`Patient`) |
 //! | requests that can be read in two ways | a look at three fields; bare line feeds, which hyper takes, are not seen there |
 
 use std::convert::Infallible;
