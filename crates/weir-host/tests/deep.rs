@@ -132,3 +132,16 @@ fn a_deep_value_is_shown_whole() {
         assert_eq!(shown, format!("{}#0{}", "#1([1: ".repeat(DEPTH), "])".repeat(DEPTH)));
     });
 }
+
+#[test]
+fn what_two_values_share_is_not_looked_at_part_by_part() {
+    let twice = |value: Value| Value::Record([value.clone(), value].into());
+    for levels in [100, 1_000] {
+        // Each way from the top to the bottom is one of 2 to the power of the levels.
+        let shared = (0..levels).fold(Value::Int(7), |value, _| twice(value));
+        let [one, other] = [1, 1].map(|tag| Value::variant(tag, [shared.clone()]));
+        assert_eq!(one, other);
+        let more = Value::Record([shared.clone(), Value::Int(2)].into());
+        assert_eq!(Value::Record([shared, Value::Int(1)].into()).cmp(&more), Ordering::Less);
+    }
+}
