@@ -62,7 +62,7 @@ impl<'a> Checker<'a> {
         } else if !fields.is_empty() {
             diagnostic = diagnostic.hint(format!("it has {}", listed(&fields)));
         } else if self.has_method(&resolved, name.as_str()) {
-            diagnostic = diagnostic.fix("call it", name.span.at_end(), "()");
+            diagnostic = diagnostic.fix(format!("call it: `{name}()`"), name.span.at_end(), "()");
         } else if let Ty::Result(_) = resolved {
             diagnostic = diagnostic.fix("take the value out first, with `?` or `else { … }`", object.at_end(), "?");
         } else if let Ty::Option(_) = resolved {
