@@ -161,25 +161,19 @@ fn refilling() {
 /// A value that comes between the attempt of a receiver and its offer is found.
 fn coming_in_between() {
     let channel = Channel::rendezvous();
-    let sender = channel.clone();
-    let sending = thread::spawn(move || sender.send_and_go(5u8));
-    let mut future = channel.receive().synchronise();
-    let mut poll = || std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
-    let mut received = poll();
-    sending.join().unwrap();
-    if received.is_pending() {
-        received = poll();
-    }
-    drop(future);
-    assert_eq!(received, Poll::Ready(Ok(5)));
+    comes_to(&channel, channel.receive().synchronise());
 }
 
 /// The same of a task that only receives.
 fn coming_before_who_only_receives() {
     let channel = Channel::rendezvous();
+    comes_to(&channel, channel.receive_async());
+}
+
+/// A value is sent while a task receives it.
+fn comes_to(channel: &Channel<u8>, mut future: impl Future<Output = Result<u8, Closed>> + Unpin) {
     let sender = channel.clone();
     let sending = thread::spawn(move || sender.send_and_go(5u8));
-    let mut future = channel.receive_async();
     let mut poll = || std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
     let mut received = poll();
     sending.join().unwrap();

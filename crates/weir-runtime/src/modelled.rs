@@ -1,4 +1,8 @@
-//! Loom's primitives with the faces that the modules have which are model checked.
+//! What the model checks share: loom's primitives with the faces that the modules have, and how a mutant is tried.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::LocalKey;
 
 /// A mutex that cannot be poisoned, as `parking_lot`'s.
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
@@ -11,4 +15,12 @@ impl<T> Mutex<T> {
     pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
         self.0.lock().unwrap()
     }
+}
+
+/// Whether the model fails with this mutant in the protocol's place.
+pub(crate) fn caught<M>(place: &'static LocalKey<Cell<Option<M>>>, mutant: M, model: fn()) -> bool {
+    place.set(Some(mutant));
+    let outcome = catch_unwind(AssertUnwindSafe(model));
+    place.set(None);
+    outcome.is_err()
 }

@@ -4,8 +4,6 @@
 //! out one step of the protocol, and must be caught. Loom knows sequentially consistent fences, but no such reads and
 //! writes: so the counter's face has a fence where the real one relies on these.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use loom::sync::Arc;
 use loom::thread;
 
@@ -92,10 +90,7 @@ fn one_is_told() {
 }
 
 fn caught(mutant: Mutant, model: fn()) -> bool {
-    MUTANT.set(Some(mutant));
-    let outcome = catch_unwind(AssertUnwindSafe(model));
-    MUTANT.set(None);
-    outcome.is_err()
+    crate::modelled::caught(&MUTANT, mutant, model)
 }
 
 #[test]

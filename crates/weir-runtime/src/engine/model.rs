@@ -3,8 +3,6 @@
 //! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant leaves
 //! out one step of the protocol, and must be caught.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
@@ -142,10 +140,7 @@ fn given_up() {
 }
 
 fn caught(mutant: Mutant, model: fn()) -> bool {
-    MUTANT.set(Some(mutant));
-    let outcome = catch_unwind(AssertUnwindSafe(model));
-    MUTANT.set(None);
-    outcome.is_err()
+    crate::modelled::caught(&MUTANT, mutant, model)
 }
 
 #[test]

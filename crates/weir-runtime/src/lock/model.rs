@@ -3,7 +3,6 @@
 //! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant leaves
 //! out one step of the protocol, and must be caught.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -163,10 +162,7 @@ fn nobody_overtakes() {
 }
 
 fn caught(mutant: Mutant, model: fn()) -> bool {
-    MUTANT.set(Some(mutant));
-    let outcome = catch_unwind(AssertUnwindSafe(model));
-    MUTANT.set(None);
-    outcome.is_err()
+    crate::modelled::caught(&MUTANT, mutant, model)
 }
 
 #[test]
