@@ -6,6 +6,7 @@
 //! `files` works below a [`files::Root`] that the embedder puts into the library's environment.
 
 pub mod bytes;
+mod checked;
 pub mod csv;
 pub mod failure;
 mod feed;

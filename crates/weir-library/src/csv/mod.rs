@@ -6,8 +6,9 @@ use csv::{Terminator, WriterBuilder};
 use indexmap::IndexMap;
 use weir::{Failure, FailureKind, Module, Parameter, Text, Type, Value};
 
+use crate::checked::Bad;
 use crate::feed::{StreamRow, optional, parameter};
-use rows::{Bad, CsvRows, Fault, Rows};
+use rows::{CsvRows, Fault, Rows};
 
 /// Rows that [`parse`] gives at most.
 const ROWS_MAX: usize = 1_000_000;
@@ -22,7 +23,7 @@ pub(crate) fn csv() -> Module {
         parameters: parameters(),
         element: Type::map(Type::Text, Type::Text),
         ordered: true,
-        open: |given| CsvRows::open(given, Bad::Ends),
+        open: |given| CsvRows::open(given, Bad::Ends("csv.checked_rows")),
     };
     let checked = StreamRow {
         name: "checked_rows",

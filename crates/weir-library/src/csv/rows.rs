@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 use weir::{Failure, FailureKind, HostType, Text, Value};
 
 use super::separator_of;
+use crate::checked::Bad;
 use crate::feed::{Feeder, Given, Stream};
 use crate::files::root_of;
-use crate::json::lines::advised;
 
 /// Rows that are read before others use what was read.
 const BATCH_ROWS: usize = 256;
@@ -23,13 +23,6 @@ const BATCH_ROWS: usize = 256;
 const FIELDS_MAX: usize = 4096;
 /// Bytes of a row: 16 MiB. One that is longer has a quote that nothing closes.
 const ROW_BYTES_MAX: u64 = 16 * 1024 * 1024;
-
-/// What a row does that does not fit.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bad {
-    Ends,
-    IsGiven,
-}
 
 /// Why there is no row.
 pub(super) enum Fault {
@@ -164,13 +157,13 @@ fn batch(mut rows: Rows<File>, path: &str, bad: Bad) -> Batch {
 
 /// The element of a row.
 fn element(row: Result<Option<IndexMap<Text, Text>>, Fault>, path: &str, bad: Bad) -> Result<Option<Value>, Failure> {
-    match (row, bad) {
-        (Ok(row), Bad::Ends) => row.map(HostType::into_value).transpose(),
-        (Ok(row), Bad::IsGiven) => row.map(|row| Ok(Value::ok(row.into_value()?))).transpose(),
-        (Err(Fault::Row(failure)), Bad::IsGiven) => Ok(Some(Value::err(of(path, failure).into_value()?))),
-        (Err(Fault::Row(failure)), Bad::Ends) => Err(advised(of(path, failure), "csv.checked_rows")),
-        (Err(Fault::End(failure)), _) => Err(of(path, failure)),
-    }
+    let read = match row {
+        Ok(None) => return Ok(None),
+        Ok(Some(row)) => Ok(row.into_value()?),
+        Err(Fault::Row(failure)) => Err(of(path, failure)),
+        Err(Fault::End(failure)) => return Err(of(path, failure)),
+    };
+    bad.element(read).map(Some)
 }
 
 impl Stream for CsvRows {

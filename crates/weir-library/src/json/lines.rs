@@ -5,6 +5,7 @@
 use weir::{Failure, HostType, Module, Type, Value};
 
 use super::parse_line;
+use crate::checked::Bad;
 use crate::feed::{Feeder, Given, Stream, StreamRow, parameter};
 use crate::files::FileLines;
 use crate::lines::{LineError, Lines};
@@ -18,7 +19,7 @@ pub(super) fn within(module: Module) -> Module {
         parameters: vec![parameter("path", Type::Text)],
         element: Type::named("json.Value"),
         ordered: true,
-        open: |given| JsonLines::open(given, Bad::Ends),
+        open: |given| JsonLines::open(given, Bad::Ends("json.checked_lines")),
     };
     let checked = StreamRow {
         name: "checked_lines",
@@ -30,13 +31,6 @@ pub(super) fn within(module: Module) -> Module {
         open: |given| JsonLines::open(given, Bad::IsGiven),
     };
     checked.within(lines.within(module))
-}
-
-/// What a line does that is no value.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Bad {
-    Ends,
-    IsGiven,
 }
 
 /// `json.lines("events.jsonl")`.
@@ -56,29 +50,15 @@ impl JsonLines {
         let line = match line {
             Ok(line) if line.trim_ascii().is_empty() => return Ok(None),
             Ok(line) => line,
-            Err(error @ LineError::NotText(_)) => return self.bad(error.of(path)),
+            Err(error @ LineError::NotText(_)) => return self.bad.element(Err(error.of(path))).map(Some),
             Err(error) => return Err(error.of(path)),
         };
-        match parse_line(line) {
-            Ok(value) => {
-                let value = value.into_value()?;
-                Ok(Some(if self.bad == Bad::IsGiven { Value::ok(value) } else { value }))
-            }
-            Err(why) => self.bad(Failure::function(format!("{path}: line {number}, {why}"))),
-        }
+        let read = match parse_line(line) {
+            Ok(value) => Ok(value.into_value()?),
+            Err(why) => Err(Failure::function(format!("{path}: line {number}, {why}"))),
+        };
+        self.bad.element(read).map(Some)
     }
-
-    fn bad(&self, failure: Failure) -> Result<Option<Value>, Failure> {
-        match self.bad {
-            Bad::IsGiven => Ok(Some(Value::err(failure.into_value()?))),
-            Bad::Ends => Err(advised(failure, "json.checked_lines")),
-        }
-    }
-}
-
-/// The failure, with what a program can do to go on.
-pub(crate) fn advised(failure: Failure, source: &str) -> Failure {
-    Failure::new(failure.kind, format!("{failure} (a program that is to go on reads `{source}`)"))
 }
 
 impl Stream for JsonLines {

@@ -2,7 +2,7 @@
 
 pub(crate) mod decode;
 pub(crate) mod encode;
-pub(crate) mod lines;
+mod lines;
 mod tree;
 mod unique;
 
