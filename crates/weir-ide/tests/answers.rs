@@ -1,14 +1,10 @@
 //! What editors are told. Each case is a small program in which `<|>` marks where the cursor stands.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
-extern crate weir_host as weir;
-
-#[path = "../../weir-compile/tests/fixture/mod.rs"]
-mod fixture;
-
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use test_support::fixture;
 use weir_ide::{Definition, Document, Place, Position, RenameRefusal, apply};
 use weir_syntax::Span;
 

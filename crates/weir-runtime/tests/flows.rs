@@ -1,12 +1,10 @@
 //! Flows under the engines: what overlaps, what keeps its order, how they end.
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use support::gates::{Gates, failure, fallible, function, immediate, int, library, on_shared, with_state};
-use support::{Feed, options, start_expr};
+use test_support::flows::gates::{Gates, failure, fallible, function, immediate, int, library, on_shared, with_state};
+use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Code, Failure, FailureKind, Function, Library, Mode, Outcome, Passing, StateOf, Type, Value, World};
 use weir_ir::expr::Program;
 use weir_runtime::{ENGINES, Options, Running};
@@ -117,7 +115,7 @@ fn iterations_overlap_where_their_calls_only_read() {
         let mut begun = [gates.next(), gates.next(), gates.next()];
         begun.reverse();
         assert_eq!(begun.each_ref().map(|call| call.argument), [3, 2, 1]);
-        begun.into_iter().for_each(support::gates::Waiting::release);
+        begun.into_iter().for_each(test_support::flows::gates::Waiting::release);
         assert_eq!(answer.blocking_recv().unwrap(), Ok(Value::Int(3)));
     });
 }
@@ -211,7 +209,7 @@ fn a_stateful_call_sees_the_flows_of_an_ordered_source_in_their_order() {
         let answers: Vec<_> = (1..=4).map(|flow| feed.begin(vec![Value::Int(flow)])).collect();
         let mut calls: Vec<_> = (0..4).map(|_| gates.next()).collect();
         calls.sort_by_key(|call| std::cmp::Reverse(call.argument));
-        calls.into_iter().for_each(support::gates::Waiting::release);
+        calls.into_iter().for_each(test_support::flows::gates::Waiting::release);
         let answers: Vec<_> = answers.into_iter().map(|answer| answer.blocking_recv().unwrap()).collect();
         assert_eq!(answers, [1, 12, 0, 124].map(|number| Ok(Value::Int(number))));
     });

@@ -1,15 +1,13 @@
 //! Streams under the engines: nothing is lost or doubled, order is kept where it is asked for, and pressure runs backwards.
 
-mod support;
-
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use support::gates::{Gates, Waiting, function, immediate, int, library, on_shared, with_state};
-use support::options;
-use support::stream::Numbers;
+use test_support::flows::gates::{Gates, Waiting, function, immediate, int, library, on_shared, with_state};
+use test_support::flows::options;
+use test_support::flows::stream::Numbers;
 use weir_host::{Call, Code, Function, Outcome, Passing, Settled, Type, Value, World};
 use weir_ir::plan::Plan;
 use weir_runtime::{ENGINES, Options, start};

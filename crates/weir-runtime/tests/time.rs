@@ -1,13 +1,11 @@
 //! Time limits and races: who wins, and that nothing stays behind of what was given up. Time moves only when a test says so.
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use parking_lot::Mutex;
-use support::gates::{Gates, immediate, int, library, on_shared, with_state};
-use support::{Feed, options, start_expr};
+use test_support::flows::gates::{Gates, immediate, int, library, on_shared, with_state};
+use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Failure, Function, Outcome, Passing, Type, Value, World};
 use weir_runtime::{ENGINES, Options, Running, Scripted};
 use weir_trace::{Detail, Recorder, What};

@@ -1,9 +1,9 @@
-//! A long program, to measure with.
+//! Long generated programs, for measuring the compiler and the language server.
 
 use std::fmt::Write as _;
 
-/// A program of about so many lines: records, enums, and `fn`s that call those before them.
-pub(crate) fn program(lines: usize) -> String {
+/// Returns a program of about this many lines: records, enums, and `fn`s that call those before them.
+pub fn with_lines(lines: usize) -> String {
     let mut text = String::new();
     let mut written = 0;
     let mut part = 0;

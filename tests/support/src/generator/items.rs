@@ -8,11 +8,12 @@ use weir_syntax::ast::{
     ServiceMemberKind, Session, Shared, Test, Tree, Use, UsedModule, Variant,
 };
 
-/// How deep the expressions of a generated program may be.
+/// Maximal depth of the expressions of a generated program.
 const DEPTH: usize = 4;
 
 impl Generator {
-    pub(crate) fn tree(&mut self) -> Tree {
+    /// Generates a whole program.
+    pub fn tree(&mut self) -> Tree {
         let docs = self.docs();
         let items = self.several(1, 5, Self::item);
         Tree { docs, items, span: nowhere(), expr_count: 0, pattern_count: 0 }

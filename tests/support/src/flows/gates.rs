@@ -1,4 +1,4 @@
-//! Host functions that a test holds open: each call announces itself, and waits until the test lets it go.
+//! Gated host functions: each call reports to the test that it has begun, and waits until the test releases it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,60 +9,68 @@ use weir_host::{
     Signature, StateOf, Type, Value, World,
 };
 
-/// How long a test waits for what must come, before it fails.
+/// Time limit for each event that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A call that waits to be let go.
+/// A call that has begun and waits for its release.
 pub struct Waiting {
-    /// The function's path.
+    /// The path of the function, `module.name`.
     pub path: &'static str,
-    /// Its first argument.
+    /// The last argument of the call.
     pub argument: i64,
     release: oneshot::Sender<()>,
 }
 
 impl Waiting {
-    /// Lets the call go on.
+    /// Lets the call return.
     pub fn release(self) {
         _ = self.release.send(());
     }
 
-    /// Waits until nobody waits for the call any more.
+    /// Waits until the call has been cancelled.
     pub fn given_up(mut self) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
         let closed = async { tokio::time::timeout(PATIENCE, self.release.closed()).await };
         runtime.block_on(closed).expect("the call is given up");
     }
 
-    /// Whether nobody waits for the call any more.
+    /// Returns true if the call has been cancelled.
     pub fn is_given_up(&self) -> bool {
         self.release.is_closed()
     }
 }
 
-/// Sees the calls.
+/// Creates gated functions and receives their calls.
 pub struct Gates {
     sender: std::sync::mpsc::Sender<Waiting>,
     receiver: std::sync::mpsc::Receiver<Waiting>,
 }
 
+impl Default for Gates {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Gates {
+    /// Creates an instance that has received no call.
+    #[must_use]
     pub fn new() -> Gates {
         let (sender, receiver) = std::sync::mpsc::channel();
         Gates { sender, receiver }
     }
 
-    /// The next call that has begun.
+    /// Waits for the next call that begins.
     pub fn next(&self) -> Waiting {
         self.receiver.recv_timeout(PATIENCE).expect("a call begins")
     }
 
-    /// Whether no call has begun that was not seen.
+    /// Returns true if no call has begun that the test has not received.
     pub fn is_quiet(&self) -> bool {
         self.receiver.try_recv().is_err()
     }
 
-    /// A function that waits; it gives its argument back.
+    /// Creates a gated function that waits asynchronously and returns its last argument.
     pub fn waiting(&self, path: &'static str, world: World) -> Function {
         let sender = self.sender.clone();
         let code = Code::Waiting(Arc::new(move |call: &mut Call<'_>| {
@@ -80,7 +88,7 @@ impl Gates {
         function(path, &[("x", Type::Int, Passing::Value)], world, code)
     }
 
-    /// A function that holds its thread until it is let go.
+    /// Creates a gated function that blocks its thread and returns its last argument.
     pub fn blocking(&self, path: &'static str, world: World) -> Function {
         let sender = self.sender.clone();
         let code = Code::Blocking(Arc::new(move |call: &mut Call<'_>| {
@@ -97,7 +105,7 @@ impl Gates {
     }
 }
 
-/// A function without an effect.
+/// Creates a pure function that returns at once.
 pub fn immediate(
     path: &'static str,
     parameters: &[(&str, Type, Passing)],
@@ -106,7 +114,7 @@ pub fn immediate(
     function(path, parameters, World::Pure, Code::Immediate(Arc::new(body)))
 }
 
-/// A function with this signature.
+/// Creates a function with this signature.
 pub fn function(path: &'static str, parameters: &[(&str, Type, Passing)], world: World, code: Code) -> Function {
     let (module, name) = path.split_once('.').expect("a path");
     let parameters = parameters.iter().map(|(name, ty, passing)| Parameter {
@@ -129,26 +137,26 @@ pub fn function(path: &'static str, parameters: &[(&str, Type, Passing)], world:
     Function { signature, code, batch: None, types: Vec::new(), location: None }
 }
 
-/// The same function with private state.
+/// Adds private state to a function.
 pub fn with_state(mut function: Function) -> Function {
     function.signature.state = Some(StateOf { name: "State".into(), mode: Mode::Write, make: |_| Ok(Value::Int(0)) });
     function
 }
 
-/// The same function, with a shared value as its first parameter.
+/// Adds a shared value as the first parameter of a function.
 pub fn on_shared(mut function: Function, passing: Passing) -> Function {
     let parameter = Parameter { name: "on".into(), ty: Type::Int, passing, default: None };
     function.signature.parameters.insert(0, parameter);
     function
 }
 
-/// The same function, which may fail with a `Failure`.
+/// Makes a function fallible, with the failure type `Failure`.
 pub fn fallible(mut function: Function) -> Function {
     function.signature.failure = Some(Type::Failure);
     function
 }
 
-/// A library of these functions.
+/// Creates a library of these functions.
 pub fn library(functions: impl IntoIterator<Item = Function>) -> Library {
     let mut library = Library::default();
     for function in functions {
@@ -159,7 +167,7 @@ pub fn library(functions: impl IntoIterator<Item = Function>) -> Library {
     library
 }
 
-/// The argument, an integer.
+/// Returns the argument at this index, an integer.
 pub fn int(call: &mut Call<'_>, index: usize) -> i64 {
     match call.value(index) {
         Value::Int(value) => value,
@@ -171,7 +179,7 @@ fn argument(argument: Argument) -> String {
     format!("{argument:?}")
 }
 
-/// An `Int` as a failure.
+/// Creates a failure from an `Int`.
 pub fn failure(text: &str) -> Value {
     Value::Failure(Box::new(Failure::function(text)))
 }

@@ -1,5 +1,4 @@
-//! A source that a test feeds by hand, and programs that are started with it.
-#![allow(dead_code, unreachable_pub, reason = "each test uses its own part")]
+//! A source whose flows a test begins one by one, and helpers that start programs with it.
 
 pub mod gates;
 pub mod stream;
@@ -17,41 +16,47 @@ use weir_host::{
 };
 use weir_runtime::{Options, Running, engine, start};
 
-/// How long a test waits for what must come, before it fails.
+/// Time limit for each answer that a test waits for.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// What became of a flow.
+/// The result of a flow.
 pub type Answer = Result<Value, Failure>;
 
-/// One flow that a test asks for.
+/// A request of the test to begin one flow.
 struct Ask {
     entry: usize,
     inputs: Vec<Value>,
     answer: oneshot::Sender<Answer>,
 }
 
-/// The test's end of the source.
+/// The test's handle to the source.
 pub struct Feed {
     asks: mpsc::UnboundedSender<Ask>,
     opened: Arc<Fed>,
 }
 
-/// The source: begins a flow for whatever the feed asks.
+/// The opened source: begins a flow for each request of the handle.
 pub struct Fed {
     asks: parking_lot::Mutex<Option<mpsc::UnboundedReceiver<Ask>>>,
-    /// How many flows were refused.
+    /// Number of flows that the program refused.
     pub refused: AtomicUsize,
 }
 
+impl Default for Feed {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Feed {
-    /// A feed and its source.
+    /// Creates a handle and its source.
     pub fn new() -> Feed {
         let (asks, receiver) = mpsc::unbounded_channel();
         let opened = Arc::new(Fed { asks: parking_lot::Mutex::new(Some(receiver)), refused: AtomicUsize::new(0) });
         Feed { asks, opened }
     }
 
-    /// Puts the source into the library as `module.name`.
+    /// Adds the source to the library as `module.name`.
     pub fn put(&self, library: &mut Library, module: &str, name: &str) {
         let signature = SourceSignature {
             module: module.into(),
@@ -68,24 +73,24 @@ impl Feed {
         modules.insert(module.into(), found.source(signature, Arc::new(source)));
     }
 
-    /// Begins a flow at a route; dropping the receiver gives it up.
+    /// Begins a flow at an entry point; dropping the receiver cancels it.
     pub fn begin_at(&self, entry: usize, inputs: Vec<Value>) -> oneshot::Receiver<Answer> {
         let (answer, receiver) = oneshot::channel();
         assert!(self.asks.send(Ask { entry, inputs, answer }).is_ok(), "the source runs");
         receiver
     }
 
-    /// Begins a flow.
+    /// Begins a flow at the first entry point.
     pub fn begin(&self, inputs: Vec<Value>) -> oneshot::Receiver<Answer> {
         self.begin_at(0, inputs)
     }
 
-    /// Runs a flow to its end.
+    /// Runs a flow and returns its answer.
     pub fn run(&self, inputs: Vec<Value>) -> Answer {
         self.begin(inputs).blocking_recv().expect("the flow is answered")
     }
 
-    /// The answers of flows that were begun, in their order; `None` for one that does not come.
+    /// Returns the answers of these flows in order; `None` where an answer does not come in time.
     pub fn answers(&self, flows: Vec<oneshot::Receiver<Answer>>) -> Vec<Option<Answer>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
         let answer =
@@ -93,7 +98,7 @@ impl Feed {
         flows.into_iter().map(|flow| runtime.block_on(answer(flow))).collect()
     }
 
-    /// How many flows were refused.
+    /// Returns how many flows the program refused.
     pub fn refused(&self) -> usize {
         self.opened.refused.load(Ordering::SeqCst)
     }
@@ -136,7 +141,7 @@ impl Opened for Fed {
     }
 }
 
-/// Awaits the answer, and drops the flow when the asker has gone.
+/// Awaits the answer, and cancels the flow when its receiver has been dropped.
 async fn answer_or_drop(mut answer: LocalFuture<Answer>, mut asker: oneshot::Sender<Answer>) {
     let answered = std::future::poll_fn(|context| match answer.as_mut().poll(context) {
         Poll::Ready(answer) => Poll::Ready(Some(answer)),
@@ -147,12 +152,12 @@ async fn answer_or_drop(mut answer: LocalFuture<Answer>, mut asker: oneshot::Sen
     }
 }
 
-/// The options of an engine with so many threads.
+/// Returns the options for an engine with this number of threads.
 pub fn options(name: &str, threads: usize) -> Options {
     Options { engine: engine(name).expect("an engine of this name"), threads: Some(threads), ..Options::default() }
 }
 
-/// Starts a program in the expression IR.
+/// Lowers a program in the expression IR to a graph and starts it.
 pub fn start_expr(program: &weir_ir::expr::Program, library: &Library, options: Options) -> Running {
     start(&weir_ir::lower(program, library), library, options).expect("the program starts")
 }

@@ -1,4 +1,4 @@
-//! Random programs: whole trees of every form, and ways to disarrange or damage a text.
+//! Random program generator: syntax trees of every form, and ways to disarrange or damage a text.
 
 mod expressions;
 mod items;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use weir_syntax::ast::{DocLine, Docs, Name, Path};
 use weir_syntax::{SourceId, Span};
 
-/// Makes programs from a seed: the same seed, the same program.
+/// Generates programs from a seed; the same seed gives the same programs.
 #[derive(Clone)]
-pub(crate) struct Generator {
+pub struct Generator {
     state: u64,
 }
 
@@ -40,11 +40,13 @@ const LOWER: &[&str] = &[
 const UPPER: &[&str] = &["A", "Post", "Shape", "Ok", "Ünder"];
 
 impl Generator {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Creates a generator with this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
     }
 
-    /// The next number: Marsaglia's xorshift, multiplied.
+    /// Returns the next number: Marsaglia's xorshift, multiplied.
     fn next(&mut self) -> u64 {
         self.state ^= self.state >> 12;
         self.state ^= self.state << 25;
@@ -52,8 +54,8 @@ impl Generator {
         self.state.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below `limit`.
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
+    /// Returns a number below `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
         ((self.next() >> 33) % limit as u64) as usize
     }
 
@@ -69,7 +71,7 @@ impl Generator {
         self.chance(percent).then(|| make(self))
     }
 
-    /// Between `least` and `most` things.
+    /// Returns between `least` and `most` items.
     fn several<T>(&mut self, least: usize, most: usize, mut make: impl FnMut(&mut Self) -> T) -> Vec<T> {
         let count = least + self.below(most - least + 1);
         (0..count).map(|_| make(self)).collect()
@@ -106,14 +108,14 @@ impl Generator {
         Docs { lines }
     }
 
-    /// Characters of every kind that a text can hold.
+    /// Returns characters of every kind that a text can hold.
     fn characters(&mut self) -> String {
         let pieces = ["a", "word ", "{", "}", "\"", "\\", "\n", "\t", "é", "😀", "//", "\"\"\"", " ", "\0", "\r"];
         self.several(1, 4, |generator| generator.pick(&pieces)).concat()
     }
 
-    /// The text with comments, empty lines and spaces put in where lines end.
-    pub(crate) fn disarranged(&mut self, text: &str) -> String {
+    /// Inserts comments, empty lines and spaces at the ends of lines.
+    pub fn disarranged(&mut self, text: &str) -> String {
         let mut out = String::new();
         let mut in_block = false;
         for line in text.lines() {
@@ -136,8 +138,8 @@ impl Generator {
         out
     }
 
-    /// The text with a few things taken out, doubled, swapped or put in.
-    pub(crate) fn damaged(&mut self, text: &str) -> String {
+    /// Removes, duplicates, swaps or inserts a few pieces of the text.
+    pub fn damaged(&mut self, text: &str) -> String {
         let mut characters: Vec<char> = text.chars().collect();
         for _ in 0..1 + self.below(4) {
             self.damage(&mut characters);

@@ -9,7 +9,7 @@ use weir_syntax::ast::{
 };
 
 impl Generator {
-    /// The outermost block of an item.
+    /// Generates the outermost block of an item.
     pub(super) fn body(&mut self, depth: usize) -> Block {
         let mut block = self.block(depth);
         if self.chance(20) {
@@ -199,7 +199,7 @@ impl Generator {
         }
     }
 
-    /// The positional ones first.
+    /// Generates arguments, the positional ones first.
     pub(super) fn arguments(&mut self, depth: usize) -> Vec<Argument> {
         let positional = |generator: &mut Self| Argument { name: None, value: generator.expr(depth), span: nowhere() };
         let mut arguments = self.several(0, 2, positional);

@@ -1,4 +1,4 @@
-//! A source of the numbers from 0 on, which waits where there is no room, and keeps every answer.
+//! A source of consecutive numbers that waits while the program is full, and keeps every answer.
 
 use std::sync::Arc;
 
@@ -10,28 +10,33 @@ use weir_host::{
 
 use super::Answer;
 
-/// A finite stream of numbers.
+/// A finite stream of the numbers from 0 on.
 #[derive(Clone)]
 pub struct Numbers {
     count: i64,
     answers: Arc<Mutex<Vec<Option<Answer>>>>,
     full: Arc<Mutex<usize>>,
-    /// Whether the answers are not asked for.
+    /// True if the source discards the answers.
     gives: bool,
 }
 
 impl Numbers {
+    /// Creates a source of the numbers below `count`.
+    ///
+    /// # Panics
+    /// Panics on a negative count.
+    #[must_use]
     pub fn new(count: i64) -> Numbers {
         let answers = vec![None; usize::try_from(count).expect("a number of flows")];
         Numbers { count, answers: Arc::new(Mutex::new(answers)), full: Arc::default(), gives: false }
     }
 
-    /// The same, without asking for answers.
+    /// Creates a source that discards the answers.
     pub fn given(count: i64) -> Numbers {
         Numbers { gives: true, ..Numbers::new(count) }
     }
 
-    /// Puts the source into the library as `test.numbers`.
+    /// Adds the source to the library as `test.feed`.
     pub fn put(&self, library: &mut Library) {
         let first = Parameter { name: "first".into(), ty: Type::Int, passing: Passing::Value, default: None };
         let signature = SourceSignature {
@@ -47,12 +52,12 @@ impl Numbers {
         library.modules.insert("test".into(), module);
     }
 
-    /// The answers, in the order of the numbers; none is missing, and none came twice.
+    /// Returns the answers in the order of the numbers, and panics if one is missing.
     pub fn answers(&self) -> Vec<Answer> {
         self.answers.lock().iter().map(|answer| answer.clone().expect("every flow is answered")).collect()
     }
 
-    /// How often there was no room.
+    /// Returns how often the program was full.
     pub fn full(&self) -> usize {
         *self.full.lock()
     }

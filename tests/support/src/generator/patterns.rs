@@ -127,7 +127,7 @@ pub(super) fn pattern(kind: PatternKind) -> Pattern {
     Pattern { id: PatternId(0), kind, span: nowhere() }
 }
 
-/// The characters as they are written between quotes.
+/// Returns the characters as they are written between quotes.
 pub(super) fn escaped(value: &str) -> String {
     let mut out = String::new();
     for character in value.chars() {
