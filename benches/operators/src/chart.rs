@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::time::{Duration, Instant};
 
+use bench_harness::results;
 use weir_scheduler::{Scheduler, Work};
 
 use crate::Outcome;
@@ -69,8 +70,8 @@ impl Samples {
 
     /// Writes the picture.
     pub(crate) fn write(&self, case: Case) -> Outcome<()> {
-        let path = format!("target/bench-operators-elastic-{}-{}.svg", case.family.name(), case.cost);
-        fs::write(path, self.svg(case)?)?;
+        let name = format!("bench-operators-elastic-{}-{}.svg", case.family.name(), case.cost);
+        fs::write(results::file(&name)?, self.svg(case)?)?;
         Ok(())
     }
 

@@ -36,8 +36,8 @@ fn rust_at(place: &Place) -> String {
 
 /// The text without the places of Rust files, which are elsewhere on each machine.
 fn without_places(markdown: &str) -> String {
-    let (text, place) = markdown.split_once("\n\n[mod.rs:").unwrap_or((markdown, ""));
-    if place.is_empty() { text.to_owned() } else { format!("{text}\n\n[mod.rs]") }
+    let (text, place) = markdown.split_once("\n\n[fixture.rs:").unwrap_or((markdown, ""));
+    if place.is_empty() { text.to_owned() } else { format!("{text}\n\n[fixture.rs]") }
 }
 
 const SHOP: &str = r#"use http, image
