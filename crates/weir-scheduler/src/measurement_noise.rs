@@ -15,15 +15,15 @@ const DEVIATION_TO_MEDIAN: f64 = 1.048;
 
 /// The noise of a throughput.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Noise {
+pub(crate) struct MeasurementNoise {
     last: Option<f64>,
     /// Relative to the throughput.
     differences: VecDeque<f64>,
 }
 
-impl Noise {
+impl MeasurementNoise {
     /// Takes the throughput of a period.
-    pub(crate) fn note(&mut self, throughput: f64) {
+    pub(crate) fn record(&mut self, throughput: f64) {
         if let Some(last) = self.last.replace(throughput) {
             self.differences.push_back((throughput - last).abs() * 2.0 / (throughput + last).max(f64::MIN_POSITIVE));
         }
@@ -33,7 +33,7 @@ impl Noise {
     }
 
     /// What comes now cannot be compared with what came before.
-    pub(crate) fn cut(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.last = None;
     }
 
@@ -59,26 +59,26 @@ mod tests {
 
     #[test]
     fn a_burst_is_no_noise() {
-        let mut noise = Noise::default();
+        let mut noise = MeasurementNoise::default();
         for period in 0..16 {
-            noise.note(if period == 8 { 10.0 } else { 100.0 + f64::from(period % 2) });
+            noise.record(if period == 8 { 10.0 } else { 100.0 + f64::from(period % 2) });
         }
         assert!((0.009..0.012).contains(&noise.deviation()), "{noise:?}");
     }
 
     #[test]
     fn nothing_is_known_of_two_periods() {
-        let mut noise = Noise::default();
-        [1.0, 2.0, 3.0].into_iter().for_each(|throughput| noise.note(throughput));
+        let mut noise = MeasurementNoise::default();
+        [1.0, 2.0, 3.0].into_iter().for_each(|throughput| noise.record(throughput));
         assert_eq!(noise.deviation(), 0.0);
     }
 
     #[test]
     fn what_is_cut_is_not_compared() {
-        let mut noise = Noise::default();
+        let mut noise = MeasurementNoise::default();
         for throughput in [1.0, 2.0, 4.0, 8.0, 16.0] {
-            noise.note(throughput);
-            noise.cut();
+            noise.record(throughput);
+            noise.restart();
         }
         assert_eq!(noise.deviation(), 0.0);
     }

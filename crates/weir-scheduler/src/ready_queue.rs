@@ -15,12 +15,12 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::sync::{AtomicU64, AtomicUsize, Mutant, Ordering, is};
+use super::sync::{AtomicU64, AtomicUsize, Ordering, SchedulerMutant, is};
 
 /// A queue of ports.
-pub(crate) struct Ready {
+pub(crate) struct ReadyQueue {
     /// As many as a power of two. Written by who has drawn the ticket.
-    places: Box<[AtomicU64]>,
+    slots: Box<[AtomicU64]>,
     /// The ticket to be taken next. Written only by those who look for work.
     head: CachePadded<AtomicUsize>,
     /// The ticket to be drawn next. Written only by those who have work.
@@ -30,20 +30,20 @@ pub(crate) struct Ready {
 /// The bits of a place that hold the port; the others hold the lap.
 const PORT_BITS: u32 = 32;
 
-impl Ready {
+impl ReadyQueue {
     /// A queue for ports with these indices at most, each at most once.
     pub(crate) fn new(ports: usize) -> Self {
         assert!(u32::try_from(ports).is_ok(), "{ports} ports are more than anybody has");
-        let places = (0..ports.next_power_of_two()).map(|_| AtomicU64::new(0)).collect();
+        let slots = (0..ports.next_power_of_two()).map(|_| AtomicU64::new(0)).collect();
         let ticket = || CachePadded::new(AtomicUsize::new(0));
-        Ready { places, head: ticket(), tail: ticket() }
+        ReadyQueue { slots, head: ticket(), tail: ticket() }
     }
 
     /// Puts a port in, which is not in it.
     pub(crate) fn push(&self, port: usize) {
         let ticket = self.tail.fetch_add(1, Ordering::AcqRel);
-        let order = if is(Mutant::RelaxedPlace) { Ordering::Relaxed } else { Ordering::Release };
-        self.place(ticket).store((self.lap(ticket) << PORT_BITS) | port as u64, order);
+        let order = if is(SchedulerMutant::RelaxedSlot) { Ordering::Relaxed } else { Ordering::Release };
+        self.slot(ticket).store((self.lap(ticket) << PORT_BITS) | port as u64, order);
     }
 
     /// Takes the port that came first.
@@ -51,9 +51,9 @@ impl Ready {
     pub(crate) fn pop(&self) -> Option<usize> {
         loop {
             let ticket = self.head.load(Ordering::Acquire);
-            let word = self.place(ticket).load(Ordering::Acquire);
-            if word >> PORT_BITS == self.lap(ticket) || is(Mutant::AnyLap) {
-                if self.take(ticket) {
+            let word = self.slot(ticket).load(Ordering::Acquire);
+            if word >> PORT_BITS == self.lap(ticket) || is(SchedulerMutant::AnyLap) {
+                if self.try_take(ticket) {
                     return Some((word & u64::from(u32::MAX)) as usize);
                 }
             } else if self.head.load(Ordering::Acquire) == ticket {
@@ -63,8 +63,8 @@ impl Ready {
     }
 
     /// Whether the ticket is this thread's.
-    fn take(&self, ticket: usize) -> bool {
-        if is(Mutant::HeadUnlooked) {
+    fn try_take(&self, ticket: usize) -> bool {
+        if is(SchedulerMutant::HeadUnchecked) {
             self.head.store(ticket.wrapping_add(1), Ordering::Release);
             return true;
         }
@@ -76,13 +76,13 @@ impl Ready {
         self.tail.load(Ordering::Acquire) == self.head.load(Ordering::Acquire)
     }
 
-    fn place(&self, ticket: usize) -> &AtomicU64 {
-        &self.places[ticket & (self.places.len() - 1)]
+    fn slot(&self, ticket: usize) -> &AtomicU64 {
+        &self.slots[ticket & (self.slots.len() - 1)]
     }
 
     /// The lap of a ticket, as a place holds it: never that of a place which nobody has written to.
     fn lap(&self, ticket: usize) -> u64 {
-        let laps = ticket >> self.places.len().trailing_zeros();
+        let laps = ticket >> self.slots.len().trailing_zeros();
         (laps as u64 + 1) & u64::from(u32::MAX)
     }
 }

@@ -18,36 +18,36 @@
 //! asked for a fence on every processor that runs a thread of this process (`membarrier` of Linux), and the favourite only
 //! keeps the compiler from reordering. Where the system has none, there is no favourite.
 
-use super::sync::{AtomicBool, AtomicUsize, Mutant, Ordering, fence_of_all, fence_of_compiler, is};
+use super::sync::{AtomicBool, AtomicUsize, Ordering, SchedulerMutant, heavy_fence, is, light_fence};
 
 /// Not the number of a thread.
 const NOBODY: usize = 0;
 
 /// To whom a right leans.
-pub(crate) struct Bias {
+pub(crate) struct BiasedLock {
     /// The number of the favourite. Written under the lock.
-    favourite: AtomicUsize,
+    owner: AtomicUsize,
     /// Whether the favourite has the right. Written by the favourite.
     inside: AtomicBool,
 }
 
-impl Bias {
+impl BiasedLock {
     /// A right without a favourite.
     pub(crate) fn new() -> Self {
-        Bias { favourite: AtomicUsize::new(NOBODY), inside: AtomicBool::new(false) }
+        BiasedLock { owner: AtomicUsize::new(NOBODY), inside: AtomicBool::new(false) }
     }
 
     /// Whether this thread has the right now, being the favourite, until it returns it.
     #[inline]
-    pub(crate) fn enter(&self, thread: usize) -> bool {
-        if self.favourite.load(Ordering::Relaxed) != thread || self.inside.load(Ordering::Relaxed) {
+    pub(crate) fn try_enter(&self, thread: usize) -> bool {
+        if self.owner.load(Ordering::Relaxed) != thread || self.inside.load(Ordering::Relaxed) {
             return false;
         }
         self.inside.store(true, Ordering::Relaxed);
-        if !is(Mutant::EntersUnfenced) {
-            fence_of_compiler();
+        if !is(SchedulerMutant::EnterUnfenced) {
+            light_fence();
         }
-        let entered = self.favourite.load(Ordering::Relaxed) == thread || is(Mutant::EntersUnlooked);
+        let entered = self.owner.load(Ordering::Relaxed) == thread || is(SchedulerMutant::EnterUnchecked);
         if !entered {
             self.leave();
         }
@@ -57,25 +57,25 @@ impl Bias {
     /// Returns the right, as the favourite.
     #[inline]
     pub(crate) fn leave(&self) {
-        let order = if is(Mutant::LeavesUnreleased) { Ordering::Relaxed } else { Ordering::Release };
+        let order = if is(SchedulerMutant::LeaveUnreleased) { Ordering::Relaxed } else { Ordering::Release };
         self.inside.store(false, order);
     }
 
     /// Makes this thread the favourite; it has the right, until it returns it. Under the lock, and with the right; and only
     /// where no other was the favourite before.
-    pub(crate) fn lean(&self, thread: usize) {
-        self.favourite.store(thread, Ordering::Relaxed);
+    pub(crate) fn bias_to(&self, thread: usize) {
+        self.owner.store(thread, Ordering::Relaxed);
         self.inside.store(true, Ordering::Relaxed);
     }
 
     /// Takes the bias away where there is one. Whether the right is free then; it may be so later. Under the lock.
-    pub(crate) fn end(&self) -> bool {
-        if self.favourite.load(Ordering::Relaxed) != NOBODY {
-            self.favourite.store(NOBODY, Ordering::Relaxed);
-            if !is(Mutant::EndsUnfenced) {
-                fence_of_all();
+    pub(crate) fn revoke(&self) -> bool {
+        if self.owner.load(Ordering::Relaxed) != NOBODY {
+            self.owner.store(NOBODY, Ordering::Relaxed);
+            if !is(SchedulerMutant::RevokeUnfenced) {
+                heavy_fence();
             }
         }
-        !self.inside.load(Ordering::Acquire) || is(Mutant::InsideUnlooked)
+        !self.inside.load(Ordering::Acquire) || is(SchedulerMutant::RevokeUnchecked)
     }
 }

@@ -15,36 +15,36 @@
 //! A guest, who works on items that are never in flight, may miss a steering that is just about to rest; that is
 //! roused by the next item.
 
-use super::sync::{AtomicBool, AtomicUsize, Mutant, Mutex, Ordering, Thread, current, is, park};
+use super::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, SchedulerMutant, Thread, current, is, park};
 
 /// Whether steering rests.
-pub(crate) struct Rest {
-    resting: AtomicBool,
+pub(crate) struct ControllerParking {
+    parked: AtomicBool,
     /// Who steers, once it has rested.
-    steering: Mutex<Option<Thread>>,
+    controller: Mutex<Option<Thread>>,
 }
 
-impl Rest {
+impl ControllerParking {
     pub(crate) fn new() -> Self {
-        Rest { resting: AtomicBool::new(false), steering: Mutex::new(None) }
+        ControllerParking { parked: AtomicBool::new(false), controller: Mutex::new(None) }
     }
 
     /// Rests until roused, unless `has_work` finds some after this thread has said that it rests.
-    pub(crate) fn rest(&self, has_work: impl FnOnce() -> bool) {
-        *self.steering.lock() = Some(current());
-        let order = if is(Mutant::RelaxedRest) { Ordering::Relaxed } else { Ordering::AcqRel };
-        self.resting.swap(true, order);
-        if !is(Mutant::RestUnlooked) && has_work() {
-            self.resting.swap(false, Ordering::AcqRel);
+    pub(crate) fn park_unless(&self, has_work: impl FnOnce() -> bool) {
+        *self.controller.lock() = Some(current());
+        let order = if is(SchedulerMutant::RelaxedPark) { Ordering::Relaxed } else { Ordering::AcqRel };
+        self.parked.swap(true, order);
+        if !is(SchedulerMutant::ParkUnchecked) && has_work() {
+            self.parked.swap(false, Ordering::AcqRel);
         }
-        while self.resting.load(Ordering::Acquire) {
+        while self.parked.load(Ordering::Acquire) {
             park();
         }
     }
 
     /// How much is in flight, in one order with all that is put in.
-    pub(crate) fn look(in_flight: &AtomicUsize) -> usize {
-        if is(Mutant::PlainFlight) {
+    pub(crate) fn read_in_flight(in_flight: &AtomicUsize) -> usize {
+        if is(SchedulerMutant::PlainInFlight) {
             in_flight.load(Ordering::Acquire)
         } else {
             in_flight.fetch_add(0, Ordering::AcqRel)
@@ -53,17 +53,17 @@ impl Rest {
 
     /// Rouses who rests. Call it after having taken something up.
     #[inline]
-    pub(crate) fn rouse(&self) {
-        if self.resting.load(Ordering::Relaxed) {
-            self.rouse_resting();
+    pub(crate) fn unpark(&self) {
+        if self.parked.load(Ordering::Relaxed) {
+            self.unpark_parked();
         }
     }
 
     /// The same for one who has taken nothing up: what it did before is seen by who rests, or who was about to.
     #[cold]
-    pub(crate) fn rouse_resting(&self) {
-        if self.resting.swap(false, Ordering::AcqRel) {
-            self.steering.lock().iter().for_each(Thread::unpark);
+    pub(crate) fn unpark_parked(&self) {
+        if self.parked.swap(false, Ordering::AcqRel) {
+            self.controller.lock().iter().for_each(Thread::unpark);
         }
     }
 }

@@ -12,43 +12,43 @@
 //! that the second look in 2 sees the work. A plain load in 4 could see an old count, and both would miss each other; the
 //! model check in `model.rs` shows it.
 
-use super::sync::{AtomicUsize, Mutant, Mutex, Ordering, Thread, current, is, park};
+use super::sync::{AtomicUsize, Mutex, Ordering, SchedulerMutant, Thread, current, is, park};
 
 /// The sleeping threads of one crew.
-pub(crate) struct Idle {
+pub(crate) struct IdleSet {
     count: AtomicUsize,
     sleepers: Mutex<Vec<(usize, Thread)>>,
 }
 
-impl Idle {
+impl IdleSet {
     pub(crate) fn new() -> Self {
-        Idle { count: AtomicUsize::new(0), sleepers: Mutex::new(Vec::new()) }
+        IdleSet { count: AtomicUsize::new(0), sleepers: Mutex::new(Vec::new()) }
     }
 
-    /// Sleeps until woken, unless `has_work` finds some after the thread has registered. `seat` tells sleepers apart. It
+    /// Sleeps until woken, unless `has_work` finds some after the thread has registered. `slot` tells sleepers apart. It
     /// may return without a reason.
-    pub(crate) fn sleep(&self, seat: usize, has_work: impl FnOnce() -> bool) {
-        self.register(seat);
-        if is(Mutant::NoSecondLook) || !has_work() {
+    pub(crate) fn sleep(&self, slot: usize, has_work: impl FnOnce() -> bool) {
+        self.register(slot);
+        if is(SchedulerMutant::NoSecondLook) || !has_work() {
             park();
         }
         // Who was woken is off the list already. Who was not must leave it: a listed thread that works would swallow the
         // wake-up of another.
-        self.withdraw(seat);
+        self.withdraw(slot);
     }
 
-    fn register(&self, seat: usize) {
+    fn register(&self, slot: usize) {
         let mut sleepers = self.sleepers.lock();
-        sleepers.push((seat, current()));
-        let order = if is(Mutant::RelaxedRegistration) { Ordering::Relaxed } else { Ordering::AcqRel };
+        sleepers.push((slot, current()));
+        let order = if is(SchedulerMutant::RelaxedRegistration) { Ordering::Relaxed } else { Ordering::AcqRel };
         self.count.fetch_add(1, order);
     }
 
     /// Takes a registration back. Where a waker has taken it already, the thread goes to work all the same, and looks for
     /// more before it sleeps again.
-    fn withdraw(&self, seat: usize) {
+    fn withdraw(&self, slot: usize) {
         let mut sleepers = self.sleepers.lock();
-        if let Some(at) = sleepers.iter().position(|(other, _)| *other == seat) {
+        if let Some(at) = sleepers.iter().position(|(other, _)| *other == slot) {
             sleepers.swap_remove(at);
             self.count.fetch_sub(1, Ordering::AcqRel);
         }
@@ -61,7 +61,7 @@ impl Idle {
 
     /// Wakes one sleeper, where there is one. Call it after the work is visible.
     pub(crate) fn wake(&self) {
-        let count = if is(Mutant::PlainLoad) {
+        let count = if is(SchedulerMutant::PlainLoad) {
             self.count.load(Ordering::Acquire)
         } else {
             self.count.fetch_add(0, Ordering::AcqRel)

@@ -19,22 +19,22 @@
 //! * *Memory*, which it leaves as future work. When the load changes, what was learned is put aside; when a load comes back,
 //!   which shows in the throughput of the current level, so does what was learned.
 
-use crate::curve::{Curve, Measure, Record};
-use crate::noise::{Noise, median};
+use crate::measurement_noise::{MeasurementNoise, median};
+use crate::throughput_history::{Significance, ThroughputHistory, ThroughputRecord};
 
 /// How the number of threads is found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct ElasticSettings {
     /// The lowest level.
-    pub level_min: usize,
+    pub threads_min: usize,
     /// The highest level: at most the number of processors.
-    pub level_max: usize,
+    pub threads_max: usize,
     /// Relative differences of throughput up to this one are no trend, 0 to 1. The paper's SENS, 0.05.
     pub sensitivity: f64,
 }
 
 /// However noisy it is, a record of so many periods is trusted.
-const VISIT_MAX: usize = 4;
+const VISIT_PERIODS_MAX: usize = 4;
 /// A level with less than this part of the best throughput is not given a second period.
 const FAR_WORSE: f64 = 0.5;
 /// Periods that differ by so many times the usual deviation do not agree.
@@ -55,47 +55,47 @@ const MEMORY_MAX: usize = 8;
 
 /// Finds the number of threads from the throughput of each period.
 #[derive(Clone, Debug)]
-pub struct Elasticity {
-    settings: Settings,
-    level: usize,
-    curve: Curve,
-    noise: Noise,
-    phase: Phase,
-    memory: Vec<Load>,
+pub struct ThreadCountController {
+    settings: ElasticSettings,
+    threads: usize,
+    history: ThroughputHistory,
+    noise: MeasurementNoise,
+    phase: SearchPhase,
+    memory: Vec<KnownLoad>,
 }
 
 /// What periods are for.
 #[derive(Clone, Debug)]
-enum Phase {
+enum SearchPhase {
     /// The level is not trusted yet: its periods so far.
     Visiting(Vec<f64>),
     /// The level was found.
-    Settled(Settled),
+    Settled(SettledSearch),
 }
 
 /// A level that was found.
 #[derive(Clone, Debug)]
-struct Settled {
+struct SettledSearch {
     /// Its throughput when it was found, to which the other levels' records compare.
-    found: Record,
+    found: ThroughputRecord,
     /// Its throughput now, where that has changed, but no other level could be better for it.
     drifted: Option<f64>,
     /// The last periods, as long as they deviate from that.
     deviating: Vec<f64>,
     /// The machine had no processor to spare for a level that should be tried.
-    is_held_back: bool,
+    is_limited_by_processors: bool,
 }
 
 /// What is known of a load.
 #[derive(Clone, Debug)]
-struct Load {
-    curve: Curve,
-    level: usize,
-    is_held_back: bool,
+struct KnownLoad {
+    history: ThroughputHistory,
+    threads: usize,
+    is_limited_by_processors: bool,
 }
 
-impl Settled {
-    fn now(&self) -> f64 {
+impl SettledSearch {
+    fn current(&self) -> f64 {
         self.drifted.unwrap_or(self.found.throughput)
     }
 
@@ -110,63 +110,73 @@ impl Settled {
 
     /// Takes a deviation; what it is that throughput has changed to, once so many have deviated to the same side.
     fn deviate(&mut self, throughput: f64) -> Option<f64> {
-        let now = self.now();
+        let now = self.current();
         self.deviating.retain(|other| (*other < now) == (throughput < now));
         self.deviating.push(throughput);
         (self.deviating.len() == DEVIATIONS_MAX).then(|| median(self.deviating.drain(..)))
     }
 }
 
-impl Elasticity {
+impl ThreadCountController {
     /// Begins at the lowest level.
     ///
     /// # Panics
-    /// Panics where the levels are not `1 <= level_min <= level_max`.
+    /// Panics where the levels are not `1 <= threads_min <= threads_max`.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
-        assert!(1 <= settings.level_min && settings.level_min <= settings.level_max, "levels of {settings:?}");
-        let (level, phase) = (settings.level_min, Phase::Visiting(Vec::new()));
-        Elasticity { settings, level, curve: Curve::default(), noise: Noise::default(), phase, memory: Vec::new() }
+    pub fn new(settings: ElasticSettings) -> Self {
+        assert!(
+            1 <= settings.threads_min && settings.threads_min <= settings.threads_max,
+            "thread_counts of {settings:?}"
+        );
+        let (threads, phase) = (settings.threads_min, SearchPhase::Visiting(Vec::new()));
+        ThreadCountController {
+            settings,
+            threads,
+            history: ThroughputHistory::default(),
+            noise: MeasurementNoise::default(),
+            phase,
+            memory: Vec::new(),
+        }
     }
 
     /// The level.
     #[must_use]
-    pub fn level(&self) -> usize {
-        self.level
+    pub fn threads(&self) -> usize {
+        self.threads
     }
 
     /// Takes the throughput of the period that has just ended, in any unit, and gives the level of the next one. The level
-    /// is not raised above `level_free`, for as many threads as the machine has processors to spare (the paper's
+    /// is not raised above `threads_free`, for as many threads as the machine has processors to spare (the paper's
     /// `isCPUUsageAcceptable`).
-    pub fn next(&mut self, throughput: f64, level_free: usize) -> usize {
+    pub fn observe(&mut self, throughput: f64, threads_free: usize) -> usize {
         match &mut self.phase {
-            Phase::Visiting(periods) => {
+            SearchPhase::Visiting(periods) => {
                 periods.push(throughput);
                 // The first is one of transition.
                 if periods.len() > 1 {
-                    self.noise.note(throughput);
+                    self.noise.record(throughput);
                 }
-                if let Some(record) = self.visited() {
-                    self.curve.insert(self.level, record);
-                    self.go_on(level_free);
+                if let Some(record) = self.visit_record() {
+                    self.history.insert(self.threads, record);
+                    self.advance(threads_free);
                 }
             }
-            Phase::Settled(_) => {
-                self.noise.note(throughput);
-                self.watch(throughput, level_free);
+            SearchPhase::Settled(_) => {
+                self.noise.record(throughput);
+                self.observe_settled(throughput, threads_free);
             }
         }
-        self.level
+        self.threads
     }
 
-    fn measure(&self) -> Measure {
-        Measure { sensitivity: self.settings.sensitivity, noise: self.noise.deviation() }
+    fn significance(&self) -> Significance {
+        Significance { sensitivity: self.settings.sensitivity, noise: self.noise.deviation() }
     }
 
-    /// The level to be tried next, of those up to `level_max`.
-    fn untried(&self, level_max: usize) -> Option<usize> {
-        let level_max = level_max.max(self.level).min(self.settings.level_max);
-        self.curve.next(&(self.settings.level_min..=level_max), self.measure())
+    /// The level to be tried next, of those up to `threads_max`.
+    fn next_untried(&self, threads_max: usize) -> Option<usize> {
+        let threads_max = threads_max.max(self.threads).min(self.settings.threads_max);
+        self.history.next_count(&(self.settings.threads_min..=threads_max), self.significance())
     }
 
     /// Whether two periods could be of the same level and load.
@@ -176,110 +186,115 @@ impl Elasticity {
     }
 
     /// The record of the level that is visited, where it can be trusted, or where it is to be passed by on the way up.
-    fn visited(&self) -> Option<Record> {
-        let Phase::Visiting(periods) = &self.phase else { return None };
+    fn visit_record(&self) -> Option<ThroughputRecord> {
+        let SearchPhase::Visiting(periods) = &self.phase else { return None };
         match periods[..] {
-            [first] => self.decided(first),
+            [first] => self.early_record(first),
             [.., before, last] if self.agree(before, last, self.settings.sensitivity) => {
-                Some(Record { throughput: f64::midpoint(before, last), periods: 2 })
+                Some(ThroughputRecord { throughput: f64::midpoint(before, last), periods: 2 })
             }
-            [_, ref later @ ..] if later.len() + 1 == VISIT_MAX => {
-                Some(Record { throughput: median(later.iter().copied()), periods: 2 })
+            [_, ref later @ ..] if later.len() + 1 == VISIT_PERIODS_MAX => {
+                Some(ThroughputRecord { throughput: median(later.iter().copied()), periods: 2 })
             }
             _ => None,
         }
     }
 
     /// The record of a level whose first period says enough.
-    fn decided(&self, first: f64) -> Option<Record> {
-        let most = self.curve.most()?;
-        let passing = Record { throughput: first, periods: 1 };
-        let is_highest = self.curve.iter().all(|(level, _)| level < self.level);
-        if is_highest && self.level < self.settings.level_max && self.measure().is_better(passing, most) {
+    fn early_record(&self, first: f64) -> Option<ThroughputRecord> {
+        let most = self.history.highest()?;
+        let passing = ThroughputRecord { throughput: first, periods: 1 };
+        let is_highest = self.history.iter().all(|(threads, _)| threads < self.threads);
+        if is_highest && self.threads < self.settings.threads_max && self.significance().is_better(passing, most) {
             return Some(passing);
         }
-        (first < most.throughput * FAR_WORSE).then_some(Record { throughput: first, periods: 2 })
+        (first < most.throughput * FAR_WORSE).then_some(ThroughputRecord { throughput: first, periods: 2 })
     }
 
     /// Visits the next level, or settles on the best one.
-    fn go_on(&mut self, level_free: usize) {
-        match self.untried(level_free) {
-            Some(level) => self.visit(level),
+    fn advance(&mut self, threads_free: usize) {
+        match self.next_untried(threads_free) {
+            Some(threads) => self.visit(threads),
             None => {
-                let best = self.curve.best(self.measure()).unwrap_or(self.level);
-                self.settle(best, self.untried(usize::MAX).is_some());
+                let best = self.history.best(self.significance()).unwrap_or(self.threads);
+                self.settle(best, self.next_untried(usize::MAX).is_some());
             }
         }
     }
 
-    fn visit(&mut self, level: usize) {
-        self.level = level;
-        self.noise.cut();
-        self.phase = Phase::Visiting(Vec::new());
+    fn visit(&mut self, threads: usize) {
+        self.threads = threads;
+        self.noise.restart();
+        self.phase = SearchPhase::Visiting(Vec::new());
     }
 
-    fn settle(&mut self, level: usize, is_held_back: bool) {
-        let Some(found) = self.curve.get(level) else { return };
-        self.level = level;
-        self.noise.cut();
-        self.phase = Phase::Settled(Settled { found, drifted: None, deviating: Vec::new(), is_held_back });
+    fn settle(&mut self, threads: usize, is_limited_by_processors: bool) {
+        let Some(found) = self.history.get(threads) else { return };
+        self.threads = threads;
+        self.noise.restart();
+        self.phase = SearchPhase::Settled(SettledSearch {
+            found,
+            drifted: None,
+            deviating: Vec::new(),
+            is_limited_by_processors,
+        });
     }
 
     /// Sees whether the load has changed, where the level was found.
-    fn watch(&mut self, throughput: f64, level_free: usize) {
-        let Phase::Settled(settled) = &self.phase else { return };
-        let agrees = self.agree(throughput, settled.now(), LOAD_SENSITIVITY);
-        let untried = if settled.is_held_back { self.untried(level_free) } else { None };
-        let Phase::Settled(settled) = &mut self.phase else { return };
+    fn observe_settled(&mut self, throughput: f64, threads_free: usize) {
+        let SearchPhase::Settled(settled) = &self.phase else { return };
+        let agrees = self.agree(throughput, settled.current(), LOAD_SENSITIVITY);
+        let next_untried = if settled.is_limited_by_processors { self.next_untried(threads_free) } else { None };
+        let SearchPhase::Settled(settled) = &mut self.phase else { return };
         if !agrees {
             let changed = settled.deviate(throughput);
-            changed.into_iter().for_each(|throughput| self.change(throughput, level_free));
+            changed.into_iter().for_each(|throughput| self.respond_to_change(throughput, threads_free));
         } else {
             settled.confirm(throughput);
-            untried.into_iter().for_each(|level| self.visit(level));
+            next_untried.into_iter().for_each(|threads| self.visit(threads));
         }
     }
 
     /// Throughput has changed for good.
-    fn change(&mut self, throughput: f64, level_free: usize) {
-        let Phase::Settled(settled) = &mut self.phase else { return };
-        let is_held_back = settled.is_held_back;
-        let change = Change {
-            level: self.level,
+    fn respond_to_change(&mut self, throughput: f64, threads_free: usize) {
+        let SearchPhase::Settled(settled) = &mut self.phase else { return };
+        let is_limited_by_processors = settled.is_limited_by_processors;
+        let change = ThroughputChange {
+            threads: self.threads,
             found: settled.found.throughput.max(f64::MIN_POSITIVE),
             now: throughput,
             sensitivity: self.settings.sensitivity,
         };
-        if !is_held_back && !change.could_move(&self.curve) {
+        if !is_limited_by_processors && !change.could_change_best(&self.history) {
             settled.drifted = Some(throughput);
             return;
         }
-        let left = change.left_of(&self.curve);
-        self.put_aside(is_held_back);
-        match self.remembered(throughput) {
-            Some(Load { curve, level, is_held_back }) => {
-                self.curve = curve;
-                self.settle(level, is_held_back);
+        let left = change.remaining_history(&self.history);
+        self.remember(is_limited_by_processors);
+        match self.recall(throughput) {
+            Some(KnownLoad { history, threads, is_limited_by_processors }) => {
+                self.history = history;
+                self.settle(threads, is_limited_by_processors);
             }
             None => {
-                self.curve = left;
-                self.go_on(level_free);
+                self.history = left;
+                self.advance(threads_free);
             }
         }
     }
 
-    fn put_aside(&mut self, is_held_back: bool) {
-        let curve = std::mem::take(&mut self.curve);
-        self.memory.push(Load { curve, level: self.level, is_held_back });
+    fn remember(&mut self, is_limited_by_processors: bool) {
+        let history = std::mem::take(&mut self.history);
+        self.memory.push(KnownLoad { history, threads: self.threads, is_limited_by_processors });
         if self.memory.len() > MEMORY_MAX {
             self.memory.remove(0);
         }
     }
 
     /// A load of which this throughput is known at this level.
-    fn remembered(&mut self, throughput: f64) -> Option<Load> {
-        let fits = |load: &Load| {
-            let record = load.curve.get(self.level);
+    fn recall(&mut self, throughput: f64) -> Option<KnownLoad> {
+        let fits = |load: &KnownLoad| {
+            let record = load.history.get(self.threads);
             record.is_some_and(|record| self.agree(throughput, record.throughput, LOAD_SENSITIVITY))
         };
         let at = self.memory.iter().rposition(fits)?;
@@ -289,47 +304,49 @@ impl Elasticity {
 
 /// A change of throughput at the level that was settled on.
 #[derive(Clone, Copy)]
-struct Change {
-    level: usize,
+struct ThroughputChange {
+    threads: usize,
     found: f64,
     now: f64,
     sensitivity: f64,
 }
 
-impl Change {
+impl ThroughputChange {
     /// Whether another level could be better for it.
-    fn could_move(self, curve: &Curve) -> bool {
-        curve.iter().any(|(level, record)| self.could_be_better(level, record))
+    fn could_change_best(self, history: &ThroughputHistory) -> bool {
+        history.iter().any(|(threads, record)| self.could_be_better(threads, record))
     }
 
     /// How good another level could be, as a part of this one. What makes items dearer or lets fewer come in makes no level
     /// better than it was. What makes them cheaper lets a level gain as much as this one; and a lower one more, where this is
     /// held up by what does not become cheaper, which are its queues.
-    fn could_be_better(self, level: usize, record: Record) -> bool {
+    fn could_be_better(self, threads: usize, record: ThroughputRecord) -> bool {
         let (ratio, factor) = (record.throughput / self.found, self.now / self.found);
-        let at_most = match (factor < 1.0, level < self.level) {
+        let at_most = match (factor < 1.0, threads < self.threads) {
             (true, _) => ratio / factor,
             (false, true) => ratio * factor.powi(QUEUED_EXPONENT),
             (false, false) => ratio * factor,
         };
         // Among levels that do not differ, the lowest is best.
-        let least = if level < self.level { 1.0 } else { 1.0 + self.sensitivity };
-        level != self.level && at_most > least
+        let least = if threads < self.threads { 1.0 } else { 1.0 + self.sensitivity };
+        threads != self.threads && at_most > least
     }
 
     /// What is still known: this level, and of others only that they are worse, if they are for sure.
-    fn left_of(self, curve: &Curve) -> Curve {
+    fn remaining_history(self, history: &ThroughputHistory) -> ThroughputHistory {
         let factor = self.now / self.found;
-        let is_worse = |level: usize, record: Record| {
-            level != self.level && (level > self.level || factor < 1.0) && !self.could_be_better(level, record)
+        let is_worse = |threads: usize, record: ThroughputRecord| {
+            threads != self.threads
+                && (threads > self.threads || factor < 1.0)
+                && !self.could_be_better(threads, record)
         };
-        let worse = curve.iter().filter(|(level, record)| is_worse(*level, *record));
-        let worse = worse.map(|(level, record)| (level, record.scaled(factor)));
-        let this = Record { throughput: self.now, periods: DEVIATIONS_MAX as u32 };
-        worse.chain([(self.level, this)]).collect()
+        let worse = history.iter().filter(|(threads, record)| is_worse(*threads, *record));
+        let worse = worse.map(|(threads, record)| (threads, record.scaled(factor)));
+        let this = ThroughputRecord { throughput: self.now, periods: DEVIATIONS_MAX as u32 };
+        worse.chain([(self.threads, this)]).collect()
     }
 }
 
 #[cfg(test)]
-#[path = "level_tests.rs"]
+#[path = "thread_count_tests.rs"]
 mod tests;

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Instant;
 
 /// Reads `/proc`; where there is none, others are taken to be idle.
-pub(crate) struct Machine {
+pub(crate) struct ProcessorLoad {
     processors: f64,
     /// Busy time of the machine and of this process, in ticks, and when they were read.
     last: (Option<(f64, f64)>, Instant),
@@ -13,10 +13,10 @@ pub(crate) struct Machine {
 /// Linux counts times in `/proc` in hundredths of a second on every machine that it runs on.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-impl Machine {
+impl ProcessorLoad {
     pub(crate) fn new() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Machine { processors: processors as f64, last: (busy(), Instant::now()) }
+        ProcessorLoad { processors: processors as f64, last: (busy(), Instant::now()) }
     }
 
     /// How many processors this process may use.

@@ -1,7 +1,7 @@
 //! The queue of one port, and whether somebody will come to empty it.
 //!
 //! Protocol, all of it under the inbox's lock:
-//! 1. Who puts items into an inbox that is not `listed` lists it, and must then hand the port to its crew.
+//! 1. Who puts items into an inbox that is not `scheduled` lists it, and must then hand the port to its crew.
 //! 2. Who was handed the port takes a batch, runs it, and then either relists the port, or leaves it unlisted because it
 //!    is empty, or has it wait for room further on. From 1 to here nobody else runs the port.
 //! 3. An inbox is *full* from `capacity` on. Filling it beyond is allowed to ports that finish a batch, so it holds at most
@@ -20,41 +20,41 @@ use std::task::Waker;
 
 use crossbeam_utils::CachePadded;
 
-use super::sync::{AtomicBool, Mutant, Mutex, Ordering, is};
+use super::sync::{AtomicBool, Mutex, Ordering, SchedulerMutant, is};
 
 /// The queue of one port.
-pub(crate) struct Inbox<T> {
-    hot: CachePadded<Hot<T>>,
+pub(crate) struct PortQueue<T> {
+    hot: CachePadded<HotLine<T>>,
     capacity: usize,
     /// Down to how many items it has to be emptied before those that wait for room go on.
-    low: usize,
+    low_water: usize,
 }
 
 /// What changes with every item.
-struct Hot<T> {
+struct HotLine<T> {
     /// Whether the port is handed to its crew, running, or waiting for room: whether it will be looked after. Written only
     /// under the lock.
-    listed: AtomicBool,
-    state: Mutex<State<T>>,
+    scheduled: AtomicBool,
+    state: Mutex<QueueState<T>>,
 }
 
-struct State<T> {
+struct QueueState<T> {
     /// Comes before all others.
     first: Option<T>,
     more: VecDeque<T>,
     /// Those that wait until there is room, once there were some.
-    waiting: Option<Box<Waiting>>,
+    waiting: Option<Box<RoomWaiters>>,
 }
 
 /// Those that wait until there is room.
 #[derive(Default)]
-struct Waiting {
+struct RoomWaiters {
     ports: Vec<usize>,
     sources: Vec<Waker>,
 }
 
-impl<T> State<T> {
-    fn len(&self) -> usize {
+impl<T> QueueState<T> {
+    fn item_count(&self) -> usize {
         usize::from(self.first.is_some()) + self.more.len()
     }
 
@@ -62,11 +62,11 @@ impl<T> State<T> {
         self.first.is_none() && self.more.is_empty()
     }
 
-    fn put(&mut self, item: T) {
+    fn push(&mut self, item: T) {
         if self.is_empty() { self.first = Some(item) } else { self.more.push_back(item) }
     }
 
-    fn take(&mut self, most: usize, batch: &mut Vec<T>) {
+    fn pop_batch(&mut self, most: usize, batch: &mut Vec<T>) {
         if most == 0 {
             return;
         }
@@ -79,7 +79,7 @@ impl<T> State<T> {
     }
 }
 
-impl Waiting {
+impl RoomWaiters {
     fn add_source(&mut self, waker: &Waker) {
         if !self.sources.iter().any(|other| other.will_wake(waker)) {
             self.sources.push(waker.clone());
@@ -108,104 +108,104 @@ pub(crate) struct Released {
 
 /// What putting items into an inbox asks of the one who put them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Put {
+pub(crate) struct PutOutcome {
     /// The port has to be handed to its crew.
-    pub(crate) hand: bool,
+    pub(crate) must_schedule: bool,
     /// The inbox is full now.
-    pub(crate) full: bool,
+    pub(crate) is_full: bool,
 }
 
 /// What is left after a batch was run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rest {
+pub(crate) enum Remaining {
     /// Nothing; the port is unlisted.
     Empty,
     /// More; the port is still listed and has to be handed to its crew.
     More,
 }
 
-impl<T> Inbox<T> {
-    pub(crate) fn new(capacity: usize, low: usize) -> Self {
+impl<T> PortQueue<T> {
+    pub(crate) fn new(capacity: usize, low_water: usize) -> Self {
         assert!(capacity > 0, "a queue without room would never be emptied");
-        let state = State { first: None, more: VecDeque::with_capacity(capacity), waiting: None };
-        let hot = Hot { listed: AtomicBool::new(false), state: Mutex::new(state) };
-        Inbox { hot: CachePadded::new(hot), capacity, low }
+        let state = QueueState { first: None, more: VecDeque::with_capacity(capacity), waiting: None };
+        let hot = HotLine { scheduled: AtomicBool::new(false), state: Mutex::new(state) };
+        PortQueue { hot: CachePadded::new(hot), capacity, low_water }
     }
 
     /// Whether the port is listed. It may be so at any time; that it is not so any more is for its holder to say.
-    pub(crate) fn is_listed(&self) -> bool {
-        self.hot.listed.load(Ordering::Acquire)
+    pub(crate) fn is_scheduled(&self) -> bool {
+        self.hot.scheduled.load(Ordering::Acquire)
     }
 
     /// Lists the port for this thread to run, where it is not listed.
-    pub(crate) fn claim(&self) -> bool {
-        if self.is_listed() {
+    pub(crate) fn try_claim(&self) -> bool {
+        if self.is_scheduled() {
             return false;
         }
         let _state = self.hot.state.lock();
-        let claimed = !self.is_listed() || is(Mutant::BlindClaim);
-        self.hot.listed.store(true, Ordering::Release);
+        let claimed = !self.is_scheduled() || is(SchedulerMutant::BlindClaim);
+        self.hot.scheduled.store(true, Ordering::Release);
         claimed
     }
 
     /// Puts one item in, where there is room.
-    pub(crate) fn offer(&self, item: T) -> Result<Put, T> {
+    pub(crate) fn try_put(&self, item: T) -> Result<PutOutcome, T> {
         let mut state = self.hot.state.lock();
-        if state.len() >= self.capacity {
+        if state.item_count() >= self.capacity {
             return Err(item);
         }
-        state.put(item);
-        Ok(self.after_put(&state))
+        state.push(item);
+        Ok(self.mark_scheduled(&state))
     }
 
     /// Puts one item in, beyond the capacity if need be.
-    pub(crate) fn put_one(&self, item: T) -> Put {
+    pub(crate) fn put(&self, item: T) -> PutOutcome {
         let mut state = self.hot.state.lock();
-        state.put(item);
-        self.after_put(&state)
+        state.push(item);
+        self.mark_scheduled(&state)
     }
 
     /// Puts a batch in, beyond the capacity if need be.
-    pub(crate) fn put(&self, batch: &mut Vec<T>) -> Put {
+    pub(crate) fn put_batch(&self, batch: &mut Vec<T>) -> PutOutcome {
         let mut state = self.hot.state.lock();
         if batch.len() == 1 {
-            batch.pop().into_iter().for_each(|item| state.put(item));
+            batch.pop().into_iter().for_each(|item| state.push(item));
         } else {
             state.more.extend(batch.drain(..));
         }
-        self.after_put(&state)
+        self.mark_scheduled(&state)
     }
 
-    fn after_put(&self, state: &State<T>) -> Put {
-        let hand = !self.is_listed();
-        self.hot.listed.store(true, Ordering::Release);
-        Put { hand, full: state.len() >= self.capacity }
+    fn mark_scheduled(&self, state: &QueueState<T>) -> PutOutcome {
+        let must_schedule = !self.is_scheduled();
+        self.hot.scheduled.store(true, Ordering::Release);
+        PutOutcome { must_schedule, is_full: state.item_count() >= self.capacity }
     }
 
     /// Takes at most `most` items, and into `released` those that waited for the room that this makes.
-    pub(crate) fn take(&self, most: usize, batch: &mut Vec<T>, released: &mut Released) {
+    pub(crate) fn take_batch(&self, most: usize, batch: &mut Vec<T>, released: &mut Released) {
         let mut state = self.hot.state.lock();
-        state.take(most, batch);
-        let left = state.len();
+        state.pop_batch(most, batch);
+        let left = state.item_count();
         if let Some(waiting) = &mut state.waiting {
-            waiting.release(left <= self.low, left < self.capacity, released);
+            waiting.release(left <= self.low_water, left < self.capacity, released);
         }
     }
 
     /// After a batch: unlists the port where it is empty.
-    pub(crate) fn rest(&self) -> Rest {
+    pub(crate) fn finish_batch(&self) -> Remaining {
         let state = self.hot.state.lock();
-        if state.is_empty() || is(Mutant::BlindRest) {
-            self.hot.listed.store(false, Ordering::Release);
-            return Rest::Empty;
+        if state.is_empty() || is(SchedulerMutant::BlindUnschedule) {
+            self.hot.scheduled.store(false, Ordering::Release);
+            return Remaining::Empty;
         }
-        Rest::More
+        Remaining::More
     }
 
     /// Notes that `port` waits for room here; false where there is room already.
-    pub(crate) fn wait(&self, port: usize) -> bool {
+    pub(crate) fn wait_for_room(&self, port: usize) -> bool {
         let mut state = self.hot.state.lock();
-        let full = state.len() >= self.capacity;
+        let full = state.item_count() >= self.capacity;
         if full {
             state.waiting.get_or_insert_default().ports.push(port);
         }
@@ -213,9 +213,9 @@ impl<T> Inbox<T> {
     }
 
     /// Whether there is room; where there is none, `waker` is woken when there is.
-    pub(crate) fn has_room(&self, waker: &Waker) -> bool {
+    pub(crate) fn has_room_or_wait(&self, waker: &Waker) -> bool {
         let mut state = self.hot.state.lock();
-        let room = state.len() < self.capacity;
+        let room = state.item_count() < self.capacity;
         if !room {
             state.waiting.get_or_insert_default().add_source(waker);
         }
@@ -234,6 +234,6 @@ impl<T> Inbox<T> {
 
     /// How many items wait.
     pub(crate) fn len(&self) -> usize {
-        self.hot.state.lock().len()
+        self.hot.state.lock().item_count()
     }
 }

@@ -4,16 +4,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The most ports that a thread claims in a turn.
-const REACH_MAX: usize = 128;
+const FUSION_LIMIT_MAX: usize = 128;
 /// Ports are fused up to this time for each item: against it, a hop through a queue costs little.
-const FUSED_MAX: Duration = Duration::from_nanos(200);
+const FUSED_TIME_MAX: Duration = Duration::from_nanos(200);
 
 /// How many ports a thread may have at once that began at this one.
-pub(crate) struct Reach(AtomicUsize);
+pub(crate) struct FusionLimit(AtomicUsize);
 
-impl Reach {
+impl FusionLimit {
     pub(crate) fn new() -> Self {
-        Reach(AtomicUsize::new(1))
+        FusionLimit(AtomicUsize::new(1))
     }
 
     pub(crate) fn get(&self) -> usize {
@@ -22,11 +22,11 @@ impl Reach {
 
     /// Learns from a turn: what it took for each item, and whether it had as many ports as it might.
     pub(crate) fn adapt(&self, took: Duration, used_up: bool) {
-        let reach = self.get();
-        if took > FUSED_MAX {
-            self.0.store((reach / 2).max(1), Ordering::Relaxed);
-        } else if used_up && took * 2 < FUSED_MAX {
-            self.0.store((reach * 2).min(REACH_MAX), Ordering::Relaxed);
+        let fusion_limit = self.get();
+        if took > FUSED_TIME_MAX {
+            self.0.store((fusion_limit / 2).max(1), Ordering::Relaxed);
+        } else if used_up && took * 2 < FUSED_TIME_MAX {
+            self.0.store((fusion_limit * 2).min(FUSION_LIMIT_MAX), Ordering::Relaxed);
         }
     }
 

@@ -6,26 +6,26 @@ use std::thread::Thread;
 
 use crossbeam_utils::CachePadded;
 
-use crate::idle::Idle;
-use crate::level::Settings;
-use crate::ready::Ready;
+use crate::idle_set::IdleSet;
+use crate::ready_queue::ReadyQueue;
+use crate::thread_count::ElasticSettings;
 
 /// How a crew is made up.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Crew {
+pub struct ThreadPool {
     /// What it is called in the names of its threads and in snapshots.
     pub name: String,
     /// How the number of its threads is found.
-    pub control: Control,
+    pub control: ThreadControl,
 }
 
 /// How the number of a crew's threads is found.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Control {
+pub enum ThreadControl {
     /// Always this many.
     Fixed(usize),
-    /// By measured throughput: see [`crate::Elasticity`].
-    Elastic(Settings),
+    /// By measured throughput: see [`crate::ThreadCountController`].
+    Elastic(ElasticSettings),
     /// By the length of the queues, as the controllers of SEDA's stages do: one more where `queue_length` items wait at the
     /// end of a period, one fewer where none does.
     QueueLength {
@@ -40,40 +40,40 @@ pub enum Control {
     /// For tests: whatever the levels do, nothing may be lost, doubled or overtaken.
     Random {
         /// The other control.
-        like: Box<Control>,
+        like: Box<ThreadControl>,
         /// Where the numbers begin: the same seed gives the same levels.
         seed: u64,
     },
 }
 
-impl Control {
+impl ThreadControl {
     /// Whether the throughput decides.
     pub(crate) fn is_elastic(&self) -> bool {
         match self {
-            Control::Elastic(_) => true,
-            Control::Random { like, .. } => like.is_elastic(),
-            Control::Fixed(_) | Control::QueueLength { .. } => false,
+            ThreadControl::Elastic(_) => true,
+            ThreadControl::Random { like, .. } => like.is_elastic(),
+            ThreadControl::Fixed(_) | ThreadControl::QueueLength { .. } => false,
         }
     }
 
     /// Whether it is drawn.
     pub(crate) fn is_random(&self) -> bool {
-        matches!(self, Control::Random { .. })
+        matches!(self, ThreadControl::Random { .. })
     }
 
     /// Whether somebody has to look after it.
-    pub(crate) fn is_steered(&self) -> bool {
-        !matches!(self, Control::Fixed(_))
+    pub(crate) fn is_controlled(&self) -> bool {
+        !matches!(self, ThreadControl::Fixed(_))
     }
 
     /// The most threads that it may ask for.
     #[must_use]
     pub fn threads_max(&self) -> usize {
         match self {
-            Control::Fixed(threads) => *threads,
-            Control::Elastic(settings) => settings.level_max,
-            Control::QueueLength { threads_max, .. } => *threads_max,
-            Control::Random { like, .. } => like.threads_max(),
+            ThreadControl::Fixed(threads) => *threads,
+            ThreadControl::Elastic(settings) => settings.threads_max,
+            ThreadControl::QueueLength { threads_max, .. } => *threads_max,
+            ThreadControl::Random { like, .. } => like.threads_max(),
         }
     }
 
@@ -81,46 +81,46 @@ impl Control {
     #[must_use]
     pub fn threads_min(&self) -> usize {
         match self {
-            Control::Fixed(threads) => *threads,
-            Control::Elastic(settings) => settings.level_min,
-            Control::QueueLength { threads_min, .. } => *threads_min,
-            Control::Random { .. } => 1,
+            ThreadControl::Fixed(threads) => *threads,
+            ThreadControl::Elastic(settings) => settings.threads_min,
+            ThreadControl::QueueLength { threads_min, .. } => *threads_min,
+            ThreadControl::Random { .. } => 1,
         }
     }
 }
 
 /// What a crew works beside.
 #[derive(Clone, Copy)]
-pub(crate) struct Setting {
+pub(crate) struct PoolContext {
     /// Whether somebody looks after the crews.
-    pub(crate) is_steered: bool,
+    pub(crate) is_controlled: bool,
     /// How many threads the system runs at once. On a single one threads cannot work beside each other, whatever crew they
     /// are of; they can only hold each other up.
     pub(crate) processors: usize,
 }
 
 /// A crew at work.
-pub(crate) struct Running {
-    pub(crate) crew: Crew,
+pub(crate) struct RunningPool {
+    pub(crate) pool: ThreadPool,
     /// The ports that have work, each at most once.
-    pub(crate) ready: Ready,
+    pub(crate) ready: ReadyQueue,
     /// A line of cache of its own: who has work for the crew looks there each time.
-    pub(crate) idle: CachePadded<Idle>,
+    pub(crate) idle: CachePadded<IdleSet>,
     /// One for each thread that there may be.
-    pub(crate) seats: Vec<CachePadded<Seat>>,
+    pub(crate) slots: Vec<CachePadded<WorkerSlot>>,
     /// That of the thread that puts items in, when it works on them itself.
-    pub(crate) guest: CachePadded<Seat>,
+    pub(crate) caller_slot: CachePadded<WorkerSlot>,
     /// Whether who puts items in may work on them itself while the crew needs one thread only.
-    pub(crate) takes_guests: bool,
+    pub(crate) allows_caller_runs: bool,
     /// Whether its one thread is always alone: no guest comes, and nobody puts another in the place of one that is stuck.
-    pub(crate) is_solo: bool,
+    pub(crate) is_always_exclusive: bool,
     /// How many threads there should be, threads that are stuck in a port's work not counted.
-    pub(crate) level: AtomicUsize,
+    pub(crate) thread_target: AtomicUsize,
 }
 
 /// What a thread shares with those who steer it; nobody else touches it on the way, so that no line of cache is shared.
 #[derive(Default)]
-pub(crate) struct Seat {
+pub(crate) struct WorkerSlot {
     /// Told to stop at the next port. Written by the steering thread.
     pub(crate) suspended: AtomicBool,
     /// Told to end at the next port. Written by the steering thread.
@@ -128,45 +128,46 @@ pub(crate) struct Seat {
     /// How many items it has worked on. Written by the thread.
     pub(crate) items: AtomicU64,
     /// Odd while it works on a port, even while it looks for one. Written by the thread.
-    pub(crate) turns: AtomicU64,
+    pub(crate) epoch: AtomicU64,
     pub(crate) thread: OnceLock<Thread>,
 }
 
-impl Seat {
+impl WorkerSlot {
     /// So many items more were worked on. By the thread alone.
     #[inline]
-    pub(crate) fn tell(&self, items: u64) {
+    pub(crate) fn add_items(&self, items: u64) {
         self.items.store(self.items.load(Ordering::Relaxed) + items, Ordering::Relaxed);
     }
 }
 
-impl Running {
-    pub(crate) fn new(crew: Crew, ports: usize, setting: Setting) -> Self {
-        let level = crew.control.threads_min();
-        assert!(level > 0, "the crew {} has no threads", crew.name);
+impl RunningPool {
+    pub(crate) fn new(pool: ThreadPool, ports: usize, setting: PoolContext) -> Self {
+        let threads = pool.control.threads_min();
+        assert!(threads > 0, "the pool {} has no threads", pool.name);
         // Threads that are stuck are replaced, so that there are twice as many seats as threads.
-        let seats = (0..crew.control.threads_max() * 2).map(|_| CachePadded::default()).collect();
-        let (ready, idle) = (Ready::new(ports), CachePadded::new(Idle::new()));
-        let takes_guests = crew.control.is_elastic() || setting.processors == 1;
-        let is_solo = crew.control == Control::Fixed(1) && !setting.is_steered && !takes_guests;
-        let (guest, level) = (CachePadded::default(), AtomicUsize::new(level));
-        Running { crew, ready, idle, seats, guest, takes_guests, is_solo, level }
+        let slots = (0..pool.control.threads_max() * 2).map(|_| CachePadded::default()).collect();
+        let (ready, idle) = (ReadyQueue::new(ports), CachePadded::new(IdleSet::new()));
+        let allows_caller_runs = pool.control.is_elastic() || setting.processors == 1;
+        let is_always_exclusive =
+            pool.control == ThreadControl::Fixed(1) && !setting.is_controlled && !allows_caller_runs;
+        let (caller_slot, thread_target) = (CachePadded::default(), AtomicUsize::new(threads));
+        RunningPool { pool, ready, idle, slots, caller_slot, allows_caller_runs, is_always_exclusive, thread_target }
     }
 
     /// Whether there should be one thread only.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.level.load(Ordering::Relaxed) == 1
+    pub(crate) fn has_one_thread(&self) -> bool {
+        self.thread_target.load(Ordering::Relaxed) == 1
     }
 
     /// Hands a port to whoever comes first.
-    pub(crate) fn hand(&self, port: usize) {
+    pub(crate) fn schedule(&self, port: usize) {
         self.ready.push(port);
         self.idle.wake();
     }
 
     /// How many items its threads have worked on.
     pub(crate) fn items(&self) -> u64 {
-        let seats = self.seats.iter().chain([&self.guest]);
-        seats.map(|seat| seat.items.load(Ordering::Relaxed)).sum()
+        let slots = self.slots.iter().chain([&self.caller_slot]);
+        slots.map(|slot| slot.items.load(Ordering::Relaxed)).sum()
     }
 }
