@@ -5,17 +5,17 @@
 
 mod node;
 
-mod detached;
-mod postponed;
+mod background;
+mod deferred_wraps;
 
 mod kinds;
 
 use std::sync::Arc;
 
+use crate::actions::PostConsumption;
 use crate::channel::{Channel, Closed, Parcel};
 use crate::event::{Event, always, guard, never};
-use crate::implicit::Then;
-use kinds::{Choice, Choose};
+use kinds::{AsyncChoose, Choice};
 
 pub use node::AsyncEvent;
 
@@ -25,7 +25,7 @@ impl<A: 'static, B: 'static> AsyncEvent<A, B> {
     /// # Panics
     /// If a guard or a post-creation action does. A communication that was placed by then stays.
     pub fn a_sync(&self) -> A {
-        self.clone().forced().node.start(Then::nothing())
+        self.clone().forced().node.start(PostConsumption::none())
     }
 
     /// The same with `action` applied to what starting it yields: a post-creation action, run by the thread that
@@ -50,7 +50,7 @@ impl<A: 'static, B: 'static> AsyncEvent<A, B> {
     /// synchronises and the post-consumption actions in the implicit thread.
     pub fn a_trans(&self) -> Event<A> {
         let event = self.clone();
-        guard(move || event.clone().forced().node.transform(Then::nothing()))
+        guard(move || event.clone().forced().node.transform(PostConsumption::none()))
     }
 
     /// Starts this communication and yields an event that takes effect when it has been consumed, and then runs
@@ -68,7 +68,7 @@ impl<A: 'static, B: 'static> AsyncEvent<A, B> {
             let local = Channel::<B>::rendezvous();
             let action = action.clone();
             let consumed = local.receive().wrap(move |value| action(value.expect("nobody closes a local channel")));
-            let tap = Arc::new(move |value: &B| local.core.deposit_send(value.clone(), Then::nothing()));
+            let tap = Arc::new(move |value: &B| local.core.send_buffered(value.clone(), PostConsumption::none()));
             AsyncEvent::of(kinds::Tap { inner: event.clone(), tap }).s_wrap(move |_| consumed.clone())
         })
     }
@@ -77,7 +77,7 @@ impl<A: 'static, B: 'static> AsyncEvent<A, B> {
 /// Sends `value` asynchronously; each start sends a clone (`aSendEvt`). Yields nothing at once, and when the value has
 /// been received `Ok`, or `Closed` if the channel was.
 pub fn a_send<T: Clone + Send + Sync + 'static>(channel: &Channel<T>, value: T) -> AsyncEvent<(), Result<(), Closed>> {
-    AsyncEvent::of(kinds::SendClone { channel: channel.clone(), value })
+    AsyncEvent::of(kinds::AsyncSendClone { channel: channel.clone(), value })
 }
 
 /// Sends what is in the parcel asynchronously; started with an empty parcel it does nothing.
@@ -85,13 +85,13 @@ pub fn a_send_parcel<T: Send + 'static>(
     channel: &Channel<T>,
     parcel: &Parcel<T>,
 ) -> AsyncEvent<(), Result<(), Closed>> {
-    AsyncEvent::of(kinds::SendParcel { channel: channel.clone(), parcel: parcel.clone() })
+    AsyncEvent::of(kinds::AsyncSendParcel { channel: channel.clone(), parcel: parcel.clone() })
 }
 
 /// Receives asynchronously (`aRecvEvt`): takes its place on the channel when it is started; what it receives goes to
 /// its post-consumption actions. Several started one after the other receive in that order.
 pub fn a_receive<T: Send + 'static>(channel: &Channel<T>) -> AsyncEvent<(), Result<T, Closed>> {
-    AsyncEvent::of(kinds::Receive { channel: channel.clone() })
+    AsyncEvent::of(kinds::AsyncReceive { channel: channel.clone() })
 }
 
 /// An asynchronous event that is consumed at once (`aAlwaysEvt`).
@@ -108,7 +108,7 @@ pub fn a_never<T: Send + 'static>() -> AsyncEvent<(), T> {
 pub fn a_guard<A: 'static, B: 'static>(
     make: impl Fn() -> AsyncEvent<A, B> + Send + Sync + 'static,
 ) -> AsyncEvent<A, B> {
-    AsyncEvent::of(kinds::Guard(make))
+    AsyncEvent::of(kinds::AsyncGuard(make))
 }
 
 /// Starts one of the branches and returns at once (`aChoose`): one that can be consumed now if there is one, else any.
@@ -120,14 +120,14 @@ pub fn a_guard<A: 'static, B: 'static>(
 /// # Panics
 /// When it is started without branches.
 pub fn a_choose<A: 'static, B: 'static>(branches: impl IntoIterator<Item = AsyncEvent<A, B>>) -> AsyncEvent<A, B> {
-    AsyncEvent::of(Choose { branches: branches.into_iter().collect(), choice: Choice::AtOnce })
+    AsyncEvent::of(AsyncChoose { branches: branches.into_iter().collect(), choice: Choice::AtOnce })
 }
 
 /// Waits until one of the branches has been consumed, and then runs that one's actions (`sChoose`).
 ///
 /// Starting it blocks the thread; a task awaits its [`a_trans`](AsyncEvent::a_trans) instead.
 pub fn s_choose<A: 'static, B: 'static>(branches: impl IntoIterator<Item = AsyncEvent<A, B>>) -> AsyncEvent<A, B> {
-    AsyncEvent::of(Choose { branches: branches.into_iter().collect(), choice: Choice::WhenConsumed })
+    AsyncEvent::of(AsyncChoose { branches: branches.into_iter().collect(), choice: Choice::WhenConsumed })
 }
 
 /// The asynchronous event that synchronises `event` in the background (`sTrans`): its offers are placed when it is
@@ -143,6 +143,6 @@ impl<T: Send + 'static> Channel<T> {
     ///
     /// Costs no allocation beyond the value's place in the channel, and no thread.
     pub fn send_and_go(&self, value: T) {
-        self.core.deposit_send(value, Then::nothing());
+        self.core.send_buffered(value, PostConsumption::none());
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! Each file imports those named before it here at the most, and none imports this one.
 
-mod order;
-pub(crate) mod placing;
-pub(crate) mod settlement;
+pub(crate) mod nacks;
+pub(crate) mod registration;
+mod try_order;
 
-pub(crate) mod forcing;
+pub(crate) mod guard_context;
 
 pub(crate) mod node;
 
@@ -15,17 +15,17 @@ mod choose;
 pub(crate) mod guard;
 mod wrap;
 
-mod session;
+mod pending;
 
 mod synchronise;
 
 use choose::{Choose, Preference};
-pub use forcing::GUARD_DEPTH_MAX;
+pub use guard_context::GUARD_DEPTH_MAX;
 pub use node::Event;
-pub(crate) use order::below as random_below;
-pub use order::seed_choices;
-pub(crate) use synchronise::Advance;
+pub(crate) use synchronise::CommittedSync;
 pub use synchronise::Synchronisation;
+pub(crate) use try_order::below as random_below;
+pub use try_order::seed_choices;
 
 impl<T: 'static> Event<T> {
     /// The same event with `action` applied to its value, in the thread or task that synchronises (`wrap`).
@@ -56,7 +56,7 @@ pub fn never<T: 'static>() -> Event<T> {
 ///
 /// If `make` panics the synchronisation is given up: nacks made before fire, nothing stays queued.
 pub fn guard<T: 'static>(make: impl Fn() -> Event<T> + Send + Sync + 'static) -> Event<T> {
-    guard::guarded(move |first, forcing| guard::force_made(make(), first, forcing))
+    guard::guarded(move |first, context| guard::force_made(make(), first, context))
 }
 
 /// Exactly one of the branches takes effect (`choose`).

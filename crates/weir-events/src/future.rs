@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::event::guard;
-use crate::event::node::{Node, Shape, Stake};
-use crate::event::placing::Placing;
-use crate::event::settlement::Settlement;
+use crate::event::nacks::NackSet;
+use crate::event::node::{EventNode, EventShape, Registration};
+use crate::event::registration::RegistrationContext;
 use crate::event::{Event, Synchronisation};
-use crate::primitives::Lock;
+use crate::primitives::SpinLock;
 
 /// An event that takes effect, once, when the future is ready; after that it never does again.
 ///
@@ -26,8 +26,11 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    let state = State::Running(Box::pin(future));
-    Event::of(FutureLeaf { state: Lock::new(state), fan: Arc::new(Fan { watchers: Lock::new(Vec::new()) }) })
+    let state = FutureState::Running(Box::pin(future));
+    Event::of(FutureEvent {
+        state: SpinLock::new(state),
+        wakers: Arc::new(WakerFanOut { watchers: SpinLock::new(Vec::new()) }),
+    })
 }
 
 /// An event that runs a new future for each synchronisation, and drops it when the choice is lost.
@@ -74,22 +77,22 @@ impl<F: Future + Unpin, T> Future for Until<'_, F, T> {
     }
 }
 
-struct FutureLeaf<T> {
-    state: Lock<State<T>>,
-    fan: Arc<Fan>,
+struct FutureEvent<T> {
+    state: SpinLock<FutureState<T>>,
+    wakers: Arc<WakerFanOut>,
 }
 
-enum State<T> {
+enum FutureState<T> {
     Running(Pin<Box<dyn Future<Output = T> + Send>>),
     Ready(T),
     Over,
 }
 
-struct Fan {
-    watchers: Lock<Vec<Waker>>,
+struct WakerFanOut {
+    watchers: SpinLock<Vec<Waker>>,
 }
 
-impl Wake for Fan {
+impl Wake for WakerFanOut {
     fn wake(self: Arc<Self>) {
         let watchers = std::mem::take(&mut *self.watchers.lock());
         watchers.into_iter().for_each(Waker::wake);
@@ -97,14 +100,14 @@ impl Wake for Fan {
 }
 
 /// One synchronisation's place among the watchers.
-struct Watch {
-    fan: Arc<Fan>,
+struct FutureWatch {
+    wakers: Arc<WakerFanOut>,
     waker: Waker,
 }
 
-impl Watch {
+impl FutureWatch {
     fn end(&self) {
-        let mut watchers = self.fan.watchers.lock();
+        let mut watchers = self.wakers.watchers.lock();
         let place = watchers.iter().position(|known| known.will_wake(&self.waker));
         let gone = place.map(|place| watchers.swap_remove(place));
         drop(watchers);
@@ -112,7 +115,7 @@ impl Watch {
     }
 }
 
-impl Fan {
+impl WakerFanOut {
     fn watch(&self, waker: Waker) {
         let mut watchers = self.watchers.lock();
         if !watchers.iter().any(|known| known.will_wake(&waker)) {
@@ -121,36 +124,36 @@ impl Fan {
     }
 }
 
-impl<T: Send + 'static> FutureLeaf<T> {
+impl<T: Send + 'static> FutureEvent<T> {
     /// Polls the future; whether its result is there.
     fn advance(&self) -> bool {
         // The future is foreign code, so it must not run under a lock that others wait for.
-        let state = std::mem::replace(&mut *self.state.lock(), State::Over);
-        let State::Running(mut future) = state else {
-            let is_ready = matches!(state, State::Ready(_));
+        let state = std::mem::replace(&mut *self.state.lock(), FutureState::Over);
+        let FutureState::Running(mut future) = state else {
+            let is_ready = matches!(state, FutureState::Ready(_));
             self.keep(state);
             return is_ready;
         };
-        let waker = Waker::from(self.fan.clone());
+        let waker = Waker::from(self.wakers.clone());
         let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
         let is_ready = polled.is_ready();
         self.keep(match polled {
-            Poll::Ready(value) => State::Ready(value),
-            Poll::Pending => State::Running(future),
+            Poll::Ready(value) => FutureState::Ready(value),
+            Poll::Pending => FutureState::Running(future),
         });
         is_ready
     }
 
-    fn keep(&self, state: State<T>) {
-        if !matches!(state, State::Over) {
+    fn keep(&self, state: FutureState<T>) {
+        if !matches!(state, FutureState::Over) {
             *self.state.lock() = state;
         }
     }
 
     fn take(&self) -> Option<T> {
         let mut state = self.state.lock();
-        match std::mem::replace(&mut *state, State::Over) {
-            State::Ready(value) => Some(value),
+        match std::mem::replace(&mut *state, FutureState::Over) {
+            FutureState::Ready(value) => Some(value),
             other => {
                 *state = other;
                 None
@@ -159,43 +162,46 @@ impl<T: Send + 'static> FutureLeaf<T> {
     }
 }
 
-impl<T: Send + 'static> Node<T> for FutureLeaf<T> {
-    fn shape(&self) -> Shape {
-        Shape { acts: true, ..Shape::LEAF }
+impl<T: Send + 'static> EventNode<T> for FutureEvent<T> {
+    fn shape(&self) -> EventShape {
+        EventShape { acts: true, ..EventShape::BASE_EVENT }
     }
 
-    fn attempt(&self, _: usize, settlement: &mut Settlement) -> Option<T> {
+    fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<T> {
         self.advance();
         let value = self.take()?;
-        settlement.settle();
+        nacks.fire_losers();
         Some(value)
     }
 
-    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Stake> {
-        placing.look_again();
-        self.look(leaf, placing);
-        Some(Stake::Own(Box::new(Watch { fan: self.fan.clone(), waker: Waker::from(placing.party.clone()) })))
+    fn register(&self, base: usize, context: &mut RegistrationContext<'_>) -> Option<Registration> {
+        context.recheck_on_wake();
+        self.recheck(base, context);
+        Some(Registration::Own(Box::new(FutureWatch {
+            wakers: self.wakers.clone(),
+            waker: Waker::from(context.waiter.clone()),
+        })))
     }
 
-    fn withdraw(&self, _: usize, stake: Stake) {
-        stake.recover::<Watch>().end();
+    fn withdraw(&self, _: usize, registration: Registration) {
+        registration.recover::<FutureWatch>().end();
     }
 
     /// The result stays with the event.
-    fn retract(&self, leaf: usize, stake: Option<Stake>) -> bool {
-        stake.into_iter().for_each(|stake| self.withdraw(leaf, stake));
+    fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
+        registration.into_iter().for_each(|registration| self.withdraw(base, registration));
         true
     }
 
-    fn redeem(&self, leaf: usize, stake: Option<Stake>) -> T {
-        self.withdraw(leaf, stake.expect("a future places a watch"));
-        self.take().expect("the leaf was committed because the result was there")
+    fn complete(&self, base: usize, registration: Option<Registration>) -> T {
+        self.withdraw(base, registration.expect("a future places a watch"));
+        self.take().expect("the base was committed because the result was there")
     }
 
-    fn look(&self, _: usize, placing: &mut Placing<'_>) {
-        self.fan.watch(Waker::from(placing.party.clone()));
+    fn recheck(&self, _: usize, context: &mut RegistrationContext<'_>) {
+        self.wakers.watch(Waker::from(context.waiter.clone()));
         if self.advance() {
-            placing.party.commit_alone(placing.leaf);
+            context.waiter.commit_alone(context.base);
         }
     }
 }

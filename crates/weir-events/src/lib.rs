@@ -51,22 +51,22 @@
 //!
 //! # The commit protocol
 //!
-//! Words: a *party* is one synchronisation; its *word* is `WAITING`, `CLAIMED`, `COMMITTED(leaf)` or `ABANDONED`. A
+//! Words: a *waiter* is one synchronisation; its *word* is `WAITING`, `CLAIMED`, `COMMITTED(base event)` or `ABANDONED`. A
 //! channel is a lock over a buffer and two queues of *offers* (and a second lock that lets receivers take from a buffer
-//! beside the senders, which no offer sees; `channel/core.rs`). An offer names its party and leaf and, to send, has the value;
+//! beside the senders, which no offer sees; `channel/core.rs`). An offer names its waiter and base event and, to send, has the value;
 //! what comes of it stays in its place in the queue until the owner fetches it. A value that lies in a parcel has that
 //! parcel's lock. Locks are taken in the order channel, then parcel, and never two channels; under them nobody sleeps
-//! (`lock.rs`). A task that just sends or receives has no party: it waits in the queue itself, where only who holds the channel's
-//! lock can take it. A seeker takes such a task as it takes from a buffer: a published one commits its own word alone.
+//! (`lock.rs`). A task that just sends or receives has no waiter: it waits in the queue itself, where only who holds the channel's
+//! lock can take it. A initiator takes such a task as it takes from a buffer: a published one commits its own word alone.
 //!
 //! 1. **Force.** The owner runs all guards. It holds no lock. A panic here abandons the synchronisation.
-//! 2. **Attempt.** For each leaf in turn the owner takes the channel's lock and looks for a peer. Nobody can see the
+//! 2. **Attempt.** For each base event in turn the owner takes the channel's lock and looks for a peer. Nobody can see the
 //!    owner yet, so one word decides: it moves the peer's word from `WAITING` to `COMMITTED` (compare and exchange,
 //!    acquire-release). If that succeeds it exchanges the value through the peer's place in the queue, lets go of the lock,
 //!    and wakes the peer. If the peer is `CLAIMED` it waits for the end of the claim; if the peer
 //!    is taken or abandoned, its offer is stale and is set aside. A thread that does nothing but send or
-//!    receive on one buffered channel tries again for a while, as long as that has lately been worth it (`patience.rs`).
-//! 3. **Publish.** If no leaf succeeded, the owner visits the leaves again. Under each channel's lock it looks once more
+//!    receive on one buffered channel tries again for a while, as long as that has lately been worth it (`adaptive_spin.rs`).
+//! 3. **Publish.** If no base event succeeded, the owner visits the base events again. Under each channel's lock it looks once more
 //!    for a peer and otherwise queues its offer, so no peer can come in between unseen. From the first queued offer on,
 //!    others can take the owner; so to take a peer now, two words must change as one:
 //!    1. own word `WAITING` → `CLAIMED` (compare and exchange, acquire-release); if that fails somebody has taken the
@@ -77,17 +77,17 @@
 //!    4. if the peer is `CLAIMED` too: whoever has the smaller identity keeps its claim and waits; the other one goes
 //!       back to `WAITING` until the peer is not claimed, and begins again at 1.
 //!
-//!    A party never takes its own offer: identity is the party, not the thread or task.
+//!    A waiter never takes its own offer: identity is the waiter, not the thread or task.
 //! 4. **Wait.** The owner parks, or its task returns `Pending`, until its word is `COMMITTED` (load, acquire). A timer
 //!    commits the owner's word like a peer would. To give up, the owner moves its word from `WAITING` to `ABANDONED`; if
 //!    that fails the match stands.
-//! 5. **Withdraw.** The owner removes the offers of all other leaves from their queues, each under its channel's lock,
+//! 5. **Withdraw.** The owner removes the offers of all other base events from their queues, each under its channel's lock,
 //!    and then fires the nacks that do not cover the winner.
 //! 6. **Redeem.** The owner takes what came of the winner out of its queue, under the channel's lock, lets go of that, and
 //!    runs the wraps.
 //!
 //! Why it does not deadlock: a claim is made and let go of under one channel's lock, and no other channel's lock is
-//! taken in between; claimed parties wait only for greater ones. So waits end.
+//! taken in between; claimed waiters wait only for greater ones. So waits end.
 //!
 //! Why the value is there: the peer holds the channel's lock from before its commit until the exchange is done; the owner
 //! takes that lock after it has seen the commit. The lock orders the value, so the orderings on the word need only order
@@ -95,29 +95,30 @@
 //!
 //! No foreign code, be it a clone, a waker, an action or a drop of a value, runs under one of these locks.
 //!
-//! The protocol is model-checked (`tests/model.rs`, loom) for two and three parties, with faults in it that the model
+//! The protocol is model-checked (`tests/model.rs`, loom) for two and three waiters, with faults in it that the model
 //! has to find, and stressed under ThreadSanitizer (`tests/stress.rs`).
 
-mod alarm;
+mod actions;
+mod adaptive_spin;
 mod asynchronous;
 mod backoff;
 mod channel;
 mod event;
 mod future;
 mod halves;
-mod implicit;
 mod lock;
 mod mailbox;
 mod multicast;
 mod mutants;
 mod nack;
-mod party;
-mod patience;
 mod primitives;
 mod queue;
 mod signal;
 mod time;
+mod timer_thread;
+mod waiter;
 
+pub use actions::{ACTION_THREADS_MAX, action_panics, action_threads};
 pub use asynchronous::{
     AsyncEvent, a_always, a_choose, a_guard, a_never, a_receive, a_send, a_send_parcel, s_choose, s_trans,
 };
@@ -125,7 +126,6 @@ pub use channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryRec
 pub use event::{Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_biased, guard, never, seed_choices};
 pub use future::{Until, from_future, from_future_with, until};
 pub use halves::{Receiver, Sender, halves};
-pub use implicit::{ACTION_THREADS_MAX, action_panics, action_threads};
 pub use mailbox::Mailbox;
 pub use multicast::{Multicast, Port};
 pub use nack::with_nack;

@@ -14,17 +14,17 @@
 //!
 //! No user code ever runs under one of these locks, and a panic under one lets go of it.
 
-pub(crate) use here::{Held, Lock};
+pub(crate) use here::{SpinLock, SpinLockGuard};
 
 #[cfg(not(loom))]
 mod here {
     use std::time::Duration;
 
     /// A mutual exclusion lock for brief work.
-    pub(crate) struct Lock<T>(spin::mutex::SpinMutex<T>);
+    pub(crate) struct SpinLock<T>(spin::mutex::SpinMutex<T>);
 
     /// A lock that is taken, until this is dropped.
-    pub(crate) type Held<'a, T> = spin::mutex::SpinMutexGuard<'a, T>;
+    pub(crate) type SpinLockGuard<'a, T> = spin::mutex::SpinMutexGuard<'a, T>;
 
     /// So many pauses of the processor before the first turn of the scheduler.
     const PAUSES: u32 = 8;
@@ -35,14 +35,14 @@ mod here {
     /// The longest nap.
     const NAP_MAX: Duration = Duration::from_millis(1);
 
-    impl<T> Lock<T> {
+    impl<T> SpinLock<T> {
         pub(crate) const fn new(value: T) -> Self {
-            Lock(spin::mutex::SpinMutex::new(value))
+            SpinLock(spin::mutex::SpinMutex::new(value))
         }
 
         /// Takes the lock.
         #[inline]
-        pub(crate) fn lock(&self) -> Held<'_, T> {
+        pub(crate) fn lock(&self) -> SpinLockGuard<'_, T> {
             match self.0.try_lock() {
                 Some(held) => held,
                 None => self.wait(),
@@ -55,7 +55,7 @@ mod here {
         }
 
         #[cold]
-        fn wait(&self) -> Held<'_, T> {
+        fn wait(&self) -> SpinLockGuard<'_, T> {
             let (mut turns, mut nap) = (0, NAP_MIN);
             loop {
                 if turns < PAUSES {
@@ -82,16 +82,16 @@ mod here {
 /// In the model a lock is the checker's own, under which threads do sleep.
 #[cfg(loom)]
 mod here {
-    pub(crate) struct Lock<T>(loom::sync::Mutex<T>);
+    pub(crate) struct SpinLock<T>(loom::sync::Mutex<T>);
 
-    pub(crate) type Held<'a, T> = loom::sync::MutexGuard<'a, T>;
+    pub(crate) type SpinLockGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
 
-    impl<T> Lock<T> {
+    impl<T> SpinLock<T> {
         pub(crate) fn new(value: T) -> Self {
-            Lock(loom::sync::Mutex::new(value))
+            SpinLock(loom::sync::Mutex::new(value))
         }
 
-        pub(crate) fn lock(&self) -> Held<'_, T> {
+        pub(crate) fn lock(&self) -> SpinLockGuard<'_, T> {
             self.0.lock().expect("the model stops at a panic")
         }
     }

@@ -55,7 +55,7 @@ impl<T: Send + 'static> Mailbox<T> {
 
     /// An event that receives the oldest letter; `Closed` once the mailbox is closed and empty.
     ///
-    /// Cancellation safe: a synchronisation that does not take effect leaves the letter where it is.
+    /// Cancellation safe: a synchronisation that does not take effect base events the letter where it is.
     pub fn receive(&self) -> Event<Result<T, Closed>> {
         match self.credits.clone() {
             None => self.letters.receive(),

@@ -10,24 +10,24 @@ pub enum Mutant {
     None,
     /// A peer is committed by a plain store instead of a compare-and-exchange.
     CommitWithoutCompare,
-    /// A published seeker looks at its own word instead of claiming it.
-    SeekWithoutClaim,
+    /// A published initiator looks at its own word instead of claiming it.
+    MatchWithoutClaim,
     /// A synchronisation pairs with its own offer.
     PairWithItself,
-    /// Two parties that claim at once both keep their claims.
-    NobodyGivesWay,
+    /// Two waiters that claim at once both keep their claims.
+    NeitherClaimYields,
     /// A committed peer is not told.
     ForgetToWake,
-    /// A party publishes without looking again for peers that came since it was private.
+    /// A waiter publishes without looking again for peers that came since it was private.
     PublishWithoutLooking,
     /// A loser's offers stay in their queues and are honoured without a look at the word.
     TakeValueBeforeCommit,
-    /// Who queues an offer does not look into the stash.
-    IgnoreTheStash,
+    /// Who queues an offer does not look into the consumer buffer.
+    IgnoreConsumerBuffer,
     /// Who takes the buffer aside does not say how much it was.
-    ForgetWhatIsAside,
-    /// A published seeker that was taken serves a task or a deposit all the same.
-    SettleWithoutLooking,
+    ForgetConsumerBufferLen,
+    /// A published initiator that was taken serves a task or a buffered offer all the same.
+    CommitSelfWithoutCheck,
     /// A received value whose synchronisation was dropped is dropped with it.
     DropWithoutReturn,
 }

@@ -5,7 +5,7 @@ pub(crate) use loom::sync::atomic::AtomicUsize;
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::AtomicUsize;
 
-pub(crate) use crate::lock::{Held, Lock};
+pub(crate) use crate::lock::{SpinLock, SpinLockGuard};
 pub(crate) use parker::Parker;
 
 #[cfg(not(loom))]

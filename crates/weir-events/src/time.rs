@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use crate::event::node::{Node, Shape, Stake};
-use crate::event::placing::Placing;
-use crate::event::settlement::Settlement;
+use crate::event::nacks::NackSet;
+use crate::event::node::{EventNode, EventShape, Registration};
+use crate::event::registration::RegistrationContext;
 use crate::event::{Event, choose_biased, random_below};
 
 /// An event that takes effect `delay` after its synchronisation began (CML's `timeOutEvt`).
 ///
-/// A choice that is won by another branch before leaves no timer behind.
+/// A choice that is won by another branch before base events no timer behind.
 pub fn after(delay: Duration) -> Event<()> {
     Event::of(Timer::After(delay))
 }
@@ -61,23 +61,23 @@ impl Timer {
     }
 }
 
-impl Node<()> for Timer {
-    fn shape(&self) -> Shape {
-        Shape::LEAF
+impl EventNode<()> for Timer {
+    fn shape(&self) -> EventShape {
+        EventShape::BASE_EVENT
     }
 
-    fn attempt(&self, _: usize, settlement: &mut Settlement) -> Option<()> {
-        self.is_over().then(|| settlement.settle())
+    fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<()> {
+        self.is_over().then(|| nacks.fire_losers())
     }
 
-    fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Stake> {
+    fn register(&self, _: usize, context: &mut RegistrationContext<'_>) -> Option<Registration> {
         if let Some(instant) = self.instant() {
-            placing.ring_at(instant);
+            context.expire_at(instant);
         }
         None
     }
 
-    fn redeem(&self, _: usize, _: Option<Stake>) {}
+    fn complete(&self, _: usize, _: Option<Registration>) {}
 }
 
 /// Half of a delay, and a random part of the other half in steps of its thousandth.

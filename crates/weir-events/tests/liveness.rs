@@ -276,7 +276,7 @@ fn one_round(number: u64, runtime: &Arc<tokio::runtime::Runtime>) {
 }
 
 #[test]
-fn every_round_ends_whatever_ways_its_parties_choose() {
+fn every_round_ends_whatever_ways_its_waiters_choose() {
     let runtime =
         Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap());
     let first = std::env::var("WEIR_EVENTS_FIRST").ok().and_then(|first| first.parse().ok()).unwrap_or(0);

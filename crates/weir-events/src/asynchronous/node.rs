@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::actions::PostConsumption;
 use crate::event::Event;
-use crate::implicit::Then;
 
 /// An asynchronous communication: starting it yields an `A` at once, its consumption yields a `B` later (the paper's
 /// `('a, 'b) AEvent`).
@@ -45,20 +45,20 @@ impl<A, B> AsyncEvent<A, B> {
 
 impl<A: 'static, B: 'static> AsyncEvent<A, B> {
     pub(crate) fn forced(self) -> Self {
-        self.node.force().unwrap_or(self)
+        self.node.force_guards().unwrap_or(self)
     }
 }
 
 /// One node of an asynchronous event.
 pub(crate) trait AsyncNode<A, B>: Send + Sync {
     /// Runs the guards inside; `None` if there are none.
-    fn force(&self) -> Option<AsyncEvent<A, B>> {
+    fn force_guards(&self) -> Option<AsyncEvent<A, B>> {
         None
     }
 
     /// Starts it: places it on its channel, whatever its state, and returns what its post-creation actions make of it.
-    fn start(&self, then: Then<B>) -> A;
+    fn start(&self, actions: PostConsumption<B>) -> A;
 
     /// The synchronous event that takes effect when this one is consumed. Guards must have run.
-    fn transform(&self, then: Then<B>) -> Event<A>;
+    fn transform(&self, actions: PostConsumption<B>) -> Event<A>;
 }

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::closed::Closed;
-use super::entry::{Cargo, Offer};
+use super::entry::{Offer, Payload};
 use super::handle::Channel;
 use super::outcome::{Received, Sent};
-use crate::party::{Party, pool};
+use crate::waiter::{Waiter, pool};
 
 /// The channel is closed; here is the value that was not sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl<T: Send + 'static> Channel<T> {
         let mut value = Some(value);
         let mut sent = self.core.send(&mut value);
         if sent == Sent::Full {
-            sent = self.core.send_patiently(&mut value);
+            sent = self.core.send_spinning(&mut value);
         }
         match value {
             None => Ok(()),
@@ -66,12 +66,12 @@ impl<T: Send + 'static> Channel<T> {
     }
 
     fn wait_to_send(&self, value: T) -> Result<(), SendError<T>> {
-        let party = pool::take();
-        let ticket = self.core.place_send(Offer { party: party.clone(), leaf: 0 }, Cargo::Value(value));
-        let ticket = ticket.expect("there is no other leaf");
-        await_outcome(&party);
+        let waiter = pool::take();
+        let ticket = self.core.place_send(Offer { waiter: waiter.clone(), base: 0 }, Payload::Value(value));
+        let ticket = ticket.expect("there is no other base");
+        await_outcome(&waiter);
         let refused = self.core.conclude_send(ticket).err().flatten();
-        pool::put_back(party);
+        pool::put_back(waiter);
         refused.map_or(Ok(()), |value| Err(SendError(value)))
     }
 
@@ -86,7 +86,7 @@ impl<T: Send + 'static> Channel<T> {
 
     #[cold]
     fn receive_later(&self) -> Result<T, Closed> {
-        match self.core.receive_patiently() {
+        match self.core.receive_spinning() {
             Received::Done(value) => Ok(value),
             Received::Closed => Err(Closed),
             Received::Empty | Received::Taken => self.wait_to_receive(),
@@ -94,19 +94,19 @@ impl<T: Send + 'static> Channel<T> {
     }
 
     fn wait_to_receive(&self) -> Result<T, Closed> {
-        let party = pool::take();
-        let ticket = self.core.place_receive(Offer { party: party.clone(), leaf: 0 });
-        let ticket = ticket.expect("there is no other leaf");
-        await_outcome(&party);
+        let waiter = pool::take();
+        let ticket = self.core.place_receive(Offer { waiter: waiter.clone(), base: 0 });
+        let ticket = ticket.expect("there is no other base");
+        await_outcome(&waiter);
         let received = self.core.conclude_receive(ticket);
-        pool::put_back(party);
+        pool::put_back(waiter);
         received
     }
 }
 
-fn await_outcome(party: &Party) {
-    while party.outcome().is_none() {
-        party.wait(None);
+fn await_outcome(waiter: &Waiter) {
+    while waiter.outcome().is_none() {
+        waiter.wait(None);
     }
 }
 

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::base_events;
 use super::closed::Closed;
 use super::core::Core;
-use super::leaves;
 use super::parcel::Parcel;
 use crate::event::Event;
 
@@ -69,7 +69,7 @@ impl<T: Send + 'static> Channel<T> {
     where
         T: Clone + Sync,
     {
-        Event::of(leaves::SendClone { channel: self.core.clone(), value })
+        Event::of(base_events::SendClone { channel: self.core.clone(), value })
     }
 
     /// An event that sends this very `value`, once; after that it never takes effect again.
@@ -82,17 +82,17 @@ impl<T: Send + 'static> Channel<T> {
 
     /// An event that sends what is in the parcel; while the parcel is empty it never takes effect.
     ///
-    /// Cancellation safe: a synchronisation that does not take effect, or finds the channel closed, leaves the value in
+    /// Cancellation safe: a synchronisation that does not take effect, or finds the channel closed, base events the value in
     /// the parcel.
     pub fn send_parcel(&self, parcel: &Parcel<T>) -> Event<Result<(), Closed>> {
-        Event::of(leaves::SendParcel { channel: self.core.clone(), home: parcel.home.clone() })
+        Event::of(base_events::SendParcel { channel: self.core.clone(), slot: parcel.slot.clone() })
     }
 
     /// An event that receives a value (`recvEvt`); `Closed` once the channel is closed and drained.
     ///
     /// Cancellation safe: a synchronisation that does not take effect takes nothing.
     pub fn receive(&self) -> Event<Result<T, Closed>> {
-        Event::of(leaves::Receive { channel: self.core.clone() })
+        Event::of(base_events::Receive { channel: self.core.clone() })
     }
 
     /// Closes the channel: offers that wait are woken with `Closed`, later sends fail, and what was buffered or sent

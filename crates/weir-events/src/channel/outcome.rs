@@ -9,7 +9,7 @@ pub(crate) enum Sent {
     Closed,
     /// Nobody takes it now.
     Full,
-    /// The seeker was committed to another leaf meanwhile.
+    /// The initiator was committed to another base event meanwhile.
     Taken,
 }
 
@@ -21,6 +21,6 @@ pub(crate) enum Received<T> {
     Closed,
     /// Nothing is here now.
     Empty,
-    /// The seeker was committed to another leaf meanwhile.
+    /// The initiator was committed to another base event meanwhile.
     Taken,
 }

@@ -1,17 +1,17 @@
-//! What an event is made of: a tree whose leaves are base events, asked in the same order by every synchronisation.
+//! What an event is made of: a tree whose base events are base events, asked in the same order by every synchronisation.
 //!
-//! Words: the *leaves* of an event are its base events, numbered from left to right; *forcing* runs the guards and
-//! gives a tree without any; an *attempt* tries one leaf without waiting; a *stake* is what a waiting synchronisation
-//! has placed for one leaf, to be redeemed if the leaf takes effect and withdrawn if another does.
+//! Words: the *base events* of an event are its base events, numbered from left to right; *forcing* runs the guards and
+//! gives a tree without any; an *attempt* tries one base event without waiting; a *registration* is what a waiting synchronisation
+//! has placed for one base event, to be redeemed if the base event takes effect and withdrawn if another does.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use super::forcing::Forcing;
-use super::placing::Placing;
-use super::settlement::Settlement;
-use crate::queue::Ticket;
+use super::guard_context::GuardContext;
+use super::nacks::NackSet;
+use super::registration::RegistrationContext;
+use crate::queue::QueueTicket;
 
 /// A communication that may take effect once per synchronisation, and then yields a `T` (the paper's `'a Event`, §2).
 ///
@@ -20,10 +20,10 @@ use crate::queue::Ticket;
 /// [`sync_timeout`](Event::sync_timeout) or [`poll`](Event::poll), or by a task with `.await`. Synchronising twice is
 /// two independent synchronisations.
 ///
-/// An event that loses a choice, runs out of time or is dropped leaves nothing behind and loses no value.
+/// An event that loses a choice, runs out of time or is dropped base events nothing behind and loses no value.
 #[must_use = "an event does nothing until it is synchronised"]
 pub struct Event<T> {
-    pub(crate) node: Arc<dyn Node<T>>,
+    pub(crate) node: Arc<dyn EventNode<T>>,
 }
 
 impl<T> Clone for Event<T> {
@@ -39,66 +39,66 @@ impl<T> fmt::Debug for Event<T> {
 }
 
 impl<T> Event<T> {
-    pub(crate) fn of(node: impl Node<T> + 'static) -> Self {
+    pub(crate) fn of(node: impl EventNode<T> + 'static) -> Self {
         Event { node: Arc::new(node) }
     }
 
-    pub(crate) fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> EventShape {
         self.node.shape()
     }
 }
 
 /// One node of an event.
 ///
-/// Leaf numbers are relative to the node: `0..self.shape().leaves`.
-pub(crate) trait Node<T>: Send + Sync {
+/// Leaf numbers are relative to the node: `0..self.shape().base events`.
+pub(crate) trait EventNode<T>: Send + Sync {
     /// How large it is and what is in it.
-    fn shape(&self) -> Shape;
+    fn shape(&self) -> EventShape;
 
-    /// Runs the guards inside; `None` if there are none. `first` is the number of its first leaf in the whole tree.
-    fn force(&self, first: usize, forcing: &mut Forcing) -> Option<Event<T>> {
-        let _ = (first, forcing);
+    /// Runs the guards inside; `None` if there are none. `first` is the number of its first base event in the whole tree.
+    fn force_guards(&self, first: usize, context: &mut GuardContext) -> Option<Event<T>> {
+        let _ = (first, context);
         None
     }
 
-    /// Tries one leaf on behalf of a synchronisation that has published nothing. On success the leaf has taken effect;
+    /// Tries one base event on behalf of a synchronisation that has published nothing. On success the base event has taken effect;
     /// it settles, so that the nacks of the others fire, before any wrap runs.
-    fn attempt(&self, leaf: usize, settlement: &mut Settlement) -> Option<T>;
+    fn attempt(&self, base: usize, nacks: &mut NackSet) -> Option<T>;
 
-    /// Places what makes the leaf reachable for peers; may find that it can take effect at once, and commits the party
+    /// Places what makes the base event reachable for peers; may find that it can take effect at once, and commits the waiter
     /// then. `None`: nothing needs to be taken back.
-    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Stake>;
+    fn register(&self, base: usize, context: &mut RegistrationContext<'_>) -> Option<Registration>;
 
-    /// Another leaf took effect or the synchronisation was given up: takes back what was placed, as if it had never been.
-    fn withdraw(&self, leaf: usize, stake: Stake) {
-        let _ = (leaf, stake);
+    /// Another base event took effect or the synchronisation was given up: takes back what was placed, as if it had never been.
+    fn withdraw(&self, base: usize, registration: Registration) {
+        let _ = (base, registration);
     }
 
-    /// The leaf took effect but nobody wants it any more. True if it could be undone without a loss.
-    fn retract(&self, leaf: usize, stake: Option<Stake>) -> bool {
-        let _ = (leaf, stake);
+    /// The base event took effect but nobody wants it any more. True if it could be undone without a loss.
+    fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
+        let _ = (base, registration);
         true
     }
 
-    /// The value of the leaf that took effect, with all wraps run.
-    fn redeem(&self, leaf: usize, stake: Option<Stake>) -> T;
+    /// The value of the base event that took effect, with all wraps run.
+    fn complete(&self, base: usize, registration: Option<Registration>) -> T;
 
-    /// Looks again at a leaf that asked for it with [`Placing::look_again`]; may commit the party.
-    fn look(&self, leaf: usize, placing: &mut Placing<'_>) {
-        let _ = (leaf, placing);
+    /// Looks again at a base event that asked for it with [`RegistrationContext::look_again`]; may commit the waiter.
+    fn recheck(&self, base: usize, context: &mut RegistrationContext<'_>) {
+        let _ = (base, context);
     }
 
-    /// The order in which to try the leaves, where it is not simply fair.
-    fn arrange(&self, first: usize) -> Vec<usize> {
-        (first..first + self.shape().leaves).collect()
+    /// The order in which to try the base events, where it is not simply fair.
+    fn try_order(&self, first: usize) -> Vec<usize> {
+        (first..first + self.shape().base_events).collect()
     }
 }
 
 /// The size of a tree, and which special nodes are in it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Shape {
-    /// How many leaves; not meaningful while there are guards.
-    pub(crate) leaves: usize,
+pub(crate) struct EventShape {
+    /// How many base events; not meaningful while there are guards.
+    pub(crate) base_events: usize,
     /// Guards are in it, or `with_nack`.
     pub(crate) guarded: bool,
     /// A biased choice is in it.
@@ -107,14 +107,14 @@ pub(crate) struct Shape {
     pub(crate) acts: bool,
 }
 
-impl Shape {
+impl EventShape {
     /// One base event.
-    pub(crate) const LEAF: Shape = Shape { leaves: 1, guarded: false, biased: false, acts: false };
+    pub(crate) const BASE_EVENT: EventShape = EventShape { base_events: 1, guarded: false, biased: false, acts: false };
 
     /// Of several side by side.
-    pub(crate) fn beside(self, other: Shape) -> Shape {
-        Shape {
-            leaves: self.leaves + other.leaves,
+    pub(crate) fn beside(self, other: EventShape) -> EventShape {
+        EventShape {
+            base_events: self.base_events + other.base_events,
             guarded: self.guarded || other.guarded,
             biased: self.biased || other.biased,
             acts: self.acts || other.acts,
@@ -122,27 +122,29 @@ impl Shape {
     }
 }
 
-/// What a synchronisation has placed for one leaf; everything that becomes of it goes back to that leaf.
-pub(crate) enum Stake {
+/// What a synchronisation has placed for one base event; everything that becomes of it goes back to that base event.
+pub(crate) enum Registration {
     /// A place in a channel's queue.
-    Place(Ticket),
-    /// Something that the leaf alone knows the type of.
+    Ticket(QueueTicket),
+    /// Something that the base event alone knows the type of.
     Own(Box<dyn Any + Send + Sync>),
 }
 
-impl Stake {
-    pub(crate) fn place(self) -> Ticket {
+impl Registration {
+    pub(crate) fn ticket(self) -> QueueTicket {
         match self {
-            Stake::Place(ticket) => ticket,
-            Stake::Own(_) => unreachable!("a leaf gets the stake back that it placed"),
+            Registration::Ticket(ticket) => ticket,
+            Registration::Own(_) => unreachable!("a base gets the registration back that it placed"),
         }
     }
 
-    /// Gets a stake back in its own type.
+    /// Gets a registration back in its own type.
     pub(crate) fn recover<S: 'static>(self) -> S {
         match self {
-            Stake::Own(stake) => *stake.downcast().expect("a leaf gets the stake back that it placed"),
-            Stake::Place(_) => unreachable!("a leaf gets the stake back that it placed"),
+            Registration::Own(registration) => {
+                *registration.downcast().expect("a base gets the registration back that it placed")
+            }
+            Registration::Ticket(_) => unreachable!("a base gets the registration back that it placed"),
         }
     }
 }

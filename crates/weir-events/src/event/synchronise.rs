@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::node::Event;
-use super::session::{Session, attempt_unguarded};
-use crate::alarm::{self, Alarm};
-use crate::party::pool;
+use super::pending::{PendingSync, attempt_unguarded};
+use crate::timer_thread::{self, ScheduledTimer};
+use crate::waiter::pool;
 
 impl<T: 'static> Event<T> {
     /// Waits, blocking the thread, until the event takes effect (the paper's `sync`, §2).
@@ -35,7 +35,7 @@ impl<T: 'static> Event<T> {
 
     /// Takes effect now or not at all. Guards run, and nacks fire if nothing took effect.
     pub fn poll(&self) -> Option<T> {
-        Session::begin(self).attempt()
+        PendingSync::begin(self).attempt()
     }
 
     /// A future of one synchronisation of this event, independent of all others; `event.await` makes one too.
@@ -44,7 +44,7 @@ impl<T: 'static> Event<T> {
     /// committed but the future was not polled again, a value that was received goes back to the front of its channel;
     /// a value that was sent has been sent.
     pub fn synchronise(&self) -> Synchronisation<T> {
-        Synchronisation { progress: Progress::New(self.clone(), Beginning::Attempt) }
+        Synchronisation { progress: SyncProgress::New(self.clone(), StartMode::Attempt) }
     }
 }
 
@@ -53,21 +53,21 @@ fn synchronise<T: 'static>(event: &Event<T>, deadline: Option<Instant>) -> Optio
     if value.is_some() {
         return value;
     }
-    let mut session = Session::begin(event);
+    let mut pending = PendingSync::begin(event);
     if event.shape().guarded {
-        let value = session.attempt();
+        let value = pending.attempt();
         if value.is_some() {
             return value;
         }
     }
-    session.publish(pool::take());
-    while !session.is_committed() {
-        if deadline.is_some_and(|deadline| deadline <= Instant::now()) && session.give_up() {
+    pending.publish(pool::take());
+    while !pending.is_committed() {
+        if deadline.is_some_and(|deadline| deadline <= Instant::now()) && pending.give_up() {
             return None;
         }
-        session.wait(deadline);
+        pending.wait(deadline);
     }
-    Some(session.conclude())
+    Some(pending.conclude())
 }
 
 impl<T: 'static> IntoFuture for Event<T> {
@@ -75,7 +75,7 @@ impl<T: 'static> IntoFuture for Event<T> {
     type IntoFuture = Synchronisation<T>;
 
     fn into_future(self) -> Synchronisation<T> {
-        Synchronisation { progress: Progress::New(self, Beginning::Attempt) }
+        Synchronisation { progress: SyncProgress::New(self, StartMode::Attempt) }
     }
 }
 
@@ -91,18 +91,18 @@ impl<T: 'static> IntoFuture for &Event<T> {
 /// One synchronisation by a task, on any executor; see [`Event::synchronise`].
 #[must_use = "a synchronisation begins when it is first polled"]
 pub struct Synchronisation<T: 'static> {
-    progress: Progress<T>,
+    progress: SyncProgress<T>,
 }
 
-enum Progress<T: 'static> {
-    New(Event<T>, Beginning),
-    /// The alarm goes first, so that nobody holds the party any more when it is put back.
-    Waiting(Option<Alarm>, Session<T>),
+enum SyncProgress<T: 'static> {
+    New(Event<T>, StartMode),
+    /// The alarm goes first, so that nobody holds the waiter any more when it is put back.
+    Waiting(Option<ScheduledTimer>, PendingSync<T>),
     Over,
 }
 
 /// How a synchronisation begins.
-enum Beginning {
+enum StartMode {
     /// Tries everything first, which is cheap, and runs the wraps at once where that succeeds.
     Attempt,
     /// Places all offers first, so that whatever takes effect, the wraps run only when it is concluded.
@@ -124,19 +124,19 @@ impl<T: 'static> Future for Synchronisation<T> {
 }
 
 /// A synchronisation of which something took effect.
-pub(crate) enum Advance<T: 'static> {
+pub(crate) enum CommittedSync<T: 'static> {
     /// At once: wraps have run.
     Value(T),
     /// After placing offers: wraps run when it is concluded.
-    Committed(Session<T>),
+    Committed(PendingSync<T>),
 }
 
-impl<T: 'static> Advance<T> {
+impl<T: 'static> CommittedSync<T> {
     /// The value, with all wraps run.
     pub(crate) fn conclude(self) -> T {
         match self {
-            Advance::Value(value) => value,
-            Advance::Committed(session) => session.conclude(),
+            CommittedSync::Value(value) => value,
+            CommittedSync::Committed(pending) => pending.conclude(),
         }
     }
 }
@@ -147,43 +147,43 @@ impl<T: 'static> Synchronisation<T> {
     /// A glance, of one atomic load, for a task that is polled for many other reasons and keeps its waker. Where a future
     /// is a branch (see [`from_future`](crate::from_future)) only a poll can tell, and this is `false`.
     pub fn is_waiting(&self) -> bool {
-        matches!(&self.progress, Progress::Waiting(_, session) if session.is_waiting())
+        matches!(&self.progress, SyncProgress::Waiting(_, pending) if pending.is_waiting())
     }
 
     /// One whose wraps never run inside [`Synchronisation::advance`].
-    pub(crate) fn detached(event: Event<T>) -> Self {
-        Synchronisation { progress: Progress::New(event, Beginning::Publish) }
+    pub(crate) fn with_deferred_wraps(event: Event<T>) -> Self {
+        Synchronisation { progress: SyncProgress::New(event, StartMode::Publish) }
     }
 
     /// One poll, up to the commit.
-    pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Option<Advance<T>> {
-        let (mut session, alarm) = match std::mem::replace(&mut self.progress, Progress::Over) {
-            Progress::Waiting(alarm, session) => {
-                session.listen(context.waker());
-                (session, alarm)
+    pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Option<CommittedSync<T>> {
+        let (mut pending, timer) = match std::mem::replace(&mut self.progress, SyncProgress::Over) {
+            SyncProgress::Waiting(timer, pending) => {
+                pending.listen(context.waker());
+                (pending, timer)
             }
-            Progress::Over => panic!("a synchronisation was polled after it was over"),
-            Progress::New(event, beginning) => {
-                let may_attempt = matches!(beginning, Beginning::Attempt);
+            SyncProgress::Over => panic!("a synchronisation was polled after it was over"),
+            SyncProgress::New(event, start_mode) => {
+                let may_attempt = matches!(start_mode, StartMode::Attempt);
                 if may_attempt && let Some(value) = attempt_unguarded(&event) {
-                    return Some(Advance::Value(value));
+                    return Some(CommittedSync::Value(value));
                 }
-                let mut session = Session::begin(&event);
+                let mut pending = PendingSync::begin(&event);
                 if may_attempt
                     && event.shape().guarded
-                    && let Some(value) = session.attempt()
+                    && let Some(value) = pending.attempt()
                 {
-                    return Some(Advance::Value(value));
+                    return Some(CommittedSync::Value(value));
                 }
-                session.publish(pool::take_for_task(context.waker()));
-                let alarm = session.alarm().map(|(instant, party, leaf)| alarm::set(instant, party, leaf));
-                (session, alarm)
+                pending.publish(pool::take_for_task(context.waker()));
+                let timer = pending.timer().map(|(instant, waiter, base)| timer_thread::set(instant, waiter, base));
+                (pending, timer)
             }
         };
-        if session.is_committed() {
-            return Some(Advance::Committed(session));
+        if pending.is_committed() {
+            return Some(CommittedSync::Committed(pending));
         }
-        self.progress = Progress::Waiting(alarm, session);
+        self.progress = SyncProgress::Waiting(timer, pending);
         None
     }
 }

@@ -1,13 +1,13 @@
 //! Which nacks fire when a synchronisation is over.
 //!
-//! A nack covers a range of leaves. When a leaf takes effect, all nacks fire that do not cover it; when the
-//! synchronisation is given up, by a drop or a panic before a leaf took effect, all of them fire.
+//! A nack covers a range of base events. When a base event takes effect, all nacks fire that do not cover it; when the
+//! synchronisation is given up, by a drop or a panic before a base event took effect, all of them fire.
 
 use std::ops::Range;
 
 /// The nacks of one synchronisation.
 #[derive(Default)]
-pub(crate) struct Settlement {
+pub(crate) struct NackSet {
     nacks: Vec<Covering>,
     candidate: usize,
 }
@@ -22,26 +22,26 @@ pub(crate) trait Nack: Send + Sync {
     fn fire(&self);
 }
 
-impl Settlement {
+impl NackSet {
     /// Adds a nack that covers nothing yet; returns its number.
     pub(crate) fn add(&mut self, nack: Box<dyn Nack>) -> usize {
         self.nacks.push(Covering { nack, covers: 0..0 });
         self.nacks.len() - 1
     }
 
-    /// Says which leaves a nack covers.
-    pub(crate) fn cover(&mut self, nack: usize, leaves: Range<usize>) {
-        self.nacks[nack].covers = leaves;
+    /// Says which base events a nack covers.
+    pub(crate) fn cover(&mut self, nack: usize, base_events: Range<usize>) {
+        self.nacks[nack].covers = base_events;
     }
 
-    /// Says which leaf is tried next, numbered in the whole tree.
-    pub(crate) fn consider(&mut self, leaf: usize) {
-        self.candidate = leaf;
+    /// Says which base event is tried next, numbered in the whole tree.
+    pub(crate) fn set_candidate(&mut self, base: usize) {
+        self.candidate = base;
     }
 
-    /// The leaf that was tried took effect: fires the nacks of the others. Nothing fires after that.
+    /// The base event that was tried took effect: fires the nacks of the others. Nothing fires after that.
     #[inline]
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn fire_losers(&mut self) {
         if !self.nacks.is_empty() {
             self.fire(|covers, candidate| !covers.contains(&candidate));
         }
@@ -57,7 +57,7 @@ impl Settlement {
     }
 }
 
-impl Drop for Settlement {
+impl Drop for NackSet {
     #[inline]
     fn drop(&mut self) {
         if !self.nacks.is_empty() {

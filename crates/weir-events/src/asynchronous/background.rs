@@ -6,38 +6,38 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
 
-use crate::event::{Advance, Event, Synchronisation};
-use crate::implicit::{self, Place, Then};
+use crate::actions::{self, ActionContext, PostConsumption};
+use crate::event::{CommittedSync, Event, Synchronisation};
 
-struct Detached<T: 'static> {
+struct BackgroundSync<T: 'static> {
     synchronisation: Mutex<Option<Synchronisation<T>>>,
-    then: Then<T>,
+    actions: PostConsumption<T>,
     /// No foreign code follows the commit, so whoever commits may finish it.
     is_plain: bool,
 }
 
 /// Starts a synchronisation and returns at once.
-pub(crate) fn start<T: Send + 'static>(event: &Event<T>, then: Then<T>) {
+pub(crate) fn start<T: Send + 'static>(event: &Event<T>, actions: PostConsumption<T>) {
     let shape = event.shape();
-    if shape.leaves == 0 && !shape.guarded {
+    if shape.base_events == 0 && !shape.guarded {
         return;
     }
-    let is_plain = then.is_nothing() && !shape.acts;
-    let synchronisation = Mutex::new(Some(Synchronisation::detached(event.clone())));
-    Arc::new(Detached { synchronisation, then, is_plain }).turn();
+    let is_plain = actions.is_none() && !shape.acts;
+    let synchronisation = Mutex::new(Some(Synchronisation::with_deferred_wraps(event.clone())));
+    Arc::new(BackgroundSync { synchronisation, actions, is_plain }).turn();
 }
 
-impl<T: Send + 'static> Detached<T> {
+impl<T: Send + 'static> BackgroundSync<T> {
     fn turn(self: Arc<Self>) {
         if let Some(advance) = self.advance() {
             match self.is_plain {
                 true => drop(advance.conclude()),
-                false => implicit::run(move || self.finish(advance)),
+                false => actions::run(move || self.finish(advance)),
             }
         }
     }
 
-    fn advance(self: &Arc<Self>) -> Option<Advance<T>> {
+    fn advance(self: &Arc<Self>) -> Option<CommittedSync<T>> {
         let waker = Waker::from(self.clone());
         let mut slot = self.synchronisation.lock().unwrap_or_else(PoisonError::into_inner);
         let advance = slot.as_mut()?.advance(&mut Context::from_waker(&waker))?;
@@ -45,17 +45,17 @@ impl<T: Send + 'static> Detached<T> {
         Some(advance)
     }
 
-    fn finish(&self, advance: Advance<T>) {
-        self.then.run_at(advance.conclude(), Place::Implicit);
+    fn finish(&self, advance: CommittedSync<T>) {
+        self.actions.run_at(advance.conclude(), ActionContext::Implicit);
     }
 }
 
-impl<T: Send + 'static> Wake for Detached<T> {
+impl<T: Send + 'static> Wake for BackgroundSync<T> {
     /// May be called by anybody, with locks held: foreign code waits for an implicit thread.
     fn wake(self: Arc<Self>) {
         match self.is_plain {
             true => self.turn(),
-            false => implicit::run(move || {
+            false => actions::run(move || {
                 if let Some(advance) = self.advance() {
                     self.finish(advance);
                 }

@@ -5,8 +5,8 @@
 
 mod threads;
 
-mod then;
+mod post_consumption;
 
-pub(crate) use then::{Place, Then};
+pub(crate) use post_consumption::{ActionContext, PostConsumption};
 pub(crate) use threads::run;
 pub use threads::{ACTION_THREADS_MAX, action_panics, action_threads};

@@ -1,12 +1,12 @@
 //! One synchronisation's state word, and how two synchronisations commit to each other.
 //!
-//! Words: a *party* is one synchronisation that waits, of a thread or of a task; its *word* says how far it is. A
-//! party's *leaves* are the base events of its choice, numbered from 0. A *seeker* is who looks for a peer in a
+//! Words: a *waiter* is one synchronisation that waits, of a thread or of a task; its *word* says how far it is. A
+//! waiter's *base events* are the base events of its choice, numbered from 0. A *initiator* is who looks for a peer in a
 //! channel's queue: *private* while none of its own offers is queued anywhere, *published* afterwards.
 //!
 //! ```text
 //!            peer: commit                      owner: commit_claimed
-//! WAITING ───────────────▶ COMMITTED(leaf) ◀─────────────── CLAIMED
+//! WAITING ───────────────▶ COMMITTED(base event) ◀─────────────── CLAIMED
 //!    │  ▲                                                     ▲ │
 //!    │  └───────────────── owner: release ────────────────────┼─┘
 //!    ├────────────────── owner: claim ────────────────────────┘
@@ -15,11 +15,11 @@
 //!
 //! The invariants, which the steps in the crate's documentation rely on:
 //! - Only its owner moves a word into or out of `CLAIMED` and into `ABANDONED`; a peer only moves `WAITING` to
-//!   `COMMITTED`. A word never leaves `COMMITTED` or `ABANDONED`.
+//!   `COMMITTED`. A word never base events `COMMITTED` or `ABANDONED`.
 //! - An owner that has claimed itself holds exactly one channel's lock, which it took before, takes no other channel's
 //!   lock, and lets go of the claim before it lets go of the lock. So a claim is always short, and it is sound to wait
 //!   for its end, whatever locks one holds.
-//! - An owner that has claimed itself waits only for claimed parties with a greater `id`. So claims never wait in a
+//! - An owner that has claimed itself waits only for claimed waiters with a greater `id`. So claims never wait in a
 //!   circle.
 
 pub(crate) mod pool;
@@ -31,75 +31,75 @@ use std::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::mutants::{Mutant, is_active};
-use crate::primitives::{AtomicUsize, Lock, Parker};
+use crate::primitives::{AtomicUsize, Parker, SpinLock};
 
-/// Nobody has taken the party yet.
+/// Nobody has taken the waiter yet.
 const WAITING: usize = 0;
 /// Its owner is trying to commit it together with a peer.
 const CLAIMED: usize = 1;
 /// It was given up before anybody took it.
 const ABANDONED: usize = 2;
-/// `COMMITTED + leaf`: that leaf took effect.
+/// `COMMITTED + base event`: that base event took effect.
 const COMMITTED: usize = 3;
 
 /// One synchronisation that may be waiting; its identity is its own, not that of its thread or task.
-pub(crate) struct Party {
-    /// See [`Party::id`].
+pub(crate) struct Waiter {
+    /// See [`Waiter::id`].
     #[cfg(loom)]
     id: usize,
-    word: AtomicUsize,
+    commit_state: AtomicUsize,
     wake: Wake,
 }
 
 /// How the owner is told. A task's waker may change between polls.
 enum Wake {
     Thread(Parker),
-    Task(Lock<Option<Waker>>),
+    Task(SpinLock<Option<Waker>>),
 }
 
 /// What came of trying to commit a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// The peer is committed; a published seeker is still claimed and must now commit itself.
+pub(crate) enum MatchOutcome {
+    /// The peer is committed; a published initiator is still claimed and must now commit itself.
     Committed,
     /// The peer had been taken or had given up: its offer is stale.
     Stale,
-    /// The offer is the seeker's own.
+    /// The offer is the initiator's own.
     Own,
-    /// The seeker itself was taken by somebody else in the meantime.
+    /// The initiator itself was taken by somebody else in the meantime.
     Taken,
 }
 
 /// Who looks for a peer.
 #[derive(Clone, Copy)]
-pub(crate) enum Seeker<'a> {
-    /// Nobody can take the seeker: none of its offers is queued, or it has none.
+pub(crate) enum Initiator<'a> {
+    /// Nobody can take the initiator: none of its offers is queued, or it has none.
     Private,
-    /// The seeker offers this leaf, and others may take it at any moment.
-    Published(&'a Party, usize),
+    /// The initiator offers this base event, and others may take it at any moment.
+    Published(&'a Waiter, usize),
 }
 
-impl Party {
-    /// A party of the calling thread.
+impl Waiter {
+    /// A waiter of the calling thread.
     pub(crate) fn of_thread() -> Self {
-        Party::new(Wake::Thread(Parker::new()))
+        Waiter::new(Wake::Thread(Parker::new()))
     }
 
-    /// A party of a task that is told by `waker`.
+    /// A waiter of a task that is told by `waker`.
     pub(crate) fn of_task(waker: &Waker) -> Self {
-        Party::new(Wake::Task(Lock::new(Some(waker.clone()))))
+        Waiter::new(Wake::Task(SpinLock::new(Some(waker.clone()))))
     }
 
     fn new(wake: Wake) -> Self {
-        Party {
+        Waiter {
             #[cfg(loom)]
             id: identity::next(),
-            word: AtomicUsize::new(WAITING),
+            commit_state: AtomicUsize::new(WAITING),
             wake,
         }
     }
 
-    /// Unique among living parties; orders those that claim at the same time. A party that others can see does not move,
+    /// Unique among living waiters; orders those that claim at the same time. A waiter that others can see does not move,
     /// so that its place says who it is.
     #[cfg(not(loom))]
     fn id(&self) -> usize {
@@ -112,57 +112,57 @@ impl Party {
         self.id
     }
 
-    /// Makes a party ready for another synchronisation; nobody else may hold it.
+    /// Makes a waiter ready for another synchronisation; nobody else may hold it.
     #[cfg(not(loom))]
     pub(crate) fn reset(&mut self) {
-        self.word = AtomicUsize::new(WAITING);
+        self.commit_state = AtomicUsize::new(WAITING);
     }
 
-    /// The leaf that took effect, once one has.
+    /// The base event that took effect, once one has.
     pub(crate) fn outcome(&self) -> Option<usize> {
-        self.word.load(Acquire).checked_sub(COMMITTED)
+        self.commit_state.load(Acquire).checked_sub(COMMITTED)
     }
 
     /// Owner: gives up, unless somebody was faster.
     pub(crate) fn abandon(&self) -> bool {
-        self.word.compare_exchange(WAITING, ABANDONED, AcqRel, Acquire).is_ok()
+        self.commit_state.compare_exchange(WAITING, ABANDONED, AcqRel, Acquire).is_ok()
     }
 
-    /// Owner or peer: commits a waiting party to a leaf.
-    fn commit(&self, leaf: usize) -> Result<(), usize> {
+    /// Owner or peer: commits a waiting waiter to a base event.
+    fn commit(&self, base: usize) -> Result<(), usize> {
         if is_active(Mutant::CommitWithoutCompare) {
-            self.word.store(COMMITTED + leaf, Release);
+            self.commit_state.store(COMMITTED + base, Release);
             return Ok(());
         }
-        self.word.compare_exchange(WAITING, COMMITTED + leaf, AcqRel, Acquire).map(drop)
+        self.commit_state.compare_exchange(WAITING, COMMITTED + base, AcqRel, Acquire).map(drop)
     }
 
-    /// Owner: commits itself to a leaf for which no peer is needed, unless somebody was faster.
-    pub(crate) fn commit_alone(&self, leaf: usize) -> bool {
-        self.commit(leaf).is_ok()
+    /// Owner: commits itself to a base event for which no peer is needed, unless somebody was faster.
+    pub(crate) fn commit_alone(&self, base: usize) -> bool {
+        self.commit(base).is_ok()
     }
 
     fn claim(&self) -> bool {
-        if is_active(Mutant::SeekWithoutClaim) {
-            return self.word.load(Acquire) == WAITING;
+        if is_active(Mutant::MatchWithoutClaim) {
+            return self.commit_state.load(Acquire) == WAITING;
         }
-        self.word.compare_exchange(WAITING, CLAIMED, AcqRel, Acquire).is_ok()
+        self.commit_state.compare_exchange(WAITING, CLAIMED, AcqRel, Acquire).is_ok()
     }
 
     fn release(&self) {
-        if !is_active(Mutant::SeekWithoutClaim) {
-            self.word.store(WAITING, Release);
+        if !is_active(Mutant::MatchWithoutClaim) {
+            self.commit_state.store(WAITING, Release);
         }
     }
 
     /// Owner: commits itself after its claim.
-    fn commit_claimed(&self, leaf: usize) {
-        self.word.store(COMMITTED + leaf, Release);
+    fn commit_claimed(&self, base: usize) {
+        self.commit_state.store(COMMITTED + base, Release);
     }
 
     fn await_unclaimed(&self) {
         let mut backoff = Backoff::default();
-        while self.word.load(Acquire) == CLAIMED {
+        while self.commit_state.load(Acquire) == CLAIMED {
             backoff.pause();
         }
     }
@@ -191,7 +191,7 @@ impl Party {
         }
     }
 
-    /// Owner, a thread: waits until a leaf took effect, the deadline has passed, or it was woken for another reason.
+    /// Owner, a thread: waits until a base event took effect, the deadline has passed, or it was woken for another reason.
     pub(crate) fn wait(&self, deadline: Option<Instant>) {
         let mut backoff = Backoff::default();
         while !backoff.is_spent() {
@@ -208,74 +208,74 @@ impl Party {
     }
 }
 
-/// A future that a party waits for tells it like a peer does.
-impl std::task::Wake for Party {
+/// A future that a waiter waits for tells it like a peer does.
+impl std::task::Wake for Waiter {
     fn wake(self: Arc<Self>) {
-        Party::wake(&self);
+        Waiter::wake(&self);
     }
 }
 
-impl Seeker<'_> {
-    /// Tries to commit `peer` to `leaf`, and to claim the seeker with it.
+impl Initiator<'_> {
+    /// Tries to commit `peer` to `base event`, and to claim the initiator with it.
     ///
-    /// After [`Verdict::Committed`] the caller exchanges the value and then calls [`Seeker::settle`].
-    pub(crate) fn seize(self, peer: &Party, leaf: usize) -> Verdict {
+    /// After [`MatchOutcome::Committed`] the caller exchanges the value and then calls [`Initiator::settle`].
+    pub(crate) fn commit_peer(self, peer: &Waiter, base: usize) -> MatchOutcome {
         match self {
-            Seeker::Private => loop {
-                match peer.commit(leaf) {
-                    Ok(()) => return Verdict::Committed,
+            Initiator::Private => loop {
+                match peer.commit(base) {
+                    Ok(()) => return MatchOutcome::Committed,
                     Err(CLAIMED) => peer.await_unclaimed(),
-                    Err(_) => return Verdict::Stale,
+                    Err(_) => return MatchOutcome::Stale,
                 }
             },
-            Seeker::Published(own, _) if std::ptr::eq(own, peer) => self.refuse_own(),
-            Seeker::Published(own, _) => seize_both(own, peer, leaf),
+            Initiator::Published(own, _) if std::ptr::eq(own, peer) => self.refuse_own(),
+            Initiator::Published(own, _) => claim_and_commit(own, peer, base),
         }
     }
 
-    fn refuse_own(self) -> Verdict {
-        if is_active(Mutant::PairWithItself) { Verdict::Committed } else { Verdict::Own }
+    fn refuse_own(self) -> MatchOutcome {
+        if is_active(Mutant::PairWithItself) { MatchOutcome::Committed } else { MatchOutcome::Own }
     }
 
-    /// Commits the seeker after it has seized a peer.
-    pub(crate) fn settle(self) {
-        if let Seeker::Published(own, leaf) = self {
-            own.commit_claimed(leaf);
+    /// Commits the initiator after it has seized a peer.
+    pub(crate) fn commit_self(self) {
+        if let Initiator::Published(own, base) = self {
+            own.commit_claimed(base);
         }
     }
 
-    /// Commits the seeker to something that needs no peer; false if it was taken.
-    pub(crate) fn settle_alone(self) -> bool {
+    /// Commits the initiator to something that needs no peer; false if it was taken.
+    pub(crate) fn try_commit_self(self) -> bool {
         match self {
-            Seeker::Private => true,
-            Seeker::Published(own, leaf) => own.commit_alone(leaf),
+            Initiator::Private => true,
+            Initiator::Published(own, base) => own.commit_alone(base),
         }
     }
 }
 
 /// Claims `own`, then commits `peer`; of two that claim at once and want each other, the greater gives way.
-fn seize_both(own: &Party, peer: &Party, leaf: usize) -> Verdict {
+fn claim_and_commit(own: &Waiter, peer: &Waiter, base: usize) -> MatchOutcome {
     while own.claim() {
-        match commit_while_claimed(own, peer, leaf) {
-            Ok(()) => return Verdict::Committed,
+        match commit_while_claimed(own, peer, base) {
+            Ok(()) => return MatchOutcome::Committed,
             Err(CLAIMED) => {
                 own.release();
                 peer.await_unclaimed();
             }
             Err(_) => {
                 own.release();
-                return Verdict::Stale;
+                return MatchOutcome::Stale;
             }
         }
     }
-    Verdict::Taken
+    MatchOutcome::Taken
 }
 
 /// The lesser keeps its claim and waits: the peer, being greater, gives way.
-fn commit_while_claimed(own: &Party, peer: &Party, leaf: usize) -> Result<(), usize> {
+fn commit_while_claimed(own: &Waiter, peer: &Waiter, base: usize) -> Result<(), usize> {
     loop {
-        match peer.commit(leaf) {
-            Err(CLAIMED) if own.id() < peer.id() || is_active(Mutant::NobodyGivesWay) => peer.await_unclaimed(),
+        match peer.commit(base) {
+            Err(CLAIMED) if own.id() < peer.id() || is_active(Mutant::NeitherClaimYields) => peer.await_unclaimed(),
             result => return result,
         }
     }

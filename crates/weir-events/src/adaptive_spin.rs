@@ -18,11 +18,11 @@
 use std::cell::Cell;
 
 /// The reach of a thread that has found nothing for long.
-const REACH_MIN: u32 = 8;
+const SPINS_MIN: u32 = 8;
 /// The reach of a thread that always finds something: longer than it takes to wake another one on an idle core.
-const REACH_MAX: u32 = 2048;
+const SPINS_MAX: u32 = 2048;
 /// So much longer is the reach after each find.
-const GAIN: u32 = 16;
+const SPINS_GAIN: u32 = 16;
 /// So many times in vain with the least reach, and the next time is a trial of the greatest.
 const TRIAL_MIN: u32 = 16;
 /// So many times after trials that were in vain themselves.
@@ -32,71 +32,71 @@ const TRIAL_MAX: u32 = 512;
 const PAUSES_MAX: usize = 128;
 
 thread_local! {
-    static HABIT: Cell<Habit> = const { Cell::new(Habit { reach: REACH_MAX, in_vain: 0, trial: TRIAL_MIN }) };
+    static HISTORY: Cell<SpinHistory> = const { Cell::new(SpinHistory { spins: SPINS_MAX, misses: 0, trial: TRIAL_MIN }) };
 }
 
 /// What a thread has learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Habit {
-    reach: u32,
+struct SpinHistory {
+    spins: u32,
     /// Times in vain with the least reach, since the last trial.
-    in_vain: u32,
+    misses: u32,
     /// So many make the next trial.
     trial: u32,
 }
 
-impl Habit {
-    fn after_a_find(self) -> Habit {
-        Habit { reach: (self.reach + GAIN).min(REACH_MAX), in_vain: 0, trial: TRIAL_MIN }
+impl SpinHistory {
+    fn after_hit(self) -> SpinHistory {
+        SpinHistory { spins: (self.spins + SPINS_GAIN).min(SPINS_MAX), misses: 0, trial: TRIAL_MIN }
     }
 
-    fn after_nothing(self) -> Habit {
-        let Habit { reach, in_vain, trial } = self;
-        if in_vain == trial {
-            Habit { reach: REACH_MIN, in_vain: 0, trial: (trial * 2).min(TRIAL_MAX) }
-        } else if reach > REACH_MIN {
-            Habit { reach: (reach / 2).max(REACH_MIN), ..self }
+    fn after_miss(self) -> SpinHistory {
+        let SpinHistory { spins, misses, trial } = self;
+        if misses == trial {
+            SpinHistory { spins: SPINS_MIN, misses: 0, trial: (trial * 2).min(TRIAL_MAX) }
+        } else if spins > SPINS_MIN {
+            SpinHistory { spins: (spins / 2).max(SPINS_MIN), ..self }
         } else {
-            let in_vain = in_vain + 1;
-            Habit { reach: if in_vain == trial { REACH_MAX } else { REACH_MIN }, in_vain, trial }
+            let misses = misses + 1;
+            SpinHistory { spins: if misses == trial { SPINS_MAX } else { SPINS_MIN }, misses, trial }
         }
     }
 }
 
 /// The looks of one wait.
-pub(crate) struct Patience {
+pub(crate) struct AdaptiveSpin {
     /// What is left of the thread's reach; unknown before the first look.
     left: Option<u32>,
     /// Pauses before each look.
     pauses: u32,
 }
 
-impl Patience {
+impl AdaptiveSpin {
     /// For a channel. Whoever waits on one without a buffer is not looked for but met: there are no looks.
     pub(crate) fn new(capacity: usize) -> Self {
         let left = (capacity == 0).then_some(0);
-        Patience { left, pauses: capacity.clamp(1, PAUSES_MAX) as u32 }
+        AdaptiveSpin { left, pauses: capacity.clamp(1, PAUSES_MAX) as u32 }
     }
 
     /// Looks until it is there; false where it has not come within the thread's reach.
     #[cold]
-    pub(crate) fn look_for(&mut self, is_there: impl Fn() -> bool) -> bool {
+    pub(crate) fn spin_until(&mut self, is_there: impl Fn() -> bool) -> bool {
         // The model explores every order of things; looking twice would add nothing but more of them.
         if cfg!(loom) || self.left == Some(0) {
             return false;
         }
-        let habit = HABIT.get();
-        let left = self.left.get_or_insert(habit.reach);
+        let history = HISTORY.get();
+        let left = self.left.get_or_insert(history.spins);
         while *left > 0 {
             let pauses = self.pauses.min(*left);
             (0..pauses).for_each(|_| std::hint::spin_loop());
             *left -= pauses;
             if is_there() {
-                HABIT.set(habit.after_a_find());
+                HISTORY.set(history.after_hit());
                 return true;
             }
         }
-        HABIT.set(habit.after_nothing());
+        HISTORY.set(history.after_miss());
         false
     }
 }
@@ -107,7 +107,7 @@ mod tests {
 
     fn looks(finds_at: Option<u32>) -> u32 {
         let made = Cell::new(0);
-        Patience::new(1).look_for(|| {
+        AdaptiveSpin::new(1).spin_until(|| {
             made.set(made.get() + 1);
             finds_at.is_some_and(|last| made.get() > last)
         });
@@ -116,16 +116,16 @@ mod tests {
 
     #[test]
     fn looks_in_vain_become_few_and_finds_make_them_many_again() {
-        let in_vain: Vec<u32> = (0..10).map(|_| looks(None)).collect();
-        assert_eq!(in_vain, [2048, 1024, 512, 256, 128, 64, 32, 16, 8, 8]);
+        let misses: Vec<u32> = (0..10).map(|_| looks(None)).collect();
+        assert_eq!(misses, [2048, 1024, 512, 256, 128, 64, 32, 16, 8, 8]);
         let found: Vec<u32> = (0..4).map(|_| looks(Some(5))).collect();
-        assert_eq!((found, looks(None)), (vec![6; 4], REACH_MIN + 4 * GAIN));
+        assert_eq!((found, looks(None)), (vec![6; 4], SPINS_MIN + 4 * SPINS_GAIN));
     }
 
     #[test]
     fn a_thread_that_finds_nothing_makes_trials_and_ever_fewer() {
         let all: Vec<u32> = (0..11 + 16 + 32 + 64).map(|_| looks(None)).collect();
-        let trials: Vec<usize> = (1..all.len()).filter(|&wait| all[wait] == REACH_MAX).collect();
+        let trials: Vec<usize> = (1..all.len()).filter(|&wait| all[wait] == SPINS_MAX).collect();
         assert_eq!(trials, [8 + 16, 8 + 16 + 1 + 32, 8 + 16 + 1 + 32 + 1 + 64]);
         (0..20_000).for_each(|_| _ = looks(None));
         let later: u32 = (0..10_000).map(|_| looks(None)).sum();
@@ -135,17 +135,17 @@ mod tests {
     #[test]
     fn a_trial_that_finds_something_makes_the_next_one_soon() {
         (0..5_000).for_each(|_| _ = looks(None));
-        while looks(Some(REACH_MAX - 1)) != REACH_MAX {}
+        while looks(Some(SPINS_MAX - 1)) != SPINS_MAX {}
         let all: Vec<u32> = (0..40).map(|_| looks(None)).collect();
-        let trials: Vec<usize> = (1..all.len()).filter(|&wait| all[wait] == REACH_MAX).collect();
+        let trials: Vec<usize> = (1..all.len()).filter(|&wait| all[wait] == SPINS_MAX).collect();
         assert_eq!(trials, [8 + 16]);
     }
 
     #[test]
     fn one_wait_has_one_reach_and_without_a_buffer_none() {
-        let mut patience = Patience::new(1);
-        assert!(patience.look_for(|| true));
-        assert!(!patience.look_for(|| false) && !patience.look_for(|| true));
-        assert!(!Patience::new(0).look_for(|| true));
+        let mut spin = AdaptiveSpin::new(1);
+        assert!(spin.spin_until(|| true));
+        assert!(!spin.spin_until(|| false) && !spin.spin_until(|| true));
+        assert!(!AdaptiveSpin::new(0).spin_until(|| true));
     }
 }

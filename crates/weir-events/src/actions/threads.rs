@@ -12,22 +12,22 @@ pub const ACTION_THREADS_MAX: usize = 4096;
 /// A thread that had nothing to do for so long ends.
 const IDLE_MS: u64 = 500;
 
-type Job = Box<dyn FnOnce() + Send>;
+type ActionJob = Box<dyn FnOnce() + Send>;
 
-struct Pool {
-    state: Mutex<State>,
+struct ActionPool {
+    state: Mutex<PoolState>,
     wanted: Condvar,
     panics: AtomicUsize,
 }
 
-struct State {
-    jobs: VecDeque<Job>,
+struct PoolState {
+    jobs: VecDeque<ActionJob>,
     idle: usize,
     threads: usize,
 }
 
-static POOL: Pool = Pool {
-    state: Mutex::new(State { jobs: VecDeque::new(), idle: 0, threads: 0 }),
+static POOL: ActionPool = ActionPool {
+    state: Mutex::new(PoolState { jobs: VecDeque::new(), idle: 0, threads: 0 }),
     wanted: Condvar::new(),
     panics: AtomicUsize::new(0),
 };
@@ -64,8 +64,8 @@ fn start_thread() {
     }
 }
 
-impl Pool {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl ActionPool {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -78,7 +78,7 @@ impl Pool {
     }
 
     /// The next job, or `None` when this thread is to end.
-    fn next_job(&self) -> Option<Job> {
+    fn next_job(&self) -> Option<ActionJob> {
         let mut state = self.lock();
         loop {
             if let Some(job) = state.jobs.pop_front() {

@@ -1,0 +1,203 @@
+//! One synchronisation from its guards to its end, the same for threads and tasks.
+//!
+//! The steps are numbered in the crate's documentation; this file is steps 1 to 6.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Instant;
+
+use super::guard_context::GuardContext;
+use super::nacks::NackSet;
+use super::node::{Event, Registration};
+use super::registration::{RegistrationContext, WakeRequests};
+use super::try_order::TryOrder;
+use crate::waiter::{Waiter, pool};
+
+/// A synchronisation that has run its guards and has no result yet. Dropping it gives it up.
+pub(crate) struct PendingSync<T: 'static> {
+    event: Event<T>,
+    nacks: NackSet,
+    published: Option<PublishedOffers>,
+}
+
+/// What others can see of it.
+struct PublishedOffers {
+    waiter: Arc<Waiter>,
+    registrations: Vec<(usize, Registration)>,
+    wake_requests: WakeRequests,
+}
+
+impl<T: 'static> PendingSync<T> {
+    /// Step 1: runs all guards.
+    pub(crate) fn begin(event: &Event<T>) -> Self {
+        let mut context = GuardContext::default();
+        let event = event.node.force_guards(0, &mut context).unwrap_or_else(|| event.clone());
+        PendingSync { event, nacks: context.nacks, published: None }
+    }
+
+    /// Step 2: tries every base event once, without publishing anything.
+    pub(crate) fn attempt(&mut self) -> Option<T> {
+        attempt(&self.event, &mut self.nacks)
+    }
+
+    /// Step 3: places a registration for every base event, until one is found to take effect.
+    pub(crate) fn publish(&mut self, waiter: Arc<Waiter>) {
+        let order = order(&self.event);
+        let published = PublishedOffers { waiter, registrations: Vec::new(), wake_requests: WakeRequests::default() };
+        let published = self.published.insert(published);
+        let base_events = self.event.shape().base_events.min(64);
+        for base in order {
+            let mut context =
+                RegistrationContext { waiter: &published.waiter, base, wake_requests: &mut published.wake_requests };
+            if let Some(registration) = self.event.node.register(base, &mut context) {
+                // Not before there is one: a timer alone has none.
+                if published.registrations.is_empty() {
+                    published.registrations.reserve(base_events);
+                }
+                published.registrations.push((base, registration));
+            }
+            if published.waiter.outcome().is_some() {
+                break;
+            }
+        }
+    }
+
+    /// The waiting waiter and the base event of its timer, for a clock that rings while nobody looks.
+    pub(crate) fn timer(&self) -> Option<(Instant, Arc<Waiter>, usize)> {
+        let published = self.published.as_ref()?;
+        published.wake_requests.timer.map(|(instant, base)| (instant, published.waiter.clone(), base))
+    }
+
+    /// Says whom to tell, unless there is no need any more.
+    pub(crate) fn listen(&self, waker: &Waker) {
+        if let Some(published) = &self.published
+            && published.waiter.outcome().is_none()
+        {
+            published.waiter.listen(waker);
+        }
+    }
+
+    /// Whether it is certain, without looking at any base event, that nothing has taken effect yet.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let waits = |published: &PublishedOffers| {
+            published.wake_requests.watched.is_empty() && published.waiter.outcome().is_none()
+        };
+        self.published.as_ref().is_some_and(waits)
+    }
+
+    /// Step 4, on each turn: whether a base event has taken effect by now.
+    pub(crate) fn is_committed(&mut self) -> bool {
+        let Some(published) = &mut self.published else { return false };
+        for number in 0..published.wake_requests.watched.len() {
+            if published.waiter.outcome().is_some() {
+                return true;
+            }
+            let base = published.wake_requests.watched[number];
+            let mut again = WakeRequests::default();
+            self.event
+                .node
+                .recheck(base, &mut RegistrationContext { waiter: &published.waiter, base, wake_requests: &mut again });
+        }
+        if let Some((instant, base)) = published.wake_requests.timer
+            && instant <= Instant::now()
+        {
+            published.waiter.commit_alone(base);
+        }
+        published.waiter.outcome().is_some()
+    }
+
+    /// Step 4, for threads: waits until there is something to look at.
+    pub(crate) fn wait(&self, deadline: Option<Instant>) {
+        if let Some(published) = &self.published {
+            let timer = published.wake_requests.timer.map(|(instant, _)| instant);
+            let until = match (deadline, timer) {
+                (Some(deadline), Some(timer)) => Some(deadline.min(timer)),
+                (deadline, timer) => deadline.or(timer),
+            };
+            published.waiter.wait(until);
+        }
+    }
+
+    /// Steps 5 and 6: takes the losers back, fires their nacks, and gives the winner's value.
+    pub(crate) fn conclude(mut self) -> T {
+        let published = self.published.take().expect("only a published synchronisation waits for its result");
+        let base = published.waiter.outcome().expect("a synchronisation is concluded after its commit");
+        let registration = self.withdraw_losers(published.registrations, base);
+        self.nacks.set_candidate(base);
+        self.nacks.fire_losers();
+        let value = self.event.node.complete(base, registration);
+        pool::put_back(published.waiter);
+        value
+    }
+
+    /// Gives up if nothing has taken effect; otherwise the session must be concluded.
+    pub(crate) fn give_up(&mut self) -> bool {
+        let Some(published) = &self.published else { return true };
+        if !published.waiter.abandon() {
+            return false;
+        }
+        if let Some(published) = self.published.take() {
+            published
+                .registrations
+                .into_iter()
+                .rev()
+                .for_each(|(base, registration)| self.event.node.withdraw(base, registration));
+            pool::put_back(published.waiter);
+        }
+        true
+    }
+
+    /// Takes all registrations back but the winner's, which it returns. The latest goes first: it is the last in its queue.
+    fn withdraw_losers(&self, registrations: Vec<(usize, Registration)>, winner: usize) -> Option<Registration> {
+        let mut won = None;
+        for (base, registration) in registrations.into_iter().rev() {
+            if base == winner {
+                won = Some(registration);
+            } else {
+                self.event.node.withdraw(base, registration);
+            }
+        }
+        won
+    }
+}
+
+impl<T: 'static> Drop for PendingSync<T> {
+    fn drop(&mut self) {
+        if self.give_up() {
+            return;
+        }
+        let Some(published) = self.published.take() else { return };
+        let Some(base) = published.waiter.outcome() else { return };
+        // Taken before anybody could look: what can be undone without a loss is undone, anything else stands.
+        let registration = self.withdraw_losers(published.registrations, base);
+        let undone = self.event.node.undo_commit(base, registration);
+        if !undone {
+            self.nacks.set_candidate(base);
+            self.nacks.fire_losers();
+        }
+    }
+}
+
+/// Steps 1 and 2 of an event without guards, for which no synchronisation is needed yet.
+pub(crate) fn attempt_unguarded<T: 'static>(event: &Event<T>) -> Option<T> {
+    if event.shape().guarded {
+        return None;
+    }
+    attempt(event, &mut NackSet::default())
+}
+
+fn attempt<T: 'static>(event: &Event<T>, nacks: &mut NackSet) -> Option<T> {
+    for base in order(event) {
+        nacks.set_candidate(base);
+        let value = event.node.attempt(base, nacks);
+        if value.is_some() {
+            return value;
+        }
+    }
+    None
+}
+
+fn order<T: 'static>(event: &Event<T>) -> TryOrder {
+    let shape = event.node.shape();
+    if shape.biased { TryOrder::List(event.node.try_order(0).into_iter()) } else { TryOrder::fair(shape.base_events) }
+}
