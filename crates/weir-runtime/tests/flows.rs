@@ -8,7 +8,7 @@ use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Code, Failure, FailureKind, Function, Library, Mode, Outcome, Passing, StateOf, Type, Value, World};
 use weir_ir::expr::Program;
 use weir_runtime::{ENGINES, Options, Running};
-use weir_trace::{Detail, Recorder, What};
+use weir_trace::{Detail, EventKind, Recorder};
 
 /// A program of one flow that is fed by hand: `body` in the text of the expression IR.
 fn started(
@@ -269,8 +269,8 @@ fn a_panic_ends_its_own_flow_and_is_recorded_with_its_path() {
         let failed = feed.run(vec![Value::Int(13)]).unwrap_err();
         assert_eq!((failed.kind, &*failed.message), (FailureKind::Panic, "`a.broken` panicked: thirteen"));
         assert_eq!(feed.run(vec![Value::Int(1)]), Ok(Value::Int(1)));
-        let paths = reader.take().into_iter().filter_map(|event| match event.what {
-            What::FlowFailed { path, kind, .. } => Some((path.to_string(), kind)),
+        let paths = reader.take().into_iter().filter_map(|event| match event.kind {
+            EventKind::FlowFailed { path, kind, .. } => Some((path.to_string(), kind)),
             _ => None,
         });
         assert_eq!(paths.collect::<Vec<_>>(), [("feed: far/a.broken".to_owned(), "panic")]);
