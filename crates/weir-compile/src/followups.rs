@@ -8,13 +8,13 @@ use weir_syntax::{Code, Diagnostic, Span};
 pub(crate) fn remove(parsed: &[Diagnostic], checked: &mut Vec<Diagnostic>, text: &str) {
     if !parsed.is_empty() {
         let marked: Vec<Span> = parsed.iter().filter_map(Diagnostic::span).collect();
-        let unclear = parsed.iter().filter(|found| found.code != Code::Foreign).filter_map(Diagnostic::span);
+        let unclear = parsed.iter().filter(|found| found.code != Code::DialectSyntax).filter_map(Diagnostic::span);
         let mut lines: Vec<(u32, u32)> = unclear.map(|span| line_around(text, span.start)).collect();
         lines.sort_unstable();
         // What holds a bracket without a partner is not what was meant; what was left out of the tree is missed there.
-        let left_out = parsed
-            .iter()
-            .filter(|found| found.code == Code::UnclosedDelimiter || (found.code == Code::Foreign && !has_edit(found)));
+        let left_out = parsed.iter().filter(|found| {
+            found.code == Code::UnclosedDelimiter || (found.code == Code::DialectSyntax && !has_edit(found))
+        });
         let left_out: Vec<Span> = left_out.filter_map(Diagnostic::span).collect();
         let types: Vec<&str> = parsed.iter().filter_map(|found| foreign_type(found, text)).collect();
         checked.retain(|found| !(found.code == Code::UnknownType && names(found, text, &types)));
@@ -45,7 +45,7 @@ fn has_edit(found: &Diagnostic) -> bool {
 
 /// The name that `type Name = …` of other languages would declare.
 fn foreign_type<'t>(found: &Diagnostic, text: &'t str) -> Option<&'t str> {
-    let span = found.span().filter(|_| found.code == Code::Foreign)?;
+    let span = found.span().filter(|_| found.code == Code::DialectSyntax)?;
     if !matches!(text.get(span.range())?, "type" | "typedef") {
         return None;
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use weir_host::{Failure, Library, Opened, Route, RouteParameter, Text, TypeDefinition, Value};
 use weir_ir::graph::{Graph, Program};
-use weir_ir::plan::{Plan, Problem};
+use weir_ir::plan::{Plan, PlanProblem};
 use weir_ir::program::Flow as IrFlow;
 use weir_trace::{Detail, FlowKey, Recorder, What};
 
@@ -73,7 +73,7 @@ pub enum StartError {
     /// The program and the library do not belong together.
     Prepare(PrepareError),
     /// The plan does not fit the program.
-    Plan(Vec<Problem>),
+    Plan(Vec<PlanProblem>),
     /// A shared value could not be made: its name, and why.
     Shared(Text, Failure),
     /// A source's arguments could not be evaluated, or it could not be opened: its name, and why.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use weir_host::{SourceSignature, Text, Type, TypeShape};
-use weir_syntax::ast::{self, Argument, Expr, ExprKind, Name, ParameterPlace, PathPart, Route, Service, Session};
+use weir_syntax::ast::{self, Argument, Expr, ExprKind, Name, ParameterLocation, PathPart, Route, Service, Session};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::arguments::{Given, Taken};
@@ -152,7 +152,7 @@ impl<'a> Checker<'a> {
             self.parameter_name(&parameter.name, &mut seen);
             let ty = self.written(&parameter.ty);
             self.parameter_type(route_parameter.place, &parameter.ty, &ty);
-            if route_parameter.place == ParameterPlace::Body {
+            if route_parameter.place == ParameterLocation::Body {
                 self.second_body(&mut body, parameter.span);
             }
             info.defaults.push(parameter.default.as_ref().and_then(|default| {
@@ -201,14 +201,14 @@ impl<'a> Checker<'a> {
         first.get_or_insert(span);
     }
 
-    fn parameter_type(&mut self, place: ParameterPlace, written: &ast::Type, ty: &Ty) {
+    fn parameter_type(&mut self, place: ParameterLocation, written: &ast::Type, ty: &Ty) {
         let (fits, takes) = match place {
-            ParameterPlace::Path => (self.is_word(ty), WORDS.to_owned()),
-            ParameterPlace::Query | ParameterPlace::Header | ParameterPlace::Cookie => {
+            ParameterLocation::Path => (self.is_word(ty), WORDS.to_owned()),
+            ParameterLocation::Query | ParameterLocation::Header | ParameterLocation::Cookie => {
                 let optional = matches!(ty, Ty::Option(some) if self.is_word(some));
                 (self.is_word(ty) || optional, format!("{WORDS}; outside of the path an `Option` of one, too"))
             }
-            ParameterPlace::Body => {
+            ParameterLocation::Body => {
                 let takes = "a body can be anything that JSON can hold, a `Text`, or `Bytes`";
                 // JSON of any shape is taken as it is.
                 (self.is_data(ty, &mut vec![JSON_VALUE.into()]), takes.to_owned())

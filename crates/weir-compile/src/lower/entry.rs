@@ -4,7 +4,7 @@ use weir_host::{Library, ParameterFrom, Text, Type, Value};
 use weir_ir::expr::{Atom, Block};
 use weir_ir::prim::Prim;
 use weir_ir::program::{Entry, Flow, RouteOf, RouteParameter};
-use weir_syntax::ast::{self, ItemKind, ParameterPlace, PathPart};
+use weir_syntax::ast::{self, ItemKind, ParameterLocation, PathPart};
 use weir_syntax::{Diagnostic, Span};
 
 use super::{Lowering, failing, pattern_name};
@@ -63,11 +63,11 @@ impl<'a> Lowering<'a, '_> {
         let places = route.parameters.iter().zip(&routed.defaults).map(|(parameter, default)| RouteParameter {
             name: (&*parameter.parameter.name.text).into(),
             from: match parameter.place {
-                ParameterPlace::Path => ParameterFrom::Path,
-                ParameterPlace::Query => ParameterFrom::Query,
-                ParameterPlace::Body => ParameterFrom::Body,
-                ParameterPlace::Header => ParameterFrom::Header,
-                ParameterPlace::Cookie => ParameterFrom::Cookie,
+                ParameterLocation::Path => ParameterFrom::Path,
+                ParameterLocation::Query => ParameterFrom::Query,
+                ParameterLocation::Body => ParameterFrom::Body,
+                ParameterLocation::Header => ParameterFrom::Header,
+                ParameterLocation::Cookie => ParameterFrom::Cookie,
             },
             default: default.clone(),
         });

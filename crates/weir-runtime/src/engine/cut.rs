@@ -11,7 +11,7 @@ use std::ops::{Range, RangeInclusive};
 use indexmap::IndexMap;
 use weir_host::{Code, Text};
 use weir_ir::graph::{Control, Graph, Kind, Node};
-use weir_ir::plan::{self, Given, REST, is_stateless};
+use weir_ir::plan::{self, Located, REST, is_stateless};
 use weir_scheduler::Control as CrewControl;
 
 use super::{Drive, Grain, Planned, Threading, engine};
@@ -296,11 +296,11 @@ impl Section {
     }
 }
 
-fn value(given: Option<&Given<usize>>) -> Option<usize> {
+fn value(given: Option<&Located<usize>>) -> Option<usize> {
     given.map(|given| given.value)
 }
 
-fn threading_of(name: &Given<weir_host::Text>) -> Option<(&'static str, Threading)> {
+fn threading_of(name: &Located<weir_host::Text>) -> Option<(&'static str, Threading)> {
     let row = engine(&name.value)?;
     match row.drive {
         Drive::Sections(threading) => Some((row.name, threading)),

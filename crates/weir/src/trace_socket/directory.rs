@@ -18,7 +18,7 @@ const NAME_MAX: usize = 40;
 
 /// A socket, by what its file is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct SocketFile {
     /// The program's process.
     pub(crate) pid: u32,
     /// The program's name.
@@ -75,11 +75,11 @@ pub(crate) fn bind(folder: &Path, name: &str) -> io::Result<(UnixListener, PathB
 ///
 /// # Errors
 /// Fails where the folder cannot be read.
-pub(crate) fn list(folder: &Path) -> io::Result<Vec<Place>> {
+pub(crate) fn list(folder: &Path) -> io::Result<Vec<SocketFile>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        let Some(place) = Place::of(&path) else { continue };
+        let Some(socket) = SocketFile::of(&path) else { continue };
         match UnixStream::connect(&path) {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
                 // Where somebody else was faster it is gone already.
@@ -87,18 +87,18 @@ pub(crate) fn list(folder: &Path) -> io::Result<Vec<Place>> {
             }
             // One that has ended in the meantime.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            _ => found.push(place),
+            _ => found.push(socket),
         }
     }
-    found.sort_by_key(|place| place.pid);
+    found.sort_by_key(|socket| socket.pid);
     Ok(found)
 }
 
-impl Place {
-    fn of(path: &Path) -> Option<Place> {
+impl SocketFile {
+    fn of(path: &Path) -> Option<SocketFile> {
         let stem = path.extension().filter(|ending| *ending == ENDING).and(path.file_stem())?;
         let (pid, name) = stem.to_str()?.split_once('-')?;
-        Some(Place { pid: pid.parse().ok()?, name: name.to_owned(), path: path.to_owned() })
+        Some(SocketFile { pid: pid.parse().ok()?, name: name.to_owned(), path: path.to_owned() })
     }
 }
 
@@ -122,21 +122,21 @@ fn in_place(path: &Path, error: &io::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace_socket::serve::tests::Folder;
+    use crate::trace_socket::serve::tests::TestFolder;
 
     #[test]
     fn a_socket_is_called_after_process_and_program() {
-        let folder = Folder::new("called");
+        let folder = TestFolder::new("called");
         let (_listener, path) = bind(folder.path(), "image server/1").unwrap();
         let mode = std::fs::metadata(&path).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600, "only its owner may connect");
-        let place = Place { pid: std::process::id(), name: "image_server_1".into(), path };
-        assert_eq!(list(folder.path()).unwrap(), [place]);
+        let socket = SocketFile { pid: std::process::id(), name: "image_server_1".into(), path };
+        assert_eq!(list(folder.path()).unwrap(), [socket]);
     }
 
     #[test]
     fn what_a_killed_program_left_behind_is_removed() {
-        let folder = Folder::new("left");
+        let folder = TestFolder::new("left");
         let (listener, path) = bind(folder.path(), "gone").unwrap();
         drop(listener);
         assert!(path.exists());
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_others_may_enter_is_refused() {
-        let folder = Folder::new("open");
+        let folder = TestFolder::new("open");
         assert!(verify(folder.path()).is_ok());
         std::fs::set_permissions(folder.path(), Permissions::from_mode(0o750)).unwrap();
         assert_eq!(verify(folder.path()).unwrap_err().kind(), ErrorKind::PermissionDenied);

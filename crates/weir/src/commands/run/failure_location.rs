@@ -5,12 +5,12 @@ use weir_syntax::SourceFile;
 use weir_trace::FlowKey;
 
 /// A program and its text.
-pub(super) struct Places {
+pub(super) struct FailureLocator {
     pub(super) program: Program,
     pub(super) file: SourceFile,
 }
 
-impl Places {
+impl FailureLocator {
     /// A trace's path for people: the flow, the place in the text, and what was called there.
     pub(super) fn describe(&self, flow: FlowKey, path: &str) -> String {
         self.find(flow, path).unwrap_or_else(|| path.to_owned())
@@ -22,7 +22,7 @@ impl Places {
         let (graph, node) = find(&flow.body, node_path)?;
         let failed = cause(graph, node);
         let origin = if failed.origin.end > 0 { failed.origin } else { node.origin };
-        let place = weir_syntax::place(&self.file, origin.start);
+        let place = weir_syntax::location(&self.file, origin.start);
         match &failed.kind {
             Kind::Call { function } => Some(format!("{} at {place}, {function}", flow.name)),
             _ => Some(format!("{} at {place}", flow.name)),

@@ -18,7 +18,7 @@ impl Parser<'_> {
         let condition = self.eat(T::If).map(|_| self.operators());
         let text = |span: Span| &self.text[span.range()];
         let (element, of, made) = (text(pattern.span), text(list.span), text(value.span));
-        let ours = match condition.map(|condition| text(condition.span)) {
+        let weir_form = match condition.map(|condition| text(condition.span)) {
             None => format!("for {element} in {of} {{ {made} }}"),
             Some(when) => {
                 format!("fold made = [] for {element} in {of} {{ if {when} {{ made + [{made}] }} else {{ made }} }}")
@@ -26,9 +26,9 @@ impl Parser<'_> {
         };
         let message = "a list is made of another by a `for`, or where not all count, by a `fold`";
         self.report(
-            Diagnostic::new(Code::Foreign, message)
+            Diagnostic::new(Code::DialectSyntax, message)
                 .at(self.since(value.span), "of another language")
-                .hint(format!("write `{ours}`, without the brackets")),
+                .hint(format!("write `{weir_form}`, without the brackets")),
         );
         value.kind = ExprKind::Error;
     }
@@ -37,7 +37,7 @@ impl Parser<'_> {
     pub(in crate::parser) fn part_as_index(&mut self) {
         if self.at(T::Colon) {
             let advice = "leave elements out and take some: `list.skip(1).take(2)`, or `text.slice(1, 3)`";
-            self.otherwise_said(self.span(), "an index is one number", advice);
+            self.report_with_advice(self.span(), "an index is one number", advice);
             while !self.at_block_end() {
                 self.skip_token();
             }
@@ -49,7 +49,7 @@ impl Parser<'_> {
         if !self.at(T::Colon) || self.at_new_line() || !matches!(key.kind, ExprKind::Text(_) | ExprKind::Literal(_)) {
             return;
         }
-        self.otherwise_said(self.span(), "a map stands in brackets", "write `[\"key\": value]`");
+        self.report_with_advice(self.span(), "a map stands in brackets", "write `[\"key\": value]`");
         key.kind = ExprKind::Error;
         while !self.at_block_end() {
             self.skip_token();

@@ -1,6 +1,6 @@
 //! Quotes, comments and attributes of other languages, reported once and read as what they mean.
 
-use super::{CommentPlace, Lexer, Mode};
+use super::{CommentPlace, Lexer, LexerMode};
 use crate::token::TokenKind;
 use crate::{Code, Diagnostic, Span};
 
@@ -12,7 +12,7 @@ const LINE_BYTES_MAX: usize = 1000;
 
 impl Lexer<'_> {
     /// A text between other quotes, if the character at `start` opens one that ends on its line.
-    pub(super) fn foreign_text(&mut self, start: u32) -> bool {
+    pub(super) fn dialect_text(&mut self, start: u32) -> bool {
         let line = self.line_from(start);
         let Some(open) = line.chars().next() else { return false };
         let Some((_, close)) = QUOTES.iter().find(|(quote, _)| *quote == open) else { return false };
@@ -21,10 +21,10 @@ impl Lexer<'_> {
         let piece_end = piece + length as u32;
         let end = piece_end + close.len_utf8() as u32;
         let value = &self.code.source()[piece as usize..piece_end as usize];
-        let ours = format!("\"{}\"", value.replace('"', "\\\"").replace('{', "\\{"));
-        let diagnostic = Diagnostic::new(Code::Foreign, "a text stands between `\"` and `\"`")
+        let weir_form = format!("\"{}\"", value.replace('"', "\\\"").replace('{', "\\{"));
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "a text stands between `\"` and `\"`")
             .at(self.place(start, end), "between other quotes")
-            .fix("use double quotes", self.place(start, end), ours);
+            .fix("use double quotes", self.place(start, end), weir_form);
         self.report(diagnostic);
         self.code.bump((end - self.code.span().end as u32) as usize);
         self.push(TokenKind::TextOpen, start, piece);
@@ -49,7 +49,7 @@ impl Lexer<'_> {
         }
         let rest = &self.code.source()[start as usize..];
         let length = rest.find('\n').unwrap_or(rest.len());
-        let diagnostic = Diagnostic::new(Code::Foreign, "a comment begins with `//`")
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "a comment begins with `//`")
             .at(self.place(start, start + 1), "begins no comment here")
             .fix("write `//`", self.place(start, start + 1), "//");
         self.report(diagnostic);
@@ -69,7 +69,7 @@ impl Lexer<'_> {
 
     fn skip_attribute(&mut self, start: u32, length: usize) -> bool {
         let end = start + length as u32;
-        let diagnostic = Diagnostic::new(Code::Foreign, "there are no attributes here")
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "there are no attributes here")
             .at(self.place(start, end), "of another language")
             .fix("take it out", self.place(start, end), "");
         self.report(diagnostic);
@@ -84,7 +84,7 @@ impl Lexer<'_> {
         let length = rest[2..].find("*/").map_or(rest.len(), |at| at + 4);
         let (comment, behind) = (&rest[..length], rest[length..].lines().next().unwrap_or_default());
         let span = self.place(start, start + length as u32);
-        let diagnostic = Diagnostic::new(Code::Foreign, "a comment begins with `//`, and ends with its line")
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "a comment begins with `//`, and ends with its line")
             .at(self.place(start, start + 2), "begins no comment here");
         let diagnostic = match behind.trim().is_empty() {
             true => diagnostic.fix("write `//` before each line", span, in_lines(comment)),
@@ -101,7 +101,7 @@ impl Lexer<'_> {
     /// Whether a comment of these bytes stands in an interpolation of a text on one line, whose end it would take.
     pub(super) fn takes_end(&self, comment: usize) -> bool {
         comment <= LINE_BYTES_MAX
-            && matches!(&self.modes[..], [.., Mode::Text { block: false, .. }, Mode::Interpolation { .. }])
+            && matches!(&self.modes[..], [.., LexerMode::Text { block: false, .. }, LexerMode::Interpolation { .. }])
     }
 
     /// `//` in an interpolation, as the whole division of other languages.
@@ -110,7 +110,7 @@ impl Lexer<'_> {
         code.bump(start as usize + 2);
         self.code = code;
         let span = self.place(start, start + 2);
-        let diagnostic = Diagnostic::new(Code::Foreign, "there is no `//` in an interpolation")
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "there is no `//` in an interpolation")
             .at(span, "a comment would end it")
             .fix("write `/`, which divides whole numbers to a whole number", span, "/");
         self.report(diagnostic);

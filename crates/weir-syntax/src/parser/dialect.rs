@@ -10,41 +10,43 @@ mod statements;
 mod types;
 
 use super::Parser;
-use crate::foreign::foreign;
+use crate::dialect::substitution;
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 
 impl Parser<'_> {
     /// Reports that what stands at `span` has another form here.
-    fn translated(&mut self, span: Span, ours: &str) {
-        let diagnostic = foreign(span, &self.text[span.range()], ours);
+    fn report_substitution(&mut self, span: Span, weir_form: &str) {
+        let diagnostic = substitution(span, &self.text[span.range()], weir_form);
         self.report(diagnostic);
     }
 
     /// Reports a foreign form with the one that it has here, where the two share no words.
-    fn rewritten(&mut self, span: Span, message: &str, ours: String) {
-        let advice = if ours.contains('\n') { "write it so".to_owned() } else { format!("write `{ours}`") };
-        self.report(Diagnostic::new(Code::Foreign, message).at(span, "of another language").fix(advice, span, ours));
+    fn report_rewrite(&mut self, span: Span, message: &str, weir_form: String) {
+        let advice = if weir_form.contains('\n') { "write it so".to_owned() } else { format!("write `{weir_form}`") };
+        self.report(
+            Diagnostic::new(Code::DialectSyntax, message).at(span, "of another language").fix(advice, span, weir_form),
+        );
     }
 
     /// Reports something that is said here in another way, which takes more than an edit.
-    fn otherwise_said(&mut self, span: Span, message: &str, advice: &str) {
-        self.report(Diagnostic::new(Code::Foreign, message).at(span, "of another language").hint(advice));
+    fn report_with_advice(&mut self, span: Span, message: &str, advice: &str) {
+        self.report(Diagnostic::new(Code::DialectSyntax, message).at(span, "of another language").hint(advice));
     }
 
     /// Reports a word that is not needed: from the next token up to the one at `count` behind it, which are taken.
-    fn superfluous(&mut self, count: usize, why: &str) {
+    fn report_superfluous(&mut self, count: usize, why: &str) {
         let span = Span { end: self.nth(count).start, ..self.span() };
-        let theirs = self.text[span.range()].trim_end().to_owned();
-        let place = Span { end: span.start + theirs.len() as u32, ..span };
+        let dialect_form = self.text[span.range()].trim_end().to_owned();
+        let place = Span { end: span.start + dialect_form.len() as u32, ..span };
         (0..count).for_each(|_| _ = self.bump());
-        let diagnostic = Diagnostic::new(Code::Foreign, format!("`{theirs}` is not needed here"));
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is not needed here"));
         self.report(diagnostic.at(place, why).fix("take it out", span, ""));
     }
 
     /// A semicolon between fields, variants or arms.
     pub(super) fn semicolon_for_comma(&mut self) {
-        self.translated(self.span(), ",");
+        self.report_substitution(self.span(), ",");
     }
 
     /// Whether one of these words comes next, and on its line something that `behind` takes.

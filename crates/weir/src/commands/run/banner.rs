@@ -6,15 +6,21 @@ use weir_ir::graph::{Graph, Program};
 use weir_ir::program::{Entry, Flow};
 use weir_runtime::Running;
 
-use crate::commands::chosen::Chosen;
+use crate::commands::effective_plan::EffectivePlan;
 use crate::terminal::Paint;
 
 /// Says what runs.
-pub(super) fn greeting(file: &Path, chosen: &Chosen, program: &Program, running: &Running, paint: Paint) -> String {
-    let threads = chosen.plan.threads.as_ref().map_or_else(cores, |threads| threads.value);
+pub(super) fn banner(
+    file: &Path,
+    effective: &EffectivePlan,
+    program: &Program,
+    running: &Running,
+    paint: Paint,
+) -> String {
+    let threads = effective.plan.threads.as_ref().map_or_else(cores, |threads| threads.value);
     let plural = if threads == 1 { "" } else { "s" };
-    let plan = chosen.path.as_ref().map(|path| format!(", plan {}", path.display())).unwrap_or_default();
-    let engine = format!("engine {}, {threads} thread{plural}{plan}", chosen.engine());
+    let plan = effective.path.as_ref().map(|path| format!(", plan {}", path.display())).unwrap_or_default();
+    let engine = format!("engine {}, {threads} thread{plural}{plan}", effective.engine());
     let mut text = format!("{} {}\n", paint.bold(&file.display().to_string()), paint.faint(&engine));
     for (entry, place) in program.entries.iter().zip(running.descriptions()) {
         text.push_str(&format!("\n  {} {}\n", paint.bold(&entry.name), paint.blue(place)));

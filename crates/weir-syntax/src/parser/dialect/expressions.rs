@@ -25,7 +25,7 @@ const PREFIXES: &[(&str, &str)] = &[
 
 impl Parser<'_> {
     /// The operator that a word or sign of another language comes to, if one comes next, reported and taken.
-    pub(in crate::parser) fn foreign_infix(&mut self, level: u8) -> Option<(BinaryOperator, Span)> {
+    pub(in crate::parser) fn dialect_infix(&mut self, level: u8) -> Option<(BinaryOperator, Span)> {
         if self.at_new_line() || self.at_block_end() {
             return None;
         }
@@ -37,7 +37,7 @@ impl Parser<'_> {
         if *binds < level {
             return None;
         }
-        self.translated(span, operator.symbol());
+        self.report_substitution(span, operator.symbol());
         Some((*operator, self.bump()))
     }
 
@@ -49,23 +49,25 @@ impl Parser<'_> {
         }
         let whole = Span { end: self.span().end, ..first };
         match operator {
-            BinaryOperator::Add => self.translated(whole, "+"),
-            BinaryOperator::Multiply => self.otherwise_said(whole, "there is no `**` here", "multiply, or use `fold`"),
-            BinaryOperator::Less => self.otherwise_said(whole, "there is no `<<` here", "multiply by 2, 4, 8, …"),
-            BinaryOperator::Greater => self.otherwise_said(whole, "there is no `>>` here", "divide by 2, 4, 8, …"),
+            BinaryOperator::Add => self.report_substitution(whole, "+"),
+            BinaryOperator::Multiply => {
+                self.report_with_advice(whole, "there is no `**` here", "multiply, or use `fold`")
+            }
+            BinaryOperator::Less => self.report_with_advice(whole, "there is no `<<` here", "multiply by 2, 4, 8, …"),
+            BinaryOperator::Greater => self.report_with_advice(whole, "there is no `>>` here", "divide by 2, 4, 8, …"),
             _ => return,
         }
         self.bump();
     }
 
     /// `not x`, `await x`, `new X(…)`, and `lambda`, before an operand.
-    pub(in crate::parser) fn foreign_prefix(&mut self) -> Option<UnaryOperator> {
+    pub(in crate::parser) fn dialect_prefix(&mut self) -> Option<UnaryOperator> {
         if self.goes_on_behind(1) {
             return None;
         }
         if self.at_word_before(&["not"], |kind| begins_operand(kind) || kind == T::Bang) {
             let span = Span { end: self.nth(1).start, ..self.span() };
-            self.report(crate::foreign::foreign(self.span(), "not", "!"));
+            self.report(crate::dialect::substitution(self.span(), "not", "!"));
             if let Some(hint) = self.diagnostics.last_mut().and_then(|last| last.help.last_mut()) {
                 hint.edit = Some(crate::Edit { span, replacement: "!".to_owned() });
             }
@@ -73,10 +75,10 @@ impl Parser<'_> {
             return Some(UnaryOperator::Not);
         }
         if self.at(T::Star) && self.nth_kind(1) == T::Word && self.adjacent(0) {
-            self.superfluous(1, "values need no mark to be shared");
+            self.report_superfluous(1, "values need no mark to be shared");
         }
         if let Some((_, why)) = PREFIXES.iter().find(|(word, _)| self.at_word_before(&[word], begins_operand)) {
-            self.superfluous(1, why);
+            self.report_superfluous(1, why);
         }
         None
     }
@@ -86,7 +88,7 @@ impl Parser<'_> {
         let mark = self.span();
         let found = self.previous_span().end == mark.start && self.ends_behind(0);
         if found {
-            self.otherwise_said(
+            self.report_with_advice(
                 mark,
                 "nothing is there by force",
                 "say what happens where it is missing: `value else { … }`",
@@ -101,7 +103,7 @@ impl Parser<'_> {
         let found =
             self.nth_kind(1) == T::Word && self.text_of(self.nth(1)) == "await" && self.nth_kind(2) != T::ParenOpen;
         if found {
-            self.superfluous(2, "what waits is waited for");
+            self.report_superfluous(2, "what waits is waited for");
         }
         found
     }
@@ -118,9 +120,9 @@ impl Parser<'_> {
             self.bump();
             self.bump();
             let otherwise = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
-            let ours = format!("else {{ {} }}", &self.text[otherwise.span.range()]);
+            let weir_form = format!("else {{ {} }}", &self.text[otherwise.span.range()]);
             let whole = Span { end: otherwise.span.end, ..sign };
-            self.rewritten(whole, "what stands for a missing value follows `else`", ours);
+            self.report_rewrite(whole, "what stands for a missing value follows `else`", weir_form);
             let value = Box::new(value.clone());
             return Some(ExprKind::Else { value, failure: None, otherwise: Box::new(otherwise) });
         }
@@ -133,8 +135,8 @@ impl Parser<'_> {
         self.expect(T::Colon, "`:`");
         let otherwise = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
         let text = |expr: &Expr| self.text[expr.span.range()].to_owned();
-        let ours = format!("if {} {{ {} }} else {{ {} }}", text(value), text(&then), text(&otherwise));
-        self.rewritten(self.since(start), "a choice is an `if`", ours);
+        let weir_form = format!("if {} {{ {} }} else {{ {} }}", text(value), text(&then), text(&otherwise));
+        self.report_rewrite(self.since(start), "a choice is an `if`", weir_form);
         let (then, otherwise) = (block_of(then), block_of(otherwise));
         let span = otherwise.span;
         let otherwise = Expr { span, ..self.expr(span, ExprKind::Block(otherwise)) };
@@ -175,8 +177,12 @@ impl Parser<'_> {
         let Some(parameters) = self.closure_parameters_of(&value) else { return value };
         let arrow = self.bump();
         let texts: Vec<&str> = parameters.iter().map(|parameter| &self.text[parameter.pattern.span.range()]).collect();
-        let ours = format!("|{}|", texts.join(", "));
-        self.rewritten(Span { end: arrow.end, ..value.span }, "the parameters of a closure stand between bars", ours);
+        let weir_form = format!("|{}|", texts.join(", "));
+        self.report_rewrite(
+            Span { end: arrow.end, ..value.span },
+            "the parameters of a closure stand between bars",
+            weir_form,
+        );
         let body = Box::new(self.expression());
         self.expr(value.span, ExprKind::Closure { parameters, body })
     }
@@ -202,7 +208,7 @@ impl Parser<'_> {
     }
 
     /// `fn(x: Int) { … }` and `lambda x: …`, as closures.
-    pub(in crate::parser) fn foreign_closure(&mut self) -> Option<Expr> {
+    pub(in crate::parser) fn dialect_closure(&mut self) -> Option<Expr> {
         let start = self.span();
         if self.at_word_before(&["lambda"], |kind| kind == T::Word) {
             return Some(self.lambda(start));
@@ -220,8 +226,8 @@ impl Parser<'_> {
         let head = self.since(start);
         let inner = self.text[head.range()].split_once('(').map_or("", |(_, rest)| rest);
         let inner = inner.rsplit_once(')').map_or(inner, |(inner, _)| inner);
-        let ours = format!("|{inner}|");
-        self.rewritten(head, "the parameters of a closure stand between bars", ours);
+        let weir_form = format!("|{inner}|");
+        self.report_rewrite(head, "the parameters of a closure stand between bars", weir_form);
         let body = Box::new(self.expression());
         Some(self.expr(start, ExprKind::Closure { parameters, body }))
     }
@@ -238,14 +244,14 @@ impl Parser<'_> {
         }
         self.expect(T::Colon, "`:`");
         let texts: Vec<&str> = parameters.iter().map(|parameter| &self.text[parameter.pattern.span.range()]).collect();
-        let ours = format!("|{}|", texts.join(", "));
-        self.rewritten(self.since(start), "the parameters of a closure stand between bars", ours);
+        let weir_form = format!("|{}|", texts.join(", "));
+        self.report_rewrite(self.since(start), "the parameters of a closure stand between bars", weir_form);
         let body = Box::new(self.expression());
         self.expr(start, ExprKind::Closure { parameters, body })
     }
 
     /// What cannot follow an expression, but does in other languages: `1..10`, `x as Float`, `x in xs`.
-    pub(in crate::parser) fn foreign_suffix(&mut self, value: Expr) -> Expr {
+    pub(in crate::parser) fn dialect_suffix(&mut self, value: Expr) -> Expr {
         let start = value.span;
         match self.peek() {
             _ if self.at_new_line() => return value,
@@ -254,21 +260,25 @@ impl Parser<'_> {
                 self.bump();
                 let _ty = self.ty();
                 let advice = "take it out; which variant a value of an `enum` is, `match` tells";
-                self.otherwise_said(self.since(start), "the type of a value is known beforehand", advice);
+                self.report_with_advice(self.since(start), "the type of a value is known beforehand", advice);
             }
             T::DotDot | T::DotDotEqual => return self.numbers_in_a_row(value),
             T::As if self.nth_kind(1) == T::Word && self.text_of(self.nth(1)).starts_with(char::is_uppercase) => {
                 self.bump();
                 let _ty = self.ty();
                 let advice = "take a function that gives the other type; a text is made with braces: `\"{value}\"`";
-                self.otherwise_said(self.since(start), "a value keeps its type", advice);
+                self.report_with_advice(self.since(start), "a value keeps its type", advice);
             }
-            T::In if begins_operand(self.nth_kind(1)) && self.braces == super::super::Braces::MakeRecords => {
+            T::In if begins_operand(self.nth_kind(1)) && self.braces == super::super::BraceRole::RecordLiteral => {
                 self.bump();
                 let list = self.operators();
                 let (element, list) = (&self.text[value.span.range()], &self.text[list.span.range()]);
-                let ours = format!("{list}.contains({element})");
-                self.rewritten(self.since(start), "whether something is in a list is a question to the list", ours);
+                let weir_form = format!("{list}.contains({element})");
+                self.report_rewrite(
+                    self.since(start),
+                    "whether something is in a list is a question to the list",
+                    weir_form,
+                );
             }
             _ => return value,
         }
@@ -281,11 +291,13 @@ impl Parser<'_> {
             let equal = self.span();
             let space = self.text[..equal.start as usize].trim_end().len() as u32;
             let place = Span { start: space, ..equal };
-            self.report(Diagnostic::new(Code::Foreign, "a field gets its value behind `:`").at(equal, "`=` here").fix(
-                "write `:`",
-                place,
-                ":",
-            ));
+            self.report(
+                Diagnostic::new(Code::DialectSyntax, "a field gets its value behind `:`").at(equal, "`=` here").fix(
+                    "write `:`",
+                    place,
+                    ":",
+                ),
+            );
             self.bump();
             return true;
         }
@@ -302,9 +314,9 @@ impl Parser<'_> {
         self.bump();
         let end = self.operators();
         let (from, to) = (&self.text[value.span.range()], &self.text[end.span.range()]);
-        let ours = format!("list.numbers({from}, {to}{plus})?");
+        let weir_form = format!("list.numbers({from}, {to}{plus})?");
         let whole = Span { start: value.span.start, ..self.since(value.span) };
-        self.rewritten(whole, "a range stands in a pattern; numbers in a row are a list", ours);
+        self.report_rewrite(whole, "a range stands in a pattern; numbers in a row are a list", weir_form);
         self.expr(value.span, ExprKind::Error)
     }
 }

@@ -31,26 +31,26 @@ impl Parser<'_> {
         match self.peek() {
             T::Colon if self.nth(1).first_on_line => {
                 let sign = self.span();
-                self.otherwise_said(sign, "a body stands in braces", "put `{` here, and `}` behind its last line");
+                self.report_with_advice(sign, "a body stands in braces", "put `{` here, and `}` behind its last line");
                 self.skip_to_item();
                 self.reported_at = Some(self.at);
                 return None;
             }
             T::Colon | T::FatArrow => {
                 let sign = self.span();
-                let theirs = self.token_text();
-                let ours = if self.at(T::Colon) { " ->" } else { "->" };
+                let dialect_form = self.token_text();
+                let weir_form = if self.at(T::Colon) { " ->" } else { "->" };
                 self.report(
-                    Diagnostic::new(Code::Foreign, "the type of a result stands behind `->`")
-                        .at(sign, format!("behind `{theirs}` here"))
-                        .fix("write `->`", sign, ours),
+                    Diagnostic::new(Code::DialectSyntax, "the type of a result stands behind `->`")
+                        .at(sign, format!("behind `{dialect_form}` here"))
+                        .fix("write `->`", sign, weir_form),
                 );
                 self.bump();
             }
             T::Word if !self.token().first_on_line => {
                 let place = self.span();
                 self.report(
-                    Diagnostic::new(Code::Foreign, "the type of a result stands behind `->`")
+                    Diagnostic::new(Code::DialectSyntax, "the type of a result stands behind `->`")
                         .at(place, "expected `->` before this type")
                         .fix("write `->` before it", place.at_start(), "-> "),
                 );
@@ -73,8 +73,8 @@ impl Parser<'_> {
         let span = self.since(first.span);
         let some: Vec<&str> = texts.into_iter().filter(|text| !NOTHING.contains(text)).collect();
         match some[..] {
-            [some] => self.rewritten(span, "what may be missing is an `Option`", format!("Option({some})")),
-            _ => self.otherwise_said(
+            [some] => self.report_rewrite(span, "what may be missing is an `Option`", format!("Option({some})")),
+            _ => self.report_with_advice(
                 span,
                 "a value has one type",
                 &format!(
@@ -97,7 +97,7 @@ impl Parser<'_> {
         }
         self.eat(T::Greater);
         let span = self.since(start);
-        self.otherwise_said(
+        self.report_with_advice(
             span,
             "a `fn` has no type parameters",
             "write the types that it takes; only functions of the host may take values of any type",
@@ -107,7 +107,7 @@ impl Parser<'_> {
     /// `mut` and the like before a parameter.
     pub(in crate::parser) fn parameter_words(&mut self) {
         if self.at_word_before(PARAMETER_WORDS, |kind| kind == T::Word) && self.nth_kind(2) == T::Colon {
-            self.superfluous(1, "values never change");
+            self.report_superfluous(1, "values never change");
         }
     }
 
@@ -128,8 +128,8 @@ impl Parser<'_> {
             false => (self.lower_name("a parameter's name"), self.ty()),
         };
         let span = self.since(start);
-        let ours = format!("{name}: {}", &self.text[ty.span.range()]);
-        self.rewritten(span, "a parameter is its name, a colon and its type", ours);
+        let weir_form = format!("{name}: {}", &self.text[ty.span.range()]);
+        self.report_rewrite(span, "a parameter is its name, a colon and its type", weir_form);
         let default = self.eat(T::Equal).map(|_| self.expression());
         Some(Parameter { name, ty, default, span: self.since(start) })
     }
@@ -143,7 +143,7 @@ impl Parser<'_> {
         self.bump();
         self.expression();
         let span = self.since(start);
-        self.otherwise_said(
+        self.report_with_advice(
             span,
             "a field has no default",
             "make it an `Option`, or fill it in a `fn` that makes the record",
@@ -184,7 +184,7 @@ impl Parser<'_> {
     /// Reports another form of `List(…)` or `Option(…)`, from `start` to here, and gives ours.
     fn wrapped(&mut self, start: Span, wrapper: &str, inner: Type) -> TypeKind {
         let span = self.since(start);
-        self.translated(span, &format!("{wrapper}({})", &self.text[inner.span.range()]));
+        self.report_substitution(span, &format!("{wrapper}({})", &self.text[inner.span.range()]));
         let name = Name { text: Arc::from(wrapper), span };
         TypeKind::Named { path: Path { names: vec![name], span }, arguments: vec![inner] }
     }
@@ -202,7 +202,7 @@ impl Parser<'_> {
         self.eat(T::Greater);
         let span = self.since(path.span);
         let texts: Vec<&str> = arguments.iter().map(|ty| &self.text[ty.span.range()]).collect();
-        self.translated(span, &format!("{path}({})", texts.join(", ")));
+        self.report_substitution(span, &format!("{path}({})", texts.join(", ")));
         arguments
     }
 }

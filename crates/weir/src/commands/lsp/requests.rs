@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 use weir_ide::{Definition, Document, Position};
 use weir_syntax::{Edit, SourceId, Span};
 
-use super::shapes;
+use super::protocol;
 
 /// Answers a request about a document: its address, and the request's parameters.
-pub(super) type Answerer = fn(&Document, &str, &Value) -> Result<Value, String>;
+pub(super) type RequestHandler = fn(&Document, &str, &Value) -> Result<Value, String>;
 
 /// Every request, and who answers it.
-const QUESTIONS: [(&str, Answerer); 11] = [
+const REQUESTS: [(&str, RequestHandler); 11] = [
     ("textDocument/hover", hover),
     ("textDocument/definition", definition),
     ("textDocument/references", references),
@@ -25,12 +25,12 @@ const QUESTIONS: [(&str, Answerer); 11] = [
 ];
 
 /// Who answers this request.
-pub(super) fn answerer(method: &str) -> Option<Answerer> {
-    QUESTIONS.iter().find(|(name, _)| *name == method).map(|(_, answer)| *answer)
+pub(super) fn handler(method: &str) -> Option<RequestHandler> {
+    REQUESTS.iter().find(|(name, _)| *name == method).map(|(_, answer)| *answer)
 }
 
 /// What the editor is told that this server can do.
-pub(super) fn abilities() -> Value {
+pub(super) fn capabilities() -> Value {
     json!({
         // Whole texts: a check looks at the whole text anyway.
         "textDocumentSync": { "openClose": true, "change": 1 },
@@ -52,15 +52,15 @@ fn hover(document: &Document, _: &str, params: &Value) -> Result<Value, String> 
     Ok(hover.map_or(Value::Null, |hover| {
         json!({
             "contents": { "kind": "markdown", "value": hover.markdown },
-            "range": shapes::range(document, hover.span),
+            "range": protocol::range(document, hover.span),
         })
     }))
 }
 
 fn definition(document: &Document, address: &str, params: &Value) -> Result<Value, String> {
     match document.definition(offset(document, &params["position"])?) {
-        Some(Definition::Here(span)) => Ok(shapes::location(document, address, span)),
-        Some(Definition::Rust(place)) => Ok(shapes::rust_location(&place)),
+        Some(Definition::Here(span)) => Ok(protocol::location(document, address, span)),
+        Some(Definition::Rust(place)) => Ok(protocol::rust_location(&place)),
         // Where the Rust lies is not known to a command that was built elsewhere.
         Some(Definition::Library(_)) | None => Ok(Value::Null),
     }
@@ -68,17 +68,17 @@ fn definition(document: &Document, address: &str, params: &Value) -> Result<Valu
 
 fn references(document: &Document, address: &str, params: &Value) -> Result<Value, String> {
     let spans = document.references(offset(document, &params["position"])?);
-    Ok(spans.into_iter().map(|span| shapes::location(document, address, span)).collect())
+    Ok(spans.into_iter().map(|span| protocol::location(document, address, span)).collect())
 }
 
 fn highlights(document: &Document, _: &str, params: &Value) -> Result<Value, String> {
     let spans = document.references(offset(document, &params["position"])?);
-    Ok(spans.into_iter().map(|span| json!({ "range": shapes::range(document, span) })).collect())
+    Ok(spans.into_iter().map(|span| json!({ "range": protocol::range(document, span) })).collect())
 }
 
 fn completion(document: &Document, _: &str, params: &Value) -> Result<Value, String> {
     let found = document.completions(offset(document, &params["position"])?);
-    let items = found.iter().enumerate().map(|(rank, completion)| shapes::completion(document, completion, rank));
+    let items = found.iter().enumerate().map(|(rank, completion)| protocol::completion(document, completion, rank));
     // What does not fit the word so far is left out, so that the editor asks again as it grows.
     Ok(json!({ "isIncomplete": true, "items": items.collect::<Vec<_>>() }))
 }
@@ -99,28 +99,28 @@ fn signature_help(document: &Document, _: &str, params: &Value) -> Result<Value,
 fn prepare_rename(document: &Document, _: &str, params: &Value) -> Result<Value, String> {
     let span =
         document.prepare_rename(offset(document, &params["position"])?).map_err(|refusal| refusal.to_string())?;
-    Ok(shapes::range(document, span))
+    Ok(protocol::range(document, span))
 }
 
 fn rename(document: &Document, address: &str, params: &Value) -> Result<Value, String> {
     let new = params["newName"].as_str().ok_or("the new name is missing")?;
     let edits = document.rename(offset(document, &params["position"])?, new).map_err(|refusal| refusal.to_string())?;
-    Ok(shapes::changes(document, address, &edits))
+    Ok(protocol::changes(document, address, &edits))
 }
 
 fn formatting(document: &Document, _: &str, _: &Value) -> Result<Value, String> {
     let edits: Vec<Edit> = document.formatting();
-    Ok(shapes::edits(document, &edits))
+    Ok(protocol::edits(document, &edits))
 }
 
 fn code_actions(document: &Document, address: &str, params: &Value) -> Result<Value, String> {
     let range = &params["range"];
     let span = Span::new(SourceId(0), offset(document, &range["start"])?, offset(document, &range["end"])?);
-    Ok(document.actions(span).iter().map(|action| shapes::action(document, address, action)).collect())
+    Ok(document.actions(span).iter().map(|action| protocol::action(document, address, action)).collect())
 }
 
 fn symbols(document: &Document, _: &str, _: &Value) -> Result<Value, String> {
-    Ok(document.outline().iter().map(|symbol| shapes::symbol(document, symbol)).collect())
+    Ok(document.outline().iter().map(|symbol| protocol::symbol(document, symbol)).collect())
 }
 
 /// The byte at a position.

@@ -3,31 +3,31 @@
 use std::path::{Path, PathBuf};
 
 use weir_ir::graph::Program;
-use weir_ir::plan::{Given, Plan};
+use weir_ir::plan::{Located, Plan};
 use weir_runtime::StartError;
 
-use crate::arguments::ChoiceArguments;
+use crate::arguments::ExecutionArguments;
 use crate::terminal::Terminal;
 use crate::{Exit, plan_file};
 
 /// A plan, and where it comes from.
-pub(crate) struct Chosen {
+pub(crate) struct EffectivePlan {
     pub(crate) plan: Plan,
     /// Its file, where there is one.
     pub(crate) path: Option<PathBuf>,
 }
 
-impl Chosen {
+impl EffectivePlan {
     /// The plan of these arguments.
     ///
     /// # Errors
     /// Says what is wrong with the plan's file, and gives the exit code.
     pub(crate) fn of(
         file: &Path,
-        arguments: &ChoiceArguments,
+        arguments: &ExecutionArguments,
         program: &Program,
         terminal: &mut Terminal,
-    ) -> Result<Chosen, Exit> {
+    ) -> Result<EffectivePlan, Exit> {
         let read = plan_file::read(file, arguments.plan.as_deref(), program, terminal)?;
         let (path, mut plan) = read.map_or((None, Plan::default()), |(path, plan)| (Some(path), plan));
         if let Some(engine) = &arguments.engine {
@@ -39,7 +39,7 @@ impl Chosen {
         if let Some(flows) = arguments.flows_max {
             plan.flows = Some(given(flows as usize));
         }
-        Ok(Chosen { plan, path })
+        Ok(EffectivePlan { plan, path })
     }
 
     /// Whether nothing is said: no plan, and nothing in the command line.
@@ -58,8 +58,8 @@ impl Chosen {
 }
 
 /// Something that the command line says, which has no place in the plan's text.
-fn given<T>(value: T) -> Given<T> {
-    Given { value, at: 0..0 }
+fn given<T>(value: T) -> Located<T> {
+    Located { value, at: 0..0 }
 }
 
 /// What to do where a program does not start on what was chosen for it.

@@ -11,7 +11,7 @@ impl Parser<'_> {
         if !self.at(T::Equal) || self.at_new_line() {
             return condition;
         }
-        self.translated(self.span(), "==");
+        self.report_substitution(self.span(), "==");
         let operator_span = self.bump();
         let right = Box::new(self.head());
         let operator = BinaryOperator::Equal;
@@ -30,7 +30,7 @@ impl Parser<'_> {
         let span = self.since(start);
         let text = |span: Span| &self.text[span.range()];
         let advice = format!("match it: `match {} {{ {} => …, _ => … }}`", text(value.span), text(pattern.span));
-        self.otherwise_said(span, "a condition is a `Bool`, and has no pattern", &advice);
+        self.report_with_advice(span, "a condition is a `Bool`, and has no pattern", &advice);
         let _then = self.block();
         if self.eat(T::Else).is_some() {
             let _otherwise = self.else_body();
@@ -43,7 +43,7 @@ impl Parser<'_> {
         let found = self.at_word_before(&["switch"], |kind| kind == T::Word) && self.nth_kind(2) == T::BraceOpen;
         let found = found || self.at_word_and_head("switch");
         if found {
-            self.translated(self.span(), "match");
+            self.report_substitution(self.span(), "match");
         }
         found
     }
@@ -51,7 +51,7 @@ impl Parser<'_> {
     /// `then` behind a condition.
     pub(in crate::parser) fn then_word(&mut self) {
         if self.at_word_before(&["then"], |kind| kind == T::BraceOpen) {
-            self.superfluous(1, "the brace follows the condition");
+            self.report_superfluous(1, "the brace follows the condition");
         }
     }
 
@@ -60,7 +60,7 @@ impl Parser<'_> {
         let behind = |kind: T| begins_operand(kind) || matches!(kind, T::ParenOpen | T::Bang | T::Minus);
         let found = self.at_word_before(&["elif", "elseif", "elsif"], behind);
         if found {
-            self.translated(self.span(), "else if");
+            self.report_substitution(self.span(), "else if");
         }
         found
     }
@@ -69,7 +69,7 @@ impl Parser<'_> {
     pub(in crate::parser) fn case_word(&mut self) {
         let behind = |kind: T| begins_operand(kind) || matches!(kind, T::Underscore | T::ParenOpen | T::BracketOpen);
         if self.at_word_before(&["case"], behind) {
-            self.superfluous(1, "each line of a `match` is a case");
+            self.report_superfluous(1, "each line of a `match` is a case");
         }
     }
 
@@ -84,7 +84,7 @@ impl Parser<'_> {
             return None;
         }
         let start = self.span();
-        self.translated(start, "_");
+        self.report_substitution(start, "_");
         self.bump();
         Some(self.pattern_node(start, PatternKind::Wildcard))
     }
@@ -94,7 +94,7 @@ impl Parser<'_> {
         if self
             .at_word_before(&["when", "where"], |kind| begins_operand(kind) || matches!(kind, T::ParenOpen | T::Bang))
         {
-            self.translated(self.span(), "if");
+            self.report_substitution(self.span(), "if");
             self.bump();
             return true;
         }
@@ -104,11 +104,11 @@ impl Parser<'_> {
     /// Takes the `=>` of an arm, or what stands for it.
     pub(in crate::parser) fn arrow_of_arm(&mut self) -> bool {
         if matches!(self.peek(), T::Arrow | T::Colon) && !self.at_new_line() {
-            let ours = if self.at(T::Colon) { " =>" } else { "=>" };
+            let weir_form = if self.at(T::Colon) { " =>" } else { "=>" };
             let sign = self.span();
-            self.translated(sign, "=>");
+            self.report_substitution(sign, "=>");
             if let Some(edit) = self.diagnostics.last_mut().and_then(|last| last.help.last_mut()?.edit.as_mut()) {
-                edit.replacement = ours.to_owned();
+                edit.replacement = weir_form.to_owned();
             }
             self.bump();
             return true;
@@ -121,8 +121,8 @@ impl Parser<'_> {
         let start = value.span;
         self.bump();
         let condition = self.operators();
-        let ours = self.our_if(&condition, &value);
-        self.rewritten(self.since(start), "a condition stands before the value", ours);
+        let weir_form = self.weir_if(&condition, &value);
+        self.report_rewrite(self.since(start), "a condition stands before the value", weir_form);
         self.expr(start, ExprKind::Error)
     }
 
@@ -137,19 +137,19 @@ impl Parser<'_> {
             self.bump();
         }
         let then = if self.at(T::Return) { self.control() } else { self.operators() };
-        let ours = self.our_if(condition, &then);
-        self.rewritten(self.since(start), "the branches of an `if` stand in braces", ours);
+        let weir_form = self.weir_if(condition, &then);
+        self.report_rewrite(self.since(start), "the branches of an `if` stand in braces", weir_form);
         true
     }
 
     /// How an `if` of these is written here, with the `else` that may follow.
-    fn our_if(&mut self, condition: &Expr, then: &Expr) -> String {
+    fn weir_if(&mut self, condition: &Expr, then: &Expr) -> String {
         let text = |span: Span| &self.text[span.range()];
-        let ours = format!("if {} {{ {} }}", text(condition.span), text(then.span));
+        let weir_form = format!("if {} {{ {} }}", text(condition.span), text(then.span));
         if self.eat(T::Else).is_none() {
-            return ours;
+            return weir_form;
         }
         let otherwise = self.expression();
-        format!("{ours} else {{ {} }}", &self.text[otherwise.span.range()])
+        format!("{weir_form} else {{ {} }}", &self.text[otherwise.span.range()])
     }
 }

@@ -8,22 +8,28 @@ use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, SourceId, Span};
 
 /// A diagnostic about something that has another form here, with the edit that gives it this form.
-pub(crate) fn foreign(span: Span, theirs: &str, ours: &str) -> Diagnostic {
-    Diagnostic::new(Code::Foreign, format!("`{theirs}` is `{ours}` here")).at(span, "of another language").fix(
-        format!("write `{ours}`"),
-        span,
-        ours,
-    )
+pub(crate) fn substitution(span: Span, dialect_form: &str, weir_form: &str) -> Diagnostic {
+    Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is `{weir_form}` here"))
+        .at(span, "of another language")
+        .fix(format!("write `{weir_form}`"), span, weir_form)
 }
 
 /// The tokens with foreign signs put into ours, and what was reported on the way.
 pub(crate) fn translate(source: SourceId, text: &str, tokens: Vec<Token>) -> (Vec<Token>, Vec<Diagnostic>) {
-    if !tokens.windows(2).any(|pair| may_be_foreign(pair[0], pair[1])) {
+    if !tokens.windows(2).any(|pair| may_begin_dialect(pair[0], pair[1])) {
         return (tokens, Vec::new());
     }
     let out = Vec::with_capacity(tokens.len());
-    let mut translator =
-        Translator { source, text, tokens, at: 0, out, line_begins: false, in_use: false, diagnostics: Vec::new() };
+    let mut translator = DialectTranslator {
+        source,
+        text,
+        tokens,
+        at: 0,
+        out,
+        line_begins: false,
+        in_use: false,
+        diagnostics: Vec::new(),
+    };
     while translator.at < translator.tokens.len() {
         translator.take();
     }
@@ -31,7 +37,7 @@ pub(crate) fn translate(source: SourceId, text: &str, tokens: Vec<Token>) -> (Ve
 }
 
 /// Whether something of another language may begin with a token. Of most files nothing does.
-fn may_be_foreign(token: Token, next: Token) -> bool {
+fn may_begin_dialect(token: Token, next: Token) -> bool {
     use TokenKind as T;
     let touches = next.start == token.end;
     match token.kind {
@@ -45,7 +51,7 @@ fn may_be_foreign(token: Token, next: Token) -> bool {
     }
 }
 
-struct Translator<'t> {
+struct DialectTranslator<'t> {
     source: SourceId,
     text: &'t str,
     tokens: Vec<Token>,
@@ -90,7 +96,7 @@ const CALLS: &[(&str, &str)] = &[
     ("println", "stdio.print"),
 ];
 
-impl Translator<'_> {
+impl DialectTranslator<'_> {
     fn take(&mut self) {
         let token = self.tokens[self.at];
         let pair = self.adjacent(0).and_then(|next| {
@@ -104,15 +110,15 @@ impl Translator<'_> {
             TokenKind::Colon if pair.is_some() && self.turbofish() => {}
             TokenKind::Word if self.adjacent(0).is_some_and(|next| next.kind.opens_text()) && self.is_prefix() => {
                 let span = token.span(self.source);
-                self.superfluous(span, "braces and escapes mean the same in every text");
+                self.report_superfluous(span, "braces and escapes mean the same in every text");
                 self.skip(1);
             }
             TokenKind::Word if self.at_macro() => self.macro_call(token),
             _ => match pair {
-                Some((next, (_, _, ours, sign))) => {
-                    let whole = Token { kind: *ours, end: next.end, ..token };
+                Some((next, (_, _, weir_form, sign))) => {
+                    let whole = Token { kind: *weir_form, end: next.end, ..token };
                     if !self.in_use {
-                        self.report(foreign(whole.span(self.source), self.text_of(whole), sign));
+                        self.report(substitution(whole.span(self.source), self.text_of(whole), sign));
                     }
                     self.push(whole, 2);
                 }
@@ -157,13 +163,11 @@ impl Translator<'_> {
         }
     }
 
-    fn superfluous(&mut self, span: Span, why: &str) {
-        let theirs = self.text[span.range()].trim_end().to_owned();
-        let diagnostic = Diagnostic::new(Code::Foreign, format!("`{theirs}` is not needed here")).at(span, why).fix(
-            "take it out",
-            span,
-            "",
-        );
+    fn report_superfluous(&mut self, span: Span, why: &str) {
+        let dialect_form = self.text[span.range()].trim_end().to_owned();
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is not needed here"))
+            .at(span, why)
+            .fix("take it out", span, "");
         self.report(diagnostic);
     }
 
@@ -174,14 +178,14 @@ impl Translator<'_> {
             kind.is_closing() || matches!(kind, TokenKind::Word | TokenKind::Number | TokenKind::TextClose)
         };
         if self.out.last().is_some_and(ends_operand) && !token.first_on_line {
-            self.report(foreign(token.span(self.source), "&", "&&"));
+            self.report(substitution(token.span(self.source), "&", "&&"));
             return self.push(Token { kind: TokenKind::AndAnd, ..token }, 1);
         }
         let next = self.tokens.get(self.at + 1).copied();
         let mutable = next.filter(|next| next.kind == TokenKind::Word && self.text_of(*next) == "mut");
         let end = mutable.map_or(token.end, |mutable| (mutable.end + 1).min(self.text.len() as u32));
         let end = if self.text.is_char_boundary(end as usize) { end } else { token.end };
-        self.superfluous(Span::new(self.source, token.start, end), "values need no mark to be shared");
+        self.report_superfluous(Span::new(self.source, token.start, end), "values need no mark to be shared");
         self.skip(1 + usize::from(mutable.is_some()));
     }
 
@@ -193,7 +197,7 @@ impl Translator<'_> {
         }
         let Some(count) = angles(&rest[2..]) else { return false };
         let (start, end) = (rest[0].start, rest[count + 1].end);
-        self.superfluous(Span::new(self.source, start, end), "types of a call are found by the compiler");
+        self.report_superfluous(Span::new(self.source, start, end), "types of a call are found by the compiler");
         self.skip(count + 2);
         true
     }
@@ -214,15 +218,15 @@ impl Translator<'_> {
         let span = Span::new(self.source, name.start, name.end + 1);
         let word = self.text_of(name).to_owned();
         if word == "vec" {
-            self.superfluous(span, "a list is its elements in brackets");
+            self.report_superfluous(span, "a list is its elements in brackets");
             return self.skip(2);
         }
         let diagnostic =
-            Diagnostic::new(Code::Foreign, format!("there is no `{word}!` here")).at(span, "of another language");
-        self.report(match MACROS.iter().find(|(theirs, _)| *theirs == word) {
+            Diagnostic::new(Code::DialectSyntax, format!("there is no `{word}!` here")).at(span, "of another language");
+        self.report(match MACROS.iter().find(|(dialect_form, _)| *dialect_form == word) {
             Some((_, advice)) => diagnostic.hint(*advice),
-            None if let Some((_, ours)) = CALLS.iter().find(|(theirs, _)| *theirs == word) => {
-                diagnostic.fix(format!("write `{ours}`"), span, *ours)
+            None if let Some((_, weir_form)) = CALLS.iter().find(|(dialect_form, _)| *dialect_form == word) => {
+                diagnostic.fix(format!("write `{weir_form}`"), span, *weir_form)
             }
             None => diagnostic.fix("there are no macros: call a function", Span { start: name.end, ..span }, ""),
         });

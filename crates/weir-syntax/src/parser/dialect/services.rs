@@ -35,10 +35,10 @@ impl Parser<'_> {
         }
         self.eat(T::ParenClose);
         let span = self.since(open);
-        let ours = format!(" {}", &self.text[path.span.range()]);
-        let diagnostic = Diagnostic::new(Code::Foreign, "the path of a route stands without parentheses");
-        let advice = format!("write `get{ours} {{ … }}`");
-        self.report(diagnostic.at(span, "of another language").fix(advice, span, ours));
+        let weir_form = format!(" {}", &self.text[path.span.range()]);
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "the path of a route stands without parentheses");
+        let advice = format!("write `get{weir_form} {{ … }}`");
+        self.report(diagnostic.at(span, "of another language").fix(advice, span, weir_form));
         if self.at(T::FatArrow) {
             self.bump();
         }
@@ -47,12 +47,12 @@ impl Parser<'_> {
     /// `async` behind the head of a route.
     pub(in crate::parser) fn word_before_body(&mut self) {
         if self.at_word_before(&["async"], |kind| matches!(kind, T::BraceOpen | T::ParenOpen)) {
-            self.superfluous(1, "what waits is waited for, and what may overlap does");
+            self.report_superfluous(1, "what waits is waited for, and what may overlap does");
         }
     }
 
     /// `:id`, `<id>` and `*` in a path.
-    pub(in crate::parser) fn parameters_of_others(&mut self, path: &RoutePath) {
+    pub(in crate::parser) fn dialect_path_parameters(&mut self, path: &RoutePath) {
         let text = &self.text[path.span.range()];
         let literals: Vec<&Arc<str>> = path.parts.iter().filter_map(literal).collect();
         let segments = literals.iter().flat_map(|text| text.split('/')).map(str::to_owned);
@@ -62,11 +62,13 @@ impl Parser<'_> {
         let start = path.span.start + at as u32;
         let span = Span { start, end: start + segment.len() as u32, ..path.span };
         self.report(
-            Diagnostic::new(Code::Foreign, "a path's parameter stands in braces").at(span, "of another language").fix(
-                format!("write `{{{name}}}`, and declare it behind the path: `({name}: Text)`"),
-                span,
-                format!("{{{name}}}"),
-            ),
+            Diagnostic::new(Code::DialectSyntax, "a path's parameter stands in braces")
+                .at(span, "of another language")
+                .fix(
+                    format!("write `{{{name}}}`, and declare it behind the path: `({name}: Text)`"),
+                    span,
+                    format!("{{{name}}}"),
+                ),
         );
     }
 }

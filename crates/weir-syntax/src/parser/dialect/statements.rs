@@ -18,30 +18,30 @@ const BEFORE: &[(&str, &str)] = &[
 
 impl Parser<'_> {
     /// A statement of another language, if one stands here.
-    pub(in crate::parser) fn foreign_statement(&mut self, start: Span) -> Option<Statement> {
+    pub(in crate::parser) fn dialect_statement(&mut self, start: Span) -> Option<Statement> {
         if !self.at(T::Word) {
             return None;
         }
-        if let Some(binding) = self.foreign_let() {
+        if let Some(binding) = self.dialect_let() {
             return Some(Statement { kind: StatementKind::Let(binding), span: self.since(start) });
         }
         if self.at_word_before(&["assert"], |kind| begins_operand(kind) || kind == T::Bang) {
-            self.translated(start, "expect");
+            self.report_substitution(start, "expect");
             self.bump();
             let kind = StatementKind::Expect(self.expression());
             return Some(Statement { kind, span: self.since(start) });
         }
-        let expr = self.foreign_repetition(start).or_else(|| self.foreign_failure(start));
-        let expr = expr.or_else(|| self.foreign_words(start))?;
+        let expr = self.dialect_repetition(start).or_else(|| self.dialect_failure(start));
+        let expr = expr.or_else(|| self.dialect_words(start))?;
         Some(Statement { kind: StatementKind::Expr(expr), span: self.since(start) })
     }
 
     /// A `let` in other words: `var x = 1`, `x := 1`, `int x = 1`.
-    fn foreign_let(&mut self) -> Option<Let> {
+    fn dialect_let(&mut self) -> Option<Let> {
         let names = |kind: T| matches!(kind, T::Word | T::Underscore);
         let start = self.span();
         if self.at_word_before(LETS, names) && matches!(self.nth_kind(2), T::Equal | T::Colon) {
-            self.translated(start, "let");
+            self.report_substitution(start, "let");
             return Some(self.binding());
         }
         if let Some(binding) = self.result_and_error(start) {
@@ -52,15 +52,15 @@ impl Parser<'_> {
             let pattern = self.named_pattern();
             self.bump();
             self.bump();
-            let ours = format!("let {} =", &self.text[pattern.span.range()]);
-            self.rewritten(self.since(start), "a name gets its value with `let`", ours);
+            let weir_form = format!("let {} =", &self.text[pattern.span.range()]);
+            self.report_rewrite(self.since(start), "a name gets its value with `let`", weir_form);
             return Some(self.let_behind_equals(pattern, None));
         }
         if self.nth_kind(1) == T::Word && assigns(2) && !self.nth(1).first_on_line {
             let ty = self.ty();
             let pattern = self.named_pattern();
-            let ours = format!("let {}: {}", &self.text[pattern.span.range()], &self.text[ty.span.range()]);
-            self.rewritten(self.since(start), "the name comes before its type", ours);
+            let weir_form = format!("let {}: {}", &self.text[pattern.span.range()], &self.text[ty.span.range()]);
+            self.report_rewrite(self.since(start), "the name comes before its type", weir_form);
             self.bump();
             return Some(self.let_behind_equals(pattern, Some(ty)));
         }
@@ -81,11 +81,12 @@ impl Parser<'_> {
         let call = self.limited();
         let text = |span: Span| &self.text[span.range()];
         let (name, failed, call_text) = (text(value.span), text(failure.span), text(call.span));
-        let ours = format!("let {name} = {call_text}?");
+        let weir_form = format!("let {name} = {call_text}?");
         let handled = format!("or handle it: `let {name} = {call_text} else as {failed} {{ … }}`");
-        let diagnostic = Diagnostic::new(Code::Foreign, "a call that may fail gives one value, a `Result`");
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "a call that may fail gives one value, a `Result`");
         let whole = self.since(start);
-        let diagnostic = diagnostic.at(whole, "of another language").fix(format!("write `{ours}`"), whole, ours);
+        let diagnostic =
+            diagnostic.at(whole, "of another language").fix(format!("write `{weir_form}`"), whole, weir_form);
         self.report(diagnostic.hint(handled));
         let pattern = self.pattern_node(start, PatternKind::Tuple(vec![value, failure]));
         let value = self.expr(call.span, ExprKind::Error);
@@ -104,17 +105,17 @@ impl Parser<'_> {
     }
 
     /// `while`, `foreach`, and what ends a round.
-    fn foreign_repetition(&mut self, start: Span) -> Option<Expr> {
+    fn dialect_repetition(&mut self, start: Span) -> Option<Expr> {
         let each = |kind: T| matches!(kind, T::Word | T::Underscore);
         if self.at_word_before(&["foreach"], each) || self.at_word_and_head("foreach") {
-            self.translated(start, "for");
+            self.report_substitution(start, "for");
             let kind = self.for_kind();
             return Some(self.expr(start, kind));
         }
         let condition = |kind: T| begins_operand(kind) || kind == T::Bang;
         if self.at_word_before(&["while"], condition) || self.at_word_and_head("while") {
             let advice = "say what changes and how often at most: `loop n = 0 { n + 1 } until n == 10 at most 100`";
-            self.otherwise_said(start, "there is no `while` here", advice);
+            self.report_with_advice(start, "there is no `while` here", advice);
             self.bump();
             let _condition = self.head();
             let _body = self.block();
@@ -124,12 +125,12 @@ impl Parser<'_> {
     }
 
     /// `try { … } catch … { … }`
-    fn foreign_failure(&mut self, start: Span) -> Option<Expr> {
+    fn dialect_failure(&mut self, start: Span) -> Option<Expr> {
         if !self.at_word_before(&["try"], |kind| kind == T::BraceOpen) {
             return None;
         }
         let advice = "say at the call what happens if it fails: `call() else as failure { … }`";
-        self.otherwise_said(start, "there is no `try` here", advice);
+        self.report_with_advice(start, "there is no `try` here", advice);
         self.bump();
         let _tried = self.block();
         while self.at(T::Word) && ["catch", "except", "finally"].contains(&self.token_text()) {
@@ -142,7 +143,7 @@ impl Parser<'_> {
     }
 
     /// A word that there is not; what follows it on its line is read and left out.
-    fn foreign_words(&mut self, start: Span) -> Option<Expr> {
+    fn dialect_words(&mut self, start: Span) -> Option<Expr> {
         if self.at_word_before(&["raise", "throw"], begins_operand) {
             self.bump();
             if self.at_word_before(&["new"], |kind| kind == T::Word) {
@@ -154,12 +155,12 @@ impl Parser<'_> {
                 ExprKind::Call { arguments, .. } if arguments.len() == 1 => arguments[0].span,
                 _ => why.span,
             };
-            let ours = format!("fail({})", &self.text[said.range()]);
-            self.rewritten(self.since(start), "a flow fails with `fail`", ours);
+            let weir_form = format!("fail({})", &self.text[said.range()]);
+            self.report_rewrite(self.since(start), "a flow fails with `fail`", weir_form);
             return Some(self.expr(start, ExprKind::Error));
         }
         let (word, advice) = BEFORE.iter().find(|(word, _)| self.at_word_before(&[word], begins_operand))?;
-        self.otherwise_said(start, &format!("there is no `{word}` here"), advice);
+        self.report_with_advice(start, &format!("there is no `{word}` here"), advice);
         self.bump();
         let _what = self.expression();
         Some(self.expr(start, ExprKind::Error))
@@ -168,14 +169,14 @@ impl Parser<'_> {
     /// `mut` behind `let`.
     pub(in crate::parser) fn mutable(&mut self) {
         if self.at_word_before(&["mut"], |kind| matches!(kind, T::Word | T::ParenOpen)) {
-            self.superfluous(1, "values never change; a second `let` of the same name hides the first");
+            self.report_superfluous(1, "values never change; a second `let` of the same name hides the first");
         }
     }
 
     /// Takes the `=` of a binding, or what stands for it.
     pub(in crate::parser) fn equals_of_binding(&mut self) -> bool {
         if self.at(T::EqualEqual) && !self.at_new_line() {
-            self.translated(self.span(), "=");
+            self.report_substitution(self.span(), "=");
             self.bump();
             return true;
         }
@@ -185,7 +186,7 @@ impl Parser<'_> {
     /// Takes the `in` of a `for`, or what stands for it.
     pub(in crate::parser) fn in_of_for(&mut self) {
         if self.at_word_before(&["of"], begins_operand) || (self.at(T::Colon) && begins_operand(self.nth_kind(1))) {
-            self.translated(self.span(), "in");
+            self.report_substitution(self.span(), "in");
             self.bump();
             return;
         }
@@ -201,7 +202,7 @@ impl Parser<'_> {
         self.skip_token();
         let span = self.since(start);
         let advice = "go through the numbers: `for i in list.numbers(0, 10) { … }`";
-        self.otherwise_said(span, "a `for` goes through a list", advice);
+        self.report_with_advice(span, "a `for` goes through a list", advice);
         let _body = self.block();
         Some(ExprKind::Error)
     }
@@ -219,13 +220,13 @@ impl Parser<'_> {
         }
         let sign = self.token_text();
         let name = &self.text[target.range()];
-        let ours = if doubled { format!("{name} {sign} 1") } else { format!("{name} {sign} …") };
+        let weir_form = if doubled { format!("{name} {sign} 1") } else { format!("{name} {sign} …") };
         let operator = self.bump();
         let operator = Span { end: self.bump().end, ..operator };
         let diagnostic = Diagnostic::new(Code::Assignment, "a value cannot be changed")
             .at(operator, "this would change a value")
             .because(target, "values stay as they are")
-            .hint(format!("give the new value a name: `let next = {ours}`"))
+            .hint(format!("give the new value a name: `let next = {weir_form}`"))
             .hint("use `fold` where it depends on the value before")
             .hint(format!("a number that all flows change is `shared`: `{name}.add(…)`"));
         self.report(diagnostic);

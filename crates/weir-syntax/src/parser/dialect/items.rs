@@ -79,7 +79,7 @@ impl Parser<'_> {
         let begins =
             next.kind == T::Word || matches!(next.kind, T::Fn | T::Record | T::Enum | T::Shared | T::Use | T::Service);
         if count > 0 && begins && !next.first_on_line {
-            self.superfluous(count, "every item is seen in its whole file, and waits where it has to");
+            self.report_superfluous(count, "every item is seen in its whole file, and waits where it has to");
         }
     }
 
@@ -92,14 +92,14 @@ impl Parser<'_> {
         let known = WORDS
             .iter()
             .find(|(word, ..)| self.at_word_before(&[word], |kind| name_follows(kind) || kind.opens_text()));
-        if let Some((_, kind, ours)) = known {
-            self.translated(self.span(), ours);
+        if let Some((_, kind, weir_form)) = known {
+            self.report_substitution(self.span(), weir_form);
             return *kind;
         }
         let is_word = |ahead: usize| self.nth_kind(ahead) == T::Word && !self.nth(ahead).first_on_line;
         let behind_name = self.nth_kind(2) == T::ParenOpen && !self.nth(2).first_on_line;
         if self.at(T::Word) && is_word(1) && behind_name && !self.is_without() {
-            self.translated(self.span(), "fn");
+            self.report_substitution(self.span(), "fn");
             return T::Fn;
         }
         self.peek()
@@ -119,7 +119,7 @@ impl Parser<'_> {
         }
         let start = self.span();
         let advice = "put it behind the record, and let it take one: `fn total(order: Order) -> Int { … }`";
-        self.otherwise_said(start, "a `fn` stands at the top level", advice);
+        self.report_with_advice(start, "a `fn` stands at the top level", advice);
         self.reported_at = Some(self.at);
         while !matches!(self.peek(), T::BraceOpen | T::End) && !self.ends_behind(0) {
             self.skip_token();
@@ -143,7 +143,7 @@ impl Parser<'_> {
         let module = self.nth(0).span(self.source);
         let name = self.word();
         self.skip_line();
-        self.rewritten(self.since(start), "a module is used as a whole", format!("use {name}"));
+        self.report_rewrite(self.since(start), "a module is used as a whole", format!("use {name}"));
         Some(ItemKind::Use(Use { modules: vec![UsedModule { name, alias: None, span: module }] }))
     }
 
@@ -151,10 +151,10 @@ impl Parser<'_> {
     pub(in crate::parser) fn no_item(&mut self, docs: &Docs) {
         self.release_docs(docs);
         let word = self.token_text();
-        if let Some((_, advice)) = WITHOUT.iter().find(|(theirs, _)| *theirs == word) {
+        if let Some((_, advice)) = WITHOUT.iter().find(|(dialect_form, _)| *dialect_form == word) {
             self.reported_at = Some(self.at);
             let message = format!("there is no `{word}` at the top level");
-            let diagnostic = Diagnostic::new(Code::Foreign, message).at(self.span(), "begins no item");
+            let diagnostic = Diagnostic::new(Code::DialectSyntax, message).at(self.span(), "begins no item");
             return self.report(diagnostic.hint(*advice));
         }
         if self.at_word_before(&["test"], |kind| kind == T::BraceOpen) {
@@ -201,7 +201,7 @@ impl Parser<'_> {
         }
         let text = self.text_literal();
         let name = self.text[text.span.range()].trim_matches('"').to_owned();
-        self.rewritten(text.span, "a module is named without quotes", name.clone());
+        self.report_rewrite(text.span, "a module is named without quotes", name.clone());
         Some(Name { text: Arc::from(name), span: text.span })
     }
 
@@ -216,7 +216,7 @@ impl Parser<'_> {
             _ => self.delimited(T::ParenOpen, Self::used_module),
         };
         let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
-        self.rewritten(self.since(start), "modules stand without brackets", names.join(", "));
+        self.report_rewrite(self.since(start), "modules stand without brackets", names.join(", "));
         Some(modules)
     }
 
@@ -226,7 +226,7 @@ impl Parser<'_> {
             let behind = self.span();
             self.skip_line();
             let parts = self.since(behind);
-            let diagnostic = Diagnostic::new(Code::Foreign, "a module is used as a whole")
+            let diagnostic = Diagnostic::new(Code::DialectSyntax, "a module is used as a whole")
                 .at(parts, "a part of it")
                 .because(start, "the module")
                 .fix("take it out", parts, "");
@@ -237,7 +237,7 @@ impl Parser<'_> {
     /// `=` behind the name of a record.
     pub(in crate::parser) fn equals_before_fields(&mut self) {
         if self.at(T::Equal) && self.nth_kind(1) == T::BraceOpen {
-            self.superfluous(1, "the braces follow the name");
+            self.report_superfluous(1, "the braces follow the name");
         }
     }
 
@@ -250,13 +250,11 @@ impl Parser<'_> {
         let fields = self.delimited(T::ParenOpen, field);
         let span = self.since(start);
         let inner = self.text[span.range()].trim_matches(['(', ')']).trim();
-        let ours = format!(" {{ {inner} }}");
+        let weir_form = format!(" {{ {inner} }}");
         self.report(
-            Diagnostic::new(Code::Foreign, "the fields of a record stand in braces").at(span, "in parentheses").fix(
-                "write `{ … }`",
-                span,
-                ours,
-            ),
+            Diagnostic::new(Code::DialectSyntax, "the fields of a record stand in braces")
+                .at(span, "in parentheses")
+                .fix("write `{ … }`", span, weir_form),
         );
         Some(fields)
     }
@@ -272,7 +270,7 @@ impl Parser<'_> {
         let span = self.since(start);
         let inner =
             self.text[span.range()].trim_start_matches(['=', ' ', '|', '\n']).replace(" |", ",").replace('|', ",");
-        self.rewritten(span, "the variants of an enum stand in braces", format!("{{ {inner} }}"));
+        self.report_rewrite(span, "the variants of an enum stand in braces", format!("{{ {inner} }}"));
         Some(variants)
     }
 
@@ -281,6 +279,6 @@ impl Parser<'_> {
         let span = self.since(start);
         let inner = self.text[span.range()].trim_matches(['{', '}']).trim().to_owned();
         let span = Span { start: self.text[..start.start as usize].trim_end().len() as u32, ..span };
-        self.rewritten(span, "the values of a variant stand in parentheses", format!("({inner})"));
+        self.report_rewrite(span, "the values of a variant stand in parentheses", format!("({inner})"));
     }
 }
