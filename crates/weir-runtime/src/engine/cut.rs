@@ -10,7 +10,7 @@ use std::ops::{Range, RangeInclusive};
 
 use indexmap::IndexMap;
 use weir_host::{Code, Text};
-use weir_ir::graph::{Control, Graph, Kind, Node};
+use weir_ir::graph::{Control, Graph, Node, NodeKind};
 use weir_ir::plan::{self, Located, REST, is_stateless};
 use weir_scheduler::Control as CrewControl;
 
@@ -310,7 +310,7 @@ fn threading_of(name: &Located<weir_host::Text>) -> Option<(&'static str, Thread
 
 /// Whether a node is more than plumbing.
 fn works(node: &Node) -> bool {
-    matches!(node.kind, Kind::Call { .. }) || !node.bodies().is_empty()
+    matches!(node.kind, NodeKind::Call { .. }) || !node.bodies().is_empty()
 }
 
 /// Whether a step may have to wait for an event loop.

@@ -1,13 +1,13 @@
-//! Which nacks fire when a synchronisation is over.
+//! Negative acknowledgements of a synchronisation.
 //!
-//! A nack covers a range of leaves. When a leaf takes effect, all nacks fire that do not cover it; when the
-//! synchronisation is given up, by a drop or a panic before a leaf took effect, all of them fire.
+//! A nack covers a range of base events. When a base event takes effect, all nacks fire that do not cover it. When the
+//! synchronisation is abandoned before that, by a drop or a panic, all nacks fire.
 
 use std::ops::Range;
 
 /// The nacks of one synchronisation.
 #[derive(Default)]
-pub(crate) struct Settlement {
+pub(crate) struct NackSet {
     nacks: Vec<Covering>,
     candidate: usize,
 }
@@ -17,31 +17,31 @@ struct Covering {
     covers: Range<usize>,
 }
 
-/// What can be told that a branch is not wanted any more.
+/// The receiver of a negative acknowledgement.
 pub(crate) trait Nack: Send + Sync {
     fn fire(&self);
 }
 
-impl Settlement {
-    /// Adds a nack that covers nothing yet; returns its number.
+impl NackSet {
+    /// Adds a nack that covers nothing yet, and returns its number.
     pub(crate) fn add(&mut self, nack: Box<dyn Nack>) -> usize {
         self.nacks.push(Covering { nack, covers: 0..0 });
         self.nacks.len() - 1
     }
 
-    /// Says which leaves a nack covers.
-    pub(crate) fn cover(&mut self, nack: usize, leaves: Range<usize>) {
-        self.nacks[nack].covers = leaves;
+    /// Sets the base events that a nack covers.
+    pub(crate) fn cover(&mut self, nack: usize, base_events: Range<usize>) {
+        self.nacks[nack].covers = base_events;
     }
 
-    /// Says which leaf is tried next, numbered in the whole tree.
-    pub(crate) fn consider(&mut self, leaf: usize) {
-        self.candidate = leaf;
+    /// Sets the base event that is tried next, numbered in the whole tree.
+    pub(crate) fn set_candidate(&mut self, base: usize) {
+        self.candidate = base;
     }
 
-    /// The leaf that was tried took effect: fires the nacks of the others. Nothing fires after that.
+    /// Fires the nacks that do not cover the candidate, which has taken effect. Nothing fires after that.
     #[inline]
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn fire_losers(&mut self) {
         if !self.nacks.is_empty() {
             self.fire(|covers, candidate| !covers.contains(&candidate));
         }
@@ -57,7 +57,7 @@ impl Settlement {
     }
 }
 
-impl Drop for Settlement {
+impl Drop for NackSet {
     #[inline]
     fn drop(&mut self) {
         if !self.nacks.is_empty() {

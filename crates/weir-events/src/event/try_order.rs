@@ -1,55 +1,55 @@
-//! In which order the leaves of a choice are tried: fair, cheap, and the same for the same seed.
+//! The order in which the branches of a choice are tried: fair, cheap, and reproducible from a seed.
 
 use std::cell::Cell;
 
-/// The leaves in the order of one synchronisation.
-pub(crate) enum Order {
-    /// `leaf = (start + i * step) mod leaves`, with a step that shares no factor with the number of leaves. Of two
-    /// leaves either comes first in exactly half of all pairs of start and step, because a step and its negation are
-    /// equally likely; and nothing is allocated.
-    Stride { next: usize, step: usize, left: usize, leaves: usize },
-    /// Written out, where a biased choice is in it.
+/// The order in which one synchronisation tries its base events.
+pub(crate) enum TryOrder {
+    /// `base event = (start + i * step) mod count`, with a step that is coprime to the count. Of two base events,
+    /// either comes first in exactly half of all pairs of start and step, because a step and its negation are equally
+    /// likely. Nothing is allocated.
+    Stride { next: usize, step: usize, left: usize, count: usize },
+    /// An explicit order, used if a biased choice is involved.
     List(std::vec::IntoIter<usize>),
 }
 
-impl Order {
-    /// A fair order.
-    pub(crate) fn fair(leaves: usize) -> Self {
-        match leaves {
-            0 | 1 => Order::Stride { next: 0, step: 0, left: leaves, leaves },
-            _ => Order::Stride { next: below(leaves), step: stride(leaves), left: leaves, leaves },
+impl TryOrder {
+    /// Returns a fair order.
+    pub(crate) fn fair(count: usize) -> Self {
+        match count {
+            0 | 1 => TryOrder::Stride { next: 0, step: 0, left: count, count },
+            _ => TryOrder::Stride { next: below(count), step: stride(count), left: count, count },
         }
     }
 }
 
-impl Iterator for Order {
+impl Iterator for TryOrder {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
         match self {
-            Order::List(list) => list.next(),
-            Order::Stride { left: 0, .. } => None,
-            Order::Stride { next, step, left, leaves } => {
-                let leaf = *next;
+            TryOrder::List(list) => list.next(),
+            TryOrder::Stride { left: 0, .. } => None,
+            TryOrder::Stride { next, step, left, count } => {
+                let base = *next;
                 *left -= 1;
                 *next += *step;
-                if *next >= *leaves {
-                    *next -= *leaves;
+                if *next >= *count {
+                    *next -= *count;
                 }
-                Some(leaf)
+                Some(base)
             }
         }
     }
 }
 
-/// A random step in `1..leaves` that visits every leaf.
-fn stride(leaves: usize) -> usize {
-    if leaves.is_power_of_two() {
-        return below(leaves) | 1;
+/// Returns a random step in `1..count` that visits every base event.
+fn stride(count: usize) -> usize {
+    if count.is_power_of_two() {
+        return below(count) | 1;
     }
     loop {
-        let step = 1 + below(leaves - 1);
-        if greatest_common_divisor(step, leaves) == 1 {
+        let step = 1 + below(count - 1);
+        if greatest_common_divisor(step, count) == 1 {
             return step;
         }
     }
@@ -80,13 +80,13 @@ thread_local! {
 
 /// Seeds the choices of the calling thread, so that a simulation can be repeated.
 ///
-/// Without a seed a thread begins with one that depends only on how many threads have chosen before it.
+/// Without a seed, the first choice of a thread depends only on the number of threads that have chosen before it.
 pub fn seed_choices(seed: u64) {
     STATE.with(|state| state.set(mix(seed) | 1));
 }
 
-/// A random number below `limit`, which is not 0 (xorshift64*, Vigna 2016; the bias of the reduction is below 2^-32
-/// for any number of leaves that fits into memory).
+/// Returns a random number below `limit`, which is not 0 (xorshift64*, Vigna 2016; the bias of the reduction is below
+/// 2^-32 for any count that fits into memory).
 pub(crate) fn below(limit: usize) -> usize {
     STATE.with(|state| {
         let mut x = match state.get() {
@@ -128,11 +128,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_leaf_is_visited_once() {
-        for leaves in 0..50 {
-            let mut order: Vec<_> = Order::fair(leaves).collect();
+    fn every_base_event_is_visited_once() {
+        for count in 0..50 {
+            let mut order: Vec<_> = TryOrder::fair(count).collect();
             order.sort_unstable();
-            assert_eq!(order, (0..leaves).collect::<Vec<_>>());
+            assert_eq!(order, (0..count).collect::<Vec<_>>());
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
     fn the_same_seed_gives_the_same_order() {
         let orders = || {
             seed_choices(7);
-            (0..20).map(|_| Order::fair(9).collect::<Vec<_>>()).collect::<Vec<_>>()
+            (0..20).map(|_| TryOrder::fair(9).collect::<Vec<_>>()).collect::<Vec<_>>()
         };
         assert_eq!(orders(), orders());
     }
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn an_interleaving_keeps_each_order() {
         let merged = interleave(vec![vec![0, 1, 2], vec![3, 4], vec![5]]);
-        let of = |range: std::ops::Range<usize>| merged.iter().copied().filter(move |leaf| range.contains(leaf));
+        let of = |range: std::ops::Range<usize>| merged.iter().copied().filter(move |base| range.contains(base));
         assert!(of(0..3).eq(0..3) && of(3..5).eq(3..5) && merged.len() == 6);
     }
 }

@@ -6,12 +6,12 @@ use weir_host::{Field, Library, Text, Type, TypeDefinition, TypeShape, Variant};
 
 /// The definitions that a program's types are looked up in: its own, then its library's.
 #[derive(Clone, Copy)]
-pub(crate) struct Definitions<'a> {
+pub(crate) struct TypeDefinitions<'a> {
     pub(crate) program: &'a [TypeDefinition],
     pub(crate) library: &'a Library,
 }
 
-impl<'a> Definitions<'a> {
+impl<'a> TypeDefinitions<'a> {
     /// What the named type is.
     pub(crate) fn shape(self, name: &str) -> Option<&'a TypeShape> {
         let own = self.program.iter().find(|definition| definition.name.as_str() == name);
@@ -19,20 +19,22 @@ impl<'a> Definitions<'a> {
     }
 
     /// Whether a value of the type is or holds one that can only be moved.
-    pub(crate) fn is_moved(self, ty: &Type) -> bool {
-        self.holds_moved(ty, &mut BTreeSet::new())
+    pub(crate) fn is_move_only(self, ty: &Type) -> bool {
+        self.holds_move_only(ty, &mut BTreeSet::new())
     }
 
-    /// As [`Self::is_moved`]; a type that mentions itself is looked into once.
-    fn holds_moved(self, ty: &Type, seen: &mut BTreeSet<Text>) -> bool {
+    /// As [`Self::is_move_only`]; a type that mentions itself is looked into once.
+    fn holds_move_only(self, ty: &Type, seen: &mut BTreeSet<Text>) -> bool {
         match ty {
-            Type::List(inner) | Type::Option(inner) => self.holds_moved(inner, seen),
-            Type::Result(pair) | Type::Map(pair) => self.holds_moved(&pair.0, seen) || self.holds_moved(&pair.1, seen),
-            Type::Tuple(parts) => parts.iter().any(|part| self.holds_moved(part, seen)),
+            Type::List(inner) | Type::Option(inner) => self.holds_move_only(inner, seen),
+            Type::Result(pair) | Type::Map(pair) => {
+                self.holds_move_only(&pair.0, seen) || self.holds_move_only(&pair.1, seen)
+            }
+            Type::Tuple(parts) => parts.iter().any(|part| self.holds_move_only(part, seen)),
             Type::Named(name) => match self.shape(name) {
                 Some(TypeShape::Opaque { shareable }) => !shareable,
                 Some(shape) => {
-                    seen.insert(name.clone()) && fields(shape).any(|field| self.holds_moved(&field.ty, seen))
+                    seen.insert(name.clone()) && fields(shape).any(|field| self.holds_move_only(&field.ty, seen))
                 }
                 None => false,
             },

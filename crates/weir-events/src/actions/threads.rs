@@ -1,4 +1,4 @@
-//! The threads in which actions run.
+//! Thread pool for post-consumption actions.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,39 +6,39 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// At most so many actions run at once; more wait for one to end. An action that waits for another one needs both.
+/// Maximum number of actions that run at the same time. Further actions queue until one ends.
 pub const ACTION_THREADS_MAX: usize = 4096;
 
-/// A thread that had nothing to do for so long ends.
+/// Idle time after which a thread ends, in milliseconds.
 const IDLE_MS: u64 = 500;
 
-type Job = Box<dyn FnOnce() + Send>;
+type ActionJob = Box<dyn FnOnce() + Send>;
 
-struct Pool {
-    state: Mutex<State>,
+struct ActionPool {
+    state: Mutex<PoolState>,
     wanted: Condvar,
     panics: AtomicUsize,
 }
 
-struct State {
-    jobs: VecDeque<Job>,
+struct PoolState {
+    jobs: VecDeque<ActionJob>,
     idle: usize,
     threads: usize,
 }
 
-static POOL: Pool = Pool {
-    state: Mutex::new(State { jobs: VecDeque::new(), idle: 0, threads: 0 }),
+static POOL: ActionPool = ActionPool {
+    state: Mutex::new(PoolState { jobs: VecDeque::new(), idle: 0, threads: 0 }),
     wanted: Condvar::new(),
     panics: AtomicUsize::new(0),
 };
 
-/// How many post-consumption actions have panicked so far. Each was also reported by the panic hook; the channel and
-/// all others are untouched by it.
+/// Returns the number of post-consumption actions that have panicked so far. The panic hook has reported each of them;
+/// a panic affects neither the channel nor any other action.
 pub fn action_panics() -> usize {
     POOL.panics.load(Relaxed)
 }
 
-/// How many implicit threads there are now, idle ones included.
+/// Returns the current number of implicit threads, idle ones included.
 pub fn action_threads() -> usize {
     POOL.lock().threads
 }
@@ -59,13 +59,13 @@ pub(crate) fn run(job: impl FnOnce() + Send + 'static) {
 fn start_thread() {
     let started = std::thread::Builder::new().name("weir-events-action".to_owned()).spawn(|| POOL.work());
     if started.is_err() {
-        // The system has no more threads: those there are will take the job.
+        // The system refuses more threads; a running one will take the job.
         POOL.lock().threads -= 1;
     }
 }
 
-impl Pool {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl ActionPool {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -77,8 +77,8 @@ impl Pool {
         }
     }
 
-    /// The next job, or `None` when this thread is to end.
-    fn next_job(&self) -> Option<Job> {
+    /// Returns the next job, or `None` if this thread is to end.
+    fn next_job(&self) -> Option<ActionJob> {
         let mut state = self.lock();
         loop {
             if let Some(job) = state.jobs.pop_front() {
