@@ -11,7 +11,7 @@
 //!
 //! A constraint per session is a lock for each session. A resource has one scope in a program, so the locks of its
 //! sessions stand where the resource stands in the order. The shared value itself is taken last by each call, behind all
-//! of these: the call waits for nothing while it holds it ([`weir_ir::graph::Program::narrowed`]).
+//! of these: the call waits for nothing while it holds it ([`weir_ir::graph::Program::session_scoped`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 

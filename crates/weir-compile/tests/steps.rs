@@ -4,13 +4,12 @@
 
 extern crate weir_host as weir;
 
-mod fixture;
-
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use test_support::fixture;
 use weir::{Mode, Resource};
-use weir_ir::graph::{Graph, Kind, Node};
+use weir_ir::graph::{Graph, Node, NodeKind};
 use weir_syntax::{SourceFile, SourceId};
 
 const SHARED: [&str; 4] = ["apple", "cherry", "fig", "plum"];
@@ -104,7 +103,7 @@ fn fault(graph: &Graph, held: &[Taken], narrowed: &BTreeSet<Resource>) -> Option
 
 fn taken(node: &Node) -> Vec<Taken> {
     match &node.kind {
-        Kind::Acquire { constraints } => {
+        NodeKind::Acquire { constraints } => {
             constraints.iter().map(|c| (c.resource.clone(), !c.per_session, c.mode)).collect()
         }
         _ if !node.bodies().is_empty() => Vec::new(),
@@ -160,7 +159,7 @@ fn resources_are_taken_in_one_order_whatever_nests() {
         assert!(errors.is_empty(), "seed {case}: {errors:?}\n{text}");
         hoisted += compiled.diagnostics.iter().filter(|found| found.code.id() == "W0705").count();
         let graph = compiled.graph.unwrap();
-        if let Some(fault) = fault(&graph.entries[0].flows[0].body, &[], &graph.narrowed()) {
+        if let Some(fault) = fault(&graph.entries[0].flows[0].body, &[], &graph.session_scoped()) {
             panic!("seed {case}: {fault}\n{text}");
         }
     }

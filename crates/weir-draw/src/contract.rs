@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use weir_host::{Resource, Type, Value};
-use weir_ir::graph::{Control, Graph, Kind, Node, NodeId, Source, Test};
+use weir_ir::graph::{ArmTest, Control, Graph, Node, NodeId, NodeKind, Operand};
 
 use crate::Detail;
 use crate::names::Scope;
@@ -68,11 +68,11 @@ impl<'a> Contraction<'a> {
     }
 
     /// What stands for the value.
-    pub(crate) fn source(&self, source: &Source) -> BTreeSet<Start> {
-        let Source::Port(id, port) = source else { return BTreeSet::new() };
+    pub(crate) fn source(&self, source: &Operand) -> BTreeSet<Start> {
+        let Operand::Port(id, port) = source else { return BTreeSet::new() };
         let node = self.graph.node(*id);
         match &node.kind {
-            Kind::Switch { .. } if self.is_seen(*id) => BTreeSet::from([Start::Arm(*id, arm_of_port(node, *port))]),
+            NodeKind::Switch { .. } if self.is_seen(*id) => BTreeSet::from([Start::Arm(*id, arm_of_port(node, *port))]),
             _ => self.stand_ins[id.0 as usize].clone(),
         }
     }
@@ -91,7 +91,7 @@ impl<'a> Contraction<'a> {
         for (id, node) in graph.nodes() {
             let stand_in = match &node.kind {
                 _ if self.is_seen(id) => BTreeSet::from([Start::Node(id)]),
-                Kind::Select { switch } => self.select(*switch, node),
+                NodeKind::Select { switch } => self.select(*switch, node),
                 _ => node.inputs.iter().flat_map(|input| self.source(input)).collect(),
             };
             if self.tries[id.0 as usize] {
@@ -113,7 +113,7 @@ impl<'a> Contraction<'a> {
                 starts.extend(within.into_iter().filter(|start| started_at(*start) >= switch));
             }
             if self.is_seen(switch)
-                && !matches!(input, Source::Never)
+                && !matches!(input, Operand::Never)
                 && !starts.iter().any(|start| self.is_within(*start, switch, arm))
             {
                 starts.insert(Start::Arm(switch, arm));
@@ -153,11 +153,11 @@ fn seen(graph: &Graph, detail: Detail, tries: &[bool]) -> Vec<bool> {
     // What a switch controls is listed after it.
     for (index, node) in graph.nodes.iter().enumerate().rev() {
         seen[index] = match &node.kind {
-            Kind::Release { .. } => false,
+            NodeKind::Release { .. } => false,
             _ if detail == Detail::Everything => true,
-            Kind::Prim(_) | Kind::Select { .. } => false,
-            Kind::Switch { .. } => controls_seen[index] && !tries[index],
-            Kind::Fail => !in_try(node),
+            NodeKind::Prim(_) | NodeKind::Select { .. } => false,
+            NodeKind::Switch { .. } => controls_seen[index] && !tries[index],
+            NodeKind::Fail => !in_try(node),
             _ => true,
         };
         if let (true, Some(control)) = (seen[index] || controls_seen[index], node.control) {
@@ -169,19 +169,19 @@ fn seen(graph: &Graph, detail: Detail, tries: &[bool]) -> Vec<bool> {
 
 /// Whether this is the switch behind a `?`: its failing arm does nothing but end the flow.
 fn is_try(scope: &Scope<'_>, id: NodeId, node: &Node) -> bool {
-    let (Kind::Switch { arms }, Some(subject)) = (&node.kind, node.inputs.first()) else { return false };
-    if !matches!(scope.ty(subject), Some(Type::Result(_))) || !matches!(subject, Source::Port(..)) {
+    let (NodeKind::Switch { arms }, Some(subject)) = (&node.kind, node.inputs.first()) else { return false };
+    if !matches!(scope.ty(subject), Some(Type::Result(_))) || !matches!(subject, Operand::Port(..)) {
         return false;
     }
-    let Some(failing) = arms.iter().position(|arm| arm.test == Test::Tag(Value::ERR)) else { return false };
+    let Some(failing) = arms.iter().position(|arm| arm.test == ArmTest::Tag(Value::ERR)) else { return false };
     let within = scope.graph.nodes[id.0 as usize..]
         .iter()
         .filter(|node| node.control.is_some_and(|control| control.switch == id && control.arm as usize == failing));
     let mut ends = 0;
     for node in within {
         match node.kind {
-            Kind::Fail => ends += 1,
-            Kind::Prim(_) => {}
+            NodeKind::Fail => ends += 1,
+            NodeKind::Prim(_) => {}
             _ => return false,
         }
     }
@@ -189,7 +189,7 @@ fn is_try(scope: &Scope<'_>, id: NodeId, node: &Node) -> bool {
 }
 
 fn arm_of_port(switch: &Node, port: u32) -> u32 {
-    let Kind::Switch { arms } = &switch.kind else { return 0 };
+    let NodeKind::Switch { arms } = &switch.kind else { return 0 };
     let last = u32::try_from(arms.len()).unwrap_or(u32::MAX);
     (0..last).rev().find(|&arm| switch.first_port(arm) <= port && arms[arm as usize].payload > 0).unwrap_or(0)
 }
@@ -197,7 +197,7 @@ fn arm_of_port(switch: &Node, port: u32) -> u32 {
 fn touched(node: &Node) -> Vec<(&Resource, weir_host::Mode)> {
     let uses = node.uses.iter().map(|usage| (&usage.resource, usage.mode));
     let held: &[_] = match &node.kind {
-        Kind::Acquire { constraints } => constraints,
+        NodeKind::Acquire { constraints } => constraints,
         _ => &[],
     };
     uses.chain(held.iter().map(|constraint| (&constraint.resource, constraint.mode))).collect()

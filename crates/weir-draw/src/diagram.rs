@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Mode, Resource, Type};
-use weir_ir::graph::{Graph, Kind, Node, NodeId};
+use weir_ir::graph::{Graph, Node, NodeId, NodeKind};
 use weir_ir::plan::{Plan, REST};
 use weir_ir::program::Flow;
 
@@ -210,13 +210,13 @@ impl Builder<'_> {
         let named =
             self.drawing.plan.filter(|_| parent.is_none()).and_then(|plan| plan.section_of(self.flow, &node.name));
         drawn.planned = named.and_then(|index| u32::try_from(index + 1).ok());
-        if let Kind::Call { function } = &node.kind {
+        if let NodeKind::Call { function } = &node.kind {
             drawn.leaves = self.drawing.leaves_thread(function);
         }
         let id = self.diagram.marks.len();
         self.diagram.marks.push(drawn);
         for inner in scope.bodies(node) {
-            let title = match node.gives_up() {
+            let title = match node.cancels_bodies() {
                 true => "begin".to_owned(),
                 false => inner.parameters.first().cloned().unwrap_or_default(),
             };
@@ -258,7 +258,7 @@ impl Builder<'_> {
         parent: Option<MarkId>,
         yields: &str,
     ) {
-        if scope.graph.result == weir_ir::graph::Source::Never {
+        if scope.graph.result == weir_ir::graph::Operand::Never {
             return;
         }
         let end = self.diagram.marks.len();
@@ -328,22 +328,22 @@ fn drawn(scope: &Scope<'_>, node: &Node, parent: Option<MarkId>) -> Mark {
     let plain = |look, title: String| mark(look, title, parent);
     let input = |index: usize| node.inputs.get(index).map(|input| scope.describe(input)).unwrap_or_default();
     let mut drawn = match &node.kind {
-        Kind::Call { function } => call(scope, node, function, parent),
-        Kind::Prim(prim) => plain(Look::Prim, prim.name().to_owned()),
-        Kind::Select { .. } => plain(Look::Prim, "select".into()),
-        Kind::Switch { .. } => plain(Look::Fork, subject(scope, node)),
-        Kind::Map { .. } => plain(Look::Repeat, format!("for each in {}", input(0))),
-        Kind::Fold { .. } => plain(Look::Repeat, format!("fold {}", input(0))),
-        Kind::Loop { at_most, .. } => plain(Look::Repeat, format!("loop, at most {at_most} times")),
-        Kind::Within { .. } => plain(Look::Repeat, format!("within {}", input(0))),
-        Kind::Race { .. } => plain(Look::Repeat, "race".into()),
-        Kind::Acquire { constraints } => {
+        NodeKind::Call { function } => call(scope, node, function, parent),
+        NodeKind::Prim(prim) => plain(Look::Prim, prim.name().to_owned()),
+        NodeKind::Select { .. } => plain(Look::Prim, "select".into()),
+        NodeKind::Switch { .. } => plain(Look::Fork, subject(scope, node)),
+        NodeKind::Map { .. } => plain(Look::Repeat, format!("for each in {}", input(0))),
+        NodeKind::Fold { .. } => plain(Look::Repeat, format!("fold {}", input(0))),
+        NodeKind::Loop { at_most, .. } => plain(Look::Repeat, format!("loop, at most {at_most} times")),
+        NodeKind::Within { .. } => plain(Look::Repeat, format!("within {}", input(0))),
+        NodeKind::Race { .. } => plain(Look::Repeat, "race".into()),
+        NodeKind::Acquire { constraints } => {
             let held: Vec<String> = constraints.iter().map(|held| names::resource(&held.resource).to_owned()).collect();
             plain(Look::Step, format!("atomic {}", held.join(", ")))
         }
-        Kind::Release { .. } => plain(Look::Prim, "release".into()),
-        Kind::Return => plain(Look::Answer, "answer".into()),
-        Kind::Fail => plain(Look::Failure, "fails".into()),
+        NodeKind::Release { .. } => plain(Look::Prim, "release".into()),
+        NodeKind::Return => plain(Look::Answer, "answer".into()),
+        NodeKind::Fail => plain(Look::Failure, "fails".into()),
     };
     if drawn.hint.is_empty() {
         drawn.hint = node.name.to_string();
@@ -364,7 +364,7 @@ fn call(scope: &Scope<'_>, node: &Node, function: &str, parent: Option<MarkId>) 
 /// The resources of a call. That a call on a shared value also looks at its library's part of the world goes without saying.
 fn worth_showing(node: &Node) -> Vec<(Resource, Mode)> {
     let on_shared = node.uses.iter().any(|usage| matches!(usage.resource, Resource::Shared(_)));
-    let obvious = |usage: &&weir_ir::graph::Use| {
+    let obvious = |usage: &&weir_ir::graph::ResourceUse| {
         on_shared && usage.mode == Mode::Read && matches!(usage.resource, Resource::World(_))
     };
     let shown = node.uses.iter().filter(|usage| !obvious(usage));
@@ -376,7 +376,9 @@ fn subject(scope: &Scope<'_>, node: &Node) -> String {
     let Some(subject) = node.inputs.first() else { return String::new() };
     let described = scope.describe(subject);
     match subject {
-        weir_ir::graph::Source::Port(id, _) if matches!(scope.graph.node(*id).kind, Kind::Call { .. }) => String::new(),
+        weir_ir::graph::Operand::Port(id, _) if matches!(scope.graph.node(*id).kind, NodeKind::Call { .. }) => {
+            String::new()
+        }
         _ => described,
     }
 }

@@ -1,7 +1,7 @@
 //! What things are called in a picture: the arms of a switch, and values as short expressions.
 
 use weir_host::{Resource, Type, TypeShape, Value};
-use weir_ir::graph::{Graph, Kind, Node, Program, Source, Test};
+use weir_ir::graph::{ArmTest, Graph, Node, NodeKind, Operand, Program};
 use weir_ir::prim::Prim;
 
 /// Descriptions are cut here, in characters, so that a picture stays readable.
@@ -20,13 +20,13 @@ impl<'a> Scope<'a> {
     /// The scopes of the bodies of `node`, which stands in this scope.
     pub(crate) fn bodies(&self, node: &'a Node) -> Vec<Scope<'a>> {
         let own: &[&str] = match node.kind {
-            Kind::Fold { .. } => &["so far", "each"],
-            Kind::Loop { .. } => &["state"],
-            Kind::Within { .. } | Kind::Race { .. } => &[],
+            NodeKind::Fold { .. } => &["so far", "each"],
+            NodeKind::Loop { .. } => &["state"],
+            NodeKind::Within { .. } | NodeKind::Race { .. } => &[],
             _ => &["each"],
         };
         // The first inputs are the list, the initial value or the limit; what is captured comes after them.
-        let first = if matches!(node.kind, Kind::Within { .. }) { 1 } else { own.len() };
+        let first = if matches!(node.kind, NodeKind::Within { .. }) { 1 } else { own.len() };
         let mut captured = node.inputs.iter().skip(first).map(|input| self.describe(input));
         let scope = |graph: &'a Graph| {
             let count = graph.parameters.len().saturating_sub(own.len());
@@ -37,38 +37,38 @@ impl<'a> Scope<'a> {
     }
 
     /// A value as a short expression: `scale < 1`, `"{name}/{scale}"`.
-    pub(crate) fn describe(&self, source: &Source) -> String {
+    pub(crate) fn describe(&self, source: &Operand) -> String {
         shorten(&self.expression(source, 0))
     }
 
     /// A call with its arguments, for a hint: `image.to_jpeg(image.scale, 85)`.
-    pub(crate) fn call(&self, function: &str, inputs: &[Source]) -> String {
+    pub(crate) fn call(&self, function: &str, inputs: &[Operand]) -> String {
         let arguments: Vec<String> = inputs.iter().map(|input| self.describe(input)).collect();
         format!("{function}({})", arguments.join(", "))
     }
 
     /// The name of a switch's arm: `Some`, `err`, `true`, `otherwise`.
     pub(crate) fn arm(&self, switch: &Node, arm: u32) -> String {
-        let Kind::Switch { arms } = &switch.kind else { return String::new() };
+        let NodeKind::Switch { arms } = &switch.kind else { return String::new() };
         let subject = switch.inputs.first().and_then(|subject| self.ty(subject));
         match arms.get(arm as usize).map(|arm| &arm.test) {
-            Some(Test::Tag(tag)) => self.variant(subject.as_ref(), *tag),
-            Some(Test::Value(value)) => constant(value),
-            Some(Test::Otherwise) if arms.len() == 2 && subject == Some(Type::Bool) => opposite(&arms[0].test),
-            Some(Test::Otherwise) | None => "otherwise".into(),
+            Some(ArmTest::Tag(tag)) => self.variant(subject.as_ref(), *tag),
+            Some(ArmTest::Value(value)) => constant(value),
+            Some(ArmTest::Otherwise) if arms.len() == 2 && subject == Some(Type::Bool) => opposite(&arms[0].test),
+            Some(ArmTest::Otherwise) | None => "otherwise".into(),
         }
     }
 
     /// The type of a value, where the graph says it.
-    pub(crate) fn ty(&self, source: &Source) -> Option<Type> {
+    pub(crate) fn ty(&self, source: &Operand) -> Option<Type> {
         match source {
-            Source::Port(node, port) => self.graph.node(*node).outputs.get(*port as usize).cloned(),
-            Source::Parameter(index) => self.graph.parameters.get(*index as usize).cloned(),
-            Source::Constant(index) => match self.graph.constants.get(*index as usize)? {
+            Operand::Port(node, port) => self.graph.node(*node).outputs.get(*port as usize).cloned(),
+            Operand::Parameter(index) => self.graph.parameters.get(*index as usize).cloned(),
+            Operand::Constant(index) => match self.graph.constants.get(*index as usize)? {
                 Value::Bool(_) => Some(Type::Bool),
                 _ => None,
             },
-            Source::Shared(_) | Source::Never => None,
+            Operand::Shared(_) | Operand::Never => None,
         }
     }
 
@@ -83,7 +83,7 @@ impl<'a> Scope<'a> {
     }
 
     /// `.name` for a field of a record whose definition is known.
-    fn field(&self, record: Option<&Source>, index: u32) -> String {
+    fn field(&self, record: Option<&Operand>, index: u32) -> String {
         let Some(Type::Named(name)) = record.and_then(|record| self.ty(record)) else { return String::new() };
         let definition = self.program.types.iter().find(|definition| definition.name == name);
         match definition.map(|definition| &definition.shape) {
@@ -103,35 +103,35 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn expression(&self, source: &Source, depth: usize) -> String {
+    fn expression(&self, source: &Operand, depth: usize) -> String {
         match source {
             _ if depth > DEPTH_MAX => "…".into(),
-            Source::Port(node, _) => self.output(self.graph.node(*node), depth),
-            Source::Parameter(index) => self.parameters.get(*index as usize).cloned().unwrap_or_default(),
-            Source::Constant(index) => self.graph.constants.get(*index as usize).map(constant).unwrap_or_default(),
-            Source::Shared(name) => name.to_string(),
-            Source::Never => "never".into(),
+            Operand::Port(node, _) => self.output(self.graph.node(*node), depth),
+            Operand::Parameter(index) => self.parameters.get(*index as usize).cloned().unwrap_or_default(),
+            Operand::Constant(index) => self.graph.constants.get(*index as usize).map(constant).unwrap_or_default(),
+            Operand::Shared(name) => name.to_string(),
+            Operand::Never => "never".into(),
         }
     }
 
     fn output(&self, node: &Node, depth: usize) -> String {
         match &node.kind {
-            Kind::Prim(prim) => self.prim(*prim, &node.inputs, depth),
-            Kind::Call { function } => function.to_string(),
-            Kind::Switch { .. } => {
+            NodeKind::Prim(prim) => self.prim(*prim, &node.inputs, depth),
+            NodeKind::Call { function } => function.to_string(),
+            NodeKind::Switch { .. } => {
                 node.inputs.first().map(|subject| self.expression(subject, depth)).unwrap_or_default()
             }
-            Kind::Select { switch } => self.choice(self.graph.node(*switch), node, depth),
-            Kind::Map { .. } => "for …".into(),
-            Kind::Fold { .. } => "fold …".into(),
-            Kind::Loop { .. } => "loop …".into(),
-            Kind::Within { .. } => "within …".into(),
-            Kind::Race { .. } => "race …".into(),
-            Kind::Acquire { .. } | Kind::Release { .. } | Kind::Return | Kind::Fail => String::new(),
+            NodeKind::Select { switch } => self.choice(self.graph.node(*switch), node, depth),
+            NodeKind::Map { .. } => "for …".into(),
+            NodeKind::Fold { .. } => "fold …".into(),
+            NodeKind::Loop { .. } => "loop …".into(),
+            NodeKind::Within { .. } => "within …".into(),
+            NodeKind::Race { .. } => "race …".into(),
+            NodeKind::Acquire { .. } | NodeKind::Release { .. } | NodeKind::Return | NodeKind::Fail => String::new(),
         }
     }
 
-    fn prim(&self, prim: Prim, inputs: &[Source], depth: usize) -> String {
+    fn prim(&self, prim: Prim, inputs: &[Operand], depth: usize) -> String {
         let operand =
             |index: usize| inputs.get(index).map(|input| self.expression(input, depth + 1)).unwrap_or_default();
         match (prim, infix(prim)) {
@@ -155,9 +155,9 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn interpolation(&self, inputs: &[Source], depth: usize) -> String {
+    fn interpolation(&self, inputs: &[Operand], depth: usize) -> String {
         let parts = inputs.iter().map(|input| match input {
-            Source::Constant(index) => match self.graph.constants.get(*index as usize) {
+            Operand::Constant(index) => match self.graph.constants.get(*index as usize) {
                 Some(Value::Text(text)) => text.to_string(),
                 other => other.map(constant).unwrap_or_default(),
             },
@@ -168,14 +168,14 @@ impl<'a> Scope<'a> {
 
     /// `a || b` and `a && b` are switches whose one arm is constant.
     fn choice(&self, switch: &Node, select: &Node, depth: usize) -> String {
-        let mut live = select.inputs.iter().filter(|input| **input != Source::Never);
+        let mut live = select.inputs.iter().filter(|input| **input != Operand::Never);
         if let (Some(only), None) = (live.next(), live.next()) {
             return self.expression(only, depth);
         }
-        let (Kind::Switch { arms }, [first, second]) = (&switch.kind, select.inputs.as_slice()) else {
+        let (NodeKind::Switch { arms }, [first, second]) = (&switch.kind, select.inputs.as_slice()) else {
             return "…".into();
         };
-        let Some(Test::Value(Value::Bool(tested))) = arms.first().map(|arm| &arm.test) else { return "…".into() };
+        let Some(ArmTest::Value(Value::Bool(tested))) = arms.first().map(|arm| &arm.test) else { return "…".into() };
         let (when_true, when_false) = if *tested { (first, second) } else { (second, first) };
         let subject = switch.inputs.first().map(|subject| self.expression(subject, depth + 1)).unwrap_or_default();
         match (self.truth(when_true), self.truth(when_false)) {
@@ -187,9 +187,9 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn truth(&self, source: &Source) -> Option<bool> {
+    fn truth(&self, source: &Operand) -> Option<bool> {
         match source {
-            Source::Constant(index) => match self.graph.constants.get(*index as usize)? {
+            Operand::Constant(index) => match self.graph.constants.get(*index as usize)? {
                 Value::Bool(value) => Some(*value),
                 _ => None,
             },
@@ -221,9 +221,9 @@ fn constant(value: &Value) -> String {
     }
 }
 
-fn opposite(test: &Test) -> String {
+fn opposite(test: &ArmTest) -> String {
     match test {
-        Test::Value(Value::Bool(value)) => (!value).to_string(),
+        ArmTest::Value(Value::Bool(value)) => (!value).to_string(),
         _ => "otherwise".into(),
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use weir_host::{Mode, Type};
-use weir_ir::graph::{Control, Graph, Kind, Node, NodeId, Source};
+use weir_ir::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
 use weir_ir::program::{Entry, Flow};
 
 use crate::Drawing;
@@ -63,14 +63,14 @@ impl Outline<'_> {
         let contraction = Contraction::new(scope, self.drawing.detail);
         let mut open: Option<Control> = None;
         for (id, node) in scope.graph.nodes() {
-            let shown = contraction.is_seen(id) && !matches!(node.kind, Kind::Release { .. });
+            let shown = contraction.is_seen(id) && !matches!(node.kind, NodeKind::Release { .. });
             if shown {
                 let level = depth + self.arms(scope, &contraction, node, open, depth) + steps(scope.graph, node);
                 self.node(scope, &contraction, id, level);
                 open = node.control;
             }
         }
-        if scope.graph.result != Source::Never {
+        if scope.graph.result != Operand::Never {
             self.say(depth, &format!("=> {}", scope.describe(&scope.graph.result)), "");
         }
     }
@@ -102,30 +102,30 @@ impl Outline<'_> {
         let question = if contraction.fallible.contains(&id) { "?" } else { "" };
         let input = |index: usize| node.inputs.get(index).map(|input| scope.describe(input)).unwrap_or_default();
         match &node.kind {
-            Kind::Call { function } => {
+            NodeKind::Call { function } => {
                 self.say(depth, &format!("{}{question}", scope.call(function, &node.inputs)), &note)
             }
-            Kind::Prim(prim) => self.say(depth, &scope.call(prim.name(), &node.inputs), &note),
-            Kind::Switch { .. } => self.say(depth, &format!("match {}", input(0)), ""),
-            Kind::Select { .. } => self.say(depth, &scope.call("select", &node.inputs), ""),
-            Kind::Map { .. } => self.say(depth, &format!("for each in {}", input(0)), &note),
-            Kind::Fold { .. } => self.say(depth, &format!("fold {} from {}", input(0), input(1)), &note),
-            Kind::Loop { at_most, .. } => self.say(depth, &format!("loop {} at most {at_most}", input(0)), &note),
-            Kind::Within { .. } => self.say(depth, &format!("within {}", input(0)), &note),
-            Kind::Race { .. } => self.say(depth, "race", &note),
-            Kind::Acquire { constraints } => {
+            NodeKind::Prim(prim) => self.say(depth, &scope.call(prim.name(), &node.inputs), &note),
+            NodeKind::Switch { .. } => self.say(depth, &format!("match {}", input(0)), ""),
+            NodeKind::Select { .. } => self.say(depth, &scope.call("select", &node.inputs), ""),
+            NodeKind::Map { .. } => self.say(depth, &format!("for each in {}", input(0)), &note),
+            NodeKind::Fold { .. } => self.say(depth, &format!("fold {} from {}", input(0), input(1)), &note),
+            NodeKind::Loop { at_most, .. } => self.say(depth, &format!("loop {} at most {at_most}", input(0)), &note),
+            NodeKind::Within { .. } => self.say(depth, &format!("within {}", input(0)), &note),
+            NodeKind::Race { .. } => self.say(depth, "race", &note),
+            NodeKind::Acquire { constraints } => {
                 let held = constraints.iter().map(|held| format!("{} ({})", held.resource, mode(held.mode)));
                 self.say(depth, &format!("atomic {}", held.collect::<Vec<_>>().join(", ")), "");
             }
-            Kind::Release { .. } => {}
-            Kind::Return => self.say(depth, &format!("return {}", input(0)), ""),
-            Kind::Fail => self.say(depth, &format!("fail {}", input(0)), ""),
+            NodeKind::Release { .. } => {}
+            NodeKind::Return => self.say(depth, &format!("return {}", input(0)), ""),
+            NodeKind::Fail => self.say(depth, &format!("fail {}", input(0)), ""),
         }
         for body in scope.bodies(node) {
-            if matches!(node.kind, Kind::Race { .. }) {
+            if matches!(node.kind, NodeKind::Race { .. }) {
                 self.say(depth + 1, "either", "");
             }
-            let inner = if matches!(node.kind, Kind::Race { .. }) { depth + 2 } else { depth + 1 };
+            let inner = if matches!(node.kind, NodeKind::Race { .. }) { depth + 2 } else { depth + 1 };
             self.graph(&body, inner);
         }
     }
@@ -154,7 +154,7 @@ fn steps(graph: &Graph, node: &Node) -> usize {
 
 fn note(drawing: &Drawing<'_>, node: &Node) -> String {
     let waits = match &node.kind {
-        Kind::Call { function } if drawing.leaves_thread(function) => Some("waits".to_owned()),
+        NodeKind::Call { function } if drawing.leaves_thread(function) => Some("waits".to_owned()),
         _ => None,
     };
     let uses = node.uses.iter().map(|usage| format!("{} {}", mode(usage.mode), usage.resource));

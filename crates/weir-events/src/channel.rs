@@ -1,6 +1,6 @@
-//! Channels: where offers to send and offers to receive meet.
+//! Channels: the meeting point of offers to send and offers to receive.
 //!
-//! Each file imports those named before it here at the most, and none imports this one.
+//! Each file imports at most those declared before it here, and none imports this one.
 
 mod closed;
 mod outcome;
@@ -13,10 +13,10 @@ mod state;
 
 pub(crate) mod core;
 
-mod deposits;
+mod buffered_offers;
 mod waiting;
 
-mod leaves;
+mod base_events;
 
 mod handle;
 
@@ -25,7 +25,7 @@ mod tasks;
 
 pub use closed::Closed;
 pub use direct::{SendError, TryReceiveError, TrySendError};
-pub(crate) use effects::Effects;
+pub(crate) use effects::MatchEffects;
 pub use handle::Channel;
 pub use parcel::Parcel;
 pub use tasks::{Receiving, Sending};

@@ -1,8 +1,8 @@
 //! A future as a branch of a choice.
 //!
-//! Words: the *watchers* are the synchronisations that wait for the future; a *fan* wakes them all, whoever polled it
-//! last. (The other way round needs nothing: an event is awaited, so it can be a branch of `tokio::select!`, where it
-//! loses nothing when it loses. [`until`] is that for one future and one event.)
+//! Several synchronisations may wait for one future; a [`WakerFanOut`] wakes all of them, whichever polled it last.
+//! (The other direction needs nothing: an event can be awaited, so it can be a branch of `tokio::select!`, where it
+//! loses nothing if it loses. [`until`] does that for one future and one event.)
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,27 +10,30 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::event::guard;
-use crate::event::node::{Node, Shape, Stake};
-use crate::event::placing::Placing;
-use crate::event::settlement::Settlement;
+use crate::event::nacks::NackSet;
+use crate::event::node::{EventNode, EventShape, Registration};
+use crate::event::registration::RegistrationContext;
 use crate::event::{Event, Synchronisation};
-use crate::primitives::Lock;
+use crate::primitives::SpinLock;
 
-/// An event that takes effect, once, when the future is ready; after that it never does again.
+/// Returns an event that takes effect once, when the future is ready; after that it never does again.
 ///
-/// The future is polled only while the event is being synchronised, by whoever synchronises. If it loses a choice it
-/// stays as far as it is, and so does its result if it was ready at the same moment: the next synchronisation goes on
-/// from there. It is dropped with the event. For a new future each time, see [`from_future_with`].
+/// The future is polled only while the event is being synchronised, by the synchronising thread or task. If it loses a
+/// choice it keeps its progress, and its result if it became ready at the same moment: the next synchronisation
+/// continues from there. It is dropped with the event. For a new future each time, see [`from_future_with`].
 pub fn from_future<F>(future: F) -> Event<F::Output>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    let state = State::Running(Box::pin(future));
-    Event::of(FutureLeaf { state: Lock::new(state), fan: Arc::new(Fan { watchers: Lock::new(Vec::new()) }) })
+    let state = FutureState::Running(Box::pin(future));
+    Event::of(FutureEvent {
+        state: SpinLock::new(state),
+        wakers: Arc::new(WakerFanOut { watchers: SpinLock::new(Vec::new()) }),
+    })
 }
 
-/// An event that runs a new future for each synchronisation, and drops it when the choice is lost.
+/// Returns an event that runs a new future for each synchronisation, and drops it when the choice is lost.
 pub fn from_future_with<F>(make: impl Fn() -> F + Send + Sync + 'static) -> Event<F::Output>
 where
     F: Future + Send + 'static,
@@ -39,24 +42,26 @@ where
     guard(move || from_future(make()))
 }
 
-/// Awaits a future until an event takes effect: `Ok` of its output, or else `Err` of the event's value.
+/// Awaits a future until an event takes effect: `Ok` with the output of the future, or `Err` with the value of the
+/// event.
 ///
-/// The future belongs to this call alone, so unlike that of [`from_future`] it need be neither `Send` nor `'static`; one
-/// that may not be moved is given as `pin!(future)`. It is preferred where both are ready, and the event is not
-/// synchronised before the future has to wait: a time limit costs nothing where there is nothing to wait for.
+/// The future belongs to this call alone, so unlike the future of [`from_future`] it need be neither `Send` nor
+/// `'static`; pass a future that must not be moved as `pin!(future)`. The future is preferred if both are ready, and
+/// the event is not synchronised before the future has to wait: a time limit costs nothing if there is nothing to wait
+/// for.
 ///
-/// Cancellation safe: when the future is ready first, the synchronisation of the event is withdrawn as if it had never
-/// been made; when the event takes effect first, the future is as far as it was.
+/// Cancellation safe: if the future is ready first, the synchronisation of the event is withdrawn; if the event takes
+/// effect first, the future keeps its progress.
 pub fn until<F: Future + Unpin, T: 'static>(future: F, event: &Event<T>) -> Until<'_, F, T> {
     Until { future, event, end: None }
 }
 
-/// See [`until`].
+/// Future of [`until`].
 #[must_use = "a future does nothing until it is polled"]
 pub struct Until<'a, F, T: 'static> {
     future: F,
     event: &'a Event<T>,
-    /// The synchronisation, once the future has to wait.
+    /// The synchronisation of the event, once the future has to wait.
     end: Option<Synchronisation<T>>,
 }
 
@@ -74,37 +79,37 @@ impl<F: Future + Unpin, T> Future for Until<'_, F, T> {
     }
 }
 
-struct FutureLeaf<T> {
-    state: Lock<State<T>>,
-    fan: Arc<Fan>,
+struct FutureEvent<T> {
+    state: SpinLock<FutureState<T>>,
+    wakers: Arc<WakerFanOut>,
 }
 
-enum State<T> {
+enum FutureState<T> {
     Running(Pin<Box<dyn Future<Output = T> + Send>>),
     Ready(T),
     Over,
 }
 
-struct Fan {
-    watchers: Lock<Vec<Waker>>,
+struct WakerFanOut {
+    watchers: SpinLock<Vec<Waker>>,
 }
 
-impl Wake for Fan {
+impl Wake for WakerFanOut {
     fn wake(self: Arc<Self>) {
         let watchers = std::mem::take(&mut *self.watchers.lock());
         watchers.into_iter().for_each(Waker::wake);
     }
 }
 
-/// One synchronisation's place among the watchers.
-struct Watch {
-    fan: Arc<Fan>,
+/// The entry of one synchronisation among the wakers.
+struct FutureWatch {
+    wakers: Arc<WakerFanOut>,
     waker: Waker,
 }
 
-impl Watch {
+impl FutureWatch {
     fn end(&self) {
-        let mut watchers = self.fan.watchers.lock();
+        let mut watchers = self.wakers.watchers.lock();
         let place = watchers.iter().position(|known| known.will_wake(&self.waker));
         let gone = place.map(|place| watchers.swap_remove(place));
         drop(watchers);
@@ -112,7 +117,7 @@ impl Watch {
     }
 }
 
-impl Fan {
+impl WakerFanOut {
     fn watch(&self, waker: Waker) {
         let mut watchers = self.watchers.lock();
         if !watchers.iter().any(|known| known.will_wake(&waker)) {
@@ -121,36 +126,36 @@ impl Fan {
     }
 }
 
-impl<T: Send + 'static> FutureLeaf<T> {
-    /// Polls the future; whether its result is there.
+impl<T: Send + 'static> FutureEvent<T> {
+    /// Polls the future; returns true if its result is there.
     fn advance(&self) -> bool {
-        // The future is foreign code, so it must not run under a lock that others wait for.
-        let state = std::mem::replace(&mut *self.state.lock(), State::Over);
-        let State::Running(mut future) = state else {
-            let is_ready = matches!(state, State::Ready(_));
+        // The future is user code, so it must not run under a lock that others wait for.
+        let state = std::mem::replace(&mut *self.state.lock(), FutureState::Over);
+        let FutureState::Running(mut future) = state else {
+            let is_ready = matches!(state, FutureState::Ready(_));
             self.keep(state);
             return is_ready;
         };
-        let waker = Waker::from(self.fan.clone());
+        let waker = Waker::from(self.wakers.clone());
         let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
         let is_ready = polled.is_ready();
         self.keep(match polled {
-            Poll::Ready(value) => State::Ready(value),
-            Poll::Pending => State::Running(future),
+            Poll::Ready(value) => FutureState::Ready(value),
+            Poll::Pending => FutureState::Running(future),
         });
         is_ready
     }
 
-    fn keep(&self, state: State<T>) {
-        if !matches!(state, State::Over) {
+    fn keep(&self, state: FutureState<T>) {
+        if !matches!(state, FutureState::Over) {
             *self.state.lock() = state;
         }
     }
 
     fn take(&self) -> Option<T> {
         let mut state = self.state.lock();
-        match std::mem::replace(&mut *state, State::Over) {
-            State::Ready(value) => Some(value),
+        match std::mem::replace(&mut *state, FutureState::Over) {
+            FutureState::Ready(value) => Some(value),
             other => {
                 *state = other;
                 None
@@ -159,43 +164,46 @@ impl<T: Send + 'static> FutureLeaf<T> {
     }
 }
 
-impl<T: Send + 'static> Node<T> for FutureLeaf<T> {
-    fn shape(&self) -> Shape {
-        Shape { acts: true, ..Shape::LEAF }
+impl<T: Send + 'static> EventNode<T> for FutureEvent<T> {
+    fn shape(&self) -> EventShape {
+        EventShape { acts: true, ..EventShape::BASE_EVENT }
     }
 
-    fn attempt(&self, _: usize, settlement: &mut Settlement) -> Option<T> {
+    fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<T> {
         self.advance();
         let value = self.take()?;
-        settlement.settle();
+        nacks.fire_losers();
         Some(value)
     }
 
-    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Stake> {
-        placing.look_again();
-        self.look(leaf, placing);
-        Some(Stake::Own(Box::new(Watch { fan: self.fan.clone(), waker: Waker::from(placing.party.clone()) })))
+    fn register(&self, base: usize, context: &mut RegistrationContext<'_>) -> Option<Registration> {
+        context.recheck_on_wake();
+        self.recheck(base, context);
+        Some(Registration::Own(Box::new(FutureWatch {
+            wakers: self.wakers.clone(),
+            waker: Waker::from(context.waiter.clone()),
+        })))
     }
 
-    fn withdraw(&self, _: usize, stake: Stake) {
-        stake.recover::<Watch>().end();
+    fn withdraw(&self, _: usize, registration: Registration) {
+        registration.recover::<FutureWatch>().end();
     }
 
-    /// The result stays with the event.
-    fn retract(&self, leaf: usize, stake: Option<Stake>) -> bool {
-        stake.into_iter().for_each(|stake| self.withdraw(leaf, stake));
+    /// Returns true: the result stays with the event.
+    fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
+        registration.into_iter().for_each(|registration| self.withdraw(base, registration));
         true
     }
 
-    fn redeem(&self, leaf: usize, stake: Option<Stake>) -> T {
-        self.withdraw(leaf, stake.expect("a future places a watch"));
-        self.take().expect("the leaf was committed because the result was there")
+    fn complete(&self, base: usize, registration: Option<Registration>) -> T {
+        self.withdraw(base, registration.expect("a future places a watch"));
+        self.take().expect("the base was committed because the result was there")
     }
 
-    fn look(&self, _: usize, placing: &mut Placing<'_>) {
-        self.fan.watch(Waker::from(placing.party.clone()));
+    fn recheck(&self, _: usize, context: &mut RegistrationContext<'_>) {
+        self.wakers.watch(Waker::from(context.waiter.clone()));
         if self.advance() {
-            placing.party.commit_alone(placing.leaf);
+            context.waiter.commit_alone(context.base);
         }
     }
 }

@@ -63,12 +63,12 @@ impl<T: Send + 'static> Mailbox<T> {
         }
     }
 
-    /// How many letters lie in it.
+    /// Returns the number of letters in the mailbox.
     pub fn len(&self) -> usize {
         self.letters.len()
     }
 
-    /// Whether no letter lies in it.
+    /// Returns true if the mailbox is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::channel::{Channel, Closed, Effects};
+use crate::channel::{Channel, Closed, MatchEffects};
 use crate::event::{Event, always};
-use crate::primitives::Lock;
+use crate::primitives::SpinLock;
 
 /// A channel with one sending side and any number of ports; a port is a rendezvous channel fed by asynchronous sends.
 ///
 /// All ports see the same order. Sending never waits: a port whose owner does not receive grows.
 pub struct Multicast<T> {
-    ports: Arc<Lock<Ports<T>>>,
+    ports: Arc<SpinLock<Ports<T>>>,
 }
 
 struct Ports<T> {
@@ -22,7 +22,7 @@ struct Ports<T> {
 /// One receiver of a [`Multicast`]; dropping it ends its subscription.
 pub struct Port<T: Send + 'static> {
     channel: Channel<T>,
-    ports: Arc<Lock<Ports<T>>>,
+    ports: Arc<SpinLock<Ports<T>>>,
 }
 
 impl<T> Clone for Multicast<T> {
@@ -46,7 +46,7 @@ impl<T: Send + 'static> fmt::Debug for Port<T> {
 impl<T: Clone + Send + 'static> Multicast<T> {
     /// A multicast without ports.
     pub fn new() -> Self {
-        Multicast { ports: Arc::new(Lock::new(Ports { open: Vec::new(), closed: false })) }
+        Multicast { ports: Arc::new(SpinLock::new(Ports { open: Vec::new(), closed: false })) }
     }
 
     /// A new port, which receives what is sent from now on.
@@ -73,9 +73,9 @@ impl<T: Clone + Send + 'static> Multicast<T> {
             let missing = ports.open.len().saturating_sub(copies.len());
             if missing == 0 {
                 let sent = ports.open.iter().zip(copies);
-                let effects: Vec<_> = sent.map(|(port, copy)| port.core.deposit_quietly(copy)).collect();
+                let effects: Vec<_> = sent.map(|(port, copy)| port.core.send_buffered_deferred(copy)).collect();
                 drop(ports);
-                effects.into_iter().for_each(Effects::run);
+                effects.into_iter().for_each(MatchEffects::run);
                 return;
             }
             drop(ports);

@@ -1,28 +1,28 @@
-//! A first-come queue from which any entry can be removed in constant time by its ticket.
+//! A first-come-first-served queue with removal of any entry in constant time, by its ticket.
 //!
-//! Words: an *entry* waits at a *place* (an index into a slab); its *ticket* is the place together with a stamp that
-//! no other entry of this queue ever gets, so a ticket that was already served is recognised. An entry that is *aside*
-//! has left the order, but keeps its place until it is fetched.
+//! An *entry* waits in a *slot* of a slab; its *ticket* is the index of the slot together with a stamp that no other
+//! entry of this queue ever gets, so that the ticket of a removed entry is recognised. A *detached* entry has left the
+//! order, but keeps its slot until it is fetched.
 //!
 //! Waiting offers are queued here: most leave at the front, those that lost their choice leave from anywhere.
 
-/// Where an entry waits, and which entry it is.
+/// The slot of an entry, and the stamp that identifies the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticket {
+pub(crate) struct QueueTicket {
     pub(crate) place: u32,
-    /// From 1 upwards.
+    /// Counts from 1.
     pub(crate) stamp: u64,
 }
 
-/// The entries in order of arrival: a doubly linked list inside a slab.
-pub(crate) struct Queue<E> {
+/// A doubly linked list inside a slab, in order of arrival.
+pub(crate) struct OfferQueue<E> {
     slots: Vec<Slot<E>>,
     head: u32,
     tail: u32,
     free: u32,
     len: usize,
-    /// Entries that are aside.
-    aside: usize,
+    /// Number of detached entries.
+    detached: usize,
     stamps: u64,
 }
 
@@ -33,17 +33,17 @@ struct Slot<E> {
     next: u32,
 }
 
-/// No place.
+/// No slot.
 const NONE: u32 = u32::MAX;
-/// Instead of the previous place, of an entry that is aside.
-const ASIDE: u32 = u32::MAX - 1;
+/// Stands for the previous slot of a detached entry.
+const DETACHED: u32 = u32::MAX - 1;
 
-/// A queue that has become empty gives its memory back if it once held more than this many entries.
+/// An empty queue frees its memory if it once held more entries than this.
 const KEPT_PLACES_MAX: usize = 256;
 
-impl<E> Queue<E> {
+impl<E> OfferQueue<E> {
     pub(crate) const fn new() -> Self {
-        Queue { slots: Vec::new(), head: NONE, tail: NONE, free: NONE, len: 0, aside: 0, stamps: 0 }
+        OfferQueue { slots: Vec::new(), head: NONE, tail: NONE, free: NONE, len: 0, detached: 0, stamps: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -55,7 +55,7 @@ impl<E> Queue<E> {
     }
 
     /// Appends an entry.
-    pub(crate) fn push(&mut self, entry: E) -> Ticket {
+    pub(crate) fn push(&mut self, entry: E) -> QueueTicket {
         self.stamps += 1;
         let slot = Slot { entry: Some(entry), stamp: self.stamps, previous: self.tail, next: NONE };
         let place = self.store(slot);
@@ -65,7 +65,7 @@ impl<E> Queue<E> {
         }
         self.tail = place;
         self.len += 1;
-        Ticket { place, stamp: self.stamps }
+        QueueTicket { place, stamp: self.stamps }
     }
 
     fn store(&mut self, slot: Slot<E>) -> u32 {
@@ -80,55 +80,55 @@ impl<E> Queue<E> {
         place
     }
 
-    /// The first entry's ticket.
-    pub(crate) fn first(&self) -> Option<Ticket> {
+    /// Returns the ticket of the first entry.
+    pub(crate) fn first(&self) -> Option<QueueTicket> {
         self.ticket(self.head)
     }
 
-    /// The ticket behind this one, which must still be queued.
-    pub(crate) fn after(&self, ticket: Ticket) -> Option<Ticket> {
+    /// Returns the ticket behind this one, which must still be queued.
+    pub(crate) fn after(&self, ticket: QueueTicket) -> Option<QueueTicket> {
         self.ticket(self.slots[ticket.place as usize].next)
     }
 
-    fn ticket(&self, place: u32) -> Option<Ticket> {
-        self.slots.get(place as usize).map(|slot| Ticket { place, stamp: slot.stamp })
+    fn ticket(&self, place: u32) -> Option<QueueTicket> {
+        self.slots.get(place as usize).map(|slot| QueueTicket { place, stamp: slot.stamp })
     }
 
-    /// The entry of a ticket, if it is still queued.
-    pub(crate) fn get(&self, ticket: Ticket) -> Option<&E> {
+    /// Returns the entry of a ticket, if it is still there.
+    pub(crate) fn get(&self, ticket: QueueTicket) -> Option<&E> {
         self.slots.get(ticket.place as usize).filter(|slot| slot.stamp == ticket.stamp)?.entry.as_ref()
     }
 
-    /// The same, to be changed where it is.
-    pub(crate) fn get_mut(&mut self, ticket: Ticket) -> Option<&mut E> {
+    /// Returns the entry of a ticket for modification, if it is still there.
+    pub(crate) fn get_mut(&mut self, ticket: QueueTicket) -> Option<&mut E> {
         self.slots.get_mut(ticket.place as usize).filter(|slot| slot.stamp == ticket.stamp)?.entry.as_mut()
     }
 
-    /// Takes a queued entry out of the order, where it is.
-    pub(crate) fn set_aside(&mut self, ticket: Ticket) -> Option<&mut E> {
+    /// Detaches a queued entry from the order; it keeps its slot.
+    pub(crate) fn detach(&mut self, ticket: QueueTicket) -> Option<&mut E> {
         let slot = self.slots.get_mut(ticket.place as usize).filter(|slot| slot.stamp == ticket.stamp)?;
         let (previous, next) = (slot.previous, slot.next);
-        slot.previous = ASIDE;
-        self.aside += 1;
+        slot.previous = DETACHED;
+        self.detached += 1;
         self.unlink(previous, next);
         self.slots[ticket.place as usize].entry.as_mut()
     }
 
-    /// Sets a queued entry aside with what came of it in its place; gives what was there.
-    pub(crate) fn finish(&mut self, ticket: Ticket, outcome: E) -> Option<E> {
-        self.set_aside(ticket).map(|entry| std::mem::replace(entry, outcome))
+    /// Detaches a queued entry, replaces it by its outcome, and returns the entry.
+    pub(crate) fn finish(&mut self, ticket: QueueTicket, outcome: E) -> Option<E> {
+        self.detach(ticket).map(|entry| std::mem::replace(entry, outcome))
     }
 
-    /// Adds an entry that is aside from the beginning.
-    pub(crate) fn push_aside(&mut self, entry: E) -> Ticket {
+    /// Adds a detached entry.
+    pub(crate) fn push_detached(&mut self, entry: E) -> QueueTicket {
         self.stamps += 1;
-        self.aside += 1;
-        let slot = Slot { entry: Some(entry), stamp: self.stamps, previous: ASIDE, next: NONE };
-        Ticket { place: self.store(slot), stamp: self.stamps }
+        self.detached += 1;
+        let slot = Slot { entry: Some(entry), stamp: self.stamps, previous: DETACHED, next: NONE };
+        QueueTicket { place: self.store(slot), stamp: self.stamps }
     }
 
-    /// Takes the entry of a ticket out, if it is still there.
-    pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<E> {
+    /// Removes the entry of a ticket, if it is still there.
+    pub(crate) fn remove(&mut self, ticket: QueueTicket) -> Option<E> {
         let slot = self.slots.get_mut(ticket.place as usize).filter(|slot| slot.stamp == ticket.stamp)?;
         let entry = slot.entry.take()?;
         let (previous, next) = (slot.previous, slot.next);
@@ -141,8 +141,8 @@ impl<E> Queue<E> {
 
     fn unlink(&mut self, previous: u32, next: u32) {
         match previous {
-            ASIDE => {
-                self.aside -= 1;
+            DETACHED => {
+                self.detached -= 1;
                 return;
             }
             NONE => self.head = next,
@@ -156,7 +156,7 @@ impl<E> Queue<E> {
     }
 
     fn shrink(&mut self) {
-        if self.len + self.aside == 0 && self.slots.len() > KEPT_PLACES_MAX {
+        if self.len + self.detached == 0 && self.slots.len() > KEPT_PLACES_MAX {
             self.slots = Vec::new();
             self.free = NONE;
         }
@@ -167,13 +167,13 @@ impl<E> Queue<E> {
 mod tests {
     use super::*;
 
-    fn pop<E>(queue: &mut Queue<E>) -> Option<E> {
+    fn pop<E>(queue: &mut OfferQueue<E>) -> Option<E> {
         queue.remove(queue.first()?)
     }
 
     #[test]
     fn entries_leave_in_order_of_arrival() {
-        let mut queue = Queue::new();
+        let mut queue = OfferQueue::new();
         for n in 0..5 {
             queue.push(n);
         }
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn an_entry_leaves_from_the_middle_and_only_once() {
-        let mut queue = Queue::new();
+        let mut queue = OfferQueue::new();
         let tickets: Vec<_> = (0..5).map(|n| queue.push(n)).collect();
         assert_eq!(queue.remove(tickets[2]), Some(2));
         assert_eq!(queue.remove(tickets[2]), None);
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_ticket_of_a_place_that_was_given_to_another_is_recognised() {
-        let mut queue = Queue::new();
+        let mut queue = OfferQueue::new();
         let old = queue.push('a');
         pop(&mut queue);
         let new = queue.push('b');
@@ -200,19 +200,19 @@ mod tests {
 
     #[test]
     fn an_entry_that_is_aside_is_out_of_order_and_can_be_fetched() {
-        let mut queue = Queue::new();
+        let mut queue = OfferQueue::new();
         let tickets: Vec<_> = (0..3).map(|n| queue.push(n)).collect();
         assert_eq!(queue.finish(tickets[1], 10), Some(1));
         assert_eq!((queue.len(), queue.after(tickets[0])), (2, Some(tickets[2])));
-        let aside = queue.push_aside(20);
+        let detached = queue.push_detached(20);
         assert_eq!((queue.remove(tickets[1]), queue.remove(tickets[1])), (Some(10), None));
-        assert_eq!((queue.len(), queue.remove(aside)), (2, Some(20)));
+        assert_eq!((queue.len(), queue.remove(detached)), (2, Some(20)));
         assert_eq!(std::iter::from_fn(|| pop(&mut queue)).collect::<Vec<_>>(), [0, 2]);
     }
 
     #[test]
     fn memory_of_an_entry_that_is_aside_stays_until_it_is_fetched() {
-        let mut queue = Queue::new();
+        let mut queue = OfferQueue::new();
         let tickets: Vec<_> = (0..1000).map(|n| queue.push(n)).collect();
         queue.finish(tickets[500], -1);
         while pop(&mut queue).is_some() {}
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn memory_of_a_long_queue_is_given_back() {
-        let mut queue = Queue::new();
+        let mut queue = OfferQueue::new();
         let tickets: Vec<_> = (0..1000).map(|n| queue.push(n)).collect();
         for ticket in tickets.into_iter().rev() {
             queue.remove(ticket);

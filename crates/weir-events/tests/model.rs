@@ -1,4 +1,4 @@
-//! The commit protocol under the loom model checker, for two and three parties, with faults that the model must find.
+//! The commit protocol under the loom model checker, for two and three waiters, with faults that the model must find.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p weir-events --release --test model`
 #![cfg(loom)]
@@ -58,7 +58,7 @@ fn crossed_pair() {
 }
 
 /// One sender between two receivers that choose between two channels: one gets it, the other a second value.
-fn three_parties() {
+fn three_waiters() {
     let (a, b) = (Channel::rendezvous(), Channel::rendezvous());
     let receivers: Vec<_> = (0..2)
         .map(|_| {
@@ -288,18 +288,18 @@ fn closing() {
 }
 
 #[test]
-fn two_symmetric_parties_always_pair() {
+fn two_symmetric_waiters_always_pair() {
     assert!(holds(Mutant::None, 4, symmetric_pair));
 }
 
 #[test]
-fn two_parties_that_offer_in_opposite_order_always_pair() {
+fn two_waiters_that_offer_in_opposite_order_always_pair() {
     assert!(holds(Mutant::None, 4, crossed_pair));
 }
 
 #[test]
-fn three_parties_lose_nothing() {
-    assert!(holds(Mutant::None, 3, three_parties));
+fn three_waiters_lose_nothing() {
+    assert!(holds(Mutant::None, 3, three_waiters));
 }
 
 #[test]
@@ -357,26 +357,26 @@ fn closing_wakes_whoever_waits() {
 fn every_mutant_is_caught() {
     let cases: [(Mutant, fn()); 14] = [
         (Mutant::CommitWithoutCompare, one_choice_two_peers),
-        (Mutant::SeekWithoutClaim, taken_while_seeking),
+        (Mutant::MatchWithoutClaim, taken_while_seeking),
         (Mutant::PairWithItself, symmetric_pair),
-        (Mutant::NobodyGivesWay, crossed_pair),
+        (Mutant::NeitherClaimYields, crossed_pair),
         (Mutant::ForgetToWake, symmetric_pair),
         (Mutant::PublishWithoutLooking, coming_in_between),
         (Mutant::PublishWithoutLooking, going_past_each_other),
         (Mutant::TakeValueBeforeCommit, giving_up_to_send),
         (Mutant::PublishWithoutLooking, coming_before_who_only_receives),
-        (Mutant::SettleWithoutLooking, taken_before_a_waiting_task),
+        (Mutant::CommitSelfWithoutCheck, taken_before_a_waiting_task),
         (Mutant::DropWithoutReturn, dropping),
         (Mutant::DropWithoutReturn, dropping_who_only_receives),
-        (Mutant::IgnoreTheStash, taking_all_aside),
-        (Mutant::ForgetWhatIsAside, taking_all_aside),
+        (Mutant::IgnoreConsumerBuffer, taking_all_aside),
+        (Mutant::ForgetConsumerBufferLen, taking_all_aside),
     ];
     for (mutant, model) in cases {
         assert!(!holds(mutant, 3, model), "{mutant:?} was not found");
     }
 }
 
-/// A party is taken by one peer while it seizes another.
+/// A waiter is taken by one peer while it seizes another.
 fn taken_while_seeking() {
     let (a, b) = (Channel::rendezvous(), Channel::rendezvous());
     let parcel = Parcel::new(2u8);
@@ -398,6 +398,6 @@ fn taken_while_seeking() {
 }
 
 #[test]
-fn a_third_party_never_breaks_a_pair() {
+fn a_third_waiter_never_breaks_a_pair() {
     assert!(holds(Mutant::None, 3, taken_while_seeking));
 }

@@ -109,12 +109,12 @@ fn swap_among(parties: usize) -> usize {
 }
 
 #[test]
-fn forty_four_symmetric_parties_all_pair_up() {
+fn forty_four_symmetric_waiters_all_pair_up() {
     assert_eq!(swap_among(44), 0);
 }
 
 #[test]
-fn of_fifty_five_symmetric_parties_exactly_one_is_left() {
+fn of_fifty_five_symmetric_waiters_exactly_one_is_left() {
     assert_eq!(swap_among(55), 1);
 }
 

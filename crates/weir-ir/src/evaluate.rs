@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use indexmap::IndexMap;
 use weir_host::{Failure, FailureKind, Library, Resource, Shared, Text, Value};
 
-use crate::expr::{Arm, Atom, Block, Constraint, Let, Op, Program, Test, Var, Variable};
+use crate::expr::{Arm, ArmTest, Atom, Block, Constraint, Let, Op, Program, Var, Variable};
 use crate::prim::{self, Prim};
 
 mod call;
@@ -30,16 +30,16 @@ pub struct Evaluator<'p> {
 }
 
 /// How a flow ends before the end of its body.
-enum End {
+enum FlowEnd {
     /// With an answer.
     Return(Value),
     /// With a failure.
     Fail(Box<Failure>),
 }
 
-impl From<Box<Failure>> for End {
+impl From<Box<Failure>> for FlowEnd {
     fn from(failure: Box<Failure>) -> Self {
-        End::Fail(failure)
+        FlowEnd::Fail(failure)
     }
 }
 
@@ -124,38 +124,38 @@ impl<'p> Evaluator<'p> {
         parameters: &[Variable],
         inputs: Vec<Value>,
     ) -> Result<Value, Box<Failure>> {
-        let mut flow = Running { evaluator: self, place, variables: BTreeMap::new() };
+        let mut flow = FlowEvaluation { evaluator: self, place, variables: BTreeMap::new() };
         for (parameter, input) in parameters.iter().zip(inputs) {
             flow.bind(parameter, input);
         }
         match flow.block(body) {
-            Ok(value) | Err(End::Return(value)) => Ok(value),
-            Err(End::Fail(failure)) => Err(failure),
+            Ok(value) | Err(FlowEnd::Return(value)) => Ok(value),
+            Err(FlowEnd::Fail(failure)) => Err(failure),
         }
     }
 }
 
 /// One flow on its way.
-struct Running<'e, 'p> {
+struct FlowEvaluation<'e, 'p> {
     evaluator: &'e mut Evaluator<'p>,
     /// The entry and the flow, by which states are found.
     place: (usize, usize),
     variables: BTreeMap<Var, Value>,
 }
 
-impl Running<'_, '_> {
+impl FlowEvaluation<'_, '_> {
     fn bind(&mut self, variable: &Variable, value: Value) {
         self.variables.insert(variable.var, value);
     }
 
-    fn block(&mut self, block: &Block) -> Result<Value, End> {
+    fn block(&mut self, block: &Block) -> Result<Value, FlowEnd> {
         for binding in &block.lets {
             self.binding(binding)?;
         }
         Ok(self.value(&block.result))
     }
 
-    fn binding(&mut self, binding: &Let) -> Result<(), End> {
+    fn binding(&mut self, binding: &Let) -> Result<(), FlowEnd> {
         let value = self.op(&binding.op)?;
         self.bind(&binding.bound, value);
         Ok(())
@@ -173,7 +173,7 @@ impl Running<'_, '_> {
         }
     }
 
-    fn op(&mut self, op: &Op) -> Result<Value, End> {
+    fn op(&mut self, op: &Op) -> Result<Value, FlowEnd> {
         match op {
             Op::Prim(prim, operands) => self.prim(*prim, operands),
             Op::Call(call) => self.call(call),
@@ -200,8 +200,8 @@ impl Running<'_, '_> {
             // program allows by saying `within` or `race`.
             Op::Within { body, .. } => Ok(Value::some(self.block(body)?)),
             Op::Race { bodies } => self.block(bodies.first().expect("the verifier has seen a body")),
-            Op::Return(answer) => Err(End::Return(self.value(answer))),
-            Op::Fail(failure) => Err(End::Fail(failure_of(self.value(failure)))),
+            Op::Return(answer) => Err(FlowEnd::Return(self.value(answer))),
+            Op::Fail(failure) => Err(FlowEnd::Fail(failure_of(self.value(failure)))),
         }
     }
 
@@ -212,7 +212,7 @@ impl Running<'_, '_> {
         }
     }
 
-    fn prim(&mut self, prim: Prim, atoms: &[Atom]) -> Result<Value, End> {
+    fn prim(&mut self, prim: Prim, atoms: &[Atom]) -> Result<Value, FlowEnd> {
         let mut operands: Vec<Value> = atoms.iter().map(|atom| self.value(atom)).collect();
         let value = prim.apply_moving(&mut operands)?;
         for (atom, rest) in atoms.iter().zip(operands) {
@@ -221,7 +221,7 @@ impl Running<'_, '_> {
         Ok(value)
     }
 
-    fn switch(&mut self, subject: &Atom, arms: &[Arm]) -> Result<Value, End> {
+    fn switch(&mut self, subject: &Atom, arms: &[Arm]) -> Result<Value, FlowEnd> {
         let mut tested = self.value(subject);
         let chosen = arms.iter().find(|arm| holds(&arm.test, &tested)).expect("the verifier has seen an arm for it");
         for (variable, index) in chosen.payload.iter().zip(0..) {
@@ -239,7 +239,7 @@ impl Running<'_, '_> {
         }
     }
 
-    fn map(&mut self, list: &Atom, element: &Variable, body: &Block) -> Result<Value, End> {
+    fn map(&mut self, list: &Atom, element: &Variable, body: &Block) -> Result<Value, FlowEnd> {
         let mut mapped = Vec::new();
         for value in self.elements(list) {
             self.bind(element, value);
@@ -248,7 +248,7 @@ impl Running<'_, '_> {
         Ok(Value::list(mapped))
     }
 
-    fn repeat(&mut self, init: &Atom, state: &Variable, body: &Block, at_most: u64) -> Result<Value, End> {
+    fn repeat(&mut self, init: &Atom, state: &Variable, body: &Block, at_most: u64) -> Result<Value, FlowEnd> {
         let mut value = self.value(init);
         for _ in 0..at_most {
             self.bind(state, value);
@@ -259,18 +259,18 @@ impl Running<'_, '_> {
                 return Ok(value);
             }
         }
-        Err(End::Fail(rounds_exceeded(at_most)))
+        Err(FlowEnd::Fail(rounds_exceeded(at_most)))
     }
 }
 
 /// Whether the arm with this test is chosen for the subject.
 #[must_use]
-pub fn holds(test: &Test, subject: &Value) -> bool {
+pub fn holds(test: &ArmTest, subject: &Value) -> bool {
     match (test, subject) {
-        (Test::Tag(tag), Value::Variant(actual, _)) => tag == actual,
-        (Test::Tag(_), _) => false,
-        (Test::Value(value), subject) => value == subject,
-        (Test::Otherwise, _) => true,
+        (ArmTest::Tag(tag), Value::Variant(actual, _)) => tag == actual,
+        (ArmTest::Tag(_), _) => false,
+        (ArmTest::Value(value), subject) => value == subject,
+        (ArmTest::Otherwise, _) => true,
     }
 }
 

@@ -140,7 +140,7 @@ pub struct Call {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arm {
     /// When it is chosen.
-    pub test: Test,
+    pub test: ArmTest,
     /// Names for the payload of the variant that was tested; empty, or one for each field.
     pub payload: Vec<Variable>,
     /// What happens then.
@@ -149,7 +149,7 @@ pub struct Arm {
 
 /// What the subject of a switch is compared with.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Test {
+pub enum ArmTest {
     /// The variant with this tag.
     Tag(u32),
     /// Exactly this value.

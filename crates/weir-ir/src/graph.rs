@@ -1,7 +1,7 @@
 //! The graph: nodes with typed ports, control flow turned into data, resources as explicit edges.
 //!
-//! *Control.* A [`Kind::Switch`] chooses one of its arms; a node in an arm says so in [`Node::control`] and runs only if
-//! that arm was chosen; a [`Kind::Select`] takes the value of the arm that was (Ohua thesis §3.2, `ctrl` and `select`).
+//! *Control.* A [`NodeKind::Switch`] chooses one of its arms; a node in an arm says so in [`Node::control`] and runs only if
+//! that arm was chosen; a [`NodeKind::Select`] takes the value of the arm that was (Ohua thesis §3.2, `ctrl` and `select`).
 //! A node whose control does not hold is *skipped*, and so is all that it controls. It is skipped only when all that it
 //! would have waited for has run or was skipped, so that an order that goes through it holds.
 //!
@@ -10,7 +10,7 @@
 //! holds the order of resources (calls that touch one resource keep their order, unless all only read it) and of
 //! ends (a node with an effect waits for every earlier node that may end the flow).
 //!
-//! *Ends.* [`Kind::Return`], [`Kind::Fail`] and a node that fails end the flow. What was listed earlier still runs, and
+//! *Ends.* [`NodeKind::Return`], [`NodeKind::Fail`] and a node that fails end the flow. What was listed earlier still runs, and
 //! an earlier end wins over a later one; nothing that is listed later begins.
 //!
 //! *Bodies.* `map`, `fold` and `loop` hold a graph of their own, run once for each element or round. An end within it ends
@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 use weir_host::{Mode, Resource, Text, Type, Value};
 
-pub use crate::expr::{Constraint, Test};
+pub use crate::expr::{ArmTest, Constraint};
 use crate::prim::Prim;
 use crate::program;
 pub use crate::program::Origin;
@@ -40,7 +40,7 @@ pub struct Graph {
     /// The nodes, in the order of the program.
     pub nodes: Vec<Node>,
     /// What it yields where nothing has ended the flow before.
-    pub result: Source,
+    pub result: Operand,
 }
 
 /// The index of a node in its graph.
@@ -49,7 +49,7 @@ pub struct NodeId(pub u32);
 
 /// Where an input comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum Operand {
     /// An output port of an earlier node.
     Port(NodeId, u32),
     /// A parameter of the graph.
@@ -69,9 +69,9 @@ pub struct Node {
     /// What people and plans call it, unique in its graph: `thumbnail/image.to_jpeg`, `switch#2`.
     pub name: Text,
     /// What it does.
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// What it takes.
-    pub inputs: Vec<Source>,
+    pub inputs: Vec<Operand>,
     /// The types of its output ports. Of a switch: the payloads of its arms, one after the other.
     pub outputs: Vec<Type>,
     /// The arm that it belongs to.
@@ -79,8 +79,8 @@ pub struct Node {
     /// The nodes that it comes after for the sake of a resource or an end, in ascending order.
     pub after: Vec<NodeId>,
     /// The resources that it touches, in the canonical order. Of a node with a body: all that the body touches.
-    pub uses: Vec<Use>,
-    /// The innermost [`Kind::Acquire`] that it is within.
+    pub uses: Vec<ResourceUse>,
+    /// The innermost [`NodeKind::Acquire`] that it is within.
     pub within: Option<NodeId>,
     /// Where it stands in the text.
     pub origin: Origin,
@@ -97,18 +97,18 @@ pub struct Control {
 
 /// How a node touches a resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Use {
+pub struct ResourceUse {
     /// The resource.
     pub resource: Resource,
     /// Beside readers, or alone.
     pub mode: Mode,
-    /// Whether an enclosing [`Kind::Acquire`] holds it already.
+    /// Whether an enclosing [`NodeKind::Acquire`] holds it already.
     pub held: bool,
 }
 
 /// What a node does.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum NodeKind {
     /// Applies a primitive to its inputs.
     Prim(Prim),
     /// Calls the host function of this path. Of a function that can fail, the output is a `Result`.
@@ -174,7 +174,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SwitchArm {
     /// When it is chosen.
-    pub test: Test,
+    pub test: ArmTest,
     /// How many fields of the payload it puts out.
     pub payload: u32,
 }
@@ -200,7 +200,7 @@ impl Program {
     ///
     /// What a call takes of one of these is taken last: it holds it for its own length, and waits for nothing meanwhile.
     #[must_use]
-    pub fn narrowed(&self) -> BTreeSet<Resource> {
+    pub fn session_scoped(&self) -> BTreeSet<Resource> {
         let (mut sessions, mut whole) = (BTreeSet::new(), BTreeSet::new());
         for flow in self.entries.iter().flat_map(|entry| &entry.flows) {
             scopes(&flow.body, &mut sessions, &mut whole);
@@ -212,7 +212,7 @@ impl Program {
 /// What the steps of a graph hold per session, and what as a whole.
 fn scopes(graph: &Graph, sessions: &mut BTreeSet<Resource>, whole: &mut BTreeSet<Resource>) {
     for node in &graph.nodes {
-        if let Kind::Acquire { constraints } = &node.kind {
+        if let NodeKind::Acquire { constraints } = &node.kind {
             for constraint in constraints {
                 let scope = if constraint.per_session { &mut *sessions } else { &mut *whole };
                 scope.insert(constraint.resource.clone());
@@ -227,25 +227,26 @@ impl Node {
     #[must_use]
     pub fn bodies(&self) -> &[Graph] {
         match &self.kind {
-            Kind::Map { body } | Kind::Fold { body } | Kind::Loop { body, .. } | Kind::Within { body } => {
-                std::slice::from_ref(body)
-            }
-            Kind::Race { bodies } => bodies,
+            NodeKind::Map { body }
+            | NodeKind::Fold { body }
+            | NodeKind::Loop { body, .. }
+            | NodeKind::Within { body } => std::slice::from_ref(body),
+            NodeKind::Race { bodies } => bodies,
             _ => &[],
         }
     }
 
     /// Whether a body of it may be given up on its way.
     #[must_use]
-    pub fn gives_up(&self) -> bool {
-        matches!(self.kind, Kind::Within { .. } | Kind::Race { .. })
+    pub fn cancels_bodies(&self) -> bool {
+        matches!(self.kind, NodeKind::Within { .. } | NodeKind::Race { .. })
     }
 
     /// The first output port of a switch's arm.
     #[must_use]
     pub fn first_port(&self, arm: u32) -> u32 {
         match &self.kind {
-            Kind::Switch { arms } => arms.iter().take(arm as usize).map(|arm| arm.payload).sum(),
+            NodeKind::Switch { arms } => arms.iter().take(arm as usize).map(|arm| arm.payload).sum(),
             _ => 0,
         }
     }
@@ -254,8 +255,8 @@ impl Node {
     #[must_use]
     pub fn may_end(&self) -> bool {
         match &self.kind {
-            Kind::Prim(prim) => prim.may_fail(),
-            Kind::Loop { .. } | Kind::Return | Kind::Fail => true,
+            NodeKind::Prim(prim) => prim.may_fail(),
+            NodeKind::Loop { .. } | NodeKind::Return | NodeKind::Fail => true,
             _ => self.bodies().iter().any(|body| body.nodes.iter().any(Node::may_end)),
         }
     }

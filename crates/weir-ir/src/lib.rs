@@ -16,7 +16,7 @@ pub mod expr;
 pub mod generate;
 pub mod graph;
 pub mod lower;
-mod moved;
+mod move_only;
 pub mod parse;
 pub mod plan;
 pub mod prim;

@@ -24,11 +24,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_host::{Library, Mode, Passing, Resource, Text, Type, Value};
 
 use crate::expr::{self, Arm, Atom, Block, Let, Op, Var, Variable};
-use crate::graph::{Control, Graph, Kind, NodeId, Source, SwitchArm};
-use crate::moved::Definitions;
+use crate::graph::{Control, Graph, NodeId, NodeKind, Operand, SwitchArm};
+use crate::move_only::TypeDefinitions;
 use crate::prim::Prim;
 use crate::program::{Entry, Flow, Program, SharedValue};
-use crate::{graph, lower::order::Order};
+use crate::{graph, lower::order::OrderTracker};
 use listing::variable;
 use uses::{body_uses, call_uses};
 pub(crate) use uses::{changed_variables, free_variables};
@@ -39,7 +39,7 @@ pub(crate) use uses::{changed_variables, free_variables};
 /// Panics on a program that the verifier refuses, such as one that calls a function that is not in the library.
 #[must_use]
 pub fn lower(program: &expr::Program, library: &Library) -> graph::Program {
-    let definitions = Definitions { program: &program.types, library };
+    let definitions = TypeDefinitions { program: &program.types, library };
     let shared = program.shared.iter().map(|shared| SharedValue {
         name: shared.name.clone(),
         ty: shared.ty.clone(),
@@ -50,7 +50,7 @@ pub fn lower(program: &expr::Program, library: &Library) -> graph::Program {
     Program { types: program.types.clone(), shared: shared.collect(), entries: entries.collect() }
 }
 
-fn lower_entry(entry: &Entry<Block>, definitions: Definitions<'_>) -> Entry<Graph> {
+fn lower_entry(entry: &Entry<Block>, definitions: TypeDefinitions<'_>) -> Entry<Graph> {
     let flows = entry.flows.iter().map(|flow| Flow {
         name: flow.name.clone(),
         route: flow.route.clone(),
@@ -68,21 +68,21 @@ fn lower_entry(entry: &Entry<Block>, definitions: Definitions<'_>) -> Entry<Grap
 }
 
 /// The graph of one block that is not within another.
-fn lower_block(block: &Block, parameters: &[Variable], definitions: Definitions<'_>) -> Graph {
+fn lower_block(block: &Block, parameters: &[Variable], definitions: TypeDefinitions<'_>) -> Graph {
     let changed = changed_variables(block, definitions.library);
-    let mut builder = Builder::new(definitions, &changed, parameters);
+    let mut builder = GraphBuilder::new(definitions, &changed, parameters);
     builder.graph.result = builder.block(block);
     builder.graph
 }
 
 /// Lists the nodes of one graph.
-struct Builder<'a> {
-    definitions: Definitions<'a>,
+struct GraphBuilder<'a> {
+    definitions: TypeDefinitions<'a>,
     /// The variables that some call takes by `&mut`.
     changed: &'a BTreeSet<Var>,
     graph: Graph,
     /// Where each variable comes from.
-    variables: BTreeMap<Var, Source>,
+    variables: BTreeMap<Var, Operand>,
     /// The type of each variable.
     types: BTreeMap<Var, Type>,
     /// The arm that is being lowered.
@@ -91,14 +91,14 @@ struct Builder<'a> {
     within: Option<NodeId>,
     /// What the enclosing steps hold, also those of graphs outside.
     held: BTreeMap<Resource, Mode>,
-    order: Order,
+    order: OrderTracker,
     names: BTreeMap<Text, u32>,
 }
 
-impl<'a> Builder<'a> {
-    fn new(definitions: Definitions<'a>, changed: &'a BTreeSet<Var>, parameters: &[Variable]) -> Self {
-        let variables = parameters.iter().zip(0..).map(|(variable, index)| (variable.var, Source::Parameter(index)));
-        Builder {
+impl<'a> GraphBuilder<'a> {
+    fn new(definitions: TypeDefinitions<'a>, changed: &'a BTreeSet<Var>, parameters: &[Variable]) -> Self {
+        let variables = parameters.iter().zip(0..).map(|(variable, index)| (variable.var, Operand::Parameter(index)));
+        GraphBuilder {
             definitions,
             changed,
             graph: Graph {
@@ -110,29 +110,29 @@ impl<'a> Builder<'a> {
             control: None,
             within: None,
             held: BTreeMap::new(),
-            order: Order::default(),
+            order: OrderTracker::default(),
             names: BTreeMap::new(),
         }
     }
 
-    /// Lists the nodes of a block; [`Source::Never`] where it never yields.
-    fn block(&mut self, block: &Block) -> Source {
+    /// Lists the nodes of a block; [`Operand::Never`] where it never yields.
+    fn block(&mut self, block: &Block) -> Operand {
         for binding in &block.lets {
             let source = self.binding(binding);
             if binding.bound.ty == Type::Never {
-                return Source::Never;
+                return Operand::Never;
             }
             self.define(&binding.bound, source);
         }
         self.atom(&block.result)
     }
 
-    fn define(&mut self, variable: &Variable, source: Source) {
+    fn define(&mut self, variable: &Variable, source: Operand) {
         self.variables.insert(variable.var, source);
         self.types.insert(variable.var, variable.ty.clone());
     }
 
-    fn binding(&mut self, binding: &Let) -> Source {
+    fn binding(&mut self, binding: &Let) -> Operand {
         match &binding.op {
             Op::Prim(prim, operands) => self.prim(*prim, operands, binding),
             Op::Call(call) => self.call(call, binding),
@@ -140,38 +140,39 @@ impl<'a> Builder<'a> {
             Op::Map { list, element, body } => self.map(list, element, body, binding),
             Op::Fold { list, init, accumulator, element, body } => {
                 let (graph, captures) = self.body(body, &[accumulator, element]);
-                self.with_body(Kind::Fold { body: Box::new(graph) }, "fold", &[list, init], captures, binding)
+                self.with_body(NodeKind::Fold { body: Box::new(graph) }, "fold", &[list, init], captures, binding)
             }
             Op::Loop { init, state, body, at_most } => {
                 let (graph, captures) = self.body(body, &[state]);
-                let kind = Kind::Loop { body: Box::new(graph), at_most: *at_most };
+                let kind = NodeKind::Loop { body: Box::new(graph), at_most: *at_most };
                 self.with_body(kind, "loop", &[init], captures, binding)
             }
             Op::Atomic { constraints, session, body } => self.atomic(constraints, session.as_ref(), body, binding),
             Op::Within { limit, body } => {
                 let (graph, captures) = self.body(body, &[]);
-                self.with_body(Kind::Within { body: Box::new(graph) }, "within", &[limit], captures, binding)
+                self.with_body(NodeKind::Within { body: Box::new(graph) }, "within", &[limit], captures, binding)
             }
             Op::Race { bodies } => {
                 let (bodies, captures): (Vec<_>, Vec<_>) = bodies.iter().map(|body| self.body(body, &[])).unzip();
-                self.with_body(Kind::Race { bodies }, "race", &[], captures.concat(), binding)
+                self.with_body(NodeKind::Race { bodies }, "race", &[], captures.concat(), binding)
             }
-            Op::Return(answer) => self.end(Kind::Return, "return", answer, binding),
-            Op::Fail(failure) => self.end(Kind::Fail, "fail", failure, binding),
+            Op::Return(answer) => self.end(NodeKind::Return, "return", answer, binding),
+            Op::Fail(failure) => self.end(NodeKind::Fail, "fail", failure, binding),
         }
     }
 
-    fn prim(&mut self, prim: Prim, operands: &[Atom], binding: &Let) -> Source {
-        let node = self.draft(Kind::Prim(prim), prim.name(), operands, binding);
+    fn prim(&mut self, prim: Prim, operands: &[Atom], binding: &Let) -> Operand {
+        let node = self.draft(NodeKind::Prim(prim), prim.name(), operands, binding);
         if prim.passes_on() {
             operands.iter().for_each(|operand| self.moves(operand));
         }
         self.list(node)
     }
 
-    fn call(&mut self, call: &expr::Call, binding: &Let) -> Source {
+    fn call(&mut self, call: &expr::Call, binding: &Let) -> Operand {
         let function = self.definitions.library.function(&call.function).expect("the verifier has seen the function");
-        let mut node = self.draft(Kind::Call { function: call.function.clone() }, &call.site, &call.arguments, binding);
+        let mut node =
+            self.draft(NodeKind::Call { function: call.function.clone() }, &call.site, &call.arguments, binding);
         node.uses = call_uses(&function.signature, call);
         for usage in &mut node.uses {
             usage.held = self.held.get(&usage.resource).is_some_and(|mode| *mode >= usage.mode);
@@ -186,31 +187,31 @@ impl<'a> Builder<'a> {
         self.list(node)
     }
 
-    fn end(&mut self, kind: Kind, name: &str, operand: &Atom, binding: &Let) -> Source {
+    fn end(&mut self, kind: NodeKind, name: &str, operand: &Atom, binding: &Let) -> Operand {
         let mut node = self.draft(kind, name, std::slice::from_ref(operand), binding);
         node.outputs.clear();
         self.moves(operand);
         self.list(node);
-        Source::Never
+        Operand::Never
     }
 
-    fn switch(&mut self, subject: &Atom, arms: &[Arm], binding: &Let) -> Source {
+    fn switch(&mut self, subject: &Atom, arms: &[Arm], binding: &Let) -> Operand {
         let tests = arms.iter().map(|arm| SwitchArm { test: arm.test.clone(), payload: count(&arm.payload) });
-        let kind = Kind::Switch { arms: tests.collect() };
+        let kind = NodeKind::Switch { arms: tests.collect() };
         let mut node = self.draft(kind, "switch", std::slice::from_ref(subject), binding);
         node.outputs = arms.iter().flat_map(|arm| &arm.payload).map(|field| field.ty.clone()).collect();
         if !node.outputs.is_empty() {
             self.moves(subject);
         }
-        let Source::Port(switch, _) = self.list(node) else { unreachable!("a listed node has a port") };
-        let results: Vec<Source> = arms.iter().zip(0..).map(|(arm, index)| self.arm(switch, index, arm)).collect();
+        let Operand::Port(switch, _) = self.list(node) else { unreachable!("a listed node has a port") };
+        let results: Vec<Operand> = arms.iter().zip(0..).map(|(arm, index)| self.arm(switch, index, arm)).collect();
         match binding.bound.ty {
             Type::Unit => self.constant(Value::Unit),
-            Type::Never => Source::Never,
+            Type::Never => Operand::Never,
             _ => {
-                let mut node = self.draft(Kind::Select { switch }, "select", &[], binding);
+                let mut node = self.draft(NodeKind::Select { switch }, "select", &[], binding);
                 node.inputs = results;
-                if self.definitions.is_moved(&binding.bound.ty) {
+                if self.definitions.is_move_only(&binding.bound.ty) {
                     node.inputs.iter().for_each(|input| self.order.touch(input, Mode::Write));
                 }
                 self.list(node)
@@ -218,10 +219,10 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn arm(&mut self, switch: NodeId, index: u32, arm: &Arm) -> Source {
+    fn arm(&mut self, switch: NodeId, index: u32, arm: &Arm) -> Operand {
         let first = self.graph.node(switch).first_port(index);
         for (field, port) in arm.payload.iter().zip(first..) {
-            self.define(field, Source::Port(switch, port));
+            self.define(field, Operand::Port(switch, port));
         }
         let outside = self.control.replace(Control { switch, arm: index });
         let result = self.block(&arm.body);
@@ -229,9 +230,9 @@ impl<'a> Builder<'a> {
         result
     }
 
-    fn map(&mut self, list: &Atom, element: &Variable, body: &Block, binding: &Let) -> Source {
+    fn map(&mut self, list: &Atom, element: &Variable, body: &Block, binding: &Let) -> Operand {
         let (graph, captures) = self.body(body, &[element]);
-        self.with_body(Kind::Map { body: Box::new(graph) }, "for", &[list], captures, binding)
+        self.with_body(NodeKind::Map { body: Box::new(graph) }, "for", &[list], captures, binding)
     }
 
     /// The graph of a body, and the variables that it captures: its last parameters.
@@ -243,7 +244,7 @@ impl<'a> Builder<'a> {
         });
         let captured: Vec<Variable> = captured.collect();
         let all: Vec<Variable> = own.chain(captured.iter().cloned()).collect();
-        let mut builder = Builder::new(self.definitions, self.changed, &all);
+        let mut builder = GraphBuilder::new(self.definitions, self.changed, &all);
         builder.held.clone_from(&self.held);
         builder.names = std::mem::take(&mut self.names);
         builder.graph.result = builder.block(block);
@@ -251,7 +252,14 @@ impl<'a> Builder<'a> {
         (builder.graph, captured.iter().map(|variable| Atom::Var(variable.var)).collect())
     }
 
-    fn with_body(&mut self, kind: Kind, name: &str, first: &[&Atom], captures: Vec<Atom>, binding: &Let) -> Source {
+    fn with_body(
+        &mut self,
+        kind: NodeKind,
+        name: &str,
+        first: &[&Atom],
+        captures: Vec<Atom>,
+        binding: &Let,
+    ) -> Operand {
         let (own, captures) = (first.iter().map(|atom| (*atom).clone()), captures.into_iter());
         let operands: Vec<Atom> = own.chain(captures).collect();
         let mut node = self.draft(kind, name, &operands, binding);

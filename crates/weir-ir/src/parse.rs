@@ -43,20 +43,20 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 /// The result of reading something.
-pub type Parsed<T> = Result<T, ParseError>;
+pub type ParseResult<T> = Result<T, ParseError>;
 
 /// Reads a program in the expression IR.
 ///
 /// # Errors
 /// Fails at the first thing that is not as expected.
-pub fn expr(text: &str) -> Parsed<Program<Block>> {
-    program::program(&mut lines::Lines::new(text)?, expr::block)
+pub fn expr(text: &str) -> ParseResult<Program<Block>> {
+    program::program(&mut lines::LineReader::new(text)?, expr::block)
 }
 
 /// Reads a program in graphs.
 ///
 /// # Errors
 /// Fails at the first thing that is not as expected.
-pub fn graph(text: &str) -> Parsed<Program<Graph>> {
-    program::program(&mut lines::Lines::new(text)?, graph::graph)
+pub fn graph(text: &str) -> ParseResult<Program<Graph>> {
+    program::program(&mut lines::LineReader::new(text)?, graph::graph)
 }

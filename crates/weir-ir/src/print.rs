@@ -28,14 +28,14 @@ use weir_host::{ParameterFrom, Text, TypeDefinition, TypeShape};
 
 use crate::expr::Block;
 use crate::graph::Graph;
-use crate::program::{Entry, Flow, Origin, Program, RouteOf, SharedValue, Variable};
+use crate::program::{Entry, Flow, FlowRoute, Origin, Program, SharedValue, Variable};
 
 mod expr;
 mod graph;
 mod value;
 
-pub(crate) use graph::{SourceText, UseText};
-pub use value::{Constant, Name, TypeText};
+pub(crate) use graph::{OperandText, UseText};
+pub use value::{Constant, NameText, TypeText};
 pub(crate) use value::{is_bare, is_type_word};
 
 /// The expression IR of a program as text.
@@ -53,7 +53,7 @@ pub fn graph(program: &Program<Graph>) -> String {
 /// One block as text.
 #[must_use]
 pub fn block(block: &Block) -> String {
-    let mut page = Page::default();
+    let mut page = IndentedText::default();
     expr::block(&mut page, block);
     page.text
 }
@@ -61,43 +61,43 @@ pub fn block(block: &Block) -> String {
 /// One graph as text.
 #[must_use]
 pub fn body(graph: &Graph) -> String {
-    let mut page = Page::default();
+    let mut page = IndentedText::default();
     graph::graph(&mut page, graph);
     page.text
 }
 
 /// The text so far, and how deep its next line is.
 #[derive(Default)]
-struct Page {
+struct IndentedText {
     text: String,
     depth: usize,
 }
 
-impl Page {
+impl IndentedText {
     fn line(&mut self, line: impl Display) {
         // Writing to a `String` cannot fail.
         _ = writeln!(self.text, "{:1$}{line}", "", self.depth * 2);
     }
 
-    fn nested(&mut self, children: impl FnOnce(&mut Page)) {
+    fn nested(&mut self, children: impl FnOnce(&mut IndentedText)) {
         self.depth += 1;
         children(self);
         self.depth -= 1;
     }
 }
 
-type PrintBody<B> = fn(&mut Page, &B);
+type PrintBody<B> = fn(&mut IndentedText, &B);
 
 fn whole<B>(program: &Program<B>, body: PrintBody<B>) -> String {
-    let mut page = Page::default();
+    let mut page = IndentedText::default();
     program.types.iter().for_each(|definition| type_definition(&mut page, definition));
     program.shared.iter().for_each(|value| shared(&mut page, value, body));
     program.entries.iter().for_each(|value| entry(&mut page, value, body));
     page.text
 }
 
-fn type_definition(page: &mut Page, definition: &TypeDefinition) {
-    let name = Name(&definition.name);
+fn type_definition(page: &mut IndentedText, definition: &TypeDefinition) {
+    let name = NameText(&definition.name);
     match &definition.shape {
         TypeShape::Record(_) => page.line(format_args!("type {name} record")),
         TypeShape::Enum(_) => page.line(format_args!("type {name} enum")),
@@ -110,27 +110,27 @@ fn type_definition(page: &mut Page, definition: &TypeDefinition) {
         }
         match &definition.shape {
             TypeShape::Record(fields) => fields.iter().for_each(|field| {
-                page.line(format_args!("field {}: {}", Name(&field.name), TypeText(&field.ty)));
+                page.line(format_args!("field {}: {}", NameText(&field.name), TypeText(&field.ty)));
             }),
             TypeShape::Enum(variants) => variants.iter().for_each(|variant| {
                 let fields = variant.fields.iter();
-                let fields = Commas(fields.map(|field| format!("{}: {}", Name(&field.name), TypeText(&field.ty))));
-                page.line(format_args!("variant {}({fields})", Name(&variant.name)));
+                let fields = Commas(fields.map(|field| format!("{}: {}", NameText(&field.name), TypeText(&field.ty))));
+                page.line(format_args!("variant {}({fields})", NameText(&variant.name)));
             }),
             TypeShape::Opaque { .. } => {}
         }
     });
 }
 
-fn shared<B>(page: &mut Page, shared: &SharedValue<B>, body: PrintBody<B>) {
+fn shared<B>(page: &mut IndentedText, shared: &SharedValue<B>, body: PrintBody<B>) {
     let scope = if shared.per_session { " per session" } else { "" };
-    page.line(format_args!("shared {}: {}{scope}", Name(&shared.name), TypeText(&shared.ty)));
+    page.line(format_args!("shared {}: {}{scope}", NameText(&shared.name), TypeText(&shared.ty)));
     page.nested(|page| body(page, &shared.init));
 }
 
-fn entry<B>(page: &mut Page, entry: &Entry<B>, body: PrintBody<B>) {
+fn entry<B>(page: &mut IndentedText, entry: &Entry<B>, body: PrintBody<B>) {
     let order = if entry.ordered { "ordered" } else { "unordered" };
-    page.line(format_args!("entry {} from {} {order}", Name(&entry.name), Name(&entry.source)));
+    page.line(format_args!("entry {} from {} {order}", NameText(&entry.name), NameText(&entry.source)));
     page.nested(|page| {
         page.line("arguments");
         page.nested(|page| body(page, &entry.arguments));
@@ -138,17 +138,17 @@ fn entry<B>(page: &mut Page, entry: &Entry<B>, body: PrintBody<B>) {
     });
 }
 
-fn flow<B>(page: &mut Page, flow: &Flow<B>, body: PrintBody<B>) {
+fn flow<B>(page: &mut IndentedText, flow: &Flow<B>, body: PrintBody<B>) {
     let parameters = Commas(flow.parameters.iter().map(Binder));
-    page.line(format_args!("flow {} ({parameters}) -> {}", Name(&flow.name), TypeText(&flow.result)));
+    page.line(format_args!("flow {} ({parameters}) -> {}", NameText(&flow.name), TypeText(&flow.result)));
     page.nested(|page| {
         flow.route.iter().for_each(|value| route(page, value));
         body(page, &flow.body);
     });
 }
 
-fn route(page: &mut Page, route: &RouteOf) {
-    page.line(format_args!("route {} {}", Name(&route.method), value::Quoted(&route.pattern)));
+fn route(page: &mut IndentedText, route: &FlowRoute) {
+    page.line(format_args!("route {} {}", NameText(&route.method), value::Quoted(&route.pattern)));
     page.nested(|page| {
         for parameter in &route.parameters {
             let from = match parameter.from {
@@ -159,7 +159,7 @@ fn route(page: &mut Page, route: &RouteOf) {
                 ParameterFrom::Cookie => "cookie",
             };
             let default = parameter.default.as_ref().map_or(String::new(), |value| format!(" = {}", Constant(value)));
-            page.line(format_args!("parameter {} in {from}{default}", Name(&parameter.name)));
+            page.line(format_args!("parameter {} in {from}{default}", NameText(&parameter.name)));
         }
     });
 }
@@ -169,23 +169,23 @@ struct Binder<'a>(&'a Variable);
 
 impl Display for Binder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "%{}{}: {}", self.0.var.0, Hint(&self.0.name), TypeText(&self.0.ty))
+        write!(f, "%{}{}: {}", self.0.var.0, NameHint(&self.0.name), TypeText(&self.0.ty))
     }
 }
 
 /// The name of something that has a number already; nothing where it is empty.
-struct Hint<'a>(&'a Text);
+struct NameHint<'a>(&'a Text);
 
-impl Display for Hint<'_> {
+impl Display for NameHint<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, " {}", Name(self.0)) }
+        if self.0.is_empty() { Ok(()) } else { write!(f, " {}", NameText(self.0)) }
     }
 }
 
 /// ` @12..20`; nothing where there is no place.
-struct Place(Origin);
+struct OriginText(Origin);
 
-impl Display for Place {
+impl Display for OriginText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == Origin::default() { Ok(()) } else { write!(f, " @{}..{}", self.0.start, self.0.end) }
     }

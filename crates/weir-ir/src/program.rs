@@ -54,7 +54,7 @@ pub struct Flow<B> {
     /// Its name: `get /{name}`, or that of the source.
     pub name: Text,
     /// How requests find it, for a service.
-    pub route: Option<RouteOf>,
+    pub route: Option<FlowRoute>,
     /// What it begins with.
     pub parameters: Vec<Variable>,
     /// What it answers; [`Type::Unit`] where nobody waits for an answer.
@@ -65,7 +65,7 @@ pub struct Flow<B> {
 
 /// The route of a service's flow. Its parameters are the flow's, in the same order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RouteOf {
+pub struct FlowRoute {
     /// The method, in capitals.
     pub method: Text,
     /// The path with its parameters in braces.

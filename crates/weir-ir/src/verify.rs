@@ -28,7 +28,7 @@ pub use report::{Rule, Violation};
 pub fn expr(program: &e::Program, library: &Library) -> Vec<Violation> {
     let mut report = Report::default();
     whole(program, library, &mut report);
-    let types = types::Types::new(program, library);
+    let types = types::TypeTable::new(program, library);
     for shared in &program.shared {
         report.place = format!("shared {}", shared.name);
         blocks::flow(&types, library, &[], &shared.init, Some(&shared.ty), &mut report);
@@ -49,18 +49,26 @@ pub fn expr(program: &e::Program, library: &Library) -> Vec<Violation> {
 pub fn graph(program: &g::Program, library: &Library) -> Vec<Violation> {
     let mut report = Report::default();
     whole(program, library, &mut report);
-    let types = types::Types::new(program, library);
-    let narrowed = program.narrowed();
+    let types = types::TypeTable::new(program, library);
+    let session_scoped = program.session_scoped();
     for shared in &program.shared {
         report.place = format!("shared {}", shared.name);
-        graphs::flow(&types, library, &[], &shared.init, Some(&shared.ty), &narrowed, &mut report);
+        graphs::flow(&types, library, &[], &shared.init, Some(&shared.ty), &session_scoped, &mut report);
     }
     for entry in &program.entries {
         report.place = format!("{}, arguments", entry.name);
-        graphs::flow(&types, library, &[], &entry.arguments, None, &narrowed, &mut report);
+        graphs::flow(&types, library, &[], &entry.arguments, None, &session_scoped, &mut report);
         for flow in &entry.flows {
             report.place = format!("{}, {}", entry.name, flow.name);
-            graphs::flow(&types, library, &flow.parameters, &flow.body, Some(&flow.result), &narrowed, &mut report);
+            graphs::flow(
+                &types,
+                library,
+                &flow.parameters,
+                &flow.body,
+                Some(&flow.result),
+                &session_scoped,
+                &mut report,
+            );
         }
     }
     report.violations

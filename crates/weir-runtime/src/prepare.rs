@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use weir_host::{Code, Library, Mode, Passing, Resource, Signature, Text, Type};
-use weir_ir::graph::{Graph, Kind, Node, Program, Source};
+use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_ir::program::Flow;
 
 use crate::lock::Lock;
@@ -93,7 +93,7 @@ impl Part {
         match (&self.call, &self.body) {
             (Some(call), _) => call.waits() || !call.locks.is_empty() || call.turn.is_some(),
             (_, Some(body)) => body.waits,
-            _ => matches!(node.kind, Kind::Acquire { .. }) || self.timed.iter().any(|body| body.waits),
+            _ => matches!(node.kind, NodeKind::Acquire { .. }) || self.timed.iter().any(|body| body.waits),
         }
     }
 
@@ -163,13 +163,13 @@ impl<'a> Preparation<'a> {
         let turns_before = self.turns.len();
         let mut part = Part::default();
         match &node.kind {
-            Kind::Call { function } => part.call = Some(self.resolve(graph, node, function)?),
-            Kind::Map { body } => part.body = Some(self.nested(node, body, Repeat::Map, depth)?),
-            Kind::Fold { body } => part.body = Some(self.nested(node, body, Repeat::Fold, depth)?),
-            Kind::Loop { body, at_most } => {
+            NodeKind::Call { function } => part.call = Some(self.resolve(graph, node, function)?),
+            NodeKind::Map { body } => part.body = Some(self.nested(node, body, Repeat::Map, depth)?),
+            NodeKind::Fold { body } => part.body = Some(self.nested(node, body, Repeat::Fold, depth)?),
+            NodeKind::Loop { body, at_most } => {
                 part.body = Some(self.nested(node, body, Repeat::Loop { at_most: *at_most }, depth)?);
             }
-            Kind::Within { .. } | Kind::Race { .. } => {
+            NodeKind::Within { .. } | NodeKind::Race { .. } => {
                 let bodies = node.bodies().iter();
                 let bodies =
                     bodies.map(|body| self.body(body, None, depth + 1).map_err(|error| error.within(&node.name)));
@@ -215,7 +215,7 @@ impl<'a> Preparation<'a> {
     fn state(&mut self, graph: &Graph, node: &Node, signature: &Signature) -> Result<Option<usize>, PrepareError> {
         let Some(state) = &signature.state else { return Ok(None) };
         let constants = signature.start_parameters().filter_map(|index| match node.inputs.get(index) {
-            Some(Source::Constant(constant)) => graph.constants.get(*constant as usize).cloned(),
+            Some(Operand::Constant(constant)) => graph.constants.get(*constant as usize).cloned(),
             _ => None,
         });
         let made = (state.make)(&constants.collect::<Vec<_>>());
@@ -223,9 +223,9 @@ impl<'a> Preparation<'a> {
         Ok(Some(self.resources.add_state(made)))
     }
 
-    fn check_shared(&self, node: &Node, input: &Source) -> Result<(), PrepareError> {
+    fn check_shared(&self, node: &Node, input: &Operand) -> Result<(), PrepareError> {
         match input {
-            Source::Shared(name) if !self.resources.shared_index.contains_key(name) => {
+            Operand::Shared(name) if !self.resources.shared_index.contains_key(name) => {
                 Err(error(&node.name, format!("there is no shared value `{name}`")))
             }
             _ => Ok(()),

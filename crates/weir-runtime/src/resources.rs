@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use weir_host::{Mode, Resource, Shared, Text, Value};
-use weir_ir::graph::{Graph, Kind, Program};
+use weir_ir::graph::{Graph, NodeKind, Program};
 
 use crate::lock::{Keeping, Limits, Lock, Sessions};
 use crate::machine::Machine;
@@ -87,7 +87,7 @@ fn locks_of(program: &Program) -> BTreeMap<Resource, Locks> {
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         collect(&flow.body, &mut locks);
     }
-    for resource in program.narrowed() {
+    for resource in program.session_scoped() {
         locks.entry(resource).and_modify(|locks| locks.narrowed = true);
     }
     locks
@@ -101,7 +101,7 @@ fn collect(graph: &Graph, locks: &mut BTreeMap<Resource, Locks>) {
     };
     for node in &graph.nodes {
         node.uses.iter().for_each(|used| note(&used.resource, used.mode));
-        if let Kind::Acquire { constraints } = &node.kind {
+        if let NodeKind::Acquire { constraints } = &node.kind {
             constraints.iter().for_each(|constraint| note(&constraint.resource, constraint.mode));
         }
     }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use weir_host::{Argument, Code, ImmediateCode, Mode, Value};
-use weir_ir::graph::Test;
+use weir_ir::graph::ArmTest;
 use weir_ir::prim::Prim;
 
 use crate::lock::{Lock, Sessions};
@@ -218,7 +218,7 @@ pub(crate) struct SwitchStep {
     /// Whether its payload may have to be moved.
     pub moves: bool,
     /// Its arms: the test, and the slots of the payload.
-    pub arms: Box<[(Test, Box<[u32]>)]>,
+    pub arms: Box<[(ArmTest, Box<[u32]>)]>,
 }
 
 /// A switch that decides its condition by itself.

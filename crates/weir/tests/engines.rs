@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_host::{Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Route, Source, Stop, Value};
 use weir_ir::generate::{Case, Execution, Recording, check, evaluate};
-use weir_ir::program::RouteOf;
+use weir_ir::program::FlowRoute;
 use weir_runtime::{ENGINES, EngineRow, Options, Running, Scripted, engine, start};
 
 /// How many programs are tried where nothing else is said.
@@ -144,7 +144,7 @@ fn flows_that_a_pool_begins_on_its_loop_come_to_what_the_evaluator_says() {
     let pool = engine("pool").expect("there is a pool");
     let answering = |mut case: Case| {
         case.program.entries.iter_mut().flat_map(|entry| &mut entry.flows).for_each(|flow| {
-            flow.route = Some(RouteOf { method: "GET".into(), pattern: "/".into(), parameters: Vec::new() });
+            flow.route = Some(FlowRoute { method: "GET".into(), pattern: "/".into(), parameters: Vec::new() });
         });
         case
     };

@@ -1,7 +1,7 @@
 //! Conditions: what is computed whether or not it is needed, and what stands behind a branch.
 
 use weir_host::{Type, Value};
-use weir_ir::expr::{Atom, Test};
+use weir_ir::expr::{ArmTest, Atom};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{BinaryOperator, Expr, ExprKind, UnaryOperator};
@@ -19,8 +19,8 @@ impl<'a> Lowering<'a, '_> {
         otherwise: impl FnOnce(&mut Self) -> Atom,
     ) -> Atom {
         let arms = vec![
-            self.arm(Test::Value(Value::Bool(true)), Vec::new(), then),
-            self.arm(Test::Otherwise, Vec::new(), otherwise),
+            self.arm(ArmTest::Value(Value::Bool(true)), Vec::new(), then),
+            self.arm(ArmTest::Otherwise, Vec::new(), otherwise),
         ];
         self.switch(condition, arms, ty, span)
     }

@@ -1,7 +1,7 @@
 //! Branches: where drafts are joined, and where a body leaves.
 
 use weir_host::{Failure, FailureKind, Type, Value};
-use weir_ir::expr::{Atom, Block, Let, Op, Test, Variable};
+use weir_ir::expr::{ArmTest, Atom, Block, Let, Op, Variable};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 
@@ -10,7 +10,12 @@ use super::{BLOCKS_MAX, FrameKind, Lowering, origin, plain_fall, plain_leave};
 
 impl Lowering<'_, '_> {
     /// Drafts an arm of a switch.
-    pub(super) fn arm(&mut self, test: Test, payload: Vec<Variable>, body: impl FnOnce(&mut Self) -> Atom) -> DraftArm {
+    pub(super) fn arm(
+        &mut self,
+        test: ArmTest,
+        payload: Vec<Variable>,
+        body: impl FnOnce(&mut Self) -> Atom,
+    ) -> DraftArm {
         DraftArm { test, payload, body: self.scoped(body) }
     }
 
@@ -123,8 +128,8 @@ impl Lowering<'_, '_> {
         let leaving = self.vars.variable("", self.leaving(targets));
         let left = self.leave_draft(Atom::Var(leaving.var), targets, span);
         let arms = vec![
-            DraftArm { test: Test::Tag(Value::OK), payload: vec![value], body: going },
-            DraftArm { test: Test::Tag(Value::ERR), payload: vec![leaving], body: left },
+            DraftArm { test: ArmTest::Tag(Value::OK), payload: vec![value], body: going },
+            DraftArm { test: ArmTest::Tag(Value::ERR), payload: vec![leaving], body: left },
         ];
         let draft = Draft { lets: Vec::new(), end: End::Switch { subject: step, arms, origin: origin(span) } };
         let value = self.scope().continue_in(draft);
@@ -142,8 +147,8 @@ impl Lowering<'_, '_> {
                 let body = Draft { lets: Vec::new(), end: End::Leave(*first, Atom::Var(result.var)) };
                 let deeper = self.leave_draft(Atom::Var(further.var), others, span);
                 let arms = vec![
-                    DraftArm { test: Test::Tag(Value::OK), payload: vec![result], body },
-                    DraftArm { test: Test::Tag(Value::ERR), payload: vec![further], body: deeper },
+                    DraftArm { test: ArmTest::Tag(Value::OK), payload: vec![result], body },
+                    DraftArm { test: ArmTest::Tag(Value::ERR), payload: vec![further], body: deeper },
                 ];
                 End::Switch { subject: leaving, arms, origin: origin(span) }
             }
@@ -204,8 +209,8 @@ impl Lowering<'_, '_> {
         let failure = failure_ty.map(|ty| self.vars.variable("", ty));
         let failed = failure.as_ref().map(|failure| Atom::Var(failure.var));
         let arms = vec![
-            self.arm(Test::Tag(tags.0), vec![held], |_| value),
-            self.arm(Test::Tag(tags.1), failure.into_iter().collect(), |lowering| otherwise(lowering, failed)),
+            self.arm(ArmTest::Tag(tags.0), vec![held], |_| value),
+            self.arm(ArmTest::Tag(tags.1), failure.into_iter().collect(), |lowering| otherwise(lowering, failed)),
         ];
         self.switch(subject, arms, ty, span)
     }

@@ -13,7 +13,7 @@
 //! 5. At the end of the `fn` its leaves fall through.
 
 use weir_host::{Type, Value};
-use weir_ir::expr::{Arm, Atom, Block, Let, Op, Origin, Test, Variable};
+use weir_ir::expr::{Arm, ArmTest, Atom, Block, Let, Op, Origin, Variable};
 use weir_ir::prim::Prim;
 
 /// The number of an inlined call of a `fn`, within its flow.
@@ -42,7 +42,7 @@ pub(super) enum End {
 
 #[derive(Debug)]
 pub(super) struct DraftArm {
-    pub(super) test: Test,
+    pub(super) test: ArmTest,
     pub(super) payload: Vec<Variable>,
     pub(super) body: Draft,
 }
@@ -172,7 +172,7 @@ struct OpenSwitch {
     arms: Vec<DraftArm>,
     /// The index of the arm in which the scope goes on, with its test and payload.
     at: usize,
-    test: Test,
+    test: ArmTest,
     payload: Vec<Variable>,
     origin: Origin,
 }

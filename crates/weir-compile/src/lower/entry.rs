@@ -3,7 +3,7 @@
 use weir_host::{Library, ParameterFrom, Text, Type, Value};
 use weir_ir::expr::{Atom, Block};
 use weir_ir::prim::Prim;
-use weir_ir::program::{Entry, Flow, RouteOf, RouteParameter};
+use weir_ir::program::{Entry, Flow, FlowRoute, RouteParameter};
 use weir_syntax::ast::{self, ItemKind, ParameterPlace, PathPart};
 use weir_syntax::{Diagnostic, Span};
 
@@ -71,7 +71,7 @@ impl<'a> Lowering<'a, '_> {
             },
             default: default.clone(),
         });
-        let route_of = RouteOf {
+        let route_of = FlowRoute {
             method: method.to_uppercase().into(),
             pattern: pattern.as_str().into(),
             parameters: places.collect(),

@@ -1,7 +1,7 @@
 //! Lowers `match`: to one switch where every arm looks no deeper than the outermost form, else to a chain of tests.
 
 use weir_host::{Type, TypeShape};
-use weir_ir::expr::{Atom, Test, Variable};
+use weir_ir::expr::{ArmTest, Atom, Variable};
 use weir_syntax::Span;
 use weir_syntax::ast::{Arm, Expr, Pattern};
 
@@ -15,7 +15,7 @@ impl<'a> Lowering<'a, '_> {
         let subject = self.expr(value);
         let of = self.typed.expr_type(value.id);
         let ty = self.ty(expr);
-        let tests: Option<Vec<Test>> =
+        let tests: Option<Vec<ArmTest>> =
             arms.iter().map(|arm| if arm.guard.is_some() { None } else { self.direct_test(&arm.pattern) }).collect();
         match tests {
             Some(tests) => self.direct_match(expr.span, (subject, of), arms, tests, &ty),
@@ -28,7 +28,7 @@ impl<'a> Lowering<'a, '_> {
         span: Span,
         (subject, of): (Atom, &Ty),
         arms: &'a [Arm],
-        tests: Vec<Test>,
+        tests: Vec<ArmTest>,
         ty: &Type,
     ) -> Atom {
         let mut drafts: Vec<DraftArm> = Vec::new();
@@ -38,11 +38,11 @@ impl<'a> Lowering<'a, '_> {
             if covered || drafts.iter().any(|draft| draft.test == test) {
                 continue;
             }
-            covered = test == Test::Otherwise;
+            covered = test == ArmTest::Otherwise;
             drafts.push(self.direct_arm(&subject, arm, test));
         }
         if !covered && !self.all_tags(of, &drafts) {
-            drafts.push(self.arm(Test::Otherwise, Vec::new(), |lowering| lowering.no_case(span)));
+            drafts.push(self.arm(ArmTest::Otherwise, Vec::new(), |lowering| lowering.no_case(span)));
         }
         self.switch(subject, drafts, ty, span)
     }
@@ -63,9 +63,9 @@ impl<'a> Lowering<'a, '_> {
         drafts.len() == count
     }
 
-    fn direct_arm(&mut self, subject: &Atom, arm: &'a Arm, test: Test) -> DraftArm {
+    fn direct_arm(&mut self, subject: &Atom, arm: &'a Arm, test: ArmTest) -> DraftArm {
         let payload = match test {
-            Test::Tag(_) => self.payload(&arm.pattern),
+            ArmTest::Tag(_) => self.payload(&arm.pattern),
             _ => Vec::new(),
         };
         let atoms: Vec<Atom> = payload.iter().map(|variable| Atom::Var(variable.var)).collect();

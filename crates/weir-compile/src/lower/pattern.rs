@@ -1,7 +1,7 @@
 //! Lowers patterns: tests whether they match, and binds their names.
 
 use weir_host::{Type, TypeShape, Value};
-use weir_ir::expr::{Atom, Test};
+use weir_ir::expr::{ArmTest, Atom};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Expr, Literal, Pattern, PatternKind, RestPattern};
@@ -277,17 +277,17 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// The test that a switch makes for a pattern that looks no deeper than one step.
-    pub(super) fn direct_test(&self, pattern: &Pattern) -> Option<Test> {
+    pub(super) fn direct_test(&self, pattern: &Pattern) -> Option<ArmTest> {
         match &pattern.kind {
-            PatternKind::Wildcard | PatternKind::Bind(_) => Some(Test::Otherwise),
-            PatternKind::Literal(literal) => Some(Test::Value(literal_value(literal))),
-            PatternKind::Text { value, .. } => Some(Test::Value(Value::text(value))),
+            PatternKind::Wildcard | PatternKind::Bind(_) => Some(ArmTest::Otherwise),
+            PatternKind::Literal(literal) => Some(ArmTest::Value(literal_value(literal))),
+            PatternKind::Text { value, .. } => Some(ArmTest::Value(Value::text(value))),
             PatternKind::Variant { arguments, .. } => {
                 let shallow = !arguments.iter().any(|argument| argument.pattern.is_refutable());
                 let tag = self.typed.pattern_tags.get(&pattern.id).copied()?;
-                shallow.then_some(Test::Tag(tag))
+                shallow.then_some(ArmTest::Tag(tag))
             }
-            _ => (!pattern.is_refutable()).then_some(Test::Otherwise),
+            _ => (!pattern.is_refutable()).then_some(ArmTest::Otherwise),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Lowers repetition. A body that may leave its `fn` carries the leaving through the rounds: those that follow do nothing.
 
 use weir_host::{Type, Value};
-use weir_ir::expr::{Atom, Op, Test};
+use weir_ir::expr::{ArmTest, Atom, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Block, Expr, Pattern};
@@ -83,11 +83,11 @@ impl<'a> Lowering<'a, '_> {
         let rounds = self.scoped(|lowering| {
             let err = |lowering: &mut Self| lowering.prim(Prim::Variant(Value::ERR), vec![kept], step.clone(), span);
             let going = super::draft::DraftArm {
-                test: Test::Tag(Value::OK),
+                test: ArmTest::Tag(Value::OK),
                 payload: vec![so_far],
                 body: Draft { lets: next.lets, end: super::draft::End::Fall(next.result) },
             };
-            let arms = vec![going, lowering.arm(Test::Tag(Value::ERR), vec![left], err)];
+            let arms = vec![going, lowering.arm(ArmTest::Tag(Value::ERR), vec![left], err)];
             lowering.switch(subject, arms, &step, span)
         });
         let body = self.close_plain(rounds, &step);
@@ -184,13 +184,13 @@ impl<'a> Lowering<'a, '_> {
             let left = lowering.vars.variable("", parts.1.clone());
             let (next_atom, left_atom) = (Atom::Var(next.var), Atom::Var(left.var));
             let arms = vec![
-                lowering.arm(Test::Tag(Value::OK), vec![next], |lowering| {
+                lowering.arm(ArmTest::Tag(Value::OK), vec![next], |lowering| {
                     let value = lowering.prim(Prim::Field(0), vec![next_atom.clone()], ty.clone(), span);
                     let done = lowering.prim(Prim::Field(1), vec![next_atom], Type::Bool, span);
                     let value = lowering.prim(Prim::Variant(Value::OK), vec![value], step.clone(), span);
                     lowering.prim(Prim::Record, vec![value, done], round.clone(), span)
                 }),
-                lowering.arm(Test::Tag(Value::ERR), vec![left], |lowering| {
+                lowering.arm(ArmTest::Tag(Value::ERR), vec![left], |lowering| {
                     let value = lowering.prim(Prim::Variant(Value::ERR), vec![left_atom], step.clone(), span);
                     lowering.prim(Prim::Record, vec![value, Self::constant_true()], round.clone(), span)
                 }),

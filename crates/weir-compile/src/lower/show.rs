@@ -4,7 +4,7 @@
 //! [`LEVELS_MAX`]; a list, map or number is shown by the operation that puts the text together.
 
 use weir_host::{Text, Type, TypeShape, Value, Variant};
-use weir_ir::expr::{Atom, Test};
+use weir_ir::expr::{ArmTest, Atom};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 
@@ -86,7 +86,9 @@ impl Lowering<'_, '_> {
                 let payload = fields.iter().map(|(name, ty)| self.vars.variable(name, ty.to_type()));
                 let payload: Vec<_> = payload.collect();
                 let atoms: Vec<Atom> = payload.iter().map(|variable| Atom::Var(variable.var)).collect();
-                self.arm(Test::Tag(tag), payload, |lowering| lowering.shown_payload(name, &fields, atoms, level, span))
+                self.arm(ArmTest::Tag(tag), payload, |lowering| {
+                    lowering.shown_payload(name, &fields, atoms, level, span)
+                })
             })
             .collect();
         self.switch(value, arms, &Type::Text, span)

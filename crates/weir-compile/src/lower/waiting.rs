@@ -1,7 +1,7 @@
 //! Lowers what has to do with time: `within`, `race` and `retry`.
 
 use weir_host::{Failure, FailureKind, Signature, Type, Value, World};
-use weir_ir::expr::{Atom, Block as IrBlock, Op, Test};
+use weir_ir::expr::{ArmTest, Atom, Block as IrBlock, Op};
 use weir_ir::prim::Prim;
 use weir_syntax::ast::{Argument, Block, Expr};
 use weir_syntax::{Code, Diagnostic, Span};
@@ -29,11 +29,11 @@ impl<'a> Lowering<'a, '_> {
         let in_time = self.vars.variable("", yields);
         let atom = Atom::Var(in_time.var);
         let arms = vec![
-            self.arm(Test::Tag(Value::SOME), vec![in_time], |lowering| {
+            self.arm(ArmTest::Tag(Value::SOME), vec![in_time], |lowering| {
                 let value = if targets.is_empty() { atom } else { lowering.open_step(atom, &inner, &targets, span) };
                 if same { value } else { lowering.prim(Prim::Variant(Value::OK), vec![value], wrapped, span) }
             }),
-            self.arm(Test::Tag(Value::NONE), Vec::new(), |_| {
+            self.arm(ArmTest::Tag(Value::NONE), Vec::new(), |_| {
                 let failure = Failure::new(FailureKind::Timeout, "the time is up");
                 Atom::Value(Value::err(Value::Failure(Box::new(failure))))
             }),
@@ -94,7 +94,7 @@ impl<'a> Lowering<'a, '_> {
                 Some(wait) => {
                     let waited = lowering.wait_before(first.clone(), wait.clone(), span);
                     let arm =
-                        lowering.arm(Test::Otherwise, Vec::new(), |lowering| lowering.one_try(body, &result, span));
+                        lowering.arm(ArmTest::Otherwise, Vec::new(), |lowering| lowering.one_try(body, &result, span));
                     lowering.switch(waited, vec![arm], &result, span)
                 }
             };

@@ -1,7 +1,7 @@
 //! What every picture promises, on random programs.
 
 use weir_ir::generate::{Recording, case};
-use weir_ir::graph::{Graph, Kind, Program};
+use weir_ir::graph::{Graph, NodeKind, Program};
 
 use super::picture::{Picture, Rect, is_frame};
 use crate::diagram::{Diagram, Look, MarkId};
@@ -66,9 +66,9 @@ fn every_call_body_and_step_is_shown() {
 fn count(graph: &Graph) -> [usize; 3] {
     let mut counts = [0; 3];
     for node in &graph.nodes {
-        counts[0] += usize::from(matches!(node.kind, Kind::Call { .. }));
+        counts[0] += usize::from(matches!(node.kind, NodeKind::Call { .. }));
         counts[1] += usize::from(!node.bodies().is_empty());
-        counts[2] += usize::from(matches!(node.kind, Kind::Acquire { .. }));
+        counts[2] += usize::from(matches!(node.kind, NodeKind::Acquire { .. }));
         for body in node.bodies() {
             count(body).iter().zip(&mut counts).for_each(|(more, count)| *count += more);
         }

@@ -6,9 +6,9 @@ use weir_host::{
     Code, Effects, Function, Library, Mode, Module, Outcome, Parameter, ParameterFrom, Passing, Resource, Signature,
     Type, Value, World,
 };
-use weir_ir::expr::{Arm, Atom, Block, Call, Constraint, Let, Op, Program, Test};
+use weir_ir::expr::{Arm, ArmTest, Atom, Block, Call, Constraint, Let, Op, Program};
 use weir_ir::prim::Prim;
-use weir_ir::program::{Entry, Flow, Origin, RouteOf, RouteParameter, SharedValue, Var, Variable};
+use weir_ir::program::{Entry, Flow, FlowRoute, Origin, RouteParameter, SharedValue, Var, Variable};
 
 pub(crate) fn variable(var: u32, name: &str, ty: Type) -> Variable {
     Variable { var: Var(var), name: name.into(), ty }
@@ -42,7 +42,7 @@ pub(crate) fn call(function: &str, arguments: Vec<Atom>) -> Op {
     Op::Call(Call { function: function.into(), site: function.into(), arguments })
 }
 
-pub(crate) fn arm(test: Test, payload: Vec<Variable>, body: Block) -> Arm {
+pub(crate) fn arm(test: ArmTest, payload: Vec<Variable>, body: Block) -> Arm {
     Arm { test, payload, body }
 }
 
@@ -50,8 +50,8 @@ pub(crate) fn choose(subject: Atom, arms: Vec<Arm>) -> Op {
     Op::Switch { subject, arms }
 }
 
-pub(crate) fn yes() -> Test {
-    Test::Value(Value::Bool(true))
+pub(crate) fn yes() -> ArmTest {
+    ArmTest::Value(Value::Bool(true))
 }
 
 /// A function that is never run: pictures need its signature only.
@@ -121,8 +121,8 @@ fn tried(result: u32, ok: u32, ty: &Type) -> Op {
     choose(
         var(result),
         vec![
-            arm(Test::Tag(Value::OK), vec![variable(ok + 3000, "", ty.clone())], block(vec![], var(ok + 3000))),
-            arm(Test::Tag(Value::ERR), vec![failure], fails),
+            arm(ArmTest::Tag(Value::OK), vec![variable(ok + 3000, "", ty.clone())], block(vec![], var(ok + 3000))),
+            arm(ArmTest::Tag(Value::ERR), vec![failure], fails),
         ],
     )
 }
@@ -151,8 +151,8 @@ pub(crate) fn image_server() -> Program {
                 choose(
                     var(21),
                     vec![
-                        arm(Test::Tag(Value::OK), vec![variable(25, "ppm", Type::Bytes)], block(vec![], var(25))),
-                        arm(Test::Tag(Value::ERR), vec![], missing),
+                        arm(ArmTest::Tag(Value::OK), vec![variable(25, "ppm", Type::Bytes)], block(vec![], var(25))),
+                        arm(ArmTest::Tag(Value::ERR), vec![], missing),
                     ],
                 ),
             ),
@@ -175,7 +175,7 @@ pub(crate) fn image_server() -> Program {
                     vec![
                         arm(yes(), vec![], block(vec![], Atom::Value(Value::Bool(true)))),
                         arm(
-                            Test::Otherwise,
+                            ArmTest::Otherwise,
                             vec![],
                             block(vec![bind(9, Type::Bool, Op::Prim(Prim::Greater, vec![var(1), int(8)]))], var(9)),
                         ),
@@ -189,7 +189,7 @@ pub(crate) fn image_server() -> Program {
                     var(11),
                     vec![
                         arm(yes(), vec![], refuse),
-                        arm(Test::Otherwise, vec![], block(vec![], Atom::Value(Value::Unit))),
+                        arm(ArmTest::Otherwise, vec![], block(vec![], Atom::Value(Value::Unit))),
                     ],
                 ),
             ),
@@ -201,8 +201,8 @@ pub(crate) fn image_server() -> Program {
                 choose(
                     var(17),
                     vec![
-                        arm(Test::Tag(Value::SOME), vec![variable(19, "hit", Type::Bytes)], block(vec![], var(19))),
-                        arm(Test::Tag(Value::NONE), vec![], miss),
+                        arm(ArmTest::Tag(Value::SOME), vec![variable(19, "hit", Type::Bytes)], block(vec![], var(19))),
+                        arm(ArmTest::Tag(Value::NONE), vec![], miss),
                     ],
                 ),
             ),
@@ -213,7 +213,7 @@ pub(crate) fn image_server() -> Program {
     let parameter = |name: &str, from, default| RouteParameter { name: name.into(), from, default };
     let flow = Flow {
         name: "get /{name}".into(),
-        route: Some(RouteOf {
+        route: Some(FlowRoute {
             method: "GET".into(),
             pattern: "/{name}".into(),
             parameters: vec![
@@ -246,7 +246,7 @@ pub(crate) fn ledger() -> Program {
                             block(vec![bind(15, Type::Never, Op::Fail(text("not covered")))], Atom::Value(Value::Unit)),
                         ),
                         arm(
-                            Test::Otherwise,
+                            ArmTest::Otherwise,
                             vec![],
                             block(
                                 vec![bind(16, Type::Unit, call("ledger.add", vec![shared("book"), var(10)]))],

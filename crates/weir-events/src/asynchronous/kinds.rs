@@ -1,62 +1,62 @@
-//! The kinds of nodes that asynchronous events are made of, and what each does when it is synchronised.
+//! The kinds of nodes of asynchronous events, each with its start and its synchronous form.
 
 use std::sync::Arc;
 
-use super::detached;
+use super::background;
+use super::deferred_wraps::DeferredWraps;
 use super::node::{AsyncEvent, AsyncNode};
-use super::postponed::Postponed;
+use crate::actions::PostConsumption;
 use crate::channel::core::Core;
 use crate::channel::{Channel, Closed, Parcel};
 use crate::event::{Event, choose, random_below};
-use crate::implicit::Then;
 
 /// `a_send(channel, value)`.
-pub(crate) struct SendClone<T> {
+pub(crate) struct AsyncSendClone<T> {
     pub(crate) channel: Channel<T>,
     pub(crate) value: T,
 }
 
-impl<T: Clone + Send + Sync + 'static> AsyncNode<(), Result<(), Closed>> for SendClone<T> {
-    fn start(&self, then: Then<Result<(), Closed>>) {
-        self.channel.core.deposit_send(self.value.clone(), then);
+impl<T: Clone + Send + Sync + 'static> AsyncNode<(), Result<(), Closed>> for AsyncSendClone<T> {
+    fn start(&self, actions: PostConsumption<Result<(), Closed>>) {
+        self.channel.core.send_buffered(self.value.clone(), actions);
     }
 
-    fn transform(&self, then: Then<Result<(), Closed>>) -> Event<()> {
-        self.channel.send(self.value.clone()).wrap(move |sent| then.run(sent))
+    fn transform(&self, actions: PostConsumption<Result<(), Closed>>) -> Event<()> {
+        self.channel.send(self.value.clone()).wrap(move |sent| actions.run(sent))
     }
 }
 
 /// `a_send` of a value that cannot be cloned.
-pub(crate) struct SendParcel<T> {
+pub(crate) struct AsyncSendParcel<T> {
     pub(crate) channel: Channel<T>,
     pub(crate) parcel: Parcel<T>,
 }
 
-impl<T: Send + 'static> AsyncNode<(), Result<(), Closed>> for SendParcel<T> {
-    fn start(&self, then: Then<Result<(), Closed>>) {
+impl<T: Send + 'static> AsyncNode<(), Result<(), Closed>> for AsyncSendParcel<T> {
+    fn start(&self, actions: PostConsumption<Result<(), Closed>>) {
         if let Some(value) = self.parcel.take() {
-            self.channel.core.deposit_send(value, then);
+            self.channel.core.send_buffered(value, actions);
         }
     }
 
-    fn transform(&self, then: Then<Result<(), Closed>>) -> Event<()> {
-        self.channel.send_parcel(&self.parcel).wrap(move |sent| then.run(sent))
+    fn transform(&self, actions: PostConsumption<Result<(), Closed>>) -> Event<()> {
+        self.channel.send_parcel(&self.parcel).wrap(move |sent| actions.run(sent))
     }
 }
 
 /// `a_receive(channel)`.
-pub(crate) struct Receive<T> {
+pub(crate) struct AsyncReceive<T> {
     pub(crate) channel: Channel<T>,
 }
 
-impl<T: Send + 'static> AsyncNode<(), Result<T, Closed>> for Receive<T> {
-    fn start(&self, then: Then<Result<T, Closed>>) {
+impl<T: Send + 'static> AsyncNode<(), Result<T, Closed>> for AsyncReceive<T> {
+    fn start(&self, actions: PostConsumption<Result<T, Closed>>) {
         let core: &Arc<Core<T>> = &self.channel.core;
-        core.deposit_receive(then);
+        core.receive_to_actions(actions);
     }
 
-    fn transform(&self, then: Then<Result<T, Closed>>) -> Event<()> {
-        self.channel.receive().wrap(move |received| then.run(received))
+    fn transform(&self, actions: PostConsumption<Result<T, Closed>>) -> Event<()> {
+        self.channel.receive().wrap(move |received| actions.run(received))
     }
 }
 
@@ -73,18 +73,18 @@ where
     B: 'static,
     F: Fn(X) -> A + Send + Sync + 'static,
 {
-    fn force(&self) -> Option<AsyncEvent<A, B>> {
-        let inner = self.inner.node.force()?;
+    fn force_guards(&self) -> Option<AsyncEvent<A, B>> {
+        let inner = self.inner.node.force_guards()?;
         Some(AsyncEvent::of(CreationWrap { inner, action: self.action.clone() }))
     }
 
-    fn start(&self, then: Then<B>) -> A {
-        (self.action)(self.inner.node.start(then))
+    fn start(&self, actions: PostConsumption<B>) -> A {
+        (self.action)(self.inner.node.start(actions))
     }
 
-    fn transform(&self, then: Then<B>) -> Event<A> {
+    fn transform(&self, actions: PostConsumption<B>) -> Event<A> {
         let action = self.action.clone();
-        self.inner.node.transform(then).wrap(move |created| action(created))
+        self.inner.node.transform(actions).wrap(move |created| action(created))
     }
 }
 
@@ -100,100 +100,100 @@ where
     X: Send + 'static,
     B: 'static,
 {
-    fn force(&self) -> Option<AsyncEvent<A, B>> {
-        let inner = self.inner.node.force()?;
+    fn force_guards(&self) -> Option<AsyncEvent<A, B>> {
+        let inner = self.inner.node.force_guards()?;
         Some(AsyncEvent::of(ConsumptionWrap { inner, action: self.action.clone() }))
     }
 
-    fn start(&self, then: Then<B>) -> A {
-        self.inner.node.start(then.after(self.action.clone()))
+    fn start(&self, actions: PostConsumption<B>) -> A {
+        self.inner.node.start(actions.after(self.action.clone()))
     }
 
-    fn transform(&self, then: Then<B>) -> Event<A> {
-        self.inner.node.transform(then.after(self.action.clone()))
+    fn transform(&self, actions: PostConsumption<B>) -> Event<A> {
+        self.inner.node.transform(actions.after(self.action.clone()))
     }
 }
 
-/// Looks at what was consumed, without a thread; for actions of this crate that never wait.
+/// Passes the consumed value by reference to `tap`, without a thread; for actions of this crate that never block.
 pub(crate) struct Tap<A, B> {
     pub(crate) inner: AsyncEvent<A, B>,
     pub(crate) tap: Arc<dyn Fn(&B) + Send + Sync>,
 }
 
 impl<A: 'static, B: 'static> AsyncNode<A, B> for Tap<A, B> {
-    fn force(&self) -> Option<AsyncEvent<A, B>> {
-        let inner = self.inner.node.force()?;
+    fn force_guards(&self) -> Option<AsyncEvent<A, B>> {
+        let inner = self.inner.node.force_guards()?;
         Some(AsyncEvent::of(Tap { inner, tap: self.tap.clone() }))
     }
 
-    fn start(&self, then: Then<B>) -> A {
-        self.inner.node.start(then.tapped(self.tap.clone()))
+    fn start(&self, actions: PostConsumption<B>) -> A {
+        self.inner.node.start(actions.tapped(self.tap.clone()))
     }
 
-    fn transform(&self, then: Then<B>) -> Event<A> {
-        self.inner.node.transform(then.tapped(self.tap.clone()))
+    fn transform(&self, actions: PostConsumption<B>) -> Event<A> {
+        self.inner.node.transform(actions.tapped(self.tap.clone()))
     }
 }
 
 /// `a_guard(make)`.
-pub(crate) struct Guard<F>(pub(crate) F);
+pub(crate) struct AsyncGuard<F>(pub(crate) F);
 
-impl<A: 'static, B: 'static, F> AsyncNode<A, B> for Guard<F>
+impl<A: 'static, B: 'static, F> AsyncNode<A, B> for AsyncGuard<F>
 where
     F: Fn() -> AsyncEvent<A, B> + Send + Sync,
 {
-    fn force(&self) -> Option<AsyncEvent<A, B>> {
+    fn force_guards(&self) -> Option<AsyncEvent<A, B>> {
         Some((self.0)().forced())
     }
 
-    fn start(&self, _: Then<B>) -> A {
+    fn start(&self, _: PostConsumption<B>) -> A {
         unreachable!("guards are forced before anything is started")
     }
 
-    fn transform(&self, _: Then<B>) -> Event<A> {
+    fn transform(&self, _: PostConsumption<B>) -> Event<A> {
         unreachable!("guards are forced before anything is tried")
     }
 }
 
-/// Whether a choice waits until a branch was consumed.
+/// Waiting behaviour of a choice of asynchronous events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// `a_choose`: never waits.
     AtOnce,
-    /// `s_choose`: waits.
+    /// `s_choose`: waits until a branch was consumed.
     WhenConsumed,
 }
 
 /// `a_choose(branches)` and `s_choose(branches)`.
-pub(crate) struct Choose<A, B> {
+pub(crate) struct AsyncChoose<A, B> {
     pub(crate) branches: Vec<AsyncEvent<A, B>>,
     pub(crate) choice: Choice,
 }
 
-impl<A: 'static, B: 'static> AsyncNode<A, B> for Choose<A, B> {
-    fn force(&self) -> Option<AsyncEvent<A, B>> {
-        let forced: Vec<_> = self.branches.iter().map(|branch| branch.node.force()).collect();
+impl<A: 'static, B: 'static> AsyncNode<A, B> for AsyncChoose<A, B> {
+    fn force_guards(&self) -> Option<AsyncEvent<A, B>> {
+        let forced: Vec<_> = self.branches.iter().map(|branch| branch.node.force_guards()).collect();
         if forced.iter().all(Option::is_none) {
             return None;
         }
         let branches = forced.into_iter().zip(&self.branches);
         let branches = branches.map(|(forced, branch)| forced.unwrap_or_else(|| branch.clone())).collect();
-        Some(AsyncEvent::of(Choose { branches, choice: self.choice }))
+        Some(AsyncEvent::of(AsyncChoose { branches, choice: self.choice }))
     }
 
-    fn start(&self, then: Then<B>) -> A {
-        let consumable = self.transform(then.clone());
+    fn start(&self, actions: PostConsumption<B>) -> A {
+        let consumable = self.transform(actions.clone());
         match self.choice {
             Choice::WhenConsumed => consumable.sync(),
             Choice::AtOnce => consumable.poll().unwrap_or_else(|| {
                 assert!(!self.branches.is_empty(), "a_choose of nothing has nothing to return at once");
-                self.branches[random_below(self.branches.len())].node.start(then)
+                self.branches[random_below(self.branches.len())].node.start(actions)
             }),
         }
     }
 
-    fn transform(&self, then: Then<B>) -> Event<A> {
-        choose(self.branches.iter().map(|branch| branch.node.transform(then.clone())))
+    fn transform(&self, actions: PostConsumption<B>) -> Event<A> {
+        choose(self.branches.iter().map(|branch| branch.node.transform(actions.clone())))
     }
 }
 
@@ -201,12 +201,12 @@ impl<A: 'static, B: 'static> AsyncNode<A, B> for Choose<A, B> {
 pub(crate) struct FromSynchronous<B: 'static>(pub(crate) Event<B>);
 
 impl<B: Send + 'static> AsyncNode<(), B> for FromSynchronous<B> {
-    fn start(&self, then: Then<B>) {
-        detached::start(&self.0, then);
+    fn start(&self, actions: PostConsumption<B>) {
+        background::start(&self.0, actions);
     }
 
-    fn transform(&self, then: Then<B>) -> Event<()> {
-        // The event's wraps are post-consumption actions here: they belong to the implicit thread.
-        Event::of(Postponed { inner: self.0.clone(), then })
+    fn transform(&self, actions: PostConsumption<B>) -> Event<()> {
+        // The wraps of the event are post-consumption actions here, so they belong to the implicit thread.
+        Event::of(DeferredWraps { inner: self.0.clone(), actions })
     }
 }

@@ -1,67 +1,69 @@
-//! A channel behind its locks: each operation locks, matches, unlocks, and only then tells whom it concerns.
+//! A channel behind its locks: each operation locks, matches, unlocks, and only then wakes waiters and runs actions.
 //!
-//! Senders and receivers of a buffered channel would take turns on one lock. So a receiver that finds the buffer takes
-//! all of it at once: it becomes the *stash*, under a lock of its own, from which receivers take until it is empty.
-//! What came first lies in the stash, what came later in the buffer. A channel with few places has no stash.
+//! Senders and receivers of a buffered channel would contend for one lock. A receiver that finds a filled buffer
+//! therefore takes all of it at once: it becomes the *consumer buffer*, under a lock of its own, from which receivers
+//! take until it is empty. The consumer buffer holds the older values, the buffer the younger ones. A channel of small
+//! capacity has no consumer buffer.
 //!
 //! The invariants:
-//! - The stash grows only with both locks held (stash before state), and only while no sender and no receiver waits.
-//!   So whoever holds the state's lock and sees its length at 0 knows that the stash is empty and stays so.
-//! - Nobody is queued, and no value given back, while there is a stash: [`Core::lock`] puts it back into the buffer
-//!   first. So a sender that waits still sees each place that becomes free.
-//! - The stash's length may be seen too large by a sender, never too small: a sender may find the channel full and look
-//!   again under both locks, but never overfills it. It looks only when it must: what it saw last, or the whole stash when
-//!   it was taken, is noted in the state (`aside`), and there is no more of it than that.
+//! - The consumer buffer grows only while both locks are held (consumer buffer before state), and only while no sender
+//!   and no receiver is queued. A thread that holds the state's lock and reads length 0 therefore knows that the
+//!   consumer buffer is empty and stays so.
+//! - While the consumer buffer holds values, nobody is queued and no value is returned: [`Core::lock`] merges it into
+//!   the buffer first. A queued sender thus sees each slot that becomes free.
+//! - A sender may read a length of the consumer buffer that is too large, never one that is too small: it may take the
+//!   channel for full and check again under both locks, but it never exceeds the capacity. It reads the length only if
+//!   it must: the state keeps an upper bound (`consumer_buffer_len_max`), which is the last length read.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use super::effects::Effects;
-use super::entry::Item;
+use super::effects::MatchEffects;
+use super::entry::QueuedValue;
 use super::outcome::{Received, Sent};
-use super::state::State;
+use super::state::ChannelState;
+use crate::adaptive_spin::AdaptiveSpin;
 use crate::mutants::{Mutant, is_active};
-use crate::party::Seeker;
-use crate::patience::Patience;
-use crate::primitives::{AtomicUsize, Held, Lock};
+use crate::primitives::{AtomicUsize, SpinLock, SpinLockGuard};
+use crate::waiter::Initiator;
 
-/// What all handles of one channel share.
+/// The shared state of all handles of one channel.
 pub(crate) struct Core<T> {
-    state: Padded<Lock<State<T>>>,
-    stash: Padded<Stash<T>>,
-    /// `THERE` while there is anything to receive but the stash, or the channel is closed; `WANTED` while a receiver waits
-    /// where there is no buffer. So that looking needs no lock: written under the state's, and whoever goes to wait looks
-    /// again under it. On a line of its own, so that who looks does not take the lock's line from who works under it.
-    signs: Padded<AtomicUsize>,
-    /// How many values wait in the buffer before a sender has to.
+    state: Padded<SpinLock<ChannelState<T>>>,
+    consumer_buffer: Padded<ConsumerBuffer<T>>,
+    /// Hints for readers without a lock: [`HINT_NOT_EMPTY`] and [`HINT_RECEIVER_WAITING`]. They are written under the
+    /// state's lock, and a thread that goes to wait checks again under it. They have a cache line of their own, so that
+    /// readers do not take the lock's line away from its holder.
+    hints: Padded<AtomicUsize>,
+    /// Number of values in the buffer from which on senders wait.
     capacity: usize,
 }
 
-/// The buffer that was taken aside, and what senders may know of it without its lock.
-struct Stash<T> {
-    items: Lock<VecDeque<Item<T>>>,
-    /// How many there are. Written under the lock.
+/// The values that a receiver has taken from the buffer at once, with their number for senders.
+struct ConsumerBuffer<T> {
+    items: SpinLock<VecDeque<QueuedValue<T>>>,
+    /// Number of items. Written under the lock, read without it.
     len: AtomicUsize,
 }
 
-/// On cache lines of its own, which senders and receivers do not take from each other.
+/// Aligned to its own cache lines, so that senders and receivers do not share them.
 #[repr(align(128))]
 struct Padded<V>(V);
 
-/// The buffer of a channel that holds fewer is not taken aside: there is too little in it for a second lock. The model has
-/// small ones of either kind.
-const STASHED_CAPACITY_MIN: usize = if cfg!(loom) { 2 } else { 16 };
+/// Smallest capacity with a consumer buffer: with fewer values a second lock does not pay. The model uses small
+/// channels of both kinds.
+const CONSUMER_BUFFER_CAPACITY_MIN: usize = if cfg!(loom) { 2 } else { 16 };
 
-/// See [`Core::signs`].
-const THERE: usize = 1;
-/// See [`Core::signs`].
-const WANTED: usize = 2;
+/// Set while the buffer or the senders' queue holds a value, or the channel is closed.
+const HINT_NOT_EMPTY: usize = 1;
+/// Set while a receiver waits on a rendezvous channel.
+const HINT_RECEIVER_WAITING: usize = 2;
 
-impl<T> Item<T> {
-    /// It was received, and no lock is held.
+impl<T> QueuedValue<T> {
+    /// Runs the post-consumption actions of a received value. No lock may be held.
     #[inline]
     fn consumed(self) -> Received<T> {
-        if !self.consumed.is_nothing() {
+        if !self.consumed.is_none() {
             self.consumed.run(Ok(()));
         }
         Received::Done(self.value)
@@ -71,9 +73,9 @@ impl<T> Item<T> {
 impl<T: Send + 'static> Core<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         Core {
-            state: Padded(Lock::new(State::new())),
-            stash: Padded(Stash { items: Lock::new(VecDeque::new()), len: AtomicUsize::new(0) }),
-            signs: Padded(AtomicUsize::new(0)),
+            state: Padded(SpinLock::new(ChannelState::new())),
+            consumer_buffer: Padded(ConsumerBuffer { items: SpinLock::new(VecDeque::new()), len: AtomicUsize::new(0) }),
+            hints: Padded(AtomicUsize::new(0)),
             capacity,
         }
     }
@@ -82,48 +84,54 @@ impl<T: Send + 'static> Core<T> {
         self.capacity
     }
 
-    /// Locks the state, with everything that is buffered in its buffer.
-    pub(super) fn lock(&self) -> Held<'_, State<T>> {
-        self.whole(self.state.0.lock())
+    /// Locks the state after merging the consumer buffer into its buffer.
+    pub(super) fn lock(&self) -> SpinLockGuard<'_, ChannelState<T>> {
+        self.merge_consumer_buffer(self.state.0.lock())
     }
 
-    /// Locks the state, for what has nothing to do with what is buffered.
-    pub(super) fn lock_beside_stash(&self) -> Held<'_, State<T>> {
+    /// Locks the state, for operations that do not look at buffered values.
+    pub(super) fn lock_without_consumer_buffer(&self) -> SpinLockGuard<'_, ChannelState<T>> {
         self.state.0.lock()
     }
 
-    /// The locked state with what is in the stash before what is in its buffer.
+    /// Returns the locked state with the values of the consumer buffer at the front of its buffer.
     #[inline]
-    fn whole<'a>(&'a self, state: Held<'a, State<T>>) -> Held<'a, State<T>> {
-        if self.capacity < STASHED_CAPACITY_MIN
-            || self.stash.0.len.load(Relaxed) == 0
-            || is_active(Mutant::IgnoreTheStash)
+    fn merge_consumer_buffer<'a>(
+        &'a self,
+        state: SpinLockGuard<'a, ChannelState<T>>,
+    ) -> SpinLockGuard<'a, ChannelState<T>> {
+        if self.capacity < CONSUMER_BUFFER_CAPACITY_MIN
+            || self.consumer_buffer.0.len.load(Relaxed) == 0
+            || is_active(Mutant::IgnoreConsumerBuffer)
         {
             return state;
         }
-        self.whole_again(state)
+        self.merge_consumer_buffer_slow(state)
     }
 
-    /// The state with the stash, whose lock comes first.
+    /// Takes the consumer buffer's lock before the state's, and merges the two buffers.
     #[cold]
-    fn whole_again<'a>(&'a self, state: Held<'a, State<T>>) -> Held<'a, State<T>> {
+    fn merge_consumer_buffer_slow<'a>(
+        &'a self,
+        state: SpinLockGuard<'a, ChannelState<T>>,
+    ) -> SpinLockGuard<'a, ChannelState<T>> {
         drop(state);
-        let mut stash = self.stash.0.items.lock();
+        let mut consumer_buffer = self.consumer_buffer.0.items.lock();
         let mut state = self.state.0.lock();
-        stash.append(&mut state.buffer);
-        std::mem::swap(&mut *stash, &mut state.buffer);
-        self.stash.0.len.store(0, Release);
+        consumer_buffer.append(&mut state.buffer);
+        std::mem::swap(&mut *consumer_buffer, &mut state.buffer);
+        self.consumer_buffer.0.len.store(0, Release);
         state
     }
 
-    /// Values in the buffer and with waiting senders.
+    /// Returns the number of buffered values and queued senders.
     pub(crate) fn len(&self) -> usize {
         let state = self.lock();
-        self.note(&state);
+        self.publish_hints(&state);
         state.buffer.len() + state.senders.len()
     }
 
-    /// Entries of waiting receivers.
+    /// Returns the number of queued receivers.
     pub(crate) fn receivers_len(&self) -> usize {
         self.state.0.lock().receivers.len()
     }
@@ -132,14 +140,14 @@ impl<T: Send + 'static> Core<T> {
         self.state.0.lock().closed
     }
 
-    /// Whether a send would probably find a taker: a hint, for values that are dear to clone.
+    /// Returns true if a send would probably succeed: a hint that saves an expensive clone.
     pub(crate) fn would_take(&self) -> bool {
         let state = self.state.0.lock();
-        let buffered = state.buffer.len() + self.stash.0.len.load(Relaxed);
+        let buffered = state.buffer.len() + self.consumer_buffer.0.len.load(Relaxed);
         state.closed || !state.receivers.is_empty() || buffered < self.capacity
     }
 
-    /// Sends without waiting. The value is there before, and gone if it is done.
+    /// Sends without waiting. Takes the value out of `value` if it succeeds.
     #[inline]
     pub(crate) fn send(&self, value: &mut Option<T>) -> Sent {
         let mut state = self.state.0.lock();
@@ -149,10 +157,11 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Sends what is in a parcel, if anything is. The channel's lock comes before the parcel's.
-    pub(crate) fn send_parcel(&self, parcel: &Lock<Option<T>>) -> Option<Sent> {
+    /// Sends the value in a parcel without waiting; `None` if the parcel is empty. The channel's lock comes before the
+    /// parcel's.
+    pub(crate) fn send_parcel(&self, parcel: &SpinLock<Option<T>>) -> Option<Sent> {
         let mut state = self.state.0.lock();
-        let buffer_parcel = |state: &mut State<T>, room| match &mut *parcel.lock() {
+        let buffer_parcel = |state: &mut ChannelState<T>, room| match &mut *parcel.lock() {
             None => Sent::Taken,
             value => state.buffer_value(value, room),
         };
@@ -162,75 +171,83 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Where nobody waits and the channel is open, buffering is all there is to do; `Taken`: it is not.
+    /// Buffers a value if nobody waits and the channel is open; returns `Taken` if the slow path has to decide.
     #[inline]
-    fn buffer_at_once(&self, state: &mut State<T>, buffer: impl FnOnce(&mut State<T>, usize) -> Sent) -> Sent {
+    fn buffer_at_once(
+        &self,
+        state: &mut ChannelState<T>,
+        buffer: impl FnOnce(&mut ChannelState<T>, usize) -> Sent,
+    ) -> Sent {
         if !state.receivers.is_empty() || state.closed {
             return Sent::Taken;
         }
         if self.capacity == 0 {
             return Sent::Full;
         }
-        if state.buffer.len() + state.aside >= self.capacity {
-            state.aside = self.stash.0.len.load(Relaxed);
+        if state.buffer.len() + state.consumer_buffer_len_max >= self.capacity {
+            state.consumer_buffer_len_max = self.consumer_buffer.0.len.load(Relaxed);
         }
-        let aside = state.aside;
-        match buffer(state, self.capacity.saturating_sub(aside)) {
-            Sent::Done => self.note(state),
-            // The stash may have become smaller than it was seen.
-            Sent::Full if aside > 0 => return Sent::Taken,
+        let consumer_buffer_len_max = state.consumer_buffer_len_max;
+        match buffer(state, self.capacity.saturating_sub(consumer_buffer_len_max)) {
+            Sent::Done => self.publish_hints(state),
+            // The consumer buffer may have become smaller since its length was read.
+            Sent::Full if consumer_buffer_len_max > 0 => return Sent::Taken,
             sent => return sent,
         }
         Sent::Done
     }
 
     #[cold]
-    fn send_parcel_slowly(&self, state: Held<'_, State<T>>, parcel: &Lock<Option<T>>) -> Option<Sent> {
-        let mut effects = Effects::default();
-        let mut state = self.whole(state);
+    fn send_parcel_slowly(
+        &self,
+        state: SpinLockGuard<'_, ChannelState<T>>,
+        parcel: &SpinLock<Option<T>>,
+    ) -> Option<Sent> {
+        let mut effects = MatchEffects::default();
+        let mut state = self.merge_consumer_buffer(state);
         let mut value = parcel.lock();
-        let sent = value.is_some().then(|| state.send(&mut value, self.capacity, Seeker::Private, &mut effects));
+        let sent = value.is_some().then(|| state.send(&mut value, self.capacity, Initiator::Private, &mut effects));
         drop(value);
-        self.note(&state);
+        self.publish_hints(&state);
         drop(state);
         effects.run();
         sent
     }
 
     #[cold]
-    fn send_slowly(&self, state: Held<'_, State<T>>, value: &mut Option<T>) -> Sent {
-        let mut effects = Effects::default();
-        let mut state = self.whole(state);
-        let sent = state.send(value, self.capacity, Seeker::Private, &mut effects);
-        self.note(&state);
+    fn send_slowly(&self, state: SpinLockGuard<'_, ChannelState<T>>, value: &mut Option<T>) -> Sent {
+        let mut effects = MatchEffects::default();
+        let mut state = self.merge_consumer_buffer(state);
+        let sent = state.send(value, self.capacity, Initiator::Private, &mut effects);
+        self.publish_hints(&state);
         drop(state);
         effects.run();
         sent
     }
 
-    /// Whether a sender had to wait a moment ago, without a lock; it is known where there is no buffer or one place.
+    /// Returns true if a sender had to wait a moment ago; reads no lock. Known only for capacities 0 and 1.
     pub(crate) fn seems_full(&self) -> bool {
         match self.capacity {
-            0 => self.signs.0.load(Relaxed) & WANTED == 0,
+            0 => self.hints.0.load(Relaxed) & HINT_RECEIVER_WAITING == 0,
             1 => !self.seems_empty(),
             _ => false,
         }
     }
 
-    /// Whether the buffer was empty a moment ago, without a lock.
+    /// Returns true if the buffer was empty a moment ago; takes no lock.
     fn seems_empty(&self) -> bool {
-        self.signs.0.load(Relaxed) & THERE == 0
+        self.hints.0.load(Relaxed) & HINT_NOT_EMPTY == 0
     }
 
-    /// Sends once more, after looking for a while whether room comes.
+    /// Spins until there may be room, and sends again.
     #[cold]
-    pub(crate) fn send_patiently(&self, value: &mut Option<T>) -> Sent {
-        let mut patience = Patience::new(self.capacity);
+    pub(crate) fn send_spinning(&self, value: &mut Option<T>) -> Sent {
+        let mut spin = AdaptiveSpin::new(self.capacity);
         loop {
-            let stashed = self.stash.0.len.load(Relaxed);
-            // Not for the first place, but for all at once: several values are then sent in a row.
-            let has_room = || self.seems_empty() || self.stash.0.len.load(Relaxed) != stashed;
-            if !patience.look_for(has_room) {
+            let buffered_by_consumer = self.consumer_buffer.0.len.load(Relaxed);
+            // Waits for the whole buffer and not for one slot, so that several values can then be sent in a row.
+            let has_room = || self.seems_empty() || self.consumer_buffer.0.len.load(Relaxed) != buffered_by_consumer;
+            if !spin.spin_until(has_room) {
                 return Sent::Full;
             }
             match self.send(value) {
@@ -240,11 +257,11 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Receives once more, after looking for a while whether something comes.
+    /// Spins until there may be a value, and receives again.
     #[cold]
-    pub(crate) fn receive_patiently(&self) -> Received<T> {
-        let mut patience = Patience::new(self.capacity);
-        while patience.look_for(|| !self.is_idle()) {
+    pub(crate) fn receive_spinning(&self) -> Received<T> {
+        let mut spin = AdaptiveSpin::new(self.capacity);
+        while spin.spin_until(|| !self.is_idle()) {
             match self.receive() {
                 Received::Empty => {}
                 received => return received,
@@ -259,21 +276,21 @@ impl<T: Send + 'static> Core<T> {
         if self.is_idle() {
             return Received::Empty;
         }
-        if self.capacity < STASHED_CAPACITY_MIN {
+        if self.capacity < CONSUMER_BUFFER_CAPACITY_MIN {
             return self.receive_one();
         }
-        let mut stash = self.stash.0.items.lock();
-        if stash.is_empty() && !self.fill(&mut stash) {
-            drop(stash);
+        let mut consumer_buffer = self.consumer_buffer.0.items.lock();
+        if consumer_buffer.is_empty() && !self.fill(&mut consumer_buffer) {
+            drop(consumer_buffer);
             return self.receive_slowly(self.state.0.lock());
         }
-        let Some(item) = stash.pop_front() else { return Received::Empty };
-        self.stash.0.len.store(stash.len(), Release);
-        drop(stash);
+        let Some(item) = consumer_buffer.pop_front() else { return Received::Empty };
+        self.consumer_buffer.0.len.store(consumer_buffer.len(), Release);
+        drop(consumer_buffer);
         item.consumed()
     }
 
-    /// Where nobody waits, taking the first value is all there is to do.
+    /// Receives from a channel without a consumer buffer; takes the first value if nobody waits.
     #[inline]
     fn receive_one(&self) -> Received<T> {
         let mut state = self.state.0.lock();
@@ -281,64 +298,65 @@ impl<T: Send + 'static> Core<T> {
             return self.receive_slowly(state);
         }
         let Some(item) = state.buffer.pop_front() else { return self.receive_slowly(state) };
-        self.note(&state);
+        self.publish_hints(&state);
         drop(state);
         item.consumed()
     }
 
-    /// Whether there is nothing to receive, nor to hear of.
+    /// Returns true if there is nothing to receive and the channel is open, without taking a lock.
     #[inline]
     fn is_idle(&self) -> bool {
-        // Without a look at the senders' line where there is a stash; and what leaves the buffer for the stash is counted
-        // there before it is missing here.
-        let is_stash_empty = || self.stash.0.len.load(Acquire) == 0;
-        is_stash_empty() && self.signs.0.load(Acquire) & THERE == 0 && is_stash_empty()
+        // If there is a consumer buffer, the senders' cache line is not read. A value that moves from the buffer to the
+        // consumer buffer is counted there before it disappears here, hence the second look.
+        let is_consumer_buffer_empty = || self.consumer_buffer.0.len.load(Acquire) == 0;
+        is_consumer_buffer_empty() && self.hints.0.load(Acquire) & HINT_NOT_EMPTY == 0 && is_consumer_buffer_empty()
     }
 
-    /// Takes the buffer for the empty stash, if there is one and nobody waits.
-    fn fill(&self, stash: &mut VecDeque<Item<T>>) -> bool {
+    /// Swaps the buffer into the empty consumer buffer, unless the buffer is empty or somebody is queued.
+    fn fill(&self, consumer_buffer: &mut VecDeque<QueuedValue<T>>) -> bool {
         let mut state = self.state.0.lock();
         if state.buffer.is_empty() || !state.senders.is_empty() || !state.receivers.is_empty() {
             return false;
         }
-        std::mem::swap(stash, &mut state.buffer);
-        state.aside = if is_active(Mutant::ForgetWhatIsAside) { 0 } else { stash.len() };
-        self.stash.0.len.store(stash.len(), Release);
-        self.note(&state);
+        std::mem::swap(consumer_buffer, &mut state.buffer);
+        state.consumer_buffer_len_max =
+            if is_active(Mutant::ForgetConsumerBufferLen) { 0 } else { consumer_buffer.len() };
+        self.consumer_buffer.0.len.store(consumer_buffer.len(), Release);
+        self.publish_hints(&state);
         true
     }
 
     #[cold]
-    fn receive_slowly(&self, state: Held<'_, State<T>>) -> Received<T> {
-        let mut effects = Effects::default();
-        let mut state = self.whole(state);
-        let received = state.receive(self.capacity, Seeker::Private, &mut effects);
-        self.note(&state);
+    fn receive_slowly(&self, state: SpinLockGuard<'_, ChannelState<T>>) -> Received<T> {
+        let mut effects = MatchEffects::default();
+        let mut state = self.merge_consumer_buffer(state);
+        let received = state.receive(self.capacity, Initiator::Private, &mut effects);
+        self.publish_hints(&state);
         drop(state);
         effects.run();
         received
     }
 
-    /// Before the lock is let go: says whether there is anything to receive or to hear of, and whether anybody waits for
-    /// it.
+    /// Publishes the hints for readers without a lock; called before the state's lock is released.
     #[inline]
-    pub(super) fn note(&self, state: &State<T>) {
+    pub(super) fn publish_hints(&self, state: &ChannelState<T>) {
         let is_there = !state.buffer.is_empty() || !state.senders.is_empty() || state.closed;
         let is_wanted = self.capacity == 0 && !state.receivers.is_empty();
-        let signs = if is_there { THERE } else { 0 } | if is_wanted { WANTED } else { 0 };
-        if self.signs.0.load(Relaxed) != signs {
-            self.signs.0.store(signs, Release);
+        let hints = if is_there { HINT_NOT_EMPTY } else { 0 } | if is_wanted { HINT_RECEIVER_WAITING } else { 0 };
+        if self.hints.0.load(Relaxed) != hints {
+            self.hints.0.store(hints, Release);
         }
     }
 
-    /// Closes: wakes all offers; what was deposited stays to be received. Whether it was open before.
+    /// Closes the channel: wakes all waiting offers; buffered values can still be received. Returns true if it was
+    /// open.
     pub(crate) fn close(&self) -> bool {
         let mut state = self.lock();
         let was_open = !state.closed;
         let all = state.close();
-        self.note(&state);
+        self.publish_hints(&state);
         drop(state);
-        all.into_iter().for_each(Effects::run);
+        all.into_iter().for_each(MatchEffects::run);
         was_open
     }
 }

@@ -1,37 +1,40 @@
-//! Sending and receiving without making an event first, for code that has nothing to choose.
+//! Sending and receiving without an event, for code that has no choice to make.
 
 use std::fmt;
 
 use super::closed::Closed;
-use super::entry::{Cargo, Offer};
+use super::entry::{Offer, Payload};
 use super::handle::Channel;
 use super::outcome::{Received, Sent};
-use crate::party::{Party, pool};
+use crate::waiter::{Waiter, pool};
 
-/// The channel is closed; here is the value that was not sent.
+/// Error of a send on a closed channel, with the value that was not sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
-/// Why a value was not sent at once; here it is back.
+/// Error of a send that did not succeed at once, with the value that was not sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
-    /// Nobody takes it now, and the buffer is full.
+    /// No receiver waits and the buffer is full.
     Full(T),
     /// The channel is closed.
     Closed(T),
 }
 
-/// Why nothing was received at once.
+/// Error of a receive that did not succeed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryReceiveError {
-    /// Nothing is there now.
+    /// No value is there now.
     Empty,
-    /// Nothing is there, and nothing will come.
+    /// No value is there and none will come.
     Closed,
 }
 
 impl<T: Send + 'static> Channel<T> {
     /// Sends if a receiver waits or the buffer has room.
+    ///
+    /// # Errors
+    /// If nobody takes the value now or the channel is closed; the value comes back.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let mut value = Some(value);
         let sent = self.core.send(&mut value);
@@ -43,6 +46,9 @@ impl<T: Send + 'static> Channel<T> {
     }
 
     /// Receives if a value is there.
+    ///
+    /// # Errors
+    /// If there is no value now, or the channel is closed and drained.
     pub fn try_receive(&self) -> Result<T, TryReceiveError> {
         match self.core.receive() {
             Received::Done(value) => Ok(value),
@@ -52,11 +58,14 @@ impl<T: Send + 'static> Channel<T> {
     }
 
     /// Sends, blocking the thread until a receiver or the buffer has the value (`send`).
+    ///
+    /// # Errors
+    /// If the channel is closed; the value comes back.
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
         let mut value = Some(value);
         let mut sent = self.core.send(&mut value);
         if sent == Sent::Full {
-            sent = self.core.send_patiently(&mut value);
+            sent = self.core.send_spinning(&mut value);
         }
         match value {
             None => Ok(()),
@@ -66,16 +75,19 @@ impl<T: Send + 'static> Channel<T> {
     }
 
     fn wait_to_send(&self, value: T) -> Result<(), SendError<T>> {
-        let party = pool::take();
-        let ticket = self.core.place_send(Offer { party: party.clone(), leaf: 0 }, Cargo::Value(value));
-        let ticket = ticket.expect("there is no other leaf");
-        await_outcome(&party);
+        let waiter = pool::take();
+        let ticket = self.core.place_send(Offer { waiter: waiter.clone(), base: 0 }, Payload::Value(value));
+        let ticket = ticket.expect("there is no other base");
+        await_outcome(&waiter);
         let refused = self.core.conclude_send(ticket).err().flatten();
-        pool::put_back(party);
+        pool::put_back(waiter);
         refused.map_or(Ok(()), |value| Err(SendError(value)))
     }
 
-    /// Receives, blocking the thread until a value comes (`recv`).
+    /// Receives, blocking the thread until a value arrives (`recv`).
+    ///
+    /// # Errors
+    /// If the channel is closed and drained.
     pub fn blocking_receive(&self) -> Result<T, Closed> {
         match self.core.receive() {
             Received::Done(value) => Ok(value),
@@ -86,7 +98,7 @@ impl<T: Send + 'static> Channel<T> {
 
     #[cold]
     fn receive_later(&self) -> Result<T, Closed> {
-        match self.core.receive_patiently() {
+        match self.core.receive_spinning() {
             Received::Done(value) => Ok(value),
             Received::Closed => Err(Closed),
             Received::Empty | Received::Taken => self.wait_to_receive(),
@@ -94,19 +106,19 @@ impl<T: Send + 'static> Channel<T> {
     }
 
     fn wait_to_receive(&self) -> Result<T, Closed> {
-        let party = pool::take();
-        let ticket = self.core.place_receive(Offer { party: party.clone(), leaf: 0 });
-        let ticket = ticket.expect("there is no other leaf");
-        await_outcome(&party);
+        let waiter = pool::take();
+        let ticket = self.core.place_receive(Offer { waiter: waiter.clone(), base: 0 });
+        let ticket = ticket.expect("there is no other base");
+        await_outcome(&waiter);
         let received = self.core.conclude_receive(ticket);
-        pool::put_back(party);
+        pool::put_back(waiter);
         received
     }
 }
 
-fn await_outcome(party: &Party) {
-    while party.outcome().is_none() {
-        party.wait(None);
+fn await_outcome(waiter: &Waiter) {
+    while waiter.outcome().is_none() {
+        waiter.wait(None);
     }
 }
 

@@ -1,41 +1,41 @@
-//! What is left to do after a match, once the channel's lock is free: tell owners, run actions.
+//! The effects of a match that remain once the channel's lock is free: waking owners and running actions.
 //!
-//! Wakers and actions are foreign code; none of it may run under a lock.
+//! Wakers and actions are user code, so none of them may run under a lock.
 
 use super::closed::Closed;
-use super::entry::Woken;
-use crate::implicit::Then;
+use super::entry::WakeTarget;
+use crate::actions::PostConsumption;
 use crate::mutants::{Mutant, is_active};
 
-/// The consequences of one match: at most one action, and at most the two owners whom a receive from a buffer that
-/// was overfull can serve at once.
-pub(crate) struct Effects<T> {
-    woken: Option<Woken>,
+/// The effects of one match: at most one action, and the owners to wake. A receive that refills the buffer may serve
+/// more than one.
+pub(crate) struct MatchEffects<T> {
+    woken: Option<WakeTarget>,
     more_woken: Option<Box<More>>,
-    discharged: Discharge<T>,
+    consumed_offer: ConsumedOffer<T>,
 }
 
-/// Owners beyond the first: hardly ever any, so that they are not to be looked after where there are none.
-struct More(Vec<Woken>);
+/// Owners beyond the first. They are rare, so that the common case pays one pointer for them.
+struct More(Vec<WakeTarget>);
 
-/// A deposit that was consumed, with its action.
-pub(crate) enum Discharge<T> {
-    /// None was, or it has no action.
+/// A buffered offer that was consumed, with its actions.
+pub(crate) enum ConsumedOffer<T> {
+    /// No buffered offer was consumed, or it has no actions.
     Nothing,
     /// An asynchronous send.
-    Sent(Then<Result<(), Closed>>),
+    Sent(PostConsumption<Result<(), Closed>>),
     /// An asynchronous receive, and what it received.
-    Received(Then<Result<T, Closed>>, Result<T, Closed>),
+    Received(PostConsumption<Result<T, Closed>>, Result<T, Closed>),
 }
 
-impl<T> Default for Effects<T> {
+impl<T> Default for MatchEffects<T> {
     fn default() -> Self {
-        Effects { woken: None, more_woken: None, discharged: Discharge::Nothing }
+        MatchEffects { woken: None, more_woken: None, consumed_offer: ConsumedOffer::Nothing }
     }
 }
 
-impl<T: 'static> Effects<T> {
-    pub(crate) fn wake(&mut self, woken: Woken) {
+impl<T: 'static> MatchEffects<T> {
+    pub(crate) fn wake(&mut self, woken: WakeTarget) {
         match self.woken {
             _ if is_active(Mutant::ForgetToWake) => {}
             None => self.woken = Some(woken),
@@ -43,12 +43,12 @@ impl<T: 'static> Effects<T> {
         }
     }
 
-    pub(crate) fn wake_all(&mut self, woken: Option<Woken>) {
+    pub(crate) fn wake_all(&mut self, woken: Option<WakeTarget>) {
         woken.into_iter().for_each(|woken| self.wake(woken));
     }
 
-    pub(crate) fn discharge(&mut self, discharge: Discharge<T>) {
-        self.discharged = discharge;
+    pub(crate) fn set_consumed(&mut self, consumed: ConsumedOffer<T>) {
+        self.consumed_offer = consumed;
     }
 
     pub(crate) fn run(self) {
@@ -56,22 +56,22 @@ impl<T: 'static> Effects<T> {
             woken.wake();
         }
         if let Some(more) = self.more_woken {
-            more.0.into_iter().for_each(Woken::wake);
+            more.0.into_iter().for_each(WakeTarget::wake);
         }
-        match self.discharged {
-            Discharge::Nothing => {}
-            Discharge::Sent(then) => then.run(Ok(())),
-            Discharge::Received(then, received) => then.run(received),
+        match self.consumed_offer {
+            ConsumedOffer::Nothing => {}
+            ConsumedOffer::Sent(actions) => actions.run(Ok(())),
+            ConsumedOffer::Received(actions, received) => actions.run(received),
         }
     }
 }
 
-impl Woken {
+impl WakeTarget {
     #[inline]
     fn wake(self) {
         match self {
-            Woken::Task(waker) => waker.wake(),
-            Woken::Owner(party) => party.wake(),
+            WakeTarget::Task(waker) => waker.wake(),
+            WakeTarget::Owner(waiter) => waiter.wake(),
         }
     }
 }

@@ -1,44 +1,45 @@
-//! A value that is to be sent at most once, and that comes back if it is not.
+//! A value that is sent at most once, and that its owner keeps if it is not sent.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::primitives::Lock;
+use crate::primitives::SpinLock;
 
-/// A value on offer, for values that cannot be cloned: [`Channel::send_parcel`](crate::Channel::send_parcel) offers
-/// it, on as many channels and in as many choices as you like; whoever receives it first empties the parcel.
+/// A value that is offered without being cloned: [`Channel::send_parcel`](crate::Channel::send_parcel) offers it, on
+/// any number of channels and in any number of choices; the first receiver empties the parcel.
 ///
 /// The value stays in the parcel until that moment, so it is never in two places, and losing a choice cannot lose it.
 pub struct Parcel<T> {
-    pub(crate) home: Arc<Lock<Option<T>>>,
+    pub(crate) slot: Arc<SpinLock<Option<T>>>,
 }
 
 impl<T> Parcel<T> {
-    /// A parcel that holds `value`.
+    /// Creates a parcel that holds `value`.
     pub fn new(value: T) -> Self {
-        Parcel { home: Arc::new(Lock::new(Some(value))) }
+        Parcel { slot: Arc::new(SpinLock::new(Some(value))) }
     }
 
-    /// Takes the value out, if it was not sent. Synchronisations that offer it wait in vain from then on.
+    /// Takes the value out, if it was not sent. Synchronisations that offer it wait from then on until the parcel is
+    /// filled.
     pub fn take(&self) -> Option<T> {
-        self.home.lock().take()
+        self.slot.lock().take()
     }
 
-    /// Puts a value in for the next synchronisation, and returns what was in it. Peers that wait already are not told:
-    /// fill a parcel before it is offered.
+    /// Puts a value in for the next synchronisation, and returns the previous one. Peers that already wait are not
+    /// woken: fill a parcel before it is offered.
     pub fn fill(&self, value: T) -> Option<T> {
-        self.home.lock().replace(value)
+        self.slot.lock().replace(value)
     }
 }
 
 impl<T> Clone for Parcel<T> {
     fn clone(&self) -> Self {
-        Parcel { home: self.home.clone() }
+        Parcel { slot: self.slot.clone() }
     }
 }
 
 impl<T> fmt::Debug for Parcel<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Parcel").field("is_full", &self.home.lock().is_some()).finish()
+        formatter.debug_struct("Parcel").field("is_full", &self.slot.lock().is_some()).finish()
     }
 }

@@ -1,179 +1,179 @@
-//! Offers and tasks that wait on a channel: placed, withdrawn, and undone when nobody wants what they got.
+//! Waiting offers and tasks on a channel: registered, withdrawn, and undone if their owner has gone.
 
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use super::closed::Closed;
 use super::core::Core;
-use super::effects::Effects;
-use super::entry::{Cargo, Offer, ReceiveEntry, SendEntry, Shipped};
+use super::effects::MatchEffects;
+use super::entry::{Offer, Payload, ReceiveEntry, SendEntry, SendResult};
 use super::outcome::{Received, Sent};
-use super::state::State;
+use super::state::ChannelState;
 use crate::mutants::{Mutant, is_active};
-use crate::party::Seeker;
-use crate::primitives::Lock;
-use crate::queue::{Queue, Ticket};
+use crate::primitives::SpinLock;
+use crate::queue::{OfferQueue, QueueTicket};
+use crate::waiter::Initiator;
 
 impl<T: Send + 'static> Core<T> {
-    /// Sends for a party's leaf now, or queues the offer. If the send is done now the party is committed. `None`: another
-    /// leaf has taken effect meanwhile.
-    pub(crate) fn place_send(&self, offer: Offer, cargo: Cargo<T>) -> Option<Ticket> {
-        let mut effects = Effects::default();
+    /// Sends for a waiter's base event now, or queues the offer. If it sends now, the waiter is committed. Returns
+    /// `None` if a peer has committed the waiter to another base event meanwhile.
+    pub(crate) fn place_send(&self, offer: Offer, payload: Payload<T>) -> Option<QueueTicket> {
+        let mut effects = MatchEffects::default();
         let mut state = self.lock();
-        let placed = match cargo {
-            Cargo::Value(value) => self.place_value(&mut state, offer, value, &mut effects),
-            Cargo::Parcel(home) => self.place_parcel(&mut state, offer, &home, &mut effects),
+        let placed = match payload {
+            Payload::Value(value) => self.place_value(&mut state, offer, value, &mut effects),
+            Payload::Parcel(slot) => self.place_parcel(&mut state, offer, &slot, &mut effects),
         };
-        self.note(&state);
+        self.publish_hints(&state);
         drop(state);
         effects.run();
-        // What is left of a value goes outside the lock.
+        // The rest of a value is dropped outside the lock.
         placed.ok()
     }
 
     fn place_value(
         &self,
-        state: &mut State<T>,
+        state: &mut ChannelState<T>,
         offer: Offer,
         value: T,
-        effects: &mut Effects<T>,
-    ) -> Result<Ticket, Option<T>> {
+        effects: &mut MatchEffects<T>,
+    ) -> Result<QueueTicket, Option<T>> {
         let mut value = Some(value);
-        let sent = state.send(&mut value, self.capacity(), offer.seeker(), effects);
+        let sent = state.send(&mut value, self.capacity(), offer.initiator(), effects);
         match (sent, value) {
             (Sent::Taken, value) => Err(value),
-            (Sent::Full, Some(value)) => Ok(state.senders.push(SendEntry::Offer(offer, Cargo::Value(value)))),
-            (Sent::Closed, value) => Ok(state.senders.push_aside(SendEntry::Finished(Err(value)))),
-            (Sent::Done | Sent::Full, _) => Ok(state.senders.push_aside(SendEntry::Finished(Ok(())))),
+            (Sent::Full, Some(value)) => Ok(state.senders.push(SendEntry::Offer(offer, Payload::Value(value)))),
+            (Sent::Closed, value) => Ok(state.senders.push_detached(SendEntry::Finished(Err(value)))),
+            (Sent::Done | Sent::Full, _) => Ok(state.senders.push_detached(SendEntry::Finished(Ok(())))),
         }
     }
 
-    /// The parcel's lock is held until the outcome is known: a peer that finds another offer of the same parcel meanwhile
+    /// Holds the parcel's lock until the outcome is known: a peer that finds another offer of the same parcel meanwhile
     /// must not take the parcel for empty.
     fn place_parcel(
         &self,
-        state: &mut State<T>,
+        state: &mut ChannelState<T>,
         offer: Offer,
-        home: &Arc<Lock<Option<T>>>,
-        effects: &mut Effects<T>,
-    ) -> Result<Ticket, Option<T>> {
-        let mut value = home.lock();
+        slot: &Arc<SpinLock<Option<T>>>,
+        effects: &mut MatchEffects<T>,
+    ) -> Result<QueueTicket, Option<T>> {
+        let mut value = slot.lock();
         let sent = match *value {
             None => Sent::Full,
-            Some(_) => state.send(&mut value, self.capacity(), offer.seeker(), effects),
+            Some(_) => state.send(&mut value, self.capacity(), offer.initiator(), effects),
         };
         match sent {
             Sent::Taken => Err(None),
-            Sent::Full => Ok(state.senders.push(SendEntry::Offer(offer, Cargo::Parcel(home.clone())))),
-            Sent::Closed => Ok(state.senders.push_aside(SendEntry::Finished(Err(None)))),
-            Sent::Done => Ok(state.senders.push_aside(SendEntry::Finished(Ok(())))),
+            Sent::Full => Ok(state.senders.push(SendEntry::Offer(offer, Payload::Parcel(slot.clone())))),
+            Sent::Closed => Ok(state.senders.push_detached(SendEntry::Finished(Err(None)))),
+            Sent::Done => Ok(state.senders.push_detached(SendEntry::Finished(Ok(())))),
         }
     }
 
-    /// Receives for a party's leaf now, or queues the offer. If something is received now the party is committed. `None`:
-    /// another leaf has taken effect meanwhile.
-    pub(crate) fn place_receive(&self, offer: Offer) -> Option<Ticket> {
-        let mut effects = Effects::default();
+    /// Receives for a waiter's base event now, or queues the offer. If it receives now, the waiter is committed.
+    /// Returns `None` if a peer has committed the waiter to another base event meanwhile.
+    pub(crate) fn place_receive(&self, offer: Offer) -> Option<QueueTicket> {
+        let mut effects = MatchEffects::default();
         let mut state = self.lock();
         let received = match is_active(Mutant::PublishWithoutLooking) {
             true => Received::Empty,
-            false => state.receive(self.capacity(), offer.seeker(), &mut effects),
+            false => state.receive(self.capacity(), offer.initiator(), &mut effects),
         };
         let ticket = match received {
             Received::Taken => None,
             Received::Empty => Some(state.receivers.push(ReceiveEntry::Offer(offer))),
-            Received::Done(value) => Some(state.receivers.push_aside(ReceiveEntry::Finished(Ok(value)))),
-            Received::Closed => Some(state.receivers.push_aside(ReceiveEntry::Finished(Err(Closed)))),
+            Received::Done(value) => Some(state.receivers.push_detached(ReceiveEntry::Finished(Ok(value)))),
+            Received::Closed => Some(state.receivers.push_detached(ReceiveEntry::Finished(Err(Closed)))),
         };
-        self.note(&state);
+        self.publish_hints(&state);
         drop(state);
         effects.run();
         ticket
     }
 
-    /// Owner, after the commit: what came of the leaf that sends.
-    pub(crate) fn conclude_send(&self, ticket: Ticket) -> Shipped<T> {
-        let entry = self.lock_beside_stash().senders.remove(ticket);
+    /// Owner, after the commit: returns the result of the base event that sends.
+    pub(crate) fn conclude_send(&self, ticket: QueueTicket) -> SendResult<T> {
+        let entry = self.lock_without_consumer_buffer().senders.remove(ticket);
         match entry {
-            Some(SendEntry::Finished(shipped)) => shipped,
+            Some(SendEntry::Finished(sent)) => sent,
             _ => unreachable!("what came of an offer stays until its owner fetches it"),
         }
     }
 
-    /// Owner, after the commit: what came of the leaf that receives.
-    pub(crate) fn conclude_receive(&self, ticket: Ticket) -> Result<T, Closed> {
-        let entry = self.lock_beside_stash().receivers.remove(ticket);
+    /// Owner, after the commit: returns the result of the base event that receives.
+    pub(crate) fn conclude_receive(&self, ticket: QueueTicket) -> Result<T, Closed> {
+        let entry = self.lock_without_consumer_buffer().receivers.remove(ticket);
         match entry {
             Some(ReceiveEntry::Finished(received)) => received,
             _ => unreachable!("what came of an offer stays until its owner fetches it"),
         }
     }
 
-    /// Sends for a task that waits for nothing else, or queues it.
-    pub(crate) fn send_or_wait(&self, waker: Waker, value: &mut Option<T>) -> Result<Sent, Ticket> {
-        let mut effects = Effects::default();
+    /// Sends for a task that waits for this channel only, or queues it.
+    pub(crate) fn send_or_wait(&self, waker: Waker, value: &mut Option<T>) -> Result<Sent, QueueTicket> {
+        let mut effects = MatchEffects::default();
         let mut state = self.lock();
         let sent = match is_active(Mutant::PublishWithoutLooking) {
             true => Sent::Full,
-            false => state.send(value, self.capacity(), Seeker::Private, &mut effects),
+            false => state.send(value, self.capacity(), Initiator::Private, &mut effects),
         };
         let waits = if sent == Sent::Full { value.take() } else { None };
         let outcome = match waits {
             Some(value) => Err(state.senders.push(SendEntry::Task(value, waker))),
             None => Ok(sent),
         };
-        self.note(&state);
+        self.publish_hints(&state);
         drop(state);
         effects.run();
         outcome
     }
 
-    /// Receives for a task that waits for nothing else, or queues it.
-    pub(crate) fn receive_or_wait(&self, waker: Waker) -> Result<Received<T>, Ticket> {
-        let mut effects = Effects::default();
+    /// Receives for a task that waits for this channel only, or queues it.
+    pub(crate) fn receive_or_wait(&self, waker: Waker) -> Result<Received<T>, QueueTicket> {
+        let mut effects = MatchEffects::default();
         let mut state = self.lock();
         let received = match is_active(Mutant::PublishWithoutLooking) {
             true => Received::Empty,
-            false => state.receive(self.capacity(), Seeker::Private, &mut effects),
+            false => state.receive(self.capacity(), Initiator::Private, &mut effects),
         };
         let outcome = match received {
             Received::Empty => Err(state.receivers.push(ReceiveEntry::Task(waker))),
             received => Ok(received),
         };
-        self.note(&state);
+        self.publish_hints(&state);
         drop(state);
         effects.run();
         outcome
     }
 
-    /// What came of a task that waits to send.
-    pub(crate) fn fetch_sent(&self, ticket: Ticket, waker: &Waker) -> Poll<Shipped<T>> {
+    /// Returns the result of a task that waits to send.
+    pub(crate) fn fetch_sent(&self, ticket: QueueTicket, waker: &Waker) -> Poll<SendResult<T>> {
         self.fetch(ticket, waker, |state| &mut state.senders, SendEntry::waker).map(|entry| match entry {
-            Some(SendEntry::Finished(shipped)) => shipped,
+            Some(SendEntry::Finished(sent)) => sent,
             _ => unreachable!("what came of a task stays until it fetches it"),
         })
     }
 
-    /// What came of a task that waits to receive.
-    pub(crate) fn fetch_received(&self, ticket: Ticket, waker: &Waker) -> Poll<Result<T, Closed>> {
+    /// Returns the result of a task that waits to receive.
+    pub(crate) fn fetch_received(&self, ticket: QueueTicket, waker: &Waker) -> Poll<Result<T, Closed>> {
         self.fetch(ticket, waker, |state| &mut state.receivers, ReceiveEntry::waker).map(|entry| match entry {
             Some(ReceiveEntry::Finished(received)) => received,
             _ => unreachable!("what came of a task stays until it fetches it"),
         })
     }
 
-    /// Takes what came of a task out of its queue. While nothing has, it is told by this waker from now on.
+    /// Takes the result of a task out of its queue. If there is none yet, `waker` is woken from now on.
     fn fetch<E>(
         &self,
-        ticket: Ticket,
+        ticket: QueueTicket,
         waker: &Waker,
-        queue: impl Fn(&mut State<T>) -> &mut Queue<E>,
+        queue: impl Fn(&mut ChannelState<T>) -> &mut OfferQueue<E>,
         told: impl Fn(&mut E) -> Option<&mut Waker>,
     ) -> Poll<Option<E>> {
-        // A waker is foreign code, to be cloned and dropped outside the lock: this one goes after the lock does.
+        // A waker is user code, to be cloned and dropped outside the lock: this one is dropped after the guard.
         let mut fresh = None;
         loop {
-            let mut state = self.lock_beside_stash();
+            let mut state = self.lock_without_consumer_buffer();
             let queue = queue(&mut state);
             let Some(known) = queue.get_mut(ticket).and_then(&told) else { return Poll::Ready(queue.remove(ticket)) };
             if known.will_wake(waker) {
@@ -188,25 +188,25 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Nobody waits here to send any more; a value that was not sent goes, outside the lock.
-    pub(crate) fn leave_sending(&self, ticket: Ticket) {
-        let mut state = self.lock_beside_stash();
+    /// Withdraws an entry of a sender; a value that was not sent is dropped outside the lock.
+    pub(crate) fn leave_sending(&self, ticket: QueueTicket) {
+        let mut state = self.lock_without_consumer_buffer();
         let entry = state.senders.remove(ticket);
-        self.note(&state);
+        self.publish_hints(&state);
         drop(state);
         drop(entry);
     }
 
-    /// Nobody waits here to receive any more; a value that has come for them goes to the next one.
-    pub(crate) fn leave_receiving(&self, ticket: Ticket) {
-        let mut state = self.lock_beside_stash();
+    /// Withdraws an entry of a receiver; a value that has arrived for it goes to the next one.
+    pub(crate) fn leave_receiving(&self, ticket: QueueTicket) {
+        let mut state = self.lock_without_consumer_buffer();
         let entry = state.receivers.remove(ticket);
-        self.note(&state);
+        self.publish_hints(&state);
         drop(state);
         if let Some(ReceiveEntry::Finished(Ok(value))) = entry
             && !is_active(Mutant::DropWithoutReturn)
         {
-            self.put_back(value);
+            self.return_value(value);
         }
     }
 }

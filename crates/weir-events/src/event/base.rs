@@ -1,49 +1,49 @@
-//! The base events that need no peer: `always` and `never`.
+//! The base events without a peer: `always` and `never`.
 
-use super::node::{Node, Shape, Stake};
-use super::placing::Placing;
-use super::settlement::Settlement;
+use super::nacks::NackSet;
+use super::node::{EventNode, EventShape, Registration};
+use super::registration::RegistrationContext;
 
 /// `always(value)`.
 pub(crate) struct Always<T>(pub(crate) T);
 
-impl<T: Clone + Send + Sync> Node<T> for Always<T> {
-    fn shape(&self) -> Shape {
-        Shape::LEAF
+impl<T: Clone + Send + Sync> EventNode<T> for Always<T> {
+    fn shape(&self) -> EventShape {
+        EventShape::BASE_EVENT
     }
 
-    fn attempt(&self, _: usize, settlement: &mut Settlement) -> Option<T> {
-        settlement.settle();
+    fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<T> {
+        nacks.fire_losers();
         Some(self.0.clone())
     }
 
-    fn place(&self, _: usize, placing: &mut Placing<'_>) -> Option<Stake> {
-        placing.party.commit_alone(placing.leaf);
+    fn register(&self, _: usize, context: &mut RegistrationContext<'_>) -> Option<Registration> {
+        context.waiter.commit_alone(context.base);
         None
     }
 
-    fn redeem(&self, _: usize, _: Option<Stake>) -> T {
+    fn complete(&self, _: usize, _: Option<Registration>) -> T {
         self.0.clone()
     }
 }
 
-/// `never()`: no leaf at all.
+/// `never()`: has no base event.
 pub(crate) struct Never;
 
-impl<T> Node<T> for Never {
-    fn shape(&self) -> Shape {
-        Shape { leaves: 0, ..Shape::LEAF }
+impl<T> EventNode<T> for Never {
+    fn shape(&self) -> EventShape {
+        EventShape { base_events: 0, ..EventShape::BASE_EVENT }
     }
 
-    fn attempt(&self, _: usize, _: &mut Settlement) -> Option<T> {
+    fn attempt(&self, _: usize, _: &mut NackSet) -> Option<T> {
         None
     }
 
-    fn place(&self, _: usize, _: &mut Placing<'_>) -> Option<Stake> {
+    fn register(&self, _: usize, _: &mut RegistrationContext<'_>) -> Option<Registration> {
         None
     }
 
-    fn redeem(&self, _: usize, _: Option<Stake>) -> T {
-        unreachable!("an event without leaves never takes effect")
+    fn complete(&self, _: usize, _: Option<Registration>) -> T {
+        unreachable!("an event without base_events never takes effect")
     }
 }

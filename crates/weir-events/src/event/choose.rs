@@ -1,103 +1,103 @@
 //! `choose` and `choose_biased`: exactly one of several events takes effect.
 
-use super::forcing::Forcing;
-use super::node::{Event, Node, Shape, Stake};
-use super::order;
-use super::placing::Placing;
-use super::settlement::Settlement;
+use super::guard_context::GuardContext;
+use super::nacks::NackSet;
+use super::node::{Event, EventNode, EventShape, Registration};
+use super::registration::RegistrationContext;
+use super::try_order;
 
-/// Which of several leaves that could take effect now is taken.
+/// The choice among several base events that could take effect now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preference {
-    /// Any, with equal chances.
+    /// Any of them, with equal chances.
     Fair,
-    /// The one named first.
+    /// The first of them.
     First,
 }
 
 /// `choose(branches)`.
 pub(crate) struct Choose<T> {
     branches: Vec<Event<T>>,
-    /// Where each branch's leaves begin.
+    /// Index of each branch's first base event.
     starts: Vec<usize>,
-    shape: Shape,
+    shape: EventShape,
     preference: Preference,
 }
 
 impl<T> Choose<T> {
     pub(crate) fn new(branches: Vec<Event<T>>, preference: Preference) -> Self {
-        let mut shape = Shape { biased: preference == Preference::First, ..Shape::default() };
+        let mut shape = EventShape { biased: preference == Preference::First, ..EventShape::default() };
         let mut starts = Vec::with_capacity(branches.len());
         for branch in &branches {
-            starts.push(shape.leaves);
+            starts.push(shape.base_events);
             shape = shape.beside(branch.node.shape());
         }
         Choose { branches, starts, shape, preference }
     }
 
-    /// The branch of a leaf, and the leaf's number in it.
+    /// Returns the branch of a base event, and the index of the base event in it.
     #[inline]
-    fn branch(&self, leaf: usize) -> (&Event<T>, usize) {
-        let one_leaf_each = self.shape.leaves == self.branches.len() && self.starts[leaf] == leaf;
-        let branch = if one_leaf_each { leaf } else { self.starts.partition_point(|&start| start <= leaf) - 1 };
-        (&self.branches[branch], leaf - self.starts[branch])
+    fn branch(&self, base: usize) -> (&Event<T>, usize) {
+        let one_base_event_each = self.shape.base_events == self.branches.len() && self.starts[base] == base;
+        let branch = if one_base_event_each { base } else { self.starts.partition_point(|&start| start <= base) - 1 };
+        (&self.branches[branch], base - self.starts[branch])
     }
 }
 
-impl<T: 'static> Node<T> for Choose<T> {
-    fn shape(&self) -> Shape {
+impl<T: 'static> EventNode<T> for Choose<T> {
+    fn shape(&self) -> EventShape {
         self.shape
     }
 
-    fn force(&self, first: usize, forcing: &mut Forcing) -> Option<Event<T>> {
+    fn force_guards(&self, first: usize, context: &mut GuardContext) -> Option<Event<T>> {
         if !self.shape.guarded {
             return None;
         }
         let mut next = first;
         let mut branches = Vec::with_capacity(self.branches.len());
         for branch in &self.branches {
-            let forced = branch.node.force(next, forcing).unwrap_or_else(|| branch.clone());
-            next += forced.node.shape().leaves;
+            let forced = branch.node.force_guards(next, context).unwrap_or_else(|| branch.clone());
+            next += forced.node.shape().base_events;
             branches.push(forced);
         }
         Some(Event::of(Choose::new(branches, self.preference)))
     }
 
-    fn attempt(&self, leaf: usize, settlement: &mut Settlement) -> Option<T> {
-        let (branch, leaf) = self.branch(leaf);
-        branch.node.attempt(leaf, settlement)
+    fn attempt(&self, base: usize, nacks: &mut NackSet) -> Option<T> {
+        let (branch, base) = self.branch(base);
+        branch.node.attempt(base, nacks)
     }
 
-    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Stake> {
-        let (branch, leaf) = self.branch(leaf);
-        branch.node.place(leaf, placing)
+    fn register(&self, base: usize, context: &mut RegistrationContext<'_>) -> Option<Registration> {
+        let (branch, base) = self.branch(base);
+        branch.node.register(base, context)
     }
 
-    fn withdraw(&self, leaf: usize, stake: Stake) {
-        let (branch, leaf) = self.branch(leaf);
-        branch.node.withdraw(leaf, stake);
+    fn withdraw(&self, base: usize, registration: Registration) {
+        let (branch, base) = self.branch(base);
+        branch.node.withdraw(base, registration);
     }
 
-    fn retract(&self, leaf: usize, stake: Option<Stake>) -> bool {
-        let (branch, leaf) = self.branch(leaf);
-        branch.node.retract(leaf, stake)
+    fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
+        let (branch, base) = self.branch(base);
+        branch.node.undo_commit(base, registration)
     }
 
-    fn redeem(&self, leaf: usize, stake: Option<Stake>) -> T {
-        let (branch, leaf) = self.branch(leaf);
-        branch.node.redeem(leaf, stake)
+    fn complete(&self, base: usize, registration: Option<Registration>) -> T {
+        let (branch, base) = self.branch(base);
+        branch.node.complete(base, registration)
     }
 
-    fn look(&self, leaf: usize, placing: &mut Placing<'_>) {
-        let (branch, leaf) = self.branch(leaf);
-        branch.node.look(leaf, placing);
+    fn recheck(&self, base: usize, context: &mut RegistrationContext<'_>) {
+        let (branch, base) = self.branch(base);
+        branch.node.recheck(base, context);
     }
 
-    fn arrange(&self, first: usize) -> Vec<usize> {
-        let orders = self.branches.iter().zip(&self.starts).map(|(branch, start)| branch.node.arrange(first + start));
+    fn try_order(&self, first: usize) -> Vec<usize> {
+        let orders = self.branches.iter().zip(&self.starts).map(|(branch, start)| branch.node.try_order(first + start));
         match self.preference {
             Preference::First => orders.flatten().collect(),
-            Preference::Fair => order::interleave(orders.collect()),
+            Preference::Fair => try_order::interleave(orders.collect()),
         }
     }
 }

@@ -1,43 +1,46 @@
-//! `guard`: an event that is made anew for each synchronisation; `with_nack` is one that is told how that ends.
+//! `guard`: an event that is created anew for each synchronisation. `with_nack` builds on it.
 
-use super::forcing::Forcing;
-use super::node::{Event, Node, Shape, Stake};
-use super::placing::Placing;
-use super::settlement::Settlement;
+use super::guard_context::GuardContext;
+use super::nacks::NackSet;
+use super::node::{Event, EventNode, EventShape, Registration};
+use super::registration::RegistrationContext;
 
-/// An event that `make` makes, and forces, where its leaves begin with this one.
-pub(crate) fn guarded<T: 'static>(make: impl Fn(usize, &mut Forcing) -> Event<T> + Send + Sync + 'static) -> Event<T> {
-    Event::of(Guard(make))
+/// Returns an event that `make` creates; `make` receives the index of the first base event, and forces the guards
+/// inside.
+pub(crate) fn guarded<T: 'static>(
+    make: impl Fn(usize, &mut GuardContext) -> Event<T> + Send + Sync + 'static,
+) -> Event<T> {
+    Event::of(GuardedEvent(make))
 }
 
-struct Guard<F>(F);
+struct GuardedEvent<F>(F);
 
-impl<T: 'static, F: Fn(usize, &mut Forcing) -> Event<T> + Send + Sync> Node<T> for Guard<F> {
-    fn shape(&self) -> Shape {
-        Shape { guarded: true, acts: true, ..Shape::LEAF }
+impl<T: 'static, F: Fn(usize, &mut GuardContext) -> Event<T> + Send + Sync> EventNode<T> for GuardedEvent<F> {
+    fn shape(&self) -> EventShape {
+        EventShape { guarded: true, acts: true, ..EventShape::BASE_EVENT }
     }
 
-    fn force(&self, first: usize, forcing: &mut Forcing) -> Option<Event<T>> {
-        Some((self.0)(first, forcing))
+    fn force_guards(&self, first: usize, context: &mut GuardContext) -> Option<Event<T>> {
+        Some((self.0)(first, context))
     }
 
-    fn attempt(&self, _: usize, _: &mut Settlement) -> Option<T> {
+    fn attempt(&self, _: usize, _: &mut NackSet) -> Option<T> {
         unreachable!("guards are forced before anything is tried")
     }
 
-    fn place(&self, _: usize, _: &mut Placing<'_>) -> Option<Stake> {
+    fn register(&self, _: usize, _: &mut RegistrationContext<'_>) -> Option<Registration> {
         unreachable!("guards are forced before anything is placed")
     }
 
-    fn redeem(&self, _: usize, _: Option<Stake>) -> T {
+    fn complete(&self, _: usize, _: Option<Registration>) -> T {
         unreachable!("guards are forced before anything takes effect")
     }
 }
 
-/// Forces an event that a guard has just made.
-pub(crate) fn force_made<T: 'static>(event: Event<T>, first: usize, forcing: &mut Forcing) -> Event<T> {
-    forcing.enter();
-    let forced = event.node.force(first, forcing).unwrap_or(event);
-    forcing.leave();
+/// Forces the guards of an event that a guard has just made.
+pub(crate) fn force_made<T: 'static>(event: Event<T>, first: usize, context: &mut GuardContext) -> Event<T> {
+    context.enter();
+    let forced = event.node.force_guards(first, context).unwrap_or(event);
+    context.leave();
     forced
 }

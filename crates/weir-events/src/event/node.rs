@@ -1,29 +1,28 @@
-//! What an event is made of: a tree whose leaves are base events, asked in the same order by every synchronisation.
+//! The tree behind an event: its leaves are base events, numbered from left to right.
 //!
-//! Words: the *leaves* of an event are its base events, numbered from left to right; *forcing* runs the guards and
-//! gives a tree without any; an *attempt* tries one leaf without waiting; a *stake* is what a waiting synchronisation
-//! has placed for one leaf, to be redeemed if the leaf takes effect and withdrawn if another does.
+//! *Forcing* runs the guards and yields a tree without any. An *attempt* tries one base event without waiting. A
+//! *registration* is the entry that a waiting synchronisation has placed for one base event, to be completed if that
+//! base event takes effect and withdrawn if another does.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use super::forcing::Forcing;
-use super::placing::Placing;
-use super::settlement::Settlement;
-use crate::queue::Ticket;
+use super::guard_context::GuardContext;
+use super::nacks::NackSet;
+use super::registration::RegistrationContext;
+use crate::queue::QueueTicket;
 
-/// A communication that may take effect once per synchronisation, and then yields a `T` (the paper's `'a Event`, §2).
+/// A communication that may take effect once per synchronisation and then yields a `T` (the paper's `'a Event`, §2).
 ///
-/// An event is a value: it can be stored, cloned (cheaply), wrapped and chosen from, by people who do not know what is
-/// inside. Nothing happens before it is synchronised, by a thread with [`sync`](Event::sync),
-/// [`sync_timeout`](Event::sync_timeout) or [`poll`](Event::poll), or by a task with `.await`. Synchronising twice is
-/// two independent synchronisations.
+/// An event is a value: it can be stored, cloned (cheaply), wrapped and chosen from, without knowing its parts. Nothing
+/// happens before it is synchronised, by a thread with [`sync`](Event::sync), [`sync_timeout`](Event::sync_timeout) or
+/// [`poll`](Event::poll), or by a task with `.await`. Synchronising it twice makes two independent synchronisations.
 ///
-/// An event that loses a choice, runs out of time or is dropped leaves nothing behind and loses no value.
+/// An event that loses a choice, times out or is dropped before its commit leaves nothing behind and loses no value.
 #[must_use = "an event does nothing until it is synchronised"]
 pub struct Event<T> {
-    pub(crate) node: Arc<dyn Node<T>>,
+    pub(crate) node: Arc<dyn EventNode<T>>,
 }
 
 impl<T> Clone for Event<T> {
@@ -39,82 +38,84 @@ impl<T> fmt::Debug for Event<T> {
 }
 
 impl<T> Event<T> {
-    pub(crate) fn of(node: impl Node<T> + 'static) -> Self {
+    pub(crate) fn of(node: impl EventNode<T> + 'static) -> Self {
         Event { node: Arc::new(node) }
     }
 
-    pub(crate) fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> EventShape {
         self.node.shape()
     }
 }
 
 /// One node of an event.
 ///
-/// Leaf numbers are relative to the node: `0..self.shape().leaves`.
-pub(crate) trait Node<T>: Send + Sync {
-    /// How large it is and what is in it.
-    fn shape(&self) -> Shape;
+/// Base events are numbered relative to the node: `0..self.shape().base_events`.
+pub(crate) trait EventNode<T>: Send + Sync {
+    /// Returns the size of the tree and its properties.
+    fn shape(&self) -> EventShape;
 
-    /// Runs the guards inside; `None` if there are none. `first` is the number of its first leaf in the whole tree.
-    fn force(&self, first: usize, forcing: &mut Forcing) -> Option<Event<T>> {
-        let _ = (first, forcing);
+    /// Runs the guards inside and returns the tree without them, or `None` if there are none. `first` is the index of
+    /// the node's first base event in the whole tree.
+    fn force_guards(&self, first: usize, context: &mut GuardContext) -> Option<Event<T>> {
+        let _ = (first, context);
         None
     }
 
-    /// Tries one leaf on behalf of a synchronisation that has published nothing. On success the leaf has taken effect;
-    /// it settles, so that the nacks of the others fire, before any wrap runs.
-    fn attempt(&self, leaf: usize, settlement: &mut Settlement) -> Option<T>;
+    /// Tries one base event on behalf of a synchronisation that has published nothing. If it takes effect, it fires the
+    /// nacks of the others before any wrap runs.
+    fn attempt(&self, base: usize, nacks: &mut NackSet) -> Option<T>;
 
-    /// Places what makes the leaf reachable for peers; may find that it can take effect at once, and commits the party
-    /// then. `None`: nothing needs to be taken back.
-    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Stake>;
+    /// Makes the base event reachable for peers. It may find that it can take effect at once, and commits the waiter
+    /// then. Returns `None` if nothing has to be withdrawn.
+    fn register(&self, base: usize, context: &mut RegistrationContext<'_>) -> Option<Registration>;
 
-    /// Another leaf took effect or the synchronisation was given up: takes back what was placed, as if it had never been.
-    fn withdraw(&self, leaf: usize, stake: Stake) {
-        let _ = (leaf, stake);
+    /// Withdraws a registration, because another base event took effect or the synchronisation was abandoned.
+    fn withdraw(&self, base: usize, registration: Registration) {
+        let _ = (base, registration);
     }
 
-    /// The leaf took effect but nobody wants it any more. True if it could be undone without a loss.
-    fn retract(&self, leaf: usize, stake: Option<Stake>) -> bool {
-        let _ = (leaf, stake);
+    /// Undoes a committed base event whose synchronisation was dropped. Returns true if nothing was lost by that.
+    fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
+        let _ = (base, registration);
         true
     }
 
-    /// The value of the leaf that took effect, with all wraps run.
-    fn redeem(&self, leaf: usize, stake: Option<Stake>) -> T;
+    /// Returns the value of the base event that took effect, after running all wraps.
+    fn complete(&self, base: usize, registration: Option<Registration>) -> T;
 
-    /// Looks again at a leaf that asked for it with [`Placing::look_again`]; may commit the party.
-    fn look(&self, leaf: usize, placing: &mut Placing<'_>) {
-        let _ = (leaf, placing);
+    /// Checks again a base event that asked for it with [`RegistrationContext::recheck_on_wake`]; may commit the
+    /// waiter.
+    fn recheck(&self, base: usize, context: &mut RegistrationContext<'_>) {
+        let _ = (base, context);
     }
 
-    /// The order in which to try the leaves, where it is not simply fair.
-    fn arrange(&self, first: usize) -> Vec<usize> {
-        (first..first + self.shape().leaves).collect()
+    /// Returns the order in which to try the base events, if it is not simply fair.
+    fn try_order(&self, first: usize) -> Vec<usize> {
+        (first..first + self.shape().base_events).collect()
     }
 }
 
-/// The size of a tree, and which special nodes are in it.
+/// The size of a tree and its properties.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Shape {
-    /// How many leaves; not meaningful while there are guards.
-    pub(crate) leaves: usize,
-    /// Guards are in it, or `with_nack`.
+pub(crate) struct EventShape {
+    /// Number of base events; meaningless while there are guards.
+    pub(crate) base_events: usize,
+    /// True if it contains guards, or `with_nack`.
     pub(crate) guarded: bool,
-    /// A biased choice is in it.
+    /// True if it contains a biased choice.
     pub(crate) biased: bool,
-    /// It runs foreign code when it takes effect.
+    /// True if it runs user code when it takes effect.
     pub(crate) acts: bool,
 }
 
-impl Shape {
+impl EventShape {
     /// One base event.
-    pub(crate) const LEAF: Shape = Shape { leaves: 1, guarded: false, biased: false, acts: false };
+    pub(crate) const BASE_EVENT: EventShape = EventShape { base_events: 1, guarded: false, biased: false, acts: false };
 
-    /// Of several side by side.
-    pub(crate) fn beside(self, other: Shape) -> Shape {
-        Shape {
-            leaves: self.leaves + other.leaves,
+    /// Combines the shapes of two branches.
+    pub(crate) fn beside(self, other: EventShape) -> EventShape {
+        EventShape {
+            base_events: self.base_events + other.base_events,
             guarded: self.guarded || other.guarded,
             biased: self.biased || other.biased,
             acts: self.acts || other.acts,
@@ -122,27 +123,29 @@ impl Shape {
     }
 }
 
-/// What a synchronisation has placed for one leaf; everything that becomes of it goes back to that leaf.
-pub(crate) enum Stake {
-    /// A place in a channel's queue.
-    Place(Ticket),
-    /// Something that the leaf alone knows the type of.
+/// The entry of a waiting synchronisation for one base event, returned to that base event in the end.
+pub(crate) enum Registration {
+    /// An entry in a channel's queue.
+    Ticket(QueueTicket),
+    /// A value whose type only the base event knows.
     Own(Box<dyn Any + Send + Sync>),
 }
 
-impl Stake {
-    pub(crate) fn place(self) -> Ticket {
+impl Registration {
+    pub(crate) fn ticket(self) -> QueueTicket {
         match self {
-            Stake::Place(ticket) => ticket,
-            Stake::Own(_) => unreachable!("a leaf gets the stake back that it placed"),
+            Registration::Ticket(ticket) => ticket,
+            Registration::Own(_) => unreachable!("a base gets the registration back that it placed"),
         }
     }
 
-    /// Gets a stake back in its own type.
+    /// Returns a registration in its own type.
     pub(crate) fn recover<S: 'static>(self) -> S {
         match self {
-            Stake::Own(stake) => *stake.downcast().expect("a leaf gets the stake back that it placed"),
-            Stake::Place(_) => unreachable!("a leaf gets the stake back that it placed"),
+            Registration::Own(registration) => {
+                *registration.downcast().expect("a base gets the registration back that it placed")
+            }
+            Registration::Ticket(_) => unreachable!("a base gets the registration back that it placed"),
         }
     }
 }

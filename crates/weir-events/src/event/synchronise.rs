@@ -1,4 +1,4 @@
-//! Synchronising an event: a thread waits, a task awaits.
+//! Synchronising an event: a thread blocks, a task awaits.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -6,15 +6,15 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use super::node::Event;
-use super::session::{Session, attempt_unguarded};
-use crate::alarm::{self, Alarm};
-use crate::party::pool;
+use super::pending::{PendingSync, attempt_unguarded};
+use crate::timer_thread::{self, ScheduledTimer};
+use crate::waiter::pool;
 
 impl<T: 'static> Event<T> {
-    /// Waits, blocking the thread, until the event takes effect (the paper's `sync`, §2).
+    /// Blocks the thread until the event takes effect (the paper's `sync`, §2).
     ///
     /// # Panics
-    /// If a guard or a wrap of the event panics; see the crate's documentation for what is undone then.
+    /// If a guard or a wrap of the event panics; the crate's documentation says what is undone then.
     pub fn sync(&self) -> T {
         match synchronise(self, None) {
             Some(value) => value,
@@ -22,10 +22,10 @@ impl<T: 'static> Event<T> {
         }
     }
 
-    /// Like [`Event::sync`], for at most `limit`.
+    /// Blocks like [`Event::sync`], for at most `limit`.
     ///
-    /// `None` means that nothing took effect: it is as if the event had never been synchronised. A match that races
-    /// with the limit is never lost, it is returned even if the limit has passed meanwhile.
+    /// `None` means that nothing took effect, as if the event had never been synchronised. A match that races with the
+    /// limit is never lost: it is returned even if the limit has passed meanwhile.
     pub fn sync_timeout(&self, limit: Duration) -> Option<T> {
         match Instant::now().checked_add(limit) {
             Some(deadline) => synchronise(self, Some(deadline)),
@@ -35,16 +35,16 @@ impl<T: 'static> Event<T> {
 
     /// Takes effect now or not at all. Guards run, and nacks fire if nothing took effect.
     pub fn poll(&self) -> Option<T> {
-        Session::begin(self).attempt()
+        PendingSync::begin(self).attempt()
     }
 
-    /// A future of one synchronisation of this event, independent of all others; `event.await` makes one too.
+    /// Returns a future of one synchronisation of this event, independent of all others; `event.await` makes one too.
     ///
-    /// Cancellation safe: dropping it before it is ready withdraws every offer and fires every nack. If a peer had
-    /// committed but the future was not polled again, a value that was received goes back to the front of its channel;
-    /// a value that was sent has been sent.
+    /// Cancellation safe: dropping it before a peer has committed withdraws every offer and fires every nack. If a peer
+    /// had committed but the future was not polled again, a received value goes back to the front of its channel, and a
+    /// sent value stays sent.
     pub fn synchronise(&self) -> Synchronisation<T> {
-        Synchronisation { progress: Progress::New(self.clone(), Beginning::Attempt) }
+        Synchronisation { progress: SyncProgress::New(self.clone(), StartMode::Attempt) }
     }
 }
 
@@ -53,21 +53,21 @@ fn synchronise<T: 'static>(event: &Event<T>, deadline: Option<Instant>) -> Optio
     if value.is_some() {
         return value;
     }
-    let mut session = Session::begin(event);
+    let mut pending = PendingSync::begin(event);
     if event.shape().guarded {
-        let value = session.attempt();
+        let value = pending.attempt();
         if value.is_some() {
             return value;
         }
     }
-    session.publish(pool::take());
-    while !session.is_committed() {
-        if deadline.is_some_and(|deadline| deadline <= Instant::now()) && session.give_up() {
+    pending.publish(pool::take());
+    while !pending.is_committed() {
+        if deadline.is_some_and(|deadline| deadline <= Instant::now()) && pending.give_up() {
             return None;
         }
-        session.wait(deadline);
+        pending.wait(deadline);
     }
-    Some(session.conclude())
+    Some(pending.conclude())
 }
 
 impl<T: 'static> IntoFuture for Event<T> {
@@ -75,7 +75,7 @@ impl<T: 'static> IntoFuture for Event<T> {
     type IntoFuture = Synchronisation<T>;
 
     fn into_future(self) -> Synchronisation<T> {
-        Synchronisation { progress: Progress::New(self, Beginning::Attempt) }
+        Synchronisation { progress: SyncProgress::New(self, StartMode::Attempt) }
     }
 }
 
@@ -91,21 +91,21 @@ impl<T: 'static> IntoFuture for &Event<T> {
 /// One synchronisation by a task, on any executor; see [`Event::synchronise`].
 #[must_use = "a synchronisation begins when it is first polled"]
 pub struct Synchronisation<T: 'static> {
-    progress: Progress<T>,
+    progress: SyncProgress<T>,
 }
 
-enum Progress<T: 'static> {
-    New(Event<T>, Beginning),
-    /// The alarm goes first, so that nobody holds the party any more when it is put back.
-    Waiting(Option<Alarm>, Session<T>),
+enum SyncProgress<T: 'static> {
+    New(Event<T>, StartMode),
+    /// The timer is dropped first, so that it does not hold the waiter any more when that is put back.
+    Waiting(Option<ScheduledTimer>, PendingSync<T>),
     Over,
 }
 
-/// How a synchronisation begins.
-enum Beginning {
-    /// Tries everything first, which is cheap, and runs the wraps at once where that succeeds.
+/// The first step of a synchronisation.
+enum StartMode {
+    /// Tries everything first, which is cheap, and runs the wraps at once if that succeeds.
     Attempt,
-    /// Places all offers first, so that whatever takes effect, the wraps run only when it is concluded.
+    /// Registers all offers first, so that the wraps run only when the synchronisation is concluded.
     Publish,
 }
 
@@ -123,67 +123,69 @@ impl<T: 'static> Future for Synchronisation<T> {
     }
 }
 
-/// A synchronisation of which something took effect.
-pub(crate) enum Advance<T: 'static> {
-    /// At once: wraps have run.
+/// A synchronisation with a base event that took effect.
+pub(crate) enum CommittedSync<T: 'static> {
+    /// It took effect at once, and the wraps have run.
     Value(T),
-    /// After placing offers: wraps run when it is concluded.
-    Committed(Session<T>),
+    /// It took effect after registering, and the wraps run when it is concluded.
+    Committed(PendingSync<T>),
 }
 
-impl<T: 'static> Advance<T> {
-    /// The value, with all wraps run.
+impl<T: 'static> CommittedSync<T> {
+    /// Returns the value, after running all wraps.
     pub(crate) fn conclude(self) -> T {
         match self {
-            Advance::Value(value) => value,
-            Advance::Committed(session) => session.conclude(),
+            CommittedSync::Value(value) => value,
+            CommittedSync::Committed(pending) => pending.conclude(),
         }
     }
 }
 
 impl<T: 'static> Synchronisation<T> {
-    /// Whether it has begun and nothing has taken effect yet: then a poll would change nothing but whom to wake.
+    /// Returns true if the synchronisation has begun and nothing has taken effect yet; a poll would then change nothing
+    /// but the waker.
     ///
-    /// A glance, of one atomic load, for a task that is polled for many other reasons and keeps its waker. Where a future
-    /// is a branch (see [`from_future`](crate::from_future)) only a poll can tell, and this is `false`.
+    /// It costs one atomic load. A task that is polled for many other reasons and keeps its waker can check this first.
+    /// If a future is a branch (see [`from_future`](crate::from_future)), only a poll can tell, and this returns
+    /// `false`.
     pub fn is_waiting(&self) -> bool {
-        matches!(&self.progress, Progress::Waiting(_, session) if session.is_waiting())
+        matches!(&self.progress, SyncProgress::Waiting(_, pending) if pending.is_waiting())
     }
 
-    /// One whose wraps never run inside [`Synchronisation::advance`].
-    pub(crate) fn detached(event: Event<T>) -> Self {
-        Synchronisation { progress: Progress::New(event, Beginning::Publish) }
+    /// Creates a synchronisation whose wraps never run inside [`Synchronisation::advance`].
+    pub(crate) fn with_deferred_wraps(event: Event<T>) -> Self {
+        Synchronisation { progress: SyncProgress::New(event, StartMode::Publish) }
     }
 
-    /// One poll, up to the commit.
-    pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Option<Advance<T>> {
-        let (mut session, alarm) = match std::mem::replace(&mut self.progress, Progress::Over) {
-            Progress::Waiting(alarm, session) => {
-                session.listen(context.waker());
-                (session, alarm)
+    /// Polls up to the commit.
+    pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Option<CommittedSync<T>> {
+        let (mut pending, timer) = match std::mem::replace(&mut self.progress, SyncProgress::Over) {
+            SyncProgress::Waiting(timer, pending) => {
+                pending.listen(context.waker());
+                (pending, timer)
             }
-            Progress::Over => panic!("a synchronisation was polled after it was over"),
-            Progress::New(event, beginning) => {
-                let may_attempt = matches!(beginning, Beginning::Attempt);
+            SyncProgress::Over => panic!("a synchronisation was polled after it was over"),
+            SyncProgress::New(event, start_mode) => {
+                let may_attempt = matches!(start_mode, StartMode::Attempt);
                 if may_attempt && let Some(value) = attempt_unguarded(&event) {
-                    return Some(Advance::Value(value));
+                    return Some(CommittedSync::Value(value));
                 }
-                let mut session = Session::begin(&event);
+                let mut pending = PendingSync::begin(&event);
                 if may_attempt
                     && event.shape().guarded
-                    && let Some(value) = session.attempt()
+                    && let Some(value) = pending.attempt()
                 {
-                    return Some(Advance::Value(value));
+                    return Some(CommittedSync::Value(value));
                 }
-                session.publish(pool::take_for_task(context.waker()));
-                let alarm = session.alarm().map(|(instant, party, leaf)| alarm::set(instant, party, leaf));
-                (session, alarm)
+                pending.publish(pool::take_for_task(context.waker()));
+                let timer = pending.timer().map(|(instant, waiter, base)| timer_thread::set(instant, waiter, base));
+                (pending, timer)
             }
         };
-        if session.is_committed() {
-            return Some(Advance::Committed(session));
+        if pending.is_committed() {
+            return Some(CommittedSync::Committed(pending));
         }
-        self.progress = Progress::Waiting(alarm, session);
+        self.progress = SyncProgress::Waiting(timer, pending);
         None
     }
 }

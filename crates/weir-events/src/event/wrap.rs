@@ -1,11 +1,11 @@
-//! `wrap`: what is done with the value of an event once it has taken effect.
+//! `wrap`: applies a function to the value of an event after it has taken effect.
 
 use std::sync::Arc;
 
-use super::forcing::Forcing;
-use super::node::{Event, Node, Shape, Stake};
-use super::placing::Placing;
-use super::settlement::Settlement;
+use super::guard_context::GuardContext;
+use super::nacks::NackSet;
+use super::node::{Event, EventNode, EventShape, Registration};
+use super::registration::RegistrationContext;
 
 /// `wrap(event, action)`.
 pub(crate) struct Wrap<A, F> {
@@ -19,46 +19,46 @@ impl<A, F> Wrap<A, F> {
     }
 }
 
-impl<A, B, F> Node<B> for Wrap<A, F>
+impl<A, B, F> EventNode<B> for Wrap<A, F>
 where
     A: 'static,
     F: Fn(A) -> B + Send + Sync + 'static,
     B: 'static,
 {
-    fn shape(&self) -> Shape {
-        Shape { acts: true, ..self.inner.node.shape() }
+    fn shape(&self) -> EventShape {
+        EventShape { acts: true, ..self.inner.node.shape() }
     }
 
-    fn force(&self, first: usize, forcing: &mut Forcing) -> Option<Event<B>> {
-        let inner = self.inner.node.force(first, forcing)?;
+    fn force_guards(&self, first: usize, context: &mut GuardContext) -> Option<Event<B>> {
+        let inner = self.inner.node.force_guards(first, context)?;
         Some(Event::of(Wrap { inner, action: self.action.clone() }))
     }
 
-    fn attempt(&self, leaf: usize, settlement: &mut Settlement) -> Option<B> {
-        self.inner.node.attempt(leaf, settlement).map(&*self.action)
+    fn attempt(&self, base: usize, nacks: &mut NackSet) -> Option<B> {
+        self.inner.node.attempt(base, nacks).map(&*self.action)
     }
 
-    fn place(&self, leaf: usize, placing: &mut Placing<'_>) -> Option<Stake> {
-        self.inner.node.place(leaf, placing)
+    fn register(&self, base: usize, context: &mut RegistrationContext<'_>) -> Option<Registration> {
+        self.inner.node.register(base, context)
     }
 
-    fn withdraw(&self, leaf: usize, stake: Stake) {
-        self.inner.node.withdraw(leaf, stake);
+    fn withdraw(&self, base: usize, registration: Registration) {
+        self.inner.node.withdraw(base, registration);
     }
 
-    fn retract(&self, leaf: usize, stake: Option<Stake>) -> bool {
-        self.inner.node.retract(leaf, stake)
+    fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
+        self.inner.node.undo_commit(base, registration)
     }
 
-    fn redeem(&self, leaf: usize, stake: Option<Stake>) -> B {
-        (self.action)(self.inner.node.redeem(leaf, stake))
+    fn complete(&self, base: usize, registration: Option<Registration>) -> B {
+        (self.action)(self.inner.node.complete(base, registration))
     }
 
-    fn look(&self, leaf: usize, placing: &mut Placing<'_>) {
-        self.inner.node.look(leaf, placing);
+    fn recheck(&self, base: usize, context: &mut RegistrationContext<'_>) {
+        self.inner.node.recheck(base, context);
     }
 
-    fn arrange(&self, first: usize) -> Vec<usize> {
-        self.inner.node.arrange(first)
+    fn try_order(&self, first: usize) -> Vec<usize> {
+        self.inner.node.try_order(first)
     }
 }

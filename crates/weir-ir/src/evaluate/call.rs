@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use weir_host::{Argument, Code, Failure, FailureKind, Function, Outcome, Passing, Settled, Shared, Signature, Value};
 
 use super::wait::block_on;
-use super::{End, Evaluator, Running, failure_of};
+use super::{Evaluator, FlowEnd, FlowEvaluation, failure_of};
 use crate::expr::{Atom, Block, Call, Op, Var};
 use crate::prim::moves;
 
@@ -61,12 +61,12 @@ impl Evaluator<'_> {
     }
 }
 
-impl Running<'_, '_> {
-    pub(super) fn call(&mut self, call: &Call) -> Result<Value, End> {
+impl FlowEvaluation<'_, '_> {
+    pub(super) fn call(&mut self, call: &Call) -> Result<Value, FlowEnd> {
         let library = self.evaluator.library;
         let Some(function) = library.function(&call.function) else {
             let message = format!("there is no function `{}`", call.function);
-            return Err(End::Fail(Box::new(Failure::function(message))));
+            return Err(FlowEnd::Fail(Box::new(Failure::function(message))));
         };
         let state = self.evaluator.state(self.place, call, function)?;
         let mut scratch = self.scratch(call, &function.signature);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::expr::{Atom, Block, Op, Program, Test};
+use crate::expr::{ArmTest, Atom, Block, Op, Program};
 
 /// How often each construct occurs: operations, primitives, functions, tests and what is done with counters.
 #[must_use]
@@ -42,10 +42,10 @@ fn names(op: &Op) -> Vec<String> {
     }
 }
 
-fn test(test: &Test) -> &'static str {
+fn test(test: &ArmTest) -> &'static str {
     match test {
-        Test::Tag(_) => "tag",
-        Test::Value(_) => "value",
-        Test::Otherwise => "otherwise",
+        ArmTest::Tag(_) => "tag",
+        ArmTest::Value(_) => "value",
+        ArmTest::Otherwise => "otherwise",
     }
 }

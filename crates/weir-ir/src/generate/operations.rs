@@ -5,7 +5,7 @@ use weir_host::{Type, Value};
 use super::functions::counter;
 use super::program::Generator;
 use super::values::{data_type, fallible, flagged, pair, refusable, shape, value};
-use crate::expr::{Arm, Atom, Call, Let, Op, Test, Var, Variable};
+use crate::expr::{Arm, ArmTest, Atom, Call, Let, Op, Var, Variable};
 use crate::prim::Prim;
 
 /// The functions of one integer that give an integer.
@@ -194,7 +194,7 @@ impl Generator {
         let mut tests = self.tests(&of);
         if self.random.chance(30) && tests.len() > 1 {
             tests.pop();
-            tests.push((Test::Otherwise, Vec::new()));
+            tests.push((ArmTest::Otherwise, Vec::new()));
         }
         let arms = tests
             .into_iter()
@@ -204,22 +204,22 @@ impl Generator {
         Op::Switch { subject, arms }
     }
 
-    fn tests(&mut self, of: &Type) -> Vec<(Test, Vec<Type>)> {
-        let tag = |tag, payload: &[Type]| (Test::Tag(tag), payload.to_vec());
+    fn tests(&mut self, of: &Type) -> Vec<(ArmTest, Vec<Type>)> {
+        let tag = |tag, payload: &[Type]| (ArmTest::Tag(tag), payload.to_vec());
         match of {
-            Type::Bool => [true, false].map(|value| (Test::Value(Value::Bool(value)), Vec::new())).into(),
+            Type::Bool => [true, false].map(|value| (ArmTest::Value(Value::Bool(value)), Vec::new())).into(),
             Type::Option(some) => vec![tag(1, std::slice::from_ref(some)), tag(0, &[])],
             Type::Result(pair) => vec![tag(0, std::slice::from_ref(&pair.0)), tag(1, std::slice::from_ref(&pair.1))],
             Type::Named(_) => vec![tag(0, &[]), tag(1, &[Type::Int]), tag(2, &[Type::Int, Type::Text])],
             other => {
                 let tested = value(&mut self.random, other);
-                vec![(Test::Value(tested), Vec::new()), (Test::Otherwise, Vec::new())]
+                vec![(ArmTest::Value(tested), Vec::new()), (ArmTest::Otherwise, Vec::new())]
             }
         }
     }
 
     /// An arm that names the payload, or takes it apart by a primitive.
-    fn arm(&mut self, subject: &Atom, test: Test, payload: &[Type], ty: &Type, may_end: bool) -> Arm {
+    fn arm(&mut self, subject: &Atom, test: ArmTest, payload: &[Type], ty: &Type, may_end: bool) -> Arm {
         let names: Vec<Variable> = payload.iter().map(|ty| self.variable(ty.clone())).collect();
         if self.random.chance(70) {
             let body = self.body(&names, ty, may_end);

@@ -22,14 +22,14 @@ pub(super) const SHARED_FROM: i64 = 1_000;
 /// A library of its own, and what its functions have done.
 #[derive(Clone, Default)]
 pub struct Recording {
-    log: Arc<Mutex<Log>>,
+    log: Arc<Mutex<EffectLog>>,
     seed: u64,
     /// Whether flows run side by side.
     many: bool,
 }
 
 #[derive(Default)]
-struct Log {
+struct EffectLog {
     effects: BTreeMap<String, Vec<String>>,
     /// What each part of the outside world is.
     worlds: BTreeMap<&'static str, i64>,

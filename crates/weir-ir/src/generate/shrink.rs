@@ -13,7 +13,7 @@ use crate::program::Origin;
 
 /// One way to make a binding smaller.
 #[derive(Clone, Copy)]
-enum Edit {
+enum Reduction {
     /// Leaves it out.
     Drop,
     /// Yields the plainest value of its type.
@@ -54,7 +54,7 @@ fn plain_result(case: &Case) -> Option<Case> {
 }
 
 /// Every edit of every binding, large ones first: by block, in the order of a walk, and binding, from the last.
-fn edits(case: &Case) -> Vec<(usize, usize, Edit)> {
+fn edits(case: &Case) -> Vec<(usize, usize, Reduction)> {
     let mut all = Vec::new();
     let mut block = 0;
     for flow in case.program.entries.iter().flat_map(|entry| &entry.flows) {
@@ -66,14 +66,14 @@ fn edits(case: &Case) -> Vec<(usize, usize, Edit)> {
         });
     }
     all.sort_by_key(|(_, _, edit)| match edit {
-        Edit::Drop => 0,
-        Edit::Plain | Edit::Inline(_) => 1,
-        Edit::Operand(_) => 2,
+        Reduction::Drop => 0,
+        Reduction::Plain | Reduction::Inline(_) => 1,
+        Reduction::Operand(_) => 2,
     });
     all
 }
 
-fn edits_of(binding: &Let) -> impl Iterator<Item = Edit> + use<> {
+fn edits_of(binding: &Let) -> impl Iterator<Item = Reduction> + use<> {
     let is_plain = matches!(&binding.op, Op::Prim(Prim::Copy, operands) if matches!(operands[..], [Atom::Value(_)]));
     let operands = match &binding.op {
         Op::Prim(Prim::Copy, _) => 0,
@@ -81,12 +81,12 @@ fn edits_of(binding: &Let) -> impl Iterator<Item = Edit> + use<> {
         Op::Call(call) => call.arguments.len(),
         _ => 1,
     };
-    let inline = (0..binding.op.blocks().count()).map(Edit::Inline);
-    let plain = (!is_plain).then_some(Edit::Plain);
-    std::iter::once(Edit::Drop).chain(plain).chain(inline).chain((0..operands).map(Edit::Operand))
+    let inline = (0..binding.op.blocks().count()).map(Reduction::Inline);
+    let plain = (!is_plain).then_some(Reduction::Plain);
+    std::iter::once(Reduction::Drop).chain(plain).chain(inline).chain((0..operands).map(Reduction::Operand))
 }
 
-fn edited(case: &Case, block: usize, binding: usize, edit: Edit) -> Option<Case> {
+fn edited(case: &Case, block: usize, binding: usize, edit: Reduction) -> Option<Case> {
     let mut smaller = case.clone();
     let mut index = 0;
     let mut changed = false;
@@ -103,14 +103,14 @@ fn edited(case: &Case, block: usize, binding: usize, edit: Edit) -> Option<Case>
 }
 
 /// Edits a binding; `None` where the edit says nothing there.
-fn apply(block: &mut Block, index: usize, edit: Edit) -> Option<()> {
+fn apply(block: &mut Block, index: usize, edit: Reduction) -> Option<()> {
     match edit {
-        Edit::Drop => _ = block.lets.remove(index),
-        Edit::Plain => {
+        Reduction::Drop => _ = block.lets.remove(index),
+        Reduction::Plain => {
             let binding = &mut block.lets[index];
             binding.op = Op::Prim(Prim::Copy, vec![Atom::Value(plainest(&binding.bound.ty)?)]);
         }
-        Edit::Inline(inner) => {
+        Reduction::Inline(inner) => {
             let binding = &mut block.lets[index];
             let mut body = binding.op.blocks().nth(inner)?.clone();
             if let Op::Switch { subject, arms } = &binding.op {
@@ -119,7 +119,7 @@ fn apply(block: &mut Block, index: usize, edit: Edit) -> Option<()> {
             binding.op = Op::Prim(Prim::Copy, vec![body.result]);
             block.lets.splice(index..index, body.lets);
         }
-        Edit::Operand(operand) => {
+        Reduction::Operand(operand) => {
             let atom = operands(&mut block.lets[index].op).into_iter().nth(operand)?;
             let Atom::Value(value) = atom else { return None };
             *value = plainer(value)?;

@@ -5,7 +5,7 @@ use weir_host::{Type, Value};
 
 use super::functions::counter;
 use super::program::Generator;
-use crate::expr::{Arm, Atom, Block, Let, Op, Test, Variable};
+use crate::expr::{Arm, ArmTest, Atom, Block, Let, Op, Variable};
 
 /// A day, in nanoseconds.
 const LIMIT: i64 = 86_400_000_000_000;
@@ -23,8 +23,8 @@ impl Generator {
         let some = Block { lets: Vec::new(), result: Atom::Var(held.var) };
         let none = self.without_counters(|generator| generator.block(ty, false));
         let arms = vec![
-            Arm { test: Test::Tag(Value::SOME), payload: vec![held], body: some },
-            Arm { test: Test::Otherwise, payload: Vec::new(), body: none },
+            Arm { test: ArmTest::Tag(Value::SOME), payload: vec![held], body: some },
+            Arm { test: ArmTest::Otherwise, payload: Vec::new(), body: none },
         ];
         Op::Switch { subject: Atom::Var(in_time), arms }
     }

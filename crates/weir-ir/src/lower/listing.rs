@@ -2,18 +2,18 @@
 
 use weir_host::{Mode, Text, Type, Value};
 
-use super::Builder;
+use super::GraphBuilder;
 use crate::expr::{Atom, Let, Var};
-use crate::graph::{Kind, Node, NodeId, Source};
+use crate::graph::{Node, NodeId, NodeKind, Operand};
 use crate::prim::Prim;
 use crate::program::Origin;
 
-impl Builder<'_> {
+impl GraphBuilder<'_> {
     /// A node that has not been listed: its inputs and what can be said without the order.
-    pub(super) fn draft(&mut self, kind: Kind, name: &str, operands: &[Atom], binding: &Let) -> Node {
+    pub(super) fn draft(&mut self, kind: NodeKind, name: &str, operands: &[Atom], binding: &Let) -> Node {
         let inputs = operands.iter().map(|operand| self.atom(operand)).collect();
         for operand in operands {
-            if self.is_moved(operand) || variable(operand).is_some_and(|var| self.changed.contains(&var)) {
+            if self.is_move_only(operand) || variable(operand).is_some_and(|var| self.changed.contains(&var)) {
                 let value = self.atom(operand);
                 self.order.touch(&value, Mode::Read);
             }
@@ -31,8 +31,8 @@ impl Builder<'_> {
         }
     }
 
-    pub(super) fn list(&mut self, node: Node) -> Source {
-        Source::Port(self.list_id(node), 0)
+    pub(super) fn list(&mut self, node: Node) -> Operand {
+        Operand::Port(self.list_id(node), 0)
     }
 
     pub(super) fn list_id(&mut self, mut node: Node) -> NodeId {
@@ -53,7 +53,7 @@ impl Builder<'_> {
         let name = self.unique("gate");
         self.graph.nodes.push(Node {
             name,
-            kind: Kind::Prim(Prim::Copy),
+            kind: NodeKind::Prim(Prim::Copy),
             inputs: vec![unit],
             outputs: vec![Type::Unit],
             control: None,
@@ -71,21 +71,21 @@ impl Builder<'_> {
         if *count == 1 { name.into() } else { format!("{name}#{count}").into() }
     }
 
-    pub(super) fn atom(&mut self, atom: &Atom) -> Source {
+    pub(super) fn atom(&mut self, atom: &Atom) -> Operand {
         match atom {
             Atom::Var(var) => self.variables.get(var).expect("the verifier has seen the definition").clone(),
             Atom::Value(value) => self.constant(value.clone()),
-            Atom::Shared(name) => Source::Shared(name.clone()),
+            Atom::Shared(name) => Operand::Shared(name.clone()),
         }
     }
 
-    pub(super) fn constant(&mut self, value: Value) -> Source {
+    pub(super) fn constant(&mut self, value: Value) -> Operand {
         let constants = &mut self.graph.constants;
         let index = constants.iter().position(|constant| *constant == value).unwrap_or_else(|| {
             constants.push(value);
             constants.len() - 1
         });
-        Source::Constant(u32::try_from(index).expect("a program of fewer than 2^32 constants"))
+        Operand::Constant(u32::try_from(index).expect("a program of fewer than 2^32 constants"))
     }
 
     /// The node that is being drafted touches this value alone.
@@ -96,14 +96,14 @@ impl Builder<'_> {
 
     /// The node that is being drafted takes this value: alone, where it can only be moved.
     pub(super) fn moves(&mut self, operand: &Atom) {
-        if self.is_moved(operand) {
+        if self.is_move_only(operand) {
             self.alone(operand);
         }
     }
 
-    pub(super) fn is_moved(&self, operand: &Atom) -> bool {
+    pub(super) fn is_move_only(&self, operand: &Atom) -> bool {
         let ty = variable(operand).and_then(|var| self.types.get(&var));
-        ty.is_some_and(|ty| self.definitions.is_moved(ty))
+        ty.is_some_and(|ty| self.definitions.is_move_only(ty))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Mode, Resource};
 
-use crate::graph::{Kind, Node, NodeId, Source};
+use crate::graph::{Node, NodeId, NodeKind, Operand};
 
 /// More waiting than this goes through a gate.
 const EDGES_MAX: usize = 8;
@@ -13,9 +13,9 @@ const EDGES_MAX: usize = 8;
 ///
 /// A value is known by where it lies, not by its variable: a step's result is another name for a value within it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum OrderKey {
     Resource(Resource),
-    Local(Source),
+    Local(Operand),
 }
 
 /// The accesses of one key since its last writer, and that writer.
@@ -27,20 +27,20 @@ struct Accesses {
 
 /// What has been listed so far, as far as later nodes wait for it.
 #[derive(Debug, Default)]
-pub(crate) struct Order {
-    accesses: BTreeMap<Key, Accesses>,
+pub(crate) struct OrderTracker {
+    accesses: BTreeMap<OrderKey, Accesses>,
     /// The nodes that may end the flow, or the gate that stands for them.
     ends: Vec<NodeId>,
     /// The nodes since the last `acquire` that may wait.
     waits: Vec<NodeId>,
     /// The uses of frame values by the node that is being drafted.
-    locals: BTreeMap<Source, Mode>,
+    locals: BTreeMap<Operand, Mode>,
 }
 
-impl Order {
+impl OrderTracker {
     /// The node that is being drafted looks at this frame value, or changes it or moves it away.
-    pub(crate) fn touch(&mut self, value: &Source, mode: Mode) {
-        if matches!(value, Source::Port(..) | Source::Parameter(_)) {
+    pub(crate) fn touch(&mut self, value: &Operand, mode: Mode) {
+        if matches!(value, Operand::Port(..) | Operand::Parameter(_)) {
             let entry = self.locals.entry(value.clone()).or_insert(mode);
             *entry = mode.max(*entry);
         }
@@ -70,7 +70,7 @@ impl Order {
             self.ends.push(id);
         }
         for input in &node.inputs {
-            if let Source::Port(from, _) = input {
+            if let Operand::Port(from, _) = input {
                 after.remove(from);
             }
         }
@@ -80,18 +80,18 @@ impl Order {
         after.into_iter().collect()
     }
 
-    fn keys(&mut self, node: &Node) -> Vec<(Key, Mode)> {
-        let locals = std::mem::take(&mut self.locals).into_iter().map(|(value, mode)| (Key::Local(value), mode));
-        let uses = node.uses.iter().map(|usage| (Key::Resource(usage.resource.clone()), usage.mode));
+    fn keys(&mut self, node: &Node) -> Vec<(OrderKey, Mode)> {
+        let locals = std::mem::take(&mut self.locals).into_iter().map(|(value, mode)| (OrderKey::Local(value), mode));
+        let uses = node.uses.iter().map(|usage| (OrderKey::Resource(usage.resource.clone()), usage.mode));
         let held: &[_] = match &node.kind {
-            Kind::Acquire { constraints } => constraints,
+            NodeKind::Acquire { constraints } => constraints,
             _ => &[],
         };
-        let held = held.iter().map(|constraint| (Key::Resource(constraint.resource.clone()), constraint.mode));
+        let held = held.iter().map(|constraint| (OrderKey::Resource(constraint.resource.clone()), constraint.mode));
         locals.chain(uses).chain(held).collect()
     }
 
-    fn access(&mut self, key: Key, mode: Mode, id: NodeId, after: &mut BTreeSet<NodeId>) {
+    fn access(&mut self, key: OrderKey, mode: Mode, id: NodeId, after: &mut BTreeSet<NodeId>) {
         let accesses = self.accesses.entry(key).or_default();
         match mode {
             Mode::Read => {
@@ -108,25 +108,25 @@ impl Order {
     /// Atomic steps: see the protocol of [`mod@crate::lower`], 3.
     fn steps(&mut self, id: NodeId, node: &Node, after: &mut BTreeSet<NodeId>) {
         match &node.kind {
-            Kind::Acquire { .. } => {
+            NodeKind::Acquire { .. } => {
                 after.extend(self.waits.drain(..));
                 self.waits.push(id);
             }
-            Kind::Release { acquire } => {
+            NodeKind::Release { acquire } => {
                 after.extend(self.waits.drain(..).filter(|waiting| waiting >= acquire));
                 self.waits.push(id);
             }
-            Kind::Call { .. }
-            | Kind::Map { .. }
-            | Kind::Fold { .. }
-            | Kind::Loop { .. }
-            | Kind::Within { .. }
-            | Kind::Race { .. } => {
+            NodeKind::Call { .. }
+            | NodeKind::Map { .. }
+            | NodeKind::Fold { .. }
+            | NodeKind::Loop { .. }
+            | NodeKind::Within { .. }
+            | NodeKind::Race { .. } => {
                 after.extend(node.within);
                 self.waits.push(id);
             }
-            Kind::Return | Kind::Fail => after.extend(node.within),
-            Kind::Prim(_) | Kind::Switch { .. } | Kind::Select { .. } => {}
+            NodeKind::Return | NodeKind::Fail => after.extend(node.within),
+            NodeKind::Prim(_) | NodeKind::Switch { .. } | NodeKind::Select { .. } => {}
         }
     }
 }

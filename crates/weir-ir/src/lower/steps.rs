@@ -2,26 +2,26 @@
 
 use weir_host::Mode;
 
-use super::Builder;
+use super::GraphBuilder;
 use super::uses::needs;
 use crate::expr::{Atom, Block, Constraint, Let};
-use crate::graph::{Kind, Source};
+use crate::graph::{NodeKind, Operand};
 
-impl Builder<'_> {
+impl GraphBuilder<'_> {
     pub(super) fn atomic(
         &mut self,
         constraints: &[Constraint],
         session: Option<&Atom>,
         body: &Block,
         binding: &Let,
-    ) -> Source {
+    ) -> Operand {
         let taken = self.to_take(constraints, body);
         if taken.is_empty() {
             return self.block(body);
         }
         let session = session.filter(|_| taken.iter().any(|constraint| constraint.per_session));
         let mut node = self.draft(
-            Kind::Acquire { constraints: taken.clone() },
+            NodeKind::Acquire { constraints: taken.clone() },
             "acquire",
             session.map_or(&[], std::slice::from_ref),
             binding,
@@ -33,7 +33,7 @@ impl Builder<'_> {
         self.held.extend(program_wide.map(|constraint| (constraint.resource.clone(), constraint.mode)));
         let result = self.block(body);
         (self.within, self.held) = outside;
-        let mut node = self.draft(Kind::Release { acquire }, "release", &[], binding);
+        let mut node = self.draft(NodeKind::Release { acquire }, "release", &[], binding);
         node.outputs.clear();
         self.list(node);
         result

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_host::{Library, Mode, Passing, Resource, Signature, World};
 
 use crate::expr::{Atom, Block, Call, Op, Var, Variable};
-use crate::graph::{Graph, Kind, Use};
+use crate::graph::{Graph, NodeKind, ResourceUse};
 
 /// The resources that a call touches, in the canonical order: from the signature's `&` and `&mut`, its marks, and the
 /// shared values that it is given.
-pub(crate) fn call_uses(signature: &Signature, call: &Call) -> Vec<Use> {
+pub(crate) fn call_uses(signature: &Signature, call: &Call) -> Vec<ResourceUse> {
     let mut uses: BTreeMap<Resource, Mode> = BTreeMap::new();
     let mut touch = |resource, mode: Mode| {
         let entry = uses.entry(resource).or_insert(mode);
@@ -29,15 +29,15 @@ pub(crate) fn call_uses(signature: &Signature, call: &Call) -> Vec<Use> {
     if let Some(state) = &signature.state {
         touch(Resource::State(call.site.clone()), state.mode);
     }
-    uses.into_iter().map(|(resource, mode)| Use { resource, mode, held: false }).collect()
+    uses.into_iter().map(|(resource, mode)| ResourceUse { resource, mode, held: false }).collect()
 }
 
 /// All that bodies touch, each resource once in its strongest mode; held where all that touch it hold it.
-pub(crate) fn body_uses(bodies: &[Graph]) -> Vec<Use> {
-    let mut uses: BTreeMap<Resource, Use> = BTreeMap::new();
+pub(crate) fn body_uses(bodies: &[Graph]) -> Vec<ResourceUse> {
+    let mut uses: BTreeMap<Resource, ResourceUse> = BTreeMap::new();
     let nodes = || bodies.iter().flat_map(|body| &body.nodes);
     let acquired = nodes().filter_map(|node| match &node.kind {
-        Kind::Acquire { constraints } => Some(constraints.iter().map(|constraint| Use {
+        NodeKind::Acquire { constraints } => Some(constraints.iter().map(|constraint| ResourceUse {
             resource: constraint.resource.clone(),
             mode: constraint.mode,
             held: false,

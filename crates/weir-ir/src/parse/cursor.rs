@@ -2,7 +2,7 @@
 
 use weir_host::Text;
 
-use super::{NESTING_MAX, ParseError, Parsed};
+use super::{NESTING_MAX, ParseError, ParseResult};
 use crate::print::is_bare;
 use crate::program::{Origin, Var};
 
@@ -50,7 +50,7 @@ impl<'t> Cursor<'t> {
         true
     }
 
-    pub(super) fn expect(&mut self, mark: &str) -> Parsed<()> {
+    pub(super) fn expect(&mut self, mark: &str) -> ParseResult<()> {
         if self.eat(mark) { Ok(()) } else { Err(self.error(&format!("`{mark}`"))) }
     }
 
@@ -59,7 +59,7 @@ impl<'t> Cursor<'t> {
         self.rest().trim_start_matches(' ').starts_with(mark)
     }
 
-    pub(super) fn end(&mut self) -> Parsed<()> {
+    pub(super) fn end(&mut self) -> ParseResult<()> {
         if self.rest().trim_start_matches(' ').is_empty() { Ok(()) } else { Err(self.error("the end of the line")) }
     }
 
@@ -76,7 +76,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// A bare or quoted name.
-    pub(super) fn name(&mut self, what: &str) -> Parsed<Text> {
+    pub(super) fn name(&mut self, what: &str) -> ParseResult<Text> {
         self.spaces();
         if self.sees("\"") {
             return self.quoted();
@@ -87,7 +87,7 @@ impl<'t> Cursor<'t> {
         Ok(self.run(is_bare).into())
     }
 
-    pub(super) fn quoted(&mut self) -> Parsed<Text> {
+    pub(super) fn quoted(&mut self) -> ParseResult<Text> {
         if !self.eat("\"") {
             return Err(self.error("a quoted text"));
         }
@@ -107,7 +107,7 @@ impl<'t> Cursor<'t> {
         is_here
     }
 
-    fn escape(&mut self) -> Parsed<char> {
+    fn escape(&mut self) -> ParseResult<char> {
         const PLAIN: [(&str, char); 4] = [("\\\"", '"'), ("\\\\", '\\'), ("\\n", '\n'), ("\\t", '\t')];
         if let Some((_, c)) = PLAIN.iter().find(|(mark, _)| self.skip(mark)) {
             return Ok(*c);
@@ -121,7 +121,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// An unsigned number.
-    pub(super) fn number<N: std::str::FromStr>(&mut self, what: &str) -> Parsed<N> {
+    pub(super) fn number<N: std::str::FromStr>(&mut self, what: &str) -> ParseResult<N> {
         self.spaces();
         let start = self.at;
         self.run(|c| c.is_ascii_digit()).parse().map_err(|_| {
@@ -131,13 +131,13 @@ impl<'t> Cursor<'t> {
     }
 
     /// `%3`
-    pub(super) fn var(&mut self) -> Parsed<Var> {
+    pub(super) fn var(&mut self) -> ParseResult<Var> {
         self.expect("%")?;
         Ok(Var(self.number("the number of a variable")?))
     }
 
     /// ` @12..20`, or nothing.
-    pub(super) fn origin(&mut self) -> Parsed<Origin> {
+    pub(super) fn origin(&mut self) -> ParseResult<Origin> {
         if !self.eat("@") {
             return Ok(Origin::default());
         }
@@ -151,8 +151,8 @@ impl<'t> Cursor<'t> {
         &mut self,
         open: &str,
         close: &str,
-        mut item: impl FnMut(&mut Self) -> Parsed<T>,
-    ) -> Parsed<Vec<T>> {
+        mut item: impl FnMut(&mut Self) -> ParseResult<T>,
+    ) -> ParseResult<Vec<T>> {
         self.expect(open)?;
         let mut items = Vec::new();
         while !self.eat(close) {
@@ -168,7 +168,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// `a, b`: one item or more.
-    pub(super) fn commas<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+    pub(super) fn commas<T>(&mut self, mut item: impl FnMut(&mut Self) -> ParseResult<T>) -> ParseResult<Vec<T>> {
         let mut items = vec![item(self)?];
         while self.eat(",") {
             items.push(item(self)?);
@@ -177,7 +177,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Reads something that may hold more of its own sort.
-    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth == NESTING_MAX {
             return Err(self.error(&format!("at most {NESTING_MAX} levels of nesting")));
         }

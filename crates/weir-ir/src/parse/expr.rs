@@ -2,16 +2,16 @@
 
 use weir_host::{Mode, Resource};
 
-use super::Parsed;
+use super::ParseResult;
 use super::cursor::Cursor;
-use super::lines::Lines;
+use super::lines::LineReader;
 use super::program::binder;
 use super::value::value;
-use crate::expr::{Arm, Atom, Block, Call, Constraint, Let, Op, Test};
+use crate::expr::{Arm, ArmTest, Atom, Block, Call, Constraint, Let, Op};
 use crate::prim::Prim;
 
 /// Bindings, and what the block yields.
-pub(super) fn block(lines: &mut Lines<'_>, depth: usize) -> Parsed<Block> {
+pub(super) fn block(lines: &mut LineReader<'_>, depth: usize) -> ParseResult<Block> {
     let mut lets = Vec::new();
     loop {
         let mut line = lines.expect_at(depth, "a binding or `yield`")?;
@@ -25,7 +25,7 @@ pub(super) fn block(lines: &mut Lines<'_>, depth: usize) -> Parsed<Block> {
 }
 
 /// `%3 name: Type = operation @12..20`
-fn binding(lines: &mut Lines<'_>, line: &mut Cursor<'_>, depth: usize) -> Parsed<Let> {
+fn binding(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> ParseResult<Let> {
     let bound = binder(line)?;
     line.expect("=")?;
     let mut op = head(line)?;
@@ -36,7 +36,7 @@ fn binding(lines: &mut Lines<'_>, line: &mut Cursor<'_>, depth: usize) -> Parsed
 }
 
 /// An operation, its blocks still empty.
-fn head(line: &mut Cursor<'_>) -> Parsed<Op> {
+fn head(line: &mut Cursor<'_>) -> ParseResult<Op> {
     if line.eat("call") {
         let function = line.name("the path of a function")?;
         line.expect("at")?;
@@ -83,7 +83,7 @@ fn head(line: &mut Cursor<'_>) -> Parsed<Op> {
 }
 
 /// `fold %3 from 0 as %4: Int, %5: Int`
-fn fold(line: &mut Cursor<'_>) -> Parsed<Op> {
+fn fold(line: &mut Cursor<'_>) -> ParseResult<Op> {
     let list = atom(line)?;
     line.expect("from")?;
     let init = atom(line)?;
@@ -97,7 +97,7 @@ fn empty() -> Block {
     Block { lets: Vec::new(), result: Atom::Value(weir_host::Value::Unit) }
 }
 
-fn children(op: &mut Op, lines: &mut Lines<'_>, depth: usize) -> Parsed<()> {
+fn children(op: &mut Op, lines: &mut LineReader<'_>, depth: usize) -> ParseResult<()> {
     match op {
         Op::Switch { arms, .. } => {
             while let Some(mut line) = lines.next_at(depth) {
@@ -121,7 +121,7 @@ fn children(op: &mut Op, lines: &mut Lines<'_>, depth: usize) -> Parsed<()> {
 }
 
 /// `tag 1 (%5 hit: Bytes)`, and its block below.
-fn arm(lines: &mut Lines<'_>, line: &mut Cursor<'_>, depth: usize) -> Parsed<Arm> {
+fn arm(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> ParseResult<Arm> {
     let test = test(line)?;
     let payload = if line.sees("(") { line.list("(", ")", binder)? } else { Vec::new() };
     line.end()?;
@@ -129,18 +129,18 @@ fn arm(lines: &mut Lines<'_>, line: &mut Cursor<'_>, depth: usize) -> Parsed<Arm
 }
 
 /// `tag 1`, `value "a"`, `otherwise`
-pub(super) fn test(line: &mut Cursor<'_>) -> Parsed<Test> {
+pub(super) fn test(line: &mut Cursor<'_>) -> ParseResult<ArmTest> {
     if line.eat("tag") {
-        Ok(Test::Tag(line.number("the tag of a variant")?))
+        Ok(ArmTest::Tag(line.number("the tag of a variant")?))
     } else if line.eat("value") {
-        Ok(Test::Value(value(line)?))
+        Ok(ArmTest::Value(value(line)?))
     } else {
         line.expect("otherwise").map_err(|_| line.error("`tag`, `value` or `otherwise`"))?;
-        Ok(Test::Otherwise)
+        Ok(ArmTest::Otherwise)
     }
 }
 
-fn atom(cursor: &mut Cursor<'_>) -> Parsed<Atom> {
+fn atom(cursor: &mut Cursor<'_>) -> ParseResult<Atom> {
     if cursor.sees("%") {
         Ok(Atom::Var(cursor.var()?))
     } else if cursor.eat("shared") {
@@ -154,7 +154,7 @@ fn atom(cursor: &mut Cursor<'_>) -> Parsed<Atom> {
 }
 
 /// A primitive with its index; `None` where there is none here.
-pub(super) fn prim(cursor: &mut Cursor<'_>) -> Parsed<Option<Prim>> {
+pub(super) fn prim(cursor: &mut Cursor<'_>) -> ParseResult<Option<Prim>> {
     let Some(prim) = Prim::ALL.into_iter().find(|prim| cursor.eat(prim.name())) else { return Ok(None) };
     if prim.index().is_none() {
         return Ok(Some(prim));
@@ -164,13 +164,13 @@ pub(super) fn prim(cursor: &mut Cursor<'_>) -> Parsed<Option<Prim>> {
 }
 
 /// `write per session shared carts`
-pub(super) fn constraint(cursor: &mut Cursor<'_>) -> Parsed<Constraint> {
+pub(super) fn constraint(cursor: &mut Cursor<'_>) -> ParseResult<Constraint> {
     let mode = mode(cursor)?;
     let per_session = cursor.eat("per session");
     Ok(Constraint { mode, per_session, resource: resource(cursor)? })
 }
 
-pub(super) fn mode(cursor: &mut Cursor<'_>) -> Parsed<Mode> {
+pub(super) fn mode(cursor: &mut Cursor<'_>) -> ParseResult<Mode> {
     if cursor.eat("read") {
         return Ok(Mode::Read);
     }
@@ -179,7 +179,7 @@ pub(super) fn mode(cursor: &mut Cursor<'_>) -> Parsed<Mode> {
 }
 
 /// `shared carts`, `world files`
-pub(super) fn resource(cursor: &mut Cursor<'_>) -> Parsed<Resource> {
+pub(super) fn resource(cursor: &mut Cursor<'_>) -> ParseResult<Resource> {
     type Make = fn(weir_host::Text) -> Resource;
     const SORTS: [(&str, Make); 4] = [
         ("shared", Resource::Shared),

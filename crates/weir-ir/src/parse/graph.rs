@@ -1,14 +1,14 @@
 //! Reads the graph form of a program.
 
-use super::Parsed;
+use super::ParseResult;
 use super::cursor::Cursor;
 use super::expr::{constraint, mode, prim, resource, test};
-use super::lines::Lines;
+use super::lines::LineReader;
 use super::value::{ty, value};
-use crate::graph::{Control, Graph, Kind, Node, NodeId, Source, SwitchArm, Use};
+use crate::graph::{Control, Graph, Node, NodeId, NodeKind, Operand, ResourceUse, SwitchArm};
 
 /// Parameters, constants, nodes, and what the graph yields.
-pub(super) fn graph(lines: &mut Lines<'_>, depth: usize) -> Parsed<Graph> {
+pub(super) fn graph(lines: &mut LineReader<'_>, depth: usize) -> ParseResult<Graph> {
     let mut graph = Graph::default();
     if let Some(mut line) = lines.next_with(depth, "parameters") {
         graph.parameters = line.commas(ty)?;
@@ -35,7 +35,7 @@ pub(super) fn graph(lines: &mut Lines<'_>, depth: usize) -> Parsed<Graph> {
 }
 
 /// `name: Type = kind(inputs) if %1 arm 0 after %2 uses write world files within %3 @12..20`
-fn node(lines: &mut Lines<'_>, line: &mut Cursor<'_>, depth: usize) -> Parsed<Node> {
+fn node(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> ParseResult<Node> {
     let name = line.name("the name of a node")?;
     let outputs = if line.eat(":") { line.commas(ty)? } else { Vec::new() };
     line.expect("=")?;
@@ -52,50 +52,50 @@ fn node(lines: &mut Lines<'_>, line: &mut Cursor<'_>, depth: usize) -> Parsed<No
 }
 
 /// What a node does, its bodies still empty.
-fn kind(line: &mut Cursor<'_>) -> Parsed<Kind> {
+fn kind(line: &mut Cursor<'_>) -> ParseResult<NodeKind> {
     if line.eat("call") {
-        return Ok(Kind::Call { function: line.name("the path of a function")? });
+        return Ok(NodeKind::Call { function: line.name("the path of a function")? });
     }
     if line.eat("switch") {
-        return Ok(Kind::Switch { arms: Vec::new() });
+        return Ok(NodeKind::Switch { arms: Vec::new() });
     }
     if line.eat("select") {
-        return Ok(Kind::Select { switch: id(line)? });
+        return Ok(NodeKind::Select { switch: id(line)? });
     }
     if line.eat("for") {
-        return Ok(Kind::Map { body: Box::default() });
+        return Ok(NodeKind::Map { body: Box::default() });
     }
     if line.eat("fold") {
-        return Ok(Kind::Fold { body: Box::default() });
+        return Ok(NodeKind::Fold { body: Box::default() });
     }
     if line.eat("loop") {
         line.expect("at most")?;
-        return Ok(Kind::Loop { body: Box::default(), at_most: line.number("the bound of a loop")? });
+        return Ok(NodeKind::Loop { body: Box::default(), at_most: line.number("the bound of a loop")? });
     }
     if line.eat("within") {
-        return Ok(Kind::Within { body: Box::default() });
+        return Ok(NodeKind::Within { body: Box::default() });
     }
     if line.eat("race") {
-        return Ok(Kind::Race { bodies: Vec::new() });
+        return Ok(NodeKind::Race { bodies: Vec::new() });
     }
     if line.eat("acquire") {
-        return Ok(Kind::Acquire { constraints: line.list("(", ")", constraint)? });
+        return Ok(NodeKind::Acquire { constraints: line.list("(", ")", constraint)? });
     }
     if line.eat("release") {
-        return Ok(Kind::Release { acquire: id(line)? });
+        return Ok(NodeKind::Release { acquire: id(line)? });
     }
     if line.eat("return") {
-        return Ok(Kind::Return);
+        return Ok(NodeKind::Return);
     }
     if line.eat("fail") {
-        return Ok(Kind::Fail);
+        return Ok(NodeKind::Fail);
     }
-    prim(line)?.map(Kind::Prim).ok_or_else(|| line.error("what the node does"))
+    prim(line)?.map(NodeKind::Prim).ok_or_else(|| line.error("what the node does"))
 }
 
-fn children(kind: &mut Kind, lines: &mut Lines<'_>, depth: usize) -> Parsed<()> {
+fn children(kind: &mut NodeKind, lines: &mut LineReader<'_>, depth: usize) -> ParseResult<()> {
     match kind {
-        Kind::Switch { arms } => {
+        NodeKind::Switch { arms } => {
             while let Some(mut line) = lines.next_at(depth) {
                 let test = test(&mut line)?;
                 let payload = if line.eat("payload") { line.number("a number of fields")? } else { 0 };
@@ -103,10 +103,10 @@ fn children(kind: &mut Kind, lines: &mut Lines<'_>, depth: usize) -> Parsed<()> 
                 arms.push(SwitchArm { test, payload });
             }
         }
-        Kind::Map { body } | Kind::Fold { body } | Kind::Loop { body, .. } | Kind::Within { body } => {
+        NodeKind::Map { body } | NodeKind::Fold { body } | NodeKind::Loop { body, .. } | NodeKind::Within { body } => {
             **body = graph(lines, depth)?;
         }
-        Kind::Race { bodies } => {
+        NodeKind::Race { bodies } => {
             while let Some(mut line) = lines.next_with(depth, "branch") {
                 line.end()?;
                 bodies.push(graph(lines, depth + 1)?);
@@ -118,17 +118,17 @@ fn children(kind: &mut Kind, lines: &mut Lines<'_>, depth: usize) -> Parsed<()> 
 }
 
 /// `%3.0`, `p0`, `k0`, `shared hits`, `never`
-fn source(cursor: &mut Cursor<'_>) -> Parsed<Source> {
+fn source(cursor: &mut Cursor<'_>) -> ParseResult<Operand> {
     if cursor.sees("%") {
         let node = id(cursor)?;
         cursor.expect(".")?;
-        return Ok(Source::Port(node, cursor.number("the index of a port")?));
+        return Ok(Operand::Port(node, cursor.number("the index of a port")?));
     }
     if cursor.eat("shared") {
-        return Ok(Source::Shared(cursor.name("the name of a shared value")?));
+        return Ok(Operand::Shared(cursor.name("the name of a shared value")?));
     }
     if cursor.eat("never") {
-        return Ok(Source::Never);
+        return Ok(Operand::Never);
     }
     cursor.eat("");
     let (parameter, constant) = (cursor.rest().starts_with('p'), cursor.rest().starts_with('k'));
@@ -137,23 +137,23 @@ fn source(cursor: &mut Cursor<'_>) -> Parsed<Source> {
     }
     cursor.run(|c| matches!(c, 'p' | 'k'));
     let index = cursor.number("an index")?;
-    Ok(if parameter { Source::Parameter(index) } else { Source::Constant(index) })
+    Ok(if parameter { Operand::Parameter(index) } else { Operand::Constant(index) })
 }
 
-fn id(cursor: &mut Cursor<'_>) -> Parsed<NodeId> {
+fn id(cursor: &mut Cursor<'_>) -> ParseResult<NodeId> {
     Ok(NodeId(cursor.var()?.0))
 }
 
 /// `%1 arm 0`
-fn control(cursor: &mut Cursor<'_>) -> Parsed<Control> {
+fn control(cursor: &mut Cursor<'_>) -> ParseResult<Control> {
     let switch = id(cursor)?;
     cursor.expect("arm")?;
     Ok(Control { switch, arm: cursor.number("the index of an arm")? })
 }
 
 /// `write held shared hits`
-fn usage(cursor: &mut Cursor<'_>) -> Parsed<Use> {
+fn usage(cursor: &mut Cursor<'_>) -> ParseResult<ResourceUse> {
     let mode = mode(cursor)?;
     let held = cursor.eat("held");
-    Ok(Use { mode, held, resource: resource(cursor)? })
+    Ok(ResourceUse { mode, held, resource: resource(cursor)? })
 }

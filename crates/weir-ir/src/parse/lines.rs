@@ -1,11 +1,11 @@
 //! The text as lines with their depth.
 
 use super::cursor::Cursor;
-use super::{NESTING_MAX, ParseError, Parsed};
+use super::{NESTING_MAX, ParseError, ParseResult};
 
 /// One line that says something.
 #[derive(Clone, Copy)]
-struct Line<'t> {
+struct IndentedLine<'t> {
     /// From 1.
     number: usize,
     depth: usize,
@@ -13,18 +13,19 @@ struct Line<'t> {
 }
 
 /// The lines that are still to be read.
-pub(super) struct Lines<'t> {
-    lines: std::iter::Peekable<std::vec::IntoIter<Line<'t>>>,
+pub(super) struct LineReader<'t> {
+    lines: std::iter::Peekable<std::vec::IntoIter<IndentedLine<'t>>>,
     /// Where the text ends, for messages.
     end: usize,
 }
 
-impl<'t> Lines<'t> {
-    pub(super) fn new(text: &'t str) -> Parsed<Self> {
+impl<'t> LineReader<'t> {
+    pub(super) fn new(text: &'t str) -> ParseResult<Self> {
         let numbered = text.split('\n').zip(1..);
         let said = numbered.filter(|(line, _)| !line.trim().is_empty() && !line.trim_start().starts_with("//"));
-        let lines: Vec<Line<'t>> = said.map(|(line, number)| Line::new(line, number)).collect::<Parsed<_>>()?;
-        Ok(Lines { lines: lines.into_iter().peekable(), end: text.split('\n').count() })
+        let lines: Vec<IndentedLine<'t>> =
+            said.map(|(line, number)| IndentedLine::new(line, number)).collect::<ParseResult<_>>()?;
+        Ok(LineReader { lines: lines.into_iter().peekable(), end: text.split('\n').count() })
     }
 
     /// The next line, where it is this deep.
@@ -34,7 +35,8 @@ impl<'t> Lines<'t> {
 
     /// The next line, where it is this deep and begins with this word.
     pub(super) fn next_with(&mut self, depth: usize, word: &str) -> Option<Cursor<'t>> {
-        let begins = |line: &Line<'_>| line.text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_letter));
+        let begins =
+            |line: &IndentedLine<'_>| line.text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(is_letter));
         self.lines.peek().filter(|line| line.depth == depth && begins(line))?;
         let mut cursor = self.next_at(depth)?;
         cursor.eat(word);
@@ -42,7 +44,7 @@ impl<'t> Lines<'t> {
     }
 
     /// The next line, which must be this deep.
-    pub(super) fn expect_at(&mut self, depth: usize, expected: &str) -> Parsed<Cursor<'t>> {
+    pub(super) fn expect_at(&mut self, depth: usize, expected: &str) -> ParseResult<Cursor<'t>> {
         if self.lines.peek().is_some_and(|line| line.depth == depth) {
             return Ok(self.next_at(depth).expect("it was just seen"));
         }
@@ -50,7 +52,7 @@ impl<'t> Lines<'t> {
     }
 
     /// Nothing may be left.
-    pub(super) fn end(&mut self, expected: &str) -> Parsed<()> {
+    pub(super) fn end(&mut self, expected: &str) -> ParseResult<()> {
         if self.lines.peek().is_none() { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
@@ -62,8 +64,8 @@ impl<'t> Lines<'t> {
     }
 }
 
-impl<'t> Line<'t> {
-    fn new(line: &'t str, number: usize) -> Parsed<Self> {
+impl<'t> IndentedLine<'t> {
+    fn new(line: &'t str, number: usize) -> ParseResult<Self> {
         let text = line.trim_start_matches(' ');
         let indentation = line.len() - text.len();
         let error = |expected: String| ParseError {
@@ -78,7 +80,7 @@ impl<'t> Line<'t> {
         if indentation / 2 > NESTING_MAX {
             return Err(error(format!("at most {NESTING_MAX} levels of nesting")));
         }
-        Ok(Line { number, depth: indentation / 2, text: text.trim_end_matches([' ', '\r']) })
+        Ok(IndentedLine { number, depth: indentation / 2, text: text.trim_end_matches([' ', '\r']) })
     }
 }
 

@@ -2,16 +2,16 @@
 
 use weir_host::{Field, ParameterFrom, Text, Type, TypeDefinition, TypeShape, Variant};
 
-use super::Parsed;
+use super::ParseResult;
 use super::cursor::Cursor;
-use super::lines::Lines;
+use super::lines::LineReader;
 use super::value::{ty, value};
-use crate::program::{Entry, Flow, Program, RouteOf, RouteParameter, SharedValue, Variable};
+use crate::program::{Entry, Flow, FlowRoute, Program, RouteParameter, SharedValue, Variable};
 
 /// Reads a body at this depth.
-pub(super) type ParseBody<B> = fn(&mut Lines<'_>, usize) -> Parsed<B>;
+pub(super) type ParseBody<B> = fn(&mut LineReader<'_>, usize) -> ParseResult<B>;
 
-pub(super) fn program<B>(lines: &mut Lines<'_>, body: ParseBody<B>) -> Parsed<Program<B>> {
+pub(super) fn program<B>(lines: &mut LineReader<'_>, body: ParseBody<B>) -> ParseResult<Program<B>> {
     let mut program = Program::default();
     while let Some(mut line) = lines.next_with(0, "type") {
         program.types.push(type_definition(lines, &mut line)?);
@@ -27,9 +27,9 @@ pub(super) fn program<B>(lines: &mut Lines<'_>, body: ParseBody<B>) -> Parsed<Pr
 }
 
 /// `type Shape enum`, and its parts below.
-fn type_definition(lines: &mut Lines<'_>, line: &mut Cursor<'_>) -> Parsed<TypeDefinition> {
+fn type_definition(lines: &mut LineReader<'_>, line: &mut Cursor<'_>) -> ParseResult<TypeDefinition> {
     let name = line.name("the name of a type")?;
-    let doc = |lines: &mut Lines<'_>| match lines.next_with(1, "doc") {
+    let doc = |lines: &mut LineReader<'_>| match lines.next_with(1, "doc") {
         Some(mut line) => line.quoted().and_then(|doc| line.end().map(|()| doc)),
         None => Ok(Text::default()),
     };
@@ -49,7 +49,11 @@ fn type_definition(lines: &mut Lines<'_>, line: &mut Cursor<'_>) -> Parsed<TypeD
     Ok(TypeDefinition { name, doc, shape })
 }
 
-fn parts<T>(lines: &mut Lines<'_>, word: &str, part: fn(&mut Cursor<'_>) -> Parsed<T>) -> Parsed<Vec<T>> {
+fn parts<T>(
+    lines: &mut LineReader<'_>,
+    word: &str,
+    part: fn(&mut Cursor<'_>) -> ParseResult<T>,
+) -> ParseResult<Vec<T>> {
     let mut parts = Vec::new();
     while let Some(mut line) = lines.next_with(1, word) {
         parts.push(part(&mut line)?);
@@ -59,30 +63,30 @@ fn parts<T>(lines: &mut Lines<'_>, word: &str, part: fn(&mut Cursor<'_>) -> Pars
 }
 
 /// `title: Text`
-fn field(cursor: &mut Cursor<'_>) -> Parsed<Field> {
+fn field(cursor: &mut Cursor<'_>) -> ParseResult<Field> {
     let name = cursor.name("the name of a field")?;
     Ok(Field { name, ty: colon_type(cursor)? })
 }
 
 /// `Circle(radius: Float)`
-fn variant(cursor: &mut Cursor<'_>) -> Parsed<Variant> {
+fn variant(cursor: &mut Cursor<'_>) -> ParseResult<Variant> {
     Ok(Variant { name: cursor.name("the name of a variant")?, fields: cursor.list("(", ")", field)? })
 }
 
-fn colon_type(cursor: &mut Cursor<'_>) -> Parsed<Type> {
+fn colon_type(cursor: &mut Cursor<'_>) -> ParseResult<Type> {
     cursor.expect(":")?;
     ty(cursor)
 }
 
 /// `%3 name: Type`, where the name may be left out.
-pub(super) fn binder(cursor: &mut Cursor<'_>) -> Parsed<Variable> {
+pub(super) fn binder(cursor: &mut Cursor<'_>) -> ParseResult<Variable> {
     let var = cursor.var()?;
     let name = if cursor.sees(":") { Text::default() } else { cursor.name("a name or `:`")? };
     Ok(Variable { var, name, ty: colon_type(cursor)? })
 }
 
 /// `shared hits: count.Counter`, `shared carts: shop.Cart per session`, and what makes it below.
-fn shared<B>(lines: &mut Lines<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -> Parsed<SharedValue<B>> {
+fn shared<B>(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -> ParseResult<SharedValue<B>> {
     let name = line.name("the name of a shared value")?;
     let ty = colon_type(line)?;
     let per_session = line.eat("per session");
@@ -91,7 +95,7 @@ fn shared<B>(lines: &mut Lines<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -
 }
 
 /// `entry images from http.http unordered`, its arguments and its flows below.
-fn entry<B>(lines: &mut Lines<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -> Parsed<Entry<B>> {
+fn entry<B>(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -> ParseResult<Entry<B>> {
     let name = line.name("the name of an entry")?;
     line.expect("from")?;
     let source = line.name("the path of a source")?;
@@ -112,7 +116,7 @@ fn entry<B>(lines: &mut Lines<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) ->
 }
 
 /// `flow "get /{name}" (%0 name: Text) -> Int`, its route and its body below.
-fn flow<B>(lines: &mut Lines<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -> Parsed<Flow<B>> {
+fn flow<B>(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -> ParseResult<Flow<B>> {
     let name = line.name("the name of a flow")?;
     let parameters = line.list("(", ")", binder)?;
     line.expect("->")?;
@@ -123,7 +127,7 @@ fn flow<B>(lines: &mut Lines<'_>, line: &mut Cursor<'_>, body: ParseBody<B>) -> 
 }
 
 /// `route GET "/{name}"`, and its parameters below.
-fn route(lines: &mut Lines<'_>, line: &mut Cursor<'_>) -> Parsed<RouteOf> {
+fn route(lines: &mut LineReader<'_>, line: &mut Cursor<'_>) -> ParseResult<FlowRoute> {
     let method = line.name("a method")?;
     let pattern = line.quoted()?;
     line.end()?;
@@ -132,11 +136,11 @@ fn route(lines: &mut Lines<'_>, line: &mut Cursor<'_>) -> Parsed<RouteOf> {
         parameters.push(route_parameter(&mut line)?);
         line.end()?;
     }
-    Ok(RouteOf { method, pattern, parameters })
+    Ok(FlowRoute { method, pattern, parameters })
 }
 
 /// `scale in query = 8`
-fn route_parameter(line: &mut Cursor<'_>) -> Parsed<RouteParameter> {
+fn route_parameter(line: &mut Cursor<'_>) -> ParseResult<RouteParameter> {
     const PLACES: [(&str, ParameterFrom); 5] = [
         ("path", ParameterFrom::Path),
         ("query", ParameterFrom::Query),

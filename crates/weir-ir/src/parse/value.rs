@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use weir_host::{Failure, FailureKind, Type, Value};
 
-use super::Parsed;
+use super::ParseResult;
 use super::cursor::Cursor;
 use crate::print::is_type_word;
 
@@ -21,7 +21,7 @@ const KINDS: [FailureKind; 8] = [
 ];
 
 /// A constant, as [`crate::print::Constant`] writes it.
-pub(super) fn value(cursor: &mut Cursor<'_>) -> Parsed<Value> {
+pub(super) fn value(cursor: &mut Cursor<'_>) -> ParseResult<Value> {
     cursor.deeper(|cursor| {
         if cursor.sees("\"") {
             Ok(Value::Text(cursor.quoted()?))
@@ -42,13 +42,13 @@ pub(super) fn value(cursor: &mut Cursor<'_>) -> Parsed<Value> {
     })
 }
 
-fn entry(cursor: &mut Cursor<'_>) -> Parsed<(Value, Value)> {
+fn entry(cursor: &mut Cursor<'_>) -> ParseResult<(Value, Value)> {
     let key = value(cursor)?;
     cursor.expect(":")?;
     Ok((key, value(cursor)?))
 }
 
-fn variant(cursor: &mut Cursor<'_>) -> Parsed<Value> {
+fn variant(cursor: &mut Cursor<'_>) -> ParseResult<Value> {
     let tag = cursor.number("the tag of a variant")?;
     if !cursor.rest().starts_with('(') {
         return Ok(Value::Variant(tag, None));
@@ -56,7 +56,7 @@ fn variant(cursor: &mut Cursor<'_>) -> Parsed<Value> {
     Ok(Value::Variant(tag, Some(cursor.list("(", ")", value)?.into())))
 }
 
-fn word(cursor: &mut Cursor<'_>) -> Parsed<Value> {
+fn word(cursor: &mut Cursor<'_>) -> ParseResult<Value> {
     if cursor.eat("true") {
         Ok(Value::Bool(true))
     } else if cursor.eat("false") {
@@ -77,18 +77,18 @@ fn word(cursor: &mut Cursor<'_>) -> Parsed<Value> {
     }
 }
 
-fn bracketed<T>(cursor: &mut Cursor<'_>, inner: impl FnOnce(&mut Cursor<'_>) -> Parsed<T>) -> Parsed<T> {
+fn bracketed<T>(cursor: &mut Cursor<'_>, inner: impl FnOnce(&mut Cursor<'_>) -> ParseResult<T>) -> ParseResult<T> {
     let inner = inner(cursor)?;
     cursor.expect(")")?;
     Ok(inner)
 }
 
-fn signed(cursor: &mut Cursor<'_>) -> Parsed<i64> {
+fn signed(cursor: &mut Cursor<'_>) -> ParseResult<i64> {
     let digits = cursor.run(|c| c == '-' || c.is_ascii_digit());
     digits.parse().map_err(|_| cursor.error("a number of 64 bits before this"))
 }
 
-fn bytes(cursor: &mut Cursor<'_>) -> Parsed<Value> {
+fn bytes(cursor: &mut Cursor<'_>) -> ParseResult<Value> {
     let digits = cursor.run(|c| c.is_ascii_hexdigit());
     let pairs = digits.as_bytes().chunks(2).map(|pair| match pair {
         [high, low] => Some(nibble(*high)? << 4 | nibble(*low)?),
@@ -102,7 +102,7 @@ fn nibble(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
-fn failure(cursor: &mut Cursor<'_>) -> Parsed<Value> {
+fn failure(cursor: &mut Cursor<'_>) -> ParseResult<Value> {
     let kind = KINDS.into_iter().find(|kind| cursor.eat(kind.name()));
     let kind = kind.ok_or_else(|| cursor.error("the kind of a failure, such as `program`"))?;
     cursor.expect(",")?;
@@ -110,7 +110,7 @@ fn failure(cursor: &mut Cursor<'_>) -> Parsed<Value> {
 }
 
 /// `-5`, `1.5`, `1e-7`, `5ms`, `64mb`.
-fn number(cursor: &mut Cursor<'_>) -> Parsed<Value> {
+fn number(cursor: &mut Cursor<'_>) -> ParseResult<Value> {
     cursor.eat("");
     let all = cursor.rest();
     let digits = cursor.run(|c| c == '-' || c.is_ascii_digit());
@@ -156,7 +156,7 @@ fn united(number: i128, unit: &str) -> Option<Value> {
 }
 
 /// A type, as [`crate::print::TypeText`] writes it.
-pub(super) fn ty(cursor: &mut Cursor<'_>) -> Parsed<Type> {
+pub(super) fn ty(cursor: &mut Cursor<'_>) -> ParseResult<Type> {
     cursor.deeper(|cursor| {
         if cursor.eat("()") {
             Ok(Type::Unit)
@@ -172,7 +172,7 @@ pub(super) fn ty(cursor: &mut Cursor<'_>) -> Parsed<Type> {
     })
 }
 
-fn type_word(cursor: &mut Cursor<'_>) -> Parsed<Type> {
+fn type_word(cursor: &mut Cursor<'_>) -> ParseResult<Type> {
     let name = cursor.name("a type")?;
     Ok(match name.as_str() {
         "Bool" => Type::Bool,
@@ -201,12 +201,12 @@ fn type_word(cursor: &mut Cursor<'_>) -> Parsed<Type> {
     })
 }
 
-fn bracket(cursor: &mut Cursor<'_>, inner: impl FnOnce(&mut Cursor<'_>) -> Parsed<Type>) -> Parsed<Type> {
+fn bracket(cursor: &mut Cursor<'_>, inner: impl FnOnce(&mut Cursor<'_>) -> ParseResult<Type>) -> ParseResult<Type> {
     cursor.expect("(")?;
     bracketed(cursor, inner)
 }
 
-fn pair(cursor: &mut Cursor<'_>, make: impl FnOnce(Type, Type) -> Type) -> Parsed<Type> {
+fn pair(cursor: &mut Cursor<'_>, make: impl FnOnce(Type, Type) -> Type) -> ParseResult<Type> {
     bracket(cursor, |cursor| {
         let first = ty(cursor)?;
         cursor.expect(",")?;

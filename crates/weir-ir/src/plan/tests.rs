@@ -5,7 +5,7 @@ use std::fmt::Write;
 use weir_host::Mode;
 
 use super::*;
-use crate::graph::{Graph, Kind, Use};
+use crate::graph::{Graph, NodeKind, ResourceUse};
 use crate::program::{Entry, Flow};
 
 const ENGINES: &[EngineFact<'_>] = &[
@@ -15,10 +15,10 @@ const ENGINES: &[EngineFact<'_>] = &[
 ];
 
 fn node(name: &str, uses: &[Resource]) -> Node {
-    let used = |resource: &Resource| Use { resource: resource.clone(), mode: Mode::Write, held: false };
+    let used = |resource: &Resource| ResourceUse { resource: resource.clone(), mode: Mode::Write, held: false };
     Node {
         name: name.into(),
-        kind: Kind::Call { function: name.into() },
+        kind: NodeKind::Call { function: name.into() },
         inputs: Vec::new(),
         outputs: Vec::new(),
         control: None,

@@ -30,17 +30,22 @@ use std::fmt::{self, Display};
 
 use weir_host::Mode;
 
-use super::{Binder, Commas, Constant, Name, Page, Place};
-use crate::expr::{Arm, Atom, Block, Constraint, Let, Op, Test};
+use super::{Binder, Commas, Constant, IndentedText, NameText, OriginText};
+use crate::expr::{Arm, ArmTest, Atom, Block, Constraint, Let, Op};
 use crate::prim::Prim;
 
-pub(super) fn block(page: &mut Page, block: &Block) {
+pub(super) fn block(page: &mut IndentedText, block: &Block) {
     block.lets.iter().for_each(|binding| line(page, binding));
     page.line(format_args!("yield {}", AtomText(&block.result)));
 }
 
-fn line(page: &mut Page, binding: &Let) {
-    page.line(format_args!("{} = {}{}", Binder(&binding.bound), Head(&binding.op), Place(binding.origin)));
+fn line(page: &mut IndentedText, binding: &Let) {
+    page.line(format_args!(
+        "{} = {}{}",
+        Binder(&binding.bound),
+        OperationText(&binding.op),
+        OriginText(binding.origin)
+    ));
     page.nested(|page| match &binding.op {
         Op::Switch { arms, .. } => arms.iter().for_each(|value| arm(page, value)),
         Op::Race { bodies } => bodies.iter().for_each(|body| {
@@ -51,7 +56,7 @@ fn line(page: &mut Page, binding: &Let) {
     });
 }
 
-fn arm(page: &mut Page, arm: &Arm) {
+fn arm(page: &mut IndentedText, arm: &Arm) {
     let payload = match &arm.payload[..] {
         [] => String::new(),
         payload => format!(" ({})", Commas(payload.iter().map(Binder))),
@@ -61,14 +66,14 @@ fn arm(page: &mut Page, arm: &Arm) {
 }
 
 /// An operation without its blocks.
-struct Head<'a>(&'a Op);
+struct OperationText<'a>(&'a Op);
 
-impl Display for Head<'_> {
+impl Display for OperationText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Op::Prim(prim, operands) => write!(f, "{}({})", PrimText(*prim), atoms(operands)),
             Op::Call(call) => {
-                write!(f, "call {} at {} ({})", Name(&call.function), Name(&call.site), atoms(&call.arguments))
+                write!(f, "call {} at {} ({})", NameText(&call.function), NameText(&call.site), atoms(&call.arguments))
             }
             Op::Switch { subject, .. } => write!(f, "switch {}", AtomText(subject)),
             Op::Map { list, element, .. } => write!(f, "for {} in {}", Binder(element), AtomText(list)),
@@ -103,7 +108,7 @@ impl Display for AtomText<'_> {
         match self.0 {
             Atom::Var(var) => write!(f, "%{}", var.0),
             Atom::Value(value) => Constant(value).fmt(f),
-            Atom::Shared(name) => write!(f, "shared {}", Name(name)),
+            Atom::Shared(name) => write!(f, "shared {}", NameText(name)),
         }
     }
 }
@@ -119,14 +124,14 @@ impl Display for PrimText {
 }
 
 /// `tag 1`, `value "a"`, `otherwise`.
-pub(super) struct TestText<'a>(pub(super) &'a Test);
+pub(super) struct TestText<'a>(pub(super) &'a ArmTest);
 
 impl Display for TestText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Test::Tag(tag) => write!(f, "tag {tag}"),
-            Test::Value(value) => write!(f, "value {}", Constant(value)),
-            Test::Otherwise => f.write_str("otherwise"),
+            ArmTest::Tag(tag) => write!(f, "tag {tag}"),
+            ArmTest::Value(value) => write!(f, "value {}", Constant(value)),
+            ArmTest::Otherwise => f.write_str("otherwise"),
         }
     }
 }
@@ -161,6 +166,6 @@ impl Display for ResourceText<'_> {
             World(name) => ("world", name),
             State(name) => ("state", name),
         };
-        write!(f, "{sort} {}", Name(name))
+        write!(f, "{sort} {}", NameText(name))
     }
 }

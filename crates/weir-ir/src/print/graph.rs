@@ -20,31 +20,37 @@
 use std::fmt::{self, Display};
 
 use super::expr::{ConstraintText, PrimText, ResourceText, TestText, mode};
-use super::{Commas, Constant, Name, Page, Place, TypeText};
-use crate::graph::{Graph, Kind, Node, NodeId, Source, Use};
+use super::{Commas, Constant, IndentedText, NameText, OriginText, TypeText};
+use crate::graph::{Graph, Node, NodeId, NodeKind, Operand, ResourceUse};
 
-pub(super) fn graph(page: &mut Page, graph: &Graph) {
+pub(super) fn graph(page: &mut IndentedText, graph: &Graph) {
     if !graph.parameters.is_empty() {
         page.line(format_args!("parameters {}", Commas(graph.parameters.iter().map(TypeText))));
     }
     graph.constants.iter().for_each(|constant| page.line(format_args!("constant {}", Constant(constant))));
     graph.nodes().for_each(|(id, value)| node(page, id, value));
-    page.line(format_args!("yield {}", SourceText(&graph.result)));
+    page.line(format_args!("yield {}", OperandText(&graph.result)));
 }
 
-fn node(page: &mut Page, id: NodeId, node: &Node) {
+fn node(page: &mut IndentedText, id: NodeId, node: &Node) {
     let outputs = match &node.outputs[..] {
         [] => String::new(),
         outputs => format!(": {}", Commas(outputs.iter().map(TypeText))),
     };
-    let name = Name(&node.name);
-    page.line(format_args!("{} {name}{outputs} = {}{}{}", Id(id), Head(node), Marks(node), Place(node.origin)));
+    let name = NameText(&node.name);
+    page.line(format_args!(
+        "{} {name}{outputs} = {}{}{}",
+        NodeIdText(id),
+        NodeText(node),
+        AttributesText(node),
+        OriginText(node.origin)
+    ));
     page.nested(|page| match &node.kind {
-        Kind::Switch { arms } => arms.iter().for_each(|arm| match arm.payload {
+        NodeKind::Switch { arms } => arms.iter().for_each(|arm| match arm.payload {
             0 => page.line(TestText(&arm.test)),
             payload => page.line(format_args!("{} payload {payload}", TestText(&arm.test))),
         }),
-        Kind::Race { bodies } => bodies.iter().for_each(|body| {
+        NodeKind::Race { bodies } => bodies.iter().for_each(|body| {
             page.line("branch");
             page.nested(|page| graph(page, body));
         }),
@@ -53,52 +59,52 @@ fn node(page: &mut Page, id: NodeId, node: &Node) {
 }
 
 /// What a node does and takes, without its bodies.
-struct Head<'a>(&'a Node);
+struct NodeText<'a>(&'a Node);
 
-impl Display for Head<'_> {
+impl Display for NodeText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.kind {
-            Kind::Prim(prim) => write!(f, "{}", PrimText(*prim)),
-            Kind::Call { function } => write!(f, "call {}", Name(function)),
-            Kind::Switch { .. } => f.write_str("switch"),
-            Kind::Select { switch } => write!(f, "select {} ", Id(*switch)),
-            Kind::Map { .. } => f.write_str("for"),
-            Kind::Fold { .. } => f.write_str("fold"),
-            Kind::Loop { at_most, .. } => write!(f, "loop at most {at_most} "),
-            Kind::Within { .. } => f.write_str("within"),
-            Kind::Race { .. } => f.write_str("race"),
-            Kind::Acquire { constraints } => {
+            NodeKind::Prim(prim) => write!(f, "{}", PrimText(*prim)),
+            NodeKind::Call { function } => write!(f, "call {}", NameText(function)),
+            NodeKind::Switch { .. } => f.write_str("switch"),
+            NodeKind::Select { switch } => write!(f, "select {} ", NodeIdText(*switch)),
+            NodeKind::Map { .. } => f.write_str("for"),
+            NodeKind::Fold { .. } => f.write_str("fold"),
+            NodeKind::Loop { at_most, .. } => write!(f, "loop at most {at_most} "),
+            NodeKind::Within { .. } => f.write_str("within"),
+            NodeKind::Race { .. } => f.write_str("race"),
+            NodeKind::Acquire { constraints } => {
                 write!(f, "acquire ({}) ", Commas(constraints.iter().map(ConstraintText)))
             }
-            Kind::Release { acquire } => write!(f, "release {} ", Id(*acquire)),
-            Kind::Return => f.write_str("return"),
-            Kind::Fail => f.write_str("fail"),
+            NodeKind::Release { acquire } => write!(f, "release {} ", NodeIdText(*acquire)),
+            NodeKind::Return => f.write_str("return"),
+            NodeKind::Fail => f.write_str("fail"),
         }?;
-        write!(f, "({})", Commas(self.0.inputs.iter().map(SourceText)))
+        write!(f, "({})", Commas(self.0.inputs.iter().map(OperandText)))
     }
 }
 
 /// Control, order and resources of a node; nothing of what it has not.
-struct Marks<'a>(&'a Node);
+struct AttributesText<'a>(&'a Node);
 
-impl Display for Marks<'_> {
+impl Display for AttributesText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(control) = self.0.control {
-            write!(f, " if {} arm {}", Id(control.switch), control.arm)?;
+            write!(f, " if {} arm {}", NodeIdText(control.switch), control.arm)?;
         }
         if !self.0.after.is_empty() {
-            write!(f, " after {}", Commas(self.0.after.iter().copied().map(Id)))?;
+            write!(f, " after {}", Commas(self.0.after.iter().copied().map(NodeIdText)))?;
         }
         if !self.0.uses.is_empty() {
             write!(f, " uses {}", Commas(self.0.uses.iter().map(UseText)))?;
         }
-        self.0.within.iter().try_for_each(|acquire| write!(f, " within {}", Id(*acquire)))
+        self.0.within.iter().try_for_each(|acquire| write!(f, " within {}", NodeIdText(*acquire)))
     }
 }
 
 /// `write held shared hits`.
 #[derive(Clone, Copy)]
-pub(crate) struct UseText<'a>(pub(crate) &'a Use);
+pub(crate) struct UseText<'a>(pub(crate) &'a ResourceUse);
 
 impl Display for UseText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,9 +113,9 @@ impl Display for UseText<'_> {
     }
 }
 
-struct Id(NodeId);
+struct NodeIdText(NodeId);
 
-impl Display for Id {
+impl Display for NodeIdText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "%{}", self.0.0)
     }
@@ -117,16 +123,16 @@ impl Display for Id {
 
 /// `%3.0`, `p0`, `k0`.
 #[derive(Clone, Copy)]
-pub(crate) struct SourceText<'a>(pub(crate) &'a Source);
+pub(crate) struct OperandText<'a>(pub(crate) &'a Operand);
 
-impl Display for SourceText<'_> {
+impl Display for OperandText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Source::Port(node, port) => write!(f, "{}.{port}", Id(*node)),
-            Source::Parameter(index) => write!(f, "p{index}"),
-            Source::Constant(index) => write!(f, "k{index}"),
-            Source::Shared(name) => write!(f, "shared {}", Name(name)),
-            Source::Never => f.write_str("never"),
+            Operand::Port(node, port) => write!(f, "{}.{port}", NodeIdText(*node)),
+            Operand::Parameter(index) => write!(f, "p{index}"),
+            Operand::Constant(index) => write!(f, "k{index}"),
+            Operand::Shared(name) => write!(f, "shared {}", NameText(name)),
+            Operand::Never => f.write_str("never"),
         }
     }
 }

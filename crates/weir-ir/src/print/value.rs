@@ -53,9 +53,9 @@ impl Display for TypeText<'_> {
             Type::Function(pair) => {
                 write!(f, "fn({}) -> {}", Commas(pair.0.iter().map(TypeText)), TypeText(&pair.1))
             }
-            Type::Parameter(name) => write!(f, "'{}", Name(name)),
+            Type::Parameter(name) => write!(f, "'{}", NameText(name)),
             Type::Named(name) if is_type_word(name) => Quoted(name).fmt(f),
-            Type::Named(name) => Name(name).fmt(f),
+            Type::Named(name) => NameText(name).fmt(f),
             plain => Display::fmt(plain, f),
         }
     }
@@ -72,9 +72,9 @@ pub(crate) fn is_type_word(name: &str) -> bool {
 
 /// A name: bare where it is made of letters, digits, `_`, `.`, `/` and `#` and does not begin with a digit; else quoted.
 #[derive(Clone, Copy)]
-pub struct Name<'a>(pub &'a str);
+pub struct NameText<'a>(pub &'a str);
 
-impl Display for Name<'_> {
+impl Display for NameText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let begins = self.0.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         if begins && self.0.chars().all(is_bare) { f.write_str(self.0) } else { Quoted(self.0).fmt(f) }

@@ -4,25 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Library, Resource, Text, Type, Value};
 
-use super::operand::Operand;
+use super::operand::TypedOperand;
 use super::report::{Report, Rule};
-use super::types::Types;
+use super::types::TypeTable;
 use super::{calls, prims};
-use crate::expr::{Arm, Atom, Block, Call, Constraint, Let, Op, Test, Var, Variable};
+use crate::expr::{Arm, ArmTest, Atom, Block, Call, Constraint, Let, Op, Var, Variable};
 use crate::lower::{changed_variables, free_variables};
 use crate::parse::NESTING_MAX;
 use crate::print::TypeText;
 
 /// Checks a body that is in no other; `result` is what it must yield and return, where that is known.
 pub(super) fn flow(
-    types: &Types<'_>,
+    types: &TypeTable<'_>,
     library: &Library,
     parameters: &[Variable],
     body: &Block,
     result: Option<&Type>,
     report: &mut Report,
 ) {
-    let mut checker = Checker {
+    let mut checker = BlockVerifier {
         types,
         library,
         result,
@@ -38,8 +38,8 @@ pub(super) fn flow(
     checker.block(body, result, "the result of the flow");
 }
 
-struct Checker<'a, 'r> {
-    types: &'a Types<'a>,
+struct BlockVerifier<'a, 'r> {
+    types: &'a TypeTable<'a>,
     library: &'a Library,
     /// What the flow answers.
     result: Option<&'a Type>,
@@ -56,7 +56,7 @@ struct Checker<'a, 'r> {
     depth: usize,
 }
 
-impl<'a> Checker<'a, '_> {
+impl<'a> BlockVerifier<'a, '_> {
     fn add(&mut self, rule: Rule, at: impl Into<Option<Var>>, what: impl Into<String>) {
         let at = at.into().map_or(String::new(), |at| format!("%{}", at.0));
         self.report.add(rule, &at, what);
@@ -128,24 +128,24 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn operand(&mut self, at: impl Into<Option<Var>>, atom: &'a Atom) -> Operand<'a> {
+    fn operand(&mut self, at: impl Into<Option<Var>>, atom: &'a Atom) -> TypedOperand<'a> {
         match atom {
-            Atom::Value(value) => Operand::Constant(value),
+            Atom::Value(value) => TypedOperand::Constant(value),
             Atom::Var(var) => match self.visible.get(var) {
-                Some(ty) => Operand::Typed(ty),
+                Some(ty) => TypedOperand::Typed(ty),
                 None => {
                     self.add(Rule::Scope, at, format!("%{} cannot be seen here", var.0));
-                    Operand::Unknown
+                    TypedOperand::Unknown
                 }
             },
             Atom::Shared(name) => match self.types.shared.get(&**name) {
                 Some(ty) => {
                     self.held_if_own(at.into(), name);
-                    Operand::Shared(ty)
+                    TypedOperand::Shared(ty)
                 }
                 None => {
                     self.add(Rule::Known, at, format!("there is no shared value `{name}`"));
-                    Operand::Unknown
+                    TypedOperand::Unknown
                 }
             },
         }
@@ -159,7 +159,7 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn operands(&mut self, at: Var, atoms: &'a [Atom]) -> Vec<Operand<'a>> {
+    fn operands(&mut self, at: Var, atoms: &'a [Atom]) -> Vec<TypedOperand<'a>> {
         atoms.iter().map(|atom| self.operand(at, atom)).collect()
     }
 
@@ -183,7 +183,7 @@ impl<'a> Checker<'a, '_> {
                 self.list(at, list, element);
                 let init = self.operand(at, init);
                 self.types_hold(at, init.must_be("the beginning", &accumulator.ty, self.types));
-                self.types_hold(at, Operand::Typed(&accumulator.ty).must_be("the fold", result, self.types));
+                self.types_hold(at, TypedOperand::Typed(&accumulator.ty).must_be("the fold", result, self.types));
                 self.body(&[accumulator, element], body, Some(&accumulator.ty), "the result of the body");
             }
             Op::Loop { init, state, body, at_most } => self.repeat(at, init, state, body, *at_most, result),
@@ -235,8 +235,8 @@ impl<'a> Checker<'a, '_> {
     fn given_away(&mut self, body: &Block) {
         let changed = changed_variables(body, self.library);
         for var in free_variables(body, &[]) {
-            let is_moved = |ty: &&Type| self.types.definitions.is_moved(ty);
-            if changed.contains(&var) || self.visible.get(&var).is_some_and(is_moved) {
+            let is_move_only = |ty: &&Type| self.types.definitions.is_move_only(ty);
+            if changed.contains(&var) || self.visible.get(&var).is_some_and(is_move_only) {
                 self.see(var, None);
             }
         }
@@ -300,13 +300,13 @@ impl<'a> Checker<'a, '_> {
             self.add(Rule::Types, at, "a loop has at least one round");
         }
         if yields || *result != Type::Never {
-            self.types_hold(at, Operand::Typed(&state.ty).must_be("the loop", result, self.types));
+            self.types_hold(at, TypedOperand::Typed(&state.ty).must_be("the loop", result, self.types));
         }
     }
 
     fn switch(&mut self, at: Var, subject: &'a Atom, arms: &'a [Arm], result: &Type) {
         let operand = self.operand(at, subject);
-        let tests: Vec<&Test> = arms.iter().map(|arm| &arm.test).collect();
+        let tests: Vec<&ArmTest> = arms.iter().map(|arm| &arm.test).collect();
         if let Err(what) = covers(&tests, operand, self.types) {
             self.add(Rule::Cover, at, what);
         }
@@ -320,7 +320,7 @@ impl<'a> Checker<'a, '_> {
         self.never(at, yields, result);
     }
 
-    fn payload(&mut self, at: Var, arm: &Arm, subject: Operand<'_>) {
+    fn payload(&mut self, at: Var, arm: &Arm, subject: TypedOperand<'_>) {
         let types: Vec<&Type> = arm.payload.iter().map(|variable| &variable.ty).collect();
         if let Err(what) = payload_fits(&arm.test, &types, subject, self.types) {
             self.add(Rule::Payload, at, what);
@@ -336,7 +336,7 @@ impl<'a> Checker<'a, '_> {
 }
 
 /// Says what is wrong with constraints that are not in the canonical order, each once, with a session where needed.
-pub(super) fn canonical(constraints: &[Constraint], session: bool, types: &Types<'_>) -> Result<(), String> {
+pub(super) fn canonical(constraints: &[Constraint], session: bool, types: &TypeTable<'_>) -> Result<(), String> {
     if constraints.windows(2).any(|pair| pair[0].resource >= pair[1].resource) {
         return Err("the constraints are not in the canonical order, each once".into());
     }
@@ -357,48 +357,48 @@ pub(super) fn canonical(constraints: &[Constraint], session: bool, types: &Types
 }
 
 /// Says what is wrong with tests that cannot hold or leave a value out.
-pub(super) fn covers(tests: &[&Test], subject: Operand<'_>, types: &Types<'_>) -> Result<(), String> {
+pub(super) fn covers(tests: &[&ArmTest], subject: TypedOperand<'_>, types: &TypeTable<'_>) -> Result<(), String> {
     let variants = subject.ty().and_then(|ty| types.variants(ty));
     for test in tests {
         match (test, subject) {
-            (_, Operand::Unknown) | (Test::Otherwise, _) => {}
-            (Test::Tag(tag), Operand::Constant(value)) if !matches!(value, Value::Variant(..)) => {
+            (_, TypedOperand::Unknown) | (ArmTest::Otherwise, _) => {}
+            (ArmTest::Tag(tag), TypedOperand::Constant(value)) if !matches!(value, Value::Variant(..)) => {
                 return Err(format!("tag {tag} is tested of {}", subject.describe()));
             }
-            (Test::Value(_) | Test::Tag(_), Operand::Constant(_)) => {}
-            (Test::Tag(tag), _) => {
+            (ArmTest::Value(_) | ArmTest::Tag(_), TypedOperand::Constant(_)) => {}
+            (ArmTest::Tag(tag), _) => {
                 if variants.as_ref().is_none_or(|variants| variants.len() <= *tag as usize) {
                     return Err(format!("{} has no variant {tag}", subject.describe()));
                 }
             }
-            (Test::Value(value), Operand::Typed(ty) | Operand::Shared(ty)) => {
-                Operand::Constant(value).must_be("the tested value", ty, types)?;
+            (ArmTest::Value(value), TypedOperand::Typed(ty) | TypedOperand::Shared(ty)) => {
+                TypedOperand::Constant(value).must_be("the tested value", ty, types)?;
             }
         }
     }
-    let has = |wanted: &Test| tests.contains(&wanted);
+    let has = |wanted: &ArmTest| tests.contains(&wanted);
     let all = match (subject, subject.ty()) {
-        _ if has(&Test::Otherwise) => true,
-        (Operand::Unknown, _) => true,
-        (Operand::Constant(value), _) => tests.iter().any(|test| crate::evaluate::holds(test, value)),
-        (_, Some(Type::Bool)) => [true, false].into_iter().all(|value| has(&Test::Value(Value::Bool(value)))),
-        (_, Some(Type::Unit)) => has(&Test::Value(Value::Unit)),
-        _ => variants.is_some_and(|variants| (0..).zip(&variants).all(|(tag, _)| has(&Test::Tag(tag)))),
+        _ if has(&ArmTest::Otherwise) => true,
+        (TypedOperand::Unknown, _) => true,
+        (TypedOperand::Constant(value), _) => tests.iter().any(|test| crate::evaluate::holds(test, value)),
+        (_, Some(Type::Bool)) => [true, false].into_iter().all(|value| has(&ArmTest::Value(Value::Bool(value)))),
+        (_, Some(Type::Unit)) => has(&ArmTest::Value(Value::Unit)),
+        _ => variants.is_some_and(|variants| (0..).zip(&variants).all(|(tag, _)| has(&ArmTest::Tag(tag)))),
     };
     if all { Ok(()) } else { Err(format!("the tests leave some values out of {}", subject.describe())) }
 }
 
 /// Says what is wrong with the types that an arm gives to the payload; none at all is always right.
 pub(super) fn payload_fits(
-    test: &Test,
+    test: &ArmTest,
     payload: &[&Type],
-    subject: Operand<'_>,
-    types: &Types<'_>,
+    subject: TypedOperand<'_>,
+    types: &TypeTable<'_>,
 ) -> Result<(), String> {
     if payload.is_empty() {
         return Ok(());
     }
-    let Test::Tag(tag) = test else { return Err("only an arm that tests a tag has a payload".into()) };
+    let ArmTest::Tag(tag) = test else { return Err("only an arm that tests a tag has a payload".into()) };
     let Some(ty) = subject.ty() else { return Ok(()) };
     let fields = types.variants(ty).and_then(|variants| variants.into_iter().nth(*tag as usize)).unwrap_or_default();
     if fields.len() != payload.len() {

@@ -2,16 +2,16 @@
 
 use weir_host::{Passing, Signature, Type};
 
-use super::operand::Operand;
-use super::types::{Bindings, Types, substitute, unify};
+use super::operand::TypedOperand;
+use super::types::{Bindings, TypeTable, substitute, unify};
 use crate::print::TypeText;
 
 /// Says what is wrong with a call of these arguments whose value is used as of type `result`.
 pub(super) fn check(
     signature: &Signature,
-    arguments: &[Operand<'_>],
+    arguments: &[TypedOperand<'_>],
     result: &Type,
-    types: &Types<'_>,
+    types: &TypeTable<'_>,
 ) -> Result<(), String> {
     let path = signature.path();
     if arguments.len() != signature.parameters.len() {
@@ -30,10 +30,10 @@ pub(super) fn check(
         }
     }
     for (argument, parameter) in both() {
-        if parameter.passing == Passing::Start && !matches!(argument, Operand::Constant(_)) {
+        if parameter.passing == Passing::Start && !matches!(argument, TypedOperand::Constant(_)) {
             return Err(format!("argument `{}` makes the state, and is no constant", parameter.name));
         }
-        if let Operand::Constant(_) = argument {
+        if let TypedOperand::Constant(_) = argument {
             let expected = substitute(&parameter.ty, &bindings);
             argument.must_be(&format!("argument `{}`", parameter.name), &expected, types)?;
             if parameter.passing == Passing::Change {

@@ -5,25 +5,25 @@ use std::collections::BTreeSet;
 use weir_host::{Library, Resource, Type};
 
 use super::blocks::{canonical, covers, payload_fits};
-use super::operand::Operand;
+use super::operand::TypedOperand;
 use super::report::{Report, Rule};
-use super::types::Types;
-use super::view::{Checker, Held, View};
+use super::types::TypeTable;
+use super::view::{GraphVerifier, GraphView, HeldResources};
 use super::{calls, order, prims, timed, uses};
-use crate::expr::Test;
-use crate::graph::{Control, Graph, Kind, Node, NodeId, Source, SwitchArm};
+use crate::expr::ArmTest;
+use crate::graph::{Control, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
 use crate::parse::NESTING_MAX;
-use crate::print::{SourceText, TypeText};
+use crate::print::{OperandText, TypeText};
 use crate::program::Variable;
 
 /// Checks a graph that is the body of no node; `result` is what it must yield and return, where that is known.
 pub(super) fn flow(
-    types: &Types<'_>,
+    types: &TypeTable<'_>,
     library: &Library,
     parameters: &[Variable],
     graph: &Graph,
     result: Option<&Type>,
-    narrowed: &BTreeSet<Resource>,
+    session_scoped: &BTreeSet<Resource>,
     report: &mut Report,
 ) {
     let expected: Vec<&Type> = parameters.iter().map(|parameter| &parameter.ty).collect();
@@ -31,19 +31,19 @@ pub(super) fn flow(
         report.add(Rule::Types, "", "the graph's parameters are not the flow's");
     }
     let (names, states) = (BTreeSet::new(), BTreeSet::new());
-    let mut checker = Checker { types, library, narrowed, answer: result, report, names, states, depth: 0 };
-    checker.graph(graph, &Held::new(), result);
+    let mut checker = GraphVerifier { types, library, session_scoped, answer: result, report, names, states, depth: 0 };
+    checker.graph(graph, &HeldResources::new(), result);
 }
 
-impl<'a> Checker<'a, '_> {
+impl<'a> GraphVerifier<'a, '_> {
     /// Checks a graph and the bodies in it. Where edges or control are broken, the rest is not looked at.
-    fn graph(&mut self, graph: &'a Graph, held: &Held, result: Option<&Type>) {
+    fn graph(&mut self, graph: &'a Graph, held: &HeldResources, result: Option<&Type>) {
         self.depth += 1;
         if self.depth > NESTING_MAX {
             self.report.add(Rule::Nesting, "", format!("bodies nest deeper than {NESTING_MAX}"));
         } else {
             let before = self.report.violations.len();
-            let mut view = View { graph, arms: Vec::new() };
+            let mut view = GraphView { graph, arms: Vec::new() };
             for (id, node) in graph.nodes() {
                 self.shape(&mut view, id, node);
             }
@@ -55,7 +55,7 @@ impl<'a> Checker<'a, '_> {
         self.depth -= 1;
     }
 
-    fn meaning(&mut self, view: &View<'a>, held: &Held, result: Option<&Type>) {
+    fn meaning(&mut self, view: &GraphView<'a>, held: &HeldResources, result: Option<&Type>) {
         if let Some(ty) = result {
             let operand = view.operand(&view.graph.result, self.types);
             if let Err(what) = operand.must_be("the result", ty, self.types) {
@@ -66,7 +66,7 @@ impl<'a> Checker<'a, '_> {
             self.types(view, node);
             uses::check(self, view, id, node, held);
             for body in node.bodies() {
-                let inner = uses::held_at(view, Some(id), held, self.narrowed);
+                let inner = uses::held_at(view, Some(id), held, self.session_scoped);
                 self.graph(body, &inner, body_result(node));
             }
         }
@@ -74,7 +74,7 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// Names, edges and control of one node; earlier nodes are in the view already.
-    fn shape(&mut self, view: &mut View<'a>, id: NodeId, node: &'a Node) {
+    fn shape(&mut self, view: &mut GraphView<'a>, id: NodeId, node: &'a Node) {
         if !self.names.insert(&node.name) {
             self.add(Rule::Once, node, "another node has this name");
         }
@@ -82,7 +82,7 @@ impl<'a> Checker<'a, '_> {
         if node.after.windows(2).any(|pair| pair[0] >= pair[1]) || node.after.last().is_some_and(|last| *last >= id) {
             self.add(Rule::Edges, node, "comes after nodes that are not earlier, or not in ascending order");
         }
-        if let Kind::Select { switch } = &node.kind {
+        if let NodeKind::Select { switch } = &node.kind {
             self.select(view, node, *switch, &arms);
         } else {
             for input in &node.inputs {
@@ -90,31 +90,31 @@ impl<'a> Checker<'a, '_> {
             }
         }
         self.step(view, node, node.within, "is within");
-        if let Kind::Release { acquire } = &node.kind {
+        if let NodeKind::Release { acquire } = &node.kind {
             self.step(view, node, Some(*acquire), "ends");
         }
         view.arms.push(arms);
     }
 
-    fn control(&mut self, view: &View<'a>, node: &Node) -> Vec<Control> {
+    fn control(&mut self, view: &GraphView<'a>, node: &Node) -> Vec<Control> {
         let Some(control) = node.control else { return Vec::new() };
         let Some(outer) = view.arms.get(control.switch.0 as usize) else {
             self.add(Rule::Edges, node, "is in an arm of a later node");
             return Vec::new();
         };
         match &view.graph.node(control.switch).kind {
-            Kind::Switch { arms } if (control.arm as usize) < arms.len() => {}
+            NodeKind::Switch { arms } if (control.arm as usize) < arms.len() => {}
             _ => self.add(Rule::Control, node, format!("%{} has no arm {}", control.switch.0, control.arm)),
         }
         outer.iter().copied().chain([control]).collect()
     }
 
     /// What is named must be there, and must have run whenever these arms were chosen.
-    fn source(&mut self, view: &View<'a>, node: Option<&Node>, arms: &[Control], source: &Source, what: &str) {
+    fn source(&mut self, view: &GraphView<'a>, node: Option<&Node>, arms: &[Control], source: &Operand, what: &str) {
         let at = node.map_or("", |node| &*node.name).to_owned();
         let graph = view.graph;
         let known = match source {
-            Source::Port(from, port) => {
+            Operand::Port(from, port) => {
                 let Some(chain) = view.arms.get(from.0 as usize) else {
                     return self.report.add(
                         Rule::Edges,
@@ -129,20 +129,20 @@ impl<'a> Checker<'a, '_> {
                 }
                 (*port as usize) < from_node.outputs.len()
             }
-            Source::Parameter(index) => (*index as usize) < graph.parameters.len(),
-            Source::Constant(index) => (*index as usize) < graph.constants.len(),
-            Source::Shared(name) => self.types.shared.contains_key(&**name),
-            Source::Never => node.is_none_or(|node| matches!(node.kind, Kind::Select { .. })),
+            Operand::Parameter(index) => (*index as usize) < graph.parameters.len(),
+            Operand::Constant(index) => (*index as usize) < graph.constants.len(),
+            Operand::Shared(name) => self.types.shared.contains_key(&**name),
+            Operand::Never => node.is_none_or(|node| matches!(node.kind, NodeKind::Select { .. })),
         };
         if !known {
-            self.report.add(Rule::Scope, &at, format!("{what} is {}, which is not there", SourceText(source)));
+            self.report.add(Rule::Scope, &at, format!("{what} is {}, which is not there", OperandText(source)));
         }
     }
 
     /// A select stands where its switch stands, and each of its inputs where that arm is.
-    fn select(&mut self, view: &View<'a>, node: &Node, switch: NodeId, arms: &[Control]) {
+    fn select(&mut self, view: &GraphView<'a>, node: &Node, switch: NodeId, arms: &[Control]) {
         let found = view.arms.get(switch.0 as usize).map(|chain| (chain, &view.graph.node(switch).kind));
-        let Some((chain, Kind::Switch { arms: of_switch })) = found else {
+        let Some((chain, NodeKind::Switch { arms: of_switch })) = found else {
             return self.add(Rule::Control, node, format!("%{} is no earlier switch", switch.0));
         };
         if chain != arms {
@@ -158,51 +158,53 @@ impl<'a> Checker<'a, '_> {
         }
     }
 
-    fn step(&mut self, view: &View<'a>, node: &Node, acquire: Option<NodeId>, does: &str) {
+    fn step(&mut self, view: &GraphView<'a>, node: &Node, acquire: Option<NodeId>, does: &str) {
         let Some(acquire) = acquire else { return };
         let is_seen = view.arms.get(acquire.0 as usize).is_some();
-        if !is_seen || !matches!(view.graph.node(acquire).kind, Kind::Acquire { .. }) {
+        if !is_seen || !matches!(view.graph.node(acquire).kind, NodeKind::Acquire { .. }) {
             self.add(Rule::Steps, node, format!("{does} %{}, which is no earlier acquire", acquire.0));
         }
     }
 
-    fn types(&mut self, view: &View<'a>, node: &'a Node) {
-        let inputs: Vec<Operand<'a>> = node.inputs.iter().map(|input| view.operand(input, self.types)).collect();
+    fn types(&mut self, view: &GraphView<'a>, node: &'a Node) {
+        let inputs: Vec<TypedOperand<'a>> = node.inputs.iter().map(|input| view.operand(input, self.types)).collect();
         let outputs = match &node.kind {
-            Kind::Switch { arms } => arms.iter().map(|arm| arm.payload as usize).sum(),
-            Kind::Acquire { .. } | Kind::Release { .. } | Kind::Return | Kind::Fail => 0,
+            NodeKind::Switch { arms } => arms.iter().map(|arm| arm.payload as usize).sum(),
+            NodeKind::Acquire { .. } | NodeKind::Release { .. } | NodeKind::Return | NodeKind::Fail => 0,
             _ => 1,
         };
         if node.outputs.len() != outputs {
             return self.add(Rule::Types, node, format!("has {} outputs instead of {outputs}", node.outputs.len()));
         }
         let checked = match (&node.kind, &inputs[..]) {
-            (Kind::Prim(prim), inputs) => prims::check(*prim, inputs, &node.outputs[0], self.types),
-            (Kind::Call { function }, inputs) => match self.library.function(function) {
+            (NodeKind::Prim(prim), inputs) => prims::check(*prim, inputs, &node.outputs[0], self.types),
+            (NodeKind::Call { function }, inputs) => match self.library.function(function) {
                 Some(known) => calls::check(&known.signature, inputs, &node.outputs[0], self.types),
                 None => return self.add(Rule::Known, node, format!("there is no function `{function}`")),
             },
-            (Kind::Switch { arms }, [subject]) => return self.switch(node, arms, *subject),
-            (Kind::Select { .. }, inputs) => {
+            (NodeKind::Switch { arms }, [subject]) => return self.switch(node, arms, *subject),
+            (NodeKind::Select { .. }, inputs) => {
                 inputs.iter().try_for_each(|input| input.must_be("the result of an arm", &node.outputs[0], self.types))
             }
-            (Kind::Map { body } | Kind::Fold { body } | Kind::Loop { body, .. }, inputs) => {
+            (NodeKind::Map { body } | NodeKind::Fold { body } | NodeKind::Loop { body, .. }, inputs) => {
                 self.body(node, body, inputs)
             }
-            (Kind::Within { .. } | Kind::Race { .. }, inputs) => timed::check(node, inputs, self.types),
-            (Kind::Acquire { constraints }, inputs) if inputs.len() < 2 => {
+            (NodeKind::Within { .. } | NodeKind::Race { .. }, inputs) => timed::check(node, inputs, self.types),
+            (NodeKind::Acquire { constraints }, inputs) if inputs.len() < 2 => {
                 let checked = canonical(constraints, !inputs.is_empty(), self.types);
                 return self.holds(Rule::Constraints, node, checked);
             }
-            (Kind::Release { .. }, []) | (Kind::Fail, [_]) => Ok(()),
-            (Kind::Return, [answer]) => self.answer.map_or(Ok(()), |ty| answer.must_be("the answer", ty, self.types)),
+            (NodeKind::Release { .. }, []) | (NodeKind::Fail, [_]) => Ok(()),
+            (NodeKind::Return, [answer]) => {
+                self.answer.map_or(Ok(()), |ty| answer.must_be("the answer", ty, self.types))
+            }
             _ => Err(format!("has {} inputs", inputs.len())),
         };
         self.holds(Rule::Types, node, checked);
     }
 
-    fn switch(&mut self, node: &Node, arms: &[SwitchArm], subject: Operand<'_>) {
-        let tests: Vec<&Test> = arms.iter().map(|arm| &arm.test).collect();
+    fn switch(&mut self, node: &Node, arms: &[SwitchArm], subject: TypedOperand<'_>) {
+        let tests: Vec<&ArmTest> = arms.iter().map(|arm| &arm.test).collect();
         self.holds(Rule::Cover, node, covers(&tests, subject, self.types));
         for (arm, index) in arms.iter().zip(0..) {
             let first = node.first_port(index) as usize;
@@ -212,11 +214,11 @@ impl<'a> Checker<'a, '_> {
     }
 
     /// The inputs of a node with a body against the body's parameters, and its output against the body's result.
-    fn body(&self, node: &Node, body: &Graph, inputs: &[Operand<'_>]) -> Result<(), String> {
+    fn body(&self, node: &Node, body: &Graph, inputs: &[TypedOperand<'_>]) -> Result<(), String> {
         let (parameters, output) = (&body.parameters, &node.outputs[0]);
         let own = match &node.kind {
-            Kind::Map { .. } => parameters.first().map(|element| vec![Type::list(element.clone())]),
-            Kind::Fold { .. } => match &parameters[..] {
+            NodeKind::Map { .. } => parameters.first().map(|element| vec![Type::list(element.clone())]),
+            NodeKind::Fold { .. } => match &parameters[..] {
                 [accumulator, element, ..] => Some(vec![Type::list(element.clone()), accumulator.clone()]),
                 _ => None,
             },
@@ -231,8 +233,8 @@ impl<'a> Checker<'a, '_> {
             input.must_be("an input", ty, self.types)?;
         }
         let fits = match (&node.kind, output) {
-            (Kind::Map { .. }, Type::List(_)) => true,
-            (Kind::Map { .. }, _) => false,
+            (NodeKind::Map { .. }, Type::List(_)) => true,
+            (NodeKind::Map { .. }, _) => false,
             (_, output) => parameters.first() == Some(output) || *output == Type::Never,
         };
         if fits { Ok(()) } else { Err(format!("does not give {}", TypeText(output))) }
@@ -242,17 +244,17 @@ impl<'a> Checker<'a, '_> {
 /// What the body of the node must yield.
 fn body_result(node: &Node) -> Option<&Type> {
     match (&node.kind, node.outputs.first()) {
-        (Kind::Map { .. }, Some(Type::List(element))) => Some(element),
-        (Kind::Fold { body }, _) => body.parameters.first(),
-        (Kind::Within { .. }, Some(Type::Option(inner))) => Some(inner),
-        (Kind::Race { .. }, Some(ty)) if *ty != Type::Never => Some(ty),
+        (NodeKind::Map { .. }, Some(Type::List(element))) => Some(element),
+        (NodeKind::Fold { body }, _) => body.parameters.first(),
+        (NodeKind::Within { .. }, Some(Type::Option(inner))) => Some(inner),
+        (NodeKind::Race { .. }, Some(ty)) if *ty != Type::Never => Some(ty),
         _ => None,
     }
 }
 
 /// The payload of an arm is seen in that arm only.
 fn payload_is_seen(node: &Node, id: NodeId, port: u32, arms: &[Control]) -> bool {
-    let Kind::Switch { arms: of_switch } = &node.kind else { return true };
+    let NodeKind::Switch { arms: of_switch } = &node.kind else { return true };
     let inside = arms.iter().find(|control| control.switch == id);
     inside.is_some_and(|control| {
         let first = node.first_port(control.arm);

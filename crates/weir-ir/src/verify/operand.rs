@@ -2,12 +2,12 @@
 
 use weir_host::{Type, Value};
 
-use super::types::Types;
+use super::types::TypeTable;
 use crate::print::{Constant, TypeText};
 
 /// What is known of an operand.
 #[derive(Clone, Copy)]
-pub(super) enum Operand<'a> {
+pub(super) enum TypedOperand<'a> {
     /// A variable or a port.
     Typed(&'a Type),
     /// A constant.
@@ -18,34 +18,34 @@ pub(super) enum Operand<'a> {
     Unknown,
 }
 
-impl<'a> Operand<'a> {
-    pub(super) fn is(self, ty: &Type, types: &Types<'_>) -> bool {
+impl<'a> TypedOperand<'a> {
+    pub(super) fn is(self, ty: &Type, types: &TypeTable<'_>) -> bool {
         match self {
-            Operand::Typed(own) | Operand::Shared(own) => own == ty,
-            Operand::Constant(value) => types.holds(ty, value),
-            Operand::Unknown => true,
+            TypedOperand::Typed(own) | TypedOperand::Shared(own) => own == ty,
+            TypedOperand::Constant(value) => types.holds(ty, value),
+            TypedOperand::Unknown => true,
         }
     }
 
     /// Its type, where it has one that is not a constant's.
     pub(super) fn ty(self) -> Option<&'a Type> {
         match self {
-            Operand::Typed(ty) | Operand::Shared(ty) => Some(ty),
-            Operand::Constant(_) | Operand::Unknown => None,
+            TypedOperand::Typed(ty) | TypedOperand::Shared(ty) => Some(ty),
+            TypedOperand::Constant(_) | TypedOperand::Unknown => None,
         }
     }
 
     pub(super) fn describe(self) -> String {
         match self {
-            Operand::Typed(ty) => format!("a value of {}", TypeText(ty)),
-            Operand::Shared(ty) => format!("a shared value of {}", TypeText(ty)),
-            Operand::Constant(value) => format!("the constant {}", Constant(value)),
-            Operand::Unknown => "something unknown".into(),
+            TypedOperand::Typed(ty) => format!("a value of {}", TypeText(ty)),
+            TypedOperand::Shared(ty) => format!("a shared value of {}", TypeText(ty)),
+            TypedOperand::Constant(value) => format!("the constant {}", Constant(value)),
+            TypedOperand::Unknown => "something unknown".into(),
         }
     }
 
     /// Says what is wrong where it is not of this type.
-    pub(super) fn must_be(self, what: &str, ty: &Type, types: &Types<'_>) -> Result<(), String> {
+    pub(super) fn must_be(self, what: &str, ty: &Type, types: &TypeTable<'_>) -> Result<(), String> {
         if self.is(ty, types) {
             return Ok(());
         }

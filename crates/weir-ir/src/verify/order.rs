@@ -9,19 +9,19 @@ use weir_host::{Mode, Passing, Resource};
 
 use super::report::Rule;
 use super::uses::constraints;
-use super::view::{Checker, View};
-use crate::graph::{Graph, Kind, Node, NodeId, Source};
+use super::view::{GraphVerifier, GraphView};
+use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
 /// What keeps the order of two nodes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum ConflictKey {
     Resource(Resource),
     /// A port or a parameter whose value some node changes or moves away: its node and port.
     Value(Option<NodeId>, u32),
 }
 
 /// Checks the order of all nodes of one graph.
-pub(super) fn check(checker: &mut Checker<'_, '_>, view: &View<'_>) {
+pub(super) fn check(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>) {
     let earlier = Earlier::new(view.graph);
     resources(checker, view, &earlier);
     ends(checker, view, &earlier);
@@ -30,9 +30,9 @@ pub(super) fn check(checker: &mut Checker<'_, '_>, view: &View<'_>) {
 
 /// A set of nodes, a bit for each, up to the last of them.
 #[derive(Default)]
-struct Nodes(Vec<u64>);
+struct NodeSet(Vec<u64>);
 
-impl Nodes {
+impl NodeSet {
     fn insert(&mut self, NodeId(node): NodeId) {
         let word = node as usize / 64;
         if self.0.len() <= word {
@@ -41,7 +41,7 @@ impl Nodes {
         self.0[word] |= 1 << (node % 64);
     }
 
-    fn insert_all(&mut self, others: &Nodes) {
+    fn insert_all(&mut self, others: &NodeSet) {
         if self.0.len() < others.0.len() {
             self.0.resize(others.0.len(), 0);
         }
@@ -53,7 +53,7 @@ impl Nodes {
     }
 
     /// Those that are not among the others, in ascending order.
-    fn without<'a>(&'a self, others: &'a Nodes) -> impl Iterator<Item = NodeId> + 'a {
+    fn without<'a>(&'a self, others: &'a NodeSet) -> impl Iterator<Item = NodeId> + 'a {
         let others = others.0.iter().copied().chain(std::iter::repeat(0));
         let words = self.0.iter().zip(others).map(|(word, other)| word & !other);
         (0..).zip(words).flat_map(|(index, word)| bits(word).map(move |bit| NodeId(index * 64 + bit)))
@@ -67,13 +67,13 @@ fn bits(word: u64) -> impl Iterator<Item = u32> {
 }
 
 /// For each node, the nodes that have run or were skipped whenever it runs.
-struct Earlier(Vec<Nodes>);
+struct Earlier(Vec<NodeSet>);
 
 impl Earlier {
     fn new(graph: &Graph) -> Self {
-        let mut all: Vec<Nodes> = Vec::with_capacity(graph.nodes.len());
+        let mut all: Vec<NodeSet> = Vec::with_capacity(graph.nodes.len());
         for node in &graph.nodes {
-            let mut earlier = Nodes::default();
+            let mut earlier = NodeSet::default();
             for edge in waits_for(node) {
                 earlier.insert_all(&all[edge.0 as usize]);
                 earlier.insert(edge);
@@ -88,7 +88,7 @@ impl Earlier {
     }
 
     /// Those of the nodes that have not always run or been skipped when `node` runs: 64 are looked at in one go.
-    fn missing<'a>(&'a self, nodes: &'a Nodes, node: NodeId) -> impl Iterator<Item = NodeId> + 'a {
+    fn missing<'a>(&'a self, nodes: &'a NodeSet, node: NodeId) -> impl Iterator<Item = NodeId> + 'a {
         nodes.without(&self.0[node.0 as usize])
     }
 }
@@ -96,12 +96,12 @@ impl Earlier {
 /// The nodes that a node waits for by itself.
 fn waits_for(node: &Node) -> impl Iterator<Item = NodeId> + '_ {
     let inputs = node.inputs.iter().filter_map(|input| match input {
-        Source::Port(from, _) => Some(*from),
+        Operand::Port(from, _) => Some(*from),
         _ => None,
     });
     let of_kind = match node.kind {
-        Kind::Select { switch } => Some(switch),
-        Kind::Release { acquire } => Some(acquire),
+        NodeKind::Select { switch } => Some(switch),
+        NodeKind::Release { acquire } => Some(acquire),
         _ => None,
     };
     let control = node.control.map(|control| control.switch);
@@ -109,8 +109,8 @@ fn waits_for(node: &Node) -> impl Iterator<Item = NodeId> + '_ {
 }
 
 /// Accesses to one resource, or to one value that is changed or moved, keep their order unless all only look.
-fn resources(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
-    let mut accesses: BTreeMap<Key, Vec<(NodeId, Mode)>> = BTreeMap::new();
+fn resources(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier) {
+    let mut accesses: BTreeMap<ConflictKey, Vec<(NodeId, Mode)>> = BTreeMap::new();
     for (id, node) in view.graph.nodes() {
         for (key, mode) in accesses_of(checker, view.graph, node) {
             accesses.entry(key).or_default().push((id, mode));
@@ -118,7 +118,7 @@ fn resources(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) 
     }
     accesses.retain(|_, nodes| nodes.iter().any(|(_, mode)| *mode == Mode::Write));
     for (key, nodes) in accesses {
-        let (mut all, mut writers) = (Nodes::default(), Nodes::default());
+        let (mut all, mut writers) = (NodeSet::default(), NodeSet::default());
         for (second, mode) in nodes {
             let conflicting = if mode == Mode::Write { &all } else { &writers };
             for first in earlier.missing(conflicting, second) {
@@ -135,21 +135,21 @@ fn resources(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) 
     }
 }
 
-fn name(key: &Key) -> String {
+fn name(key: &ConflictKey) -> String {
     match key {
-        Key::Resource(resource) => resource.to_string(),
-        Key::Value(Some(node), port) => format!("the value %{}.{port}", node.0),
-        Key::Value(None, index) => format!("the value p{index}"),
+        ConflictKey::Resource(resource) => resource.to_string(),
+        ConflictKey::Value(Some(node), port) => format!("the value %{}.{port}", node.0),
+        ConflictKey::Value(None, index) => format!("the value p{index}"),
     }
 }
 
-fn accesses_of(checker: &Checker<'_, '_>, graph: &Graph, node: &Node) -> Vec<(Key, Mode)> {
+fn accesses_of(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node) -> Vec<(ConflictKey, Mode)> {
     let uses = node.uses.iter().map(|usage| (usage.resource.clone(), usage.mode));
-    let resources = uses.chain(constraints(node)).map(|(resource, mode)| (Key::Resource(resource), mode));
+    let resources = uses.chain(constraints(node)).map(|(resource, mode)| (ConflictKey::Resource(resource), mode));
     let values = node.inputs.iter().enumerate().filter_map(|(index, input)| {
         let key = match input {
-            Source::Port(from, port) => Key::Value(Some(*from), *port),
-            Source::Parameter(parameter) => Key::Value(None, *parameter),
+            Operand::Port(from, port) => ConflictKey::Value(Some(*from), *port),
+            Operand::Parameter(parameter) => ConflictKey::Value(None, *parameter),
             _ => return None,
         };
         Some((key, mode_of(checker, graph, node, index)))
@@ -158,38 +158,42 @@ fn accesses_of(checker: &Checker<'_, '_>, graph: &Graph, node: &Node) -> Vec<(Ke
 }
 
 /// How a node touches its input: what it changes, and what it takes that can only be moved, it touches alone.
-fn mode_of(checker: &Checker<'_, '_>, graph: &Graph, node: &Node, input: usize) -> Mode {
+fn mode_of(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, input: usize) -> Mode {
     let changes = match &node.kind {
-        Kind::Call { function } => {
+        NodeKind::Call { function } => {
             let function = checker.library.function(function);
             let passing = function.and_then(|function| function.signature.parameters.get(input)).map(|p| p.passing);
             match passing {
                 Some(Passing::Change) => true,
-                Some(Passing::Value | Passing::Typed) => is_moved(checker, graph, node, input),
+                Some(Passing::Value | Passing::Typed) => is_move_only(checker, graph, node, input),
                 _ => false,
             }
         }
-        Kind::Prim(prim) => prim.passes_on() && is_moved(checker, graph, node, input),
-        Kind::Switch { arms } => arms.iter().any(|arm| arm.payload > 0) && is_moved(checker, graph, node, input),
-        Kind::Select { .. } | Kind::Return | Kind::Fail => is_moved(checker, graph, node, input),
-        Kind::Map { body } if input > 0 => changes_parameter(checker, body, input),
-        Kind::Loop { body, .. } if input > 0 => changes_parameter(checker, body, input),
-        Kind::Fold { body } if input > 1 => changes_parameter(checker, body, input),
+        NodeKind::Prim(prim) => prim.passes_on() && is_move_only(checker, graph, node, input),
+        NodeKind::Switch { arms } => {
+            arms.iter().any(|arm| arm.payload > 0) && is_move_only(checker, graph, node, input)
+        }
+        NodeKind::Select { .. } | NodeKind::Return | NodeKind::Fail => is_move_only(checker, graph, node, input),
+        NodeKind::Map { body } if input > 0 => changes_parameter(checker, body, input),
+        NodeKind::Loop { body, .. } if input > 0 => changes_parameter(checker, body, input),
+        NodeKind::Fold { body } if input > 1 => changes_parameter(checker, body, input),
         // The list, or what it begins with, goes into the body.
-        Kind::Map { .. } | Kind::Fold { .. } | Kind::Loop { .. } => is_moved(checker, graph, node, input),
+        NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. } => {
+            is_move_only(checker, graph, node, input)
+        }
         // A body that may be given up takes what it could lose.
-        Kind::Within { .. } | Kind::Race { .. } => {
-            is_moved(checker, graph, node, input)
+        NodeKind::Within { .. } | NodeKind::Race { .. } => {
+            is_move_only(checker, graph, node, input)
                 || captured(node, input).is_some_and(|(body, index)| changes_parameter(checker, body, index))
         }
-        Kind::Acquire { .. } | Kind::Release { .. } => false,
+        NodeKind::Acquire { .. } | NodeKind::Release { .. } => false,
     };
     if changes { Mode::Write } else { Mode::Read }
 }
 
 /// The body that captures this input of a `within` or `race`, and its parameter there.
 fn captured(node: &Node, input: usize) -> Option<(&Graph, usize)> {
-    let mut index = input.checked_sub(usize::from(matches!(node.kind, Kind::Within { .. })))?;
+    let mut index = input.checked_sub(usize::from(matches!(node.kind, NodeKind::Within { .. })))?;
     for body in node.bodies() {
         match index.checked_sub(body.parameters.len()) {
             Some(rest) => index = rest,
@@ -199,26 +203,26 @@ fn captured(node: &Node, input: usize) -> Option<(&Graph, usize)> {
     None
 }
 
-fn changes_parameter(checker: &Checker<'_, '_>, body: &Graph, index: usize) -> bool {
+fn changes_parameter(checker: &GraphVerifier<'_, '_>, body: &Graph, index: usize) -> bool {
     body.nodes.iter().any(|node| {
-        let takes = |input: &Source| matches!(input, Source::Parameter(taken) if *taken as usize == index);
+        let takes = |input: &Operand| matches!(input, Operand::Parameter(taken) if *taken as usize == index);
         let mut inputs = node.inputs.iter().enumerate().filter(|(_, input)| takes(input));
         inputs.any(|(input, _)| mode_of(checker, body, node, input) == Mode::Write)
     })
 }
 
-fn is_moved(checker: &Checker<'_, '_>, graph: &Graph, node: &Node, input: usize) -> bool {
+fn is_move_only(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, input: usize) -> bool {
     let ty = match &node.inputs[input] {
-        Source::Port(from, port) => graph.node(*from).outputs.get(*port as usize),
-        Source::Parameter(index) => graph.parameters.get(*index as usize),
+        Operand::Port(from, port) => graph.node(*from).outputs.get(*port as usize),
+        Operand::Parameter(index) => graph.parameters.get(*index as usize),
         _ => None,
     };
-    ty.is_some_and(|ty| checker.types.definitions.is_moved(ty))
+    ty.is_some_and(|ty| checker.types.definitions.is_move_only(ty))
 }
 
 /// What changes something waits for all that may end the flow before.
-fn ends(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
-    let mut ends = Nodes::default();
+fn ends(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier) {
+    let mut ends = NodeSet::default();
     for (id, node) in view.graph.nodes() {
         if node.writes() {
             let missing = earlier.missing(&ends, id).find(|end| !view.exclusive(*end, id));
@@ -234,20 +238,21 @@ fn ends(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
 
 /// Atomic steps: what is within waits for the acquire, the release waits for what is within, and an acquire waits for
 /// all that may wait before it (see [`mod@crate::lower`]).
-fn steps(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
-    let mut waiting = Nodes::default();
+fn steps(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier) {
+    let mut waiting = NodeSet::default();
     let mut released: Vec<NodeId> = Vec::new();
     for (id, node) in view.graph.nodes() {
-        if let Some(acquire) = node.within.filter(|_| may_wait(node) || matches!(node.kind, Kind::Return | Kind::Fail))
+        if let Some(acquire) =
+            node.within.filter(|_| may_wait(node) || matches!(node.kind, NodeKind::Return | NodeKind::Fail))
             && !earlier.is(acquire, id)
         {
             checker.add(Rule::Steps, node, format!("does not wait for %{}, which it is within", acquire.0));
         }
-        if let Kind::Release { acquire } = node.kind {
+        if let NodeKind::Release { acquire } = node.kind {
             release(checker, view, earlier, id, acquire);
             released.push(acquire);
         }
-        if let Kind::Acquire { .. } = node.kind {
+        if let NodeKind::Acquire { .. } = node.kind {
             let missing = earlier.missing(&waiting, id).find(|other| !view.exclusive(*other, id));
             if let Some(other) = missing {
                 checker.add(Rule::Steps, node, format!("does not wait for %{}, which may wait", other.0));
@@ -257,7 +262,7 @@ fn steps(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
             waiting.insert(id);
         }
     }
-    for (id, node) in view.graph.nodes().filter(|(_, node)| matches!(node.kind, Kind::Acquire { .. })) {
+    for (id, node) in view.graph.nodes().filter(|(_, node)| matches!(node.kind, NodeKind::Acquire { .. })) {
         let releases = released.iter().filter(|acquire| **acquire == id).count();
         if releases != 1 {
             checker.add(Rule::Steps, node, format!("is released {releases} times"));
@@ -265,7 +270,7 @@ fn steps(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier) {
     }
 }
 
-fn release(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier, id: NodeId, acquire: NodeId) {
+fn release(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier, id: NodeId, acquire: NodeId) {
     let node = view.graph.node(id);
     let within = view.graph.nodes().filter(|(_, inner)| inner.within == Some(acquire) && may_wait(inner));
     for (inner, _) in within.filter(|(inner, _)| !earlier.is(*inner, id)) {
@@ -279,5 +284,6 @@ fn release(checker: &mut Checker<'_, '_>, view: &View<'_>, earlier: &Earlier, id
 
 /// Whether the node may keep the flow waiting.
 fn may_wait(node: &Node) -> bool {
-    matches!(node.kind, Kind::Call { .. } | Kind::Acquire { .. } | Kind::Release { .. }) || !node.bodies().is_empty()
+    matches!(node.kind, NodeKind::Call { .. } | NodeKind::Acquire { .. } | NodeKind::Release { .. })
+        || !node.bodies().is_empty()
 }

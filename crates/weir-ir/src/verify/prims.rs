@@ -2,17 +2,22 @@
 
 use weir_host::{Type, Value};
 
-use super::operand::Operand;
-use super::types::Types;
+use super::operand::TypedOperand;
+use super::types::TypeTable;
 use crate::prim::Prim;
 use crate::print::TypeText;
 
 /// Says what is wrong with applying `prim` to the operands for a result of this type.
-pub(super) fn check(prim: Prim, operands: &[Operand<'_>], result: &Type, types: &Types<'_>) -> Result<(), String> {
+pub(super) fn check(
+    prim: Prim,
+    operands: &[TypedOperand<'_>],
+    result: &Type,
+    types: &TypeTable<'_>,
+) -> Result<(), String> {
     if let Some(arity) = prim.arity().filter(|arity| *arity != operands.len()) {
         return Err(format!("`{}` takes {arity} operands, not {}", prim.name(), operands.len()));
     }
-    if operands.iter().any(|operand| matches!(operand, Operand::Shared(_))) {
+    if operands.iter().any(|operand| matches!(operand, TypedOperand::Shared(_))) {
         return Err(format!("`{}` takes no shared value", prim.name()));
     }
     match (prim, operands) {
@@ -82,7 +87,7 @@ pub(super) fn check(prim: Prim, operands: &[Operand<'_>], result: &Type, types: 
     }
 }
 
-fn pairs(map: Operand<'_>, result: &Type, types: &Types<'_>) -> Result<(), String> {
+fn pairs(map: TypedOperand<'_>, result: &Type, types: &TypeTable<'_>) -> Result<(), String> {
     match element(Prim::Pairs, result)? {
         Type::Tuple(parts) if parts.len() == 2 => {
             map.must_be("the map", &Type::map(parts[0].clone(), parts[1].clone()), types)
@@ -91,7 +96,12 @@ fn pairs(map: Operand<'_>, result: &Type, types: &Types<'_>) -> Result<(), Strin
     }
 }
 
-fn collect(lists: Operand<'_>, collected: Operand<'_>, result: &Type, types: &Types<'_>) -> Result<(), String> {
+fn collect(
+    lists: TypedOperand<'_>,
+    collected: TypedOperand<'_>,
+    result: &Type,
+    types: &TypeTable<'_>,
+) -> Result<(), String> {
     match element(Prim::Collect, result)? {
         Type::List(of) => {
             lists.must_be("the lists", result, types)?;
@@ -118,14 +128,19 @@ fn one_of(prim: Prim, ty: &Type, types: &[Type]) -> Result<(), String> {
 }
 
 fn all<'t>(
-    operands: &[Operand<'_>],
+    operands: &[TypedOperand<'_>],
     expected: impl Iterator<Item = &'t Type>,
-    types: &Types<'_>,
+    types: &TypeTable<'_>,
 ) -> Result<(), String> {
     operands.iter().zip(expected).try_for_each(|(operand, ty)| operand.must_be("the operand", ty, types))
 }
 
-fn parts(operands: &[Operand<'_>], fields: Option<Vec<Type>>, what: &str, types: &Types<'_>) -> Result<(), String> {
+fn parts(
+    operands: &[TypedOperand<'_>],
+    fields: Option<Vec<Type>>,
+    what: &str,
+    types: &TypeTable<'_>,
+) -> Result<(), String> {
     let fields = fields.ok_or_else(|| format!("the result has no {what}"))?;
     if fields.len() != operands.len() {
         return Err(format!("the {what} has {} fields, not {}", fields.len(), operands.len()));
@@ -134,7 +149,13 @@ fn parts(operands: &[Operand<'_>], fields: Option<Vec<Type>>, what: &str, types:
 }
 
 /// The operands that an arithmetic primitive takes for each result.
-fn arithmetic(prim: Prim, a: Operand<'_>, b: Operand<'_>, result: &Type, types: &Types<'_>) -> Result<(), String> {
+fn arithmetic(
+    prim: Prim,
+    a: TypedOperand<'_>,
+    b: TypedOperand<'_>,
+    result: &Type,
+    types: &TypeTable<'_>,
+) -> Result<(), String> {
     use Type::{Duration, Float, Int, Size, Time};
     let pairs: &[(Type, Type)] = match (prim, result) {
         (Prim::Add, Type::Text | Type::List(_)) => &[(result.clone(), result.clone())],
@@ -156,32 +177,40 @@ fn arithmetic(prim: Prim, a: Operand<'_>, b: Operand<'_>, result: &Type, types: 
     Err(format!("`{}` of {a} and {b} does not give {}", prim.name(), TypeText(result)))
 }
 
-fn compare(prim: Prim, a: Operand<'_>, b: Operand<'_>, result: &Type, types: &Types<'_>) -> Result<(), String> {
+fn compare(
+    prim: Prim,
+    a: TypedOperand<'_>,
+    b: TypedOperand<'_>,
+    result: &Type,
+    types: &TypeTable<'_>,
+) -> Result<(), String> {
     yields(result, &Type::Bool)?;
     let same = match (a, b) {
-        (Operand::Typed(ty), other) | (other, Operand::Typed(ty)) => other.is(ty, types),
-        (Operand::Constant(a), Operand::Constant(b)) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        (TypedOperand::Typed(ty), other) | (other, TypedOperand::Typed(ty)) => other.is(ty, types),
+        (TypedOperand::Constant(a), TypedOperand::Constant(b)) => {
+            std::mem::discriminant(a) == std::mem::discriminant(b)
+        }
         _ => true,
     };
     if same { Ok(()) } else { Err(format!("`{}` of {} and {}", prim.name(), a.describe(), b.describe())) }
 }
 
-fn field(record: Operand<'_>, index: u32, result: &Type, types: &Types<'_>) -> Result<(), String> {
+fn field(record: TypedOperand<'_>, index: u32, result: &Type, types: &TypeTable<'_>) -> Result<(), String> {
     let at = index as usize;
     let is = match record {
-        Operand::Constant(Value::Record(fields)) => fields.get(at).is_some_and(|value| types.holds(result, value)),
-        Operand::Unknown => true,
+        TypedOperand::Constant(Value::Record(fields)) => fields.get(at).is_some_and(|value| types.holds(result, value)),
+        TypedOperand::Unknown => true,
         other => other.ty().and_then(|ty| types.fields(ty)).is_some_and(|fields| fields.get(at) == Some(result)),
     };
     if is { Ok(()) } else { Err(no_part("field", index, record, result)) }
 }
 
-fn payload(variant: Operand<'_>, index: u32, result: &Type, types: &Types<'_>) -> Result<(), String> {
+fn payload(variant: TypedOperand<'_>, index: u32, result: &Type, types: &TypeTable<'_>) -> Result<(), String> {
     let at = index as usize;
     let is = match variant {
         // Its arm may be one that is never chosen, and a constant does not say what its other payloads would be.
-        Operand::Constant(Value::Variant(..)) => true,
-        Operand::Unknown => true,
+        TypedOperand::Constant(Value::Variant(..)) => true,
+        TypedOperand::Unknown => true,
         other => other
             .ty()
             .and_then(|ty| types.variants(ty))
@@ -190,22 +219,27 @@ fn payload(variant: Operand<'_>, index: u32, result: &Type, types: &Types<'_>) -
     if is { Ok(()) } else { Err(no_part("payload", index, variant, result)) }
 }
 
-fn no_part(what: &str, index: u32, of: Operand<'_>, result: &Type) -> String {
+fn no_part(what: &str, index: u32, of: TypedOperand<'_>, result: &Type) -> String {
     format!("{} has no {what} {index} of {}", of.describe(), TypeText(result))
 }
 
-fn collection(operand: Operand<'_>) -> Result<(), String> {
+fn collection(operand: TypedOperand<'_>) -> Result<(), String> {
     let is = match operand {
-        Operand::Constant(value) => {
+        TypedOperand::Constant(value) => {
             matches!(value, Value::List(_) | Value::Map(_) | Value::Bytes(_) | Value::Text(_))
         }
-        Operand::Unknown => true,
+        TypedOperand::Unknown => true,
         other => matches!(other.ty(), Some(Type::List(_) | Type::Map(_) | Type::Bytes | Type::Text)),
     };
     if is { Ok(()) } else { Err(format!("{} has no length", operand.describe())) }
 }
 
-fn index(collection: Operand<'_>, key: Operand<'_>, result: &Type, types: &Types<'_>) -> Result<(), String> {
+fn index(
+    collection: TypedOperand<'_>,
+    key: TypedOperand<'_>,
+    result: &Type,
+    types: &TypeTable<'_>,
+) -> Result<(), String> {
     if key.is(&Type::Int, types) && collection.is(&Type::list(result.clone()), types) {
         return Ok(());
     }
@@ -214,7 +248,7 @@ fn index(collection: Operand<'_>, key: Operand<'_>, result: &Type, types: &Types
     {
         return key.must_be("the key", &pair.0, types);
     }
-    if let (Operand::Constant(Value::Map(map)), Type::Option(value)) = (collection, result)
+    if let (TypedOperand::Constant(Value::Map(map)), Type::Option(value)) = (collection, result)
         && map.values().all(|entry| types.holds(value, entry))
     {
         return Ok(());

@@ -5,15 +5,15 @@
 
 use weir_host::{Mode, Resource, Type};
 
-use super::operand::Operand;
-use super::types::Types;
-use crate::graph::{Graph, Kind, Node};
+use super::operand::TypedOperand;
+use super::types::TypeTable;
+use crate::graph::{Graph, Node, NodeKind};
 use crate::print::TypeText;
 
 /// The inputs of a `within` or `race` against what the bodies capture, and its output.
-pub(super) fn check(node: &Node, inputs: &[Operand<'_>], types: &Types<'_>) -> Result<(), String> {
+pub(super) fn check(node: &Node, inputs: &[TypedOperand<'_>], types: &TypeTable<'_>) -> Result<(), String> {
     let limit = Type::Duration;
-    let own = matches!(node.kind, Kind::Within { .. }).then_some(&limit);
+    let own = matches!(node.kind, NodeKind::Within { .. }).then_some(&limit);
     let captured = node.bodies().iter().flat_map(|body| &body.parameters);
     let expected: Vec<&Type> = own.into_iter().chain(captured).collect();
     if inputs.len() != expected.len() {
@@ -23,10 +23,10 @@ pub(super) fn check(node: &Node, inputs: &[Operand<'_>], types: &Types<'_>) -> R
         input.must_be("an input", ty, types)?;
     }
     match (&node.kind, &node.outputs[0]) {
-        (Kind::Within { .. }, Type::Option(_)) => Ok(()),
-        (Kind::Within { .. }, output) => Err(format!("does not give {}", TypeText(output))),
-        (Kind::Race { bodies }, _) if bodies.is_empty() => Err("a race has at least one body".into()),
-        (Kind::Race { bodies }, _) => apart(bodies),
+        (NodeKind::Within { .. }, Type::Option(_)) => Ok(()),
+        (NodeKind::Within { .. }, output) => Err(format!("does not give {}", TypeText(output))),
+        (NodeKind::Race { bodies }, _) if bodies.is_empty() => Err("a race has at least one body".into()),
+        (NodeKind::Race { bodies }, _) => apart(bodies),
         _ => Ok(()),
     }
 }
@@ -54,7 +54,7 @@ fn held(body: &Graph) -> impl Iterator<Item = (&Resource, Mode)> {
 /// Whether a step of the body takes the resource, which nobody outside holds then.
 fn takes(body: &Graph, resource: &Resource) -> bool {
     body.nodes.iter().any(|node| match &node.kind {
-        Kind::Acquire { constraints } => constraints.iter().any(|constraint| constraint.resource == *resource),
+        NodeKind::Acquire { constraints } => constraints.iter().any(|constraint| constraint.resource == *resource),
         _ => false,
     })
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Field, Library, Text, Type, TypeShape, Value};
 
-use crate::moved::Definitions;
+use crate::move_only::TypeDefinitions;
 use crate::program::Program;
 
 /// The definitions of the types that a program may name, and of its shared values.
-pub(super) struct Types<'a> {
-    pub(super) definitions: Definitions<'a>,
+pub(super) struct TypeTable<'a> {
+    pub(super) definitions: TypeDefinitions<'a>,
     pub(super) shared: BTreeMap<&'a str, &'a Type>,
     /// The shared values of which each session has its own.
     pub(super) per_session: BTreeSet<&'a str>,
@@ -18,11 +18,11 @@ pub(super) struct Types<'a> {
 /// What the type parameters of a generic function stand for in one call.
 pub(super) type Bindings = BTreeMap<Text, Type>;
 
-impl<'a> Types<'a> {
+impl<'a> TypeTable<'a> {
     pub(super) fn new<B>(program: &'a Program<B>, library: &'a Library) -> Self {
         let own = program.shared.iter().filter(|shared| shared.per_session);
-        Types {
-            definitions: Definitions { program: &program.types, library },
+        TypeTable {
+            definitions: TypeDefinitions { program: &program.types, library },
             shared: program.shared.iter().map(|shared| (&*shared.name, &shared.ty)).collect(),
             per_session: own.map(|shared| &*shared.name).collect(),
         }

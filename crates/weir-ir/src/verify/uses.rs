@@ -5,16 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use weir_host::{Mode, Passing, Resource, Text, World};
 
 use super::report::Rule;
-use super::view::{Checker, Held, View};
+use super::view::{GraphVerifier, GraphView, HeldResources};
 use crate::expr::Constraint;
-use crate::graph::{Graph, Kind, Node, NodeId, Source, Use};
+use crate::graph::{Graph, Node, NodeId, NodeKind, Operand, ResourceUse};
 use crate::print::{Commas, UseText};
 
 /// Checks the uses of one node.
-pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: NodeId, node: &'a Node, held: &Held) {
-    let inside = held_at(view, Some(id), held, checker.narrowed);
-    let expected: Vec<Use> = match &node.kind {
-        Kind::Call { function } => {
+pub(super) fn check<'a>(
+    checker: &mut GraphVerifier<'a, '_>,
+    view: &GraphView<'a>,
+    id: NodeId,
+    node: &'a Node,
+    held: &HeldResources,
+) {
+    let inside = held_at(view, Some(id), held, checker.session_scoped);
+    let expected: Vec<ResourceUse> = match &node.kind {
+        NodeKind::Call { function } => {
             let Some(function) = checker.library.function(function) else { return };
             let state = function.signature.state.as_ref().map(|state| state.mode);
             let mut uses = call_uses(&function.signature, node);
@@ -26,7 +32,7 @@ pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: Node
     if let Some(name) = own_unheld(checker, node, &inside) {
         checker.add(Rule::Steps, node, format!("the session's `{name}` is used outside of a step that holds it"));
     }
-    if let Some((wanted, held)) = out_of_order(node, &inside, checker.narrowed) {
+    if let Some((wanted, held)) = out_of_order(node, &inside, checker.session_scoped) {
         checker.add(Rule::Constraints, node, format!("takes {wanted} within a step that holds {held}"));
     }
     if node.uses != expected {
@@ -38,8 +44,12 @@ pub(super) fn check<'a>(checker: &mut Checker<'a, '_>, view: &View<'a>, id: Node
 /// A resource that is taken although a step around holds it weaker, or one that comes after it in the canonical order:
 /// two flows could wait for each other (Flux §3.1.1). The lock of a session that is held is not taken again, and what is
 /// narrowed to sessions a call takes last.
-fn out_of_order<'a>(node: &Node, held: &'a Held, narrowed: &BTreeSet<Resource>) -> Option<(Resource, &'a Resource)> {
-    let used = node.uses.iter().filter(|usage| !usage.held && !narrowed.contains(&usage.resource));
+fn out_of_order<'a>(
+    node: &Node,
+    held: &'a HeldResources,
+    session_scoped: &BTreeSet<Resource>,
+) -> Option<(Resource, &'a Resource)> {
+    let used = node.uses.iter().filter(|usage| !usage.held && !session_scoped.contains(&usage.resource));
     // What a body takes is checked where it is taken.
     let used = used.filter(|_| node.bodies().is_empty()).map(|usage| usage.resource.clone());
     let acquired = acquired(node).iter().filter(|own| {
@@ -52,16 +62,16 @@ fn out_of_order<'a>(node: &Node, held: &'a Held, narrowed: &BTreeSet<Resource>) 
 }
 
 /// A shared value of which each session has its own, where no step says whose is meant.
-fn own_unheld<'a>(checker: &Checker<'a, '_>, node: &'a Node, held: &Held) -> Option<&'a Text> {
+fn own_unheld<'a>(checker: &GraphVerifier<'a, '_>, node: &'a Node, held: &HeldResources) -> Option<&'a Text> {
     node.inputs.iter().find_map(|input| match input {
-        Source::Shared(name) if checker.types.per_session.contains(&**name) => {
+        Operand::Shared(name) if checker.types.per_session.contains(&**name) => {
             (!held.contains_key(&(Resource::Shared(name.clone()), false))).then_some(name)
         }
         _ => None,
     })
 }
 
-fn uses_text(uses: &[Use]) -> String {
+fn uses_text(uses: &[ResourceUse]) -> String {
     if uses.is_empty() { "nothing".into() } else { Commas(uses.iter().map(UseText)).to_string() }
 }
 
@@ -73,7 +83,7 @@ fn call_uses(signature: &weir_host::Signature, node: &Node) -> BTreeMap<Resource
         *entry = mode.max(*entry);
     };
     for (input, parameter) in node.inputs.iter().zip(&signature.parameters) {
-        if let Source::Shared(name) = input {
+        if let Operand::Shared(name) = input {
             let writes = parameter.passing == Passing::Change;
             touch(Resource::Shared(name.clone()), if writes { Mode::Write } else { Mode::Read });
         }
@@ -87,7 +97,7 @@ fn call_uses(signature: &weir_host::Signature, node: &Node) -> BTreeMap<Resource
 }
 
 /// The private state that the node names, which no other node may name.
-fn own_state<'a>(checker: &mut Checker<'a, '_>, node: &'a Node, state: Option<Mode>) -> Option<(Resource, Mode)> {
+fn own_state<'a>(checker: &mut GraphVerifier<'a, '_>, node: &'a Node, state: Option<Mode>) -> Option<(Resource, Mode)> {
     let named = node.uses.iter().find(|usage| matches!(usage.resource, Resource::State(_)));
     if state.is_some() && named.is_none() {
         checker.add(Rule::Uses, node, "calls a stateful function, but names no state");
@@ -99,9 +109,9 @@ fn own_state<'a>(checker: &mut Checker<'a, '_>, node: &'a Node, state: Option<Mo
     Some((usage.resource.clone(), mode))
 }
 
-fn with_held(uses: BTreeMap<Resource, Mode>, held: &Held) -> Vec<Use> {
+fn with_held(uses: BTreeMap<Resource, Mode>, held: &HeldResources) -> Vec<ResourceUse> {
     let uses = uses.into_iter();
-    uses.map(|(resource, mode)| Use {
+    uses.map(|(resource, mode)| ResourceUse {
         held: held.get(&(resource.clone(), true)).is_some_and(|own| *own >= mode),
         resource,
         mode,
@@ -111,10 +121,10 @@ fn with_held(uses: BTreeMap<Resource, Mode>, held: &Held) -> Vec<Use> {
 
 /// All that the nodes and steps of bodies say that they use: each resource once, in its strongest mode, held where all
 /// of them hold it. What the nodes of the body say is checked for them.
-fn body_uses(bodies: &[Graph]) -> Vec<Use> {
-    let mut uses: BTreeMap<Resource, Use> = BTreeMap::new();
+fn body_uses(bodies: &[Graph]) -> Vec<ResourceUse> {
+    let mut uses: BTreeMap<Resource, ResourceUse> = BTreeMap::new();
     for node in bodies.iter().flat_map(|body| &body.nodes) {
-        let constraints = constraints(node).map(|(resource, mode)| Use { resource, mode, held: false });
+        let constraints = constraints(node).map(|(resource, mode)| ResourceUse { resource, mode, held: false });
         for usage in node.uses.iter().cloned().chain(constraints) {
             let entry = uses.entry(usage.resource.clone()).or_insert_with(|| usage.clone());
             entry.mode = entry.mode.max(usage.mode);
@@ -131,20 +141,25 @@ pub(super) fn constraints(node: &Node) -> impl Iterator<Item = (Resource, Mode)>
 
 fn acquired(node: &Node) -> &[Constraint] {
     match &node.kind {
-        Kind::Acquire { constraints } => constraints,
+        NodeKind::Acquire { constraints } => constraints,
         _ => &[],
     }
 }
 
 /// What is held where the node runs: by the steps it is within, here and in the graphs outside. Of sessions, only what is
 /// narrowed to them counts.
-pub(super) fn held_at(view: &View<'_>, node: Option<NodeId>, outside: &Held, narrowed: &BTreeSet<Resource>) -> Held {
+pub(super) fn held_at(
+    view: &GraphView<'_>,
+    node: Option<NodeId>,
+    outside: &HeldResources,
+    session_scoped: &BTreeSet<Resource>,
+) -> HeldResources {
     let mut held = outside.clone();
     let mut step = node.and_then(|id| view.graph.node(id).within);
     while let Some(acquire) = step {
         let node = view.graph.node(acquire);
-        if let Kind::Acquire { constraints } = &node.kind {
-            let counts = |own: &&Constraint| !own.per_session || narrowed.contains(&own.resource);
+        if let NodeKind::Acquire { constraints } = &node.kind {
+            let counts = |own: &&Constraint| !own.per_session || session_scoped.contains(&own.resource);
             for constraint in constraints.iter().filter(counts) {
                 let key = (constraint.resource.clone(), !constraint.per_session);
                 let entry = held.entry(key).or_insert(constraint.mode);

@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Library, Mode, Resource, Text, Type};
 
-use super::operand::Operand;
+use super::operand::TypedOperand;
 use super::report::{Report, Rule};
-use super::types::Types;
-use crate::graph::{Control, Graph, Node, NodeId, Source};
+use super::types::TypeTable;
+use crate::graph::{Control, Graph, Node, NodeId, Operand};
 
 /// What enclosing atomic steps hold for the whole program.
-pub(super) type Held = BTreeMap<(Resource, bool), Mode>;
+pub(super) type HeldResources = BTreeMap<(Resource, bool), Mode>;
 
 /// What checks a graph, with what it has seen.
-pub(super) struct Checker<'a, 'r> {
-    pub(super) types: &'a Types<'a>,
+pub(super) struct GraphVerifier<'a, 'r> {
+    pub(super) types: &'a TypeTable<'a>,
     pub(super) library: &'a Library,
-    /// What calls take last: [`crate::graph::Program::narrowed`].
-    pub(super) narrowed: &'a BTreeSet<Resource>,
+    /// What calls take last: [`crate::graph::Program::session_scoped`].
+    pub(super) session_scoped: &'a BTreeSet<Resource>,
     /// What the flow answers.
     pub(super) answer: Option<&'a Type>,
     pub(super) report: &'r mut Report,
@@ -30,12 +30,12 @@ pub(super) struct Checker<'a, 'r> {
 }
 
 /// A graph with the arms that each node is in, outermost first.
-pub(super) struct View<'a> {
+pub(super) struct GraphView<'a> {
     pub(super) graph: &'a Graph,
     pub(super) arms: Vec<Vec<Control>>,
 }
 
-impl<'a> View<'a> {
+impl<'a> GraphView<'a> {
     /// Whether no flow runs both nodes.
     pub(super) fn exclusive(&self, a: NodeId, b: NodeId) -> bool {
         let pairs = self.arms[a.0 as usize].iter().zip(&self.arms[b.0 as usize]);
@@ -43,22 +43,22 @@ impl<'a> View<'a> {
     }
 
     /// What the input is, as far as its type goes.
-    pub(super) fn operand(&self, source: &Source, types: &Types<'a>) -> Operand<'a> {
+    pub(super) fn operand(&self, source: &Operand, types: &TypeTable<'a>) -> TypedOperand<'a> {
         let operand = match source {
-            Source::Port(node, port) => {
+            Operand::Port(node, port) => {
                 let node = self.graph.nodes.get(node.0 as usize);
-                node.and_then(|node| node.outputs.get(*port as usize)).map(Operand::Typed)
+                node.and_then(|node| node.outputs.get(*port as usize)).map(TypedOperand::Typed)
             }
-            Source::Parameter(index) => self.graph.parameters.get(*index as usize).map(Operand::Typed),
-            Source::Constant(index) => self.graph.constants.get(*index as usize).map(Operand::Constant),
-            Source::Shared(name) => types.shared.get(&**name).map(|ty| Operand::Shared(ty)),
-            Source::Never => None,
+            Operand::Parameter(index) => self.graph.parameters.get(*index as usize).map(TypedOperand::Typed),
+            Operand::Constant(index) => self.graph.constants.get(*index as usize).map(TypedOperand::Constant),
+            Operand::Shared(name) => types.shared.get(&**name).map(|ty| TypedOperand::Shared(ty)),
+            Operand::Never => None,
         };
-        operand.unwrap_or(Operand::Unknown)
+        operand.unwrap_or(TypedOperand::Unknown)
     }
 }
 
-impl Checker<'_, '_> {
+impl GraphVerifier<'_, '_> {
     /// Reports what is wrong at a node.
     pub(super) fn add(&mut self, rule: Rule, node: &Node, what: impl Into<String>) {
         self.report.add(rule, &node.name, what);

@@ -11,7 +11,7 @@ use weir_host::{
 };
 use weir_ir::evaluate::{failure_of, holds, rounds_exceeded};
 use weir_ir::generate::{Case, Execution, Recording};
-use weir_ir::graph::{Graph, Kind, Node, NodeId, Program, Source};
+use weir_ir::graph::{Graph, Node, NodeId, NodeKind, Operand, Program};
 use weir_ir::prim::{Prim, elements, move_or_clone, moves};
 
 /// Lowers a case and executes its graph.
@@ -132,23 +132,23 @@ impl<'g> Frame<'g> {
         Ok(self.take(&self.graph.result))
     }
 
-    fn slot(&self, source: &Source) -> Option<usize> {
+    fn slot(&self, source: &Operand) -> Option<usize> {
         match source {
-            Source::Port(node, port) => Some(self.first_port[node.0 as usize] + *port as usize),
-            Source::Parameter(index) => Some(*index as usize),
+            Operand::Port(node, port) => Some(self.first_port[node.0 as usize] + *port as usize),
+            Operand::Parameter(index) => Some(*index as usize),
             _ => None,
         }
     }
 
-    fn take(&mut self, source: &Source) -> Value {
+    fn take(&mut self, source: &Operand) -> Value {
         match (self.slot(source), source) {
             (Some(slot), _) => move_or_clone(&mut self.slots[slot]),
-            (None, Source::Constant(index)) => self.graph.constants[*index as usize].clone(),
+            (None, Operand::Constant(index)) => self.graph.constants[*index as usize].clone(),
             (None, _) => Value::Absent,
         }
     }
 
-    fn put_back(&mut self, source: &Source, rest: Value) {
+    fn put_back(&mut self, source: &Operand, rest: Value) {
         if let Some(slot) = self.slot(source) {
             self.slots[slot] = rest;
         }
@@ -161,17 +161,17 @@ impl<'g> Frame<'g> {
 
     fn node(&mut self, world: &mut World<'_>, id: NodeId, node: &Node) -> Result<(), End> {
         match &node.kind {
-            Kind::Prim(prim) => {
+            NodeKind::Prim(prim) => {
                 let mut operands: Vec<Value> = node.inputs.iter().map(|input| self.take(input)).collect();
                 let value = prim.apply_moving(&mut operands)?;
                 node.inputs.iter().zip(operands).for_each(|(input, rest)| self.put_back(input, rest));
                 self.give(id, value);
             }
-            Kind::Call { function } => {
+            NodeKind::Call { function } => {
                 let value = self.call(world, node, function)?;
                 self.give(id, value);
             }
-            Kind::Switch { arms } => {
+            NodeKind::Switch { arms } => {
                 let mut subject = self.take(&node.inputs[0]);
                 let arm = arms.iter().position(|arm| holds(&arm.test, &subject)).expect("an arm holds");
                 let arm_index = u32::try_from(arm).expect("few arms");
@@ -183,20 +183,20 @@ impl<'g> Frame<'g> {
                 }
                 self.put_back(&node.inputs[0], subject);
             }
-            Kind::Select { switch } => {
+            NodeKind::Select { switch } => {
                 assert!(self.ran[switch.0 as usize], "a select runs only where its switch has run");
                 let arm = self.chosen[switch.0 as usize].expect("the switch has chosen");
                 let value = self.take(&node.inputs[arm as usize]);
                 self.give(id, value);
             }
-            Kind::Map { body } => {
+            NodeKind::Map { body } => {
                 let mut mapped = Vec::new();
                 for element in self.list(&node.inputs[0]) {
                     mapped.push(self.body(world, body, vec![element], &node.inputs[1..])?);
                 }
                 self.give(id, Value::list(mapped));
             }
-            Kind::Fold { body } => {
+            NodeKind::Fold { body } => {
                 let list = self.list(&node.inputs[0]);
                 let mut folded = self.take(&node.inputs[1]);
                 for element in list {
@@ -204,7 +204,7 @@ impl<'g> Frame<'g> {
                 }
                 self.give(id, folded);
             }
-            Kind::Loop { body, at_most } => {
+            NodeKind::Loop { body, at_most } => {
                 let mut state = self.take(&node.inputs[0]);
                 for round in 0.. {
                     if round == *at_most {
@@ -219,22 +219,22 @@ impl<'g> Frame<'g> {
                 }
                 self.give(id, state);
             }
-            Kind::Within { body } => {
+            NodeKind::Within { body } => {
                 let value = self.body(world, body, Vec::new(), &node.inputs[1..])?;
                 self.give(id, Value::some(value));
             }
-            Kind::Race { bodies } => {
+            NodeKind::Race { bodies } => {
                 let value = self.body(world, &bodies[0], Vec::new(), &node.inputs[..bodies[0].parameters.len()])?;
                 self.give(id, value);
             }
-            Kind::Acquire { .. } | Kind::Release { .. } => {}
-            Kind::Return => return Err(End::Return(self.take(&node.inputs[0]))),
-            Kind::Fail => return Err(End::Fail(failure_of(self.take(&node.inputs[0])))),
+            NodeKind::Acquire { .. } | NodeKind::Release { .. } => {}
+            NodeKind::Return => return Err(End::Return(self.take(&node.inputs[0]))),
+            NodeKind::Fail => return Err(End::Fail(failure_of(self.take(&node.inputs[0])))),
         }
         Ok(())
     }
 
-    fn list(&mut self, source: &Source) -> Vec<Value> {
+    fn list(&mut self, source: &Operand) -> Vec<Value> {
         match self.take(source) {
             Value::List(mut list) => elements(&mut list),
             other => panic!("{other:?} is no list"),
@@ -247,7 +247,7 @@ impl<'g> Frame<'g> {
         world: &mut World<'_>,
         body: &Graph,
         own: Vec<Value>,
-        captured: &[Source],
+        captured: &[Operand],
     ) -> Result<Value, End> {
         let mut frame = Frame::new(body);
         let first = own.len();
@@ -277,8 +277,8 @@ impl<'g> Frame<'g> {
                     let last = parameter.passing == Passing::Value && moves(&self.slots[slot]);
                     Argument::Slot { index: u32::try_from(slot).expect("few slots"), last }
                 }
-                (None, Source::Constant(index)) => Argument::Constant(*index),
-                (None, Source::Shared(name)) => {
+                (None, Operand::Constant(index)) => Argument::Constant(*index),
+                (None, Operand::Shared(name)) => {
                     let index = world.names.iter().position(|known| known == name.as_str()).expect("it is known");
                     Argument::Shared(u32::try_from(index).expect("few shared values"))
                 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use weir_host::{Type, Value};
-use weir_ir::graph::{Graph, Kind, Node, NodeId, Source, SwitchArm, Test};
+use weir_ir::graph::{ArmTest, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
 use weir_ir::prim::Prim;
 
 use super::Part;
@@ -21,7 +21,7 @@ pub(super) fn parts_of_conditions(graph: &Graph, parts: &[Part], uses: &[usize])
     let mut marking =
         Marking { graph, uses, changed: changed_sources(graph, parts), of: vec![None; graph.nodes.len()] };
     for (id, node) in graph.nodes() {
-        if let Kind::Switch { arms } = &node.kind
+        if let NodeKind::Switch { arms } = &node.kind
             && arms_of_truth(arms).is_some()
         {
             marking.mark(&node.inputs[0], id, DEPTH_MAX);
@@ -34,14 +34,14 @@ pub(super) fn parts_of_conditions(graph: &Graph, parts: &[Part], uses: &[usize])
 pub(super) fn arms_of_truth(arms: &[SwitchArm]) -> Option<[u32; 2]> {
     let arm_of = |truth| {
         let fits = |arm: &SwitchArm| match &arm.test {
-            Test::Value(value) => *value == Value::Bool(truth),
-            Test::Otherwise => true,
-            Test::Tag(_) => false,
+            ArmTest::Value(value) => *value == Value::Bool(truth),
+            ArmTest::Otherwise => true,
+            ArmTest::Tag(_) => false,
         };
         arms.iter().position(fits).map_or(NONE, |arm| arm as u32)
     };
     let both = [arm_of(false), arm_of(true)];
-    let plain = arms.iter().all(|arm| arm.payload == 0 && !matches!(arm.test, Test::Tag(_)));
+    let plain = arms.iter().all(|arm| arm.payload == 0 && !matches!(arm.test, ArmTest::Tag(_)));
     (plain && !both.contains(&NONE)).then_some(both)
 }
 
@@ -53,19 +53,19 @@ pub(super) fn is_scalar(ty: &Type) -> bool {
 struct Marking<'a> {
     graph: &'a Graph,
     uses: &'a [usize],
-    changed: BTreeSet<Source>,
+    changed: BTreeSet<Operand>,
     of: Vec<Option<NodeId>>,
 }
 
 impl Marking<'_> {
     /// Marks what makes this input of the switch, and what makes that, as far as it is part of the condition.
-    fn mark(&mut self, input: &Source, switch: NodeId, depth: usize) {
-        let Source::Port(id, 0) = *input else { return };
+    fn mark(&mut self, input: &Operand, switch: NodeId, depth: usize) {
+        let Operand::Port(id, 0) = *input else { return };
         let node = self.graph.node(id);
         if depth > 0 && self.uses[id.0 as usize] == 1 && self.is_part(node, self.graph.node(switch)) {
             self.of[id.0 as usize] = Some(switch);
             // What is compared is looked at where it lies, also a truth value.
-            if matches!(node.kind, Kind::Prim(Prim::Not | Prim::And | Prim::Or)) {
+            if matches!(node.kind, NodeKind::Prim(Prim::Not | Prim::And | Prim::Or)) {
                 node.inputs.iter().for_each(|operand| self.mark(operand, switch, depth - 1));
             }
         }
@@ -73,8 +73,8 @@ impl Marking<'_> {
 
     fn is_part(&self, node: &Node, switch: &Node) -> bool {
         let decides = match node.kind {
-            Kind::Prim(Prim::Not) => node.inputs.len() == 1,
-            Kind::Prim(
+            NodeKind::Prim(Prim::Not) => node.inputs.len() == 1,
+            NodeKind::Prim(
                 Prim::And
                 | Prim::Or
                 | Prim::Equal
@@ -92,19 +92,19 @@ impl Marking<'_> {
     }
 
     /// Whether the operand is a scalar that is there, and the same, whenever the switch runs.
-    fn stays(&self, operand: &Source) -> bool {
+    fn stays(&self, operand: &Operand) -> bool {
         let ty = match operand {
-            Source::Port(id, port) => self.graph.node(*id).outputs.get(*port as usize),
-            Source::Parameter(index) => self.graph.parameters.get(*index as usize),
-            Source::Constant(_) => return true,
-            Source::Shared(_) | Source::Never => None,
+            Operand::Port(id, port) => self.graph.node(*id).outputs.get(*port as usize),
+            Operand::Parameter(index) => self.graph.parameters.get(*index as usize),
+            Operand::Constant(_) => return true,
+            Operand::Shared(_) | Operand::Never => None,
         };
         ty.is_some_and(is_scalar) && !self.changed.contains(operand)
     }
 }
 
 /// What calls take by `&mut`.
-fn changed_sources(graph: &Graph, parts: &[Part]) -> BTreeSet<Source> {
+fn changed_sources(graph: &Graph, parts: &[Part]) -> BTreeSet<Operand> {
     let nodes = graph.nodes.iter().zip(parts);
     let inputs = nodes.flat_map(|(node, part)| node.inputs.iter().enumerate().map(move |input| (node, part, input)));
     inputs

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use weir_host::{Library, Text, Type, TypeDefinition, TypeShape};
-use weir_ir::graph::{Graph, Source};
+use weir_ir::graph::{Graph, Operand};
 
 use super::Part;
 
@@ -24,11 +24,11 @@ impl<'a> Moves<'a> {
     }
 
     /// Whether what this input carries may have to be moved.
-    pub(super) fn input(&self, graph: &Graph, source: &Source) -> bool {
+    pub(super) fn input(&self, graph: &Graph, source: &Operand) -> bool {
         let ty = match source {
-            Source::Port(id, port) => graph.node(*id).outputs.get(*port as usize),
-            Source::Parameter(index) => graph.parameters.get(*index as usize),
-            Source::Constant(_) | Source::Shared(_) | Source::Never => None,
+            Operand::Port(id, port) => graph.node(*id).outputs.get(*port as usize),
+            Operand::Parameter(index) => graph.parameters.get(*index as usize),
+            Operand::Constant(_) | Operand::Shared(_) | Operand::Never => None,
         };
         ty.is_some_and(|ty| self.may(ty))
     }
@@ -63,7 +63,7 @@ pub(super) fn changed_parameters(graph: &Graph, parts: &[Part]) -> Vec<bool> {
     let mut changed = vec![false; graph.parameters.len()];
     for (node, part) in graph.nodes.iter().zip(parts) {
         for (input, source) in node.inputs.iter().enumerate() {
-            if let Source::Parameter(index) = source
+            if let Operand::Parameter(index) = source
                 && part.changes(node, input)
             {
                 changed[*index as usize] = true;

@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 
 use weir_host::{Mode, Resource};
-use weir_ir::graph::{Graph, Kind, Node, NodeId, Source};
+use weir_ir::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
 use super::Part;
 use super::moves::Moves;
@@ -96,7 +96,7 @@ impl Order {
             }
         }
         for (id, node) in graph.nodes() {
-            if matches!(node.kind, Kind::Acquire { .. }) {
+            if matches!(node.kind, NodeKind::Acquire { .. }) {
                 let within = nodes_within(graph, id).map(|inner| self.gates[inner.0 as usize]);
                 self.gates[id.0 as usize] |= within.fold(0, |all, gates| all | gates);
             }
@@ -142,7 +142,7 @@ impl Lanes {
 
     fn of_node(&mut self, graph: &Graph, id: NodeId, node: &Node, part: &Part) -> u64 {
         let owner = match &node.kind {
-            Kind::Release { acquire } => graph.node(*acquire),
+            NodeKind::Release { acquire } => graph.node(*acquire),
             _ => node,
         };
         debug_assert!(graph.node(id) == node);
@@ -154,7 +154,7 @@ impl Lanes {
 fn touched<'a>(node: &'a Node, part: &'a Part) -> impl Iterator<Item = (Resource, Mode)> + 'a {
     let used = node.uses.iter().map(|used| (used.resource.clone(), used.mode));
     let constraints = match &node.kind {
-        Kind::Acquire { constraints } => &constraints[..],
+        NodeKind::Acquire { constraints } => &constraints[..],
         _ => &[],
     };
     let held = constraints.iter().map(|constraint| (constraint.resource.clone(), constraint.mode));
@@ -166,8 +166,8 @@ fn touched<'a>(node: &'a Node, part: &'a Part) -> impl Iterator<Item = (Resource
 /// All nodes that a node must come after, directly or through the nodes of its own atomic step.
 fn everything_before(graph: &Graph, id: NodeId) -> Vec<NodeId> {
     match &graph.node(id).kind {
-        Kind::Acquire { .. } => needed_from_outside(graph, id),
-        Kind::Release { acquire } => {
+        NodeKind::Acquire { .. } => needed_from_outside(graph, id),
+        NodeKind::Release { acquire } => {
             let mut before: Vec<NodeId> = nodes_within(graph, *acquire).take_while(|inner| *inner < id).collect();
             before.extend(direct(graph, id));
             before
@@ -185,8 +185,8 @@ fn earlier_users(graph: &Graph, moves: &Moves<'_>) -> Vec<Vec<NodeId>> {
         let mut before = Vec::new();
         for source in node.inputs.iter().filter(|source| moves.input(graph, source)) {
             let value = match source {
-                Source::Port(from, port) => (Some(*from), *port),
-                Source::Parameter(index) => (None, *index),
+                Operand::Port(from, port) => (Some(*from), *port),
+                Operand::Parameter(index) => (None, *index),
                 _ => continue,
             };
             let known = users.entry(value).or_default();
@@ -201,12 +201,12 @@ fn earlier_users(graph: &Graph, moves: &Moves<'_>) -> Vec<Vec<NodeId>> {
 fn direct(graph: &Graph, id: NodeId) -> Vec<NodeId> {
     let node = graph.node(id);
     let inputs = node.inputs.iter().filter_map(|source| match source {
-        Source::Port(earlier, _) => Some(*earlier),
+        Operand::Port(earlier, _) => Some(*earlier),
         _ => None,
     });
     let named = match &node.kind {
-        Kind::Select { switch } => Some(*switch),
-        Kind::Release { acquire } => Some(*acquire),
+        NodeKind::Select { switch } => Some(*switch),
+        NodeKind::Release { acquire } => Some(*acquire),
         _ => None,
     };
     let control = node.control.map(|control| control.switch);

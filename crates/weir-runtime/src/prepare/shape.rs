@@ -5,7 +5,7 @@
 //! itself: see `conditions.rs`.
 
 use weir_host::Value;
-use weir_ir::graph::{Control, Graph, Kind, NodeId, Source, SwitchArm, Test};
+use weir_ir::graph::{ArmTest, Control, Graph, NodeId, NodeKind, Operand, SwitchArm};
 
 use super::Part;
 use super::conditions::parts_of_conditions;
@@ -36,8 +36,8 @@ impl Shape {
             numbers: numbers(graph),
         };
         for (id, node) in graph.nodes() {
-            if let Kind::Switch { arms } = &node.kind
-                && let [Source::Port(call, 0)] = node.inputs[..]
+            if let NodeKind::Switch { arms } = &node.kind
+                && let [Operand::Port(call, 0)] = node.inputs[..]
                 && uses[call.0 as usize] == 1
                 && parts[call.0 as usize].call.as_ref().is_some_and(|call| call.fallible || call.optional)
                 && graph.node(call).control == node.control
@@ -70,9 +70,9 @@ impl Shape {
 /// The arm that a variant of this tag goes to, and its payload's length.
 pub(super) fn arm_of_tag(arms: &[SwitchArm], tag: u32) -> Option<(u32, u32)> {
     let found = arms.iter().zip(0..).find(|(arm, _)| match &arm.test {
-        Test::Tag(tested) => *tested == tag,
-        Test::Otherwise => true,
-        Test::Value(_) => false,
+        ArmTest::Tag(tested) => *tested == tag,
+        ArmTest::Otherwise => true,
+        ArmTest::Value(_) => false,
     });
     found.map(|(arm, index)| (index, arm.payload))
 }
@@ -80,9 +80,9 @@ pub(super) fn arm_of_tag(arms: &[SwitchArm], tag: u32) -> Option<(u32, u32)> {
 fn can_be_decided(arm: &SwitchArm) -> bool {
     match arm.test {
         // The tags of `Result` and `Option` are the same numbers.
-        Test::Tag(Value::OK | Value::ERR) => arm.payload <= 1,
-        Test::Tag(_) | Test::Value(_) => false,
-        Test::Otherwise => arm.payload == 0,
+        ArmTest::Tag(Value::OK | Value::ERR) => arm.payload <= 1,
+        ArmTest::Tag(_) | ArmTest::Value(_) => false,
+        ArmTest::Otherwise => arm.payload == 0,
     }
 }
 
@@ -101,8 +101,8 @@ fn chains(graph: &Graph) -> Vec<Vec<Control>> {
 
 fn numbers(graph: &Graph) -> Vec<u32> {
     let mut next = 0;
-    let mut number = |kind: &Kind| {
-        if !matches!(kind, Kind::Switch { .. }) {
+    let mut number = |kind: &NodeKind| {
+        if !matches!(kind, NodeKind::Switch { .. }) {
             return NONE;
         }
         next += 1;
@@ -115,7 +115,7 @@ fn uses_of_first_ports(graph: &Graph) -> Vec<usize> {
     let mut uses = vec![0; graph.nodes.len()];
     let inputs = graph.nodes.iter().flat_map(|node| &node.inputs);
     for source in inputs.chain([&graph.result]) {
-        if let Source::Port(id, 0) = source {
+        if let Operand::Port(id, 0) = source {
             uses[id.0 as usize] += 1;
         }
     }

@@ -5,7 +5,7 @@
 //! or is in another arm. The same rule says which use is the last.
 
 use weir_host::Argument;
-use weir_ir::graph::{Graph, Kind, NodeId, Source};
+use weir_ir::graph::{Graph, NodeId, NodeKind, Operand};
 
 use super::order::Order;
 use super::shape::Shape;
@@ -54,27 +54,27 @@ impl Layout {
     }
 
     /// Where a node's input lies; shared values are found by `shared`.
-    pub(super) fn argument(&self, node: usize, input: usize, source: &Source, shared: u32) -> Option<Argument> {
+    pub(super) fn argument(&self, node: usize, input: usize, source: &Operand, shared: u32) -> Option<Argument> {
         let last = self.last[node][input];
         match source {
-            Source::Port(id, port) => Some(Argument::Slot { index: self.port(*id, *port), last }),
-            Source::Parameter(index) => Some(Argument::Slot { index: *index, last }),
-            Source::Constant(index) => Some(Argument::Constant(*index)),
-            Source::Shared(_) => Some(Argument::Shared(shared)),
-            Source::Never => None,
+            Operand::Port(id, port) => Some(Argument::Slot { index: self.port(*id, *port), last }),
+            Operand::Parameter(index) => Some(Argument::Slot { index: *index, last }),
+            Operand::Constant(index) => Some(Argument::Constant(*index)),
+            Operand::Shared(_) => Some(Argument::Shared(shared)),
+            Operand::Never => None,
         }
     }
 
     /// Where the graph's result lies. Nothing comes after it but the next run of a repeated body.
-    pub(super) fn result(&self, source: &Source, shared: u32) -> Option<Argument> {
+    pub(super) fn result(&self, source: &Operand, shared: u32) -> Option<Argument> {
         match source {
-            Source::Port(id, port) => Some(Argument::Slot { index: self.port(*id, *port), last: true }),
-            Source::Parameter(index) => {
+            Operand::Port(id, port) => Some(Argument::Slot { index: self.port(*id, *port), last: true }),
+            Operand::Parameter(index) => {
                 Some(Argument::Slot { index: *index, last: (*index as usize) < self.kept_from })
             }
-            Source::Constant(index) => Some(Argument::Constant(*index)),
-            Source::Shared(_) => Some(Argument::Shared(shared)),
-            Source::Never => None,
+            Operand::Constant(index) => Some(Argument::Constant(*index)),
+            Operand::Shared(_) => Some(Argument::Shared(shared)),
+            Operand::Never => None,
         }
     }
 }
@@ -122,10 +122,10 @@ impl<'a> Planner<'a> {
         planner
     }
 
-    fn life_of(&self, source: &Source) -> Option<usize> {
+    fn life_of(&self, source: &Operand) -> Option<usize> {
         match source {
-            Source::Port(id, port) => self.ports[id.0 as usize].get(*port as usize).copied(),
-            Source::Parameter(index) => Some(*index as usize),
+            Operand::Port(id, port) => self.ports[id.0 as usize].get(*port as usize).copied(),
+            Operand::Parameter(index) => Some(*index as usize),
             _ => None,
         }
     }
@@ -185,8 +185,8 @@ impl<'a> Planner<'a> {
 
     fn last_uses(&self, node: usize) -> Vec<bool> {
         let inputs = &self.graph.nodes[node].inputs;
-        let select = matches!(self.graph.nodes[node].kind, Kind::Select { .. });
-        let is_last = |source: &Source| {
+        let select = matches!(self.graph.nodes[node].kind, NodeKind::Select { .. });
+        let is_last = |source: &Operand| {
             self.life_of(source).is_some_and(|life| {
                 let life = &self.lives[life];
                 let others = life.users.iter().filter(|user| **user != node);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_host::{Argument, Code, Resource, Value};
-use weir_ir::graph::{Constraint, Graph, Kind, Node, NodeId, Source, SwitchArm};
+use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
 use weir_ir::prim::Prim;
 
 use super::conditions::{arms_of_truth, is_scalar};
@@ -73,29 +73,29 @@ impl Assembly<'_> {
 
     fn action(&self, id: NodeId, node: &Node, part: Part, turns: &[Vec<usize>]) -> Result<Action, PrepareError> {
         let index = id.0 as usize;
-        if !matches!(node.kind, Kind::Select { .. }) && node.inputs.contains(&Source::Never) {
+        if !matches!(node.kind, NodeKind::Select { .. }) && node.inputs.contains(&Operand::Never) {
             return Ok(Action::Never);
         }
         Ok(match &node.kind {
-            Kind::Prim(_) if self.shape.part_of[index].is_some() => Action::Nothing,
-            Kind::Prim(prim) => {
+            NodeKind::Prim(_) if self.shape.part_of[index].is_some() => Action::Nothing,
+            NodeKind::Prim(prim) => {
                 let operands = self.arguments(index)?;
                 let dead = self.dead(index, &operands, |_| true);
                 let moves = node.inputs.iter().any(|input| self.moves.input(self.graph, input));
                 Action::Prim(PrimStep { prim: *prim, operands, dead, moves, out: self.layout.port(id, 0) })
             }
-            Kind::Call { .. } => {
+            NodeKind::Call { .. } => {
                 let call = part.call.ok_or_else(|| error(&node.name, "its call was not resolved".into()))?;
                 self.call(id, call)?
             }
-            Kind::Switch { .. } if self.shape.decided_by[index].is_some() => Action::Nothing,
-            Kind::Switch { arms } => match (arms_of_truth(arms), self.condition(index, 0)) {
+            NodeKind::Switch { .. } if self.shape.decided_by[index].is_some() => Action::Nothing,
+            NodeKind::Switch { arms } => match (arms_of_truth(arms), self.condition(index, 0)) {
                 (Some(arms), Some(condition)) if !matches!(condition, Condition::Holds(_)) => {
                     Action::Condition(Box::new(ConditionStep { switch: self.number(id), condition, arms }))
                 }
                 _ => Action::Switch(Box::new(self.switch(id, arms)?)),
             },
-            Kind::Select { switch } => Action::Select {
+            NodeKind::Select { switch } => Action::Select {
                 switch: self.number(*switch),
                 inputs: node
                     .inputs
@@ -105,14 +105,14 @@ impl Assembly<'_> {
                     .collect(),
                 out: self.layout.port(id, 0),
             },
-            Kind::Map { .. } => self.repeat(id, Repeat::Map, part)?,
-            Kind::Fold { .. } => self.repeat(id, Repeat::Fold, part)?,
-            Kind::Loop { at_most, .. } => self.repeat(id, Repeat::Loop { at_most: *at_most }, part)?,
-            Kind::Within { .. } | Kind::Race { .. } => Action::Timed(Box::new(self.timed(id, part)?)),
-            Kind::Acquire { constraints } => Action::Acquire(Box::new(self.acquire(id, constraints, turns))),
-            Kind::Release { acquire } => Action::Release(acquire.0),
-            Kind::Return => self.only_input(index).map_or(Action::Nothing, Action::Return),
-            Kind::Fail => self.only_input(index).map_or(Action::Nothing, Action::Fail),
+            NodeKind::Map { .. } => self.repeat(id, Repeat::Map, part)?,
+            NodeKind::Fold { .. } => self.repeat(id, Repeat::Fold, part)?,
+            NodeKind::Loop { at_most, .. } => self.repeat(id, Repeat::Loop { at_most: *at_most }, part)?,
+            NodeKind::Within { .. } | NodeKind::Race { .. } => Action::Timed(Box::new(self.timed(id, part)?)),
+            NodeKind::Acquire { constraints } => Action::Acquire(Box::new(self.acquire(id, constraints, turns))),
+            NodeKind::Release { acquire } => Action::Release(acquire.0),
+            NodeKind::Return => self.only_input(index).map_or(Action::Nothing, Action::Return),
+            NodeKind::Fail => self.only_input(index).map_or(Action::Nothing, Action::Fail),
         })
     }
 
@@ -170,7 +170,7 @@ impl Assembly<'_> {
 
     /// Where the answer of a call goes that decides the switch by its `Result`, or by its `Option`.
     fn decided(&self, switch: NodeId, by_result: bool) -> Out {
-        let Kind::Switch { arms } = &self.graph.node(switch).kind else { unreachable!("only a switch is decided") };
+        let NodeKind::Switch { arms } = &self.graph.node(switch).kind else { unreachable!("only a switch is decided") };
         let arm = |tag| match arm_of_tag(arms, tag) {
             Some((arm, 0)) => (arm, NONE),
             Some((arm, _)) => (arm, self.layout.port(switch, self.graph.node(switch).first_port(arm))),
@@ -187,9 +187,9 @@ impl Assembly<'_> {
     /// What makes the node's input, as far as it is part of a switch's condition; else the value itself.
     fn condition(&self, node: usize, input: usize) -> Option<Condition> {
         let source = &self.graph.nodes[node].inputs[input];
-        if let Source::Port(made_by, 0) = *source
+        if let Operand::Port(made_by, 0) = *source
             && self.shape.part_of[made_by.0 as usize].is_some()
-            && let Kind::Prim(prim) = self.graph.node(made_by).kind
+            && let NodeKind::Prim(prim) = self.graph.node(made_by).kind
         {
             let made_by = made_by.0 as usize;
             let operand = |input| self.condition(made_by, input).map(Box::new);
@@ -276,10 +276,10 @@ impl Assembly<'_> {
         dead.collect()
     }
 
-    fn is_scalar(&self, source: &Source) -> bool {
+    fn is_scalar(&self, source: &Operand) -> bool {
         let ty = match source {
-            Source::Port(id, port) => self.graph.node(*id).outputs.get(*port as usize),
-            Source::Parameter(index) => self.graph.parameters.get(*index as usize),
+            Operand::Port(id, port) => self.graph.node(*id).outputs.get(*port as usize),
+            Operand::Parameter(index) => self.graph.parameters.get(*index as usize),
             _ => None,
         };
         ty.is_some_and(is_scalar)
@@ -290,13 +290,13 @@ impl Assembly<'_> {
         self.input(node, 0, source)
     }
 
-    fn input(&self, node: usize, input: usize, source: &Source) -> Option<Argument> {
+    fn input(&self, node: usize, input: usize, source: &Operand) -> Option<Argument> {
         self.layout.argument(node, input, source, self.shared(source))
     }
 
-    fn shared(&self, source: &Source) -> u32 {
+    fn shared(&self, source: &Operand) -> u32 {
         match source {
-            Source::Shared(name) => self.resources.shared_index.get(name).copied().unwrap_or(NONE),
+            Operand::Shared(name) => self.resources.shared_index.get(name).copied().unwrap_or(NONE),
             _ => NONE,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_ir::graph::{Kind, Node, NodeId};
+use weir_ir::graph::{Node, NodeId, NodeKind};
 
 use super::steps::Assembly;
 use super::{Part, PrepareError};
@@ -22,14 +22,14 @@ pub(super) fn captured<'b>(node: &Node, bodies: &'b [Body], input: usize) -> Opt
 
 /// How many inputs come before what is captured.
 fn own_inputs(node: &Node) -> usize {
-    usize::from(matches!(node.kind, Kind::Within { .. }))
+    usize::from(matches!(node.kind, NodeKind::Within { .. }))
 }
 
 impl Assembly<'_> {
     pub(super) fn timed(&self, id: NodeId, part: Part) -> Result<TimedStep, PrepareError> {
         let node = self.graph.node(id);
         let mut inputs = self.arguments(id.0 as usize)?.into_vec();
-        let limit = matches!(node.kind, Kind::Within { .. }).then(|| inputs.remove(0));
+        let limit = matches!(node.kind, NodeKind::Within { .. }).then(|| inputs.remove(0));
         let mut captures = inputs.into_iter();
         let bodies = part.timed.into_iter().map(|body| {
             let own = captures.by_ref().take(body.handed.len()).collect();

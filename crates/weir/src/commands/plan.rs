@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use weir_ir::graph::{Graph, Kind, Program};
+use weir_ir::graph::{Graph, NodeKind, Program};
 use weir_ir::plan::Plan;
 use weir_ir::program::Flow;
 use weir_runtime::{Options, Section};
@@ -123,15 +123,15 @@ fn nodes_of(plan: &Plan, flow: &Flow<Graph>, section: Option<usize>) -> String {
 }
 
 /// Whether the node does something that a section is made for.
-fn is_work(kind: &Kind) -> bool {
+fn is_work(kind: &NodeKind) -> bool {
     !matches!(
         kind,
-        Kind::Prim(_)
-            | Kind::Switch { .. }
-            | Kind::Select { .. }
-            | Kind::Acquire { .. }
-            | Kind::Release { .. }
-            | Kind::Return
-            | Kind::Fail
+        NodeKind::Prim(_)
+            | NodeKind::Switch { .. }
+            | NodeKind::Select { .. }
+            | NodeKind::Acquire { .. }
+            | NodeKind::Release { .. }
+            | NodeKind::Return
+            | NodeKind::Fail
     )
 }

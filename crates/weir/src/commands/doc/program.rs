@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use weir_compile::{Checked, Entity};
 use weir_draw::{Detail, Drawing};
 use weir_host::{Library, Mode, Resource};
-use weir_ir::graph::{Graph, Kind, Node, Program};
+use weir_ir::graph::{Graph, Node, NodeKind, Program};
 use weir_ir::program::{Entry as ProgramEntry, Flow};
 use weir_syntax::ast::{FieldDeclaration, Item, ItemKind, ServiceMemberKind, Variant};
 
@@ -113,7 +113,7 @@ fn effects(graph: &Graph, library: &Library) -> String {
 
 fn waits(node: &Node, library: &Library) -> bool {
     match &node.kind {
-        Kind::Call { function } => {
+        NodeKind::Call { function } => {
             let effects = library.function(function).map(|function| &function.signature.effects);
             effects.is_some_and(|effects| effects.waits || effects.blocking)
         }

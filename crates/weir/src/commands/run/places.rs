@@ -1,6 +1,6 @@
 //! Where in the text a flow failed, from the path that the trace tells.
 
-use weir_ir::graph::{Graph, Kind, Node, Program, Source};
+use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_syntax::SourceFile;
 use weir_trace::FlowKey;
 
@@ -24,7 +24,7 @@ impl Places {
         let origin = if failed.origin.end > 0 { failed.origin } else { node.origin };
         let place = weir_syntax::place(&self.file, origin.start);
         match &failed.kind {
-            Kind::Call { function } => Some(format!("{} at {place}, {function}", flow.name)),
+            NodeKind::Call { function } => Some(format!("{} at {place}, {function}", flow.name)),
             _ => Some(format!("{} at {place}", flow.name)),
         }
     }
@@ -45,10 +45,10 @@ fn find<'a>(graph: &'a Graph, path: &str) -> Option<(&'a Graph, &'a Node)> {
 fn cause<'a>(graph: &'a Graph, node: &'a Node) -> &'a Node {
     let mut at = node;
     // Every step goes to an earlier node, so that this ends.
-    while let (Kind::Fail | Kind::Switch { .. } | Kind::Prim(_), Some(Source::Port(from, _))) =
+    while let (NodeKind::Fail | NodeKind::Switch { .. } | NodeKind::Prim(_), Some(Operand::Port(from, _))) =
         (&at.kind, at.inputs.first())
     {
         at = graph.node(*from);
     }
-    if matches!(at.kind, Kind::Call { .. }) { at } else { node }
+    if matches!(at.kind, NodeKind::Call { .. }) { at } else { node }
 }

@@ -1,7 +1,7 @@
 //! `--port`: another port in the place of the program's.
 
 use weir_host::{Library, Value};
-use weir_ir::graph::{Graph, Kind, Program, Source};
+use weir_ir::graph::{Graph, NodeKind, Operand, Program};
 use weir_ir::prim::Prim;
 
 /// The parameter that says where a source listens.
@@ -30,15 +30,15 @@ pub(super) fn replace(program: &mut Program, library: &Library, port: u16) -> Re
 fn replace_argument(arguments: &mut Graph, place: usize, value: Value) -> Result<(), String> {
     let constant = |graph: &mut Graph, value: Value| {
         graph.constants.push(value);
-        Source::Constant(u32::try_from(graph.constants.len() - 1).unwrap_or(u32::MAX))
+        Operand::Constant(u32::try_from(graph.constants.len() - 1).unwrap_or(u32::MAX))
     };
     match arguments.result.clone() {
-        Source::Port(node, _) if arguments.node(node).kind == Kind::Prim(Prim::Record) => {
+        Operand::Port(node, _) if arguments.node(node).kind == NodeKind::Prim(Prim::Record) => {
             let replacement = constant(arguments, value);
             arguments.nodes[node.0 as usize].inputs[place] = replacement;
             Ok(())
         }
-        Source::Constant(index) => match &arguments.constants[index as usize] {
+        Operand::Constant(index) => match &arguments.constants[index as usize] {
             Value::Record(fields) => {
                 let mut fields = fields.to_vec();
                 fields[place] = value;

@@ -1,0 +1,142 @@
+//! The base events of a channel: sending a clone, sending from a parcel, and receiving.
+
+use std::sync::Arc;
+
+use super::closed::Closed;
+use super::core::Core;
+use super::entry::{Offer, Payload};
+use super::outcome::{Received, Sent};
+use crate::event::nacks::NackSet;
+use crate::event::node::{EventNode, EventShape, Registration};
+use crate::event::registration::RegistrationContext;
+use crate::primitives::SpinLock;
+use crate::queue::QueueTicket;
+
+/// Sends a clone of its value.
+pub(crate) struct SendClone<T> {
+    pub(crate) channel: Arc<Core<T>>,
+    pub(crate) value: T,
+}
+
+/// Sends the value in the parcel, if there is one.
+pub(crate) struct SendParcel<T> {
+    pub(crate) channel: Arc<Core<T>>,
+    pub(crate) slot: Arc<SpinLock<Option<T>>>,
+}
+
+/// Receives.
+pub(crate) struct Receive<T> {
+    pub(crate) channel: Arc<Core<T>>,
+}
+
+impl<T: Clone + Send + Sync + 'static> EventNode<Result<(), Closed>> for SendClone<T> {
+    fn shape(&self) -> EventShape {
+        EventShape::BASE_EVENT
+    }
+
+    fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<Result<(), Closed>> {
+        // Cloning may be expensive and is user code, which must not run under the channel's lock: so ask before
+        // cloning.
+        if std::mem::needs_drop::<T>() && !self.channel.would_take() {
+            return None;
+        }
+        finish_send(self.channel.send(&mut Some(self.value.clone())), nacks)
+    }
+
+    fn register(&self, _: usize, context: &mut RegistrationContext<'_>) -> Option<Registration> {
+        self.channel.place_send(offer(context), Payload::Value(self.value.clone())).map(Registration::Ticket)
+    }
+
+    fn withdraw(&self, _: usize, registration: Registration) {
+        self.channel.leave_sending(registration.ticket());
+    }
+
+    /// Returns false unless the channel refused the value: a sent value stays sent.
+    fn undo_commit(&self, _: usize, registration: Option<Registration>) -> bool {
+        registration.is_some_and(|registration| self.channel.conclude_send(registration.ticket()).is_err())
+    }
+
+    fn complete(&self, _: usize, registration: Option<Registration>) -> Result<(), Closed> {
+        self.channel.conclude_send(placed(registration)).map_err(|_| Closed)
+    }
+}
+
+impl<T: Send + 'static> EventNode<Result<(), Closed>> for SendParcel<T> {
+    fn shape(&self) -> EventShape {
+        EventShape::BASE_EVENT
+    }
+
+    fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<Result<(), Closed>> {
+        // The parcel stays locked meanwhile, so that no peer of another synchronisation takes it for empty.
+        let sent = self.channel.send_parcel(&self.slot)?;
+        finish_send(sent, nacks)
+    }
+
+    fn register(&self, _: usize, context: &mut RegistrationContext<'_>) -> Option<Registration> {
+        self.channel.place_send(offer(context), Payload::Parcel(self.slot.clone())).map(Registration::Ticket)
+    }
+
+    fn withdraw(&self, _: usize, registration: Registration) {
+        self.channel.leave_sending(registration.ticket());
+    }
+
+    /// Returns false unless the channel refused the value: a sent value stays sent.
+    fn undo_commit(&self, _: usize, registration: Option<Registration>) -> bool {
+        registration.is_some_and(|registration| self.channel.conclude_send(registration.ticket()).is_err())
+    }
+
+    fn complete(&self, _: usize, registration: Option<Registration>) -> Result<(), Closed> {
+        self.channel.conclude_send(placed(registration)).map_err(|_| Closed)
+    }
+}
+
+impl<T: Send + 'static> EventNode<Result<T, Closed>> for Receive<T> {
+    fn shape(&self) -> EventShape {
+        EventShape::BASE_EVENT
+    }
+
+    fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<Result<T, Closed>> {
+        let outcome = match self.channel.receive() {
+            Received::Done(value) => Ok(value),
+            Received::Closed => Err(Closed),
+            Received::Empty | Received::Taken => return None,
+        };
+        nacks.fire_losers();
+        Some(outcome)
+    }
+
+    fn register(&self, _: usize, context: &mut RegistrationContext<'_>) -> Option<Registration> {
+        self.channel.place_receive(offer(context)).map(Registration::Ticket)
+    }
+
+    fn withdraw(&self, _: usize, registration: Registration) {
+        self.channel.leave_receiving(registration.ticket());
+    }
+
+    fn undo_commit(&self, _: usize, registration: Option<Registration>) -> bool {
+        registration.into_iter().for_each(|registration| self.channel.leave_receiving(registration.ticket()));
+        true
+    }
+
+    fn complete(&self, _: usize, registration: Option<Registration>) -> Result<T, Closed> {
+        self.channel.conclude_receive(placed(registration))
+    }
+}
+
+fn finish_send(sent: Sent, nacks: &mut NackSet) -> Option<Result<(), Closed>> {
+    let outcome = match sent {
+        Sent::Done => Ok(()),
+        Sent::Closed => Err(Closed),
+        Sent::Full | Sent::Taken => return None,
+    };
+    nacks.fire_losers();
+    Some(outcome)
+}
+
+fn offer(context: &RegistrationContext<'_>) -> Offer {
+    Offer { waiter: context.waiter.clone(), base: context.base }
+}
+
+fn placed(registration: Option<Registration>) -> QueueTicket {
+    registration.expect("a base that took effect was placed").ticket()
+}

@@ -1,0 +1,53 @@
+//! Which types have values that can only be moved.
+
+use std::collections::BTreeSet;
+
+use weir_host::{Field, Library, Text, Type, TypeDefinition, TypeShape, Variant};
+
+/// The definitions that a program's types are looked up in: its own, then its library's.
+#[derive(Clone, Copy)]
+pub(crate) struct TypeDefinitions<'a> {
+    pub(crate) program: &'a [TypeDefinition],
+    pub(crate) library: &'a Library,
+}
+
+impl<'a> TypeDefinitions<'a> {
+    /// What the named type is.
+    pub(crate) fn shape(self, name: &str) -> Option<&'a TypeShape> {
+        let own = self.program.iter().find(|definition| definition.name.as_str() == name);
+        own.or_else(|| self.library.definition(name)).map(|definition| &definition.shape)
+    }
+
+    /// Whether a value of the type is or holds one that can only be moved.
+    pub(crate) fn is_move_only(self, ty: &Type) -> bool {
+        self.holds_move_only(ty, &mut BTreeSet::new())
+    }
+
+    /// As [`Self::is_move_only`]; a type that mentions itself is looked into once.
+    fn holds_move_only(self, ty: &Type, seen: &mut BTreeSet<Text>) -> bool {
+        match ty {
+            Type::List(inner) | Type::Option(inner) => self.holds_move_only(inner, seen),
+            Type::Result(pair) | Type::Map(pair) => {
+                self.holds_move_only(&pair.0, seen) || self.holds_move_only(&pair.1, seen)
+            }
+            Type::Tuple(parts) => parts.iter().any(|part| self.holds_move_only(part, seen)),
+            Type::Named(name) => match self.shape(name) {
+                Some(TypeShape::Opaque { shareable }) => !shareable,
+                Some(shape) => {
+                    seen.insert(name.clone()) && fields(shape).any(|field| self.holds_move_only(&field.ty, seen))
+                }
+                None => false,
+            },
+            _ => false,
+        }
+    }
+}
+
+fn fields(shape: &TypeShape) -> impl Iterator<Item = &Field> {
+    let (own, variants): (&[Field], &[Variant]) = match shape {
+        TypeShape::Record(fields) => (fields, &[]),
+        TypeShape::Enum(variants) => (&[], variants),
+        TypeShape::Opaque { .. } => (&[], &[]),
+    };
+    own.iter().chain(variants.iter().flat_map(|variant| &variant.fields))
+}
