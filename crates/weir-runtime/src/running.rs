@@ -230,7 +230,7 @@ impl Shift {
             match flows.begin(AT_END, &mut Vec::new()) {
                 Begun::Done(_) => return,
                 // Its failure was recorded, as that of any flow.
-                Begun::Going(flow) => return drop(flow.await),
+                Begun::Pending(flow) => return drop(flow.await),
                 Begun::Full => flows.room().await,
             }
         }
@@ -269,7 +269,7 @@ impl Flows for EntryFlows {
         begun
     }
 
-    fn give(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
+    fn begin_detached(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         let mut beginning = Beginning::new(&self.live, self.entry, route as u32, inputs);
         let begun = self.engine.give(self.entry as usize, route, &mut beginning);
         self.see_refused(&begun);

@@ -129,7 +129,7 @@ impl Opened for Fed {
             while let Ok(Some(mut ask)) = until(pin!(asks.recv()), &stopped).await {
                 match flows.begin(ask.entry, &mut ask.inputs) {
                     Begun::Done(answer) => _ = ask.answer.send(answer),
-                    Begun::Going(answer) => _ = tokio::task::spawn_local(answer_or_drop(answer, ask.answer)),
+                    Begun::Pending(answer) => _ = tokio::task::spawn_local(answer_or_drop(answer, ask.answer)),
                     Begun::Full => {
                         self.refused.fetch_add(1, Ordering::SeqCst);
                         _ = ask.answer.send(Err(Failure::new(FailureKind::Limit, "full")));

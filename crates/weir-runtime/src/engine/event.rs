@@ -37,7 +37,7 @@ impl Engine for Event {
             Ok(answer) => Begun::Done(answer),
             Err(flow) => {
                 let member = self.waiting.enter();
-                Begun::Going(Box::pin(async move {
+                Begun::Pending(Box::pin(async move {
                     let answer = flow.await;
                     drop(member);
                     answer

@@ -195,7 +195,7 @@ impl Sections {
         let task = Arc::new(Task::new(&self.scheduler.work().link, &self.home));
         let job = Job { flow, stretch, task: Some(Arc::clone(&task)) };
         let mut awaited = Awaited::new(task, self.awaited.enter());
-        (Carried::new(job, &self.home), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
+        (Carried::new(job, &self.home), Begun::Pending(Box::pin(poll_fn(move |context| awaited.poll(context)))))
     }
 
     /// A flow as a job whose answer nobody wants.
@@ -285,6 +285,6 @@ fn advance_asked(flow: &mut Going, live: &Live, until: usize, context: &mut Cont
 fn answered_at_once(mut flow: Flow) -> Begun {
     match flow.advance(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => Begun::Done(answer),
-        Poll::Pending => Begun::Going(Box::pin(flow)),
+        Poll::Pending => Begun::Pending(Box::pin(flow)),
     }
 }

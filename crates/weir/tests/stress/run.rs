@@ -108,8 +108,8 @@ impl Rows {
         for (flow, row) in self.rows.iter().enumerate() {
             match (begin(&*flows, row).await, self.begin) {
                 (Begun::Done(answer), _) => self.keep(flow, answer),
-                (Begun::Going(answer), Begin::OneByOne) => self.keep(flow, answer.await),
-                (Begun::Going(answer), Begin::Together) => {
+                (Begun::Pending(answer), Begin::OneByOne) => self.keep(flow, answer.await),
+                (Begun::Pending(answer), Begin::Together) => {
                     let own = Arc::clone(&self);
                     tokio::task::spawn_local(async move { own.keep(flow, answer.await) });
                 }

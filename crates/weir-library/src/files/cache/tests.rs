@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use rustix::fs::FileType;
 
-use super::seen::Node;
+use super::validator::FileId;
 use super::*;
 
 const TICK: Duration = Duration::from_secs(1);
 /// A write takes less, so that a file which is old enough is through with it.
 const WRITE_MAX_MS: u64 = 2_000;
-const KEEPING: Keeping = Keeping { bytes_max: 1 << 20, file_bytes_max: 64, unchanged_min: trust::UNCHANGED_MIN };
+const OPTIONS: FileCacheOptions =
+    FileCacheOptions { bytes_max: 1 << 20, file_bytes_max: 64, unchanged_min: modification_time::UNCHANGED_MIN };
 const PATHS: [&str; 4] = ["a/x", "a/y", "b/x", "top"];
 
 /// What a history leaves out.
@@ -31,21 +32,21 @@ enum Without {
 #[derive(Clone)]
 struct File {
     content: u64,
-    status: Status,
+    status: FileStatus,
 }
 
 /// A disk with its clock.
 struct Disk {
     random: u64,
-    now: Time,
+    now: FileTime,
     made: u64,
     files: BTreeMap<&'static str, File>,
     /// Directories of which only a link is left, which leads out of the root.
     outside: Vec<&'static str>,
     /// When one last became a link, or a directory again.
-    root_changed: Time,
+    root_changed: FileTime,
     /// Writes that have stamped their file, and when their bytes follow.
-    writes: Vec<(Time, Node, u64)>,
+    writes: Vec<(FileTime, FileId, u64)>,
 }
 
 impl Disk {
@@ -73,7 +74,7 @@ impl Disk {
     }
 
     /// The time that the disk would stamp a file with.
-    fn stamp(&self) -> Time {
+    fn stamp(&self) -> FileTime {
         Duration::from_secs(self.now.as_secs() / TICK.as_secs() * TICK.as_secs())
     }
 
@@ -85,8 +86,8 @@ impl Disk {
     /// A new file takes the name.
     fn replace(&mut self, path: &'static str) {
         let (number, content, stamp) = (self.made(), self.made(), self.stamp());
-        let node = Node { device: 1, number };
-        let status = Status { kind: FileType::RegularFile, node, size: 8, modified: stamp, changed: stamp };
+        let file_id = FileId { device: 1, number };
+        let status = FileStatus { kind: FileType::RegularFile, file_id, size: 8, modified: stamp, changed: stamp };
         self.files.insert(path, File { content, status });
     }
 
@@ -98,16 +99,16 @@ impl Disk {
         if says_so {
             file.status.modified = stamp;
         }
-        self.writes.push((self.now + Duration::from_millis(takes), file.status.node, content));
+        self.writes.push((self.now + Duration::from_millis(takes), file.status.file_id, content));
     }
 
     fn pass(&mut self, time: Duration) {
         self.now += time;
         let (done, writes) = self.writes.iter().partition(|(at, ..)| *at <= self.now);
         self.writes = writes;
-        let done: Vec<(Time, Node, u64)> = done;
-        for (_, node, content) in done {
-            let written = self.files.values_mut().filter(|file| file.status.node == node);
+        let done: Vec<(FileTime, FileId, u64)> = done;
+        for (_, file_id, content) in done {
+            let written = self.files.values_mut().filter(|file| file.status.file_id == file_id);
             written.for_each(|file| file.content = content);
         }
     }
@@ -153,35 +154,35 @@ impl Disk {
 }
 
 /// A disk as a history looks at it.
-struct Looked<'a>(&'a Disk, Without);
+struct MutatedLookup<'a>(&'a Disk, Without);
 
-impl Tree for Looked<'_> {
-    fn now(&self) -> Time {
+impl PathLookup for MutatedLookup<'_> {
+    fn now(&self) -> FileTime {
         self.0.now
     }
 
-    fn root_changed(&self) -> Option<Time> {
-        Some(if self.1 == Without::Root { Time::ZERO } else { self.0.root_changed })
+    fn root_changed(&self) -> Option<FileTime> {
+        Some(if self.1 == Without::Root { FileTime::ZERO } else { self.0.root_changed })
     }
 
     fn is_no_link(&self, path: &str) -> bool {
         !self.0.outside.contains(&path) || self.1 == Without::Directories
     }
 
-    fn status(&self, path: &str) -> Option<Status> {
+    fn status(&self, path: &str) -> Option<FileStatus> {
         let mut status = self.0.files.get(path)?.status;
         if self.1 == Without::Changed {
-            status.changed = Time::ZERO;
+            status.changed = FileTime::ZERO;
         }
         Some(status)
     }
 }
 
-/// Reads as a root does, while others do things; the content, and whether it was kept.
-fn read(kept: &Kept, disk: &mut Disk, path: &'static str, without: Without) -> (Option<u64>, bool) {
+/// Reads as a root does, while others do things; the content, and whether it came from the cache.
+fn read(cache: &FileCache, disk: &mut Disk, path: &'static str, without: Without) -> (Option<u64>, bool) {
     let number = |bytes: Bytes| u64::from_le_bytes(bytes[..].try_into().unwrap());
-    if let Some(found) = kept.find(path)
-        && let Some(bytes) = kept.confirmed(path, &found, &Looked(disk, without))
+    if let Some(found) = cache.find(path)
+        && let Some(bytes) = cache.validated(path, &found, &MutatedLookup(disk, without))
     {
         return (Some(number(bytes)), true);
     }
@@ -191,7 +192,7 @@ fn read(kept: &Kept, disk: &mut Disk, path: &'static str, without: Without) -> (
         disk.act();
     }
     // What was opened is read, whatever has become of its name.
-    let Some(content) = disk.files.values().find(|file| file.status.node == status.node).map(|file| file.content)
+    let Some(content) = disk.files.values().find(|file| file.status.file_id == status.file_id).map(|file| file.content)
     else {
         return (None, false);
     };
@@ -200,26 +201,26 @@ fn read(kept: &Kept, disk: &mut Disk, path: &'static str, without: Without) -> (
     }
     let mut seen = status;
     if without == Without::Changed {
-        seen.changed = Time::ZERO;
+        seen.changed = FileTime::ZERO;
     }
-    if kept.wants(&status, opened) {
+    if cache.wants(&status, opened) {
         let bytes = Bytes::copy_from_slice(&content.to_le_bytes());
-        kept.keep(path, &seen, &bytes, &Looked(disk, without));
+        cache.keep(path, &seen, &bytes, &MutatedLookup(disk, without));
     }
     (Some(content), false)
 }
 
 /// How often the cache gave something, and how often that was not what the disk had.
 fn history(seed: u64, without: Without) -> (u64, u64) {
-    let unchanged_min = if without == Without::Age { Duration::ZERO } else { KEEPING.unchanged_min };
-    let (kept, mut disk) = (Kept::new(Keeping { unchanged_min, ..KEEPING }), Disk::new(seed));
+    let unchanged_min = if without == Without::Age { Duration::ZERO } else { OPTIONS.unchanged_min };
+    let (cache, mut disk) = (FileCache::new(FileCacheOptions { unchanged_min, ..OPTIONS }), Disk::new(seed));
     let (mut given, mut wrong) = (0, 0);
     for _ in 0..100 {
         if disk.below(3) == 0 {
             disk.act();
         }
         let path = PATHS[disk.below(4) as usize];
-        let (content, was_kept) = read(&kept, &mut disk, path, without);
+        let (content, was_kept) = read(&cache, &mut disk, path, without);
         let is_right = content == disk.open(path).map(|file| file.content);
         given += u64::from(was_kept);
         wrong += u64::from(was_kept && !is_right);
@@ -235,7 +236,7 @@ fn histories(without: Without) -> (u64, u64) {
 #[test]
 fn what_is_kept_is_what_the_disk_has() {
     let (given, wrong) = histories(Without::Nothing);
-    assert!(given > 5_000, "only {given} were kept");
+    assert!(given > 5_000, "only {given} came from the cache");
     assert_eq!(wrong, 0);
 }
 
@@ -248,14 +249,14 @@ fn every_part_of_the_protocol_is_needed() {
 }
 
 /// Everything is this file.
-struct Always(Status);
+struct SingleFile(FileStatus);
 
-impl Tree for Always {
-    fn now(&self) -> Time {
+impl PathLookup for SingleFile {
+    fn now(&self) -> FileTime {
         Duration::from_secs(100)
     }
 
-    fn root_changed(&self) -> Option<Time> {
+    fn root_changed(&self) -> Option<FileTime> {
         None
     }
 
@@ -263,40 +264,41 @@ impl Tree for Always {
         true
     }
 
-    fn status(&self, _path: &str) -> Option<Status> {
+    fn status(&self, _path: &str) -> Option<FileStatus> {
         Some(self.0)
     }
 }
 
-fn kept_file(kept: &Kept, path: &str, bytes: usize) {
-    let (node, time) = (Node { device: 1, number: 1 }, Duration::from_secs(1));
+fn kept_file(cache: &FileCache, path: &str, bytes: usize) {
+    let (file_id, time) = (FileId { device: 1, number: 1 }, Duration::from_secs(1));
     let size = bytes as u64;
-    let status = Status { kind: FileType::RegularFile, node, size, modified: time, changed: time };
-    assert!(kept.wants(&status, Duration::from_secs(100)) || size > kept.keeping.file_bytes_max);
-    kept.keep(path, &status, &vec![0; bytes].into(), &Always(status));
+    let status = FileStatus { kind: FileType::RegularFile, file_id, size, modified: time, changed: time };
+    assert!(cache.wants(&status, Duration::from_secs(100)) || size > cache.options.file_bytes_max);
+    cache.keep(path, &status, &vec![0; bytes].into(), &SingleFile(status));
 }
 
 #[test]
 fn what_is_kept_is_bounded_and_a_scan_does_not_push_out_what_is_popular() {
-    let kept = Kept::new(Keeping { bytes_max: 1 << 20, file_bytes_max: 8_192, ..Keeping::default() });
+    let cache =
+        FileCache::new(FileCacheOptions { bytes_max: 1 << 20, file_bytes_max: 8_192, ..FileCacheOptions::default() });
     let popular: Vec<String> = (0..100).map(|number| format!("popular-{number}")).collect();
-    popular.iter().for_each(|path| kept_file(&kept, path, 4_096));
+    popular.iter().for_each(|path| kept_file(&cache, path, 4_096));
     for number in 0..10_000 {
-        kept_file(&kept, &format!("once-{number}"), 4_096);
-        assert!(kept.find(&popular[number % 100]).is_some() || number > 0);
-        assert!(kept.entries.as_ref().unwrap().weight() <= 1 << 20);
+        kept_file(&cache, &format!("once-{number}"), 4_096);
+        assert!(cache.find(&popular[number % 100]).is_some() || number > 0);
+        assert!(cache.entries.as_ref().unwrap().weight() <= 1 << 20);
     }
-    let left = popular.iter().filter(|path| kept.find(path).is_some()).count();
+    let left = popular.iter().filter(|path| cache.find(path).is_some()).count();
     assert!(left >= 90, "{left} of 100 are left");
 }
 
 #[test]
 fn too_large_a_file_is_not_wanted_and_nothing_is_where_nothing_is_to_be_kept() {
     let time = Duration::from_secs(1);
-    let node = Node { device: 1, number: 1 };
-    let status = Status { kind: FileType::RegularFile, node, size: 65, modified: time, changed: time };
-    let wants = |keeping| Kept::new(keeping).wants(&status, Duration::from_secs(100));
-    assert!(!wants(KEEPING));
-    assert!(wants(Keeping { file_bytes_max: 65, ..KEEPING }));
-    assert!(!wants(Keeping { file_bytes_max: 65, bytes_max: 0, ..KEEPING }));
+    let file_id = FileId { device: 1, number: 1 };
+    let status = FileStatus { kind: FileType::RegularFile, file_id, size: 65, modified: time, changed: time };
+    let wants = |options| FileCache::new(options).wants(&status, Duration::from_secs(100));
+    assert!(!wants(OPTIONS));
+    assert!(wants(FileCacheOptions { file_bytes_max: 65, ..OPTIONS }));
+    assert!(!wants(FileCacheOptions { file_bytes_max: 65, bytes_max: 0, ..OPTIONS }));
 }

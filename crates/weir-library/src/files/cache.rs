@@ -5,10 +5,10 @@
 //! when the question is asked.
 //!
 //! 1. A file is opened below the root, asked for its status, and read; so whatever is changed while it is read, or later,
-//!    leaves it with another status. The path is looked at afterwards, part by part (`seen`), and must lead to a file of the
+//!    leaves it with another status. The path is looked at afterwards, part by part (`validator`), and must lead to a file of the
 //!    status that was taken.
 //! 2. It is kept if it had not been changed for a while when it was opened, on a file system whose times are believed
-//!    (`trust`), and within the limits. Where the limit is reached, what has been asked for seldom makes room; files that
+//!    (`modification_time`), and within the limits. Where the limit is reached, what has been asked for seldom makes room; files that
 //!    were read once do not push out what is popular (S3-FIFO).
 //! 3. When it is asked for again, the path is looked at. Where it leads without a link to a file of the same device, number,
 //!    length and times, the bytes are the same, too; otherwise they are forgotten.
@@ -19,10 +19,10 @@
 //!
 //! What watches or forbids the opening of files by other means than their modes sees the first time only.
 
-mod seen;
+mod modification_time;
 #[cfg(test)]
 mod tests;
-mod trust;
+mod validator;
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,9 +34,9 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use rustix::time::{ClockId, clock_gettime};
 
-use seen::Seen;
-pub(super) use seen::{Status, Time, Tree};
-pub(super) use trust::has_times_to_believe;
+pub(super) use modification_time::has_reliable_times;
+use validator::Validator;
+pub(super) use validator::{FileStatus, FileTime, PathLookup};
 
 /// What an entry is charged beyond its path and bytes: its place in the table and in the order, and what was seen.
 const ENTRY_BYTES: usize = 256;
@@ -53,7 +53,7 @@ const IN_MEMORY_S: u32 = 10;
 
 /// What a [`Root`](super::Root) keeps of files that it has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keeping {
+pub struct FileCacheOptions {
     /// Bytes of all files together, with their paths and 256 bytes for each; none are kept where it is 0. 64 MiB.
     pub bytes_max: u64,
     /// Bytes of one file. Larger ones are read each time. 1 MiB.
@@ -63,21 +63,25 @@ pub struct Keeping {
     pub unchanged_min: Duration,
 }
 
-impl Default for Keeping {
+impl Default for FileCacheOptions {
     fn default() -> Self {
-        Keeping { bytes_max: 64 * 1024 * 1024, file_bytes_max: 1024 * 1024, unchanged_min: trust::UNCHANGED_MIN }
+        FileCacheOptions {
+            bytes_max: 64 * 1024 * 1024,
+            file_bytes_max: 1024 * 1024,
+            unchanged_min: modification_time::UNCHANGED_MIN,
+        }
     }
 }
 
 /// The files that are kept, by the paths that they were read by.
-pub(super) struct Kept {
+pub(super) struct FileCache {
     /// None where nothing is kept.
-    entries: Option<Cache<Box<str>, Arc<Entry>, Weight>>,
-    keeping: Keeping,
+    entries: Option<Cache<Box<str>, Arc<CachedFile>, EntryWeight>>,
+    options: FileCacheOptions,
 }
 
-struct Entry {
-    seen: Seen,
+struct CachedFile {
+    validator: Validator,
     bytes: Bytes,
     /// When it was last found unchanged, in seconds.
     asked_s: AtomicU32,
@@ -85,21 +89,21 @@ struct Entry {
 
 /// What an entry is charged.
 #[derive(Clone)]
-struct Weight;
+struct EntryWeight;
 
-impl Weighter<Box<str>, Arc<Entry>> for Weight {
-    fn weight(&self, path: &Box<str>, entry: &Arc<Entry>) -> u64 {
+impl Weighter<Box<str>, Arc<CachedFile>> for EntryWeight {
+    fn weight(&self, path: &Box<str>, entry: &Arc<CachedFile>) -> u64 {
         (ENTRY_BYTES + path.len() + entry.bytes.len()) as u64
     }
 }
 
 /// Bytes that were kept, of which nobody knows yet whether they are still the file's.
-pub(super) struct Found {
-    entry: Arc<Entry>,
+pub(super) struct Candidate {
+    entry: Arc<CachedFile>,
     now_s: u32,
 }
 
-impl Found {
+impl Candidate {
     /// Whether looking at the path surely needs no disk.
     #[cfg(target_os = "linux")]
     pub(super) fn is_in_memory(&self) -> bool {
@@ -112,22 +116,22 @@ impl Found {
     }
 }
 
-impl Kept {
+impl FileCache {
     /// Nothing as yet.
-    pub(super) fn new(keeping: Keeping) -> Kept {
-        Kept { entries: (keeping.bytes_max > 0).then(|| cache(keeping)), keeping }
+    pub(super) fn new(options: FileCacheOptions) -> FileCache {
+        FileCache { entries: (options.bytes_max > 0).then(|| cache(options)), options }
     }
 
     /// What is kept of this path.
-    pub(super) fn find(&self, path: &str) -> Option<Found> {
+    pub(super) fn find(&self, path: &str) -> Option<Candidate> {
         let entry = self.entries.as_ref()?.get(path)?;
-        Some(Found { entry, now_s: now_s() })
+        Some(Candidate { entry, now_s: now_s() })
     }
 
     /// The bytes, where the path leads to the same file that they were read from.
-    pub(super) fn confirmed(&self, path: &str, found: &Found, tree: &impl Tree) -> Option<Bytes> {
-        let Found { entry, now_s } = found;
-        if !entry.seen.is_still_so(path, tree, self.keeping.unchanged_min) {
+    pub(super) fn validated(&self, path: &str, found: &Candidate, lookup: &impl PathLookup) -> Option<Bytes> {
+        let Candidate { entry, now_s } = found;
+        if !entry.validator.is_current(path, lookup, self.options.unchanged_min) {
             self.forget(path);
             return None;
         }
@@ -145,20 +149,20 @@ impl Kept {
     }
 
     /// Whether what was opened at `opened` with this status is to be kept when it has been read.
-    pub(super) fn wants(&self, status: &Status, opened: Time) -> bool {
+    pub(super) fn wants(&self, status: &FileStatus, opened: FileTime) -> bool {
         self.entries.is_some()
-            && status.size <= self.keeping.file_bytes_max
-            && trust::is_settled(status.changed, opened, self.keeping.unchanged_min)
+            && status.size <= self.options.file_bytes_max
+            && modification_time::is_settled(status.changed, opened, self.options.unchanged_min)
     }
 
     /// Keeps what was read of a file that had this status before, if that is what the path still leads to.
-    pub(super) fn keep(&self, path: &str, status: &Status, bytes: &Bytes, tree: &impl Tree) {
+    pub(super) fn keep(&self, path: &str, status: &FileStatus, bytes: &Bytes, lookup: &impl PathLookup) {
         let Some(entries) = &self.entries else { return };
-        let seen = Seen::of(path, tree, self.keeping.unchanged_min);
-        let seen = seen.filter(|seen| seen.file == *status && status.size == bytes.len() as u64);
-        if let Some(seen) = seen {
+        let validator = Validator::of(path, lookup, self.options.unchanged_min);
+        let validator = validator.filter(|validator| validator.file == *status && status.size == bytes.len() as u64);
+        if let Some(validator) = validator {
             let asked_s = AtomicU32::new(now_s());
-            entries.insert(path.into(), Arc::new(Entry { seen, bytes: bytes.clone(), asked_s }));
+            entries.insert(path.into(), Arc::new(CachedFile { validator, bytes: bytes.clone(), asked_s }));
         }
     }
 }
@@ -172,20 +176,20 @@ fn now_s() -> u32 {
     u32::try_from(clock_gettime(CLOCK).tv_sec).unwrap_or(u32::MAX)
 }
 
-fn cache(keeping: Keeping) -> Cache<Box<str>, Arc<Entry>, Weight> {
+fn cache(options: FileCacheOptions) -> Cache<Box<str>, Arc<CachedFile>, EntryWeight> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let shards = keeping.bytes_max / keeping.file_bytes_max.saturating_mul(FILES_PER_SHARD_MIN).max(1);
+    let shards = options.bytes_max / options.file_bytes_max.saturating_mul(FILES_PER_SHARD_MIN).max(1);
     let shards = usize::try_from(shards).unwrap_or(usize::MAX).clamp(1, cores * SHARDS_PER_CORE);
-    let files = usize::try_from(keeping.bytes_max / FILE_BYTES_TYPICAL).unwrap_or(usize::MAX);
-    let mut options = OptionsBuilder::new();
-    options.shards(shards).weight_capacity(keeping.bytes_max).estimated_items_capacity(files.max(1));
-    let options = options.build().expect("both capacities are set");
-    Cache::with_options(options, Weight, DefaultHashBuilder::default(), DefaultLifecycle::default())
+    let files = usize::try_from(options.bytes_max / FILE_BYTES_TYPICAL).unwrap_or(usize::MAX);
+    let mut builder = OptionsBuilder::new();
+    builder.shards(shards).weight_capacity(options.bytes_max).estimated_items_capacity(files.max(1));
+    let options = builder.build().expect("both capacities are set");
+    Cache::with_options(options, EntryWeight, DefaultHashBuilder::default(), DefaultLifecycle::default())
 }
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for FileCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.entries.as_ref().map_or(0, Cache::weight);
-        write!(f, "Kept({bytes} of {} bytes)", self.keeping.bytes_max)
+        write!(f, "Kept({bytes} of {} bytes)", self.options.bytes_max)
     }
 }

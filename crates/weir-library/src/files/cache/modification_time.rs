@@ -30,15 +30,15 @@ pub(super) fn is_settled(changed: Duration, at: Duration, unchanged_min: Duratio
 
 /// Whether the file lies on a file system of the list.
 #[cfg(target_os = "linux")]
-pub(in crate::files) fn has_times_to_believe(file: impl AsFd) -> bool {
+pub(in crate::files) fn has_reliable_times(file: impl AsFd) -> bool {
     /// The numbers in `linux/magic.h`: ext2 to ext4, XFS, Btrfs, F2FS, tmpfs, overlayfs.
-    const BELIEVED: [u32; 6] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x0102_1994, 0x794C_7630];
-    rustix::fs::fstatfs(file).is_ok_and(|status| BELIEVED.contains(&(status.f_type as u32)))
+    const RELIABLE: [u32; 6] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x0102_1994, 0x794C_7630];
+    rustix::fs::fstatfs(file).is_ok_and(|status| RELIABLE.contains(&(status.f_type as u32)))
 }
 
 /// Nobody has looked at the file systems of this system.
 #[cfg(not(target_os = "linux"))]
-pub(in crate::files) fn has_times_to_believe(_file: impl AsFd) -> bool {
+pub(in crate::files) fn has_reliable_times(_file: impl AsFd) -> bool {
     false
 }
 
@@ -58,6 +58,6 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn what_the_kernel_makes_up_is_not_believed() {
-        assert!(!has_times_to_believe(std::fs::File::open("/proc/self/status").unwrap()));
+        assert!(!has_reliable_times(std::fs::File::open("/proc/self/status").unwrap()));
     }
 }

@@ -10,13 +10,13 @@ use crate::{
 };
 
 /// A function that is being described.
-pub struct Described {
+pub struct FunctionBuilder {
     signature: Signature,
     types: Vec<TypeDefinition>,
     location: Option<Location>,
 }
 
-impl Described {
+impl FunctionBuilder {
     /// A function without parameters that gives `()`.
     #[must_use]
     pub fn new(name: &str, doc: &str, effects: Effects) -> Self {
@@ -31,12 +31,12 @@ impl Described {
             state: None,
             batch: None,
         };
-        Described { signature, types: Vec::new(), location: None }
+        FunctionBuilder { signature, types: Vec::new(), location: None }
     }
 
     /// Where it stands.
     #[must_use]
-    pub fn stands(mut self, location: Location) -> Self {
+    pub fn located_at(mut self, location: Location) -> Self {
         self.location = Some(location);
         self
     }
@@ -61,13 +61,13 @@ impl Described {
 
     /// The next parameter is of what makes the state, by value.
     #[must_use]
-    pub fn starts<T: HostType>(self, name: &str, default: Option<T>) -> Self {
+    pub fn constructor_takes<T: HostType>(self, name: &str, default: Option<T>) -> Self {
         self.parameter(name, Passing::Start, default)
     }
 
     /// The next parameter is of what makes the state, by `&`.
     #[must_use]
-    pub fn starts_from<T: Borrowable + ?Sized>(self, name: &str, default: Option<T::Owned>) -> Self {
+    pub fn constructor_borrows<T: Borrowable + ?Sized>(self, name: &str, default: Option<T::Owned>) -> Self {
         self.parameter(name, Passing::Start, default)
     }
 
@@ -80,7 +80,7 @@ impl Described {
 
     /// What it gives.
     #[must_use]
-    pub fn gives<T: HostType>(mut self) -> Self {
+    pub fn returns<T: HostType>(mut self) -> Self {
         T::define(&mut self.types);
         self.signature.result = T::ty();
         self
@@ -96,7 +96,7 @@ impl Described {
 
     /// It has private state of this type.
     #[must_use]
-    pub fn keeps<T>(mut self, mode: Mode, make: fn(&[Value]) -> Result<Value, Box<Failure>>) -> Self {
+    pub fn with_state<T>(mut self, mode: Mode, make: fn(&[Value]) -> Result<Value, Box<Failure>>) -> Self {
         let path = std::any::type_name::<T>();
         let name = path.rsplit("::").next().unwrap_or(path);
         self.signature.state = Some(StateOf { name: name.into(), mode, make });
@@ -105,10 +105,10 @@ impl Described {
 
     /// The function, whose calls may be gathered, `at_most` of them into one.
     #[must_use]
-    pub fn gathers(mut self, at_most: usize, batch: Arc<BatchCode>) -> Function {
+    pub fn build_batched(mut self, at_most: usize, batch: Arc<BatchCode>) -> Function {
         self.signature.batch = Some(Batch { at_most });
         let alone = batch.clone();
-        let mut function = self.runs(waiting(move |call| {
+        let mut function = self.build(waiting(move |call| {
             let answers = alone(vec![call.value(0)], call.environment)?;
             Ok(Box::pin(async move { Settled { outcome: only(answers.await), restored: Vec::new() } }))
         }));
@@ -118,7 +118,7 @@ impl Described {
 
     /// The function.
     #[must_use]
-    pub fn runs(self, code: Code) -> Function {
+    pub fn build(self, code: Code) -> Function {
         Function { signature: self.signature, code, batch: None, types: self.types, location: self.location }
     }
 }

@@ -18,12 +18,12 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::framing::{Framing, Verdict};
-use super::pulse::Pulse;
+use super::activity::ActivityTracker;
+use super::framing::{Framing, FramingVerdict};
 
 /// What hyper reads of a request that is refused: a byte that may stand nowhere in a head, and the end of the head,
 /// because hyper looks again at a head that it has begun only when it ends.
-const WRONG: &[u8] = b"\0\n\n";
+const MALFORMED_HEAD: &[u8] = b"\0\n\n";
 /// What is read of a lingering connection before it is reset after all.
 const LINGER_BYTES_MAX: usize = 1024 * 1024;
 
@@ -37,32 +37,32 @@ const NO_SIGNAL: SendFlags = SendFlags::empty();
 const GATHERED_BYTES_MAX: usize = 4096;
 
 /// A socket as hyper sees it.
-pub(super) struct Guard {
+pub(super) struct ValidatingStream {
     stream: TcpStream,
     /// What was read of the connection to know its protocol.
     first: Vec<u8>,
-    input: Input,
-    pulse: Rc<Pulse>,
+    input: InputState,
+    activity: Rc<ActivityTracker>,
     discarded: usize,
 }
 
-enum Input {
+enum InputState {
     Followed(Framing),
     /// HTTP/2: its frames are its own.
     Opaque,
-    /// What is left of [`WRONG`].
+    /// What is left of [`MALFORMED_HEAD`].
     Refused(&'static [u8]),
 }
 
-impl Guard {
+impl ValidatingStream {
     /// A connection of HTTP/1, of which `first` has been read.
-    pub(super) fn http1(stream: TcpStream, first: Vec<u8>, pulse: Rc<Pulse>) -> Self {
-        Guard { stream, first, input: Input::Followed(Framing::new()), pulse, discarded: 0 }
+    pub(super) fn http1(stream: TcpStream, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
+        ValidatingStream { stream, first, input: InputState::Followed(Framing::new()), activity, discarded: 0 }
     }
 
     /// A connection of HTTP/2, of which `first` has been read.
-    pub(super) fn http2(stream: TcpStream, first: Vec<u8>, pulse: Rc<Pulse>) -> Self {
-        Guard { stream, first, input: Input::Opaque, pulse, discarded: 0 }
+    pub(super) fn http2(stream: TcpStream, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
+        ValidatingStream { stream, first, input: InputState::Opaque, activity, discarded: 0 }
     }
 
     /// The socket of a connection that is between requests.
@@ -85,22 +85,22 @@ impl Guard {
 
     /// Follows what was read into `buf` from `start` on.
     fn follow(&mut self, buf: &mut ReadBuf<'_>, start: usize) {
-        let Input::Followed(framing) = &mut self.input else { return };
+        let InputState::Followed(framing) = &mut self.input else { return };
         let heads_before = framing.heads_begun();
         let verdict = framing.follow(&buf.filled()[start..]);
-        self.pulse.in_head.set(framing.is_in_head());
-        self.pulse.between.set(framing.is_between());
-        self.pulse.heads.set(self.pulse.heads.get() + framing.heads_begun() - heads_before);
-        if let Verdict::Refuse { at } = verdict {
+        self.activity.in_head.set(framing.is_in_head());
+        self.activity.between.set(framing.is_between());
+        self.activity.heads.set(self.activity.heads.get() + framing.heads_begun() - heads_before);
+        if let FramingVerdict::Refuse { at } = verdict {
             buf.set_filled(start + at);
-            self.input = Input::Refused(WRONG);
+            self.input = InputState::Refused(MALFORMED_HEAD);
             self.refuse(buf);
         }
     }
 
-    /// Gives hyper what is left of [`WRONG`]; false where nothing is.
+    /// Gives hyper what is left of [`MALFORMED_HEAD`]; false where nothing is.
     fn refuse(&mut self, buf: &mut ReadBuf<'_>) -> bool {
-        let Input::Refused(left) = &mut self.input else { return false };
+        let InputState::Refused(left) = &mut self.input else { return false };
         let (now, later) = left.split_at(left.len().min(buf.remaining()));
         buf.put_slice(now);
         *left = later;
@@ -120,10 +120,10 @@ impl Guard {
 
     fn note_write(&self, written: &Poll<io::Result<usize>>) {
         match written {
-            Poll::Pending => self.pulse.write_blocked.set(true),
+            Poll::Pending => self.activity.write_blocked.set(true),
             Poll::Ready(Ok(length)) => {
-                self.pulse.write_blocked.set(false);
-                self.pulse.written.set(self.pulse.written.get() + *length as u64);
+                self.activity.write_blocked.set(false);
+                self.activity.written.set(self.activity.written.get() + *length as u64);
             }
             Poll::Ready(Err(_)) => {}
         }
@@ -131,14 +131,14 @@ impl Guard {
 
     fn has_unread_input(&self) -> bool {
         match &self.input {
-            Input::Followed(framing) => !framing.is_between() || !self.first.is_empty(),
-            Input::Opaque => false,
-            Input::Refused(_) => true,
+            InputState::Followed(framing) => !framing.is_between() || !self.first.is_empty(),
+            InputState::Opaque => false,
+            InputState::Refused(_) => true,
         }
     }
 
     fn linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.pulse.lingering.set(true);
+        self.activity.lingering.set(true);
         let mut scratch = [MaybeUninit::uninit(); 4096];
         while self.discarded < LINGER_BYTES_MAX {
             let mut buf = ReadBuf::uninit(&mut scratch);
@@ -162,13 +162,13 @@ fn poll_send(stream: &TcpStream, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) ->
     }
 }
 
-impl AsyncRead for Guard {
+impl AsyncRead for ValidatingStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        if !matches!(this.input, Input::Refused(_)) {
+        if !matches!(this.input, InputState::Refused(_)) {
             let start = buf.filled().len();
             let read = this.read(cx, buf);
-            this.pulse.starved.set(read.is_pending());
+            this.activity.starved.set(read.is_pending());
             ready!(read)?;
             this.follow(buf, start);
             return Poll::Ready(Ok(()));
@@ -178,7 +178,7 @@ impl AsyncRead for Guard {
     }
 }
 
-impl AsyncWrite for Guard {
+impl AsyncWrite for ValidatingStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.stream).poll_write(cx, bytes);

@@ -16,56 +16,56 @@ use std::time::Duration;
 
 use rustix::fs::{FileType, Stat};
 
-use super::trust::is_settled;
+use super::modification_time::is_settled;
 
 /// Parts of a path; looking at more costs as much as opening the file.
 const PARTS_MAX: usize = 8;
 
 /// A time of a file, since 1970. Times before are 1970: nobody compares what is so old.
-pub(in crate::files) type Time = Duration;
+pub(in crate::files) type FileTime = Duration;
 
 /// Where paths lead, followed part by part: what is below a root, or a disk that a test made up.
-pub(in crate::files) trait Tree {
+pub(in crate::files) trait PathLookup {
     /// The time now, by the clock that it stamps files with.
-    fn now(&self) -> Time;
+    fn now(&self) -> FileTime;
 
     /// When a name in the root was last made, moved or taken away, or something else about the root changed; `None` where
     /// its times are not believed.
-    fn root_changed(&self) -> Option<Time>;
+    fn root_changed(&self) -> Option<FileTime>;
 
     /// Whether there is something at the path, and it is no link.
     fn is_no_link(&self, path: &str) -> bool;
 
     /// What is at the path, or the link that is there.
-    fn status(&self, path: &str) -> Option<Status>;
+    fn status(&self, path: &str) -> Option<FileStatus>;
 }
 
 /// What is at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::files) struct Status {
+pub(in crate::files) struct FileStatus {
     pub(super) kind: FileType,
-    pub(super) node: Node,
+    pub(super) file_id: FileId,
     pub(in crate::files) size: u64,
     /// When its bytes were last changed, or were said to be: a program can set this.
-    pub(super) modified: Time,
+    pub(super) modified: FileTime,
     /// When its bytes, its names or anything else about it were last changed: no program can set this.
-    pub(in crate::files) changed: Time,
+    pub(in crate::files) changed: FileTime,
 }
 
 /// The device that something lies on, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Node {
+pub(super) struct FileId {
     pub(super) device: u64,
     pub(super) number: u64,
 }
 
-impl Status {
+impl FileStatus {
     #[allow(clippy::unnecessary_cast, reason = "systems differ in how wide these numbers are")]
-    pub(in crate::files) fn of(stat: &Stat) -> Status {
+    pub(in crate::files) fn of(stat: &Stat) -> FileStatus {
         let time = |seconds: i64, nanoseconds: u32| Duration::new(u64::try_from(seconds).unwrap_or(0), nanoseconds);
-        Status {
+        FileStatus {
             kind: FileType::from_raw_mode(stat.st_mode),
-            node: Node { device: stat.st_dev as u64, number: stat.st_ino as u64 },
+            file_id: FileId { device: stat.st_dev as u64, number: stat.st_ino as u64 },
             size: stat.st_size as u64,
             modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as u32),
             changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as u32),
@@ -75,22 +75,22 @@ impl Status {
 
 /// A file, and a path that leads to it without a link on its way.
 #[derive(Debug)]
-pub(super) struct Seen {
-    path: Parts,
-    pub(super) file: Status,
+pub(super) struct Validator {
+    path: PathComponents,
+    pub(super) file: FileStatus,
 }
 
-impl Seen {
+impl Validator {
     /// `None` where the path leads through a link, to no file, or through too many parts.
-    pub(super) fn of(path: &str, tree: &impl Tree, unchanged_min: Duration) -> Option<Seen> {
-        let parts = Parts { ends: ends(path)?, root_ns: AtomicU64::new(UNKNOWN_NS) };
-        let file = parts.look(path, tree, unchanged_min).filter(|status| status.kind == FileType::RegularFile)?;
-        Some(Seen { path: parts, file })
+    pub(super) fn of(path: &str, lookup: &impl PathLookup, unchanged_min: Duration) -> Option<Validator> {
+        let parts = PathComponents { ends: ends(path)?, root_ns: AtomicU64::new(UNKNOWN_NS) };
+        let file = parts.look(path, lookup, unchanged_min).filter(|status| status.kind == FileType::RegularFile)?;
+        Some(Validator { path: parts, file })
     }
 
     /// Whether the same path, which is looked at anew, leads to the same file, and that has not been changed.
-    pub(super) fn is_still_so(&self, path: &str, tree: &impl Tree, unchanged_min: Duration) -> bool {
-        self.path.look(path, tree, unchanged_min).is_some_and(|status| status == self.file)
+    pub(super) fn is_current(&self, path: &str, lookup: &impl PathLookup, unchanged_min: Duration) -> bool {
+        self.path.look(path, lookup, unchanged_min).is_some_and(|status| status == self.file)
     }
 }
 
@@ -99,41 +99,41 @@ const UNKNOWN_NS: u64 = u64::MAX;
 
 /// The parts of a path, and what is known of the first.
 #[derive(Debug)]
-struct Parts {
+struct PathComponents {
     /// Where each ends; 0 behind the last.
     ends: [u16; PARTS_MAX],
     /// The time of the root, in nanoseconds, with which the first part is no link.
     root_ns: AtomicU64,
 }
 
-impl Parts {
+impl PathComponents {
     /// What is at the end of the path, where no part before it is a link.
-    fn look(&self, path: &str, tree: &impl Tree, unchanged_min: Duration) -> Option<Status> {
+    fn look(&self, path: &str, lookup: &impl PathLookup, unchanged_min: Duration) -> Option<FileStatus> {
         let ends = self.ends.iter().take_while(|end| **end > 0);
         let mut beginnings = ends.filter_map(|end| path.get(..usize::from(*end)));
         let first = beginnings.next()?;
-        let Some(mut here) = beginnings.next() else { return tree.status(first) };
-        if !self.is_first_no_link(first, tree, unchanged_min) {
+        let Some(mut here) = beginnings.next() else { return lookup.status(first) };
+        if !self.is_first_no_link(first, lookup, unchanged_min) {
             return None;
         }
         for next in beginnings {
-            if !tree.is_no_link(here) {
+            if !lookup.is_no_link(here) {
                 return None;
             }
             here = next;
         }
-        tree.status(here)
+        lookup.status(here)
     }
 
-    fn is_first_no_link(&self, first: &str, tree: &impl Tree, unchanged_min: Duration) -> bool {
+    fn is_first_no_link(&self, first: &str, lookup: &impl PathLookup, unchanged_min: Duration) -> bool {
         // Asked for first, so that what is changed while the name is looked at leaves another time.
-        let changed = tree.root_changed();
+        let changed = lookup.root_changed();
         let root_ns = changed.and_then(|time| u64::try_from(time.as_nanos()).ok()).unwrap_or(UNKNOWN_NS);
         if root_ns != UNKNOWN_NS && root_ns == self.root_ns.load(Ordering::Relaxed) {
             return true;
         }
-        let now = tree.now();
-        let is_no_link = tree.is_no_link(first);
+        let now = lookup.now();
+        let is_no_link = lookup.is_no_link(first);
         if is_no_link && changed.is_some_and(|changed| is_settled(changed, now, unchanged_min)) {
             self.root_ns.store(root_ns, Ordering::Relaxed);
         }

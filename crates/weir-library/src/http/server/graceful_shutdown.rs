@@ -9,33 +9,33 @@ use tokio::sync::OwnedSemaphorePermit;
 use weir_events::{Channel, Event, Receiver, Sender, Signal, halves};
 
 use super::Limits;
-use super::pulse::Alarm;
+use super::activity::WakeReason;
 
 /// All connections of one loop.
-pub(super) struct Crowd {
+pub(super) struct GracefulShutdown {
     stop: Signal,
     /// Made once for all.
-    stopping: Event<Alarm>,
+    stopping: Event<WakeReason>,
     present: Sender<Infallible>,
     gone: Receiver<Infallible>,
 }
 
-impl Crowd {
+impl GracefulShutdown {
     /// Nobody yet.
     pub(super) fn new() -> Self {
         let stop = Signal::new();
         let (present, gone) = halves(Channel::rendezvous());
-        Crowd { stopping: stop.fired().wrap(|()| Alarm::Stopping), stop, present, gone }
+        GracefulShutdown { stopping: stop.fired().wrap(|()| WakeReason::Stopping), stop, present, gone }
     }
 
-    /// Adds a connection, which keeps its slot, until its [`Member`] is dropped.
-    pub(super) fn join(&self, slot: OwnedSemaphorePermit) -> Member {
-        Member { stopping: self.stopping.clone(), _present: self.present.clone(), _slot: slot }
+    /// Adds a connection, which keeps its slot, until its [`ShutdownHandle`] is dropped.
+    pub(super) fn join(&self, slot: OwnedSemaphorePermit) -> ShutdownHandle {
+        ShutdownHandle { stopping: self.stopping.clone(), _present: self.present.clone(), _slot: slot }
     }
 
     /// Tells every connection to end after the requests that it has begun, and waits within the grace time until all
     /// have.
-    pub(super) async fn disperse(self, limits: &Limits) {
+    pub(super) async fn shut_down(self, limits: &Limits) {
         self.stop.fire();
         drop(self.present);
         // Whoever is still there when the time is up is given up by the caller.
@@ -44,15 +44,15 @@ impl Crowd {
 }
 
 /// One connection's place in its crowd.
-pub(super) struct Member {
-    stopping: Event<Alarm>,
+pub(super) struct ShutdownHandle {
+    stopping: Event<WakeReason>,
     _present: Sender<Infallible>,
     _slot: OwnedSemaphorePermit,
 }
 
-impl Member {
+impl ShutdownHandle {
     /// Takes effect when the connection should end.
-    pub(super) fn stopping(&self) -> &Event<Alarm> {
+    pub(super) fn stopping(&self) -> &Event<WakeReason> {
         &self.stopping
     }
 }

@@ -1,7 +1,7 @@
 //! What a connection is doing, and whether it has done that for too long.
 //!
-//! The I/O and the service of a connection note what happens in its [`Pulse`]; nobody reads a clock for that. The
-//! connection's task looks at it after each step ([`Watch::poll`]):
+//! The I/O and the service of a connection note what happens in its [`ActivityTracker`]; nobody reads a clock for that. The
+//! connection's task looks at it after each step ([`Watchdog::poll`]):
 //! 1. If the *phase* or its *beat* has changed, it reads the clock, and knows the new deadline.
 //! 2. What ends a connection is one choice of two events: the server stops, or an instant comes. It is synchronised anew
 //!    only for an earlier instant; when it takes effect too early, because the deadline has moved on since, it is
@@ -21,7 +21,7 @@ use super::limits::end_of;
 
 /// What happens on one connection; shared by its I/O, its service and its task, which are all on one thread.
 #[derive(Default)]
-pub(super) struct Pulse {
+pub(super) struct ActivityTracker {
     /// A head has begun and is not complete.
     pub(super) in_head: Cell<bool>,
     /// All of every request that has begun has been read; of HTTP/2 it is not known.
@@ -45,7 +45,7 @@ pub(super) struct Pulse {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum ConnectionPhase {
     Head,
     Idle,
     Answering,
@@ -53,33 +53,33 @@ enum Phase {
     Lingering,
 }
 
-impl Pulse {
+impl ActivityTracker {
     /// Whether hyper waits for the next request and holds nothing of this or an earlier one: it asks for more only when it
     /// has used what it was given, and a write that is not through is noted.
     pub(super) fn is_between_requests(&self) -> bool {
-        self.between.get() && self.starved.get() && self.phase() == Phase::Idle
+        self.between.get() && self.starved.get() && self.phase() == ConnectionPhase::Idle
     }
 
-    fn phase(&self) -> Phase {
+    fn phase(&self) -> ConnectionPhase {
         if self.lingering.get() {
-            Phase::Lingering
+            ConnectionPhase::Lingering
         } else if self.write_blocked.get() {
-            Phase::Writing
+            ConnectionPhase::Writing
         } else if self.answering.get() > 0 {
-            Phase::Answering
+            ConnectionPhase::Answering
         } else if self.unsent.get() > 0 {
-            Phase::Writing
+            ConnectionPhase::Writing
         } else if self.in_head.get() {
-            Phase::Head
+            ConnectionPhase::Head
         } else {
-            Phase::Idle
+            ConnectionPhase::Idle
         }
     }
 
     /// Changes whenever the phase makes such progress that its time begins anew.
-    fn beat(&self, phase: Phase) -> u64 {
+    fn progress(&self, phase: ConnectionPhase) -> u64 {
         match phase {
-            Phase::Writing => self.written.get(),
+            ConnectionPhase::Writing => self.written.get(),
             _ => self.heads.get(),
         }
     }
@@ -87,7 +87,7 @@ impl Pulse {
 
 /// What a connection is woken for, whatever it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Alarm {
+pub(super) enum WakeReason {
     /// The server stops.
     Stopping,
     /// The time is up for which it was set.
@@ -96,43 +96,43 @@ pub(super) enum Alarm {
 
 /// Why a connection has to end, or to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum WatchdogEvent {
     /// Nothing has come for a while: it should keep no more than its socket.
-    Resting,
+    Idle,
     /// The server stops: after the requests that it has begun.
     Stopping,
     /// It has done for too long what it does: at once.
-    Due,
+    Expired,
 }
 
 /// Ends a connection in time.
-pub(super) struct Watch<'a> {
+pub(super) struct Watchdog<'a> {
     limits: &'a Limits,
-    phase: Phase,
-    beat: u64,
+    phase: ConnectionPhase,
+    progress: u64,
     /// When the phase began, and the bytes written then.
     since: Instant,
     written_before: u64,
     deadline: Option<Instant>,
     /// Takes effect when the server stops; never, once it has.
-    stopping: Event<Alarm>,
+    stopping: Event<WakeReason>,
     /// Takes effect when the server stops, or at `armed`.
-    alarm: Synchronisation<Alarm>,
+    wake: Synchronisation<WakeReason>,
     armed: Option<Instant>,
 }
 
-impl<'a> Watch<'a> {
-    pub(super) fn new(limits: &'a Limits, stopping: &Event<Alarm>) -> Self {
+impl<'a> Watchdog<'a> {
+    pub(super) fn new(limits: &'a Limits, stopping: &Event<WakeReason>) -> Self {
         let since = Instant::now();
         let deadline = Some(end_of(since, limits.header_timeout));
-        Watch {
+        Watchdog {
             limits,
-            phase: Phase::Head,
-            beat: 0,
+            phase: ConnectionPhase::Head,
+            progress: 0,
             since,
             written_before: 0,
             deadline,
-            alarm: first_of(stopping, deadline),
+            wake: first_of(stopping, deadline),
             stopping: stopping.clone(),
             armed: deadline,
         }
@@ -140,23 +140,23 @@ impl<'a> Watch<'a> {
 
     /// Ready when the connection has to end or to rest; `Stopping` comes once, and `Due` may follow it. To be polled by one
     /// task.
-    pub(super) fn poll(&mut self, pulse: &Pulse, cx: &mut Context<'_>) -> Poll<Ending> {
-        let phase = pulse.phase();
-        let beat = pulse.beat(phase);
-        if phase != self.phase || beat != self.beat {
-            self.change(phase, beat, pulse);
+    pub(super) fn poll(&mut self, activity: &ActivityTracker, cx: &mut Context<'_>) -> Poll<WatchdogEvent> {
+        let phase = activity.phase();
+        let progress = activity.progress(phase);
+        if phase != self.phase || progress != self.progress {
+            self.change(phase, progress, activity);
         }
         // The task keeps its waker, so a glance is enough until something has happened.
-        if self.alarm.is_waiting() { Poll::Pending } else { self.poll_ending(cx) }
+        if self.wake.is_waiting() { Poll::Pending } else { self.poll_ending(cx) }
     }
 
-    fn change(&mut self, phase: Phase, beat: u64, pulse: &Pulse) {
+    fn change(&mut self, phase: ConnectionPhase, progress: u64, activity: &ActivityTracker) {
         let now = Instant::now();
-        if phase != self.phase || phase != Phase::Writing {
-            (self.since, self.written_before) = (now, pulse.written.get());
+        if phase != self.phase || phase != ConnectionPhase::Writing {
+            (self.since, self.written_before) = (now, activity.written.get());
         }
-        (self.phase, self.beat) = (phase, beat);
-        self.deadline = self.time_allowed(now, pulse.written.get());
+        (self.phase, self.progress) = (phase, progress);
+        self.deadline = self.time_allowed(now, activity.written.get());
         let too_late = self.deadline.is_some_and(|deadline| self.armed.is_none_or(|armed| deadline < armed));
         if too_late {
             self.arm();
@@ -166,11 +166,11 @@ impl<'a> Watch<'a> {
     fn time_allowed(&self, now: Instant, written: u64) -> Option<Instant> {
         let limits = self.limits;
         match self.phase {
-            Phase::Answering => None,
-            Phase::Head => Some(end_of(now, limits.header_timeout)),
-            Phase::Idle => Some(end_of(now, limits.idle_timeout.min(limits.rest_after))),
-            Phase::Lingering => Some(end_of(now, limits.linger_timeout)),
-            Phase::Writing => {
+            ConnectionPhase::Answering => None,
+            ConnectionPhase::Head => Some(end_of(now, limits.header_timeout)),
+            ConnectionPhase::Idle => Some(end_of(now, limits.idle_timeout.min(limits.release_buffers_after))),
+            ConnectionPhase::Lingering => Some(end_of(now, limits.linger_timeout)),
+            ConnectionPhase::Writing => {
                 let earned = Duration::from_secs((written - self.written_before) / limits.write_rate_min.max(1));
                 Some(end_of(end_of(self.since, limits.write_timeout), earned).min(end_of(now, limits.write_timeout)))
             }
@@ -178,44 +178,44 @@ impl<'a> Watch<'a> {
     }
 
     /// What the deadline means that has come. An idle connection rests first, and has the rest of its time before it.
-    fn due(&mut self) -> Ending {
+    fn due(&mut self) -> WatchdogEvent {
         let idle_until = end_of(self.since, self.limits.idle_timeout);
-        if self.phase != Phase::Idle || self.deadline >= Some(idle_until) {
-            return Ending::Due;
+        if self.phase != ConnectionPhase::Idle || self.deadline >= Some(idle_until) {
+            return WatchdogEvent::Expired;
         }
         self.deadline = Some(idle_until);
         self.arm();
-        Ending::Resting
+        WatchdogEvent::Idle
     }
 
     fn arm(&mut self) {
         self.armed = self.deadline;
-        self.alarm = first_of(&self.stopping, self.armed);
+        self.wake = first_of(&self.stopping, self.armed);
     }
 
     #[cold]
-    fn poll_ending(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
+    fn poll_ending(&mut self, cx: &mut Context<'_>) -> Poll<WatchdogEvent> {
         loop {
-            match ready!(Pin::new(&mut self.alarm).poll(cx)) {
-                Alarm::Stopping => {
+            match ready!(Pin::new(&mut self.wake).poll(cx)) {
+                WakeReason::Stopping => {
                     self.stopping = never();
                     self.arm();
-                    return Poll::Ready(Ending::Stopping);
+                    return Poll::Ready(WatchdogEvent::Stopping);
                 }
-                Alarm::Time if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
+                WakeReason::Time if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) => {
                     return Poll::Ready(self.due());
                 }
                 // The deadline has moved on since.
-                Alarm::Time => self.arm(),
+                WakeReason::Time => self.arm(),
             }
         }
     }
 }
 
 /// The server's stop, or a deadline.
-fn first_of(stopping: &Event<Alarm>, deadline: Option<Instant>) -> Synchronisation<Alarm> {
+fn first_of(stopping: &Event<WakeReason>, deadline: Option<Instant>) -> Synchronisation<WakeReason> {
     match deadline {
-        Some(deadline) => stopping.or(&at(deadline).wrap(|()| Alarm::Time)).into_future(),
+        Some(deadline) => stopping.or(&at(deadline).wrap(|()| WakeReason::Time)).into_future(),
         None => stopping.synchronise(),
     }
 }

@@ -11,26 +11,26 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::pieces::Pieces;
-use super::pulse::Pulse;
+use super::activity::ActivityTracker;
+use super::chunked_body::ChunkedBody;
 
 /// The default size of a frame (RFC 9113 §4.2).
 const PIECE_BYTES: usize = 16 * 1024;
 
 /// What is left of a body.
-pub(super) struct Metered {
-    body: Pieces,
-    pulse: Rc<Pulse>,
+pub(super) struct MeteredBody {
+    body: ChunkedBody,
+    activity: Rc<ActivityTracker>,
 }
 
-impl Metered {
-    pub(super) fn new(body: Bytes, pulse: Rc<Pulse>) -> Self {
-        pulse.unsent.set(pulse.unsent.get() + 1);
-        Metered { body: Pieces::new(body, PIECE_BYTES), pulse }
+impl MeteredBody {
+    pub(super) fn new(body: Bytes, activity: Rc<ActivityTracker>) -> Self {
+        activity.unsent.set(activity.unsent.get() + 1);
+        MeteredBody { body: ChunkedBody::new(body, PIECE_BYTES), activity }
     }
 }
 
-impl Body for Metered {
+impl Body for MeteredBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -47,8 +47,8 @@ impl Body for Metered {
     }
 }
 
-impl Drop for Metered {
+impl Drop for MeteredBody {
     fn drop(&mut self) {
-        self.pulse.unsent.set(self.pulse.unsent.get() - 1);
+        self.activity.unsent.set(self.activity.unsent.get() - 1);
     }
 }

@@ -11,19 +11,19 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 /// What is left of a body.
-pub(super) struct Pieces {
+pub(super) struct ChunkedBody {
     left: Bytes,
     piece_bytes_max: usize,
 }
 
-impl Pieces {
+impl ChunkedBody {
     /// A body in pieces of at most this length.
     pub(super) fn new(body: Bytes, piece_bytes_max: usize) -> Self {
-        Pieces { left: body, piece_bytes_max }
+        ChunkedBody { left: body, piece_bytes_max }
     }
 }
 
-impl Body for Pieces {
+impl Body for ChunkedBody {
     type Data = Bytes;
     type Error = Infallible;
 

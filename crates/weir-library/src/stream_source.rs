@@ -1,6 +1,6 @@
 //! How a stream begins a flow for each of its elements.
 //!
-//! A source of the library is a [`Stream`]: a loop that hands each element to a [`Feeder`]. All else is the same for all
+//! A source of the library is a [`Stream`]: a loop that hands each element to a [`Emitter`]. All else is the same for all
 //! and done here:
 //! 1. an element waits until there is room for its flow, so that pressure runs back to what the stream reads;
 //! 2. when the program stops, the loop is dropped where it waits;
@@ -19,7 +19,7 @@ use weir::{
 };
 
 /// Elements after which others on the event loop get their turn, where no flow had to wait.
-const TURN: u32 = 64;
+const YIELD_AFTER: u32 = 64;
 
 /// Something that gives elements, opened and ready to.
 pub(crate) trait Stream: Send + Sync + 'static {
@@ -37,20 +37,20 @@ pub(crate) trait Stream: Send + Sync + 'static {
     }
 
     /// Gives all its elements. Dropped where it waits when the program stops.
-    fn run(&self, feeder: Feeder) -> impl Future<Output = Result<(), Failure>>;
+    fn run(&self, emitter: Emitter) -> impl Future<Output = Result<(), Failure>>;
 }
 
 /// What a program says of a source, and how it is opened.
-pub(crate) struct StreamRow<S> {
+pub(crate) struct StreamDefinition<S> {
     pub(crate) name: &'static str,
     pub(crate) doc: &'static str,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) element: Type,
     pub(crate) ordered: bool,
-    pub(crate) open: fn(&Given<'_>) -> Result<S, Failure>,
+    pub(crate) open: fn(&SourceArguments<'_>) -> Result<S, Failure>,
 }
 
-impl<S: Stream> StreamRow<S> {
+impl<S: Stream> StreamDefinition<S> {
     /// The module with this source in it.
     pub(crate) fn within(self, module: Module) -> Module {
         let signature = SourceSignature {
@@ -77,13 +77,13 @@ pub(crate) fn optional(name: &str, ty: Type, default: Value) -> Parameter {
 }
 
 /// What a source is opened with.
-pub(crate) struct Given<'a> {
+pub(crate) struct SourceArguments<'a> {
     arguments: &'a [Value],
     /// What the embedder gave.
     pub(crate) environment: &'a Environment,
 }
 
-impl Given<'_> {
+impl SourceArguments<'_> {
     /// The whole number at this place.
     pub(crate) fn int(&self, index: usize) -> Result<i64, Failure> {
         match self.arguments.get(index) {
@@ -118,7 +118,7 @@ impl Given<'_> {
 }
 
 /// A source that opens a stream.
-struct StreamSource<S>(fn(&Given<'_>) -> Result<S, Failure>);
+struct StreamSource<S>(fn(&SourceArguments<'_>) -> Result<S, Failure>);
 
 impl<S: Stream> Source for StreamSource<S> {
     fn open(
@@ -127,7 +127,7 @@ impl<S: Stream> Source for StreamSource<S> {
         _routes: Arc<[Route]>,
         environment: &Environment,
     ) -> Result<Arc<dyn Opened>, Failure> {
-        let stream = (self.0)(&Given { arguments: &arguments, environment })?;
+        let stream = (self.0)(&SourceArguments { arguments: &arguments, environment })?;
         Ok(Arc::new(OpenStream { stream, elements: Arc::default() }))
     }
 }
@@ -154,17 +154,18 @@ impl<S: Stream> Opened for OpenStream<S> {
     }
 
     fn run(self: Arc<Self>, flows: Arc<dyn Flows>, stop: Stop) -> LocalFuture<Result<(), Failure>> {
-        Box::pin(async move { feed(&*self, flows, stop).await })
+        Box::pin(async move { run_stream(&*self, flows, stop).await })
     }
 }
 
-async fn feed(open: &OpenStream<impl Stream>, flows: Arc<dyn Flows>, stop: Stop) -> Result<(), Failure> {
+async fn run_stream(open: &OpenStream<impl Stream>, flows: Arc<dyn Flows>, stop: Stop) -> Result<(), Failure> {
     let begun = Rc::new(RefCell::default());
-    let feeder = Feeder { flows, going: Rc::clone(&begun), turn: Rc::default(), elements: Arc::clone(&open.elements) };
+    let emitter =
+        Emitter { flows, running: Rc::clone(&begun), since_yield: Rc::default(), elements: Arc::clone(&open.elements) };
     let ended = tokio::select! {
         biased;
         () = stop.stopped().into_future() => Ok(()),
-        ended = open.stream.run(feeder) => ended,
+        ended = open.stream.run(emitter) => ended,
     };
     let mut begun: JoinSet<_> = begun.take();
     while begun.join_next().await.is_some() {}
@@ -173,24 +174,24 @@ async fn feed(open: &OpenStream<impl Stream>, flows: Arc<dyn Flows>, stop: Stop)
 
 /// Where a stream gives its elements. Its clones are for the tasks of one stream, which share an event loop.
 #[derive(Clone)]
-pub(crate) struct Feeder {
+pub(crate) struct Emitter {
     flows: Arc<dyn Flows>,
     /// The flows that are not through.
-    going: Rc<RefCell<JoinSet<Result<Value, Failure>>>>,
+    running: Rc<RefCell<JoinSet<Result<Value, Failure>>>>,
     /// Elements since others had their turn.
-    turn: Rc<Cell<u32>>,
+    since_yield: Rc<Cell<u32>>,
     /// How many were given, on all event loops.
     elements: Arc<AtomicU64>,
 }
 
-impl Feeder {
+impl Emitter {
     /// Begins a flow for the element as soon as there is room. A failure of the flow is the runtime's to tell.
-    pub(crate) async fn give(&self, element: Value) {
+    pub(crate) async fn emit(&self, element: Value) {
         let mut inputs = vec![element];
         loop {
-            match self.flows.give(0, &mut inputs) {
+            match self.flows.begin_detached(0, &mut inputs) {
                 Begun::Done(_) => break,
-                Begun::Going(flow) => {
+                Begun::Pending(flow) => {
                     self.keep(flow);
                     break;
                 }
@@ -198,15 +199,15 @@ impl Feeder {
             }
         }
         self.elements.fetch_add(1, Ordering::Relaxed);
-        self.turn.set((self.turn.get() + 1) % TURN);
-        if self.turn.get() == 0 {
+        self.since_yield.set((self.since_yield.get() + 1) % YIELD_AFTER);
+        if self.since_yield.get() == 0 {
             yield_now().await;
         }
     }
 
     fn keep(&self, flow: LocalFuture<Result<Value, Failure>>) {
-        let mut going = self.going.borrow_mut();
-        going.spawn_local(flow);
-        while going.try_join_next().is_some() {}
+        let mut running = self.running.borrow_mut();
+        running.spawn_local(flow);
+        while running.try_join_next().is_some() {}
     }
 }

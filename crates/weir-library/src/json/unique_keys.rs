@@ -9,18 +9,18 @@ use serde_json::{Map, Number, Value};
 use crate::input::shown;
 
 /// A value that is read so.
-pub(super) struct Unique(pub(super) Value);
+pub(super) struct UniqueKeys(pub(super) Value);
 
-impl<'de> Deserialize<'de> for Unique {
+impl<'de> Deserialize<'de> for UniqueKeys {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Parts).map(Unique)
+        from.deserialize_any(UniqueKeysVisitor).map(UniqueKeys)
     }
 }
 
 /// Takes what the parser finds.
-struct Parts;
+struct UniqueKeysVisitor;
 
-impl<'de> Visitor<'de> for Parts {
+impl<'de> Visitor<'de> for UniqueKeysVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,7 +57,7 @@ impl<'de> Visitor<'de> for Parts {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(Unique(item)) = parts.next_element()? {
+        while let Some(UniqueKeys(item)) = parts.next_element()? {
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -69,7 +69,7 @@ impl<'de> Visitor<'de> for Parts {
             if fields.contains_key(&key) {
                 return Err(A::Error::custom(format!("the key {} stands there twice", shown(&key))));
             }
-            let Unique(value) = parts.next_value()?;
+            let UniqueKeys(value) = parts.next_value()?;
             fields.insert(key, value);
         }
         Ok(Value::Object(fields))

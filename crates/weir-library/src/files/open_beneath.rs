@@ -15,18 +15,18 @@ use rustix::io::Errno;
 const DEPTH_MAX: usize = 2048;
 
 /// The parts of a path that leads down: no part is empty, `.` or `..`, and there is at least one.
-pub(super) struct Below<'a>(&'a str);
+pub(super) struct BeneathPath<'a>(&'a str);
 
-impl<'a> Below<'a> {
+impl<'a> BeneathPath<'a> {
     /// `None` for a path that is absolute, has a `..`, or is nothing.
-    pub(super) fn new(path: &'a str) -> Option<Below<'a>> {
+    pub(super) fn new(path: &'a str) -> Option<BeneathPath<'a>> {
         let (mut depth, mut leads_out) = (0, path.starts_with('/'));
         // By bytes, once: this is done for every file that a service reads.
         for part in path.as_bytes().split(|byte| *byte == b'/') {
             leads_out |= part == b"..";
             depth += usize::from(!matches!(part, b"" | b"."));
         }
-        (!leads_out && (1..=DEPTH_MAX).contains(&depth)).then_some(Below(path))
+        (!leads_out && (1..=DEPTH_MAX).contains(&depth)).then_some(BeneathPath(path))
     }
 }
 
@@ -63,7 +63,7 @@ impl Access {
 
 /// Opens what `path` names below `directory`.
 #[cfg(target_os = "linux")]
-pub(super) fn open(directory: &OwnedFd, path: &Below<'_>, access: Access) -> Result<OwnedFd, Errno> {
+pub(super) fn open(directory: &OwnedFd, path: &BeneathPath<'_>, access: Access) -> Result<OwnedFd, Errno> {
     use rustix::fs::{ResolveFlags, openat2};
 
     /// The kernel gives up where a rename crosses its walk; a path that is renamed all the time fails.
@@ -81,7 +81,7 @@ pub(super) fn open(directory: &OwnedFd, path: &Below<'_>, access: Access) -> Res
 
 /// Opens what `path` names below `directory` to be read, where that needs no disk.
 #[cfg(target_os = "linux")]
-pub(super) fn open_cached(directory: &OwnedFd, path: &Below<'_>) -> Result<OwnedFd, Errno> {
+pub(super) fn open_cached(directory: &OwnedFd, path: &BeneathPath<'_>) -> Result<OwnedFd, Errno> {
     use rustix::fs::{ResolveFlags, openat2};
 
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::CACHED;
@@ -90,12 +90,12 @@ pub(super) fn open_cached(directory: &OwnedFd, path: &Below<'_>) -> Result<Owned
 
 /// Opens what `path` names below `directory`.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn open(directory: &OwnedFd, path: &Below<'_>, access: Access) -> Result<OwnedFd, Errno> {
+pub(super) fn open(directory: &OwnedFd, path: &BeneathPath<'_>, access: Access) -> Result<OwnedFd, Errno> {
     walk(directory.as_fd(), path, access)
 }
 
 /// Opens part by part, following no links.
-pub(super) fn walk(directory: BorrowedFd<'_>, path: &Below<'_>, access: Access) -> Result<OwnedFd, Errno> {
+pub(super) fn walk(directory: BorrowedFd<'_>, path: &BeneathPath<'_>, access: Access) -> Result<OwnedFd, Errno> {
     let mut parts = parts(path.0).peekable();
     let mut parent: Option<OwnedFd> = None;
     while let Some(part) = parts.next() {
@@ -122,7 +122,7 @@ mod tests {
         std::os::unix::fs::symlink("sub", directory.join("link")).unwrap();
         std::os::unix::fs::symlink("sub/file", directory.join("file")).unwrap();
         let root: OwnedFd = std::fs::File::open(&directory).unwrap().into();
-        let walked = |path| walk(root.as_fd(), &Below::new(path).unwrap(), Access::Read).map(|_| ());
+        let walked = |path| walk(root.as_fd(), &BeneathPath::new(path).unwrap(), Access::Read).map(|_| ());
         let found = ["sub/file", "./sub//file", "link/file", "file", "sub/none"].map(walked);
         std::fs::remove_dir_all(&directory).unwrap();
         assert_eq!(found, [Ok(()), Ok(()), Err(Errno::NOTDIR), Err(Errno::LOOP), Err(Errno::NOENT)]);
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn paths_that_lead_out_are_none() {
         for path in ["", ".", "/", "/a", "..", "a/..", "a/../b", "../a"] {
-            assert!(Below::new(path).is_none(), "{path}");
+            assert!(BeneathPath::new(path).is_none(), "{path}");
         }
     }
 }

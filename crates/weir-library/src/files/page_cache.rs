@@ -12,20 +12,20 @@ use bytes::Bytes;
 use rustix::fs::{FileType, Stat, fstat};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use super::open::{Below, open_cached};
+use super::open_beneath::{BeneathPath, open_cached};
 
 /// Larger files are read elsewhere: copying them would hold up the loop.
 const CACHED_BYTES_MAX: usize = 64 * 1024;
 
 /// A file that was read, and what was said of it before.
-pub(super) struct Ready {
+pub(super) struct CachedRead {
     pub(super) file: OwnedFd,
     pub(super) stat: Stat,
     pub(super) bytes: Bytes,
 }
 
 /// The whole file, or that there is none; `None` where the answer is not in memory, or is anything else.
-pub(super) fn read(directory: &OwnedFd, path: &str) -> Option<Result<Ready, Errno>> {
+pub(super) fn read(directory: &OwnedFd, path: &str) -> Option<Result<CachedRead, Errno>> {
     match open_cached(directory, &below(path)?) {
         Ok(file) => whole(file).map(Ok),
         Err(Errno::NOENT) => Some(Err(Errno::NOENT)),
@@ -38,11 +38,11 @@ pub(super) fn is_there(directory: &OwnedFd, path: &str) -> bool {
     below(path).is_some_and(|below| open_cached(directory, &below).is_ok())
 }
 
-fn below(path: &str) -> Option<Below<'_>> {
-    Below::new(path).filter(|_| !path.contains('\0'))
+fn below(path: &str) -> Option<BeneathPath<'_>> {
+    BeneathPath::new(path).filter(|_| !path.contains('\0'))
 }
 
-fn whole(file: OwnedFd) -> Option<Ready> {
+fn whole(file: OwnedFd) -> Option<CachedRead> {
     let stat = fstat(&file).ok()?;
     let length = usize::try_from(stat.st_size).ok()?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || !(1..=CACHED_BYTES_MAX).contains(&length) {
@@ -52,7 +52,7 @@ fn whole(file: OwnedFd) -> Option<Ready> {
     let (mut bytes, mut more) = (vec![0; length], [0]);
     let mut places = [IoSliceMut::new(&mut bytes), IoSliceMut::new(&mut more)];
     let read = preadv2(&file, &mut places, 0, ReadWriteFlags::NOWAIT).ok()?;
-    (read == length).then(|| Ready { file, stat, bytes: bytes.into() })
+    (read == length).then(|| CachedRead { file, stat, bytes: bytes.into() })
 }
 
 #[cfg(test)]

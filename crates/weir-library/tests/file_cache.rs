@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use proptest::prelude::*;
-use weir_library::files::{Keeping, Root};
+use weir_library::files::{FileCacheOptions, Root};
 
 /// A directory with a `root` and something `outside`; removed when dropped.
 struct Place {
@@ -29,9 +29,9 @@ impl Place {
         for file in ["a", "b", "sub/a", "sub/deep/a"] {
             fs::write(path.join("root").join(file), file).unwrap();
         }
-        let open = |keeping| Root::open(&path.join("root")).unwrap().with_keeping(keeping);
-        let root = open(Keeping { unchanged_min: Duration::ZERO, ..Keeping::default() });
-        let plain = open(Keeping { bytes_max: 0, ..Keeping::default() });
+        let open = |keeping| Root::open(&path.join("root")).unwrap().with_cache_options(keeping);
+        let root = open(FileCacheOptions { unchanged_min: Duration::ZERO, ..FileCacheOptions::default() });
+        let plain = open(FileCacheOptions { bytes_max: 0, ..FileCacheOptions::default() });
         Place { path, root, plain }
     }
 

@@ -20,25 +20,25 @@ use weir_events::{Event, Synchronisation, after, at};
 
 /// The limits of all connections of one listener.
 #[derive(Clone, Debug)]
-pub(super) struct Limits {
+pub(super) struct IdleLimits {
     idle: Duration,
-    stopped: Event<Over>,
+    stopped: Event<WaitEnd>,
     /// A connection has been idle for too long, or the program stops.
-    over: Event<Over>,
+    over: Event<WaitEnd>,
 }
 
-impl Limits {
+impl IdleLimits {
     /// No step may take longer than `idle`, and nothing new begins after `stopped`.
     pub(super) fn new(idle: Duration, stopped: &Event<()>) -> Self {
-        let stopped = stopped.wrap(|()| Over::Stopped);
-        let over = stopped.or(&after(idle).wrap(|()| Over::Late));
-        Limits { idle, stopped, over }
+        let stopped = stopped.wrap(|()| WaitEnd::Stopped);
+        let over = stopped.or(&after(idle).wrap(|()| WaitEnd::Late));
+        IdleLimits { idle, stopped, over }
     }
 }
 
 /// Why waiting is over.
 #[derive(Clone, Copy, Debug)]
-enum Over {
+enum WaitEnd {
     /// An instant has come.
     Late,
     /// The program stops.
@@ -46,21 +46,21 @@ enum Over {
 }
 
 /// The waits of one connection, one at a time.
-pub(super) struct Waits {
-    limits: Limits,
+pub(super) struct IdleTimer {
+    limits: IdleLimits,
     is_stopped: bool,
-    over: Option<Synchronisation<Over>>,
+    over: Option<Synchronisation<WaitEnd>>,
 }
 
-impl fmt::Debug for Waits {
+impl fmt::Debug for IdleTimer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Waits(at most {:?})", self.limits.idle)
     }
 }
 
-impl Waits {
-    pub(super) fn new(limits: Limits) -> Self {
-        Waits { limits, is_stopped: false, over: None }
+impl IdleTimer {
+    pub(super) fn new(limits: IdleLimits) -> Self {
+        IdleTimer { limits, is_stopped: false, over: None }
     }
 
     /// Waits for a step of the other side.
@@ -113,16 +113,16 @@ impl Waits {
         }
         loop {
             let over = self.over.get_or_insert_with(|| {
-                let late = at(deadline).wrap(|()| Over::Late);
+                let late = at(deadline).wrap(|()| WaitEnd::Late);
                 if self.is_stopped { late.synchronise() } else { self.limits.stopped.or(&late).synchronise() }
             });
             let ended = ready!(Pin::new(over).poll(context));
             self.over = None;
             match ended {
-                Over::Stopped => self.is_stopped = true,
-                Over::Late if deadline <= Instant::now() => return Poll::Ready(()),
+                WaitEnd::Stopped => self.is_stopped = true,
+                WaitEnd::Late if deadline <= Instant::now() => return Poll::Ready(()),
                 // It was set for an earlier wait.
-                Over::Late => {}
+                WaitEnd::Late => {}
             }
         }
     }
