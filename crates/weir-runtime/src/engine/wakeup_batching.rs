@@ -16,55 +16,56 @@ use weir_scheduler::PortId;
 
 /// What is to be carried over.
 #[derive(Default)]
-pub(super) struct Exchange(Mutex<Due>);
+pub(super) struct WakeupBatcher(Mutex<PendingWakeups>);
 
 #[derive(Default)]
-struct Due {
-    answered: Vec<Waker>,
-    owed: Vec<PortId>,
+struct PendingWakeups {
+    deferred_wakes: Vec<Waker>,
+    deferred_ports: Vec<PortId>,
     /// The carrier's waker, where it waits for one of these.
-    carrier: Option<Waker>,
+    dispatcher: Option<Waker>,
     /// Whether there is a carrier.
-    is_carried: bool,
+    has_dispatcher: bool,
 }
 
-impl Exchange {
+impl WakeupBatcher {
     /// Sees to it that the loop has a carrier, which hands ports over by `hand`. To be called on the loop.
-    pub(super) fn carry(self: &Arc<Self>, hand: impl Fn(PortId) + Clone + 'static) {
-        if mem::replace(&mut self.0.lock().is_carried, true) {
+    pub(super) fn spawn_dispatcher(self: &Arc<Self>, hand: impl Fn(PortId) + Clone + 'static) {
+        if mem::replace(&mut self.0.lock().has_dispatcher, true) {
             return;
         }
-        let exchange = Arc::clone(self);
-        let carried = std::future::poll_fn(move |context| exchange.poll(context, &hand));
+        let wakeups = Arc::clone(self);
+        let dispatcher = std::future::poll_fn(move |context| wakeups.poll(context, &hand));
         // It ends with the loop's set of tasks.
-        drop(tokio::task::spawn_local(carried));
+        drop(tokio::task::spawn_local(dispatcher));
     }
 
     /// Has the loop wake these.
-    pub(super) fn post(&self, answered: impl IntoIterator<Item = Waker>) {
-        self.add(|due| due.answered.extend(answered));
+    pub(super) fn defer_wakes(&self, deferred_wakes: impl IntoIterator<Item = Waker>) {
+        self.add(|pending| pending.deferred_wakes.extend(deferred_wakes));
     }
 
     /// Has the loop hand this port over, soon.
-    pub(super) fn owe(&self, port: PortId) {
-        self.add(|due| due.owed.push(port));
+    pub(super) fn defer_port(&self, port: PortId) {
+        self.add(|pending| pending.deferred_ports.push(port));
     }
 
-    fn add(&self, add: impl FnOnce(&mut Due)) {
-        let mut due = self.0.lock();
-        add(&mut due);
-        let carrier = due.carrier.take();
-        drop(due);
-        carrier.into_iter().for_each(Waker::wake);
+    fn add(&self, add: impl FnOnce(&mut PendingWakeups)) {
+        let mut pending = self.0.lock();
+        add(&mut pending);
+        let dispatcher = pending.dispatcher.take();
+        drop(pending);
+        dispatcher.into_iter().for_each(Waker::wake);
     }
 
     fn poll(&self, context: &mut Context<'_>, hand: &impl Fn(PortId)) -> Poll<()> {
-        let mut due = self.0.lock();
-        due.carrier = Some(context.waker().clone());
-        let (answered, owed) = (mem::take(&mut due.answered), mem::take(&mut due.owed));
-        drop(due);
-        answered.into_iter().for_each(Waker::wake);
-        owed.into_iter().for_each(hand);
+        let mut pending = self.0.lock();
+        pending.dispatcher = Some(context.waker().clone());
+        let (deferred_wakes, deferred_ports) =
+            (mem::take(&mut pending.deferred_wakes), mem::take(&mut pending.deferred_ports));
+        drop(pending);
+        deferred_wakes.into_iter().for_each(Waker::wake);
+        deferred_ports.into_iter().for_each(hand);
         Poll::Pending
     }
 }
@@ -90,26 +91,26 @@ mod tests {
     }
 
     /// Runs on a loop with a carrier that notes which ports it hands over.
-    fn on_loop(test: impl AsyncFnOnce(&Arc<Exchange>, &Mutex<Vec<usize>>)) {
+    fn on_loop(test: impl AsyncFnOnce(&Arc<WakeupBatcher>, &Mutex<Vec<usize>>)) {
         let runtime = LocalRuntime::new().unwrap();
         runtime.block_on(async {
-            let (exchange, handed) = (Arc::<Exchange>::default(), Arc::<Mutex<Vec<usize>>>::default());
+            let (wakeups, handed) = (Arc::<WakeupBatcher>::default(), Arc::<Mutex<Vec<usize>>>::default());
             for _ in 0..2 {
                 let handed = Arc::clone(&handed);
-                exchange.carry(move |PortId(port)| handed.lock().push(port));
+                wakeups.spawn_dispatcher(move |PortId(port)| handed.lock().push(port));
             }
-            test(&exchange, &handed).await;
+            test(&wakeups, &handed).await;
         });
     }
 
     #[test]
     fn all_who_were_posted_are_woken_whoever_posted_them() {
-        on_loop(async |exchange, _| {
+        on_loop(async |wakeups, _| {
             let woken = Arc::<Counting>::default();
             for posts in 1..=3 {
-                let (exchange, waker) = (Arc::clone(exchange), Waker::from(Arc::clone(&woken)));
-                thread::spawn(move || exchange.post(vec![waker; posts])).join().unwrap();
-                exchange_runs().await;
+                let (wakeups, waker) = (Arc::clone(wakeups), Waker::from(Arc::clone(&woken)));
+                thread::spawn(move || wakeups.defer_wakes(vec![waker; posts])).join().unwrap();
+                dispatcher_runs().await;
             }
             assert_eq!(woken.0.load(Ordering::SeqCst), 1 + 2 + 3);
         });
@@ -117,18 +118,18 @@ mod tests {
 
     #[test]
     fn ports_are_handed_over_once_when_what_was_ready_has_had_its_turn() {
-        on_loop(async |exchange, handed| {
-            exchange_runs().await;
-            exchange.owe(PortId(4));
-            exchange.owe(PortId(2));
+        on_loop(async |wakeups, handed| {
+            dispatcher_runs().await;
+            wakeups.defer_port(PortId(4));
+            wakeups.defer_port(PortId(2));
             assert!(handed.lock().is_empty());
-            exchange_runs().await;
+            dispatcher_runs().await;
             assert_eq!(*handed.lock(), [4, 2]);
         });
     }
 
     /// Lets the carrier have its turn, and what wakes it from another thread arrive.
-    async fn exchange_runs() {
+    async fn dispatcher_runs() {
         for _ in 0..3 {
             yield_now().await;
         }

@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::LocalKey;
 
 /// A mutex that cannot be poisoned, as `parking_lot`'s.
-pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+pub(crate) struct ModelMutex<T>(loom::sync::Mutex<T>);
 
-impl<T> Mutex<T> {
+impl<T> ModelMutex<T> {
     pub(crate) fn new(value: T) -> Self {
-        Mutex(loom::sync::Mutex::new(value))
+        ModelMutex(loom::sync::Mutex::new(value))
     }
 
     pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {

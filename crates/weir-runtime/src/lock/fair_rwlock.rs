@@ -1,6 +1,6 @@
 //! A readers-writer lock, first come first served.
 //!
-//! A flow *asks* ([`Lock::ask`]) and is *granted* the lock at once, or gets a [`Ticket`] with a place in the queue. What
+//! A flow *asks* ([`FairRwLock::acquire`]) and is *granted* the lock at once, or gets a [`LockTicket`] with a place in the queue. What
 //! is given back goes straight to the front of the queue, so nobody overtakes: a writer, or all readers up to the next
 //! writer. Waiting flows *poll* with their ticket; a flow that is given up *leaves* the queue, or gives back what it was
 //! granted in the meantime.
@@ -21,7 +21,7 @@ use std::task::{Context, Poll, Waker};
 
 use weir_host::Mode;
 
-use super::sync::{AtomicUsize, Mutant, Mutex, is};
+use super::sync::{AtomicUsize, LockMutant, Mutex, is};
 
 /// The word of a lock that a writer holds.
 const WRITER: usize = 1;
@@ -31,36 +31,36 @@ const QUEUED: usize = 2;
 const READER: usize = 4;
 
 /// One constraint.
-pub(crate) struct Lock {
+pub(crate) struct FairRwLock {
     word: AtomicUsize,
-    queue: Mutex<Queue>,
+    queue: Mutex<LockQueue>,
 }
 
 #[derive(Default)]
-struct Queue {
+struct LockQueue {
     tickets: u64,
-    waiting: VecDeque<Waiter>,
+    waiting: VecDeque<LockWaiter>,
     /// Those who left the queue with the lock, and have not polled since.
-    granted: Vec<Ticket>,
+    granted: Vec<LockTicket>,
 }
 
-struct Waiter {
-    ticket: Ticket,
+struct LockWaiter {
+    ticket: LockTicket,
     mode: Mode,
     waker: Option<Waker>,
 }
 
 /// A place in a lock's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticket(u64);
+pub(crate) struct LockTicket(u64);
 
 /// The answer to who asks for a lock.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum AcquireOutcome {
     /// It is held.
     Granted,
     /// Others are first.
-    Queued(Ticket),
+    Queued(LockTicket),
 }
 
 fn weight(mode: Mode) -> usize {
@@ -78,26 +78,26 @@ fn is_free(word: usize, mode: Mode) -> bool {
     }
 }
 
-impl Queue {
+impl LockQueue {
     /// Whether the ticket was granted; it is not any more afterwards.
-    fn take_grant(&mut self, ticket: Ticket) -> bool {
+    fn take_grant(&mut self, ticket: LockTicket) -> bool {
         let found = self.granted.iter().position(|granted| *granted == ticket);
         found.map(|index| self.granted.swap_remove(index)).is_some()
     }
 }
 
-impl Default for Lock {
+impl Default for FairRwLock {
     fn default() -> Self {
-        Lock { word: AtomicUsize::new(0), queue: Mutex::new(Queue::default()) }
+        FairRwLock { word: AtomicUsize::new(0), queue: Mutex::new(LockQueue::default()) }
     }
 }
 
-impl Lock {
+impl FairRwLock {
     /// Takes the lock where nobody is before us, and tells whether it did.
     #[inline]
-    pub(crate) fn try_take(&self, mode: Mode) -> bool {
+    pub(crate) fn try_acquire(&self, mode: Mode) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
-        while (word & QUEUED == 0 || is(Mutant::Overtakes)) && is_free(word, mode) {
+        while (word & QUEUED == 0 || is(LockMutant::Overtakes)) && is_free(word, mode) {
             match self.word.compare_exchange_weak(word, word + weight(mode), Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(now) => word = now,
@@ -108,18 +108,18 @@ impl Lock {
 
     /// Gives the lock back.
     #[inline]
-    pub(crate) fn give_back(&self, mode: Mode) {
-        if !self.let_go(mode) {
-            self.give_back_queued(mode);
+    pub(crate) fn release(&self, mode: Mode) {
+        if !self.try_release(mode) {
+            self.release_contended(mode);
         }
     }
 
     /// Gives the lock back where nobody is queued, and tells whether it did.
     #[inline]
-    fn let_go(&self, mode: Mode) -> bool {
-        let order = if is(Mutant::WritesLate) { Ordering::Relaxed } else { Ordering::Release };
+    fn try_release(&self, mode: Mode) -> bool {
+        let order = if is(LockMutant::ReleasesRelaxed) { Ordering::Relaxed } else { Ordering::Release };
         let mut word = self.word.load(Ordering::Relaxed);
-        while word & QUEUED == 0 || is(Mutant::ForgetsQueue) {
+        while word & QUEUED == 0 || is(LockMutant::ForgetsQueue) {
             assert!(word >= weight(mode), "who gives a lock back holds it");
             match self.word.compare_exchange_weak(word, word - weight(mode), order, Ordering::Relaxed) {
                 Ok(_) => return true,
@@ -130,42 +130,42 @@ impl Lock {
     }
 
     #[cold]
-    fn give_back_queued(&self, mode: Mode) {
+    fn release_contended(&self, mode: Mode) {
         let mut queue = self.queue.lock();
-        self.return_to(&mut queue, mode);
+        self.release_locked(&mut queue, mode);
     }
 
     /// Gives the lock back to the queue, if it is still there.
-    fn return_to(&self, queue: &mut Queue, mode: Mode) {
-        if !self.let_go(mode) {
+    fn release_locked(&self, queue: &mut LockQueue, mode: Mode) {
+        if !self.try_release(mode) {
             self.word.fetch_sub(weight(mode), Ordering::AcqRel);
             self.hand_over(queue);
         }
     }
 
     /// Takes the lock, or a place in its queue.
-    pub(crate) fn ask(&self, mode: Mode) -> Asked {
+    pub(crate) fn acquire(&self, mode: Mode) -> AcquireOutcome {
         let mut queue = self.queue.lock();
         if !self.announce(mode) {
-            return Asked::Granted;
+            return AcquireOutcome::Granted;
         }
         queue.tickets += 1;
-        let ticket = Ticket(queue.tickets);
-        queue.waiting.push_back(Waiter { ticket, mode, waker: None });
-        Asked::Queued(ticket)
+        let ticket = LockTicket(queue.tickets);
+        queue.waiting.push_back(LockWaiter { ticket, mode, waker: None });
+        AcquireOutcome::Queued(ticket)
     }
 
     /// Announces the queue, unless the lock can be taken: then it is, and false comes back. Under the queue's mutex.
     fn announce(&self, mode: Mode) -> bool {
         loop {
-            if self.try_take(mode) {
+            if self.try_acquire(mode) {
                 return false;
             }
             let word = self.word.load(Ordering::Relaxed);
             if word & QUEUED != 0 {
                 return true;
             }
-            if is(Mutant::AnnouncesBlindly) {
+            if is(LockMutant::AnnouncesBlindly) {
                 self.word.fetch_or(QUEUED, Ordering::AcqRel);
                 return true;
             }
@@ -179,7 +179,7 @@ impl Lock {
 
     /// Hands the lock to the front of the queue, as far as it may be held together. Under the queue's mutex, while the queue
     /// is announced.
-    fn hand_over(&self, queue: &mut Queue) {
+    fn hand_over(&self, queue: &mut LockQueue) {
         while let Some(waiter) =
             queue.waiting.pop_front_if(|front| is_free(self.word.load(Ordering::Acquire), front.mode))
         {
@@ -195,7 +195,7 @@ impl Lock {
     }
 
     /// Whether the ticket's turn has come; if so the lock is held and the ticket used up.
-    pub(crate) fn poll(&self, ticket: Ticket, context: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(&self, ticket: LockTicket, context: &mut Context<'_>) -> Poll<()> {
         let mut queue = self.queue.lock();
         if queue.take_grant(ticket) {
             return Poll::Ready(());
@@ -206,10 +206,10 @@ impl Lock {
     }
 
     /// Gives up a ticket, and what it may have been granted.
-    pub(crate) fn leave(&self, ticket: Ticket, mode: Mode) {
+    pub(crate) fn cancel(&self, ticket: LockTicket, mode: Mode) {
         let mut queue = self.queue.lock();
         if queue.take_grant(ticket) {
-            return self.return_to(&mut queue, mode);
+            return self.release_locked(&mut queue, mode);
         }
         queue.waiting.retain(|waiter| waiter.ticket != ticket);
         // Who stood behind a writer that left may now be free to go.

@@ -10,10 +10,10 @@ use parking_lot::Mutex;
 
 /// The gate of one stateful call.
 #[derive(Default)]
-pub(crate) struct Turnstile(Mutex<State>);
+pub(crate) struct TicketGate(Mutex<GateState>);
 
 #[derive(Default)]
-struct State {
+struct GateState {
     /// The flow whose turn it is, by its sequence number.
     next: u64,
     /// Later flows that have passed already.
@@ -21,7 +21,7 @@ struct State {
     waiting: BTreeMap<u64, Waker>,
 }
 
-impl Turnstile {
+impl TicketGate {
     /// Whether it is the turn of the flow `sequence`; else its waker is kept.
     pub(crate) fn poll(&self, sequence: u64, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.0.lock();
@@ -44,7 +44,7 @@ impl Turnstile {
     }
 }
 
-impl State {
+impl GateState {
     fn advance(&mut self) {
         self.next += 1;
         while self.passed.remove(&self.next) {
@@ -60,19 +60,19 @@ impl State {
 mod tests {
     use super::*;
 
-    fn turn_of(turnstile: &Turnstile, sequence: u64) -> bool {
-        turnstile.poll(sequence, &mut Context::from_waker(Waker::noop())).is_ready()
+    fn is_turn_of(gate: &TicketGate, sequence: u64) -> bool {
+        gate.poll(sequence, &mut Context::from_waker(Waker::noop())).is_ready()
     }
 
     #[test]
     fn flows_come_in_their_order_and_those_that_passed_are_not_waited_for() {
-        let turnstile = Turnstile::default();
-        assert!(turn_of(&turnstile, 0) && !turn_of(&turnstile, 1));
-        turnstile.pass(2);
-        turnstile.pass(1);
-        assert!(!turn_of(&turnstile, 3));
-        turnstile.pass(0);
-        turnstile.pass(0);
-        assert!(turn_of(&turnstile, 3) && !turn_of(&turnstile, 4));
+        let gate = TicketGate::default();
+        assert!(is_turn_of(&gate, 0) && !is_turn_of(&gate, 1));
+        gate.pass(2);
+        gate.pass(1);
+        assert!(!is_turn_of(&gate, 3));
+        gate.pass(0);
+        gate.pass(0);
+        assert!(is_turn_of(&gate, 3) && !is_turn_of(&gate, 4));
     }
 }

@@ -3,7 +3,7 @@
 //! 1. What a pattern of the plan names is in that pattern's section.
 //! 2. What does not work (primitives, switches), and what waits without a thread, goes with the section before it, if every
 //!    flow that comes to it has been there, and otherwise with what follows.
-//! 3. The rest is cut as the engine's [`Grain`] says: not at all, around calls with a private state, or before each call.
+//! 3. The rest is cut as the engine's [`Granularity`] says: not at all, around calls with a private state, or before each call.
 
 use std::iter::successors;
 use std::ops::{Range, RangeInclusive};
@@ -14,8 +14,8 @@ use weir_ir::graph::{Control, Graph, Node, NodeKind};
 use weir_ir::plan::{self, Located, REST, is_stateless};
 use weir_scheduler::ThreadControl;
 
-use super::{Drive, Grain, Planned, Threading, engine};
-use crate::step::{Action, Step};
+use super::{Drive, Granularity, PlannedProgram, ThreadingModel, engine};
+use crate::step::{Action, PreparedStep};
 
 /// How many flows wait before a section where the plan says nothing: 128 to 256 do better than more.
 const QUEUE_DEFAULT: usize = 256;
@@ -25,7 +25,7 @@ const COPIES_FOR_EACH_THREAD: usize = 4;
 
 /// A section of a program under a plan, as its engine makes it.
 #[derive(Debug)]
-pub struct Section {
+pub struct EngineSection {
     /// Its name: the plan's, that of its first call, or `rest`.
     pub name: String,
     /// Which of the plan's sections it is; `None` for one that the engine cut.
@@ -43,13 +43,13 @@ pub struct Section {
     /// Whether some function of it holds its thread.
     pub(super) blocks: bool,
     /// How threads serve it.
-    pub(super) threading: Threading,
+    pub(super) threading: ThreadingModel,
     /// How many of them there may be by the plan.
     threads: usize,
 }
 
 /// Up to where a flow is in a section.
-pub(super) struct Cut {
+pub(super) struct UnplacedSegment {
     /// The first node after it.
     pub until: usize,
     /// The section, by its index.
@@ -61,24 +61,25 @@ pub(super) struct Cut {
 }
 
 /// The cuts of each flow, by entry and route.
-pub(super) type Cuts = Vec<Vec<Vec<Cut>>>;
+pub(super) type UnplacedSegments = Vec<Vec<Vec<UnplacedSegment>>>;
 
-/// Cuts a program; `rest` is for what the plan names no engine for. Sections are numbered as flows come to them.
-pub(super) fn cut(rest: Threading, planned: &Planned<'_>) -> (Vec<Section>, Cuts) {
-    let mut cutter = Cutter { rest, planned, sections: IndexMap::new() };
-    let mut cuts = Cuts::new();
+/// UnplacedSegments a program; `rest` is for what the plan names no engine for. Sections are numbered as flows come to them.
+pub(super) fn partition(rest: ThreadingModel, planned: &PlannedProgram<'_>) -> (Vec<EngineSection>, UnplacedSegments) {
+    let mut partitioner = Partitioner { rest, planned, sections: IndexMap::new() };
+    let mut segments = UnplacedSegments::new();
     for (entry, value) in planned.program.entries.iter().enumerate() {
         let routes = value.flows.iter().enumerate();
-        cuts.push(routes.map(|(route, flow)| cutter.cuts((entry, route), &flow.name, &flow.body)).collect());
+        segments
+            .push(routes.map(|(route, flow)| partitioner.segments((entry, route), &flow.name, &flow.body)).collect());
     }
-    let mut sections: Vec<Section> = cutter.sections.into_values().collect();
-    sections.iter_mut().for_each(Section::finish);
-    (sections, cuts)
+    let mut sections: Vec<EngineSection> = partitioner.sections.into_values().collect();
+    sections.iter_mut().for_each(EngineSection::finish);
+    (sections, segments)
 }
 
 /// Which section a node is in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Key {
+enum SectionKey {
     /// One of the plan, by its index.
     Named(usize),
     /// What no pattern names.
@@ -89,28 +90,28 @@ enum Key {
     Stateless(usize, usize, usize),
 }
 
-struct Cutter<'a> {
-    rest: Threading,
-    planned: &'a Planned<'a>,
-    sections: IndexMap<Key, Section>,
+struct Partitioner<'a> {
+    rest: ThreadingModel,
+    planned: &'a PlannedProgram<'a>,
+    sections: IndexMap<SectionKey, EngineSection>,
 }
 
 /// A flow that is being cut.
-struct Route<'a> {
+struct FlowWalk<'a> {
     /// Its entry and route.
     place: (usize, usize),
     name: &'a Text,
     body: &'a Graph,
-    steps: &'a [Step],
-    cuts: Vec<Cut>,
+    steps: &'a [PreparedStep],
+    segments: Vec<UnplacedSegment>,
     /// Of the nodes of the last cut, the one in the fewest arms, and the last.
     passed: [usize; 2],
 }
 
-impl Cutter<'_> {
-    fn cuts(&mut self, place: (usize, usize), name: &Text, body: &Graph) -> Vec<Cut> {
-        let steps = &self.planned.live.entries[place.0].flows[place.1].0.body.steps;
-        let mut route = Route { place, name, body, steps, cuts: Vec::new(), passed: [0; 2] };
+impl Partitioner<'_> {
+    fn segments(&mut self, place: (usize, usize), name: &Text, body: &Graph) -> Vec<UnplacedSegment> {
+        let steps = &self.planned.instance.entries[place.0].flows[place.1].0.body.steps;
+        let mut route = FlowWalk { place, name, body, steps, segments: Vec::new(), passed: [0; 2] };
         let mut from = 0;
         for (index, node) in body.nodes.iter().enumerate() {
             let works = !calls_out(&steps[index]) && works(node);
@@ -125,24 +126,24 @@ impl Cutter<'_> {
             let key = self.key(&route, from, false);
             self.put(&mut route, key, from..body.nodes.len());
         }
-        route.cuts
+        route.segments
     }
 
     /// Puts neighbouring nodes into the section of this key.
-    fn put(&mut self, route: &mut Route<'_>, key: Key, nodes: Range<usize>) {
+    fn put(&mut self, route: &mut FlowWalk<'_>, key: SectionKey, nodes: Range<usize>) {
         for index in nodes {
             let (node, step) = (&route.body.nodes[index], &route.steps[index]);
             let section = self.enter(key.clone(), route.name, node, step);
             let calls_out = calls_out(step);
             let waits = calls_out || step.bit != 0;
-            match route.cuts.last_mut().filter(|cut| cut.section == section) {
-                Some(cut) => {
-                    cut.until = index + 1;
-                    cut.calls_out |= calls_out;
-                    cut.waits |= waits;
+            match route.segments.last_mut().filter(|segment| segment.section == section) {
+                Some(segment) => {
+                    segment.until = index + 1;
+                    segment.calls_out |= calls_out;
+                    segment.waits |= waits;
                 }
                 None => {
-                    route.cuts.push(Cut { until: index + 1, section, calls_out, waits });
+                    route.segments.push(UnplacedSegment { until: index + 1, section, calls_out, waits });
                     route.passed = [index; 2];
                 }
             }
@@ -151,22 +152,25 @@ impl Cutter<'_> {
     }
 
     /// What waits needs no thread, and overlaps with what else waits in its section.
-    fn key(&self, flow: &Route<'_>, index: usize, works: bool) -> Key {
+    fn key(&self, flow: &FlowWalk<'_>, index: usize, works: bool) -> SectionKey {
         let ((entry, route), node) = (flow.place, &flow.body.nodes[index]);
-        let before = flow.cuts.last().and_then(|cut| self.sections.get_index(cut.section)).map(|(key, _)| key);
+        let before =
+            flow.segments.last().and_then(|segment| self.sections.get_index(segment.section)).map(|(key, _)| key);
         match (self.planned.plan.section_of(flow.name, &node.name), before) {
-            (Some(section), _) => Key::Named(section),
+            (Some(section), _) => SectionKey::Named(section),
             (None, Some(before)) if !works => before.clone(),
-            (None, _) if self.rest.grain == Grain::Whole => Key::Rest,
-            (None, _) if self.rest.grain == Grain::Calls || !is_stateless(node) => Key::Call(entry, route, index),
-            (None, Some(before @ Key::Stateless(..))) => before.clone(),
-            (None, _) => Key::Stateless(entry, route, index),
+            (None, _) if self.rest.granularity == Granularity::Whole => SectionKey::Rest,
+            (None, _) if self.rest.granularity == Granularity::Calls || !is_stateless(node) => {
+                SectionKey::Call(entry, route, index)
+            }
+            (None, Some(before @ SectionKey::Stateless(..))) => before.clone(),
+            (None, _) => SectionKey::Stateless(entry, route, index),
         }
     }
 
     /// Adds a node to its section, whose index it yields.
-    fn enter(&mut self, key: Key, flow: &Text, node: &Node, step: &Step) -> usize {
-        let is_cut = matches!(key, Key::Call(..) | Key::Stateless(..));
+    fn enter(&mut self, key: SectionKey, flow: &Text, node: &Node, step: &PreparedStep) -> usize {
+        let is_cut = matches!(key, SectionKey::Call(..) | SectionKey::Stateless(..));
         let index = self.sections.get_index_of(&key).unwrap_or_else(|| {
             let section = self.section(&key, flow, node);
             self.sections.insert_full(key, section).0
@@ -192,15 +196,15 @@ impl Cutter<'_> {
     }
 
     /// A section that has no node yet but this one, which it is called after where nothing else has a name for it.
-    fn section(&self, key: &Key, flow: &str, node: &Node) -> Section {
+    fn section(&self, key: &SectionKey, flow: &str, node: &Node) -> EngineSection {
         let plan = self.planned.plan;
-        let planned = if let Key::Named(index) = key { Some(*index) } else { None };
+        let planned = if let SectionKey::Named(index) = key { Some(*index) } else { None };
         let named = planned.and_then(|index| plan.sections.get(index));
         let engine = named.and_then(|section| threading_of(section.engine.as_ref()?));
         let (engine, threading) = engine.unwrap_or((self.planned.engine, self.rest));
         let own = value(named.and_then(|section| section.threads.as_ref()));
         let queue = named.and_then(|section| section.queue.as_ref()).or(plan.queue.as_ref());
-        Section {
+        EngineSection {
             name: name(named, key, flow, node, self.has_one_flow()),
             planned,
             engine,
@@ -216,11 +220,11 @@ impl Cutter<'_> {
     }
 }
 
-impl Route<'_> {
+impl FlowWalk<'_> {
     /// Whether every flow that comes to the node has been in the last section. What a flow does in one arm of a switch does
     /// not take it into a section that it needs for another arm only.
     fn goes_with_what_precedes(&self, node: &Node) -> bool {
-        if self.cuts.is_empty() {
+        if self.segments.is_empty() {
             return works(node);
         }
         self.passed.iter().any(|before| match self.body.nodes[*before].control {
@@ -242,16 +246,16 @@ impl Route<'_> {
     }
 }
 
-fn name(named: Option<&plan::Section>, key: &Key, flow: &str, node: &Node, has_one_flow: bool) -> String {
+fn name(named: Option<&plan::Section>, key: &SectionKey, flow: &str, node: &Node, has_one_flow: bool) -> String {
     match (named, key) {
         (Some(section), _) => section.name.value.to_string(),
-        (None, Key::Call(..) | Key::Stateless(..)) if has_one_flow => node.name.to_string(),
-        (None, Key::Call(..) | Key::Stateless(..)) => format!("{flow}: {}", node.name),
+        (None, SectionKey::Call(..) | SectionKey::Stateless(..)) if has_one_flow => node.name.to_string(),
+        (None, SectionKey::Call(..) | SectionKey::Stateless(..)) => format!("{flow}: {}", node.name),
         (None, _) => REST.to_owned(),
     }
 }
 
-impl Section {
+impl EngineSection {
     /// A section that no plan names is called after its first call, and says whether there are more.
     fn name_after_its_calls(&mut self, has_one_flow: bool) {
         match &*self.nodes {
@@ -267,7 +271,7 @@ impl Section {
     fn finish(&mut self) {
         self.replicas = match self.replicas {
             _ if self.state.is_some() => 1,
-            0 if self.threading.grain == Grain::Calls => 1,
+            0 if self.threading.granularity == Granularity::Calls => 1,
             // More copies than threads, so that a long flow holds up few others.
             0 if self.threading.shares_threads => self.threads * COPIES_FOR_EACH_THREAD,
             0 => self.threads,
@@ -300,7 +304,7 @@ fn value(given: Option<&Located<usize>>) -> Option<usize> {
     given.map(|given| given.value)
 }
 
-fn threading_of(name: &Located<weir_host::Text>) -> Option<(&'static str, Threading)> {
+fn threading_of(name: &Located<weir_host::Text>) -> Option<(&'static str, ThreadingModel)> {
     let row = engine(&name.value)?;
     match row.drive {
         Drive::Sections(threading) => Some((row.name, threading)),
@@ -314,7 +318,7 @@ fn works(node: &Node) -> bool {
 }
 
 /// Whether a step may have to wait for an event loop.
-fn calls_out(step: &Step) -> bool {
+fn calls_out(step: &PreparedStep) -> bool {
     step.has(&|action| match action {
         Action::Call(call) => matches!(call.code, Code::Waiting(_)),
         Action::Timed(timed) => timed.limit.is_some(),
@@ -323,6 +327,6 @@ fn calls_out(step: &Step) -> bool {
 }
 
 /// Whether a step calls a function that holds its thread.
-fn blocks(step: &Step) -> bool {
+fn blocks(step: &PreparedStep) -> bool {
     step.has(&|action| matches!(action, Action::Call(call) if matches!(call.code, Code::Blocking(_))))
 }

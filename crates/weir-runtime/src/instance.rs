@@ -8,15 +8,15 @@ use tokio::sync::Notify;
 use weir_host::Environment;
 use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 
-use crate::machine::Machine;
+use crate::platform::Platform;
 use crate::prepare::PreparedFlow;
 use crate::resources::Resources;
 use crate::step::Body;
-use crate::striped::Striped;
+use crate::striped::StripedCounter;
 
 /// Where functions run that hold their thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Blocking {
+pub(crate) enum BlockingPlacement {
     /// On the flow's own thread, which nobody else waits for.
     InPlace,
     /// On a thread of the blocking pool.
@@ -26,11 +26,11 @@ pub(crate) enum Blocking {
 /// How many flows of one route there have been. What changes with each flow has lines of cache of its own: flows begin on
 /// other threads than they end on.
 #[derive(Default)]
-pub(crate) struct Tally {
+pub(crate) struct RouteCounters {
     /// Begun; the number of the next one.
     pub begun: CachePadded<AtomicU64>,
     /// Ended with an answer.
-    pub ended: Striped,
+    pub ended: StripedCounter,
     /// Ended with a failure.
     pub failed: AtomicU64,
     /// Given up before their end.
@@ -43,7 +43,7 @@ pub(crate) struct Tally {
     through: Notify,
 }
 
-impl Tally {
+impl RouteCounters {
     /// Counts a flow that is through in one of the numbers of those that are.
     ///
     /// Who waits sets the flag and then looks at the numbers, and this does it the other way round, each in the one order
@@ -81,9 +81,9 @@ impl Tally {
 }
 
 /// One entry point of a running program.
-pub(crate) struct LiveEntry {
+pub(crate) struct EntryInstance {
     /// Its flows, one for each route.
-    pub flows: Vec<(PreparedFlow, Tally)>,
+    pub flows: Vec<(PreparedFlow, RouteCounters)>,
     /// Whether somebody waits for the answers of its flows; a stream waits for room instead of being refused.
     pub answers: bool,
     /// Whether its last flow is that of the end of its elements.
@@ -93,24 +93,24 @@ pub(crate) struct LiveEntry {
 }
 
 /// A running program.
-pub(crate) struct Live {
+pub(crate) struct ProgramInstance {
     /// What flows meet in.
     pub resources: Resources,
     /// What makes the shared values that each session has, by their indices; nothing for the others.
     pub own: Vec<Option<Body>>,
     /// Where flows begin.
-    pub entries: Vec<LiveEntry>,
+    pub entries: Vec<EntryInstance>,
     /// What the embedder gave.
     pub environment: Environment,
     /// Where functions run that hold their thread.
-    pub blocking: Blocking,
+    pub blocking: BlockingPlacement,
     /// Where everything that happens is recorded.
     pub recorder: Recorder,
     /// The machine below.
-    pub machine: Arc<dyn Machine>,
+    pub platform: Arc<dyn Platform>,
 }
 
-impl Live {
+impl ProgramInstance {
     /// The prepared flow of a key.
     pub(crate) fn flow(&self, key: FlowKey) -> &PreparedFlow {
         &self.entries[key.entry as usize].flows[key.route as usize].0
@@ -118,41 +118,41 @@ impl Live {
 
     /// The key of the next flow of a route.
     pub(crate) fn next_key(&self, entry: u32, route: u32) -> FlowKey {
-        let tally = &self.entries[entry as usize].flows[route as usize].1;
-        FlowKey { entry, route, sequence: tally.begun.fetch_add(1, Ordering::Relaxed) }
+        let counters = &self.entries[entry as usize].flows[route as usize].1;
+        FlowKey { entry, route, sequence: counters.begun.fetch_add(1, Ordering::Relaxed) }
     }
 
     /// The tally of a flow's route.
-    pub(crate) fn tally(&self, key: FlowKey) -> &Tally {
+    pub(crate) fn counters(&self, key: FlowKey) -> &RouteCounters {
         &self.entries[key.entry as usize].flows[key.route as usize].1
     }
 
     /// What the flows of each route are doing.
     pub(crate) fn routes(&self) -> Vec<EventKind> {
         let entries = (0..).zip(&self.entries);
-        let route = |(entry, (flow, tally)): (u32, &(PreparedFlow, Tally))| EventKind::Route {
+        let route = |(entry, (flow, counters)): (u32, &(PreparedFlow, RouteCounters))| EventKind::Route {
             entry,
             route: Arc::clone(&flow.name),
-            begun: tally.begun.load(Ordering::Relaxed),
-            ended: tally.ended.sum(),
-            failed: tally.failed.load(Ordering::Relaxed),
-            given_up: tally.given_up.load(Ordering::Relaxed),
-            took: tally.took.durations(),
+            begun: counters.begun.load(Ordering::Relaxed),
+            ended: counters.ended.sum(),
+            failed: counters.failed.load(Ordering::Relaxed),
+            given_up: counters.given_up.load(Ordering::Relaxed),
+            took: counters.took.durations(),
         };
         entries.flat_map(|(entry, value)| value.flows.iter().map(move |flow| (entry, flow))).map(route).collect()
     }
 
     /// How many flows have ended, with an answer or a failure.
     pub(crate) fn through(&self) -> u64 {
-        let tallies = self.entries.iter().flat_map(|entry| &entry.flows);
-        tallies.map(|(_, tally)| tally.ended.sum() + tally.failed.load(Ordering::Relaxed)).sum()
+        let all_counters = self.entries.iter().flat_map(|entry| &entry.flows);
+        all_counters.map(|(_, counters)| counters.ended.sum() + counters.failed.load(Ordering::Relaxed)).sum()
     }
 
     /// Records what happened, where somebody wants it.
     #[inline]
     pub(crate) fn record(&self, detail: Detail, what: impl FnOnce() -> EventKind) {
         if self.recorder.wants(detail) {
-            self.recorder.record(self.machine.now_ns(), what());
+            self.recorder.record(self.platform.now_ns(), what());
         }
     }
 }
@@ -161,18 +161,18 @@ impl Live {
 #[derive(Clone, Copy)]
 pub(crate) struct Env<'a> {
     /// The program.
-    pub live: &'a Live,
+    pub instance: &'a ProgramInstance,
     /// The flow.
     pub key: FlowKey,
     /// Whether every node is recorded.
     pub records_nodes: bool,
     /// What the flow may do to the thread that runs it.
-    pub hold: Hold,
+    pub permission: BlockingPermission,
 }
 
 /// What a flow may do to the thread that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hold {
+pub(crate) enum BlockingPermission {
     /// Whatever its engine allows: the thread goes on with it when it has waited.
     Allowed,
     /// Nothing: another thread goes on with it. It stops before what holds a thread and before a lock that is not free, and

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use weir_events::{Event, Signal, always, at, never};
 
 /// What the runtime needs of the machine that it runs on.
-pub trait Machine: Send + Sync {
+pub trait Platform: Send + Sync {
     /// The time, in nanoseconds since some fixed moment; never goes back.
     fn now_ns(&self) -> u64;
 
@@ -31,26 +31,26 @@ pub trait Machine: Send + Sync {
 }
 
 /// The machine that the process runs on.
-pub struct Real {
+pub struct SystemPlatform {
     start: Instant,
     seed: AtomicU64,
 }
 
-impl Real {
+impl SystemPlatform {
     /// This machine; its time begins now.
     #[must_use]
     pub fn new() -> Self {
-        Real { start: Instant::now(), seed: AtomicU64::new(u64::from(std::process::id())) }
+        SystemPlatform { start: Instant::now(), seed: AtomicU64::new(u64::from(std::process::id())) }
     }
 }
 
-impl Default for Real {
+impl Default for SystemPlatform {
     fn default() -> Self {
-        Real::new()
+        SystemPlatform::new()
     }
 }
 
-impl Machine for Real {
+impl Platform for SystemPlatform {
     fn now_ns(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
@@ -69,24 +69,24 @@ impl Machine for Real {
 }
 
 /// A machine whose time moves only when it is told to, and whose numbers follow from a seed.
-pub struct Scripted {
-    clock: Mutex<Clock>,
+pub struct ScriptedPlatform {
+    clock: Mutex<ScriptedClock>,
     seed: AtomicU64,
 }
 
 /// The time of a scripted machine, and what waits for it, in the order in which it is due.
 #[derive(Default)]
-struct Clock {
+struct ScriptedClock {
     now_ns: u64,
     set: u64,
     alarms: BTreeMap<(u64, u64), Signal>,
 }
 
-impl Scripted {
+impl ScriptedPlatform {
     /// A machine at time 0.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Scripted { clock: Mutex::default(), seed: AtomicU64::new(seed) }
+        ScriptedPlatform { clock: Mutex::default(), seed: AtomicU64::new(seed) }
     }
 
     /// Moves its time on, and wakes what is due by then.
@@ -96,7 +96,7 @@ impl Scripted {
     }
 }
 
-impl Clock {
+impl ScriptedClock {
     fn pass(&mut self, ns: u64) -> BTreeMap<(u64, u64), Signal> {
         self.now_ns = self.now_ns.saturating_add(ns);
         let later = self.alarms.split_off(&(self.now_ns.saturating_add(1), 0));
@@ -114,7 +114,7 @@ impl Clock {
     }
 }
 
-impl Machine for Scripted {
+impl Platform for ScriptedPlatform {
     fn now_ns(&self) -> u64 {
         self.clock.lock().now_ns
     }

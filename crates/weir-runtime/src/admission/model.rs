@@ -7,12 +7,12 @@
 use loom::sync::Arc;
 use loom::thread;
 
-use count::Count;
-use sync::{MUTANT, Mutant, STRIPE};
+use occupancy::OccupancyCounter;
+use sync::{AdmissionMutant, MUTANT, STRIPE};
 
-#[path = "count.rs"]
+#[path = "occupancy.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
-mod count;
+mod occupancy;
 
 /// Loom's primitives, with the faces of those in `super::sync`.
 mod sync {
@@ -22,7 +22,7 @@ mod sync {
     use loom::sync::atomic::fence;
     pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
 
-    pub(crate) use super::super::sync::Mutant;
+    pub(crate) use super::super::sync::AdmissionMutant;
 
     loom::thread_local! {
         /// The stripe of a thread of the model.
@@ -31,9 +31,9 @@ mod sync {
 
     /// A counter of as many stripes as threads of the model leave.
     #[derive(Default)]
-    pub(crate) struct Striped([AtomicU64; 2]);
+    pub(crate) struct StripedCounter([AtomicU64; 2]);
 
-    impl Striped {
+    impl StripedCounter {
         pub(crate) fn add(&self) {
             STRIPE.with(|stripe| self.0[stripe.get()].fetch_add(1, Ordering::SeqCst));
             fence(Ordering::SeqCst);
@@ -47,10 +47,10 @@ mod sync {
 
     thread_local! {
         /// All threads of a model run on one thread of the system.
-        pub(crate) static MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };
+        pub(crate) static MUTANT: Cell<Option<AdmissionMutant>> = const { Cell::new(None) };
     }
 
-    pub(crate) fn is(mutant: Mutant) -> bool {
+    pub(crate) fn is(mutant: AdmissionMutant) -> bool {
         MUTANT.get() == Some(mutant)
     }
 }
@@ -60,19 +60,19 @@ fn two_leave() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(|| {
-        let count = Arc::new(Count::new(2));
-        count.enter();
-        count.enter();
+        let count = Arc::new(OccupancyCounter::new(2));
+        count.acquire();
+        count.acquire();
         let leaves = [0, 1].map(|stripe| {
             let count = count.clone();
             thread::spawn(move || {
                 STRIPE.with(|own| own.set(stripe));
-                count.leave()
+                count.release()
             })
         });
-        let waits = count.call_below(1);
+        let waits = count.request_notice_below(1);
         let told = leaves.into_iter().fold(false, |told, leave| leave.join().unwrap() | told);
-        assert_eq!(count.now(), 0, "everybody has left");
+        assert_eq!(count.occupied(), 0, "everybody has left");
         assert!(told || !waits, "who waits is told");
     });
 }
@@ -80,17 +80,17 @@ fn two_leave() {
 /// Who waits for room is told once, and not by all who leave afterwards.
 fn one_is_told() {
     loom::model(|| {
-        let count = Count::new(2);
-        (0..3).for_each(|_| count.enter());
-        assert!(!count.has_room() && count.call_below(count.max()));
-        assert!(!count.leave(), "there is no room yet");
-        assert!(count.leave() && count.has_room(), "there is room");
-        assert!(!count.leave(), "nobody waits any more");
+        let count = OccupancyCounter::new(2);
+        (0..3).for_each(|_| count.acquire());
+        assert!(!count.has_room() && count.request_notice_below(count.max()));
+        assert!(!count.release(), "there is no room yet");
+        assert!(count.release() && count.has_room(), "there is room");
+        assert!(!count.release(), "nobody waits any more");
     });
 }
 
-fn caught(mutant: Mutant, model: fn()) -> bool {
-    crate::modelled::caught(&MUTANT, mutant, model)
+fn caught(mutant: AdmissionMutant, model: fn()) -> bool {
+    crate::loom_support::caught(&MUTANT, mutant, model)
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn who_waits_for_others_to_leave_is_told_once() {
 
 #[test]
 fn every_mutant_of_counting_is_caught() {
-    assert!(caught(Mutant::LooksBeforeLeaving, two_leave));
-    assert!(caught(Mutant::CallsUnlooked, two_leave));
-    assert!(caught(Mutant::KeepsCall, one_is_told));
+    assert!(caught(AdmissionMutant::ChecksBeforeReleasing, two_leave));
+    assert!(caught(AdmissionMutant::RequestsWithoutCheck, two_leave));
+    assert!(caught(AdmissionMutant::KeepsRequest, one_is_told));
 }

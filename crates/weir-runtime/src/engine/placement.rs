@@ -10,23 +10,23 @@ use std::sync::atomic::AtomicU64;
 
 use weir_scheduler::{PortId, PortSettings, ThreadPool};
 
-use super::cut::{Cut, Section, cut};
-use super::{Setup, Threading};
+use super::partition::{EngineSection, UnplacedSegment, partition};
+use super::{EngineSetup, ThreadingModel};
 
 /// A program's ports and crews.
-pub(super) struct Layout {
+pub(super) struct Placement {
     /// The ports.
     pub ports: Vec<PortSettings>,
     /// The crews.
     pub crews: Vec<ThreadPool>,
     /// The stretches of each flow, by entry and route.
-    pub stretches: Vec<Vec<Vec<Stretch>>>,
+    pub segments: Vec<Vec<Vec<Segment>>>,
     /// The sections.
-    pub sections: Vec<Placed>,
+    pub sections: Vec<PlacedSection>,
 }
 
 /// A section and its ports.
-pub(super) struct Placed {
+pub(super) struct PlacedSection {
     /// Its name.
     pub name: Arc<str>,
     /// Its engine.
@@ -39,7 +39,7 @@ pub(super) struct Placed {
 
 /// A run of neighbouring steps of one section.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct Segment {
     /// The first step after it.
     pub until: usize,
     /// The first port of the section.
@@ -54,7 +54,7 @@ pub(super) struct Stretch {
     pub waits: bool,
 }
 
-impl Stretch {
+impl Segment {
     /// The port at which a flow of this number takes its turn.
     pub(super) fn port_of(&self, sequence: u64) -> PortId {
         let replicas = self.replicas as u64;
@@ -65,28 +65,30 @@ impl Stretch {
 }
 
 /// Lays out the program as the plan says; `rest` is the engine of what the plan names no engine for.
-pub(super) fn layout(rest: Threading, setup: &Setup<'_>) -> Layout {
-    let (sections, cuts) = cut(rest, &setup.planned());
-    let mut layout = Layout { ports: Vec::new(), crews: Vec::new(), stretches: Vec::new(), sections: Vec::new() };
-    layout.place(&sections);
-    setup.steering.apply(&mut layout.crews);
-    let placed = |cuts: Vec<Cut>| cuts.into_iter().map(|cut| cut.placed(&layout.sections)).collect();
-    layout.stretches = cuts.into_iter().map(|routes| routes.into_iter().map(placed).collect()).collect();
-    layout
+pub(super) fn place(rest: ThreadingModel, setup: &EngineSetup<'_>) -> Placement {
+    let (sections, segments) = partition(rest, &setup.planned());
+    let mut placement = Placement { ports: Vec::new(), crews: Vec::new(), segments: Vec::new(), sections: Vec::new() };
+    placement.place_sections(&sections);
+    setup.thread_counts.apply(&mut placement.crews);
+    let placed = |segments: Vec<UnplacedSegment>| {
+        segments.into_iter().map(|segment| segment.placed(&placement.sections)).collect()
+    };
+    placement.segments = segments.into_iter().map(|routes| routes.into_iter().map(placed).collect()).collect();
+    placement
 }
 
-impl Cut {
-    fn placed(self, sections: &[Placed]) -> Stretch {
-        let Cut { until, section, calls_out, waits } = self;
+impl UnplacedSegment {
+    fn placed(self, sections: &[PlacedSection]) -> Segment {
+        let UnplacedSegment { until, section, calls_out, waits } = self;
         let ports = &sections[section].ports;
-        Stretch { until, port: ports.start, replicas: ports.len(), section, calls_out, waits }
+        Segment { until, port: ports.start, replicas: ports.len(), section, calls_out, waits }
     }
 }
 
-impl Layout {
+impl Placement {
     /// Gives every section its ports and its crew. Sections are numbered as flows come to them, because a port waits for
     /// room only in a later one.
-    fn place(&mut self, sections: &[Section]) {
+    fn place_sections(&mut self, sections: &[EngineSection]) {
         let mut common = None;
         for section in sections {
             let crew = if section.shares_threads() {
@@ -95,7 +97,7 @@ impl Layout {
                 self.add_crew(section, &section.name, section.replicas)
             };
             let first = self.ports.len();
-            self.sections.push(Placed {
+            self.sections.push(PlacedSection {
                 name: section.name.as_str().into(),
                 engine: section.engine,
                 ports: first..first + section.replicas,
@@ -106,7 +108,7 @@ impl Layout {
         }
     }
 
-    fn add_crew(&mut self, section: &Section, name: &str, ports: usize) -> usize {
+    fn add_crew(&mut self, section: &EngineSection, name: &str, ports: usize) -> usize {
         self.crews.push(ThreadPool { name: name.to_owned(), control: section.control(ports) });
         self.crews.len() - 1
     }

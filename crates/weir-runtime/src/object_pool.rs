@@ -1,4 +1,4 @@
-//! Spare boxes: flows live in boxes that are used again, so that one costs no allocation.
+//! Pooled boxes: flows live in boxes that are used again, so that one costs no allocation.
 //!
 //! Every thread keeps some. Where flows begin on one thread and end on another, the one runs out of boxes while they pile up
 //! on the other: there they go over by whole *magazines*, through a common depot, so that the threads meet in it once for
@@ -15,15 +15,15 @@ const MAGAZINE: usize = 128;
 const MAGAZINES_MAX: usize = 80;
 
 /// A type whose boxes are used again. They are empty while they are spare: nothing of a program is kept in them.
-pub(crate) trait Spare: Default + 'static {
+pub(crate) trait Pooled: Default + 'static {
     /// Those of this thread.
-    fn of_thread() -> &'static LocalKey<Boxes<Self>>;
+    fn of_thread() -> &'static LocalKey<LocalPool<Self>>;
     /// Those that are on their way between threads.
     fn depot() -> &'static Depot<Self>;
 }
 
 /// The boxes of one thread.
-pub(crate) type Boxes<T> = RefCell<Vec<Box<T>>>;
+pub(crate) type LocalPool<T> = RefCell<Vec<Box<T>>>;
 
 /// Magazines that have been filled by one thread and not yet taken by another.
 pub(crate) struct Depot<T>(Mutex<Vec<Vec<Box<T>>>>);
@@ -36,7 +36,7 @@ impl<T> Depot<T> {
 }
 
 /// A box.
-pub(crate) fn take<T: Spare>() -> Box<T> {
+pub(crate) fn take<T: Pooled>() -> Box<T> {
     T::of_thread().with_borrow_mut(|boxes| {
         if boxes.is_empty() {
             boxes.append(&mut T::depot().0.lock().pop().unwrap_or_default());
@@ -46,11 +46,11 @@ pub(crate) fn take<T: Spare>() -> Box<T> {
 }
 
 /// Gives an empty box back.
-pub(crate) fn give_back<T: Spare>(spare: Box<T>) {
+pub(crate) fn give_back<T: Pooled>(object: Box<T>) {
     // A thread that is ending has no list any more.
     _ = T::of_thread().try_with(|boxes| {
         let mut boxes = boxes.borrow_mut();
-        boxes.push(spare);
+        boxes.push(object);
         if boxes.len() >= 2 * MAGAZINE {
             let magazine = boxes.split_off(MAGAZINE);
             let mut depot = T::depot().0.lock();
@@ -66,12 +66,12 @@ mod tests {
     use super::*;
 
     thread_local! {
-        static COUNTS: Boxes<u64> = const { RefCell::new(Vec::new()) };
+        static COUNTS: LocalPool<u64> = const { RefCell::new(Vec::new()) };
     }
     static DEPOT: Depot<u64> = Depot::new();
 
-    impl Spare for u64 {
-        fn of_thread() -> &'static LocalKey<Boxes<u64>> {
+    impl Pooled for u64 {
+        fn of_thread() -> &'static LocalKey<LocalPool<u64>> {
             &COUNTS
         }
 
