@@ -85,10 +85,10 @@ impl Opened for Numbers {
             let mut number = 0;
             while number < self.count {
                 let mut inputs = vec![Value::Int(number)];
-                let begun = if self.gives { flows.give(0, &mut inputs) } else { flows.begin(0, &mut inputs) };
+                let begun = if self.gives { flows.begin_detached(0, &mut inputs) } else { flows.begin(0, &mut inputs) };
                 match begun {
                     Begun::Done(answer) => self.keep(number, answer),
-                    Begun::Going(answer) => {
+                    Begun::Pending(answer) => {
                         let own = Arc::clone(&self);
                         tokio::task::spawn_local(async move { own.keep(number, answer.await) });
                     }
