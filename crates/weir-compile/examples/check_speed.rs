@@ -1,5 +1,5 @@
-//! How long checking takes: programs of 1,000 and 10,000 lines are made and compiled, and the best and median of several
-//! rounds printed, with the parts of it. Run it with `cargo run --release -p weir-compile --example check_speed`.
+//! Compile-time benchmark: compiles programs of 1,000 and 10,000 lines, and prints the best and median time of several
+//! rounds for each phase. Run it with `cargo run --release -p weir-compile --example check_speed`.
 #![allow(clippy::print_stdout, reason = "an example says what it measured")]
 
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use test_support::long_program;
 use weir_host::Library;
 use weir_syntax::{SourceFile, SourceId};
 
-/// How often each program is compiled.
+/// Number of times that each program is compiled.
 const ROUNDS: usize = 15;
 
 fn measured(rounds: usize, mut work: impl FnMut()) -> (Duration, Duration) {
@@ -23,8 +23,8 @@ fn measured(rounds: usize, mut work: impl FnMut()) -> (Duration, Duration) {
     (times[0], times[times.len() / 2])
 }
 
-/// How long the check takes after an edit of one line in the middle, at best: with what is known from the check before, and
-/// without taking the state before apart, which a language server does when it has answered.
+/// Measures the check after an edit of one line in the middle, best of several: with the results of the previous
+/// check, and without dropping the previous state, which a language server does after it has answered.
 fn edited(text: &str, library: &Library) -> Duration {
     let mut cache = weir_compile::CheckCache::default();
     let (mut times, mut before) = (Vec::new(), None);

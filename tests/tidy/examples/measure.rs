@@ -1,6 +1,7 @@
 //! measure scratch
 use tidy::*;
 fn main() {
+    circles();
     let mut all = Vec::new();
     let mut lens = Vec::new();
     for folder in ["crates", "benches", "examples", "tests"] {
@@ -45,5 +46,14 @@ fn main() {
             );
         }
         i = j;
+    }
+}
+pub fn circles() {
+    for name in crates() {
+        let folder = format!("crates/{name}/src");
+        let found = imports::references(&folder, &files(&root().join(&folder), ".rs"));
+        for c in imports::circles(&found) {
+            println!("CIRCLE {name} {} {}", c.len(), c.into_iter().collect::<Vec<_>>().join(" "));
+        }
     }
 }
