@@ -172,10 +172,27 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     words.filter(|word| !word.is_empty()).map(str::to_owned)
 }
 
-/// The text without comments and without its tests.
+/// The text without comments, tests and visibilities; in a module that it holds, `super` is the file itself.
 fn code(text: &str) -> String {
-    let before_tests = text.split("#[cfg(test)]\nmod ").next().unwrap_or("");
-    before_tests.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let mut code = String::new();
+    let mut inner_end: Option<&str> = None;
+    for (at, &line) in lines.iter().enumerate() {
+        let test = line.starts_with("#[cfg(") && line.contains("test");
+        if test && lines.get(at + 1).is_some_and(|next| next.starts_with("mod ")) {
+            break;
+        }
+        let indentation = &line[..line.len() - line.trim_start().len()];
+        if inner_end.is_none() && line.ends_with('{') && words(line).any(|word| word == "mod") {
+            inner_end = Some(indentation);
+        } else if inner_end == Some(indentation) && line.trim() == "}" {
+            inner_end = None;
+        }
+        let line = line.replace("(in crate::", "(in ").replace("(in super::", "(in ");
+        code += &if inner_end.is_some() { line.replace("super::", "self::") } else { line };
+        code.push('\n');
+    }
+    code
 }
 
 /// A circle among the imports, the first module once more at its end.
@@ -285,5 +302,12 @@ mod tests {
         let file = |&(path, text): &(&str, &str)| File { path: format!("x/src/{path}"), text: text.to_owned() };
         let found = references("x/src", &files.iter().map(file).collect::<Vec<_>>());
         assert_eq!(circles(&found), [BTreeSet::from(["a".to_owned(), "a::b".to_owned()])]);
+    }
+
+    #[test]
+    fn super_in_a_module_within_the_file_is_the_file() {
+        let inner = "mod inner {\n    library! { pub x: super::f }\n}\npub(in crate::a) fn f() { super::g() }\n\
+                     #[cfg(all(test, unix))]\nmod tests { use super::*; }";
+        assert_eq!(code(inner), "mod inner {\n    library! { pub x: self::f }\n}\npub(in a) fn f() { super::g() }\n");
     }
 }
