@@ -125,7 +125,8 @@ impl Source {
 
     fn declaration(&mut self, keyword: &str, name: &Option<TokenTree>, context: Context) {
         let Some(TokenTree::Ident(name)) = name else { return };
-        if !context.hidden && !(keyword == "type" && context.associated) {
+        let associated = keyword == "type" && context.associated;
+        if !context.hidden && !associated {
             self.types.push(Found { line: name.span().start().line, text: name.to_string() });
         }
     }
