@@ -181,7 +181,7 @@ pub(crate) trait Engine: Send + Sync {
     fn begin(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun;
 
     /// The same for a flow whose answer nobody wants: it may be said to be through as soon as the engine has it.
-    fn give(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
+    fn begin_detached(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
         self.begin(entry, route, new_flow)
     }
 
@@ -222,7 +222,7 @@ pub(crate) fn whole_flow_section(
         threads_max: threads as u64,
         waiting,
         waiting_max,
-        passed: instance.through(),
+        passed: instance.completed_flows(),
     }]
 }
 

@@ -271,7 +271,7 @@ impl Flows for EntryFlows {
 
     fn begin_detached(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         let mut new_flow = NewFlow::new(&self.instance, self.entry, route as u32, inputs);
-        let begun = self.engine.give(self.entry as usize, route, &mut new_flow);
+        let begun = self.engine.begin_detached(self.entry as usize, route, &mut new_flow);
         self.see_refused(&begun);
         begun
     }

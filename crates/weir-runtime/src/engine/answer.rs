@@ -24,7 +24,7 @@ pub(super) struct Reply {
 
 impl Reply {
     /// Puts the answer in, and yields who waits for it, to be woken when nothing is locked.
-    pub(super) fn give(&mut self, answer: Result<Value, Failure>) -> Option<Waker> {
+    pub(super) fn put(&mut self, answer: Result<Value, Failure>) -> Option<Waker> {
         self.answer = Some(answer);
         self.asker.take()
     }
@@ -57,14 +57,14 @@ struct PendingAnswer(Arc<Answer>, #[expect(dead_code, reason = "held, and left w
 
 impl Answer {
     /// The future of this answer, for who began the flow. Until it is dropped it is one of those who await an answer.
-    pub(super) fn going(self: &Arc<Self>, permit: Permit) -> Begun {
+    pub(super) fn pending(self: &Arc<Self>, permit: Permit) -> Begun {
         let mut awaited = PendingAnswer(Arc::clone(self), permit);
         Begun::Pending(Box::pin(poll_fn(move |context| awaited.poll(context))))
     }
 
     /// Gives the answer.
-    pub(super) fn give(&self, answer: Result<Value, Failure>) {
-        let asker = self.0.lock().reply.give(answer);
+    pub(super) fn put(&self, answer: Result<Value, Failure>) {
+        let asker = self.0.lock().reply.put(answer);
         asker.into_iter().for_each(Waker::wake);
     }
 
@@ -111,5 +111,5 @@ pub(super) fn run(mut flow: ActiveFlow, answer: &Answer, handle: &Handle) {
             flow.advance(context).map(Some)
         })),
     };
-    given.into_iter().for_each(|given| answer.give(given));
+    given.into_iter().for_each(|given| answer.put(given));
 }

@@ -19,7 +19,7 @@ use weir_scheduler::PortId;
 use super::answer::Reply;
 use super::parking::{ParkOutcome, Parking};
 use crate::admission::{AdmissionLimiter, Permit};
-use crate::flow::DetachedFlow;
+use crate::flow::FlowState;
 use crate::instance::ProgramInstance;
 use crate::object_pool::{self, Depot, LocalPool, Pooled};
 
@@ -36,7 +36,7 @@ pub(super) struct JobContext {
 
 /// A flow on its way, one of those of its home.
 pub(super) struct FlowJob {
-    pub(super) flow: DetachedFlow,
+    pub(super) flow: FlowState,
     /// The stretch that it is in.
     pub(super) segment: usize,
     pub(super) task: Option<Arc<Task>>,
@@ -88,15 +88,15 @@ impl PooledJob {
 
 impl FlowJob {
     /// Whether it is not to begin any more.
-    pub(super) fn is_given_up(&self, one_way_tasks: &OneWayTasks) -> bool {
-        self.task.as_ref().map_or_else(|| one_way_tasks.is_over(), |task| task.parking.is_given_up())
+    pub(super) fn is_given_up(&self, detached_tasks: &DetachedTasks) -> bool {
+        self.task.as_ref().map_or_else(|| detached_tasks.is_over(), |task| task.parking.is_given_up())
     }
 }
 
 impl JobContext {
     /// Ends a job with the flow's answer, and yields who awaits that, to be woken.
     pub(super) fn finish(&self, pooled: Box<PooledJob>, answer: Result<Value, Failure>) -> Option<Waker> {
-        let asker = self.end(pooled).and_then(|task| task.reply.lock().give(answer));
+        let asker = self.end(pooled).and_then(|task| task.reply.lock().put(answer));
         self.flows.release();
         asker
     }
@@ -174,7 +174,7 @@ impl Drop for PendingReply {
 
 /// The tasks of flows whose answer nobody wants: nobody else would give them up when the program's time is up.
 #[derive(Default)]
-pub(super) struct OneWayTasks {
+pub(super) struct DetachedTasks {
     /// Those that have waited.
     tasks: Mutex<Vec<Weak<Task>>>,
     /// The time is up: what has not begun does not, and what begins to wait is given up. Set under the lock.
@@ -184,7 +184,7 @@ pub(super) struct OneWayTasks {
 /// From how many tasks on those that are through are taken off the list.
 const SWEEP_MIN: usize = 1_024;
 
-impl OneWayTasks {
+impl DetachedTasks {
     /// Whether the time is up.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)

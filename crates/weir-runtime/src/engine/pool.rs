@@ -145,7 +145,7 @@ impl Engine for PoolEngine {
         let answer = Arc::<Answer>::default();
         let (queued, permit) = (self.queued.acquire(), self.flows.acquire());
         self.queue.add(QueuedFlow { flow, begun, answer: Arc::clone(&answer), queued, permit });
-        answer.going(self.flows.acquire())
+        answer.pending(self.flows.acquire())
     }
 
     fn room(&self) -> LocalFuture<()> {
@@ -181,7 +181,7 @@ fn work(queue: &FlowQueue, platform: &dyn Platform, handle: &Handle) {
         match predictor
             .and_then(|predictor| measured(predictor, BRIEF_ON_THREAD_NS, platform, || flow.advance_without_blocking()))
         {
-            Some(given) => answer.give(given),
+            Some(given) => answer.put(given),
             None => run(flow, &answer, handle),
         }
         drop(permit);

@@ -28,7 +28,7 @@ use super::segment_runner::{FlowSegments, SegmentRunner, count_passed, last_fuse
 use super::submission_buffer::SubmissionBuffer;
 use super::{Engine, EngineSetup, ThreadingModel};
 use crate::admission::AdmissionLimiter;
-use crate::flow::{ActiveFlow, DetachedFlow, NewFlow};
+use crate::flow::{ActiveFlow, FlowState, NewFlow};
 use crate::instance::ProgramInstance;
 
 /// An engine that runs sections.
@@ -58,17 +58,17 @@ pub(super) fn start_sections(threading: ThreadingModel, setup: EngineSetup<'_>) 
         handle: setup.handle.clone(),
         resume_callback: Arc::clone(&resume_callback),
         job_context: Arc::clone(&job_context),
-        one_way_tasks: Arc::default(),
+        detached_tasks: Arc::default(),
         platform: Arc::clone(setup.platform),
         wakeups: Arc::default(),
         predictors: placement.ports.iter().map(|port| port.nonblocking.then(BrevityPredictor::new)).collect(),
-        crowded: AtomicBool::new(false),
+        oversubscribed: AtomicBool::new(false),
     };
     let (ports, crews, period) = (&placement.ports, placement.crews, setup.thread_counts.period());
     // What answers are for keeps the loop as busy as a thread; a stream only waits for room.
     let busy_loops = usize::from(setup.instance.entries.iter().any(|entry| entry.answers));
     let scheduler = Arc::new(Scheduler::start_with_producers(busy_loops, work, ports, crews, period)?);
-    scheduler.work().crowded.store(scheduler.is_oversubscribed(), Ordering::Relaxed);
+    scheduler.work().oversubscribed.store(scheduler.is_oversubscribed(), Ordering::Relaxed);
     // Flows do not keep the scheduler.
     let back = Arc::downgrade(&scheduler);
     let resume = move |port, job| {
@@ -125,22 +125,22 @@ impl SectionEngine {
         if here.is_some() || self.scheduler.room(port) == 0 {
             return here;
         }
-        let (job, answer) = self.awaited_job(new_flow.borrow().detach(), 0);
+        let (job, answer) = self.awaited_job(new_flow.borrow().into_state(), 0);
         self.put(port, job);
         Some(answer)
     }
 
     /// Brings a flow to its first port whose answer nobody wants.
-    fn submit_one_way(&self, port: PortId, segments: &[Segment], new_flow: &mut NewFlow<'_>) -> Option<Begun> {
+    fn submit_detached(&self, port: PortId, segments: &[Segment], new_flow: &mut NewFlow<'_>) -> Option<Begun> {
         // What is kept came first.
         let here = self.submissions.is_empty().then(|| {
             self.scheduler.run_inline(port, |fusion| {
-                let job = |flow, segment| (self.one_way_job(flow, segment), ());
-                self.begin_here(segments, new_flow, fusion, DetachedFlow::advance_one_way, job)
+                let job = |flow, segment| (self.detached_job(flow, segment), ());
+                self.begin_here(segments, new_flow, fusion, FlowState::advance_detached, job)
             })
         });
         if here.flatten().is_none() {
-            self.submissions.push(&self.scheduler, port, || self.one_way_job(new_flow.borrow().detach(), 0))?;
+            self.submissions.push(&self.scheduler, port, || self.detached_job(new_flow.borrow().into_state(), 0))?;
         }
         Some(Begun::Done(Ok(Value::Unit)))
     }
@@ -153,28 +153,28 @@ impl SectionEngine {
         segments: &[Segment],
         new_flow: &mut NewFlow<'_>,
         fusion: &mut impl Fusion,
-        advance: impl FnOnce(&mut DetachedFlow, &ProgramInstance, usize, &mut Context<'_>) -> Poll<Option<R>>,
-        job: impl FnOnce(DetachedFlow, usize) -> (Box<PooledJob>, R),
+        advance: impl FnOnce(&mut FlowState, &ProgramInstance, usize, &mut Context<'_>) -> Poll<Option<R>>,
+        job: impl FnOnce(FlowState, usize) -> (Box<PooledJob>, R),
     ) -> InlineOutcome<SegmentRunner, R> {
         let mut flow = new_flow.borrow();
-        let (instance, detached) = flow.split();
-        let to = if segments.len() == 1 { 0 } else { last_fused(segments, 0, detached, fusion) };
-        let sequence = detached.key().sequence;
+        let (instance, state) = flow.split();
+        let to = if segments.len() == 1 { 0 } else { last_fused(segments, 0, state, fusion) };
+        let sequence = state.key().sequence;
         let port_of = |segment: usize| segments[segment].port_of(sequence);
-        let advanced = advance(detached, instance, stop_before(segments, to), &mut Context::from_waker(Waker::noop()));
+        let advanced = advance(state, instance, stop_before(segments, to), &mut Context::from_waker(Waker::noop()));
         if advanced.is_ready() {
-            count_passed(&self.placed, &segments[0], detached);
+            count_passed(&self.placed, &segments[0], state);
         }
         match advanced {
             Poll::Ready(Some(answer)) => InlineOutcome { answer, remaining: None },
             Poll::Ready(None) => {
-                let segment = next_segment(segments, to, detached);
-                let (job, answer) = job(flow.detach(), segment);
+                let segment = next_segment(segments, to, state);
+                let (job, answer) = job(flow.into_state(), segment);
                 InlineOutcome { answer, remaining: Some((port_of(segment), job)) }
             }
             // It waits as one that came through the port: to be found again it has to be a job.
             Poll::Pending => {
-                let (job, answer) = job(flow.detach(), 0);
+                let (job, answer) = job(flow.into_state(), 0);
                 let remaining = self.scheduler.work().run(port_of(0), job, fusion);
                 self.scheduler.work().after_batch();
                 InlineOutcome { answer, remaining }
@@ -194,7 +194,7 @@ impl SectionEngine {
     }
 
     /// A flow as a job, and its answer.
-    fn awaited_job(&self, flow: DetachedFlow, segment: usize) -> (Box<PooledJob>, Begun) {
+    fn awaited_job(&self, flow: FlowState, segment: usize) -> (Box<PooledJob>, Begun) {
         let task = Arc::new(Task::new(&self.scheduler.work().resume_callback, &self.job_context));
         let job = FlowJob { flow, segment, task: Some(Arc::clone(&task)) };
         let mut awaited = PendingReply::new(task, self.awaited.acquire());
@@ -205,7 +205,7 @@ impl SectionEngine {
     }
 
     /// A flow as a job whose answer nobody wants.
-    fn one_way_job(&self, flow: DetachedFlow, segment: usize) -> Box<PooledJob> {
+    fn detached_job(&self, flow: FlowState, segment: usize) -> Box<PooledJob> {
         PooledJob::new(FlowJob { flow, segment, task: None }, &self.job_context)
     }
 }
@@ -217,9 +217,9 @@ impl Engine for SectionEngine {
         })
     }
 
-    fn give(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
+    fn begin_detached(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
         self.begin_at_first_port((entry, route), new_flow, |port, segments, new_flow| {
-            self.submit_one_way(port, segments, new_flow)
+            self.submit_detached(port, segments, new_flow)
         })
     }
 
@@ -264,7 +264,7 @@ impl Engine for SectionEngine {
 
     fn abandon(&self) {
         self.submissions.drain(|kept| self.job_context.give_up(kept));
-        self.scheduler.work().one_way_tasks.give_up();
+        self.scheduler.work().detached_tasks.give_up();
         // To drop it would wait for its threads.
         std::mem::forget(Arc::clone(&self.scheduler));
     }
@@ -292,7 +292,7 @@ fn section_event(
 
 /// Advances a flow whose answer is awaited.
 fn advance_awaited(
-    flow: &mut DetachedFlow,
+    flow: &mut FlowState,
     instance: &ProgramInstance,
     until: usize,
     context: &mut Context<'_>,

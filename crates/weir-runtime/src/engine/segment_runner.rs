@@ -10,10 +10,10 @@ use weir_host::{Failure, Value};
 use weir_scheduler::{Fusion, PortId, Work};
 
 use super::brevity::BrevityPredictor;
-use super::job::{FlowJob, JobContext, OneWayTasks, PooledJob, ResumeCallback, park};
+use super::job::{DetachedTasks, FlowJob, JobContext, PooledJob, ResumeCallback, park};
 use super::placement::{PlacedSection, Segment};
 use super::wakeup_batching::WakeupBatcher;
-use crate::flow::DetachedFlow;
+use crate::flow::FlowState;
 use crate::platform::Platform;
 
 /// The stretches of each flow, by entry and route.
@@ -26,14 +26,14 @@ pub(super) struct SegmentRunner {
     pub(super) handle: Handle,
     pub(super) resume_callback: ResumeCallback,
     pub(super) job_context: Arc<JobContext>,
-    pub(super) one_way_tasks: Arc<OneWayTasks>,
+    pub(super) detached_tasks: Arc<DetachedTasks>,
     pub(super) platform: Arc<dyn Platform>,
     pub(super) wakeups: Arc<WakeupBatcher>,
     /// For each port, how long flows take there; `None` where they may hold the thread. Answers are kept for those behind
     /// them only where that is brief.
     pub(super) predictors: Vec<Option<BrevityPredictor>>,
     /// Whether threads outnumber processors, the loop's counted.
-    pub(super) crowded: AtomicBool,
+    pub(super) oversubscribed: AtomicBool,
 }
 
 /// What takes less than this at a port may be waited for by those whose answers are there: a batch of them by about a
@@ -56,7 +56,7 @@ impl Work for SegmentRunner {
         fusion: &mut impl Fusion,
     ) -> Option<(PortId, Box<PooledJob>)> {
         // Two looks at the clock cost more than a short hop: only for those whose answers somebody awaits.
-        if !self.crowded.load(Ordering::Relaxed) || pooled.job().task.is_none() {
+        if !self.oversubscribed.load(Ordering::Relaxed) || pooled.job().task.is_none() {
             return self.pass(port, pooled, fusion);
         }
         let began_ns = self.platform.now_ns();
@@ -92,7 +92,7 @@ impl SegmentRunner {
             if next != port {
                 return Some((next, pooled));
             }
-            if job.segment == 0 && job.is_given_up(&self.one_way_tasks) {
+            if job.segment == 0 && job.is_given_up(&self.detached_tasks) {
                 self.job_context.give_up(pooled);
                 return None;
             }
@@ -116,7 +116,7 @@ impl SegmentRunner {
 
 /// The last stretch of those that the thread may run in one go from this one on. None of them waits, so that none has to
 /// be found again. A flow that is watched is counted at each.
-pub(super) fn last_fused(segments: &[Segment], first: usize, flow: &DetachedFlow, fusion: &mut impl Fusion) -> usize {
+pub(super) fn last_fused(segments: &[Segment], first: usize, flow: &FlowState, fusion: &mut impl Fusion) -> usize {
     if segments[first].waits || flow.is_watched() {
         return first;
     }
@@ -130,7 +130,7 @@ pub(super) fn stop_before(segments: &[Segment], to: usize) -> usize {
 }
 
 /// The stretch in which a flow goes on after this one. A switch may have skipped whole stretches.
-pub(super) fn next_segment(segments: &[Segment], to: usize, flow: &DetachedFlow) -> usize {
+pub(super) fn next_segment(segments: &[Segment], to: usize, flow: &FlowState) -> usize {
     let (at, last) = (flow.at(), segments.len() - 1);
     (to + 1..last).find(|segment| segments[*segment].until > at).unwrap_or(last)
 }
@@ -139,7 +139,7 @@ impl SegmentRunner {
     /// Wakes who asked for an answer: at once, unless what is behind the flow at the port is brief.
     fn wake(&self, port: PortId, asker: Waker) {
         let is_brief = self.predictors[port.0].as_ref().is_some_and(BrevityPredictor::is_brief);
-        if is_brief && self.crowded.load(Ordering::Relaxed) {
+        if is_brief && self.oversubscribed.load(Ordering::Relaxed) {
             ANSWERED.with_borrow_mut(|answered| answered.push(asker));
         } else {
             self.wakeups.defer_wakes([asker]);
@@ -153,7 +153,7 @@ impl SegmentRunner {
         if polled.is_ready() {
             return polled;
         }
-        let task = job.task.get_or_insert_with(|| self.one_way_tasks.task(&self.resume_callback, &self.job_context));
+        let task = job.task.get_or_insert_with(|| self.detached_tasks.task(&self.resume_callback, &self.job_context));
         task.parking.begin();
         let waker = Waker::from(Arc::clone(task));
         job.flow.advance_until(&self.job_context.instance, until, &mut Context::from_waker(&waker))
@@ -161,7 +161,7 @@ impl SegmentRunner {
 }
 
 /// A flow has passed this stretch.
-pub(super) fn count_passed(placed: &[PlacedSection], segment: &Segment, flow: &DetachedFlow) {
+pub(super) fn count_passed(placed: &[PlacedSection], segment: &Segment, flow: &FlowState) {
     if flow.is_watched() {
         placed[segment.section].passed.fetch_add(1, Ordering::Relaxed);
     }
