@@ -12,9 +12,10 @@
 //! Order: an item passes by an inbox only where that is empty and nobody runs its port, so that it overtakes nothing.
 
 use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::fusion_limit::FusionLimit;
+use crate::platform::SchedulerPlatform;
 use crate::port_queue::Remaining;
 use crate::state::{PortState, SchedulerState};
 use crate::thread_pool::WorkerSlot;
@@ -76,7 +77,7 @@ impl<W: Work> WorkerLocal<W> {
         self.wake_released(shared);
         let mut batch = std::mem::take(&mut self.batch);
         let (count, mut ended) = (batch.len(), 0);
-        let begin = self.is_timed(count, mode).then(Instant::now);
+        let begin = self.is_timed(count, mode).then(|| shared.platform().now());
         for item in batch.drain(..) {
             match self.run_item(shared, port, item, mode) {
                 Some((next, item)) => self.buffer_output(shared, next, item),
@@ -89,7 +90,7 @@ impl<W: Work> WorkerLocal<W> {
         self.flush_output(shared);
         shared.finish(ended);
         if let Some(begin) = begin {
-            self.adapt(&shared.ports[port].fusion_limit, begin.elapsed(), count, mode);
+            self.adapt(&shared.ports[port].fusion_limit, shared.platform().elapsed(begin), count, mode);
         }
         if self.release_ports(shared, port) == Remaining::More {
             self.reschedule(shared, port, was_next);

@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender, TryRecvError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::platform::SchedulerPlatform;
 use crate::processor_load::ProcessorLoad;
 use crate::state::SchedulerState;
 use crate::thread_count::ThreadCountController;
@@ -70,21 +71,23 @@ struct Controller {
 impl Controller {
     fn new<W: Work>(shared: &SchedulerState<W>) -> Self {
         let pools = shared.pools.iter().map(PoolController::new).collect();
-        Controller { pools, load: ProcessorLoad::new(), last: Instant::now() }
+        let (processors, now) = (shared.platform().processors(), shared.platform().now());
+        Controller { pools, load: ProcessorLoad::new(processors, now), last: now }
     }
 
     /// Begins a period. What came before it is not looked at.
     fn begin<W: Work>(&mut self, shared: &SchedulerState<W>) {
-        self.last = Instant::now();
-        self.load.busy_by_others();
+        self.last = shared.platform().now();
+        self.load.busy_by_others(self.last);
         self.pools.iter_mut().zip(&shared.pools).for_each(|(pool, running)| pool.items = running.items());
     }
 
     /// Looks at all crews after a period, and steers them. Where nothing was done, nothing is to be done and nothing has
     /// changed, there is nothing to steer before something is put in.
     fn run_period<W: Work>(&mut self, shared: &SchedulerState<W>) -> AfterPeriod {
-        let elapsed = std::mem::replace(&mut self.last, Instant::now()).elapsed().as_secs_f64();
-        let free_processors = self.load.processors() - self.load.busy_by_others();
+        let now = shared.platform().now();
+        let elapsed = now.saturating_duration_since(std::mem::replace(&mut self.last, now)).as_secs_f64();
+        let free_processors = self.load.processors() - self.load.busy_by_others(now);
         let mut busy = shared.in_flight() > 0;
         for (index, pool) in self.pools.iter_mut().enumerate() {
             busy |= pool.adjust(&shared.pools[index], elapsed, free_processors, || shared.waiting_items(index));

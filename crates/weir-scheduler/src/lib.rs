@@ -31,6 +31,7 @@ mod idle_set;
 mod measurement_noise;
 #[cfg(test)]
 mod model;
+mod platform;
 mod port_queue;
 #[cfg(test)]
 mod port_queue_tests;
@@ -47,6 +48,7 @@ mod work;
 mod worker;
 mod worker_local;
 
+pub use platform::{SchedulerPlatform, StdPlatform};
 pub use scheduler::{PoolSnapshot, PortSettings, QueueSnapshot, Scheduler};
 pub use submit::{CallerFusion, Full, InlineOutcome};
 pub use thread_count::{ElasticSettings, ThreadCountController};

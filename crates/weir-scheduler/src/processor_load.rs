@@ -14,9 +14,8 @@ pub(crate) struct ProcessorLoad {
 const TICKS_PER_SECOND: f64 = 100.0;
 
 impl ProcessorLoad {
-    pub(crate) fn new() -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        ProcessorLoad { processors: processors as f64, last: (busy(), Instant::now()) }
+    pub(crate) fn new(processors: usize, now: Instant) -> Self {
+        ProcessorLoad { processors: processors as f64, last: (busy(), now) }
     }
 
     /// How many processors this process may use.
@@ -25,12 +24,12 @@ impl ProcessorLoad {
     }
 
     /// How many processors other processes kept busy since the last call.
-    pub(crate) fn busy_by_others(&mut self) -> f64 {
-        let now = (busy(), Instant::now());
+    pub(crate) fn busy_by_others(&mut self, now: Instant) -> f64 {
+        let now = (busy(), now);
         let last = std::mem::replace(&mut self.last, now);
         let (Some((all, own)), Some((all_before, own_before))) = (now.0, last.0) else { return 0.0 };
         let others = (all - all_before) - (own - own_before);
-        let elapsed = (now.1 - last.1).as_secs_f64();
+        let elapsed = now.1.saturating_duration_since(last.1).as_secs_f64();
         (others / TICKS_PER_SECOND / elapsed).max(0.0)
     }
 }

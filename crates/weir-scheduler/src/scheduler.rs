@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use crate::controller;
 use crate::fusion_limit::FusionLimit;
+use crate::platform::SchedulerPlatform;
 use crate::port_queue::PortQueue;
 use crate::state::{NO_POOL, PortState, SchedulerState};
 use crate::submit::{CallerFusion, Full, InlineOutcome};
@@ -92,7 +93,7 @@ impl<W: Work> Scheduler<W> {
         period: Duration,
     ) -> std::io::Result<Self> {
         let served = |pool: usize| ports.iter().filter(|port| port.pool == pool).count();
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let processors = work.platform().processors();
         let is_controlled = pools.iter().any(|pool| pool.control.is_controlled());
         let setting = PoolContext { is_controlled, processors };
         let pools = pools.into_iter().enumerate();

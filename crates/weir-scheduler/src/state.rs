@@ -87,6 +87,12 @@ impl<W: Work> SchedulerState<W> {
         }
     }
 
+    /// Returns the platform that the work runs on.
+    #[inline]
+    pub(crate) fn platform(&self) -> &W::Platform {
+        self.work.platform()
+    }
+
     /// So many items more are put in.
     pub(crate) fn add_in_flight(&self, count: usize) {
         self.in_flight.fetch_add(count, Ordering::AcqRel);

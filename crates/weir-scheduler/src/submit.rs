@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::batch_execution::ExecutionMode;
 use crate::caller_runs::CallerRuns;
 use crate::execution_mode::ExclusiveGuard;
-use crate::fence::thread_number;
+use crate::platform::SchedulerPlatform;
 use crate::state::SchedulerState;
 use crate::thread_pool::WorkerSlot;
 use crate::work::{Fusion, PortId, Work};
@@ -73,7 +73,7 @@ impl<W: Work> CallerRuns<W> {
         shared: &SchedulerState<W>,
         items: &mut impl Iterator<Item = PortItem<W>>,
     ) -> SubmitOutcome<PortItem<W>> {
-        let begin = Instant::now();
+        let begin = shared.platform().now();
         let (mut local, chunk) = (self.local.lock(), self.chunk());
         let mut count = 0;
         let outcome = loop {
@@ -92,7 +92,7 @@ impl<W: Work> CallerRuns<W> {
         let pool = local.pool;
         local.flush_item_count(&shared.pools[pool].caller_slot);
         if count > 0 {
-            self.adapt(begin.elapsed() / count as u32);
+            self.adapt(shared.platform().elapsed(begin) / count as u32);
         }
         outcome
     }
@@ -116,13 +116,13 @@ impl<W: Work> CallerRuns<W> {
 
     /// Has a turn at a port that this thread was handed.
     fn run_port(&self, shared: &SchedulerState<W>, slot: &WorkerSlot, port: usize) {
-        let begin = Instant::now();
+        let begin = shared.platform().now();
         let mut local = self.local.lock();
         let count = shared.ports[port].queue.len().clamp(1, local.batch_limit);
         let next_port = local.run_batch(shared, slot, port, ExecutionMode::Exclusive);
         next_port.into_iter().for_each(|port| shared.schedule(port));
         local.flush_deferred(shared);
-        self.adapt(begin.elapsed() / count as u32);
+        self.adapt(shared.platform().elapsed(begin) / count as u32);
     }
 }
 
@@ -157,7 +157,7 @@ impl<W: Work> SchedulerState<W> {
         let port = &self.ports[port];
         let caller = &self.callers[port.pool];
         let begin = if caller.is_check_due() { Some(self.start_check(port.pool)?) } else { None };
-        let Some(_exclusive) = self.modes[port.pool].try_exclusive_biased(thread_number()) else {
+        let Some(_exclusive) = self.modes[port.pool].try_exclusive_biased(self.platform().thread_number()) else {
             caller.check_next();
             return None;
         };
@@ -166,7 +166,7 @@ impl<W: Work> SchedulerState<W> {
         }
         let answer = caller.run_one(self, port.pool, run);
         if let Some(begin) = begin {
-            self.pools[port.pool].caller_slot.add_items(caller.checked(begin.elapsed()));
+            self.pools[port.pool].caller_slot.add_items(caller.checked(self.platform().elapsed(begin)));
         }
         Some(answer)
     }
@@ -174,7 +174,7 @@ impl<W: Work> SchedulerState<W> {
     /// The time, where this thread may work as a guest of the crew.
     #[cold]
     fn start_check(&self, pool: usize) -> Option<Instant> {
-        (self.admits_caller(pool) && self.callers[pool].may_run_inline(1)).then(Instant::now)
+        (self.admits_caller(pool) && self.callers[pool].may_run_inline(1)).then(|| self.platform().now())
     }
 
     /// Has a turn at a port that this thread was handed, where it may work there, and hands over what is left.
@@ -190,8 +190,10 @@ impl<W: Work> SchedulerState<W> {
     /// The right of this thread to work as a guest of the crew, where that takes one and nobody works. It is for so many
     /// items at most.
     fn try_exclusive(&self, pool: usize, items: u32) -> Option<ExclusiveGuard<'_>> {
-        let exclusive =
-            self.admits_caller(pool).then(|| self.modes[pool].try_exclusive_biased(thread_number())).flatten()?;
+        let exclusive = self
+            .admits_caller(pool)
+            .then(|| self.modes[pool].try_exclusive_biased(self.platform().thread_number()))
+            .flatten()?;
         self.callers[pool].may_run_inline(items).then_some(exclusive)
     }
 
@@ -212,8 +214,8 @@ impl<W: Work> SchedulerState<W> {
         if self.in_flight() == 0 || !self.elastic_pool.is_some_and(|pool| self.pools[pool].has_one_thread()) {
             return;
         }
-        let begin = Instant::now();
-        while self.in_flight() > 0 && begin.elapsed() < YIELD_MAX {
+        let begin = self.platform().now();
+        while self.in_flight() > 0 && self.platform().elapsed(begin) < YIELD_MAX {
             if self.oversubscribed { std::thread::yield_now() } else { std::hint::spin_loop() }
         }
     }

@@ -17,7 +17,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_scheduler::{
-    ElasticSettings, Full, Fusion, InlineOutcome, PortId, PortSettings, Scheduler, ThreadControl, ThreadPool, Work,
+    ElasticSettings, Full, Fusion, InlineOutcome, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl,
+    ThreadPool, Work,
 };
 
 /// An item: where it came from and its number there.
@@ -44,6 +45,7 @@ const VISITS: u64 = 8;
 
 impl Work for Routes {
     type Item = (Item, u64);
+    type Platform = StdPlatform;
 
     fn run(
         &self,
@@ -66,6 +68,10 @@ impl Work for Routes {
                 None
             }
         }
+    }
+
+    fn platform(&self) -> &StdPlatform {
+        &StdPlatform
     }
 }
 
@@ -216,9 +222,14 @@ fn where_one_thread_is_enough_it_is_the_one_that_puts_items_in() {
     struct Notes(Mutex<Vec<std::thread::ThreadId>>);
     impl Work for Notes {
         type Item = ();
+        type Platform = StdPlatform;
         fn run(&self, port: PortId, (): (), _: &mut impl Fusion) -> Option<(PortId, ())> {
             self.0.lock().push(std::thread::current().id());
             (port.0 < 2).then_some((PortId(port.0 + 1), ()))
+        }
+
+        fn platform(&self) -> &StdPlatform {
+            &StdPlatform
         }
     }
     let control = ThreadControl::Elastic(ElasticSettings { threads_min: 1, threads_max: 1, sensitivity: 0.05 });
@@ -239,6 +250,7 @@ fn a_thread_that_is_stuck_is_replaced() {
     struct Blocks(Mutex<std::sync::mpsc::Receiver<()>>, std::sync::mpsc::Sender<()>);
     impl Work for Blocks {
         type Item = ();
+        type Platform = StdPlatform;
         fn run(&self, port: PortId, (): (), _: &mut impl Fusion) -> Option<(PortId, ())> {
             if port == PortId(0) {
                 self.0.lock().recv().unwrap();
@@ -246,6 +258,10 @@ fn a_thread_that_is_stuck_is_replaced() {
                 self.1.send(()).unwrap();
             }
             None
+        }
+
+        fn platform(&self) -> &StdPlatform {
+            &StdPlatform
         }
     }
     let (sender, receiver) = std::sync::mpsc::channel();

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::Handle;
 use weir_host::{Failure, Value};
-use weir_scheduler::{Fusion, PortId, Work};
+use weir_scheduler::{Fusion, PortId, StdPlatform, Work};
 
 use super::exchange::Exchange;
 use super::job::{Carried, Home, Job, Link, Unanswered, park};
@@ -48,6 +48,7 @@ thread_local! {
 impl Work for Stretches {
     /// Boxed, because it is moved several times at each port.
     type Item = Box<Carried>;
+    type Platform = StdPlatform;
 
     fn run(&self, port: PortId, mut carried: Box<Carried>, fusion: &mut impl Fusion) -> Option<(PortId, Box<Carried>)> {
         // Two looks at the clock cost more than a short hop: only for those whose answers somebody awaits.
@@ -68,6 +69,10 @@ impl Work for Stretches {
                 self.exchange.post(answered.drain(..));
             }
         });
+    }
+
+    fn platform(&self) -> &StdPlatform {
+        &StdPlatform
     }
 }
 
