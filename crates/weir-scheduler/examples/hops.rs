@@ -1,4 +1,4 @@
-//! Nanoseconds for each hop of an item through a chain of ports that do nothing.
+//! Measures the nanoseconds per hop of an item through a chain of ports that do nothing.
 //!
 //! ```sh
 //! cargo run --release -p weir-scheduler --example hops [PORTS] [THREADS]

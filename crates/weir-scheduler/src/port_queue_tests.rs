@@ -1,4 +1,5 @@
-//! The inbox, by one thread. It lies apart from `queue.rs`, which the model check compiles a second time.
+//! Tests of the port queue on one thread. They are a file of their own because the model check compiles `port_queue.rs`
+//! twice.
 
 use crate::port_queue::{PortQueue, PutOutcome, Released, Remaining};
 

@@ -1,6 +1,6 @@
-//! Nothing is lost, doubled or overtaken, whatever the ports, the crews and the number of threads do.
+//! Stress test: no item is lost, duplicated or overtaken, for any ports, pools and numbers of threads.
 //!
-//! `WEIR_STRESS_ITEMS=1000000` for more. It is also what runs under ThreadSanitizer:
+//! `WEIR_STRESS_ITEMS=1000000` sends more items. The test also runs under ThreadSanitizer:
 //!
 //! ```text
 //! RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=target/tsan \
@@ -21,14 +21,14 @@ use weir_scheduler::{
     ThreadPool, Work,
 };
 
-/// An item: where it came from and its number there.
+/// An item: the index of its source and its number there, from 1.
 type Item = (usize, u64);
 
-/// Sends each item from port to port along its route, and notes at every port what came.
+/// Work that sends each item from port to port along its route, and checks its number at every port.
 struct Routes {
-    /// By source: the ports that its items visit, one after the other.
+    /// For each source, the ports that its items visit.
     routes: Vec<Vec<usize>>,
-    /// By port and source: the last number that was seen. A port runs one item at a time, so nobody waits here.
+    /// For each port and source, the last number that was seen. Never contended, because a port runs one item at a time.
     seen: Vec<Vec<Mutex<u64>>>,
     through: AtomicU64,
 }
@@ -40,7 +40,7 @@ impl Routes {
     }
 }
 
-/// A route that visits a port twice tells the visits apart by the item's lowest bits.
+/// The length of a route from which on an item may have made this many visits.
 const VISITS: u64 = 8;
 
 impl Work for Routes {
@@ -57,7 +57,7 @@ impl Work for Routes {
         assert_eq!(route[visit as usize], port.0, "an item is where it belongs");
         if !route[..visit as usize].contains(&port.0) {
             let mut last = self.seen[port.0][source].try_lock().expect("one item at a time");
-            assert_eq!(*last + 1, number, "nothing is lost, doubled or overtaken at {port:?}");
+            assert_eq!(*last + 1, number, "an item was lost, duplicated or overtaken at {port:?}");
             *last = number;
         }
         assert!(visit < VISITS || route.len() > VISITS as usize);
@@ -102,7 +102,7 @@ fn put_all(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u6
     }
 }
 
-/// Works on items right here where it may, and puts the others in.
+/// Executes items inline if it may, and submits the others.
 fn run_all_inline(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u64) {
     let port = PortId(first);
     for number in 1..=items {
@@ -119,15 +119,15 @@ fn run_all_inline(scheduler: &Scheduler<Routes>, source: usize, first: usize, it
     }
 }
 
-/// Puts items in from a thread for each route, and waits until all are through.
+/// Submits items from one thread per route, and waits until all are finished.
 fn all_through(routes: Vec<Vec<usize>>, ports: Vec<PortSettings>, pools: Vec<ThreadPool>, items: u64) {
     all_through_by(put_all, routes, ports, pools, items);
 }
 
-/// How a thread puts its items in: by source, first port and number.
+/// A way to submit items: by source, first port and number of items.
 type PutAll = fn(&Scheduler<Routes>, usize, usize, u64);
 
-/// The same, where the first route's thread has its own way.
+/// Submits the items of the first route in the way of `first`, and those of the others by [`put_all`].
 fn all_through_by(
     first: PutAll,
     routes: Vec<Vec<usize>>,
@@ -246,7 +246,7 @@ fn where_one_thread_is_enough_it_is_the_one_that_puts_items_in() {
 
 #[test]
 fn a_thread_that_is_stuck_is_replaced() {
-    /// Blocks at port 0 until something has passed port 1.
+    /// Work that blocks at port 0 until an item has passed port 1.
     struct Blocks(Mutex<std::sync::mpsc::Receiver<()>>, std::sync::mpsc::Sender<()>);
     impl Work for Blocks {
         type Item = ();
