@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_is_not_compared() {
+    fn a_new_series_is_not_compared_with_the_last() {
         let mut noise = MeasurementNoise::default();
         for throughput in [1.0, 2.0, 4.0, 8.0, 16.0] {
             noise.record(throughput);

@@ -146,7 +146,7 @@ fn changes(thread_counts: &[usize]) -> usize {
 }
 
 #[test]
-fn it_is_found_within_twenty_periods_and_stays() {
+fn the_number_is_found_within_twenty_periods_and_stays() {
     let mut poor = 0;
     for seed in 0..SEEDS {
         let mut random = TestRandom(seed ^ 0x5eed);
@@ -173,7 +173,7 @@ fn it_is_found_within_twenty_periods_and_stays() {
 }
 
 #[test]
-fn others_who_take_a_part_of_the_machine_for_a_while_do_not_move_it() {
+fn processes_that_take_a_part_of_the_machine_for_a_while_do_not_move_it() {
     let (mut moved, mut periods) = (0, 0);
     for seed in 0..SEEDS {
         let mut random = TestRandom(seed ^ 0x0735);
@@ -191,7 +191,7 @@ fn others_who_take_a_part_of_the_machine_for_a_while_do_not_move_it() {
 }
 
 #[test]
-fn a_noisy_machine_is_not_left_below_its_best_level() {
+fn a_noisy_machine_is_not_left_below_its_best_number() {
     for seed in 1..=200 {
         let (mut elastic, mut machine) = (of(2), Simulated::new(ThroughputShape::Peak { best: 2, loss: 0.0 }, seed));
         machine.noise = 0.12;

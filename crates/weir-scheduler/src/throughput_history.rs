@@ -159,25 +159,25 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_doubled_and_what_lies_between_is_halved() {
+    fn numbers_are_doubled_and_intervals_halved() {
         let (tried, best) = tried(1, 1..=32, |threads| threads.min(11) as f64);
         assert_eq!((tried, best), (vec![1, 2, 4, 8, 16, 32, 24, 20, 12, 14, 10], 12));
     }
 
     #[test]
-    fn where_four_threads_gain_nothing_no_more_are_tried() {
+    fn if_four_threads_gain_nothing_no_more_are_tried() {
         assert_eq!(tried(1, 1..=32, |_| 1.0), (vec![1, 2, 4], 1));
         assert_eq!(tried(1, 1..=2, |threads| 1.0 / threads as f64), (vec![1, 2], 1));
     }
 
     #[test]
-    fn queues_that_two_threads_do_not_make_up_for_four_may() {
+    fn four_threads_may_pay_for_queues_when_two_do_not() {
         let (_, best) = tried(1, 1..=8, |threads| if threads == 1 { 1.0 } else { 0.4 * threads as f64 });
         assert_eq!(best, 8);
     }
 
     #[test]
-    fn from_anywhere_the_best_level_is_found_in_a_few_tries() {
+    fn the_best_number_is_found_from_anywhere_in_a_few_tries() {
         for first in 1..=64 {
             for peak in 1..=64_usize {
                 let at = |threads: usize| threads.min(peak) as f64 * 0.9_f64.powi(threads.saturating_sub(peak) as i32);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_widens_what_is_no_difference() {
+    fn noise_raises_the_significant_difference() {
         let [worse, better] = [1.0, 1.1].map(|throughput| ThroughputRecord { throughput, periods: 2 });
         assert!(SIGNIFICANCE.is_better(better, worse));
         assert!(!Significance { noise: 0.1, ..SIGNIFICANCE }.is_better(better, worse));

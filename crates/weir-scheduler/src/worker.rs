@@ -14,7 +14,7 @@ use crate::worker_local::WorkerLocal;
 const LOOKS_MAX: usize = 104;
 /// The number of looks that spin; the others yield the processor. Spinning lasts for some microseconds, about as long
 /// as waking a sleeping thread takes (6 to 8 µs one way on two idle cores).
-const LOOKS_SPINNING: usize = 100;
+const SPINS: usize = 100;
 
 /// One worker of a thread pool.
 pub(crate) struct Worker<W: Work> {
@@ -78,7 +78,7 @@ impl<W: Work> Worker<W> {
             if let Some(found) = pool.ready.pop() {
                 return Some(found);
             }
-            if looks < LOOKS_SPINNING { std::hint::spin_loop() } else { std::thread::yield_now() }
+            if looks < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
         None
     }

@@ -30,17 +30,17 @@ struct Routes {
     routes: Vec<Vec<usize>>,
     /// For each port and source, the last number that was seen. Never contended, because a port runs one item at a time.
     seen: Vec<Vec<Mutex<u64>>>,
-    through: AtomicU64,
+    finished: AtomicU64,
 }
 
 impl Routes {
     fn new(routes: Vec<Vec<usize>>, ports: usize) -> Self {
         let seen = (0..ports).map(|_| routes.iter().map(|_| Mutex::new(0)).collect()).collect();
-        Routes { routes, seen, through: AtomicU64::new(0) }
+        Routes { routes, seen, finished: AtomicU64::new(0) }
     }
 }
 
-/// The length of a route from which on an item may have made this many visits.
+/// The number of visits that no item exceeds, unless its route is longer.
 const VISITS: u64 = 8;
 
 impl Work for Routes {
@@ -64,7 +64,7 @@ impl Work for Routes {
         match route.get(visit as usize + 1) {
             Some(&next) => Some((PortId(next), ((source, number), visit + 1))),
             None => {
-                self.through.fetch_add(1, Ordering::Relaxed);
+                self.finished.fetch_add(1, Ordering::Relaxed);
                 None
             }
         }
@@ -91,7 +91,7 @@ fn wait_for_room(scheduler: &Scheduler<Routes>, port: PortId) {
     }
 }
 
-fn put_all(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u64) {
+fn submit_all_items(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u64) {
     let mut items = (1..=items).map(|number| (PortId(first), ((source, number), 0)));
     while let Err(Full((port, item))) = scheduler.submit_all(&mut items) {
         let mut item = item;
@@ -120,22 +120,22 @@ fn run_all_inline(scheduler: &Scheduler<Routes>, source: usize, first: usize, it
 }
 
 /// Submits items from one thread per route, and waits until all are finished.
-fn all_through(routes: Vec<Vec<usize>>, ports: Vec<PortSettings>, pools: Vec<ThreadPool>, items: u64) {
-    all_through_by(put_all, routes, ports, pools, items);
+fn submit_and_drain(routes: Vec<Vec<usize>>, ports: Vec<PortSettings>, pools: Vec<ThreadPool>, items: u64) {
+    submit_and_drain_by(submit_all_items, routes, ports, pools, items);
 }
 
 /// A way to submit items: by source, first port and number of items.
-type PutAll = fn(&Scheduler<Routes>, usize, usize, u64);
+type SubmitItems = fn(&Scheduler<Routes>, usize, usize, u64);
 
-/// Submits the items of the first route in the way of `first`, and those of the others by [`put_all`].
-fn all_through_by(
-    first: PutAll,
+/// Submits the items of the first route in the way of `first`, and those of the others by [`submit_all_items`].
+fn submit_and_drain_by(
+    first: SubmitItems,
     routes: Vec<Vec<usize>>,
     ports: Vec<PortSettings>,
     pools: Vec<ThreadPool>,
     items: u64,
 ) {
-    let mut ways: Vec<PutAll> = vec![put_all; routes.len()];
+    let mut ways: Vec<SubmitItems> = vec![submit_all_items; routes.len()];
     ways[0] = first;
     let firsts: Vec<usize> = routes.iter().map(|route| route[0]).collect();
     let work = Routes::new(routes, ports.len());
@@ -147,7 +147,7 @@ fn all_through_by(
         }
     });
     scheduler.drain();
-    assert_eq!(scheduler.work().through.load(Ordering::Relaxed), items * firsts.len() as u64);
+    assert_eq!(scheduler.work().finished.load(Ordering::Relaxed), items * firsts.len() as u64);
 }
 
 fn pool(name: &str, control: ThreadControl) -> ThreadPool {
@@ -166,7 +166,7 @@ fn items() -> u64 {
 fn a_chain_on_one_thread_and_on_several() {
     for threads in 1..=4 {
         let ports = vec![PortSettings { capacity: 4, pool: 0, nonblocking: true }; 10];
-        all_through(vec![(0..10).collect()], ports, fixed(threads), items());
+        submit_and_drain(vec![(0..10).collect()], ports, fixed(threads), items());
     }
 }
 
@@ -175,13 +175,13 @@ fn a_chain_with_a_thread_for_every_port() {
     let ports: Vec<PortSettings> =
         (0..6).map(|port| PortSettings { capacity: 16, pool: port, nonblocking: true }).collect();
     let pools = (0..6).map(|port| pool(&port.to_string(), ThreadControl::Fixed(1))).collect();
-    all_through(vec![(0..6).collect()], ports, pools, items());
+    submit_and_drain(vec![(0..6).collect()], ports, pools, items());
 }
 
 #[test]
 fn many_routes_that_meet() {
     let routes = vec![vec![0, 3, 4, 5], vec![1, 3, 5], vec![2, 4, 5]];
-    all_through(routes, vec![PortSettings { capacity: 2, pool: 0, nonblocking: true }; 6], fixed(3), items());
+    submit_and_drain(routes, vec![PortSettings { capacity: 2, pool: 0, nonblocking: true }; 6], fixed(3), items());
 }
 
 #[test]
@@ -190,8 +190,8 @@ fn full_queues_in_a_ring() {
     let ports: Vec<PortSettings> =
         (0..3).map(|port| PortSettings { capacity: 1, pool: port, nonblocking: true }).collect();
     let pools = (0..3).map(|port| pool(&port.to_string(), ThreadControl::Fixed(1))).collect();
-    all_through(routes.clone(), ports, pools, items() / 4);
-    all_through(routes, vec![PortSettings { capacity: 1, pool: 0, nonblocking: true }; 3], fixed(2), items() / 4);
+    submit_and_drain(routes.clone(), ports, pools, items() / 4);
+    submit_and_drain(routes, vec![PortSettings { capacity: 1, pool: 0, nonblocking: true }; 3], fixed(2), items() / 4);
 }
 
 #[test]
@@ -203,22 +203,22 @@ fn threads_that_come_and_go() {
     for (control, brief_of) in [by_queue, elastic, random].iter().flat_map(both) {
         let port = |port| PortSettings { capacity: 8, pool: 0, nonblocking: port % brief_of == 0 };
         let ports = (0..12).map(port).collect();
-        all_through(vec![(0..12).collect(), (0..12).collect()], ports, vec![pool("steered", control)], items());
+        submit_and_drain(vec![(0..12).collect(), (0..12).collect()], ports, vec![pool("steered", control)], items());
     }
 }
 
 #[test]
-fn a_source_that_brings_its_items_while_threads_and_another_source_come_and_go() {
+fn a_caller_runs_items_inline_while_threads_and_another_source_come_and_go() {
     let elastic = ThreadControl::Elastic(ElasticSettings { threads_min: 1, threads_max: 3, sensitivity: 0.01 });
     let random = ThreadControl::Random { like: Box::new(elastic.clone()), seed: 3 };
     for (control, routes) in [(elastic, vec![vec![0, 2, 3]]), (random, vec![vec![0, 2, 3], vec![1, 2, 3]])] {
         let ports = vec![PortSettings { capacity: 8, pool: 0, nonblocking: true }; 4];
-        all_through_by(run_all_inline, routes, ports, vec![pool("steered", control)], items());
+        submit_and_drain_by(run_all_inline, routes, ports, vec![pool("steered", control)], items());
     }
 }
 
 #[test]
-fn where_one_thread_is_enough_it_is_the_one_that_puts_items_in() {
+fn one_thread_that_suffices_is_the_calling_one() {
     struct Notes(Mutex<Vec<std::thread::ThreadId>>);
     impl Work for Notes {
         type Item = ();
