@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::Handle;
 use weir_host::{Failure, Value};
-use weir_scheduler::{Fusion, PortId, Work};
+use weir_scheduler::{Fusion, PortId, StdPlatform, Work};
 
 use super::brevity::BrevityPredictor;
 use super::job::{DetachedTasks, FlowJob, JobContext, PooledJob, ResumeCallback, park};
@@ -46,6 +46,7 @@ thread_local! {
 impl Work for SegmentRunner {
     /// Boxed, because an item is moved several times at each port.
     type Item = Box<PooledJob>;
+    type Platform = StdPlatform;
 
     fn run(
         &self,
@@ -71,6 +72,10 @@ impl Work for SegmentRunner {
                 self.wakeups.defer_wakes(answered.drain(..));
             }
         });
+    }
+
+    fn platform(&self) -> &StdPlatform {
+        &StdPlatform
     }
 }
 

@@ -9,23 +9,23 @@
 use std::collections::BTreeSet;
 
 use super::layers::Layers;
-use super::{GAP_BEND, GAP_X, Sketch, half_width};
+use super::{GAP_BEND, GAP_X, LayoutInput, half_width};
 
 /// The horizontal middle of every box and bend.
-pub(crate) fn place(layers: &Layers, sketch: &Sketch) -> Vec<f64> {
+pub(crate) fn coordinates(layers: &Layers, input: &LayoutInput) -> Vec<f64> {
     let conflicts = conflicts(layers);
     let directions = [(false, false), (false, true), (true, false), (true, true)];
     let mut candidates: Vec<Vec<f64>> = directions
         .iter()
-        .map(|&(upwards, leftwards)| one_sided(layers, sketch, &conflicts, upwards, leftwards))
+        .map(|&(upwards, leftwards)| one_sided(layers, input, &conflicts, upwards, leftwards))
         .collect();
-    line_up(&mut candidates, layers, sketch);
+    line_up(&mut candidates, layers, input);
     let balanced: Vec<f64> = (0..layers.rank_of.len()).map(|index| middle(&candidates, index)).collect();
-    let left = extent(&balanced, layers, sketch).0;
+    let left = extent(&balanced, layers, input).0;
     balanced.into_iter().map(|x| x - left).collect()
 }
 
-/// The edges, as upper and lower end, that give way because they cross the straight part of a long edge.
+/// The edges, as upper and lower end, that give route because they cross the straight part of a long edge.
 fn conflicts(layers: &Layers) -> BTreeSet<(usize, usize)> {
     let positions = layers.positions();
     let is_bend = |index: usize| index >= layers.boxes;
@@ -50,7 +50,7 @@ fn conflicts(layers: &Layers) -> BTreeSet<(usize, usize)> {
 
 fn one_sided(
     layers: &Layers,
-    sketch: &Sketch,
+    input: &LayoutInput,
     conflicts: &BTreeSet<(usize, usize)>,
     upwards: bool,
     leftwards: bool,
@@ -65,7 +65,7 @@ fn one_sided(
     let before = if upwards { &layers.below } else { &layers.above };
     let roots =
         align(&ranks, before, |one, other| conflicts.contains(&if upwards { (one, other) } else { (other, one) }));
-    let x = compact(&ranks, &roots, |left, right| separation(sketch, left, right));
+    let x = compact(&ranks, &roots, |left, right| separation(input, left, right));
     if leftwards { x.into_iter().map(|x| -x).collect() } else { x }
 }
 
@@ -133,22 +133,22 @@ fn compact(ranks: &[Vec<usize>], roots: &[usize], separation: impl Fn(usize, usi
     roots.iter().map(|&root| x[root]).collect()
 }
 
-fn separation(sketch: &Sketch, left: usize, right: usize) -> f64 {
-    let boxes = sketch.boxes.len();
+fn separation(input: &LayoutInput, left: usize, right: usize) -> f64 {
+    let boxes = input.boxes.len();
     let gap = if left >= boxes && right >= boxes { GAP_BEND } else { GAP_X };
-    half_width(sketch, left) + half_width(sketch, right) + gap
+    half_width(input, left) + half_width(input, right) + gap
 }
 
-fn extent(x: &[f64], layers: &Layers, sketch: &Sketch) -> (f64, f64) {
+fn extent(x: &[f64], layers: &Layers, input: &LayoutInput) -> (f64, f64) {
     (0..layers.rank_of.len()).fold((f64::INFINITY, f64::NEG_INFINITY), |(left, right), index| {
-        let half = half_width(sketch, index);
+        let half = half_width(input, index);
         (left.min(x[index] - half), right.max(x[index] + half))
     })
 }
 
 /// Moves the candidates over the narrowest: those pushed left by their left sides, the others by their right.
-fn line_up(candidates: &mut [Vec<f64>], layers: &Layers, sketch: &Sketch) {
-    let extents: Vec<(f64, f64)> = candidates.iter().map(|x| extent(x, layers, sketch)).collect();
+fn line_up(candidates: &mut [Vec<f64>], layers: &Layers, input: &LayoutInput) {
+    let extents: Vec<(f64, f64)> = candidates.iter().map(|x| extent(x, layers, input)).collect();
     let narrowest = extents.iter().copied().min_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0))).unwrap_or_default();
     for (index, x) in candidates.iter_mut().enumerate() {
         let shift = if index % 2 == 0 { narrowest.0 - extents[index].0 } else { narrowest.1 - extents[index].1 };

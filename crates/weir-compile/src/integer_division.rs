@@ -14,30 +14,36 @@ use std::sync::Arc;
 use weir_syntax::ast::{self, Expr, ExprKind, ItemKind, LiteralValue, StatementKind, Visitor, walk_expr, walk_tree};
 use weir_syntax::{Code, Diagnostic, Parsed, SourceId, Span};
 
-use crate::typed::{Meaning, Typed};
+use crate::typed_tree::{Resolution, TypedTree};
 use crate::types::Ty;
 
 /// A longer comment is no divisor.
 const TEXT_BYTES_MAX: usize = 80;
 
 /// So many comments of a file are held against the names that are known where they stand.
-const LOOKED_AT_MAX: usize = 100;
+const COMMENTS_MAX: usize = 100;
 
 /// Warns of the comments that hide a division.
-pub(crate) fn check(source: SourceId, text: &str, parsed: &Parsed, typed: &Typed, diagnostics: &mut Vec<Diagnostic>) {
+pub(crate) fn check(
+    source: SourceId,
+    text: &str,
+    parsed: &Parsed,
+    typed: &TypedTree,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     let behind_code = parsed.comments.iter().filter_map(|comment| {
-        let divisor = Divisor::of(source, &comment.text)?;
+        let divisor = CommentedDivisor::of(source, &comment.text)?;
         let line = text[..comment.span.start as usize].rsplit('\n').next()?;
         let code = line.trim_end();
         (!code.is_empty()).then(|| (comment.span.start - (line.len() - code.len()) as u32, (comment.span, divisor)))
     });
-    let mut before = Before { typed, wanted: behind_code.collect(), found: BTreeMap::new() };
+    let mut before = DividendSearch { typed, wanted: behind_code.collect(), found: BTreeMap::new() };
     if before.wanted.is_empty() {
         return;
     }
     walk_tree(&mut before, &parsed.tree);
     let behind_numbers = before.wanted.iter().filter(|(end, _)| before.found.get(end) == Some(&true));
-    for (end, (span, divisor)) in behind_numbers.take(LOOKED_AT_MAX) {
+    for (end, (span, divisor)) in behind_numbers.take(COMMENTS_MAX) {
         if divisor.is_known(end - 1, parsed, typed) {
             diagnostics.push(hidden(*span, &divisor.text));
         }
@@ -53,13 +59,13 @@ fn hidden(span: Span, divisor: &str) -> Diagnostic {
 }
 
 /// The text of a comment as an expression.
-struct Divisor {
+struct CommentedDivisor {
     text: String,
     expr: Expr,
 }
 
-impl Divisor {
-    fn of(source: SourceId, comment: &str) -> Option<Divisor> {
+impl CommentedDivisor {
+    fn of(source: SourceId, comment: &str) -> Option<CommentedDivisor> {
         let text = comment.strip_prefix("//")?.trim().trim_end_matches(',').trim_end();
         let begins = text.starts_with(|first: char| first.is_alphanumeric() || "_(-".contains(first));
         if !begins || text.len() > TEXT_BYTES_MAX {
@@ -69,29 +75,32 @@ impl Divisor {
         let ItemKind::Function(function) = parsed.tree.items.pop()?.kind else { return None };
         let [statement] = <[ast::Statement; 1]>::try_from(function.body.statements).ok()?;
         let StatementKind::Expr(expr) = statement.kind else { return None };
-        (parsed.diagnostics.is_empty() && parsed.tree.items.is_empty()).then(|| Divisor { text: text.to_owned(), expr })
+        (parsed.diagnostics.is_empty() && parsed.tree.items.is_empty())
+            .then(|| CommentedDivisor { text: text.to_owned(), expr })
     }
 
     /// Whether every name of it is known at a place, and its first operand is a number.
-    fn is_known(&self, place: u32, parsed: &Parsed, typed: &Typed) -> bool {
+    fn is_known(&self, place: u32, parsed: &Parsed, typed: &TypedTree) -> bool {
         let locals = typed.locals_at(&parsed.tree, place).into_iter();
         let locals = locals.map(|local| (local.name.to_string(), local.ty.to_string()));
         let shared = typed.declarations.shared.iter().map(|(name, shared)| (name.to_string(), shared.ty.to_string()));
         // The innermost of a name is what it means.
-        let known =
-            Known { names: shared.chain(locals).collect(), functions: typed.declarations.functions.keys().collect() };
+        let known = VisibleNames {
+            names: shared.chain(locals).collect(),
+            functions: typed.declarations.functions.keys().collect(),
+        };
         known.is_expression(&self.expr) && known.begins_with_number(&self.expr)
     }
 }
 
 /// What may be named where a comment stands.
-struct Known<'t> {
+struct VisibleNames<'t> {
     /// The types of values, as they are written.
     names: BTreeMap<String, String>,
     functions: Vec<&'t Arc<str>>,
 }
 
-impl Known<'_> {
+impl VisibleNames<'_> {
     fn is_expression(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Literal(_) | ExprKind::Text(_) => true,
@@ -133,15 +142,15 @@ impl Known<'_> {
 const NUMBERS: [&str; 4] = ["Int", "Float", "Duration", "Size"];
 
 /// Finds the expressions that end right before comments.
-struct Before<'t> {
-    typed: &'t Typed,
+struct DividendSearch<'t> {
+    typed: &'t TypedTree,
     /// By where the code before them ends.
-    wanted: BTreeMap<u32, (Span, Divisor)>,
+    wanted: BTreeMap<u32, (Span, CommentedDivisor)>,
     /// Whether the narrowest expression that ends there is a number that a variable decides.
     found: BTreeMap<u32, bool>,
 }
 
-impl<'t> Visitor<'t> for Before<'t> {
+impl<'t> Visitor<'t> for DividendSearch<'t> {
     fn expr(&mut self, expr: &'t Expr) {
         if self.wanted.contains_key(&expr.span.end) {
             let is_number = [Ty::INT, Ty::FLOAT, Ty::DURATION, Ty::SIZE].contains(self.typed.expr_type(expr.id));
@@ -153,16 +162,17 @@ impl<'t> Visitor<'t> for Before<'t> {
 }
 
 /// Whether a variable stands in the expression.
-fn varies(expr: &Expr, typed: &Typed) -> bool {
-    struct Search<'t>(&'t Typed, bool);
-    impl<'t> Visitor<'t> for Search<'t> {
+fn varies(expr: &Expr, typed: &TypedTree) -> bool {
+    struct VariableSearch<'t>(&'t TypedTree, bool);
+    impl<'t> Visitor<'t> for VariableSearch<'t> {
         fn expr(&mut self, expr: &'t Expr) {
-            let meaning = self.0.meanings.get(&expr.id);
-            self.1 |= matches!(meaning, Some(Meaning::Local(_) | Meaning::Shared(_) | Meaning::SharedNow(_)));
+            let resolution = self.0.resolutions.get(&expr.id);
+            self.1 |=
+                matches!(resolution, Some(Resolution::Local(_) | Resolution::Shared(_) | Resolution::SharedNow(_)));
             walk_expr(self, expr);
         }
     }
-    let mut search = Search(typed, false);
+    let mut search = VariableSearch(typed, false);
     search.expr(expr);
     search.1
 }

@@ -12,7 +12,7 @@ use weir_syntax::{Code, Diagnostic, SourceId, Span};
 
 /// Checks one body.
 pub(crate) fn check(body: &Block, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
-    let mut updates = Updates {
+    let mut updates = LostUpdateLint {
         library,
         source,
         depends: BTreeMap::new(),
@@ -26,29 +26,29 @@ pub(crate) fn check(body: &Block, library: &Library, source: SourceId, diagnosti
 
 /// One read of a shared value.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Read {
+struct SharedRead {
     shared: Text,
     at: (u32, u32),
     /// The atomic step in which it was read; 0 outside any.
     step: usize,
 }
 
-struct Updates<'a> {
+struct LostUpdateLint<'a> {
     library: &'a Library,
     source: SourceId,
     /// The reads that a variable depends on.
-    depends: BTreeMap<Var, BTreeSet<Read>>,
+    depends: BTreeMap<Var, BTreeSet<SharedRead>>,
     /// The reads that decided that we are here.
-    decides: BTreeSet<Read>,
+    decides: BTreeSet<SharedRead>,
     /// The atomic steps that we are in, from the outermost, with what they hold.
     steps: Vec<(usize, Vec<Text>)>,
     count: usize,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-impl Updates<'_> {
+impl LostUpdateLint<'_> {
     /// The reads that the block's result depends on.
-    fn block(&mut self, block: &Block) -> BTreeSet<Read> {
+    fn block(&mut self, block: &Block) -> BTreeSet<SharedRead> {
         for binding in &block.lets {
             let reads = self.op(&binding.op, binding.origin);
             if !reads.is_empty() {
@@ -58,18 +58,18 @@ impl Updates<'_> {
         self.reads_of(&block.result)
     }
 
-    fn reads_of(&self, atom: &Atom) -> BTreeSet<Read> {
+    fn reads_of(&self, atom: &Atom) -> BTreeSet<SharedRead> {
         match atom {
             Atom::Var(var) => self.depends.get(var).cloned().unwrap_or_default(),
             Atom::Value(_) | Atom::Shared(_) => BTreeSet::new(),
         }
     }
 
-    fn reads_of_all<'b>(&self, atoms: impl IntoIterator<Item = &'b Atom>) -> BTreeSet<Read> {
+    fn reads_of_all<'b>(&self, atoms: impl IntoIterator<Item = &'b Atom>) -> BTreeSet<SharedRead> {
         atoms.into_iter().flat_map(|atom| self.reads_of(atom)).collect()
     }
 
-    fn op(&mut self, op: &Op, origin: Origin) -> BTreeSet<Read> {
+    fn op(&mut self, op: &Op, origin: Origin) -> BTreeSet<SharedRead> {
         match op {
             Op::Prim(_, operands) => self.reads_of_all(operands),
             Op::Call(call) => self.call(call, origin),
@@ -123,13 +123,13 @@ impl Updates<'_> {
         }
     }
 
-    fn body(&mut self, of: BTreeSet<Read>, body: &Block) -> BTreeSet<Read> {
+    fn body(&mut self, of: BTreeSet<SharedRead>, body: &Block) -> BTreeSet<SharedRead> {
         let mut reads = self.block(body);
         reads.extend(of);
         reads
     }
 
-    fn call(&mut self, call: &Call, origin: Origin) -> BTreeSet<Read> {
+    fn call(&mut self, call: &Call, origin: Origin) -> BTreeSet<SharedRead> {
         let mut reads = self.reads_of_all(&call.arguments);
         let function = self.library.function(&call.function);
         let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
@@ -140,7 +140,7 @@ impl Updates<'_> {
             if parameter.passing == Passing::Change {
                 self.written(name, step, &reads, origin);
             } else {
-                own.insert(Read { shared: name.clone(), at: (origin.start, origin.end), step });
+                own.insert(SharedRead { shared: name.clone(), at: (origin.start, origin.end), step });
             }
         }
         reads.extend(own);
@@ -152,7 +152,7 @@ impl Updates<'_> {
         self.steps.iter().find(|(_, held)| held.contains(shared)).map_or(0, |(step, _)| *step)
     }
 
-    fn written(&mut self, shared: &Text, step: usize, arguments: &BTreeSet<Read>, origin: Origin) {
+    fn written(&mut self, shared: &Text, step: usize, arguments: &BTreeSet<SharedRead>, origin: Origin) {
         let lost = arguments.iter().chain(&self.decides);
         let lost = lost.filter(|read| read.shared == *shared && (read.step == 0 || read.step != step)).min();
         let Some(read) = lost else { return };

@@ -5,12 +5,12 @@ use weir_syntax::Span;
 use weir_syntax::ast::{Item, ItemKind};
 
 use crate::Checked;
-use crate::entity::{Entity, Reference};
+use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
 
 /// What can be said of something that has a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Described {
+pub struct SymbolInfo {
     /// One or a few lines of Weir: `fn area(shape: Shape) -> Float`.
     pub signature: String,
     /// What its author says of it, as Markdown; may be empty.
@@ -44,14 +44,14 @@ impl Checked {
     }
 
     /// All places that name it, its declaration among them.
-    pub fn references_to<'c>(&'c self, entity: &'c Entity) -> impl Iterator<Item = &'c Reference> {
-        self.references().iter().filter(move |found| found.entity == *entity)
+    pub fn references_to<'c>(&'c self, symbol: &'c Symbol) -> impl Iterator<Item = &'c Reference> {
+        self.references().iter().filter(move |found| found.symbol == *symbol)
     }
 
     /// Where it is declared, if in this file.
     #[must_use]
-    pub fn definition_of(&self, entity: &Entity) -> Option<Span> {
-        self.references_to(entity).find(|found| found.defines).map(|found| found.span)
+    pub fn definition_of(&self, symbol: &Symbol) -> Option<Span> {
+        self.references_to(symbol).find(|found| found.defines).map(|found| found.span)
     }
 
     /// The narrowest expression that the offset touches, and its type.
@@ -75,44 +75,44 @@ impl Checked {
 
     /// What can be said of it.
     #[must_use]
-    pub fn describe(&self, entity: &Entity, library: &Library) -> Option<Described> {
-        let plain = |signature: String| Some(Described { signature, doc: String::new(), effects: None });
-        match entity {
-            Entity::Local(id) => {
+    pub fn describe(&self, symbol: &Symbol, library: &Library) -> Option<SymbolInfo> {
+        let plain = |signature: String| Some(SymbolInfo { signature, doc: String::new(), effects: None });
+        match symbol {
+            Symbol::Local(id) => {
                 let local = self.typed.locals.get(*id as usize)?;
                 plain(format!("{}: {}", local.name, local.ty))
             }
-            Entity::Function(name) => self.describe_fn(name),
-            Entity::Shared(name) => {
+            Symbol::Function(name) => self.describe_fn(name),
+            Symbol::Shared(name) => {
                 let declared = self.typed.declarations.shared.get(name.as_str())?;
                 let doc = self.item_doc(declared.item);
                 let scope = if declared.per_session { " per session" } else { "" };
-                Some(Described { signature: format!("shared {name}: {}{scope}", declared.ty), doc, effects: None })
+                Some(SymbolInfo { signature: format!("shared {name}: {}{scope}", declared.ty), doc, effects: None })
             }
-            Entity::Constraint(name) => plain(format!("constraint {name}")),
-            Entity::Service(name) => plain(format!("service {name}")),
-            Entity::Type(name) => {
+            Symbol::Constraint(name) => plain(format!("constraint {name}")),
+            Symbol::Service(name) => plain(format!("service {name}")),
+            Symbol::Type(name) => {
                 let definition = self.typed.declarations.definition(library, name)?;
                 let signature = type_signature(name, &definition.shape);
-                Some(Described { signature, doc: definition.doc.to_string(), effects: None })
+                Some(SymbolInfo { signature, doc: definition.doc.to_string(), effects: None })
             }
-            Entity::Variant(of, name) => {
+            Symbol::Variant(of, name) => {
                 let definition = self.typed.declarations.definition(library, of)?;
                 let TypeShape::Enum(variants) = &definition.shape else { return None };
                 let variant = variants.iter().find(|variant| variant.name == *name)?;
                 plain(format!("{of}.{}", variant_signature(variant)))
             }
-            Entity::Field(of, name) => {
+            Symbol::Field(of, name) => {
                 let definition = self.typed.declarations.definition(library, of)?;
                 let TypeShape::Record(fields) = &definition.shape else { return None };
                 let field = fields.iter().find(|field| field.name == *name)?;
                 plain(format!("{of}.{name}: {}", field.ty))
             }
-            Entity::HostFunction(path) => library.function(path).map(|function| describe_host(&function.signature)),
-            Entity::Source(path) => describe_source(path, library),
-            Entity::Module(name) => {
+            Symbol::HostFunction(path) => library.function(path).map(|function| describe_host(&function.signature)),
+            Symbol::Source(path) => describe_source(path, library),
+            Symbol::Module(name) => {
                 let module = library.modules.get(name)?;
-                Some(Described { signature: format!("module {name}"), doc: module.doc.to_string(), effects: None })
+                Some(SymbolInfo { signature: format!("module {name}"), doc: module.doc.to_string(), effects: None })
             }
         }
     }
@@ -121,7 +121,7 @@ impl Checked {
         self.parsed.tree.items.get(item).map(|item: &Item| item.docs.text()).unwrap_or_default()
     }
 
-    fn describe_fn(&self, name: &Text) -> Option<Described> {
+    fn describe_fn(&self, name: &Text) -> Option<SymbolInfo> {
         let declared = self.typed.declarations.functions.get(name.as_str())?;
         let parameters: Vec<String> =
             declared.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect();
@@ -132,7 +132,7 @@ impl Checked {
             Some(ItemKind::Function(_)) => self.item_doc(declared.item),
             _ => String::new(),
         };
-        Some(Described { signature, doc, effects })
+        Some(SymbolInfo { signature, doc, effects })
     }
 }
 
@@ -170,30 +170,30 @@ fn shown_default(value: &Value) -> String {
 }
 
 /// What can be said of a function of the library.
-fn describe_host(signature: &Signature) -> Described {
+fn describe_host(signature: &Signature) -> SymbolInfo {
     let parameters = signature.parameters.iter().map(|parameter| {
         let default = parameter.default.as_ref().map_or_else(String::new, shown_default);
         format!("{}: {}{default}", parameter.name, parameter.ty)
     });
     let parameters: Vec<String> = parameters.collect();
-    let mut effects = crate::Effects::default();
+    let mut effects = crate::EffectSummary::default();
     effects.call(signature, &signature.path());
     for parameter in signature.parameters.iter().filter(|parameter| parameter.passing == Passing::Change) {
         effects.touch(Resource::Shared(parameter.name.clone()), Mode::Write);
     }
-    Described {
+    SymbolInfo {
         signature: format!("fn {}({}) -> {}", signature.path(), parameters.join(", "), signature.call_type()),
         doc: signature.doc.to_string(),
         effects: Some(effects.to_string()),
     }
 }
 
-fn describe_source(path: &str, library: &Library) -> Option<Described> {
+fn describe_source(path: &str, library: &Library) -> Option<SymbolInfo> {
     let (module, name) = path.rsplit_once('.')?;
     let (signature, _) = library.modules.get(module)?.sources.get(name)?;
     let parameters: Vec<String> =
         signature.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect();
     let of = signature.element.as_ref().map_or_else(String::new, |element| format!(" of {element}"));
     let signature_text = format!("source {path}({}){of}", parameters.join(", "));
-    Some(Described { signature: signature_text, doc: signature.doc.to_string(), effects: None })
+    Some(SymbolInfo { signature: signature_text, doc: signature.doc.to_string(), effects: None })
 }

@@ -10,19 +10,19 @@ use weir_syntax::{Code, Diagnostic, SourceId, Span};
 /// Checks what makes the values of sessions.
 pub(crate) fn check(program: &Program, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
     for shared in program.shared.iter().filter(|shared| shared.per_session) {
-        let mut check = Check { name: &shared.name, library, source, diagnostics };
+        let mut check = SessionValueChecker { name: &shared.name, library, source, diagnostics };
         check.block(&shared.init);
     }
 }
 
-struct Check<'a> {
+struct SessionValueChecker<'a> {
     name: &'a Text,
     library: &'a Library,
     source: SourceId,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-impl Check<'_> {
+impl SessionValueChecker<'_> {
     fn block(&mut self, block: &Block) {
         for binding in &block.lets {
             if let Some(does) = self.fault(&binding.op) {

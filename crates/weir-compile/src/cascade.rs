@@ -1,25 +1,27 @@
-//! Leaves out what only follows from a fault in the text's form: where the parser has marked something, the checker has
+//! Leaves out what only follows from a fault in the text's form: where the parser has reported something, the checker has
 //! nothing to add.
 
 use weir_syntax::{Code, Diagnostic, Span};
 
 /// Removes from `checked` what lies in a place that `parsed` marks, or on a line where the parser did not know what it
 /// saw; and says of each module only once that it is not used.
-pub(crate) fn remove(parsed: &[Diagnostic], checked: &mut Vec<Diagnostic>, text: &str) {
+pub(crate) fn suppress(parsed: &[Diagnostic], checked: &mut Vec<Diagnostic>, text: &str) {
     if !parsed.is_empty() {
-        let marked: Vec<Span> = parsed.iter().filter_map(Diagnostic::span).collect();
+        let reported: Vec<Span> = parsed.iter().filter_map(Diagnostic::span).collect();
         let unclear = parsed.iter().filter(|found| found.code != Code::DialectSyntax).filter_map(Diagnostic::span);
-        let mut lines: Vec<(u32, u32)> = unclear.map(|span| line_around(text, span.start)).collect();
+        let mut lines: Vec<(u32, u32)> = unclear.map(|span| line_bounds(text, span.start)).collect();
         lines.sort_unstable();
         // What holds a bracket without a partner is not what was meant; what was left out of the tree is missed there.
-        let left_out = parsed.iter().filter(|found| {
+        let dropped = parsed.iter().filter(|found| {
             found.code == Code::UnclosedDelimiter || (found.code == Code::DialectSyntax && !has_edit(found))
         });
-        let left_out: Vec<Span> = left_out.filter_map(Diagnostic::span).collect();
+        let dropped: Vec<Span> = dropped.filter_map(Diagnostic::span).collect();
         let types: Vec<&str> = parsed.iter().filter_map(|found| foreign_type(found, text)).collect();
         checked.retain(|found| !(found.code == Code::UnknownType && names(found, text, &types)));
         checked.retain(|found| {
-            found.span().is_none_or(|span| !is_marked(&marked, span) && !is_on(&lines, span) && !holds(span, &left_out))
+            found.span().is_none_or(|span| {
+                !is_within_any(&reported, span) && !is_on_line(&lines, span) && !contains_any(span, &dropped)
+            })
         });
     }
     if parsed.iter().chain(&*checked).any(Diagnostic::is_error) {
@@ -30,13 +32,13 @@ pub(crate) fn remove(parsed: &[Diagnostic], checked: &mut Vec<Diagnostic>, text:
     checked.retain(|found| found.code != Code::ModuleNotUsed || named.insert(found.message.clone()));
 }
 
-fn is_marked(marked: &[Span], span: Span) -> bool {
-    marked.iter().any(|mark| mark.start <= span.start && span.end <= mark.end && mark.start < mark.end)
+fn is_within_any(reported: &[Span], span: Span) -> bool {
+    reported.iter().any(|mark| mark.start <= span.start && span.end <= mark.end && mark.start < mark.end)
 }
 
 /// Whether a place holds something that was left out of the tree.
-fn holds(span: Span, left_out: &[Span]) -> bool {
-    left_out.iter().any(|part| span.start <= part.start && part.end <= span.end)
+fn contains_any(span: Span, dropped: &[Span]) -> bool {
+    dropped.iter().any(|part| span.start <= part.start && part.end <= span.end)
 }
 
 fn has_edit(found: &Diagnostic) -> bool {
@@ -58,13 +60,13 @@ fn names(found: &Diagnostic, text: &str, types: &[&str]) -> bool {
     found.span().and_then(|span| text.get(span.range())).is_some_and(|name| types.contains(&name))
 }
 
-fn is_on(lines: &[(u32, u32)], span: Span) -> bool {
+fn is_on_line(lines: &[(u32, u32)], span: Span) -> bool {
     let next = lines.partition_point(|(start, _)| *start <= span.start);
     next.checked_sub(1).is_some_and(|at| span.start <= lines[at].1)
 }
 
 /// Where the line of a place begins and ends.
-fn line_around(text: &str, at: u32) -> (u32, u32) {
+fn line_bounds(text: &str, at: u32) -> (u32, u32) {
     let at = (at as usize).min(text.len());
     let start = text.as_bytes()[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);
     let end = text.as_bytes()[at..].iter().position(|byte| *byte == b'\n').map_or(text.len(), |behind| at + behind);

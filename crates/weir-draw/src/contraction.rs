@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use weir_host::{Resource, Type, Value};
 use weir_ir::graph::{ArmTest, Control, Graph, Node, NodeId, NodeKind, Operand};
 
-use crate::Detail;
-use crate::names::Scope;
+use crate::DetailLevel;
+use crate::names::GraphScope;
 
 /// Where an edge comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Start {
+pub(crate) enum EdgeSource {
     /// A seen node.
     Node(NodeId),
     /// An arm of a seen switch.
@@ -28,17 +28,17 @@ pub(crate) struct Contraction<'a> {
     /// For each node, whether it is an unseen try.
     tries: Vec<bool>,
     /// For each node, what stands for it: itself where it is seen.
-    stand_ins: Vec<BTreeSet<Start>>,
+    stand_ins: Vec<BTreeSet<EdgeSource>>,
     /// The nodes whose failure ends the flow through an unseen try.
     pub(crate) fallible: BTreeSet<NodeId>,
 }
 
 impl<'a> Contraction<'a> {
-    pub(crate) fn new(scope: &Scope<'a>, detail: Detail) -> Self {
+    pub(crate) fn new(scope: &GraphScope<'a>, detail: DetailLevel) -> Self {
         let graph = scope.graph;
         let tries: Vec<bool> = match detail {
-            Detail::Folded => graph.nodes().map(|(id, node)| is_try(scope, id, node)).collect(),
-            Detail::Everything => vec![false; graph.nodes.len()],
+            DetailLevel::Folded => graph.nodes().map(|(id, node)| is_try(scope, id, node)).collect(),
+            DetailLevel::Everything => vec![false; graph.nodes.len()],
         };
         let seen = seen(graph, detail, &tries);
         let mut contraction = Contraction { graph, seen, tries, stand_ins: Vec::new(), fallible: BTreeSet::new() };
@@ -52,7 +52,7 @@ impl<'a> Contraction<'a> {
     }
 
     /// Where the values and the control of a seen node come from.
-    pub(crate) fn starts(&self, node: &Node) -> BTreeSet<Start> {
+    pub(crate) fn starts(&self, node: &Node) -> BTreeSet<EdgeSource> {
         let mut starts = self.control(node.control);
         node.inputs.iter().for_each(|input| starts.extend(self.source(input)));
         starts
@@ -68,19 +68,21 @@ impl<'a> Contraction<'a> {
     }
 
     /// What stands for the value.
-    pub(crate) fn source(&self, source: &Operand) -> BTreeSet<Start> {
+    pub(crate) fn source(&self, source: &Operand) -> BTreeSet<EdgeSource> {
         let Operand::Port(id, port) = source else { return BTreeSet::new() };
         let node = self.graph.node(*id);
         match &node.kind {
-            NodeKind::Switch { .. } if self.is_seen(*id) => BTreeSet::from([Start::Arm(*id, arm_of_port(node, *port))]),
+            NodeKind::Switch { .. } if self.is_seen(*id) => {
+                BTreeSet::from([EdgeSource::Arm(*id, arm_of_port(node, *port))])
+            }
             _ => self.stand_ins[id.0 as usize].clone(),
         }
     }
 
-    fn control(&self, control: Option<Control>) -> BTreeSet<Start> {
+    fn control(&self, control: Option<Control>) -> BTreeSet<EdgeSource> {
         let Some(Control { switch, arm }) = control else { return BTreeSet::new() };
         if self.is_seen(switch) {
-            return BTreeSet::from([Start::Arm(switch, arm)]);
+            return BTreeSet::from([EdgeSource::Arm(switch, arm)]);
         }
         let tested = &self.stand_ins[switch.0 as usize];
         if tested.is_empty() { self.control(self.graph.node(switch).control) } else { tested.clone() }
@@ -90,12 +92,12 @@ impl<'a> Contraction<'a> {
         let graph = self.graph;
         for (id, node) in graph.nodes() {
             let stand_in = match &node.kind {
-                _ if self.is_seen(id) => BTreeSet::from([Start::Node(id)]),
+                _ if self.is_seen(id) => BTreeSet::from([EdgeSource::Node(id)]),
                 NodeKind::Select { switch } => self.select(*switch, node),
                 _ => node.inputs.iter().flat_map(|input| self.source(input)).collect(),
             };
             if self.tries[id.0 as usize] {
-                let tested = stand_in.iter().map(|(Start::Node(node) | Start::Arm(node, _))| *node);
+                let tested = stand_in.iter().map(|(EdgeSource::Node(node) | EdgeSource::Arm(node, _))| *node);
                 self.fallible.extend(tested);
             }
             self.stand_ins.push(stand_in);
@@ -103,20 +105,20 @@ impl<'a> Contraction<'a> {
     }
 
     /// The producers of each arm; the arm itself where it yields something from before the switch.
-    fn select(&self, switch: NodeId, node: &Node) -> BTreeSet<Start> {
+    fn select(&self, switch: NodeId, node: &Node) -> BTreeSet<EdgeSource> {
         let mut starts = BTreeSet::new();
         for (input, arm) in node.inputs.iter().zip(0..) {
             let within = self.source(input);
             if within.is_empty() || !self.is_seen(switch) {
                 starts.extend(within);
             } else {
-                starts.extend(within.into_iter().filter(|start| started_at(*start) >= switch));
+                starts.extend(within.into_iter().filter(|start| node_of(*start) >= switch));
             }
             if self.is_seen(switch)
                 && !matches!(input, Operand::Never)
                 && !starts.iter().any(|start| self.is_within(*start, switch, arm))
             {
-                starts.insert(Start::Arm(switch, arm));
+                starts.insert(EdgeSource::Arm(switch, arm));
             }
         }
         if !self.is_seen(switch) {
@@ -125,11 +127,11 @@ impl<'a> Contraction<'a> {
         starts
     }
 
-    fn is_within(&self, start: Start, switch: NodeId, arm: u32) -> bool {
-        if start == Start::Arm(switch, arm) {
+    fn is_within(&self, start: EdgeSource, switch: NodeId, arm: u32) -> bool {
+        if start == EdgeSource::Arm(switch, arm) {
             return true;
         }
-        let mut control = self.graph.node(started_at(start)).control;
+        let mut control = self.graph.node(node_of(start)).control;
         while let Some(at) = control {
             if at == (Control { switch, arm }) {
                 return true;
@@ -140,13 +142,13 @@ impl<'a> Contraction<'a> {
     }
 }
 
-fn started_at(start: Start) -> NodeId {
+fn node_of(start: EdgeSource) -> NodeId {
     match start {
-        Start::Node(node) | Start::Arm(node, _) => node,
+        EdgeSource::Node(node) | EdgeSource::Arm(node, _) => node,
     }
 }
 
-fn seen(graph: &Graph, detail: Detail, tries: &[bool]) -> Vec<bool> {
+fn seen(graph: &Graph, detail: DetailLevel, tries: &[bool]) -> Vec<bool> {
     let mut seen = vec![false; graph.nodes.len()];
     let mut controls_seen = vec![false; graph.nodes.len()];
     let in_try = |node: &Node| node.control.is_some_and(|control| tries[control.switch.0 as usize]);
@@ -154,7 +156,7 @@ fn seen(graph: &Graph, detail: Detail, tries: &[bool]) -> Vec<bool> {
     for (index, node) in graph.nodes.iter().enumerate().rev() {
         seen[index] = match &node.kind {
             NodeKind::Release { .. } => false,
-            _ if detail == Detail::Everything => true,
+            _ if detail == DetailLevel::Everything => true,
             NodeKind::Prim(_) | NodeKind::Select { .. } => false,
             NodeKind::Switch { .. } => controls_seen[index] && !tries[index],
             NodeKind::Fail => !in_try(node),
@@ -168,7 +170,7 @@ fn seen(graph: &Graph, detail: Detail, tries: &[bool]) -> Vec<bool> {
 }
 
 /// Whether this is the switch behind a `?`: its failing arm does nothing but end the flow.
-fn is_try(scope: &Scope<'_>, id: NodeId, node: &Node) -> bool {
+fn is_try(scope: &GraphScope<'_>, id: NodeId, node: &Node) -> bool {
     let (NodeKind::Switch { arms }, Some(subject)) = (&node.kind, node.inputs.first()) else { return false };
     if !matches!(scope.ty(subject), Some(Type::Result(_))) || !matches!(subject, Operand::Port(..)) {
         return false;

@@ -4,14 +4,14 @@ use weir_host::Text;
 use weir_syntax::ast::{self, Block, Expr, Path, Replacement, Test};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{Checker, Expected, Leaves};
-use crate::typed::Target;
-use crate::types::{Parameters, Ty};
+use super::{Exits, Expected, TypeChecker};
+use crate::typed_tree::CallTarget;
+use crate::types::{Substitution, Ty};
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     pub(super) fn test(&mut self, test: &'a Test) {
         let nothing = Expected::new(Ty::UNIT, test.name_span, "nobody waits for what a test gives");
-        self.begin_body(Leaves::Flow(nothing.clone()));
+        self.begin_body(Exits::Flow(nothing.clone()));
         self.in_test = true;
         self.handlers_of_block(&test.body);
         self.block(&test.body, Some(&nothing));
@@ -64,12 +64,12 @@ impl<'a> Checker<'a> {
     }
 
     /// The function that a path names, with its type.
-    fn function_named(&mut self, path: &Path) -> Option<(Target, Ty)> {
+    fn function_named(&mut self, path: &Path) -> Option<(CallTarget, Ty)> {
         match &path.names[..] {
             [name] => match self.declarations.functions.get_full(&name.text) {
                 Some((at, _, declared)) => {
                     let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
-                    Some((Target::Function(at), Ty::function(taken, declared.result.clone())))
+                    Some((CallTarget::Function(at), Ty::function(taken, declared.result.clone())))
                 }
                 None => {
                     self.unknown_name(name);
@@ -78,11 +78,11 @@ impl<'a> Checker<'a> {
             },
             [module, name] if self.names_module(module) => {
                 let signature = self.host_function(module, name)?;
-                let mut parameters = Parameters::new();
+                let mut parameters = Substitution::new();
                 let taken = signature.parameters.iter();
                 let taken = taken.map(|taken| Ty::of(&taken.ty, &mut parameters, &mut self.inference)).collect();
                 let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
-                Some((Target::Host(Text::from(signature.path())), Ty::function(taken, result)))
+                Some((CallTarget::Host(Text::from(signature.path())), Ty::function(taken, result)))
             }
             [first, ..] => {
                 if !first.is_missing() {

@@ -7,20 +7,20 @@ use weir_host::Type;
 use weir_syntax::ast::Name;
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::arguments::{Given, Taken};
-use super::{Checker, Leaves};
-use crate::typed::{CallOf, Supplied, Target, TryOf, TryTo};
+use super::arguments::{CallArguments, CalleeParameter};
+use super::{Exits, TypeChecker};
+use crate::typed_tree::{ArgumentSource, CallTarget, FailureTarget, ResolvedCall, ResolvedTry};
 use crate::types::Ty;
 
 const FAILURE: Ty = Ty::Plain(Type::Failure);
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     /// A call of what every program can call without a `use`; gives back what is none of it.
-    pub(super) fn call_prelude(&mut self, name: &Name, given: Given<'a>) -> Result<Ty, Given<'a>> {
+    pub(super) fn call_prelude(&mut self, name: &Name, given: CallArguments<'a>) -> Result<Ty, CallArguments<'a>> {
         match name.as_str() {
             "Failure" => {
-                let message = Taken { name: Some("message".into()), ..Taken::positional(Ty::TEXT) };
-                self.arguments("Failure", Target::Failure, vec![message], given);
+                let message = CalleeParameter { name: Some("message".into()), ..CalleeParameter::positional(Ty::TEXT) };
+                self.arguments("Failure", CallTarget::Failure, vec![message], given);
                 Ok(FAILURE)
             }
             "fail" => Ok(self.fail(given)),
@@ -28,20 +28,20 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn fail(&mut self, given: Given<'a>) -> Ty {
+    fn fail(&mut self, given: CallArguments<'a>) -> Ty {
         let call = given.call.expect("a call in a body has its expression");
         let gives = given.piped.is_some() || !given.arguments.is_empty();
         let why = if gives { self.inference.fresh() } else { Ty::TEXT };
-        let taken = vec![Taken { name: Some("why".into()), ..Taken::positional(why.clone()) }];
+        let taken = vec![CalleeParameter { name: Some("why".into()), ..CalleeParameter::positional(why.clone()) }];
         let span = given.arguments.first().map_or(call.span, |argument| argument.span);
         let supplied = self.supplied("fail", taken, given);
-        if supplied == [Supplied::Default] {
+        if supplied == [ArgumentSource::Default] {
             return Ty::NEVER;
         }
         let says = self.inference.shallow(&why) == Ty::TEXT && self.place_fails_with() != Some(Ty::TEXT);
         let to = self.fails_with(span, &if says { FAILURE } else { why });
-        self.calls.insert(call.id, CallOf { target: Target::Fail { says }, supplied });
-        self.tries.insert(call.id, TryOf { to, of: None });
+        self.calls.insert(call.id, ResolvedCall { target: CallTarget::Fail { says }, supplied });
+        self.tries.insert(call.id, ResolvedTry { to, of: None });
         Ty::NEVER
     }
 
@@ -50,7 +50,7 @@ impl<'a> Checker<'a> {
         if let Some(retried) = &self.retried {
             return Some(self.inference.shallow(retried));
         }
-        let Leaves::Function(result) = &self.leaves else { return None };
+        let Exits::Function(result) = &self.exits else { return None };
         match self.inference.shallow(&result.ty) {
             Ty::Result(pair) => Some(self.inference.shallow(&pair.1)),
             _ => None,
@@ -58,7 +58,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Where a failure of this type goes, in the body that is checked.
-    fn fails_with(&mut self, span: Span, failure: &Ty) -> TryTo {
+    fn fails_with(&mut self, span: Span, failure: &Ty) -> FailureTarget {
         match self.place_fails_with() {
             Some(wanted) if self.retried.is_none() && !self.inference.unify(failure, &wanted) => {
                 let (found, wanted) = (self.inference.resolve(failure), self.inference.resolve(&wanted));
@@ -67,7 +67,7 @@ impl<'a> Checker<'a> {
                     .at(span, format!("fails with `{found}`"))
                     .hint(format!("give a value of the type `{wanted}`"));
                 self.report(diagnostic);
-                TryTo::Caller
+                FailureTarget::Caller
             }
             _ => self.try_to(span, failure),
         }

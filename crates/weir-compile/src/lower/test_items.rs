@@ -9,14 +9,14 @@ use weir_ir::program::{Entry, Flow};
 use weir_syntax::Span;
 use weir_syntax::ast::{self, BinaryOperator, Block, Expr, ExprKind, Replacement};
 
-use super::{Binding, Callable, Lowering, failing};
+use super::{Binding, Callable, Lowering, failures};
 use crate::check::tests;
-use crate::typed::{Target, Typed};
+use crate::typed_tree::{CallTarget, TypedTree};
 
 /// A program of which each flow is one test, in the order of the text. Its source names nothing: tests are run by hand.
 pub(crate) fn lower_tests<'a>(
     tree: &'a ast::Tree,
-    typed: &'a Typed,
+    typed: &'a TypedTree,
     library: &'a Library,
     text: &'a str,
     program: &Program,
@@ -27,7 +27,7 @@ pub(crate) fn lower_tests<'a>(
         lowering.text = text;
         // A test is a session by itself.
         lowering.session = Some(Atom::Value(Value::Unit));
-        let handlers = failing::handlers_of(&test.body).chain(failing::handlers_of_file(tree)).collect();
+        let handlers = failures::handlers_of(&test.body).chain(failures::handlers_of_file(tree)).collect();
         let body = lowering.flow(&Type::Unit, handlers, |lowering| {
             lowering.block(&test.body);
             Atom::Value(Value::Unit)
@@ -100,7 +100,7 @@ impl<'a> Lowering<'a, '_> {
     /// Calls what stands in the place of a function, where something does. Within it, the function is itself again.
     pub(super) fn call_replaced(
         &mut self,
-        target: &Target,
+        target: &CallTarget,
         given: &[Option<Binding<'a>>],
         ty: &Type,
         place: (Span, &[Option<&'a Expr>]),

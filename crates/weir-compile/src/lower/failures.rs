@@ -11,13 +11,13 @@ use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Block, Expr, FailureHandler, ItemKind, StatementKind, Tree};
 
-use super::{Binding, FrameKind, Lowering};
-use crate::typed::{Target, TryTo};
+use super::{Binding, InlineFrameKind, Lowering};
+use crate::typed_tree::{CallTarget, FailureTarget};
 
 impl<'a> Lowering<'a, '_> {
     /// `fail(why)`; where it `says` why, in a text.
     pub(super) fn fail_with(&mut self, expr: &'a Expr, says: bool, why: Vec<Atom>, ty: Option<Type>) -> Atom {
-        let to = self.typed.tries.get(&expr.id).map_or(TryTo::Flow, |of| of.to);
+        let to = self.typed.tries.get(&expr.id).map_or(FailureTarget::Flow, |of| of.to);
         let (failure, ty) = match says {
             true => (self.prim(Prim::Failure, why, Type::Failure, expr.span), Type::Failure),
             false => (why.into_iter().next().unwrap_or(Atom::Value(Value::Unit)), ty.unwrap_or(Type::Failure)),
@@ -26,31 +26,37 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// What happens with the failure of a `?`.
-    pub(super) fn failed(&mut self, failure: Atom, ty: &Type, (to, of): (TryTo, Option<&Target>), span: Span) -> Atom {
-        let mut failed: Vec<Target> = of.cloned().into_iter().collect();
-        if to == TryTo::Retry {
-            let frame = self.frames.iter().rposition(|frame| frame.kind == FrameKind::Retry).unwrap_or(0);
-            return self.leave_with_err(frame, failure, span);
+    pub(super) fn failed(
+        &mut self,
+        failure: Atom,
+        ty: &Type,
+        (to, of): (FailureTarget, Option<&CallTarget>),
+        span: Span,
+    ) -> Atom {
+        let mut failed: Vec<CallTarget> = of.cloned().into_iter().collect();
+        if to == FailureTarget::Retry {
+            let frame = self.frames.iter().rposition(|frame| frame.kind == InlineFrameKind::Retry).unwrap_or(0);
+            return self.exit_with_err(frame, failure, span);
         }
         let body = self.body_frame();
-        let frames = if to == TryTo::Caller { body..body + 1 } else { 0..self.frames.len() };
+        let frames = if to == FailureTarget::Caller { body..body + 1 } else { 0..self.frames.len() };
         for at in frames.rev() {
             if let Some(handler) = self.handler_in(at, &failed, ty) {
                 return self.handle(at, handler, failure, span);
             }
-            failed.extend(self.frames[at].function.map(Target::Function));
+            failed.extend(self.frames[at].function.map(CallTarget::Function));
         }
-        if to == TryTo::Caller { self.leave_with_err(body, failure, span) } else { self.fail(failure, span) }
+        if to == FailureTarget::Caller { self.exit_with_err(body, failure, span) } else { self.fail(failure, span) }
     }
 
-    fn leave_with_err(&mut self, at: usize, failure: Atom, span: Span) -> Atom {
+    fn exit_with_err(&mut self, at: usize, failure: Atom, span: Span) -> Atom {
         let result = self.frames[at].result.clone();
         let err = self.prim(Prim::Variant(Value::ERR), vec![failure], result, span);
-        self.leave_frame(at, err, span)
+        self.exit_frame(at, err, span)
     }
 
     /// The handler in the frame that is about the failure of one of these.
-    fn handler_in(&self, at: usize, failed: &[Target], ty: &Type) -> Option<&'a FailureHandler> {
+    fn handler_in(&self, at: usize, failed: &[CallTarget], ty: &Type) -> Option<&'a FailureHandler> {
         self.frames[at].handlers.iter().copied().find(|handler| {
             let Some(of) = self.typed.handlers.get(&handler.span.start) else { return false };
             let named = of.local.is_some();
@@ -73,7 +79,7 @@ impl<'a> Lowering<'a, '_> {
         self.frames[at].handlers = handlers;
         // Where nobody waits for an answer, the value of a handler of the whole file is dropped.
         let nothing = self.frames[at].result == Type::Unit;
-        let left = self.leave_frame(at, if nothing { Atom::Value(Value::Unit) } else { value }, span);
+        let left = self.exit_frame(at, if nothing { Atom::Value(Value::Unit) } else { value }, span);
         self.frames.extend(inner);
         left
     }

@@ -5,23 +5,23 @@ use weir_syntax::ast::{self, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Declarations;
-use crate::entity::Entity;
-use crate::foreign::{self, Advice};
+use crate::dialects::{self, Advice};
 use crate::suggest::nearest;
+use crate::symbol::Symbol;
 use crate::types::Ty;
 
 /// The type that a written one means.
-pub(crate) fn written(
+pub(crate) fn resolve_type(
     declarations: &mut Declarations,
     library: &Library,
     ty: &ast::Type,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Ty {
-    let mut writer = Writer { declarations, library, diagnostics };
+    let mut writer = TypeResolver { declarations, library, diagnostics };
     writer.ty(ty)
 }
 
-struct Writer<'a> {
+struct TypeResolver<'a> {
     declarations: &'a mut Declarations,
     library: &'a Library,
     diagnostics: &'a mut Vec<Diagnostic>,
@@ -44,7 +44,7 @@ const PLAIN: [(&str, Ty); 10] = [
 /// The types of the language that take other types, with their number.
 const COMPOUND: [(&str, usize); 4] = [("List", 1), ("Option", 1), ("Map", 2), ("Result", 2)];
 
-impl Writer<'_> {
+impl TypeResolver<'_> {
     fn ty(&mut self, ty: &ast::Type) -> Ty {
         match &ty.kind {
             ast::TypeKind::Named { path, arguments } => self.named(path, arguments, ty.span),
@@ -93,7 +93,7 @@ impl Writer<'_> {
     fn unqualified(&mut self, name: &Name) -> Option<(Ty, usize)> {
         let word = name.as_str();
         if self.declarations.types.contains_key(word) {
-            self.declarations.refer(name.span, Entity::Type(word.into()));
+            self.declarations.refer(name.span, Symbol::Type(word.into()));
             return Some((Ty::named(word), 0));
         }
         if let Some((_, ty)) = PLAIN.iter().find(|(plain, _)| *plain == word) {
@@ -105,7 +105,7 @@ impl Writer<'_> {
         let path = ast::Path { names: vec![name.clone()], span: name.span };
         let known = self.declarations.types.keys().map(Text::as_str);
         let known = known.chain(PLAIN.iter().map(|(name, _)| *name)).chain(COMPOUND.iter().map(|(name, _)| *name));
-        match foreign::type_named(word) {
+        match dialects::type_named(word) {
             Some(Advice::Do(advice)) => return self.no_type(&path, advice),
             Some(Advice::Write(ours)) => return self.unknown(&path, Some(ours.to_owned())),
             None => {}
@@ -127,11 +127,11 @@ impl Writer<'_> {
         };
         used.used = true;
         let used_module = used.module.clone();
-        self.declarations.refer(module.span, Entity::Module(used_module.clone()));
+        self.declarations.refer(module.span, Symbol::Module(used_module.clone()));
         let whole = format!("{}.{}", used_module, path.last());
         let types = &self.library.modules.get(&used_module)?.types;
         if types.contains_key(whole.as_str()) {
-            self.declarations.refer(path.last().span, Entity::Type(whole.as_str().into()));
+            self.declarations.refer(path.last().span, Symbol::Type(whole.as_str().into()));
             return Some((Ty::named(&whole), 0));
         }
         let near = nearest(&whole, types.keys().map(Text::as_str)).map(str::to_owned);

@@ -20,7 +20,7 @@ pub(crate) fn check(
     source: SourceId,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let mut moves = Moves {
+    let mut moves = MoveChecker {
         types,
         library,
         source,
@@ -35,19 +35,19 @@ pub(crate) fn check(
 }
 
 /// A variable that was bound.
-struct Bound {
+struct BoundVariable {
     /// How many were bound before.
     number: usize,
     name: Text,
     ty: Type,
 }
 
-struct Moves<'a> {
+struct MoveChecker<'a> {
     types: &'a [TypeDefinition],
     library: &'a Library,
     source: SourceId,
     /// All variables.
-    bound: BTreeMap<Var, Bound>,
+    bound: BTreeMap<Var, BoundVariable>,
     /// Those of the variables that can only be moved, or have become as good as that.
     known: BTreeMap<Var, (Text, Type)>,
     /// Where a variable was moved.
@@ -57,15 +57,15 @@ struct Moves<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-impl Moves<'_> {
+impl MoveChecker<'_> {
     fn bind(&mut self, variable: &Variable) {
-        let bound = Bound { number: self.bound.len(), name: variable.name.clone(), ty: variable.ty.clone() };
+        let bound = BoundVariable { number: self.bound.len(), name: variable.name.clone(), ty: variable.ty.clone() };
         self.bound.entry(variable.var).or_insert(bound);
         let definition = |name: &Text| {
             let own = self.types.iter().find(|definition| definition.name == *name);
             own.or_else(|| self.library.definition(name))
         };
-        if only_moves(&variable.ty, &definition) {
+        if is_move_only(&variable.ty, &definition) {
             self.known.insert(variable.var, (variable.name.clone(), variable.ty.clone()));
         }
     }
@@ -232,28 +232,28 @@ impl Moves<'_> {
 }
 
 /// Whether values of the type can neither be shared nor cloned, or hold one that cannot.
-pub(crate) fn only_moves<'d>(ty: &Type, definition: &dyn Fn(&Text) -> Option<&'d TypeDefinition>) -> bool {
-    part_only_moves(ty, definition, &mut Vec::new())
+pub(crate) fn is_move_only<'d>(ty: &Type, definition: &dyn Fn(&Text) -> Option<&'d TypeDefinition>) -> bool {
+    part_is_move_only(ty, definition, &mut Vec::new())
 }
 
-fn part_only_moves<'d>(
+fn part_is_move_only<'d>(
     ty: &Type,
     definition: &dyn Fn(&Text) -> Option<&'d TypeDefinition>,
     seen: &mut Vec<Text>,
 ) -> bool {
-    let mut only_moves = |part: &Type| part_only_moves(part, definition, seen);
+    let mut is_move_only = |part: &Type| part_is_move_only(part, definition, seen);
     match ty {
-        Type::List(part) | Type::Option(part) => only_moves(part),
-        Type::Map(pair) | Type::Result(pair) => only_moves(&pair.0) || only_moves(&pair.1),
-        Type::Tuple(parts) => parts.iter().any(only_moves),
+        Type::List(part) | Type::Option(part) => is_move_only(part),
+        Type::Map(pair) | Type::Result(pair) => is_move_only(&pair.0) || is_move_only(&pair.1),
+        Type::Tuple(parts) => parts.iter().any(is_move_only),
         Type::Named(name) if !seen.contains(name) => {
             seen.push(name.clone());
-            let mut only_moves = |field: &Field| part_only_moves(&field.ty, definition, seen);
+            let mut is_move_only = |field: &Field| part_is_move_only(&field.ty, definition, seen);
             match definition(name).map(|definition| &definition.shape) {
                 Some(TypeShape::Opaque { shareable }) => !shareable,
-                Some(TypeShape::Record(fields)) => fields.iter().any(only_moves),
+                Some(TypeShape::Record(fields)) => fields.iter().any(is_move_only),
                 Some(TypeShape::Enum(variants)) => {
-                    variants.iter().flat_map(|variant| &variant.fields).any(&mut only_moves)
+                    variants.iter().flat_map(|variant| &variant.fields).any(&mut is_move_only)
                 }
                 None => false,
             }

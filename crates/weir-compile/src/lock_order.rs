@@ -1,6 +1,6 @@
 //! Keeps atomic steps free of deadlock: what a step would take out of order is taken at its beginning (Flux §3.1.1).
 //!
-//! Locks have one order in the whole program: by resource, in the order of [`Resource`]. A flow that takes them in this
+//! LockUses have one order in the whole program: by resource, in the order of [`Resource`]. A flow that takes them in this
 //! order only can never wait in a circle. Where a step holds a later lock and something within takes an earlier one, the
 //! earlier one is added to the step, as a reader or writer as it is needed within. The walk goes from the outside in, and
 //! what a step holds counts for those within it, so that one pass suffices. Because every `fn`, branch, handler and loop is inlined, whatever nests in the text nests in
@@ -25,7 +25,7 @@ pub(crate) fn order(program: &mut Program, library: &Library, source: SourceId, 
     for entry in program.entries.iter().filter(|entry| entry.ordered) {
         entry.flows.iter().for_each(|flow| turns_in_steps(&flow.body, None, library, source, diagnostics));
     }
-    let mut steps = Steps { library, source, per_session, session: None, diagnostics };
+    let mut steps = LockOrdering { library, source, per_session, session: None, diagnostics };
     for flow in program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
         steps.session = session_of(&flow.body);
         steps.block(&mut flow.body, &BTreeSet::new());
@@ -113,7 +113,7 @@ fn shared(atom: &Atom) -> Option<&Text> {
 
 /// A lock that something takes, and how.
 #[derive(Clone, Debug)]
-struct Taken {
+struct LockUse {
     mode: Mode,
     /// Whether it is the lock of the flow's session.
     per_session: bool,
@@ -121,7 +121,7 @@ struct Taken {
     at: Origin,
 }
 
-struct Steps<'a> {
+struct LockOrdering<'a> {
     library: &'a Library,
     source: SourceId,
     per_session: BTreeSet<Resource>,
@@ -130,9 +130,9 @@ struct Steps<'a> {
 }
 
 /// By resource and scope: a session's lock stands before the one for all.
-type Locks = BTreeMap<(Resource, bool), Taken>;
+type LockUses = BTreeMap<(Resource, bool), LockUse>;
 
-impl Steps<'_> {
+impl LockOrdering<'_> {
     /// Orders the steps in a block; `held` is what the steps around it hold.
     fn block(&mut self, block: &mut Block, held: &BTreeSet<(Resource, bool)>) {
         for binding in &mut block.lets {
@@ -164,14 +164,14 @@ impl Steps<'_> {
     }
 
     /// All that is taken in a block, however deep.
-    fn locks_of(&self, block: &Block) -> Locks {
-        let mut locks = Locks::new();
+    fn locks_of(&self, block: &Block) -> LockUses {
+        let mut locks = LockUses::new();
         for binding in &block.lets {
             match &binding.op {
                 Op::Call(call) => join(&mut locks, self.call(call, binding.origin)),
                 Op::Atomic { constraints, .. } => {
                     let own = constraints.iter().map(|held| {
-                        let taken = Taken { mode: held.mode, per_session: held.per_session, at: binding.origin };
+                        let taken = LockUse { mode: held.mode, per_session: held.per_session, at: binding.origin };
                         ((held.resource.clone(), !held.per_session), taken)
                     });
                     join(&mut locks, own.collect());
@@ -183,10 +183,10 @@ impl Steps<'_> {
         locks
     }
 
-    fn call(&self, call: &Call, at: Origin) -> Locks {
+    fn call(&self, call: &Call, at: Origin) -> LockUses {
         let parameters =
             self.library.function(&call.function).map_or(&[][..], |function| &function.signature.parameters);
-        let mut locks = Locks::new();
+        let mut locks = LockUses::new();
         for (atom, parameter) in call.arguments.iter().zip(parameters) {
             let Some(name) = shared(atom) else { continue };
             let resource = Resource::Shared(name.clone());
@@ -195,13 +195,13 @@ impl Steps<'_> {
                 continue;
             }
             let mode = if parameter.passing == Passing::Change { Mode::Write } else { Mode::Read };
-            join(&mut locks, Locks::from([((resource, true), Taken { mode, per_session: false, at })]));
+            join(&mut locks, LockUses::from([((resource, true), LockUse { mode, per_session: false, at })]));
         }
         locks
     }
 
     /// Adds to a step what is taken out of order within it, and makes a reader that must write a writer.
-    fn hoist(&mut self, constraints: &mut Vec<Constraint>, within: &Locks, step: Origin) {
+    fn hoist(&mut self, constraints: &mut Vec<Constraint>, within: &LockUses, step: Origin) {
         for held in constraints.iter_mut() {
             if let Some(taken) = within.get(&(held.resource.clone(), !held.per_session)) {
                 held.mode = held.mode.max(taken.mode);
@@ -221,7 +221,7 @@ impl Steps<'_> {
         constraints.sort_by(|a, b| a.resource.cmp(&b.resource));
     }
 
-    fn hoisted(&mut self, resource: &Resource, last: &Resource, taken: &Taken, step: Origin) {
+    fn hoisted(&mut self, resource: &Resource, last: &Resource, taken: &LockUse, step: Origin) {
         let (name, last) = (name_of(resource), name_of(last));
         let cost = match taken.mode {
             Mode::Read => format!("no other flow can change `{name}` meanwhile"),
@@ -250,7 +250,7 @@ impl Steps<'_> {
     }
 }
 
-fn join(locks: &mut Locks, others: Locks) {
+fn join(locks: &mut LockUses, others: LockUses) {
     for (key, taken) in others {
         match locks.get_mut(&key) {
             Some(known) => known.mode = known.mode.max(taken.mode),

@@ -5,7 +5,7 @@ use weir_syntax::Span;
 
 /// Something that has a name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Entity {
+pub enum Symbol {
     /// A local name, by its number in the file.
     Local(u32),
     /// A `fn` of the program.
@@ -36,7 +36,7 @@ pub struct Reference {
     /// The place of the name.
     pub span: Span,
     /// What is named.
-    pub entity: Entity,
+    pub symbol: Symbol,
     /// Whether it is declared here.
     pub defines: bool,
 }

@@ -8,20 +8,20 @@ use weir_syntax::Span;
 use weir_syntax::ast::{ExprId, ItemKind, PatternId, Tree};
 
 use crate::declare::Declarations;
-use crate::effects::Effects;
+use crate::effects::EffectSummary;
 use crate::types::Ty;
 
-/// The types and meanings of a tree.
-pub struct Typed {
+/// The types and resolutions of a tree.
+pub struct TypedTree {
     pub(crate) declarations: Declarations,
     pub(crate) expr_types: Vec<Ty>,
     pub(crate) expr_spans: Vec<Span>,
     pub(crate) pattern_types: Vec<Ty>,
-    pub(crate) meanings: BTreeMap<ExprId, Meaning>,
-    pub(crate) calls: BTreeMap<ExprId, CallOf>,
-    pub(crate) tries: BTreeMap<ExprId, TryOf>,
+    pub(crate) resolutions: BTreeMap<ExprId, Resolution>,
+    pub(crate) calls: BTreeMap<ExprId, ResolvedCall>,
+    pub(crate) tries: BTreeMap<ExprId, ResolvedTry>,
     /// By the place where a handler begins.
-    pub(crate) handlers: BTreeMap<u32, HandlerOf>,
+    pub(crate) handlers: BTreeMap<u32, ResolvedHandler>,
     pub(crate) locals: Vec<Local>,
     pub(crate) pattern_locals: BTreeMap<PatternId, LocalId>,
     pub(crate) pattern_tags: BTreeMap<PatternId, u32>,
@@ -29,11 +29,11 @@ pub struct Typed {
     pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
     pub(crate) at_most: BTreeMap<ExprId, u64>,
     /// What each `with` replaces.
-    pub(crate) replacements: BTreeMap<ExprId, Vec<Option<Target>>>,
+    pub(crate) replacements: BTreeMap<ExprId, Vec<Option<CallTarget>>>,
     /// The locals of the parameters of each `fn`, by its index.
     pub(crate) fn_locals: Vec<Vec<LocalId>>,
     /// What each `fn` touches, by its index.
-    pub(crate) fn_effects: Vec<Effects>,
+    pub(crate) fn_effects: Vec<EffectSummary>,
     pub(crate) entries: Vec<EntryInfo>,
     /// The `fn`s that a `fn` calls, by its index.
     pub(crate) fn_callees: Vec<BTreeSet<usize>>,
@@ -61,7 +61,7 @@ pub(crate) struct Local {
 
 /// What a name means.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Meaning {
+pub(crate) enum Resolution {
     Local(LocalId),
     /// A shared value, by its index, lent to a function.
     Shared(usize),
@@ -79,13 +79,13 @@ pub(crate) enum Meaning {
 
 /// What is called, and where each of its parameters gets its argument.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct CallOf {
-    pub(crate) target: Target,
-    pub(crate) supplied: Vec<Supplied>,
+pub(crate) struct ResolvedCall {
+    pub(crate) target: CallTarget,
+    pub(crate) supplied: Vec<ArgumentSource>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Target {
+pub(crate) enum CallTarget {
     Host(Text),
     Function(usize),
     Variant(u32),
@@ -102,7 +102,7 @@ pub(crate) enum Target {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Supplied {
+pub(crate) enum ArgumentSource {
     /// What stands before the dot.
     Object,
     /// What stands before `|>`.
@@ -115,15 +115,15 @@ pub(crate) enum Supplied {
 
 /// A `?`: where it goes with a failure, and whose failure it is, where that is known.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct TryOf {
-    pub(crate) to: TryTo,
-    pub(crate) of: Option<Target>,
+pub(crate) struct ResolvedTry {
+    pub(crate) to: FailureTarget,
+    pub(crate) of: Option<CallTarget>,
 }
 
 /// A failure handler: whose failures it handles.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct HandlerOf {
-    pub(crate) target: Target,
+pub(crate) struct ResolvedHandler {
+    pub(crate) target: CallTarget,
     /// What the failure is called in it.
     pub(crate) local: Option<LocalId>,
     pub(crate) failure: Ty,
@@ -131,7 +131,7 @@ pub(crate) struct HandlerOf {
 
 /// Where a `?` goes with a failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TryTo {
+pub(crate) enum FailureTarget {
     /// The flow ends.
     Flow,
     /// The `fn` gives `Err`.
@@ -151,7 +151,7 @@ pub(crate) struct EntryInfo {
     pub(crate) answer: Type,
     pub(crate) element: Option<Type>,
     /// Where each of the source's parameters gets its argument.
-    pub(crate) supplied: Vec<Supplied>,
+    pub(crate) supplied: Vec<ArgumentSource>,
     /// Of a service, in the order of its routes.
     pub(crate) routes: Vec<RouteInfo>,
     /// What the session of a service is told by: parameters that all its routes have.
@@ -164,7 +164,7 @@ pub(crate) struct RouteInfo {
     pub(crate) defaults: Vec<Option<Value>>,
 }
 
-impl Typed {
+impl TypedTree {
     /// The `fn`s that no flow reaches, from the last of each chain of calls on: those that no other of them calls.
     pub(crate) fn unreached_fns(&self) -> Vec<usize> {
         let mut reached = self.flow_callees.clone();
@@ -179,7 +179,7 @@ impl Typed {
 
     /// What the `fn` of this name touches, its calls of other `fn`s counted in.
     #[must_use]
-    pub fn effects_of(&self, name: &str) -> Option<&Effects> {
+    pub fn effects_of(&self, name: &str) -> Option<&EffectSummary> {
         let at = self.declarations.functions.get_index_of(name)?;
         self.fn_effects.get(at)
     }

@@ -9,16 +9,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use weir_syntax::ast::{ItemKind, Tree};
 
-use crate::typed::Typed;
+use crate::typed_tree::TypedTree;
 
 /// What is known from the last check of a file, under the same library.
 #[derive(Clone, Default, Debug)]
-pub struct Memo {
+pub struct CheckCache {
     /// The fingerprints of what nothing was said of. Two texts have one fingerprint once in 2⁶⁴ edits.
     clean: BTreeSet<u64>,
 }
 
-impl Memo {
+impl CheckCache {
     /// Whether nothing was said of a text with this fingerprint.
     pub(crate) fn knows(&self, fingerprint: u64) -> bool {
         self.clean.contains(&fingerprint)
@@ -32,7 +32,7 @@ impl Memo {
 
 /// The fingerprints of the `fn`s of one state of a file.
 pub(crate) struct Fingerprints<'a> {
-    typed: &'a Typed,
+    typed: &'a TypedTree,
     /// Of each `fn`'s own text, by its index.
     own: Vec<u64>,
     /// Of what every `fn` may depend on.
@@ -40,7 +40,7 @@ pub(crate) struct Fingerprints<'a> {
 }
 
 impl<'a> Fingerprints<'a> {
-    pub(crate) fn new(tree: &Tree, typed: &'a Typed, text: &str) -> Self {
+    pub(crate) fn new(tree: &Tree, typed: &'a TypedTree, text: &str) -> Self {
         let of_item = |at: usize| fingerprint(&text[tree.items[at].span.range()]);
         let own = typed.declarations.functions.values().map(|declared| of_item(declared.item)).collect();
         let mut surroundings = DefaultHasher::new();

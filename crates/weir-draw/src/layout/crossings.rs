@@ -6,7 +6,7 @@ use super::layers::Layers;
 const SWEEPS: usize = 12;
 
 /// Reorders the ranks so that few edges cross.
-pub(crate) fn order(layers: &mut Layers) {
+pub(crate) fn reduce(layers: &mut Layers) {
     let mut best = layers.ranks.clone();
     let mut fewest = crossings(layers);
     for sweep in 0..SWEEPS {
@@ -14,9 +14,11 @@ pub(crate) fn order(layers: &mut Layers) {
             break;
         }
         if sweep % 2 == 0 {
-            (1..layers.ranks.len()).for_each(|rank| by_medians(layers, rank, Side::Above));
+            (1..layers.ranks.len()).for_each(|rank| by_medians(layers, rank, NeighbourSide::Above));
         } else {
-            (0..layers.ranks.len().saturating_sub(1)).rev().for_each(|rank| by_medians(layers, rank, Side::Below));
+            (0..layers.ranks.len().saturating_sub(1))
+                .rev()
+                .for_each(|rank| by_medians(layers, rank, NeighbourSide::Below));
         }
         transpose(layers);
         let count = crossings(layers);
@@ -30,16 +32,16 @@ pub(crate) fn order(layers: &mut Layers) {
 
 /// Which neighbours count.
 #[derive(Clone, Copy)]
-enum Side {
+enum NeighbourSide {
     Above,
     Below,
 }
 
-fn by_medians(layers: &mut Layers, rank: usize, side: Side) {
+fn by_medians(layers: &mut Layers, rank: usize, side: NeighbourSide) {
     let positions = layers.positions();
     let neighbours = match side {
-        Side::Above => &layers.above,
-        Side::Below => &layers.below,
+        NeighbourSide::Above => &layers.above,
+        NeighbourSide::Below => &layers.below,
     };
     let mut keyed: Vec<(f64, usize)> = layers.ranks[rank]
         .iter()

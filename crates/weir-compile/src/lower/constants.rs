@@ -22,9 +22,9 @@ const NESTED_MAX: usize = 256;
 
 /// The values of the variables that are known.
 #[derive(Default)]
-pub(super) struct Known(BTreeMap<Var, Value>);
+pub(super) struct Constants(BTreeMap<Var, Value>);
 
-impl Known {
+impl Constants {
     pub(super) fn value<'k>(&'k self, atom: &'k Atom) -> Option<&'k Value> {
         match atom {
             Atom::Value(value) => Some(value),
@@ -76,11 +76,11 @@ fn spend(value: &Value, left: &mut usize, room: usize) -> bool {
 
 impl Lowering<'_, '_> {
     /// The constant that makes a state, of an argument.
-    pub(super) fn known_at_start(&mut self, argument: Atom, path: &Text, parameter: &Parameter, span: Span) -> Atom {
-        if let Some(value) = self.known.value(&argument) {
+    pub(super) fn constant_argument(&mut self, argument: Atom, path: &Text, parameter: &Parameter, span: Span) -> Atom {
+        if let Some(value) = self.constants.value(&argument) {
             return Atom::Value(value.clone());
         }
-        if !self.alone && !self.too_large && !self.scope().has_ended() {
+        if !self.alone && !self.too_large && !self.builder().has_ended() {
             let name = &parameter.name;
             let message = format!("`{name}` of `{path}` has to be known before the program runs");
             let diagnostic = Diagnostic::new(Code::NotConstant, message)

@@ -1,8 +1,8 @@
-//! Where everything of one flow lies: every mark's rectangle and every edge's way, from the flow's upper left.
+//! Where everything of one flow lies: every mark's rectangle and every edge's route, from the flow's upper left.
 
 use super::sizes::size;
-use crate::diagram::{Diagram, Look, MarkId};
-use crate::layout::{Layout, Point, Size, Sketch, layered};
+use crate::diagram::{Diagram, MarkId, MarkKind};
+use crate::layout::{Extent, LayeredLayout, LayoutInput, Point, layered};
 
 /// The space inside a frame, and above its contents for its title.
 const FRAME: f64 = 18.0;
@@ -33,23 +33,23 @@ impl Rect {
 
 /// Places of a flow's marks and edges, by their index in the diagram.
 #[derive(Debug, Default)]
-pub(super) struct Picture {
+pub(super) struct PlacedDiagram {
     pub(super) rects: Vec<Rect>,
-    pub(super) ways: Vec<Vec<Point>>,
-    pub(super) size: Size,
+    pub(super) routes: Vec<Vec<Point>>,
+    pub(super) size: Extent,
 }
 
-impl Picture {
-    pub(super) fn of(diagram: &Diagram) -> Picture {
-        let sizes = vec![Size::default(); diagram.marks.len()];
-        let mut measuring = Measuring { diagram, sizes, layouts: vec![None; diagram.marks.len()] };
+impl PlacedDiagram {
+    pub(super) fn of(diagram: &Diagram) -> PlacedDiagram {
+        let sizes = vec![Extent::default(); diagram.marks.len()];
+        let mut measuring = DiagramPlacement { diagram, sizes, layouts: vec![None; diagram.marks.len()] };
         measuring.own_sizes();
         // What is inside a mark comes after it, so that the last frame is the innermost.
         for frame in (0..diagram.marks.len()).rev() {
-            if is_frame(diagram.marks[frame].look) {
+            if is_frame(diagram.marks[frame].kind) {
                 let layout = measuring.layout(Some(frame));
                 let wanted = measuring.sizes[frame];
-                measuring.sizes[frame] = Size {
+                measuring.sizes[frame] = Extent {
                     width: wanted.width.max(layout.size.width + 2.0 * FRAME),
                     height: layout.size.height + 2.0 * FRAME + FRAME_TITLE,
                 };
@@ -61,32 +61,32 @@ impl Picture {
     }
 }
 
-/// Whether marks of this look hold others.
-pub(super) fn is_frame(look: Look) -> bool {
-    matches!(look, Look::Repeat | Look::Step)
+/// Whether marks of this kind hold others.
+pub(super) fn is_frame(kind: MarkKind) -> bool {
+    matches!(kind, MarkKind::Repeat | MarkKind::Step)
 }
 
-struct Measuring<'a> {
+struct DiagramPlacement<'a> {
     diagram: &'a Diagram,
-    sizes: Vec<Size>,
-    layouts: Vec<Option<Layout>>,
+    sizes: Vec<Extent>,
+    layouts: Vec<Option<LayeredLayout>>,
 }
 
-impl Measuring<'_> {
+impl DiagramPlacement<'_> {
     fn own_sizes(&mut self) {
         for (own, mark) in self.sizes.iter_mut().zip(&self.diagram.marks) {
             *own = size(mark);
         }
     }
 
-    fn layout(&self, parent: Option<MarkId>) -> Layout {
+    fn layout(&self, parent: Option<MarkId>) -> LayeredLayout {
         let inside = self.diagram.inside(parent);
         let local = |mark: MarkId| inside.binary_search(&mark).ok();
         let edges = self.edges(parent).filter_map(|index| {
             let edge = &self.diagram.edges[index];
             Some((local(edge.from)?, local(edge.to)?))
         });
-        layered(&Sketch { boxes: inside.iter().map(|&mark| self.sizes[mark]).collect(), edges: edges.collect() })
+        layered(&LayoutInput { boxes: inside.iter().map(|&mark| self.sizes[mark]).collect(), edges: edges.collect() })
     }
 
     fn edges(&self, parent: Option<MarkId>) -> impl Iterator<Item = usize> {
@@ -94,10 +94,10 @@ impl Measuring<'_> {
         edges.filter(move |(_, edge)| self.diagram.marks[edge.from].parent == parent).map(|(index, _)| index)
     }
 
-    fn picture(&self, outermost: &Layout) -> Picture {
-        let mut picture = Picture {
+    fn picture(&self, outermost: &LayeredLayout) -> PlacedDiagram {
+        let mut picture = PlacedDiagram {
             rects: vec![Rect::default(); self.sizes.len()],
-            ways: vec![Vec::new(); self.diagram.edges.len()],
+            routes: vec![Vec::new(); self.diagram.edges.len()],
             size: outermost.size,
         };
         self.put(&mut picture, None, outermost, Point::default());
@@ -112,7 +112,7 @@ impl Measuring<'_> {
         picture
     }
 
-    fn put(&self, picture: &mut Picture, parent: Option<MarkId>, layout: &Layout, corner: Point) {
+    fn put(&self, picture: &mut PlacedDiagram, parent: Option<MarkId>, layout: &LayeredLayout, corner: Point) {
         for (mark, centre) in self.diagram.inside(parent).into_iter().zip(&layout.centres) {
             let size = self.sizes[mark];
             picture.rects[mark] = Rect {
@@ -122,9 +122,9 @@ impl Measuring<'_> {
                 height: size.height,
             };
         }
-        for (edge, way) in self.edges(parent).zip(&layout.ways) {
-            picture.ways[edge] =
-                way.iter().map(|point| Point { x: corner.x + point.x, y: corner.y + point.y }).collect();
+        for (edge, route) in self.edges(parent).zip(&layout.routes) {
+            picture.routes[edge] =
+                route.iter().map(|point| Point { x: corner.x + point.x, y: corner.y + point.y }).collect();
         }
     }
 }
