@@ -4,8 +4,6 @@
 //! on every shared value with a dot. A shared value that is used as a value is [`read`]: it is what it was at that moment,
 //! and stays so.
 
-use std::sync::Arc;
-
 use weir::{Elements, Entries, Generic, Value};
 
 /// Elements of a list, and entries of a map, that are kept where a program does not say how many.
@@ -51,30 +49,25 @@ pub fn put(
     value: Generic<'V'>,
     #[default(10_000_000)] keep: usize,
 ) -> Option<Generic<'V'>> {
-    let entries = Arc::make_mut(map);
-    let before = entries.insert(key.0, value.0);
-    let surplus = entries.len().saturating_sub(keep.min(KEPT_MAX));
-    entries.drain(..surplus);
+    let before = map.insert(key.0, value.0);
+    while map.len() > keep.min(KEPT_MAX) {
+        map.remove_first();
+    }
     before.map(Generic)
 }
 
 /// Takes what is under the key out of a shared map, and gives it.
 #[weir::function(reads)]
 pub fn remove(map: &mut Entries, key: Generic<'K'>) -> Option<Generic<'V'>> {
-    Arc::make_mut(map).shift_remove(&key.0).map(Generic)
+    map.remove(&key.0).map(Generic)
 }
 
 /// Adds an element at the end of a shared list. Of more than `keep`, the first go. Takes the longer, the longer the list is:
 /// of many elements, a map is the better home.
 #[weir::function(reads)]
 pub fn push(list: &mut Elements, value: Value, #[default(10_000_000)] keep: usize) {
-    let surplus = (list.len() + 1).saturating_sub(keep.min(KEPT_MAX));
-    let value = (keep > 0).then_some(value);
-    let kept = list.len().min(surplus)..;
-    *list = match list.unshared() {
-        Some(elements) => elements[kept].iter_mut().map(Value::take).chain(value).collect(),
-        None => list[kept].iter().cloned().chain(value).collect(),
-    };
+    list.push(value);
+    list.keep(list.len().saturating_sub(keep.min(KEPT_MAX)), list.len());
 }
 
 #[cfg(test)]

@@ -132,6 +132,8 @@ pub(crate) struct PrimStep {
     pub dead: Box<[u32]>,
     /// Whether what it passes on may have to be moved.
     pub moves: bool,
+    /// Whether it may change its first operand in place ([`Prim::apply_reusing`]), because this is its last use.
+    pub reuses: bool,
     /// The slot of the output.
     pub out: u32,
 }

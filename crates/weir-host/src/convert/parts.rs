@@ -44,8 +44,7 @@ impl Parts {
             Some(values) => values.get_mut(index).map(Value::take),
             None => self.values.get(index).cloned(),
         };
-        let _deeper = DepthGuard::enter()?;
-        T::from_value(part.unwrap_or_default())
+        self::part(part.unwrap_or_default())
     }
 
     /// The next part, which a failure names as the field `name`.
@@ -55,6 +54,12 @@ impl Parts {
     pub fn field<T: HostType>(&mut self, name: &str) -> Result<T, Failure> {
         self.next().map_err(|failure| within(format_args!("`{name}`"), failure))
     }
+}
+
+/// A part of another value as a Rust value.
+pub(super) fn part<T: HostType>(value: Value) -> Result<T, Failure> {
+    let _deeper = DepthGuard::enter()?;
+    T::from_value(value)
 }
 
 /// The failure with its place. One of a value that is too deep has none: it would be as long as the value is deep.

@@ -92,6 +92,11 @@ impl Values {
         Arc::get_mut(&mut self.shared)
     }
 
+    /// Whether somebody else holds the parts too.
+    pub(super) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
+    }
+
     /// Leaves no parts behind; an empty slice of this type is one that all share.
     #[cold]
     fn postpone(&mut self) {

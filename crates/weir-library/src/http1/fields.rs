@@ -1,31 +1,23 @@
 //! The fields of a head, as the map that a program sees: made once, and handed on without going through another.
 
-use std::sync::Arc;
-
-use indexmap::IndexMap;
-use indexmap::map::Entry;
-use weir::{Failure, HostType, Text, Type, Value};
+use weir::{Entries, Failure, HostType, Text, Type, Value};
 
 /// Fields by their names in lower case, in the order in which they came; several of one name are joined by `, `.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields(Arc<IndexMap<Value, Value>>);
+pub struct Fields(Entries);
 
 impl Fields {
     /// The fields of a head that was taken apart.
     pub(super) fn of(parsed: &[httparse::Header<'_>]) -> Result<Self, Failure> {
-        let mut fields = IndexMap::with_capacity(parsed.len());
+        let mut fields = Entries::with_capacity(parsed.len());
         for field in parsed {
             let value = std::str::from_utf8(field.value);
             let value = value.map_err(|_| Failure::function(format!("the field {} is not UTF-8", field.name)))?;
-            match fields.entry(Value::Text(lower(field.name))) {
-                Entry::Vacant(place) => drop(place.insert(Value::text(value))),
-                Entry::Occupied(mut place) => {
-                    let joined = format!("{}, {value}", text_of(place.get()));
-                    place.insert(Value::text(&joined));
-                }
-            }
+            let name = Value::Text(lower(field.name));
+            let joined = fields.get(&name).map(|earlier| format!("{}, {value}", text_of(earlier)));
+            fields.insert(name, Value::text(joined.as_deref().unwrap_or(value)));
         }
-        Ok(Fields(Arc::new(fields)))
+        Ok(Fields(fields))
     }
 
     /// What is under a name, in whatever case it is written.
