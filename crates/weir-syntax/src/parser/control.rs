@@ -1,4 +1,4 @@
-//! Expressions that begin with a word of their own.
+//! Expressions that begin with a keyword.
 
 use super::{BraceRole, Parser};
 use crate::ast::{Arm, AtomicResource, Expr, ExprKind, Replacement};
@@ -6,7 +6,7 @@ use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 
 impl Parser<'_> {
-    /// An expression that begins with a word of its own, or a report that there is none.
+    /// Parses an expression that begins with a keyword, or reports that there is none.
     pub(super) fn control(&mut self) -> Expr {
         let start = self.span();
         let kind = match self.peek() {
@@ -170,7 +170,7 @@ impl Parser<'_> {
         AtomicResource { name, per_session: self.per_session(), span: self.since(start) }
     }
 
-    /// Whether `per session` comes next, which no expression begins with.
+    /// Returns true if `per session` comes next. No expression begins with it.
     fn at_per_session(&self) -> bool {
         self.at_pair("per", T::Word) && self.text_of(self.nth(1)) == "session"
     }

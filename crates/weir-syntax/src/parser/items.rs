@@ -1,4 +1,4 @@
-//! Items: what stands at the top level of a file.
+//! Items: the declarations at the top level of a file.
 
 use super::Parser;
 use crate::Span;
@@ -41,7 +41,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether an item begins here.
+    /// Returns true if an item begins here.
     pub(super) fn at_item(&self) -> bool {
         match self.peek() {
             T::For => true,
@@ -50,7 +50,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether an item begins here with a word that begins nothing else.
+    /// Returns true if an item begins here with a keyword that begins nothing else.
     pub(super) fn at_declaration(&self) -> bool {
         matches!(self.peek(), T::Use | T::Shared | T::Record | T::Enum | T::Fn | T::Service)
     }
@@ -190,7 +190,7 @@ impl Parser<'_> {
         PayloadField { name, ty, span: self.since(start) }
     }
 
-    /// `{ element,* }`, or a report that it is missing.
+    /// `{ element,* }`; reports a missing brace.
     pub(super) fn braces_of<E>(&mut self, element: impl FnMut(&mut Self) -> E) -> Vec<E> {
         if !self.at(T::BraceOpen) {
             self.unexpected("`{`");
@@ -241,7 +241,7 @@ impl Parser<'_> {
         Entry { pattern, source, session, body, end: self.end_of_entry() }
     }
 
-    /// `at end block`, which may stand on a line of its own: no item begins so.
+    /// `at end block`, which may begin a line: no item begins with it.
     fn end_of_entry(&mut self) -> Option<Block> {
         self.at_end_of_entry().then(|| {
             self.bump();

@@ -6,10 +6,10 @@ use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic};
 use std::sync::Arc;
 
-/// The units of a size, in bytes: powers of 1024.
+/// Units of sizes in bytes; powers of 1024.
 const SIZE_UNITS: &[(&str, u64)] = &[("b", 1), ("kb", 1 << 10), ("mb", 1 << 20), ("gb", 1 << 30), ("tb", 1 << 40)];
 
-/// The units of a duration, in nanoseconds.
+/// Units of durations in nanoseconds.
 const DURATION_UNITS: &[(&str, u64)] = &[
     ("ns", 1),
     ("us", 1_000),
@@ -21,7 +21,7 @@ const DURATION_UNITS: &[(&str, u64)] = &[
 ];
 
 impl Parser<'_> {
-    /// `-? number`, `true`, `false`. Nothing where the number cannot be read, which is reported.
+    /// `-? number`, `true`, `false`. Reports a number that cannot be read, and returns `None`.
     pub(super) fn signed_literal(&mut self) -> Option<Literal> {
         let start = self.span();
         let negative = self.eat(T::Minus).is_some();
@@ -52,7 +52,7 @@ impl Parser<'_> {
     }
 }
 
-/// Why a number cannot be read.
+/// Reasons why a number cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum NumberError {
     TooLarge,
@@ -82,7 +82,7 @@ impl NumberError {
     }
 }
 
-/// How large what these digits begin may be.
+/// Returns the limit of the kind of number that these digits begin.
 fn largest(digits: &str) -> &'static str {
     if digits.starts_with("0x") || digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') {
         return "an `Int` is at most 9223372036854775807; a number with a fraction may be larger";
@@ -94,7 +94,7 @@ fn largest(digits: &str) -> &'static str {
     }
 }
 
-/// What the digits mean.
+/// Parses digits with an optional unit.
 fn number(text: &str, negative: bool) -> Result<LiteralValue, NumberError> {
     let digits = text.replace('_', "");
     for (prefix, base) in [("0x", 16), ("0o", 8), ("0b", 2)] {
@@ -130,7 +130,7 @@ fn float(digits: &str, negative: bool) -> Result<LiteralValue, NumberError> {
     }
 }
 
-/// `digits` times what `unit` means, which must be whole: `1.5s`, `0.5kb`.
+/// Returns `digits` multiplied by `unit`, if the product is whole: `1.5s`, `0.5kb`.
 fn quantity(digits: &str, unit: &str, negative: bool) -> Result<LiteralValue, NumberError> {
     let find = |units: &[(&str, u64)]| units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale);
     let (scale, make): (u64, fn(u64) -> LiteralValue) = match (find(SIZE_UNITS), find(DURATION_UNITS)) {

@@ -1,11 +1,11 @@
-//! What the parser says: each kind of fault is worded in one place.
+//! Messages of the parser, each worded in one place.
 
 use super::{LetterCase, Parser};
 use crate::ast::{Expr, ExprKind, Name};
 use crate::token::TokenKind;
 use crate::{Code, Diagnostic, Span};
 
-/// Words of other languages, with what they are called here.
+/// Words of other languages, with their Weir form.
 const DIALECT_WORDS: &[(&str, &str)] = &[
     ("class", "record"),
     ("const", "let"),
@@ -22,7 +22,7 @@ const DIALECT_WORDS: &[(&str, &str)] = &[
 ];
 
 impl Parser<'_> {
-    /// Reports that `what` was expected where the next token stands, unless this token has had its report.
+    /// Reports that `what` was expected at the next token, unless this token has already been reported.
     pub(super) fn unexpected(&mut self, what: &str) {
         if self.reported_at.replace(self.at) == Some(self.at) || self.follows_invented_bracket() {
             return;
@@ -40,7 +40,7 @@ impl Parser<'_> {
         self.report(diagnostic);
     }
 
-    /// Says of a parameter without a type, which has just been reported, how it is written.
+    /// Adds a hint to the report of a parameter without a type.
     pub(super) fn advise_type(&mut self, before: usize, name: &Name) {
         if let Some(last) = self.diagnostics.get_mut(before).filter(|last| last.code == Code::UnexpectedToken)
             && last.help.is_empty()
@@ -49,7 +49,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports that something else than a new line follows a statement.
+    /// Reports that a statement is not followed by a new line.
     pub(super) fn missing_line_end(&mut self, statement: Span) {
         if self.reported_at.replace(self.at) == Some(self.at) {
             return;
@@ -76,18 +76,19 @@ impl Parser<'_> {
         (self.at(TokenKind::Word)).then(|| weir_word(word).map(|weir_form| (word, weir_form))).flatten()
     }
 
-    /// Whether the bracket before was never closed, which has been reported and explains what is missing here.
+    /// Returns true if the previous bracket was inserted by balancing. Its report explains what is missing here.
     fn follows_invented_bracket(&self) -> bool {
         let before = self.at.checked_sub(1).map(|at| self.tokens[at]);
         before.is_some_and(|token| token.kind.is_closing() && token.start == token.end)
     }
 
-    /// Whether the line ended in the middle of something: what is missing belongs to its end.
+    /// Returns true if the line ended in the middle of an element, so that the missing part belongs to the end of the
+    /// line.
     fn line_broke_off(&self) -> bool {
         self.token().first_on_line && self.at > self.begun_at && !self.at(TokenKind::End)
     }
 
-    /// What the next token is, for "found …".
+    /// Describes the next token, for "found …".
     fn found(&self) -> String {
         let token = self.token();
         if self.line_broke_off() && !token.kind.is_closing() {
@@ -100,7 +101,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The next token's place; where that is on another line, the place where what is missing belongs.
+    /// Returns the range of the next token, or the end of the previous one if the next is on another line.
     pub(super) fn visible_span(&self) -> Span {
         if self.at(TokenKind::End) || self.line_broke_off() { self.previous_span().at_end() } else { self.span() }
     }
@@ -193,7 +194,7 @@ fn weir_word(word: &str) -> Option<&'static str> {
     DIALECT_WORDS.iter().find(|(dialect_form, _)| *dialect_form == word).map(|(_, weir_form)| *weir_form)
 }
 
-/// A token's text for a message: at most 40 characters.
+/// Shortens the text of a token to 40 characters.
 fn shortened(text: &str) -> String {
     const CHARACTERS_MAX: usize = 40;
     match text.char_indices().nth(CHARACTERS_MAX) {

@@ -23,7 +23,7 @@ impl Parser<'_> {
         self.pattern_node(start, PatternKind::Or(patterns))
     }
 
-    /// A pattern without `|` outside of brackets.
+    /// Parses a pattern without a top-level `|`.
     pub(super) fn simple_pattern(&mut self) -> Pattern {
         let start = self.span();
         let kind = self.nested(Self::pattern_kind).unwrap_or(PatternKind::Error);
@@ -76,7 +76,7 @@ impl Parser<'_> {
         PatternArgument { name, pattern, span: self.since(start) }
     }
 
-    /// `name :`, if that comes next.
+    /// `name :`, if it comes next.
     pub(super) fn label(&mut self) -> Option<Name> {
         if !(self.at(T::Word) && self.nth_kind(1) == T::Colon) {
             return None;
@@ -110,7 +110,7 @@ impl Parser<'_> {
         FieldPattern { name, pattern, shorthand, span: self.since(start) }
     }
 
-    /// `( pattern,* )`; parentheses around one pattern mean nothing.
+    /// `( pattern,* )`; parentheses around one pattern have no meaning.
     fn tuple_pattern(&mut self) -> PatternKind {
         let mut patterns = self.delimited(T::ParenOpen, Self::pattern);
         match patterns.len() {
@@ -151,7 +151,7 @@ impl Parser<'_> {
         RestPattern { binding, span: self.since(start) }
     }
 
-    /// `..` where no list and no record is taken apart.
+    /// Reports `..` outside a list or record pattern.
     fn misplaced_rest(&mut self) -> PatternKind {
         let rest = self.rest_pattern();
         let diagnostic = Diagnostic::new(Code::UnexpectedToken, "`..` stands in patterns of lists and records only")
@@ -172,7 +172,7 @@ impl Parser<'_> {
     fn literal_pattern(&mut self) -> PatternKind {
         let low = (!matches!(self.peek(), T::DotDot | T::DotDotEqual)).then(|| self.literal());
         let inclusive = match self.peek() {
-            // On the next line, `..` leaves the other fields of a record alone.
+            // At the beginning of a line, `..` ignores the other fields of a record.
             T::DotDot if low.is_none() || !self.token().first_on_line => false,
             T::DotDotEqual => true,
             _ => return low.flatten().map_or(PatternKind::Error, PatternKind::Literal),
@@ -195,7 +195,7 @@ impl Parser<'_> {
         self.signed_literal()
     }
 
-    /// A text without interpolation.
+    /// Parses a text literal without interpolation.
     fn text_pattern(&mut self) -> PatternKind {
         let text = self.text_literal();
         let value: String = text.parts.iter().map(literal_part).collect();

@@ -1,4 +1,4 @@
-//! Services, their routes, and handlers of failures.
+//! Services, their routes, and failure handlers.
 
 use super::Parser;
 use crate::ast::{

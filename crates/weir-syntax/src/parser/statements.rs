@@ -37,7 +37,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands between two statements; skips what should not.
+    /// Consumes the end of a statement, and skips unexpected tokens before it.
     pub(super) fn statement_end(&mut self, before: Span) {
         if self.at_block_end() || self.at_new_line() || self.at(T::Semicolon) {
             return;
@@ -59,7 +59,7 @@ impl Parser<'_> {
         begins || self.begins_statement_only()
     }
 
-    /// Whether the next token can only be a statement's first.
+    /// Returns true if the next token can only begin a statement.
     fn begins_statement_only(&self) -> bool {
         matches!(
             self.peek(),

@@ -1,4 +1,4 @@
-//! Expressions of other languages.
+//! Dialect recovery for expressions.
 
 use super::{Parser, begins_operand};
 use crate::ast::{
@@ -8,7 +8,7 @@ use crate::ast::{
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 
-/// Operators that are words elsewhere, with how tightly ours bind.
+/// Operators that are words in other languages, with their precedence.
 const OPERATORS: &[(&str, BinaryOperator, u8)] = &[
     ("or", BinaryOperator::Or, 1),
     ("and", BinaryOperator::And, 2),
@@ -16,7 +16,7 @@ const OPERATORS: &[(&str, BinaryOperator, u8)] = &[
     ("mod", BinaryOperator::Remainder, 5),
 ];
 
-/// Words before an operand that are not needed here.
+/// Words before an operand that Weir does not need.
 const PREFIXES: &[(&str, &str)] = &[
     ("await", "what waits is waited for, and what may overlap does"),
     ("async", "what waits is waited for, and what may overlap does"),
@@ -24,7 +24,7 @@ const PREFIXES: &[(&str, &str)] = &[
 ];
 
 impl Parser<'_> {
-    /// The operator that a word or sign of another language comes to, if one comes next, reported and taken.
+    /// Consumes and reports an operator of another language, and returns its Weir form.
     pub(in crate::parser) fn dialect_infix(&mut self, level: u8) -> Option<(BinaryOperator, Span)> {
         if self.at_new_line() || self.at_block_end() {
             return None;
@@ -41,7 +41,7 @@ impl Parser<'_> {
         Some((*operator, self.bump()))
     }
 
-    /// The second sign of an operator that is doubled elsewhere, of which the first is read: `**`, `<<`, `>>`, `++`.
+    /// Consumes the second symbol of an operator that is doubled in other languages: `**`, `<<`, `>>`, `++`.
     pub(in crate::parser) fn doubled_operator(&mut self, first: Span, operator: BinaryOperator) {
         let sign = self.text_of(self.tokens[self.at - 1]);
         if self.token_text() != sign || self.span().start != first.end {
@@ -60,7 +60,7 @@ impl Parser<'_> {
         self.bump();
     }
 
-    /// `not x`, `await x`, `new X(…)`, and `lambda`, before an operand.
+    /// Reads `not x`, `await x`, `new X(…)` and `lambda` before an operand.
     pub(in crate::parser) fn dialect_prefix(&mut self) -> Option<UnaryOperator> {
         if self.goes_on_behind(1) {
             return None;
@@ -83,7 +83,7 @@ impl Parser<'_> {
         None
     }
 
-    /// `!` behind an operand, taken.
+    /// Consumes `!` after an operand.
     pub(in crate::parser) fn unwrapping_mark(&mut self) -> bool {
         let mark = self.span();
         let found = self.previous_span().end == mark.start && self.ends_behind(0);
@@ -98,7 +98,7 @@ impl Parser<'_> {
         found
     }
 
-    /// `.await` behind an operand, taken.
+    /// Consumes `.await` after an operand.
     pub(in crate::parser) fn dot_await(&mut self) -> bool {
         let found =
             self.nth_kind(1) == T::Word && self.text_of(self.nth(1)) == "await" && self.nth_kind(2) != T::ParenOpen;
@@ -108,11 +108,11 @@ impl Parser<'_> {
         found
     }
 
-    /// What a `?` that comes next begins in other languages: `a ? b : c`, `a ?? b`, `a ?: b`.
+    /// Reads the operators of other languages that begin with `?`: `a ? b : c`, `a ?? b`, `a ?: b`.
     pub(in crate::parser) fn question(&mut self, start: Span, value: &Expr) -> Option<ExprKind> {
         let (next, behind) = (self.nth(1), self.nth_kind(2));
         let adjacent = self.adjacent(0);
-        // Within brackets, a `?` before a colon may end a key.
+        // Inside brackets, a `?` before a colon may end a key.
         let is_sign = next.kind == T::Question || (next.kind == T::Colon && !self.line_ends_ignored);
         let or_else = is_sign && adjacent && !self.nth(2).first_on_line && !self.goes_on_behind(2);
         if or_else && begins_operand(behind) {
@@ -143,13 +143,13 @@ impl Parser<'_> {
         Some(ExprKind::If { condition: Box::new(value.clone()), then, otherwise: Some(Box::new(otherwise)) })
     }
 
-    /// Whether `at most` or `per session` comes at `ahead`, which goes on with a `loop` or a shared value.
+    /// Returns true if `at most` or `per session` comes at `ahead`; it belongs to a `loop` or a shared value.
     fn goes_on_behind(&self, ahead: usize) -> bool {
         let words = (self.text_of(self.nth(ahead)), self.text_of(self.nth(ahead + 1)));
         matches!(words, ("at", "most") | ("per", "session"))
     }
 
-    /// Whether a colon stands ahead on the line, outside of brackets that open there.
+    /// Returns true if a colon follows on the line, outside brackets that open there.
     fn has_colon_ahead(&self) -> bool {
         const TOKENS_MAX: usize = 64;
         let line = (1..TOKENS_MAX).map(|ahead| self.nth(ahead)).take_while(|token| !token.first_on_line);
@@ -169,7 +169,7 @@ impl Parser<'_> {
         false
     }
 
-    /// `x => …`, `x -> …` and `(x, y) => …`, of which the parameters are read, as a closure.
+    /// Reads `x => …`, `x -> …` and `(x, y) => …`, after their parameters, as closures.
     pub(in crate::parser) fn arrow_closure(&mut self, value: Expr) -> Expr {
         if !matches!(self.peek(), T::FatArrow | T::Arrow) || self.at_new_line() {
             return value;
@@ -207,7 +207,7 @@ impl Parser<'_> {
         Some(parameters.collect())
     }
 
-    /// `fn(x: Int) { … }` and `lambda x: …`, as closures.
+    /// Reads `fn(x: Int) { … }` and `lambda x: …` as closures.
     pub(in crate::parser) fn dialect_closure(&mut self) -> Option<Expr> {
         let start = self.span();
         if self.at_word_before(&["lambda"], |kind| kind == T::Word) {
@@ -250,7 +250,7 @@ impl Parser<'_> {
         self.expr(start, ExprKind::Closure { parameters, body })
     }
 
-    /// What cannot follow an expression, but does in other languages: `1..10`, `x as Float`, `x in xs`.
+    /// Reads suffixes of other languages: `1..10`, `x as Float`, `x in xs`.
     pub(in crate::parser) fn dialect_suffix(&mut self, value: Expr) -> Expr {
         let start = value.span;
         match self.peek() {
@@ -285,7 +285,7 @@ impl Parser<'_> {
         self.expr(start, ExprKind::Error)
     }
 
-    /// Takes the colon behind a field's name, or the `=` that stands for it.
+    /// Consumes the colon after a field name, or the `=` that stands for it.
     pub(in crate::parser) fn colon_of_field(&mut self) -> bool {
         if self.at(T::Equal) && !self.at_new_line() {
             let equal = self.span();
@@ -304,7 +304,7 @@ impl Parser<'_> {
         self.eat(T::Colon).is_some()
     }
 
-    /// `..end` behind a number, which is no list here.
+    /// Reads `..end` after a number. Ranges are not values in Weir.
     pub(in crate::parser) fn numbers_in_a_row(&mut self, value: Expr) -> Expr {
         let ends = matches!(self.nth_kind(1), T::Number | T::Word);
         if !matches!(self.peek(), T::DotDot | T::DotDotEqual) || self.at_new_line() || !ends {

@@ -1,4 +1,4 @@
-//! Items of other languages.
+//! Dialect recovery for items.
 
 use super::Parser;
 use crate::ast::{Docs, FieldDeclaration, Item, ItemKind, Name, Type, TypeKind, Use, UsedModule, Variant};
@@ -6,7 +6,7 @@ use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 use std::sync::Arc;
 
-/// Words before an item that say something which holds of every item here, or of none.
+/// Modifiers before an item that have no equivalent in Weir.
 const MODIFIERS: &[&str] = &[
     "abstract",
     "async",
@@ -22,7 +22,7 @@ const MODIFIERS: &[&str] = &[
     "unsafe",
 ];
 
-/// Words that begin items, with ours.
+/// Keywords of items in other languages, with the Weir keyword.
 const WORDS: &[(&str, T, &str)] = &[
     ("class", T::Record, "record"),
     ("data", T::Record, "record"),
@@ -39,7 +39,7 @@ const WORDS: &[(&str, T, &str)] = &[
     ("using", T::Use, "use"),
 ];
 
-/// Words that begin what there is not, and what there is instead.
+/// Keywords without an equivalent, with advice.
 const WITHOUT: &[(&str, &str)] = &[
     ("const", "write a `fn` without parameters: `fn limit() -> Int { 10 }`"),
     ("extends", "put the fields into the record, or the record into a field"),
@@ -58,15 +58,15 @@ const WITHOUT: &[(&str, &str)] = &[
     ("var", "write `shared` for what all flows change, or a `fn` for what stays: `fn limit() -> Int { 10 }`"),
 ];
 
-/// What to do with a statement at the top level.
+/// Advice for a statement at the top level.
 const INTO_A_BODY: &str =
     "put it into the body of a `fn`, a route or a `test`; a program begins at a `service` or a `for`";
 
-/// What to do with one behind a `for`.
+/// Advice for a statement after a `for` at the top level.
 const AT_END: &str = "what happens after the last element stands behind the `for`: `for … { … } at end { … }`";
 
 impl Parser<'_> {
-    /// Takes the words of other languages before an item.
+    /// Drops modifiers before an item.
     pub(in crate::parser) fn modifiers(&mut self) {
         let mut count = 0;
         while self.nth_kind(count) == T::Word && MODIFIERS.contains(&self.text_of(self.nth(count))) {
@@ -83,7 +83,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The word that begins an item here, put into ours.
+    /// Returns the Weir keyword of the next item.
     pub(in crate::parser) fn item_word(&mut self) -> T {
         if self.interface() {
             return self.peek();
@@ -105,13 +105,13 @@ impl Parser<'_> {
         self.peek()
     }
 
-    /// Whether an interface with methods comes next, which no record stands for.
+    /// Returns true if an interface with methods comes next, which no record can replace.
     fn interface(&self) -> bool {
         let methods = self.nth_kind(3) == T::Word && self.nth_kind(4) == T::ParenOpen;
         self.at_word("interface") && self.nth_kind(2) == T::BraceOpen && methods
     }
 
-    /// A `fn` among the fields of a record.
+    /// Reads a `fn` among the fields of a record.
     pub(in crate::parser) fn method_of_record(&mut self) -> Option<FieldDeclaration> {
         const WORDS: &[&str] = &["def", "fun", "func", "function"];
         if !self.at(T::Fn) && !self.at_word_before(WORDS, |kind| kind == T::Word) {
@@ -133,7 +133,7 @@ impl Parser<'_> {
         WITHOUT.iter().any(|(word, _)| *word == self.token_text())
     }
 
-    /// `from name import …`, as a `use`.
+    /// Reads `from name import …` as a `use`.
     pub(in crate::parser) fn imported(&mut self) -> Option<ItemKind> {
         let imports = self.nth_kind(1) == T::Word && self.text_of(self.nth(2)) == "import";
         if !(self.at_word("from") && imports) {
@@ -147,7 +147,7 @@ impl Parser<'_> {
         Some(ItemKind::Use(Use { modules: vec![UsedModule { name, alias: None, span: module }] }))
     }
 
-    /// Reports what begins no item.
+    /// Reports a token that begins no item.
     pub(in crate::parser) fn no_item(&mut self, docs: &Docs) {
         self.release_docs(docs);
         let word = self.token_text();
@@ -183,7 +183,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Says of a statement behind a `for` how it comes to run after the last element.
+    /// Tells how a statement after a `for` can run after the last element.
     pub(in crate::parser) fn advise_end(&mut self, before: Option<&Item>, reported: usize) {
         let behind_entry = matches!(before, Some(Item { kind: ItemKind::Entry(entry), .. }) if entry.end.is_none());
         let Some(last) = self.diagnostics.get_mut(reported).filter(|_| behind_entry) else { return };
@@ -194,7 +194,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A module in quotes, as its name.
+    /// Reads a quoted module name.
     pub(in crate::parser) fn quoted_module(&mut self) -> Option<Name> {
         if !self.peek().opens_text() {
             return None;
@@ -205,7 +205,7 @@ impl Parser<'_> {
         Some(Name { text: Arc::from(name), span: text.span })
     }
 
-    /// `{ module,* }` behind `use`.
+    /// Reads `{ module,* }` after `use`.
     pub(in crate::parser) fn bracketed_modules(&mut self) -> Option<Vec<UsedModule>> {
         if !matches!(self.peek(), T::BraceOpen | T::ParenOpen) || self.at_new_line() {
             return None;
@@ -220,7 +220,7 @@ impl Parser<'_> {
         Some(modules)
     }
 
-    /// What stands behind a module's name where other languages name its parts.
+    /// Reports and skips members after a module name.
     pub(in crate::parser) fn parts_of_module(&mut self, start: Span) {
         if self.at(T::Dot) && !self.at_new_line() {
             let behind = self.span();
@@ -234,14 +234,14 @@ impl Parser<'_> {
         }
     }
 
-    /// `=` behind the name of a record.
+    /// Drops `=` after the name of a record.
     pub(in crate::parser) fn equals_before_fields(&mut self) {
         if self.at(T::Equal) && self.nth_kind(1) == T::BraceOpen {
             self.report_superfluous(1, "the braces follow the name");
         }
     }
 
-    /// `( field,* )` behind the name of a record.
+    /// Reads `( field,* )` after the name of a record.
     pub(in crate::parser) fn fields_in_parentheses<E>(&mut self, field: impl FnMut(&mut Self) -> E) -> Option<Vec<E>> {
         if !self.at(T::ParenOpen) {
             return None;
@@ -259,7 +259,7 @@ impl Parser<'_> {
         Some(fields)
     }
 
-    /// `= A | B` behind the name of an enum.
+    /// Reads `= A | B` after the name of an enum.
     pub(in crate::parser) fn variants_with_bars(&mut self) -> Option<Vec<Variant>> {
         let start = self.eat(T::Equal)?;
         self.eat(T::Bar);
@@ -274,7 +274,7 @@ impl Parser<'_> {
         Some(variants)
     }
 
-    /// Reports braces around the values of a variant, which have been taken.
+    /// Reports braces around the payload of a variant, which has been parsed.
     pub(in crate::parser) fn payload_in_braces(&mut self, start: Span) {
         let span = self.since(start);
         let inner = self.text[span.range()].trim_matches(['{', '}']).trim().to_owned();

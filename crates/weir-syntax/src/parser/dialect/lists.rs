@@ -1,4 +1,4 @@
-//! Lists and maps of other languages.
+//! Dialect recovery for lists and maps.
 
 use super::Parser;
 use crate::ast::{Expr, ExprKind};
@@ -6,7 +6,7 @@ use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 
 impl Parser<'_> {
-    /// `[value for x in xs if condition]`, of which the value is read.
+    /// Reads `[value for x in xs if condition]`, after its value.
     pub(in crate::parser) fn comprehension(&mut self, value: &mut Expr) {
         if !self.at(T::For) || self.at_new_line() {
             return;
@@ -33,7 +33,7 @@ impl Parser<'_> {
         value.kind = ExprKind::Error;
     }
 
-    /// `1:2` as an index, of which the beginning is read.
+    /// Reads `1:2` as an index, after its beginning.
     pub(in crate::parser) fn part_as_index(&mut self) {
         if self.at(T::Colon) {
             let advice = "leave elements out and take some: `list.skip(1).take(2)`, or `text.slice(1, 3)`";
@@ -44,7 +44,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `{ "key": value }`, of which the key is read.
+    /// Reads `{ "key": value }`, after its key.
     pub(in crate::parser) fn map_in_braces(&mut self, key: &mut Expr) {
         if !self.at(T::Colon) || self.at_new_line() || !matches!(key.kind, ExprKind::Text(_) | ExprKind::Literal(_)) {
             return;

@@ -1,4 +1,4 @@
-//! Services and routes as other frameworks write them.
+//! Dialect recovery for services and routes.
 
 use super::Parser;
 use crate::ast::{PathPart, RoutePath};
@@ -7,7 +7,7 @@ use crate::{Code, Diagnostic, Span};
 use std::sync::Arc;
 
 impl Parser<'_> {
-    /// Whether a service does not say what it is served on, reported; nothing is taken.
+    /// Reports a service without a transport. Returns true if it is missing; consumes nothing.
     pub(in crate::parser) fn served_on_nothing(&mut self) -> bool {
         let found = matches!(self.peek(), T::BraceOpen | T::ParenOpen) && !self.at_new_line();
         if found {
@@ -23,12 +23,12 @@ impl Parser<'_> {
         found
     }
 
-    /// `get("/")`, of which the method is read: the parenthesis, taken.
+    /// Consumes the parenthesis of `get("/")`, after its method.
     pub(in crate::parser) fn path_in_parentheses(&mut self) -> Option<Span> {
         self.at(T::ParenOpen).then(|| self.bump())
     }
 
-    /// What follows a path in parentheses, up to the body.
+    /// Skips the rest of a path in parentheses, up to the body.
     pub(in crate::parser) fn end_of_parentheses(&mut self, open: Span, path: &RoutePath) {
         while !matches!(self.peek(), T::ParenClose | T::BraceOpen | T::End) && !self.at_new_line() {
             self.skip_token();
@@ -44,14 +44,14 @@ impl Parser<'_> {
         }
     }
 
-    /// `async` behind the head of a route.
+    /// Drops `async` after the head of a route.
     pub(in crate::parser) fn word_before_body(&mut self) {
         if self.at_word_before(&["async"], |kind| matches!(kind, T::BraceOpen | T::ParenOpen)) {
             self.report_superfluous(1, "what waits is waited for, and what may overlap does");
         }
     }
 
-    /// `:id`, `<id>` and `*` in a path.
+    /// Reports `:id`, `<id>` and `*` in a path.
     pub(in crate::parser) fn dialect_path_parameters(&mut self, path: &RoutePath) {
         let text = &self.text[path.span.range()];
         let literals: Vec<&Arc<str>> = path.parts.iter().filter_map(literal).collect();
@@ -80,7 +80,7 @@ fn literal(part: &PathPart) -> Option<&Arc<str>> {
     }
 }
 
-/// The parameter that a segment of a path stands for elsewhere.
+/// Returns the name of a path parameter in the syntax of other frameworks.
 fn named(segment: &str) -> Option<String> {
     let inner = segment.strip_prefix(':').or_else(|| segment.strip_prefix('<')?.strip_suffix('>'))?;
     let name = inner.rsplit(':').next().unwrap_or(inner);

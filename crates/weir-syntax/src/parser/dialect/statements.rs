@@ -1,14 +1,14 @@
-//! Statements of other languages.
+//! Dialect recovery for statements.
 
 use super::{Parser, begins_operand};
 use crate::ast::{Expr, ExprKind, Let, Name, Pattern, PatternKind, Statement, StatementKind, Type};
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 
-/// Words that begin what `let` begins here.
+/// Words for `let` in other languages.
 const LETS: &[&str] = &["auto", "const", "final", "val", "var"];
 
-/// Words before something else on their line, and what there is instead.
+/// Words that begin statements in other languages, with advice.
 const BEFORE: &[(&str, &str)] = &[
     ("defer", "take it out: what a value holds is given back when the flow ends"),
     ("go", "take it out: what may overlap does, as far as the order of effects allows"),
@@ -17,7 +17,7 @@ const BEFORE: &[(&str, &str)] = &[
 ];
 
 impl Parser<'_> {
-    /// A statement of another language, if one stands here.
+    /// Reads a statement of another language, if one comes next.
     pub(in crate::parser) fn dialect_statement(&mut self, start: Span) -> Option<Statement> {
         if !self.at(T::Word) {
             return None;
@@ -36,7 +36,7 @@ impl Parser<'_> {
         Some(Statement { kind: StatementKind::Expr(expr), span: self.since(start) })
     }
 
-    /// A `let` in other words: `var x = 1`, `x := 1`, `int x = 1`.
+    /// Reads a `let` of another language: `var x = 1`, `x := 1`, `int x = 1`.
     fn dialect_let(&mut self) -> Option<Let> {
         let names = |kind: T| matches!(kind, T::Word | T::Underscore);
         let start = self.span();
@@ -104,7 +104,7 @@ impl Parser<'_> {
         Let { pattern, ty, value, otherwise: self.otherwise() }
     }
 
-    /// `while`, `foreach`, and what ends a round.
+    /// Reads `while` and `foreach`.
     fn dialect_repetition(&mut self, start: Span) -> Option<Expr> {
         let each = |kind: T| matches!(kind, T::Word | T::Underscore);
         if self.at_word_before(&["foreach"], each) || self.at_word_and_head("foreach") {
@@ -142,7 +142,7 @@ impl Parser<'_> {
         Some(self.expr(start, ExprKind::Error))
     }
 
-    /// A word that there is not; what follows it on its line is read and left out.
+    /// Reports a keyword that Weir does not have, and reads and drops the expression after it.
     fn dialect_words(&mut self, start: Span) -> Option<Expr> {
         if self.at_word_before(&["raise", "throw"], begins_operand) {
             self.bump();
@@ -150,7 +150,7 @@ impl Parser<'_> {
                 self.bump();
             }
             let why = self.expression();
-            // An exception is made of its message; here the message is enough.
+            // In other languages an exception wraps its message; in Weir the message is enough.
             let said = match &why.kind {
                 ExprKind::Call { arguments, .. } if arguments.len() == 1 => arguments[0].span,
                 _ => why.span,
@@ -166,14 +166,14 @@ impl Parser<'_> {
         Some(self.expr(start, ExprKind::Error))
     }
 
-    /// `mut` behind `let`.
+    /// Drops `mut` after `let`.
     pub(in crate::parser) fn mutable(&mut self) {
         if self.at_word_before(&["mut"], |kind| matches!(kind, T::Word | T::ParenOpen)) {
             self.report_superfluous(1, "values never change; a second `let` of the same name hides the first");
         }
     }
 
-    /// Takes the `=` of a binding, or what stands for it.
+    /// Consumes the `=` of a binding, or a symbol that stands for it.
     pub(in crate::parser) fn equals_of_binding(&mut self) -> bool {
         if self.at(T::EqualEqual) && !self.at_new_line() {
             self.report_substitution(self.span(), "=");
@@ -183,7 +183,7 @@ impl Parser<'_> {
         self.expect(T::Equal, "`=`").is_some()
     }
 
-    /// Takes the `in` of a `for`, or what stands for it.
+    /// Consumes the `in` of a `for`, or a word that stands for it.
     pub(in crate::parser) fn in_of_for(&mut self) {
         if self.at_word_before(&["of"], begins_operand) || (self.at(T::Colon) && begins_operand(self.nth_kind(1))) {
             self.report_substitution(self.span(), "in");
@@ -193,7 +193,7 @@ impl Parser<'_> {
         self.expect(T::In, "`in`");
     }
 
-    /// `for (let i = 0; i < 10; i++) { … }`, of which the `for` is read.
+    /// Reads `for (let i = 0; i < 10; i++) { … }`, after its `for`.
     pub(in crate::parser) fn counting_for(&mut self, start: Span) -> Option<ExprKind> {
         let counts = self.at(T::ParenOpen) && (self.nth_kind(1) == T::Let || self.nth_kind(3) == T::Equal);
         if !counts {
@@ -207,7 +207,7 @@ impl Parser<'_> {
         Some(ExprKind::Error)
     }
 
-    /// Reports `x++`, `x--` and `x += 1`, where the operator comes next, and takes it. Returns whether one stood here.
+    /// Reports and consumes `++`, `--` and `+=` after an operand. Returns false if there is none.
     pub(in crate::parser) fn changing_operator(&mut self, target: Span) -> bool {
         let arithmetic = matches!(self.peek(), T::Plus | T::Minus | T::Star | T::Slash | T::Percent);
         if !arithmetic || self.at_new_line() || !self.adjacent(0) {

@@ -1,4 +1,4 @@
-//! Types as other languages write them.
+//! Dialect recovery for types.
 
 use super::Parser;
 use crate::ast::{Name, Parameter, Path, Type, TypeKind};
@@ -6,23 +6,23 @@ use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
 use std::sync::Arc;
 
-/// Words before a parameter that mean nothing here.
+/// Words before a parameter that Weir does not need.
 const PARAMETER_WORDS: &[&str] = &["const", "final", "let", "mut", "val", "var"];
 
-/// Types of other languages in lower case, by which `int x` is told from `x int`.
+/// Lower-case types of other languages; they tell `int x` from `x int`.
 const LOWER_TYPES: &[&str] =
     &["bool", "boolean", "bytes", "char", "double", "float", "int", "long", "number", "str", "string", "usize"];
 
-/// What stands for nothing among the types of a union.
+/// Names of the absent value in a union.
 const NOTHING: &[&str] = &["()", "None", "nil", "null", "undefined", "Null", "Nothing", "Unit"];
 
-/// A type's own name, for a variant that holds it.
+/// Returns a type as a name, for a variant that holds it.
 fn plain(ty: &str) -> String {
     ty.chars().filter(|letter| letter.is_alphanumeric()).collect()
 }
 
 impl Parser<'_> {
-    /// The type of a result behind something else than `->`, or behind nothing.
+    /// Parses a return type after `->`, or after another symbol or none, which is reported.
     pub(in crate::parser) fn result_type(&mut self) -> Option<Type> {
         if self.eat(T::Arrow).is_some() {
             let ty = self.ty();
@@ -60,7 +60,7 @@ impl Parser<'_> {
         Some(self.ty())
     }
 
-    /// `| type` behind a type where no closure's parameters can end.
+    /// Reads `| type` after a type, where no closure parameters can end.
     pub(in crate::parser) fn union(&mut self, first: Type) -> Type {
         if !self.at(T::Bar) || self.at_new_line() {
             return first;
@@ -86,7 +86,7 @@ impl Parser<'_> {
         Type { kind: TypeKind::Error, span }
     }
 
-    /// `< name,* >` behind the name of a `fn`.
+    /// Reads `< name,* >` after the name of a `fn`.
     pub(in crate::parser) fn type_parameters(&mut self) {
         if !self.at(T::Less) {
             return;
@@ -104,14 +104,14 @@ impl Parser<'_> {
         );
     }
 
-    /// `mut` and the like before a parameter.
+    /// Drops `mut` and similar words before a parameter.
     pub(in crate::parser) fn parameter_words(&mut self) {
         if self.at_word_before(PARAMETER_WORDS, |kind| kind == T::Word) && self.nth_kind(2) == T::Colon {
             self.report_superfluous(1, "values never change");
         }
     }
 
-    /// `type name` or `name type`, without a colon.
+    /// Reads `type name` or `name type` without a colon.
     pub(in crate::parser) fn parameter_without_colon(&mut self) -> Option<Parameter> {
         let follows = matches!(self.nth_kind(2), T::Comma | T::ParenClose | T::Equal | T::ParenOpen);
         if !(self.at(T::Word) && self.nth_kind(1) == T::Word && follows) {
@@ -134,7 +134,7 @@ impl Parser<'_> {
         Some(Parameter { name, ty, default, span: self.since(start) })
     }
 
-    /// `= value` behind the type of a field.
+    /// Reads `= value` after the type of a field.
     pub(in crate::parser) fn default_of_field(&mut self) {
         if !self.at(T::Equal) {
             return;
@@ -150,7 +150,7 @@ impl Parser<'_> {
         );
     }
 
-    /// `[type]`, `[]type`
+    /// Reads `[type]` and `[]type`.
     pub(in crate::parser) fn type_in_brackets(&mut self) -> TypeKind {
         let start = self.span();
         let mut elements = self.delimited(T::BracketOpen, Self::ty);
@@ -165,7 +165,7 @@ impl Parser<'_> {
         self.wrapped(start, "List", element)
     }
 
-    /// `[]` or `?` behind a type.
+    /// Reads `[]` or `?` after a type.
     pub(in crate::parser) fn type_suffix(&mut self, start: Span, kind: TypeKind) -> TypeKind {
         let touches = self.previous_span().end == self.span().start && !self.at_new_line();
         let wrapper = match self.peek() {
@@ -181,7 +181,7 @@ impl Parser<'_> {
         self.wrapped(start, wrapper, inner)
     }
 
-    /// Reports another form of `List(…)` or `Option(…)`, from `start` to here, and gives ours.
+    /// Reports another form of `List(…)` or `Option(…)` from `start` to here, and returns the Weir form.
     fn wrapped(&mut self, start: Span, wrapper: &str, inner: Type) -> TypeKind {
         let span = self.since(start);
         self.report_substitution(span, &format!("{wrapper}({})", &self.text[inner.span.range()]));
@@ -189,7 +189,7 @@ impl Parser<'_> {
         TypeKind::Named { path: Path { names: vec![name], span }, arguments: vec![inner] }
     }
 
-    /// `< type,* >` behind a type's name.
+    /// Reads `< type,* >` after the name of a type.
     pub(in crate::parser) fn types_in_angles(&mut self, path: &Path) -> Vec<Type> {
         self.bump();
         let mut arguments = Vec::new();
