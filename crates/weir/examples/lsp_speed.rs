@@ -1,5 +1,5 @@
-//! How long an editor waits: a program of 10,000 lines is edited over the Language Server Protocol, and the time from each
-//! edit to what is wrong, to a hover and to a completion is measured, with all that is between: pipes, JSON and the check.
+//! Latency of the language server: edits a program of 10,000 lines over the Language Server Protocol and measures the
+//! time from each edit to its diagnostics, to a hover and to a completion, including pipes, JSON and the check.
 //!
 //! Run it with `cargo run --release -p weir --example lsp_speed`. Without an argument it starts itself as the server.
 #![allow(clippy::print_stdout, reason = "an example says what it measured")]
@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use test_support::long_program;
 
-/// How often each way is measured.
+/// Number of measurements for each request.
 const ROUNDS: usize = 200;
 
-/// The lines of the program.
+/// Number of lines of the program.
 const LINES: usize = 10_000;
 
 const ADDRESS: &str = "file:///made.weir";
 
-/// What a user types over in the middle of the program.
+/// Text that the edits overwrite in the middle of the program.
 const EDITED: &str = "half - 10";
 
-/// An editor, and the server that it started.
+/// An editor, with the server that it started.
 struct Editor {
     server: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     asked: i64,
     version: i64,
-    /// Of which version of the text the server has said what is wrong.
+    /// Version of the text that the latest diagnostics belong to.
     told: i64,
     text: String,
 }
@@ -84,7 +84,7 @@ impl Editor {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
     }
 
-    /// Waits for the answer to what was asked last.
+    /// Waits for the response to the last request.
     fn answered(&mut self) -> Result<Value> {
         loop {
             let message = self.receive()?;
@@ -99,7 +99,7 @@ impl Editor {
         self.answered()
     }
 
-    /// Waits until the server says what is wrong with the text as it is.
+    /// Waits for the diagnostics of the current text.
     fn told(&mut self) -> Result<()> {
         while self.told < self.version {
             self.receive()?;
@@ -107,7 +107,7 @@ impl Editor {
         Ok(())
     }
 
-    /// Types another number in the middle, and gives the place behind it.
+    /// Changes a number in the middle of the text, and returns the position after it.
     fn edit(&mut self, round: usize) -> Result<Value> {
         let middle = self.text.len() / 2;
         let at = self.text[middle..].find("half - ").map_or(middle, |found| middle + found);
@@ -125,7 +125,8 @@ impl Editor {
         Ok(json!({ "textDocument": { "uri": ADDRESS }, "position": position }))
     }
 
-    /// Sorted times from an edit to the answer to a question, or where there is none, to what is wrong.
+    /// Returns the sorted times from an edit to the response to a request, or to the diagnostics if `question` is
+    /// `None`.
     fn measure(&mut self, question: Option<&str>) -> Result<Vec<Duration>> {
         let mut times = Vec::with_capacity(ROUNDS);
         for round in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! `weir explain`: the page of a diagnostic's code, or the list of all.
+//! `weir explain`: the page of a diagnostic code, or a list of all codes.
 
 use weir_syntax::Code;
 
@@ -6,7 +6,7 @@ use crate::Exit;
 use crate::arguments::ExplainArguments;
 use crate::terminal::{Paint, Terminal};
 
-/// Shows a page.
+/// Prints a page.
 pub(crate) fn explain(arguments: &ExplainArguments, terminal: &mut Terminal) -> Exit {
     let paint = terminal.output();
     let Some(id) = &arguments.code else {
@@ -23,7 +23,7 @@ pub(crate) fn explain(arguments: &ExplainArguments, terminal: &mut Terminal) -> 
     }
 }
 
-/// The page with its headings set off, and its code indented.
+/// Formats a page: headings in bold, code indented.
 fn page(code: Code, paint: Paint) -> String {
     let mut shown = String::new();
     let mut in_code = false;

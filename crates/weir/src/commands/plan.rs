@@ -1,4 +1,4 @@
-//! `weir plan`: what a program's plan means for it: which nodes are in which section, on what, and why.
+//! `weir plan`: shows how a plan divides a program into sections, and their engines, threads and queues.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,7 @@ use crate::arguments::PlanArguments;
 use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, project};
 
-/// Checks and shows a plan.
+/// Checks and prints a plan.
 pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut Terminal) -> Exit {
     let program = match project::program(&arguments.file, library, terminal) {
         Ok(program) => program,
@@ -37,7 +37,7 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
     }
 }
 
-/// What the patterns of a plan may name.
+/// Lists the nodes that patterns can name.
 fn all_nodes(program: &Program) -> String {
     let nodes = nodes(&Plan::default(), program, None);
     if nodes.is_empty() { nodes } else { format!("\nnodes that a plan may name:\n{nodes}") }
@@ -50,7 +50,7 @@ fn engines(paint: Paint) -> String {
     format!("\nengines that a plan may name:\n{}", lines.collect::<String>())
 }
 
-/// Where the plan is from, and what it says of the whole program.
+/// Formats the file of the plan and its settings for the whole program.
 fn heading(effective: &EffectivePlan, paint: Paint) -> String {
     let path = effective.path.as_ref().map(|path| format!("{}\n", paint.bold(&path.display().to_string())));
     let plan = &effective.plan;
@@ -72,7 +72,7 @@ fn heading(effective: &EffectivePlan, paint: Paint) -> String {
     text
 }
 
-/// The sections that the engine makes; where it makes none, each flow is one.
+/// Formats the sections of the engine; without sections, each flow is one.
 fn shown(effective: &EffectivePlan, program: &Program, sections: &[Section], paint: Paint) -> String {
     if sections.is_empty() {
         return format!("\n{}\n{}", paint.green("each flow, as one piece"), nodes(&Plan::default(), program, None));
@@ -95,7 +95,7 @@ fn shown_section(effective: &EffectivePlan, section: &Section, paint: Paint) -> 
     text
 }
 
-/// On what a section runs, in the words of a plan.
+/// Formats the settings of a section.
 fn details(section: &Section) -> String {
     let shared = if section.shares_threads() { ", shared" } else { "" };
     let replicas = if section.replicas > 1 { format!(", replicas {}", section.replicas) } else { String::new() };
@@ -108,7 +108,7 @@ fn range(threads: RangeInclusive<usize>) -> String {
     if least == most { most.to_string() } else { format!("{least} to {most}") }
 }
 
-/// The calls and repeated bodies of a section, by flow.
+/// Lists the calls and repeated bodies of a section, by flow.
 fn nodes(plan: &Plan, program: &Program, section: Option<usize>) -> String {
     let flows = program.entries.iter().flat_map(|entry| &entry.flows);
     flows.map(|flow| nodes_of(plan, flow, section)).collect()
@@ -122,7 +122,7 @@ fn nodes_of(plan: &Plan, flow: &Flow<Graph>, section: Option<usize>) -> String {
     if names.is_empty() { String::new() } else { format!("  {}: {}\n", flow.name, names.join(", ")) }
 }
 
-/// Whether the node does something that a section is made for.
+/// Returns true if the node does work, as opposed to control flow.
 fn is_work(kind: &NodeKind) -> bool {
     !matches!(
         kind,

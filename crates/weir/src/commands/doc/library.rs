@@ -1,4 +1,4 @@
-//! The page of a library: every module with its functions, sources and types.
+//! Documentation page of a library: every module with its functions, sources and types.
 
 use weir_host::{
     Function, Library, Module, Parameter, Passing, Signature, SourceSignature, Text, TypeDefinition, TypeShape, World,
@@ -7,7 +7,7 @@ use weir_host::{
 use super::markdown;
 use super::page::{DocPage, PageEntry, PageSection};
 
-/// The page of all modules.
+/// Returns the page of all modules.
 pub(super) fn page(library: &Library) -> DocPage {
     let sections = library.modules.values().map(section).collect();
     let lead = "<p>The modules that a program may <code>use</code>. A function of which nothing else is said writes its \
@@ -26,7 +26,7 @@ fn section(module: &Module) -> PageSection {
     }
 }
 
-/// Whether a type is the module's own, or only mentioned by it.
+/// Returns true if the module defines the type; false if it only mentions it.
 fn belongs(module: &Module, definition: &TypeDefinition) -> bool {
     definition.name.split_once('.').is_none_or(|(owner, _)| *owner == *module.name)
 }
@@ -74,7 +74,7 @@ fn parameter(parameter: &Parameter) -> String {
     format!("{}: {}{}", parameter.name, parameter.ty, default.unwrap_or_default())
 }
 
-/// A default as a program would write it.
+/// Formats a default as source text.
 fn written(value: &weir_host::Value) -> String {
     match value {
         weir_host::Value::Text(text) => format!("{text:?}"),
@@ -93,7 +93,7 @@ fn parameter_of(each: &Parameter) -> String {
     parameter(each)
 }
 
-/// The parameters that may be left out, as rows.
+/// Returns the optional parameters as rows.
 fn optional(parameters: &[Parameter]) -> Vec<[String; 3]> {
     let rows = parameters.iter().filter_map(|parameter| {
         let default = parameter.default.as_ref()?;
@@ -106,7 +106,7 @@ fn optional(parameters: &[Parameter]) -> Vec<[String; 3]> {
     rows.collect()
 }
 
-/// What a call touches and what may be done with it, in a line.
+/// Summarises the effects of a function in a line.
 fn effects(signature: &Signature, module: &str) -> String {
     let (effects, parameters) = (&signature.effects, &signature.parameters);
     let mut words: Vec<String> = Vec::new();
@@ -138,7 +138,7 @@ fn effects(signature: &Signature, module: &str) -> String {
     if words.is_empty() { "pure".into() } else { words.join(", ") }
 }
 
-/// A record, enum or host type.
+/// Documents a record, an enum or a host type.
 pub(super) fn definition(definition: &TypeDefinition) -> PageEntry {
     let (word, parts) = match &definition.shape {
         TypeShape::Record(fields) => (

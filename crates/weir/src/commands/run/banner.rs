@@ -1,4 +1,4 @@
-//! The start-up message: where the program listens, what it serves, and on what it runs.
+//! Start-up banner: addresses, routes, engine and plan of the program.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use weir_runtime::Running;
 use crate::commands::effective_plan::EffectivePlan;
 use crate::terminal::Paint;
 
-/// Says what runs.
+/// Formats the banner.
 pub(super) fn banner(
     file: &Path,
     effective: &EffectivePlan,
@@ -34,7 +34,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// The routes of a service in columns, with their parameters.
+/// Formats the routes of a service in columns, with their parameters.
 fn routes(entry: &Entry<Graph>, paint: Paint) -> String {
     let routes = || entry.flows.iter().filter_map(|flow| flow.route.as_ref());
     let method = routes().map(|route| route.method.chars().count()).max().unwrap_or(0);

@@ -1,13 +1,13 @@
-//! Which program is watched, of those that run.
+//! Selection of the program to watch.
 
 use crate::Exit;
 use crate::terminal::Terminal;
 use crate::trace_socket::directory::{self, SocketFile};
 
-/// The program that is meant: the named one, or the only one.
+/// Returns the named program, or the only one that runs.
 ///
 /// # Errors
-/// Says what runs and what to do, and gives the exit code.
+/// Prints the running programs and a hint, and returns the exit code.
 pub(super) fn choose(named: Option<&str>, terminal: &mut Terminal) -> Result<SocketFile, Exit> {
     let running = directory::folder().and_then(|folder| directory::list(&folder));
     let running =
@@ -35,13 +35,13 @@ pub(super) fn choose(named: Option<&str>, terminal: &mut Terminal) -> Result<Soc
     }
 }
 
-/// A program of this name that runs now, but not this one.
+/// Returns another running program of this name.
 pub(super) fn successor(of: &SocketFile) -> Option<SocketFile> {
     let running = directory::folder().and_then(|folder| directory::list(&folder)).ok()?;
     running.into_iter().find(|other| other.name == of.name && other.pid != of.pid)
 }
 
-/// The number of a process before a name, and a whole name before a part of one.
+/// Finds programs by process id, else by name, else by part of the name.
 fn matching(running: &[SocketFile], named: Option<&str>) -> Vec<SocketFile> {
     let Some(named) = named else { return running.to_vec() };
     let of = |matches: &dyn Fn(&SocketFile) -> bool| -> Vec<SocketFile> {

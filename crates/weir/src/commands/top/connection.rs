@@ -1,4 +1,4 @@
-//! The reader's end of the socket: a thread reads lines, and the view takes them when it has time.
+//! Trace connection: a thread reads lines from the socket, and the view takes them from a channel.
 
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::os::unix::net::UnixStream;
@@ -9,22 +9,22 @@ use std::time::Duration;
 use crate::trace_socket::message::VERSION;
 use crate::trace_socket::{Message, TraceLine};
 
-/// How many lines wait here; more wait at the program, which loses what is too much.
+/// Maximal number of lines in the channel. Further ones wait in the program, which drops events if necessary.
 const LINES_MAX: usize = 4_096;
-/// The longest line; no name is so long.
+/// Maximal length of a line.
 const LINE_MAX: u64 = 1 << 20;
 
 /// A connection to a program.
 pub(super) struct TraceConnection(Receiver<Received>);
 
-/// What is heard of a program.
+/// Result of a receive.
 #[derive(Debug)]
 pub(super) enum Received {
     /// A line.
     TraceLine(TraceLine),
-    /// Nothing more will come: why, in a sentence.
+    /// The connection is closed: the reason, in a sentence.
     Closed(String),
-    /// Nothing for now.
+    /// No line within the time limit.
     Nothing,
 }
 
@@ -32,16 +32,16 @@ impl TraceConnection {
     /// Connects to a program.
     ///
     /// # Errors
-    /// Fails where nobody is there, or not for this user.
+    /// Fails if the program does not run or belongs to another user.
     pub(super) fn open(path: &Path) -> io::Result<TraceConnection> {
         let stream = UnixStream::connect(path)?;
         let (sender, receiver) = sync_channel(LINES_MAX);
-        // It ends with the connection, or with whoever hears it.
+        // The thread ends with the connection, or when the receiver is dropped.
         std::thread::Builder::new().name("weir top".into()).spawn(move || read(stream, &sender))?;
         Ok(TraceConnection(receiver))
     }
 
-    /// What comes next, within this time.
+    /// Returns the next line, if it arrives within this time.
     pub(super) fn receive(&self, at_most: Duration) -> Received {
         match self.0.recv_timeout(at_most) {
             Ok(heard) => heard,
