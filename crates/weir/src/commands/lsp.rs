@@ -15,7 +15,7 @@ use std::sync::Arc;
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
 use serde_json::{Value, json};
 use weir_host::Library;
-use weir_ide::{Document, Memo};
+use weir_ide::{CheckCache, Document};
 
 use crate::Exit;
 use crate::terminal::Terminal;
@@ -53,7 +53,7 @@ struct OpenDocument {
     /// The checked document; `None` after an edit.
     checked: Option<Document>,
     /// Incremental check cache from earlier texts.
-    memo: Memo,
+    cache: CheckCache,
     /// True if the diagnostics of this text have been published.
     published: bool,
 }
@@ -112,9 +112,9 @@ impl LanguageServer {
     /// Stores the new text of a file.
     fn replace_text(&mut self, address: &str, text: String, version: Value) {
         let before = self.open.remove(address);
-        let (checked, memo) = before.map_or_else(Default::default, |before| (before.checked, before.memo));
+        let (checked, cache) = before.map_or_else(Default::default, |before| (before.checked, before.cache));
         self.replaced.extend(checked);
-        self.open.insert(address.to_owned(), OpenDocument { text, version, checked: None, memo, published: false });
+        self.open.insert(address.to_owned(), OpenDocument { text, version, checked: None, cache, published: false });
     }
 
     fn handle_request(&mut self, request: Request) {
@@ -139,8 +139,8 @@ impl LanguageServer {
     fn document(&mut self, address: &str) -> Option<&Document> {
         let open = self.open.get_mut(address)?;
         let library = &self.library;
-        let OpenDocument { text, checked, memo, .. } = open;
-        Some(checked.get_or_insert_with(|| Document::again(address, text.as_str(), Arc::clone(library), memo)))
+        let OpenDocument { text, checked, cache, .. } = open;
+        Some(checked.get_or_insert_with(|| Document::again(address, text.as_str(), Arc::clone(library), cache)))
     }
 
     /// Publishes the diagnostics of every file that has changed.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use weir_ir::graph::{Graph, NodeKind, Program};
 use weir_ir::plan::Plan;
 use weir_ir::program::Flow;
-use weir_runtime::{Options, Section};
+use weir_runtime::{EngineSection, Options};
 
 use super::effective_plan::{EffectivePlan, start_hints};
 use crate::arguments::PlanArguments;
@@ -73,14 +73,14 @@ fn heading(effective: &EffectivePlan, paint: Paint) -> String {
 }
 
 /// Formats the sections of the engine; without sections, each flow is one.
-fn shown(effective: &EffectivePlan, program: &Program, sections: &[Section], paint: Paint) -> String {
+fn shown(effective: &EffectivePlan, program: &Program, sections: &[EngineSection], paint: Paint) -> String {
     if sections.is_empty() {
         return format!("\n{}\n{}", paint.green("each flow, as one piece"), nodes(&Plan::default(), program, None));
     }
     sections.iter().map(|section| shown_section(effective, section, paint)).collect()
 }
 
-fn shown_section(effective: &EffectivePlan, section: &Section, paint: Paint) -> String {
+fn shown_section(effective: &EffectivePlan, section: &EngineSection, paint: Paint) -> String {
     let mut text = format!("\n{}{}\n", paint.green(&section.name), details(section));
     let why = section.planned.and_then(|index| effective.plan.sections.get(index)?.why.clone());
     let because = why.map(|why| format!("because {why}"));
@@ -96,7 +96,7 @@ fn shown_section(effective: &EffectivePlan, section: &Section, paint: Paint) -> 
 }
 
 /// Formats the settings of a section.
-fn details(section: &Section) -> String {
+fn details(section: &EngineSection) -> String {
     let shared = if section.shares_threads() { ", shared" } else { "" };
     let replicas = if section.replicas > 1 { format!(", replicas {}", section.replicas) } else { String::new() };
     let threads = range(section.threads());

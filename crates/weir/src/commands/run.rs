@@ -18,7 +18,7 @@ use std::path::Path;
 
 use weir_library::files::{FileCacheOptions, Root};
 use weir_library::output::Outputs;
-use weir_runtime::{Options, Running, StartError};
+use weir_runtime::{Options, RunningProgram, StartError};
 use weir_trace::{Detail, Recorder};
 
 use crate::arguments::RunArguments;
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
 }
 
 /// Describes this program for readers of the trace.
-fn hello(file: &Path, effective: &EffectivePlan, running: &Running) -> Hello {
+fn hello(file: &Path, effective: &EffectivePlan, running: &RunningProgram) -> Hello {
     Hello {
         version: VERSION,
         program: name_of(file),
@@ -82,7 +82,7 @@ fn hello(file: &Path, effective: &EffectivePlan, running: &Running) -> Hello {
     }
 }
 
-fn wait(running: Running, log: EventLog, socket: Option<TraceServer>, terminal: &mut Terminal) -> Exit {
+fn wait(running: RunningProgram, log: EventLog, socket: Option<TraceServer>, terminal: &mut Terminal) -> Exit {
     let progress = ProgressLine::begin(running.watcher());
     let ended = running.wait();
     progress.end();

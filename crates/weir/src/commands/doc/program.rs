@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use weir_compile::{Checked, Entity};
-use weir_draw::{Detail, Drawing};
+use weir_compile::{Checked, Symbol};
+use weir_draw::{DetailLevel, Drawing};
 use weir_host::{Library, Mode, Resource};
 use weir_ir::graph::{Graph, Node, NodeKind, Program};
 use weir_ir::program::{Entry as ProgramEntry, Flow};
@@ -34,7 +34,7 @@ pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &
 
 /// Returns a section with the graph as an embedded image, or an empty one if the graph is too large.
 fn picture(program: &Program, library: &Library) -> PageSection {
-    let drawing = Drawing { program, library: Some(library), plan: None, detail: Detail::Folded };
+    let drawing = Drawing { program, library: Some(library), plan: None, detail: DetailLevel::Folded };
     let image = weir_draw::svg(&drawing).map(|svg| {
         format!("<img class=\"picture\" alt=\"The graph of the program\" src=\"data:image/svg+xml,{}\">", in_url(&svg))
     });
@@ -129,12 +129,12 @@ fn items(checked: &Checked, library: &Library, documented: ItemDocs) -> Vec<Page
 
 fn shared(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {
     let ItemKind::Shared(shared) = &item.kind else { return None };
-    described(shared.name.as_str(), &Entity::Shared(shared.name.as_str().into()), checked, library)
+    described(shared.name.as_str(), &Symbol::Shared(shared.name.as_str().into()), checked, library)
 }
 
 fn functions(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {
     let ItemKind::Function(function) = &item.kind else { return None };
-    described(function.name.as_str(), &Entity::Function(function.name.as_str().into()), checked, library)
+    described(function.name.as_str(), &Symbol::Function(function.name.as_str().into()), checked, library)
 }
 
 fn types(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {
@@ -146,7 +146,7 @@ fn types(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry>
     let definition = checked.expr.as_ref()?.types.iter().find(|definition| *definition.name == *name.as_str());
     let mut entry = definition.map_or_else(PageEntry::default, library::definition);
     if definition.is_none() {
-        entry = described(name.as_str(), &Entity::Type(name.as_str().into()), checked, library)?;
+        entry = described(name.as_str(), &Symbol::Type(name.as_str().into()), checked, library)?;
     }
     for (part, [_, _, doc]) in entry.parts.iter_mut().zip(rows) {
         part[2] = doc;
@@ -163,8 +163,8 @@ fn variant_docs(variant: &Variant) -> [String; 3] {
     [variant.name.as_str().to_owned(), String::new(), markdown::html(&variant.docs.text())]
 }
 
-fn described(name: &str, entity: &Entity, checked: &Checked, library: &Library) -> Option<PageEntry> {
-    let described = checked.describe(entity, library)?;
+fn described(name: &str, symbol: &Symbol, checked: &Checked, library: &Library) -> Option<PageEntry> {
+    let described = checked.describe(symbol, library)?;
     Some(PageEntry {
         name: name.to_owned(),
         signature: described.signature,

@@ -1,7 +1,7 @@
 //! Protocol encoding: results of `weir-ide` as JSON.
 
 use serde_json::{Value, json};
-use weir_ide::{Action, Completion, CompletionKind, Document, Place, Symbol, SymbolKind};
+use weir_ide::{CodeAction, Completion, CompletionKind, Document, DocumentSymbol, FileLocation, SymbolKind};
 use weir_syntax::{Diagnostic, Edit, Severity, Span};
 
 /// Encodes a source range as lines and UTF-16 columns.
@@ -19,7 +19,7 @@ pub(super) fn location(document: &Document, address: &str, span: Span) -> Value 
 }
 
 /// Encodes a location in a Rust file.
-pub(super) fn rust_location(place: &Place) -> Value {
+pub(super) fn rust_location(place: &FileLocation) -> Value {
     let position = json!({ "line": place.position.line, "character": place.position.character });
     json!({ "uri": place.uri(), "range": { "start": position, "end": position } })
 }
@@ -66,7 +66,7 @@ pub(super) fn changes(document: &Document, address: &str, edits: &[Edit]) -> Val
 }
 
 /// Encodes a quick fix.
-pub(super) fn action(document: &Document, address: &str, action: &Action) -> Value {
+pub(super) fn action(document: &Document, address: &str, action: &CodeAction) -> Value {
     json!({ "title": action.title, "kind": "quickfix", "edit": changes(document, address, &action.edits) })
 }
 
@@ -99,7 +99,7 @@ fn completion_kind(kind: CompletionKind) -> u8 {
 }
 
 /// Encodes a symbol with its children. Nesting is bounded: items have members, members have none.
-pub(super) fn symbol(document: &Document, each: &Symbol) -> Value {
+pub(super) fn symbol(document: &Document, each: &DocumentSymbol) -> Value {
     json!({
         "name": each.name,
         "kind": symbol_kind(each.kind),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use weir_ir::graph::{Graph, Program};
 use weir_ir::program::{Entry, Flow};
-use weir_runtime::Running;
+use weir_runtime::RunningProgram;
 
 use crate::commands::effective_plan::EffectivePlan;
 use crate::terminal::Paint;
@@ -14,7 +14,7 @@ pub(super) fn banner(
     file: &Path,
     effective: &EffectivePlan,
     program: &Program,
-    running: &Running,
+    running: &RunningProgram,
     paint: Paint,
 ) -> String {
     let threads = effective.plan.threads.as_ref().map_or_else(cores, |threads| threads.value);
