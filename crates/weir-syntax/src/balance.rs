@@ -132,7 +132,7 @@ impl Balancer<'_> {
         let diagnostic = match misindented {
             Some(misindented) => self
                 .unclosed(misindented.open)
-                .because(misindented.close.span(self.source), "by its place, this one closes another"),
+                .because(misindented.close.span(self.source), "its indentation matches another brace"),
             None => self.ended_early(open, at, token),
         };
         self.diagnostics.push(diagnostic);
@@ -140,21 +140,21 @@ impl Balancer<'_> {
 
     fn unclosed(&self, open: Token) -> Diagnostic {
         let symbol = &self.text[open.start as usize..open.end as usize];
-        Diagnostic::new(Code::UnclosedDelimiter, format!("this `{symbol}` is never closed"))
-            .at(open.span(self.source), "it opens here")
+        Diagnostic::new(Code::UnclosedDelimiter, format!("unclosed `{symbol}`"))
+            .at(open.span(self.source), "opened here")
     }
 
     /// Reports that `open` should have been closed at `at`, before `token`.
     fn ended_early(&self, open: Token, at: u32, token: Token) -> Diagnostic {
         let found = match token.kind {
             TokenKind::End => "the file ends here".to_owned(),
-            _ => format!("`{}` comes before its end", &self.text[token.start as usize..token.end as usize]),
+            _ => format!("`{}` comes before it is closed", &self.text[token.start as usize..token.end as usize]),
         };
         let end = if token.kind == TokenKind::End { Token { start: at, end: at, ..token } } else { token };
         let diagnostic = self.unclosed(open).because(end.span(self.source), found);
         match CLOSING.iter().find(|(kind, _)| *kind == open.kind) {
             Some((_, symbol)) if self.comment_behind(open).contains(*symbol) => diagnostic
-                .hint(format!("`//` begins a comment, and the `{symbol}` is in it; `/` divides whole numbers")),
+                .hint(format!("`//` begins a comment that hides the `{symbol}`; integer division is written `/`")),
             _ => diagnostic,
         }
     }
@@ -174,8 +174,8 @@ impl Balancer<'_> {
             return;
         }
         let symbol = &self.text[token.start as usize..token.end as usize];
-        let diagnostic = Diagnostic::new(Code::UnmatchedDelimiter, format!("this `{symbol}` closes nothing"))
-            .at(token.span(self.source), "no bracket of its kind is open")
+        let diagnostic = Diagnostic::new(Code::UnmatchedDelimiter, format!("unmatched `{symbol}`"))
+            .at(token.span(self.source), "no matching opening bracket")
             .fix(format!("remove the `{symbol}`"), token.span(self.source), "");
         self.diagnostics.push(diagnostic);
     }

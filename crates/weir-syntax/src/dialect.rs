@@ -10,8 +10,8 @@ use crate::{Code, Diagnostic, SourceId, Span};
 
 /// Creates a diagnostic for syntax of another language, with an edit that replaces it by its Weir form.
 pub(crate) fn substitution(span: Span, dialect_form: &str, weir_form: &str) -> Diagnostic {
-    Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is `{weir_form}` here"))
-        .at(span, "of another language")
+    Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is `{weir_form}` in Weir"))
+        .at(span, "syntax of another language")
         .fix(format!("write `{weir_form}`"), span, weir_form)
 }
 
@@ -80,10 +80,10 @@ const PREFIXES: &[&str] = &["f", "r", "b", "u", "s", "rb", "raw"];
 
 /// Macros of other languages, with advice.
 const MACROS: &[(&str, &str)] = &[
-    ("format", "put values into a text with braces: `\"{name}\"`"),
+    ("format", "interpolate values with braces: `\"{name}\"`"),
     ("assert", "write `expect condition` in a `test`"),
     ("assert_eq", "write `expect a == b` in a `test`"),
-    ("todo", "give a value, or fail: `fail(\"not yet\")`"),
+    ("todo", "return a value, or fail: `fail(\"not yet\")`"),
 ];
 
 /// Macros of other languages that are functions in Weir.
@@ -111,7 +111,7 @@ impl DialectTranslator<'_> {
             TokenKind::Colon if pair.is_some() && self.turbofish() => {}
             TokenKind::Word if self.adjacent(0).is_some_and(|next| next.kind.opens_text()) && self.is_prefix() => {
                 let span = token.span(self.source);
-                self.report_superfluous(span, "braces and escapes mean the same in every text");
+                self.report_superfluous(span, "interpolation and escapes work in every text literal");
                 self.skip(1);
             }
             TokenKind::Word if self.at_macro() => self.macro_call(token),
@@ -166,9 +166,9 @@ impl DialectTranslator<'_> {
 
     fn report_superfluous(&mut self, span: Span, why: &str) {
         let dialect_form = self.text[span.range()].trim_end().to_owned();
-        let diagnostic = Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is not needed here"))
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is not needed in Weir"))
             .at(span, why)
-            .fix("take it out", span, "");
+            .fix("remove it", span, "");
         self.report(diagnostic);
     }
 
@@ -186,7 +186,10 @@ impl DialectTranslator<'_> {
         let mutable = next.filter(|next| next.kind == TokenKind::Word && self.text_of(*next) == "mut");
         let end = mutable.map_or(token.end, |mutable| (mutable.end + 1).min(self.text.len() as u32));
         let end = if self.text.is_char_boundary(end as usize) { end } else { token.end };
-        self.report_superfluous(Span::new(self.source, token.start, end), "values need no mark to be shared");
+        self.report_superfluous(
+            Span::new(self.source, token.start, end),
+            "values are passed without a reference operator",
+        );
         self.skip(1 + usize::from(mutable.is_some()));
     }
 
@@ -198,7 +201,7 @@ impl DialectTranslator<'_> {
         }
         let Some(count) = angles(&rest[2..]) else { return false };
         let (start, end) = (rest[0].start, rest[count + 1].end);
-        self.report_superfluous(Span::new(self.source, start, end), "types of a call are found by the compiler");
+        self.report_superfluous(Span::new(self.source, start, end), "the compiler infers the types of a call");
         self.skip(count + 2);
         true
     }
@@ -219,17 +222,17 @@ impl DialectTranslator<'_> {
         let span = Span::new(self.source, name.start, name.end + 1);
         let word = self.text_of(name).to_owned();
         if word == "vec" {
-            self.report_superfluous(span, "a list is its elements in brackets");
+            self.report_superfluous(span, "a list literal is written in brackets");
             return self.skip(2);
         }
-        let diagnostic =
-            Diagnostic::new(Code::DialectSyntax, format!("there is no `{word}!` here")).at(span, "of another language");
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, format!("Weir has no macro `{word}!`"))
+            .at(span, "syntax of another language");
         self.report(match MACROS.iter().find(|(dialect_form, _)| *dialect_form == word) {
             Some((_, advice)) => diagnostic.hint(*advice),
             None if let Some((_, weir_form)) = CALLS.iter().find(|(dialect_form, _)| *dialect_form == word) => {
                 diagnostic.fix(format!("write `{weir_form}`"), span, *weir_form)
             }
-            None => diagnostic.fix("there are no macros: call a function", Span { start: name.end, ..span }, ""),
+            None => diagnostic.fix("call a function instead", Span { start: name.end, ..span }, ""),
         });
         self.push(name, 2);
     }

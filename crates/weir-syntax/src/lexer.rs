@@ -136,7 +136,7 @@ impl Lexer<'_> {
         }
         let character = self.code.source()[start as usize..].chars().next().unwrap_or_default();
         let mut diagnostic =
-            Diagnostic::new(Code::UnknownCharacter, format!("`{}` means nothing here", shown(character)))
+            Diagnostic::new(Code::UnknownCharacter, format!("unexpected character `{}`", shown(character)))
                 .at(Span::new(self.source, start, end), "");
         let place = Span::new(self.source, start, end);
         diagnostic = match character_hint(character) {
@@ -226,11 +226,11 @@ impl Lexer<'_> {
 
     fn unterminated(&mut self, open: Span, at: u32) {
         let quotes = if open.len() == 3 { "\"\"\"" } else { "\"" };
-        let diagnostic = Diagnostic::new(Code::UnterminatedText, "this text does not end")
-            .at(open, "it begins here")
-            .fix(format!("end it with `{quotes}`"), Span::new(self.source, at, at), quotes);
+        let diagnostic = Diagnostic::new(Code::UnterminatedText, "unterminated text literal")
+            .at(open, "begins here")
+            .fix(format!("add the closing `{quotes}`"), Span::new(self.source, at, at), quotes);
         self.report(if open.len() == 1 {
-            diagnostic.note("a text of several lines stands between `\"\"\"`")
+            diagnostic.note("a text literal of several lines is written between `\"\"\"`")
         } else {
             diagnostic
         });
@@ -239,9 +239,11 @@ impl Lexer<'_> {
 }
 
 fn interpolation_over_lines(open: Span) -> Diagnostic {
-    Diagnostic::new(Code::InterpolationOverLines, "this interpolation does not end on its line")
-        .at(open, "it begins here")
-        .fix("write `\\{` if you mean the character itself", open, "\\{")
+    Diagnostic::new(Code::InterpolationOverLines, "interpolation does not end on its line").at(open, "begins here").fix(
+        "write `\\{` for a literal brace",
+        open,
+        "\\{",
+    )
 }
 
 /// Returns the number of bytes before the closing quotes, an opening brace, or (in a one-line literal) the line end.
@@ -269,12 +271,12 @@ fn shown(character: char) -> String {
 
 fn character_hint(character: char) -> Option<&'static str> {
     match character {
-        '\'' | '‘' | '’' | '“' | '”' => Some("a text stands between `\"` and `\"`"),
-        '$' => Some("a value is put into a text as `{name}`"),
-        '#' => Some("a comment begins with `//`"),
-        '\\' => Some("the parameters of a closure stand between bars: `|x| x + 1`"),
-        '@' => Some("there are no attributes here"),
-        '^' | '~' => Some("there are no bit operators"),
+        '\'' | '‘' | '’' | '“' | '”' => Some("write text between `\"` and `\"`"),
+        '$' => Some("interpolate a value with `{name}`"),
+        '#' => Some("comments begin with `//`"),
+        '\\' => Some("write the parameters of a closure between bars: `|x| x + 1`"),
+        '@' => Some("Weir has no attributes"),
+        '^' | '~' => Some("Weir has no bitwise operators"),
         _ => None,
     }
 }

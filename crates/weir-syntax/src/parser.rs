@@ -276,7 +276,7 @@ impl<'t> Parser<'t> {
         if self.at(TokenKind::Word) || (self.peek().is_reserved() && !self.token().first_on_line) {
             return self.word();
         }
-        self.unexpected("a name behind the dot");
+        self.unexpected("a name after the dot");
         self.missing_name()
     }
 
@@ -329,10 +329,10 @@ impl<'t> Parser<'t> {
             let limit = NESTING_MAX;
             let start = Span::new(span.source, span.start, span.start);
             self.report(
-                Diagnostic::new(Code::NestingTooDeep, "this is nested too deep")
+                Diagnostic::new(Code::NestingTooDeep, "nesting is too deep")
                     .at(start, "the limit is reached here")
-                    .note(format!("at most {limit} levels may stand in each other"))
-                    .hint("give inner parts names of their own with `let` or `fn`"),
+                    .note(format!("at most {limit} levels can be nested"))
+                    .hint("name inner parts with `let` or `fn`"),
             );
         }
     }

@@ -172,17 +172,17 @@ impl Refusal {
     fn diagnostic(&self, source: SourceId) -> Diagnostic {
         let place = Span::new(source, 0, 0);
         match self {
-            Self::TooLong { length } => Diagnostic::new(Code::SourceTooLong, "this file is too long")
+            Self::TooLong { length } => Diagnostic::new(Code::SourceTooLong, "source file is too long")
                 .at(place, format!("it has {length} bytes"))
                 .note(format!("a source file has at most {SOURCE_BYTES_MAX} bytes"))
-                .hint("make several programs of it, or move data out of it into files that it reads"),
+                .hint("split it into several programs, or move data into files that it reads"),
             Self::NotUtf8 { offset: 0, byte: 0xff | 0xfe, .. } => {
-                Diagnostic::new(Code::NotUtf8, "this file is not UTF-8 text")
-                    .at(place, "it begins as UTF-16 does")
+                Diagnostic::new(Code::NotUtf8, "source file is not valid UTF-8")
+                    .at(place, "begins with a UTF-16 byte order mark")
                     .hint("save the file as UTF-8; in PowerShell, `Out-File -Encoding utf8` writes it")
             }
-            Self::NotUtf8 { offset, byte, line } => Diagnostic::new(Code::NotUtf8, "this file is not UTF-8 text")
-                .at(place, format!("byte {offset} (0x{byte:02x}, in line {line}) begins no character"))
+            Self::NotUtf8 { offset, byte, line } => Diagnostic::new(Code::NotUtf8, "source file is not valid UTF-8")
+                .at(place, format!("byte {offset} (0x{byte:02x}, line {line}) is not the start of a character"))
                 .hint("save the file as UTF-8"),
         }
     }

@@ -209,7 +209,7 @@ impl TokenKind {
     /// Returns a description for messages, where the token's own characters are not enough.
     pub(crate) fn description(self) -> Option<&'static str> {
         match self {
-            Self::TextOpen | Self::BlockTextOpen | Self::TextPiece | Self::TextClose => Some("a text"),
+            Self::TextOpen | Self::BlockTextOpen | Self::TextPiece | Self::TextClose => Some("a text literal"),
             Self::InterpolationOpen => Some("an interpolation"),
             Self::InterpolationClose => Some("the end of the interpolation"),
             Self::End => Some("the end of the file"),

@@ -16,8 +16,8 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 the program is wrong, 2 the command line is wrong, \
-    3 the surroundings are wrong (a file cannot be read, a port is taken), 130 stopped at once by a second signal.";
+const EXIT_CODES: &str = "Exit codes: 0 success, 1 errors in the program, 2 invalid command line, \
+    3 error of the environment (a file cannot be read, a port is in use), 130 stopped by a second signal.";
 
 /// The commands.
 #[derive(Debug, Subcommand)]

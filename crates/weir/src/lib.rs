@@ -86,7 +86,7 @@ impl Cli {
         };
         let mut terminal = Terminal::new();
         if let Some(error) = self.refused {
-            return terminal.fail(Exit::Failure, &format!("this command cannot be built: {error}"), &[]);
+            return terminal.fail(Exit::Failure, &format!("invalid library: {error}"), &[]);
         }
         self.dispatch(&arguments.command, &mut terminal)
     }

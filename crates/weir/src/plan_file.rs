@@ -42,10 +42,8 @@ pub(crate) fn read(
 fn no_plan(path: &Path, error: &io::Error, terminal: &mut Terminal) -> Exit {
     let name = path.display();
     let (message, hint) = match error.kind() {
-        io::ErrorKind::NotFound => (format!("there is no plan `{name}`"), "check the path behind `--plan`"),
-        io::ErrorKind::IsADirectory => {
-            (format!("`{name}` is a folder, and a plan is a file"), "check the path behind `--plan`")
-        }
+        io::ErrorKind::NotFound => (format!("no such plan: `{name}`"), "check the path after `--plan`"),
+        io::ErrorKind::IsADirectory => (format!("`{name}` is a folder, not a plan"), "check the path after `--plan`"),
         io::ErrorKind::InvalidData => (format!("the plan `{name}` is not UTF-8 text"), "save the file as UTF-8"),
         _ => return cannot_read(path, error, terminal),
     };

@@ -73,8 +73,12 @@ pub(crate) fn expand(named: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<P
         let before = programs.len();
         collect_programs(path, DEPTH_MAX, &mut programs).map_err(|error| cannot_read(path, &error, terminal))?;
         if programs.len() == before {
-            let message = format!("there is no program in the folder `{}`", path.display());
-            return Err(terminal.fail(Exit::Environment, &message, &["`weir new NAME` makes a folder with one"]));
+            let message = format!("no program in the folder `{}`", path.display());
+            return Err(terminal.fail(
+                Exit::Environment,
+                &message,
+                &["`weir new NAME` creates a folder with a program"],
+            ));
         }
     }
     Ok(programs)
@@ -123,15 +127,15 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error, terminal: &mut Termina
             let nearby = programs_in(&folder(path));
             let hint = match nearby.as_slice() {
                 [] => "check the path".to_owned(),
-                some => format!("there is {}", some.join(", ")),
+                some => format!("programs in this folder: {}", some.join(", ")),
             };
-            terminal.fail(Exit::Environment, &format!("there is no file `{name}`"), &[&hint])
+            terminal.fail(Exit::Environment, &format!("no such file: `{name}`"), &[&hint])
         }
         io::ErrorKind::IsADirectory => {
             let programs = programs_in(path);
             let hint = match programs.first() {
                 Some(first) => format!("did you mean `{first}`?"),
-                None => "`weir new NAME` makes a folder with a program".to_owned(),
+                None => "`weir new NAME` creates a folder with a program".to_owned(),
             };
             terminal.fail(Exit::Environment, &format!("the folder `{name}` has no `main.weir`"), &[&hint])
         }

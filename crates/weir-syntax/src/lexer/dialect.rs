@@ -22,8 +22,8 @@ impl Lexer<'_> {
         let end = piece_end + close.len_utf8() as u32;
         let value = &self.code.source()[piece as usize..piece_end as usize];
         let weir_form = format!("\"{}\"", value.replace('"', "\\\"").replace('{', "\\{"));
-        let diagnostic = Diagnostic::new(Code::DialectSyntax, "a text stands between `\"` and `\"`")
-            .at(self.place(start, end), "between other quotes")
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "text literals use double quotes")
+            .at(self.place(start, end), "other quotes")
             .fix("use double quotes", self.place(start, end), weir_form);
         self.report(diagnostic);
         self.code.bump((end - self.code.span().end as u32) as usize);
@@ -49,8 +49,8 @@ impl Lexer<'_> {
         }
         let rest = &self.code.source()[start as usize..];
         let length = rest.find('\n').unwrap_or(rest.len());
-        let diagnostic = Diagnostic::new(Code::DialectSyntax, "a comment begins with `//`")
-            .at(self.place(start, start + 1), "begins no comment here")
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "comments begin with `//`")
+            .at(self.place(start, start + 1), "does not begin a comment in Weir")
             .fix("write `//`", self.place(start, start + 1), "//");
         self.report(diagnostic);
         self.comment_to(start, start + length as u32);
@@ -69,9 +69,9 @@ impl Lexer<'_> {
 
     fn skip_attribute(&mut self, start: u32, length: usize) -> bool {
         let end = start + length as u32;
-        let diagnostic = Diagnostic::new(Code::DialectSyntax, "there are no attributes here")
-            .at(self.place(start, end), "of another language")
-            .fix("take it out", self.place(start, end), "");
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "Weir has no attributes")
+            .at(self.place(start, end), "syntax of another language")
+            .fix("remove it", self.place(start, end), "");
         self.report(diagnostic);
         self.code.bump((end - self.code.span().end as u32) as usize);
         true
@@ -84,11 +84,11 @@ impl Lexer<'_> {
         let length = rest[2..].find("*/").map_or(rest.len(), |at| at + 4);
         let (comment, behind) = (&rest[..length], rest[length..].lines().next().unwrap_or_default());
         let span = self.place(start, start + length as u32);
-        let diagnostic = Diagnostic::new(Code::DialectSyntax, "a comment begins with `//`, and ends with its line")
-            .at(self.place(start, start + 2), "begins no comment here");
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "comments begin with `//` and end with the line")
+            .at(self.place(start, start + 2), "does not begin a comment in Weir");
         let diagnostic = match behind.trim().is_empty() {
             true => diagnostic.fix("write `//` before each line", span, in_lines(comment)),
-            false => diagnostic.hint("put it behind the code, or on a line of its own"),
+            false => diagnostic.hint("move it to the end of the line, or to a line of its own"),
         };
         let has_line_end = comment.contains('\n');
         self.report(diagnostic);
@@ -111,9 +111,9 @@ impl Lexer<'_> {
         code.bump(start as usize + 2);
         self.code = code;
         let span = self.place(start, start + 2);
-        let diagnostic = Diagnostic::new(Code::DialectSyntax, "there is no `//` in an interpolation")
-            .at(span, "a comment would end it")
-            .fix("write `/`, which divides whole numbers to a whole number", span, "/");
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "`//` cannot be used in an interpolation")
+            .at(span, "a comment would hide its end")
+            .fix("write `/`, which is integer division for `Int`s", span, "/");
         self.report(diagnostic);
         self.push(TokenKind::Slash, start, start + 2);
     }

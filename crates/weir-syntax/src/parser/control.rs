@@ -135,7 +135,7 @@ impl Parser<'_> {
         if self.reported_at.replace(self.at) != Some(self.at) {
             let end = self.previous_span().at_end();
             self.report(
-                Diagnostic::new(Code::UnboundedLoop, "this loop has no bound")
+                Diagnostic::new(Code::UnboundedLoop, "loop without a bound")
                     .at(start, "")
                     .because(end, format!("expected {missing} here"))
                     .hint("write `loop state = first { … } until condition at most 100`"),
@@ -194,7 +194,7 @@ impl Parser<'_> {
     fn retry_kind(&mut self) -> ExprKind {
         self.bump();
         if !self.at(T::ParenOpen) {
-            self.unexpected("`(` and how often");
+            self.unexpected("`(` and the number of attempts");
         }
         let arguments = self.arguments();
         ExprKind::Retry { arguments, body: self.block() }
@@ -212,7 +212,7 @@ impl Parser<'_> {
 
     fn replacement(&mut self) -> Replacement {
         let start = self.span();
-        let function = self.path("the function that is replaced");
+        let function = self.path("the function to replace");
         self.expect(T::Equal, "`=`");
         let ignored = self.line_ends_ignored;
         let value = self.within_mode(BraceRole::Body, ignored, Self::expression);

@@ -23,15 +23,21 @@ impl Parser<'_> {
 
     /// Reports dialect syntax together with its rewritten Weir form.
     fn report_rewrite(&mut self, span: Span, message: &str, weir_form: String) {
-        let advice = if weir_form.contains('\n') { "write it so".to_owned() } else { format!("write `{weir_form}`") };
+        let advice = if weir_form.contains('\n') {
+            "rewrite it in Weir syntax".to_owned()
+        } else {
+            format!("write `{weir_form}`")
+        };
         self.report(
-            Diagnostic::new(Code::DialectSyntax, message).at(span, "of another language").fix(advice, span, weir_form),
+            Diagnostic::new(Code::DialectSyntax, message)
+                .at(span, "syntax of another language")
+                .fix(advice, span, weir_form),
         );
     }
 
     /// Reports dialect syntax that no single edit can replace.
     fn report_with_advice(&mut self, span: Span, message: &str, advice: &str) {
-        self.report(Diagnostic::new(Code::DialectSyntax, message).at(span, "of another language").hint(advice));
+        self.report(Diagnostic::new(Code::DialectSyntax, message).at(span, "syntax of another language").hint(advice));
     }
 
     /// Reports and consumes the next `count` tokens, which Weir does not need.
@@ -40,8 +46,8 @@ impl Parser<'_> {
         let dialect_form = self.text[span.range()].trim_end().to_owned();
         let place = Span { end: span.start + dialect_form.len() as u32, ..span };
         (0..count).for_each(|_| _ = self.bump());
-        let diagnostic = Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is not needed here"));
-        self.report(diagnostic.at(place, why).fix("take it out", span, ""));
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is not needed in Weir"));
+        self.report(diagnostic.at(place, why).fix("remove it", span, ""));
     }
 
     /// Reports a semicolon between fields, variants or arms.

@@ -147,7 +147,7 @@ impl Parser<'_> {
 
     fn check_chain(&mut self, first: Span) {
         let Some((second, _)) = self.infix().filter(|(operator, _)| operator.is_comparison()) else { return };
-        let diagnostic = Diagnostic::new(Code::ChainedComparison, "comparisons cannot follow each other")
+        let diagnostic = Diagnostic::new(Code::ChainedComparison, "comparisons cannot be chained")
             .at(self.span(), format!("`{}` would compare a `Bool`", second.symbol()))
             .because(first, "the first comparison")
             .hint("join two comparisons with `&&`");
@@ -245,7 +245,7 @@ impl Parser<'_> {
         match index {
             Ok(index) => self.expr(start, ExprKind::TupleIndex { object: Box::new(object), index, index_span }),
             Err(_) => {
-                let fault = Diagnostic::new(Code::InvalidNumber, "no tuple has so many values").at(index_span, "");
+                let fault = Diagnostic::new(Code::InvalidNumber, "tuple index is too large").at(index_span, "");
                 self.report(fault);
                 object
             }
@@ -261,8 +261,8 @@ impl Parser<'_> {
         });
         if indices.len() != 1 {
             let place = self.since(start);
-            let wrong = Diagnostic::new(Code::UnexpectedToken, "an index is one expression")
-                .at(place, format!("here are {}", indices.len()))
+            let wrong = Diagnostic::new(Code::UnexpectedToken, "an index must be a single expression")
+                .at(place, format!("found {}", indices.len()))
                 .hint("use a tuple as a key: `map[(a, b)]`");
             self.report(wrong);
         }
@@ -294,10 +294,10 @@ impl Parser<'_> {
 
     fn positional_after_named(&mut self, argument: Span, named: Span) {
         self.report(
-            Diagnostic::new(Code::PositionalAfterNamed, "arguments without a name come first")
-                .at(argument, "this one has no name")
-                .because(named, "this one has")
-                .hint("move it to the front, or give it its name"),
+            Diagnostic::new(Code::PositionalAfterNamed, "positional arguments come before named ones")
+                .at(argument, "positional argument")
+                .because(named, "named argument")
+                .hint("move it to the front, or name it"),
         );
     }
 
@@ -317,7 +317,7 @@ impl Parser<'_> {
 
     fn field_value(&mut self) -> FieldValue {
         let start = self.span();
-        let name = self.name("a field's name");
+        let name = self.name("a field name");
         let shorthand = !self.colon_of_field();
         let value = match shorthand {
             true => self.expr(start, ExprKind::Name(name.clone())),

@@ -105,16 +105,16 @@ impl Parser<'_> {
 
     pub(super) fn used_module(&mut self) -> UsedModule {
         let start = self.span();
-        let name = self.quoted_module().unwrap_or_else(|| self.lower_name("a module's name"));
+        let name = self.quoted_module().unwrap_or_else(|| self.lower_name("a module name"));
         self.parts_of_module(name.span);
-        let alias = self.eat(T::As).map(|_| self.lower_name("a module's name"));
+        let alias = self.eat(T::As).map(|_| self.lower_name("a module name"));
         UsedModule { name, alias, span: self.since(start) }
     }
 
     /// `shared name [: type]? = expression [per session]?`
     fn shared(&mut self) -> Shared {
         self.bump();
-        let name = self.lower_name("a shared value's name");
+        let name = self.lower_name("the name of a shared value");
         let ty = self.eat(T::Colon).map(|_| self.ty());
         self.expect(T::Equal, "`=`");
         let value = self.expression();
@@ -124,13 +124,13 @@ impl Parser<'_> {
     /// `constraint name`
     fn constraint(&mut self) -> Constraint {
         self.bump();
-        Constraint { name: self.lower_name("a constraint's name") }
+        Constraint { name: self.lower_name("a constraint name") }
     }
 
     /// `record Name { field,* }`
     fn record(&mut self) -> Record {
         self.bump();
-        let name = self.upper_name("a type's name");
+        let name = self.upper_name("a type name");
         self.equals_before_fields();
         let fields = self.fields_in_parentheses(Self::field_declaration);
         Record { name, fields: fields.unwrap_or_else(|| self.braces_of(Self::field_declaration)) }
@@ -143,7 +143,7 @@ impl Parser<'_> {
             return method;
         }
         let start = self.span();
-        let name = self.lower_name("a field's name");
+        let name = self.lower_name("a field name");
         let ty = self.typed();
         self.default_of_field();
         FieldDeclaration { docs, name, ty, span: self.since(start) }
@@ -159,7 +159,7 @@ impl Parser<'_> {
     /// `enum Name { variant,* }`
     fn enumeration(&mut self) -> Enum {
         self.bump();
-        let name = self.upper_name("a type's name");
+        let name = self.upper_name("a type name");
         self.equals_before_fields();
         let variants = self.variants_with_bars();
         Enum { name, variants: variants.unwrap_or_else(|| self.braces_of(Self::variant)) }
@@ -169,7 +169,7 @@ impl Parser<'_> {
     pub(super) fn variant(&mut self) -> Variant {
         let docs = self.docs();
         let start = self.span();
-        let name = self.upper_name("a variant's name");
+        let name = self.upper_name("a variant name");
         let open = self.span();
         let payload = match self.peek() {
             T::ParenOpen if !self.token().first_on_line => self.delimited(T::ParenOpen, Self::payload_field),
@@ -201,7 +201,7 @@ impl Parser<'_> {
     /// `fn name ( parameter,* ) [-> type]? block`
     fn function(&mut self) -> Function {
         self.bump();
-        let name = self.lower_name("a function's name");
+        let name = self.lower_name("a function name");
         self.type_parameters();
         let parameters = self.parameters(Self::parameter);
         let returns = self.result_type();
@@ -223,7 +223,7 @@ impl Parser<'_> {
             return parameter;
         }
         let start = self.span();
-        let name = self.lower_name("a parameter's name");
+        let name = self.lower_name("a parameter name");
         let before = self.diagnostics.len();
         let ty = self.typed();
         self.advise_type(before, &name);

@@ -20,6 +20,9 @@ const DURATION_UNITS: &[(&str, u64)] = &[
     ("d", 86_400 * 1_000_000_000),
 ];
 
+/// Longest number that a message quotes.
+const SHOWN_DIGITS_MAX: usize = 40;
+
 impl Parser<'_> {
     /// `-? number`, `true`, `false`. Reports a number that cannot be read, and returns `None`.
     pub(super) fn signed_literal(&mut self) -> Option<Literal> {
@@ -38,10 +41,9 @@ impl Parser<'_> {
         match value {
             Ok(value) => Some(Literal { value, raw, span }),
             Err(fault) => {
-                let shown = if digits.len() > 40 { "this number" } else { digits };
-                let quoted = if digits.len() > 40 { shown.to_owned() } else { format!("`{shown}`") };
+                let shown = if digits.len() > SHOWN_DIGITS_MAX { String::new() } else { format!(" `{digits}`") };
                 let mut diagnostic =
-                    Diagnostic::new(Code::InvalidNumber, format!("{quoted} cannot be read")).at(span, fault.reason());
+                    Diagnostic::new(Code::InvalidNumber, format!("invalid number{shown}")).at(span, fault.reason());
                 if let Some(hint) = fault.hint(digits) {
                     diagnostic = diagnostic.hint(hint);
                 }
@@ -65,11 +67,11 @@ enum NumberError {
 impl NumberError {
     fn reason(self) -> &'static str {
         match self {
-            Self::TooLarge => "it does not fit into 64 bits",
-            Self::NotExact => "it is no whole number of bytes or nanoseconds",
-            Self::NegativeUnit => "sizes and durations are not negative",
-            Self::UnknownUnit => "what follows the digits is no unit",
-            Self::BadDigits => "these are no digits of its base",
+            Self::TooLarge => "does not fit into 64 bits",
+            Self::NotExact => "not a whole number of bytes or nanoseconds",
+            Self::NegativeUnit => "sizes and durations cannot be negative",
+            Self::UnknownUnit => "unknown unit",
+            Self::BadDigits => "invalid digits for this base",
         }
     }
 

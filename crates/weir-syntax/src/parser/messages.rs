@@ -33,9 +33,9 @@ impl Parser<'_> {
             let replacement = format!("0{}", self.token_text());
             diagnostic = diagnostic.fix(format!("write `{replacement}`"), self.span(), replacement);
         } else if what == "`{`" && self.at(TokenKind::Colon) {
-            diagnostic = diagnostic.hint("put `{` here, and `}` behind the last line of what belongs to it");
+            diagnostic = diagnostic.hint("put `{` here, and `}` after the last line of the body");
         } else if let Some((word, weir_form)) = self.dialect_word() {
-            diagnostic = diagnostic.fix(format!("`{word}` is `{weir_form}` here"), self.span(), weir_form);
+            diagnostic = diagnostic.fix(format!("write `{weir_form}` for `{word}`"), self.span(), weir_form);
         }
         self.report(diagnostic);
     }
@@ -45,7 +45,7 @@ impl Parser<'_> {
         if let Some(last) = self.diagnostics.get_mut(before).filter(|last| last.code == Code::UnexpectedToken)
             && last.help.is_empty()
         {
-            *last = last.clone().hint(format!("say what it takes: `{name}: Int`"));
+            *last = last.clone().hint(format!("add its type: `{name}: Int`"));
         }
     }
 
@@ -57,16 +57,16 @@ impl Parser<'_> {
         let word = &self.text[statement.range()];
         if let Some(weir_form) = weir_word(word) {
             return self.report(
-                Diagnostic::new(Code::UnexpectedToken, format!("`{word}` begins no statement"))
-                    .at(statement, "not a word of this language")
-                    .fix(format!("`{word}` is `{weir_form}` here"), statement, weir_form),
+                Diagnostic::new(Code::UnexpectedToken, format!("`{word}` does not begin a statement"))
+                    .at(statement, "not a Weir keyword")
+                    .fix(format!("write `{weir_form}` for `{word}`"), statement, weir_form),
             );
         }
         let found = self.found();
         self.report(
             Diagnostic::new(Code::MissingLineEnd, format!("expected a new line, found {found}"))
                 .at(self.visible_span(), "this begins another statement")
-                .because(statement, "the statement before it ends here")
+                .because(statement, "the previous statement ends here")
                 .fix("separate them with `;`", statement.at_end(), ";"),
         );
     }
@@ -112,7 +112,7 @@ impl Parser<'_> {
         self.report(
             Diagnostic::new(Code::ReservedWord, format!("`{word}` is a reserved word and cannot be {what}"))
                 .at(self.span(), format!("expected {what}"))
-                .fix("give it another name", self.span(), format!("{word}_")),
+                .fix("choose another name", self.span(), format!("{word}_")),
         );
     }
 
@@ -133,13 +133,13 @@ impl Parser<'_> {
         self.report(
             Diagnostic::new(Code::NameCase, format!("{what} begins in {case_name} case"))
                 .at(name.span, format!("`{name}` does not"))
-                .fix(format!("call it `{mended}`"), name.span, mended),
+                .fix(format!("rename it to `{mended}`"), name.span, mended),
         );
     }
 
     pub(super) fn record_in_head(&mut self, record: Span) {
         self.report(
-            Diagnostic::new(Code::UnexpectedToken, "a record cannot be made here without parentheses")
+            Diagnostic::new(Code::UnexpectedToken, "a record expression needs parentheses here")
                 .at(self.span(), "this brace would begin the body")
                 .because(record, "the record")
                 .hint("put the record in parentheses"),
@@ -150,8 +150,8 @@ impl Parser<'_> {
         let symbol = self.token_text();
         self.report(
             Diagnostic::new(Code::UnexpectedToken, format!("`{symbol}` cannot follow a pipe"))
-                .at(self.span(), "the pipe ends with a function")
-                .because(pipe, "it begins here")
+                .at(self.span(), "a pipe ends with a function")
+                .because(pipe, "begins here")
                 .hint("put the pipe in parentheses, or name its value with `let`"),
         );
     }
@@ -159,23 +159,23 @@ impl Parser<'_> {
     pub(super) fn assignment(&mut self, target: &Expr) {
         let diagnostic = Diagnostic::new(Code::Assignment, "a value cannot be assigned again")
             .at(self.span(), "this would change a value")
-            .because(target.span, "values stay as they are");
+            .because(target.span, "values are immutable");
         self.report(match &target.kind {
             ExprKind::Field { object, name } => {
                 let object = &self.text[object.span.range()];
-                diagnostic.hint(format!("make a new record: `let next = Name {{ ..{object}, {name}: … }}`"))
+                diagnostic.hint(format!("create a new record: `let next = Name {{ ..{object}, {name}: … }}`"))
             }
             ExprKind::Index { object, .. } => {
                 let object = &self.text[object.span.range()];
                 diagnostic
-                    .hint("make a new list with `for`, or a new map with `map.with(key, value)`")
-                    .hint(format!("a map that all flows change is `shared`: `{object}.put(key, value)`"))
+                    .hint("create a new list with `for`, or a new map with `map.with(key, value)`")
+                    .hint(format!("declare the map `shared` if all flows change it: `{object}.put(key, value)`"))
             }
             _ => diagnostic
-                .fix("give the new value a name of its own", target.span.at_start(), "let ")
-                .hint("use `fold` where it depends on the value before")
+                .fix("bind the new value to a name", target.span.at_start(), "let ")
+                .hint("use `fold` if it depends on the previous value")
                 .hint(format!(
-                    "a value that all flows change is `shared`: `{}.set(…)`",
+                    "declare it `shared` if all flows change it: `{}.set(…)`",
                     &self.text[target.span.range()]
                 )),
         });
@@ -183,9 +183,9 @@ impl Parser<'_> {
 
     pub(super) fn misplaced(&mut self, span: Span, what: &str, belongs: &str) {
         self.report(
-            Diagnostic::new(Code::MisplacedClause, format!("{what} has no meaning here"))
-                .at(span, "not here")
-                .hint(format!("put it {belongs}")),
+            Diagnostic::new(Code::MisplacedClause, format!("{what} is not allowed here"))
+                .at(span, "misplaced")
+                .hint(format!("move it {belongs}")),
         );
     }
 }

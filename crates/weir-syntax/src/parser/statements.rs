@@ -120,7 +120,7 @@ impl Parser<'_> {
             self.misplaced(
                 words,
                 "`on failure`",
-                "at the head of the `fn`, route or entry point, or write `else` here",
+                "to the head of the `fn`, route or entry point, or write `else` here",
             );
         }
         StatementKind::FailureHandler(handler)
@@ -128,13 +128,13 @@ impl Parser<'_> {
 
     fn misplaced_item(&mut self, start: Span) -> Option<Statement> {
         let word = self.token_text().to_owned();
-        self.misplaced(start, &format!("`{word}`"), "at the top level of the file");
+        self.misplaced(start, &format!("`{word}`"), "to the top level of the file");
         let _outside = self.nested(Self::item);
         None
     }
 
     fn misplaced_session(&mut self, start: Span) -> Option<Statement> {
-        self.misplaced(start, "`session`", "at the head of the service or entry point");
+        self.misplaced(start, "`session`", "to the head of the service or entry point");
         let _outside = self.session();
         None
     }

@@ -56,7 +56,7 @@ impl Parser<'_> {
             return expr;
         }
         if let Some(first) = self.diagnostics.get_mut(before).filter(|first| first.code == Code::UnexpectedToken) {
-            *first = first.clone().fix("write `\\{` if you mean the character itself", open, "\\{");
+            *first = first.clone().fix("write `\\{` for a literal brace", open, "\\{");
         }
         expr
     }
@@ -109,16 +109,16 @@ impl Parser<'_> {
             return Some(last_line.to_owned());
         }
         let (place, text) = match opens {
-            false => (Span { end: span.start + 3, ..span }, "the text begins on the next line"),
+            false => (Span { end: span.start + 3, ..span }, "begin the text on the next line"),
             true => (
                 Span { start: span.end.saturating_sub(3).max(span.start), ..span },
-                "these stand on a line of their own",
+                "move these to a line of their own",
             ),
         };
         // A block without an end has already been reported.
         if self.text[span.range()].len() >= 6 && self.text[span.range()].ends_with("\"\"\"") {
             self.report(
-                Diagnostic::new(Code::BlockTextLayout, "the quotes of a text block stand on lines of their own")
+                Diagnostic::new(Code::BlockTextLayout, "the quotes of a text block must be on lines of their own")
                     .at(place, text),
             );
         }
@@ -162,8 +162,8 @@ impl Parser<'_> {
         let shown = (text.len() - text.trim_start().len()) as u32;
         let first = text.chars().next().map_or(0, char::len_utf8) as u32;
         self.report(
-            Diagnostic::new(Code::BlockTextLayout, "this line begins left of the text block's closing quotes")
-                .at(Span { end: line.start + shown.max(first), ..line }, "it has less space than they have")
+            Diagnostic::new(Code::BlockTextLayout, "line is indented less than the closing quotes of the text block")
+                .at(Span { end: line.start + shown.max(first), ..line }, "indented too little")
                 .hint("indent the line, or move the closing quotes to the left"),
         );
         Span { start: line.start + shown, ..line }
@@ -200,10 +200,10 @@ impl Parser<'_> {
     fn invalid_escape(&mut self, span: Span) {
         let escape = &self.text[span.range()];
         self.report(
-            Diagnostic::new(Code::InvalidEscape, format!("`{escape}` is no escape"))
+            Diagnostic::new(Code::InvalidEscape, format!("unknown escape `{escape}`"))
                 .at(span, "")
-                .note("there are \\n \\r \\t \\0 \\\" \\\\ \\{ \\} and \\u{1F600}")
-                .fix("write `\\\\` if you mean a backslash", Span { end: span.start + 1, ..span }, "\\\\"),
+                .note("the escapes are \\n \\r \\t \\0 \\\" \\\\ \\{ \\} and \\u{1F600}")
+                .fix("write `\\\\` for a backslash", Span { end: span.start + 1, ..span }, "\\\\"),
         );
     }
 }

@@ -66,8 +66,8 @@ fn given<T>(value: T) -> Located<T> {
 /// Returns hints for a program that does not start under its plan.
 pub(crate) fn start_hints(error: &StartError) -> &'static [&'static str] {
     match error {
-        StartError::Plan(_) => &["the command line goes before the plan: leave `--engine` to the plan, or cut nothing"],
-        StartError::Prepare(_) => &["this is a fault of Weir, or of a library that was linked in"],
+        StartError::Plan(_) => &["options override the plan: omit `--engine`, or remove the sections from the plan"],
+        StartError::Prepare(_) => &["this is a bug in Weir or in a linked library"],
         _ => &[],
     }
 }

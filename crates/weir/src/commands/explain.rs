@@ -17,8 +17,8 @@ pub(crate) fn explain(arguments: &ExplainArguments, terminal: &mut Terminal) -> 
         Some(code) => terminal.print(&page(code, paint)),
         None => terminal.fail(
             Exit::Usage,
-            &format!("there is no diagnostic `{id}`"),
-            &["`weir explain` without a code lists them all"],
+            &format!("unknown diagnostic `{id}`"),
+            &["`weir explain` without a code lists all of them"],
         ),
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn graph(arguments: &GraphArguments, library: &Library, terminal: &mu
         GraphFormat::Svg => match weir_draw::svg(&drawing) {
             Ok(text) => text,
             Err(error) => {
-                return terminal.fail(Exit::Failure, &error.to_string(), &["`--format dot` has no such limit"]);
+                return terminal.fail(Exit::Failure, &error.to_string(), &["`--format dot` has no size limit"]);
             }
         },
     };

@@ -33,7 +33,7 @@ pub(crate) fn lsp(library: Library, terminal: &mut Terminal) -> Exit {
     drop(server);
     match threads.join() {
         Ok(()) => exit,
-        Err(error) => terminal.fail(Exit::Environment, &format!("the connection broke: {error}"), &[]),
+        Err(error) => terminal.fail(Exit::Environment, &format!("the connection failed: {error}"), &[]),
     }
 }
 
@@ -128,7 +128,7 @@ impl LanguageServer {
                 Response::new_err(request.id, ErrorCode::InvalidParams as i32, format!("`{address}` is not open"))
             }
             (None, _) => {
-                let message = format!("`{}` is nothing that this server does", request.method);
+                let message = format!("unsupported request `{}`", request.method);
                 Response::new_err(request.id, ErrorCode::MethodNotFound as i32, message)
             }
         };

@@ -28,11 +28,11 @@ pub(crate) fn new(arguments: &NewArguments, terminal: &mut Terminal) -> Exit {
     match write(&arguments.path, &files) {
         Ok(()) => terminal.print(&next_steps(arguments, &files, terminal)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let message = format!("`{}` is there already", arguments.path.display());
+            let message = format!("`{}` already exists", arguments.path.display());
             terminal.fail(Exit::Environment, &message, &["choose another name"])
         }
         Err(error) => {
-            terminal.fail(Exit::Environment, &format!("cannot make `{}`: {error}", arguments.path.display()), &[])
+            terminal.fail(Exit::Environment, &format!("cannot create `{}`: {error}", arguments.path.display()), &[])
         }
     }
 }
@@ -45,8 +45,8 @@ fn name(path: &Path) -> Result<String, (String, &'static str)> {
     if begins && goes_on && last.len() <= NAME_CHARACTERS_MAX {
         return Ok(last);
     }
-    let message = format!("`{}` cannot name a service", path.display());
-    Err((message, "a name begins with a small letter, and goes on with small letters, digits, `-` and `_`"))
+    let message = format!("`{}` is not a valid service name", path.display());
+    Err((message, "a name begins with a lower-case letter and contains lower-case letters, digits, `-` and `_`"))
 }
 
 fn files_with_rust(name: &str) -> Vec<(&'static str, String)> {
@@ -74,7 +74,7 @@ fn write(folder: &Path, files: &[(&str, String)]) -> io::Result<()> {
 fn next_steps(arguments: &NewArguments, files: &[(&str, String)], terminal: &Terminal) -> String {
     let paint = terminal.output();
     let folder = &arguments.path;
-    let mut text = format!("{} made, with {}\n\n", paint.bold(&folder.display().to_string()), list(files));
+    let mut text = format!("created {} with {}\n\n", paint.bold(&folder.display().to_string()), list(files));
     let program = folder.join("main.weir");
     let (run, try_it) = if arguments.rust {
         let manifest: PathBuf = folder.join("Cargo.toml");

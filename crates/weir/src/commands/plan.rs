@@ -25,7 +25,7 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
     if effective.is_default() {
         let row = &weir_runtime::ENGINES[0];
         let can = format!("{}{}", all_nodes(&program), engines(terminal.output()));
-        return terminal.print(&format!("no plan; the defaults: engine {} ({})\n{can}", row.name, row.doc));
+        return terminal.print(&format!("no plan; defaults: engine {} ({})\n{can}", row.name, row.doc));
     }
     let options = Options { plan: effective.plan.clone(), ..Options::default() };
     match weir_runtime::sections(&program, library, &options) {
@@ -40,14 +40,14 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
 /// Lists the nodes that patterns can name.
 fn all_nodes(program: &Program) -> String {
     let nodes = nodes(&Plan::default(), program, None);
-    if nodes.is_empty() { nodes } else { format!("\nnodes that a plan may name:\n{nodes}") }
+    if nodes.is_empty() { nodes } else { format!("\nnodes that a plan can name:\n{nodes}") }
 }
 
 fn engines(paint: Paint) -> String {
     let lines = weir_runtime::ENGINES
         .iter()
         .map(|row| format!("  {}  {}\n", paint.green(&format!("{:16}", row.name)), row.doc));
-    format!("\nengines that a plan may name:\n{}", lines.collect::<String>())
+    format!("\nengines that a plan can name:\n{}", lines.collect::<String>())
 }
 
 /// Formats the file of the plan and its settings for the whole program.
@@ -75,7 +75,7 @@ fn heading(effective: &EffectivePlan, paint: Paint) -> String {
 /// Formats the sections of the engine; without sections, each flow is one.
 fn shown(effective: &EffectivePlan, program: &Program, sections: &[EngineSection], paint: Paint) -> String {
     if sections.is_empty() {
-        return format!("\n{}\n{}", paint.green("each flow, as one piece"), nodes(&Plan::default(), program, None));
+        return format!("\n{}\n{}", paint.green("each flow as a whole"), nodes(&Plan::default(), program, None));
     }
     sections.iter().map(|section| shown_section(effective, section, paint)).collect()
 }
@@ -84,7 +84,8 @@ fn shown_section(effective: &EffectivePlan, section: &EngineSection, paint: Pain
     let mut text = format!("\n{}{}\n", paint.green(&section.name), details(section));
     let why = section.planned.and_then(|index| effective.plan.sections.get(index)?.why.clone());
     let because = why.map(|why| format!("because {why}"));
-    let alone = section.state.as_ref().map(|node| format!("works on one flow at a time, because `{node}` has a state"));
+    let alone =
+        section.state.as_ref().map(|node| format!("processes one flow at a time, because `{node}` has private state"));
     for reason in because.into_iter().chain(alone) {
         text.push_str(&format!("  {}\n", paint.faint(&reason)));
     }

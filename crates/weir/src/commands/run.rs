@@ -90,7 +90,7 @@ fn wait(running: RunningProgram, log: EventLog, socket: Option<TraceServer>, ter
     socket.into_iter().for_each(TraceServer::end);
     match ended {
         Ok(()) => Exit::Success,
-        Err(failure) => terminal.fail(Exit::Environment, &format!("a source has failed: {failure}"), &[]),
+        Err(failure) => terminal.fail(Exit::Environment, &format!("source failed: {failure}"), &[]),
     }
 }
 
@@ -105,7 +105,7 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
     library.environment.insert(open_root(&root, terminal)?.with_cache_options(keeping(arguments)));
     if program.entries.is_empty() {
         let message = format!("`{}` has nothing to run", arguments.file.display());
-        let hint = "a program begins at `service … on http(…)` or `for … in …`";
+        let hint = "add an entry point: `service … on http(…)` or `for … in …`";
         return Err(terminal.fail(Exit::Failure, &message, &[hint]));
     }
     if let Some(port) = arguments.port {
@@ -117,7 +117,7 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
 fn open_root(path: &Path, terminal: &mut Terminal) -> Result<Root, Exit> {
     Root::open(path).map_err(|error| {
         let message = format!("cannot read the root `{}`: {error}", path.display());
-        terminal.fail(Exit::Environment, &message, &["`--root DIR` says below which folder files are read"])
+        terminal.fail(Exit::Environment, &message, &["choose another folder with `--root DIR`"])
     })
 }
 

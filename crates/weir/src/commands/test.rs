@@ -43,7 +43,7 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
     // This runtime drives timers and other asynchronous waits; the evaluator blocks on them.
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return terminal.fail(Exit::Environment, &format!("the system refuses: {error}"), &[]),
+        Err(error) => return terminal.fail(Exit::Environment, &format!("cannot start a thread: {error}"), &[]),
     };
     let begun = Instant::now();
     let (mut total, mut worst) = (TestSummary::default(), Exit::Success);
@@ -72,13 +72,13 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
 
 fn summary(total: &TestSummary, took: Duration, paint: Paint) -> String {
     if total.is_nothing() {
-        return "no tests; `test \"name\" { … }` at the top level is one\n".to_owned();
+        return "no tests; add one at the top level: `test \"name\" { … }`\n".to_owned();
     }
     let failed = match total.failed {
         0 => String::new(),
         failed => format!(", {}", paint.red(&format!("{failed} failed"))),
     };
-    let left_out = if total.left_out == 0 { String::new() } else { format!(", {} left out", total.left_out) };
+    let left_out = if total.left_out == 0 { String::new() } else { format!(", {} skipped", total.left_out) };
     format!("{} passed{failed}{left_out} {}\n", total.passed, paint.faint(&format!("in {}", shown(took))))
 }
 

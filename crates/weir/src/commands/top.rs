@@ -58,7 +58,7 @@ fn once(connection: &TraceConnection, format: TableFormat, terminal: &mut Termin
             Received::TraceLine(line) => model.take(line),
             Received::Closed(_) if !model.is_empty() => break,
             Received::Closed(why) => return failed(&why, terminal),
-            Received::Nothing => return failed("the program says nothing; it may be stopped", terminal),
+            Received::Nothing => return failed("the program does not respond; it may be suspended", terminal),
         }
     }
     match format {

@@ -27,7 +27,7 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// Runs and restarts a program.
 pub(crate) fn watch(arguments: &RunArguments, library: &Library, terminal: &mut Terminal) -> Exit {
     if is_standard_input(&arguments.file) {
-        return terminal.fail(Exit::Usage, "standard input cannot be watched", &["give the program as a file"]);
+        return terminal.fail(Exit::Usage, "standard input cannot be watched", &["pass the program as a file"]);
     }
     if let Err(error) = std::fs::metadata(&arguments.file) {
         return cannot_read(&arguments.file, &error, terminal);
@@ -75,8 +75,9 @@ impl ProgramWatcher<'_> {
         let Ok(id) = project.read(&self.arguments.file, terminal) else { return Ok(()) };
         if project.compile(id, self.library).is_none() {
             project.report(ErrorFormat::Human, terminal);
-            let runs_on = if self.process.is_some() { "the program as it was runs on" } else { "nothing runs" };
-            terminal.eprint(&format!("{runs_on}; waiting for a change\n"));
+            let runs_on =
+                if self.process.is_some() { "the previous program keeps running" } else { "no program is running" };
+            terminal.eprint(&format!("{runs_on}; waiting for a change of the file\n"));
             return Ok(());
         }
         if let Some(process) = self.process.take() {

@@ -29,8 +29,8 @@ impl Parser<'_> {
         let value = self.head();
         let span = self.since(start);
         let text = |span: Span| &self.text[span.range()];
-        let advice = format!("match it: `match {} {{ {} => …, _ => … }}`", text(value.span), text(pattern.span));
-        self.report_with_advice(span, "a condition is a `Bool`, and has no pattern", &advice);
+        let advice = format!("use `match`: `match {} {{ {} => …, _ => … }}`", text(value.span), text(pattern.span));
+        self.report_with_advice(span, "a condition is a `Bool` and cannot contain a pattern", &advice);
         let _then = self.block();
         if self.eat(T::Else).is_some() {
             let _otherwise = self.else_body();
@@ -51,7 +51,7 @@ impl Parser<'_> {
     /// Drops `then` after a condition.
     pub(in crate::parser) fn then_word(&mut self) {
         if self.at_word_before(&["then"], |kind| kind == T::BraceOpen) {
-            self.report_superfluous(1, "the brace follows the condition");
+            self.report_superfluous(1, "the `{` follows the condition directly");
         }
     }
 
@@ -69,7 +69,7 @@ impl Parser<'_> {
     pub(in crate::parser) fn case_word(&mut self) {
         let behind = |kind: T| begins_operand(kind) || matches!(kind, T::Underscore | T::ParenOpen | T::BracketOpen);
         if self.at_word_before(&["case"], behind) {
-            self.report_superfluous(1, "each line of a `match` is a case");
+            self.report_superfluous(1, "every arm of a `match` is a case");
         }
     }
 
@@ -122,7 +122,7 @@ impl Parser<'_> {
         self.bump();
         let condition = self.operators();
         let weir_form = self.weir_if(&condition, &value);
-        self.report_rewrite(self.since(start), "a condition stands before the value", weir_form);
+        self.report_rewrite(self.since(start), "the condition of an `if` comes before its value", weir_form);
         self.expr(start, ExprKind::Error)
     }
 
@@ -138,7 +138,7 @@ impl Parser<'_> {
         }
         let then = if self.at(T::Return) { self.control() } else { self.operators() };
         let weir_form = self.weir_if(condition, &then);
-        self.report_rewrite(self.since(start), "the branches of an `if` stand in braces", weir_form);
+        self.report_rewrite(self.since(start), "the branches of an `if` are written in braces", weir_form);
         true
     }
 

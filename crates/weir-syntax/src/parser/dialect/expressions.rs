@@ -18,9 +18,9 @@ const OPERATORS: &[(&str, BinaryOperator, u8)] = &[
 
 /// Words before an operand that Weir does not need.
 const PREFIXES: &[(&str, &str)] = &[
-    ("await", "what waits is waited for, and what may overlap does"),
-    ("async", "what waits is waited for, and what may overlap does"),
-    ("new", "a value is made by its type's name"),
+    ("await", "calls are awaited automatically, and independent ones overlap"),
+    ("async", "calls are awaited automatically, and independent ones overlap"),
+    ("new", "values are constructed with the name of their type"),
 ];
 
 impl Parser<'_> {
@@ -50,11 +50,9 @@ impl Parser<'_> {
         let whole = Span { end: self.span().end, ..first };
         match operator {
             BinaryOperator::Add => self.report_substitution(whole, "+"),
-            BinaryOperator::Multiply => {
-                self.report_with_advice(whole, "there is no `**` here", "multiply, or use `fold`")
-            }
-            BinaryOperator::Less => self.report_with_advice(whole, "there is no `<<` here", "multiply by 2, 4, 8, …"),
-            BinaryOperator::Greater => self.report_with_advice(whole, "there is no `>>` here", "divide by 2, 4, 8, …"),
+            BinaryOperator::Multiply => self.report_with_advice(whole, "Weir has no `**`", "multiply, or use `fold`"),
+            BinaryOperator::Less => self.report_with_advice(whole, "Weir has no `<<`", "multiply by 2, 4, 8, …"),
+            BinaryOperator::Greater => self.report_with_advice(whole, "Weir has no `>>`", "divide by 2, 4, 8, …"),
             _ => return,
         }
         self.bump();
@@ -75,7 +73,7 @@ impl Parser<'_> {
             return Some(UnaryOperator::Not);
         }
         if self.at(T::Star) && self.nth_kind(1) == T::Word && self.adjacent(0) {
-            self.report_superfluous(1, "values need no mark to be shared");
+            self.report_superfluous(1, "values are passed without a reference operator");
         }
         if let Some((_, why)) = PREFIXES.iter().find(|(word, _)| self.at_word_before(&[word], begins_operand)) {
             self.report_superfluous(1, why);
@@ -90,8 +88,8 @@ impl Parser<'_> {
         if found {
             self.report_with_advice(
                 mark,
-                "nothing is there by force",
-                "say what happens where it is missing: `value else { … }`",
+                "a missing value cannot be unwrapped by force",
+                "handle the missing value: `value else { … }`",
             );
             self.bump();
         }
@@ -103,7 +101,7 @@ impl Parser<'_> {
         let found =
             self.nth_kind(1) == T::Word && self.text_of(self.nth(1)) == "await" && self.nth_kind(2) != T::ParenOpen;
         if found {
-            self.report_superfluous(2, "what waits is waited for");
+            self.report_superfluous(2, "calls are awaited automatically");
         }
         found
     }
@@ -122,7 +120,7 @@ impl Parser<'_> {
             let otherwise = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
             let weir_form = format!("else {{ {} }}", &self.text[otherwise.span.range()]);
             let whole = Span { end: otherwise.span.end, ..sign };
-            self.report_rewrite(whole, "what stands for a missing value follows `else`", weir_form);
+            self.report_rewrite(whole, "a fallback value follows `else`", weir_form);
             let value = Box::new(value.clone());
             return Some(ExprKind::Else { value, failure: None, otherwise: Box::new(otherwise) });
         }
@@ -136,7 +134,7 @@ impl Parser<'_> {
         let otherwise = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
         let text = |expr: &Expr| self.text[expr.span.range()].to_owned();
         let weir_form = format!("if {} {{ {} }} else {{ {} }}", text(value), text(&then), text(&otherwise));
-        self.report_rewrite(self.since(start), "a choice is an `if`", weir_form);
+        self.report_rewrite(self.since(start), "a conditional expression is an `if`", weir_form);
         let (then, otherwise) = (block_of(then), block_of(otherwise));
         let span = otherwise.span;
         let otherwise = Expr { span, ..self.expr(span, ExprKind::Block(otherwise)) };
@@ -180,7 +178,7 @@ impl Parser<'_> {
         let weir_form = format!("|{}|", texts.join(", "));
         self.report_rewrite(
             Span { end: arrow.end, ..value.span },
-            "the parameters of a closure stand between bars",
+            "closure parameters are written between bars",
             weir_form,
         );
         let body = Box::new(self.expression());
@@ -227,7 +225,7 @@ impl Parser<'_> {
         let inner = self.text[head.range()].split_once('(').map_or("", |(_, rest)| rest);
         let inner = inner.rsplit_once(')').map_or(inner, |(inner, _)| inner);
         let weir_form = format!("|{inner}|");
-        self.report_rewrite(head, "the parameters of a closure stand between bars", weir_form);
+        self.report_rewrite(head, "closure parameters are written between bars", weir_form);
         let body = Box::new(self.expression());
         Some(self.expr(start, ExprKind::Closure { parameters, body }))
     }
@@ -245,7 +243,7 @@ impl Parser<'_> {
         self.expect(T::Colon, "`:`");
         let texts: Vec<&str> = parameters.iter().map(|parameter| &self.text[parameter.pattern.span.range()]).collect();
         let weir_form = format!("|{}|", texts.join(", "));
-        self.report_rewrite(self.since(start), "the parameters of a closure stand between bars", weir_form);
+        self.report_rewrite(self.since(start), "closure parameters are written between bars", weir_form);
         let body = Box::new(self.expression());
         self.expr(start, ExprKind::Closure { parameters, body })
     }
@@ -259,26 +257,22 @@ impl Parser<'_> {
             T::Word if self.at_word_before(&["instanceof"], begins_operand) => {
                 self.bump();
                 let _ty = self.ty();
-                let advice = "take it out; which variant a value of an `enum` is, `match` tells";
-                self.report_with_advice(self.since(start), "the type of a value is known beforehand", advice);
+                let advice = "remove it; use `match` to tell the variants of an `enum` apart";
+                self.report_with_advice(self.since(start), "the type of a value is known at compile time", advice);
             }
             T::DotDot | T::DotDotEqual => return self.numbers_in_a_row(value),
             T::As if self.nth_kind(1) == T::Word && self.text_of(self.nth(1)).starts_with(char::is_uppercase) => {
                 self.bump();
                 let _ty = self.ty();
-                let advice = "take a function that gives the other type; a text is made with braces: `\"{value}\"`";
-                self.report_with_advice(self.since(start), "a value keeps its type", advice);
+                let advice = "call a function that converts the value; convert to text with `\"{value}\"`";
+                self.report_with_advice(self.since(start), "Weir has no casts", advice);
             }
             T::In if begins_operand(self.nth_kind(1)) && self.braces == super::super::BraceRole::RecordLiteral => {
                 self.bump();
                 let list = self.operators();
                 let (element, list) = (&self.text[value.span.range()], &self.text[list.span.range()]);
                 let weir_form = format!("{list}.contains({element})");
-                self.report_rewrite(
-                    self.since(start),
-                    "whether something is in a list is a question to the list",
-                    weir_form,
-                );
+                self.report_rewrite(self.since(start), "membership in a list is tested with `contains`", weir_form);
             }
             _ => return value,
         }
@@ -292,7 +286,7 @@ impl Parser<'_> {
             let space = self.text[..equal.start as usize].trim_end().len() as u32;
             let place = Span { start: space, ..equal };
             self.report(
-                Diagnostic::new(Code::DialectSyntax, "a field gets its value behind `:`").at(equal, "`=` here").fix(
+                Diagnostic::new(Code::DialectSyntax, "the value of a field follows `:`").at(equal, "found `=`").fix(
                     "write `:`",
                     place,
                     ":",
@@ -316,7 +310,11 @@ impl Parser<'_> {
         let (from, to) = (&self.text[value.span.range()], &self.text[end.span.range()]);
         let weir_form = format!("list.numbers({from}, {to}{plus})?");
         let whole = Span { start: value.span.start, ..self.since(value.span) };
-        self.report_rewrite(whole, "a range stands in a pattern; numbers in a row are a list", weir_form);
+        self.report_rewrite(
+            whole,
+            "ranges are allowed only in patterns; use `list.numbers` for a list of numbers",
+            weir_form,
+        );
         self.expr(value.span, ExprKind::Error)
     }
 }

@@ -12,7 +12,7 @@ impl Parser<'_> {
         let found = matches!(self.peek(), T::BraceOpen | T::ParenOpen) && !self.at_new_line();
         if found {
             let place = self.previous_span().at_end();
-            let diagnostic = Diagnostic::new(Code::UnexpectedToken, "a service says what it is served on");
+            let diagnostic = Diagnostic::new(Code::UnexpectedToken, "missing transport of the service");
             let on = if self.at(T::BraceOpen) { " on http(port: 8080)" } else { " on http" };
             self.report(diagnostic.at(self.visible_span(), "expected `on` before this").fix(
                 format!("write `{}`", on.trim_start()),
@@ -36,9 +36,9 @@ impl Parser<'_> {
         self.eat(T::ParenClose);
         let span = self.since(open);
         let weir_form = format!(" {}", &self.text[path.span.range()]);
-        let diagnostic = Diagnostic::new(Code::DialectSyntax, "the path of a route stands without parentheses");
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, "the path of a route is written without parentheses");
         let advice = format!("write `get{weir_form} {{ … }}`");
-        self.report(diagnostic.at(span, "of another language").fix(advice, span, weir_form));
+        self.report(diagnostic.at(span, "syntax of another language").fix(advice, span, weir_form));
         if self.at(T::FatArrow) {
             self.bump();
         }
@@ -47,7 +47,7 @@ impl Parser<'_> {
     /// Drops `async` after the head of a route.
     pub(in crate::parser) fn word_before_body(&mut self) {
         if self.at_word_before(&["async"], |kind| matches!(kind, T::BraceOpen | T::ParenOpen)) {
-            self.report_superfluous(1, "what waits is waited for, and what may overlap does");
+            self.report_superfluous(1, "calls are awaited automatically, and independent ones overlap");
         }
     }
 
@@ -62,10 +62,10 @@ impl Parser<'_> {
         let start = path.span.start + at as u32;
         let span = Span { start, end: start + segment.len() as u32, ..path.span };
         self.report(
-            Diagnostic::new(Code::DialectSyntax, "a path's parameter stands in braces")
-                .at(span, "of another language")
+            Diagnostic::new(Code::DialectSyntax, "path parameters are written in braces")
+                .at(span, "syntax of another language")
                 .fix(
-                    format!("write `{{{name}}}`, and declare it behind the path: `({name}: Text)`"),
+                    format!("write `{{{name}}}`, and declare it after the path: `({name}: Text)`"),
                     span,
                     format!("{{{name}}}"),
                 ),

@@ -31,7 +31,11 @@ impl Parser<'_> {
         match self.peek() {
             T::Colon if self.nth(1).first_on_line => {
                 let sign = self.span();
-                self.report_with_advice(sign, "a body stands in braces", "put `{` here, and `}` behind its last line");
+                self.report_with_advice(
+                    sign,
+                    "a body is written in braces",
+                    "put `{` here, and `}` after its last line",
+                );
                 self.skip_to_item();
                 self.reported_at = Some(self.at);
                 return None;
@@ -41,8 +45,8 @@ impl Parser<'_> {
                 let dialect_form = self.token_text();
                 let weir_form = if self.at(T::Colon) { " ->" } else { "->" };
                 self.report(
-                    Diagnostic::new(Code::DialectSyntax, "the type of a result stands behind `->`")
-                        .at(sign, format!("behind `{dialect_form}` here"))
+                    Diagnostic::new(Code::DialectSyntax, "the return type follows `->`")
+                        .at(sign, format!("found `{dialect_form}`"))
                         .fix("write `->`", sign, weir_form),
                 );
                 self.bump();
@@ -50,7 +54,7 @@ impl Parser<'_> {
             T::Word if !self.token().first_on_line => {
                 let place = self.span();
                 self.report(
-                    Diagnostic::new(Code::DialectSyntax, "the type of a result stands behind `->`")
+                    Diagnostic::new(Code::DialectSyntax, "the return type follows `->`")
                         .at(place, "expected `->` before this type")
                         .fix("write `->` before it", place.at_start(), "-> "),
                 );
@@ -73,12 +77,12 @@ impl Parser<'_> {
         let span = self.since(first.span);
         let some: Vec<&str> = texts.into_iter().filter(|text| !NOTHING.contains(text)).collect();
         match some[..] {
-            [some] => self.report_rewrite(span, "what may be missing is an `Option`", format!("Option({some})")),
+            [some] => self.report_rewrite(span, "an optional value has the type `Option`", format!("Option({some})")),
             _ => self.report_with_advice(
                 span,
-                "a value has one type",
+                "Weir has no union types",
                 &format!(
-                    "declare what it can be, and `match` it: `enum Either {{ {} }}`",
+                    "declare an `enum` and `match` it: `enum Either {{ {} }}`",
                     some.iter().map(|ty| format!("A{}({ty})", plain(ty))).collect::<Vec<_>>().join(", ")
                 ),
             ),
@@ -100,7 +104,7 @@ impl Parser<'_> {
         self.report_with_advice(
             span,
             "a `fn` has no type parameters",
-            "write the types that it takes; only functions of the host may take values of any type",
+            "write concrete types; only host functions can be generic",
         );
     }
 
@@ -123,13 +127,13 @@ impl Parser<'_> {
         let (name, ty) = match type_first {
             true => {
                 let ty = self.ty();
-                (self.lower_name("a parameter's name"), ty)
+                (self.lower_name("a parameter name"), ty)
             }
-            false => (self.lower_name("a parameter's name"), self.ty()),
+            false => (self.lower_name("a parameter name"), self.ty()),
         };
         let span = self.since(start);
         let weir_form = format!("{name}: {}", &self.text[ty.span.range()]);
-        self.report_rewrite(span, "a parameter is its name, a colon and its type", weir_form);
+        self.report_rewrite(span, "a parameter is written as name, colon and type", weir_form);
         let default = self.eat(T::Equal).map(|_| self.expression());
         Some(Parameter { name, ty, default, span: self.since(start) })
     }
@@ -145,8 +149,8 @@ impl Parser<'_> {
         let span = self.since(start);
         self.report_with_advice(
             span,
-            "a field has no default",
-            "make it an `Option`, or fill it in a `fn` that makes the record",
+            "record fields have no defaults",
+            "make it an `Option`, or set it in a `fn` that constructs the record",
         );
     }
 

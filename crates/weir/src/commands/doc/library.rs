@@ -10,8 +10,8 @@ use super::page::{DocPage, PageEntry, PageSection};
 /// Returns the page of all modules.
 pub(super) fn page(library: &Library) -> DocPage {
     let sections = library.modules.values().map(section).collect();
-    let lead = "<p>The modules that a program may <code>use</code>. A function of which nothing else is said writes its \
-                module's part of the world, so that its calls keep their order.</p>";
+    let lead = "<p>The modules that a program can import with <code>use</code>. By default a function writes the state \
+                of its module, so that its calls keep their order.</p>";
     DocPage { title: "The library of Weir".into(), lead: lead.into(), sections }
 }
 
@@ -35,7 +35,11 @@ fn source(module: &Module, signature: &SourceSignature) -> PageEntry {
     let path = path(module, &signature.name);
     let shown = if *signature.name == *module.name { module.name.to_string() } else { path.clone() };
     let of = signature.element.as_ref().map(|element| format!(" of {element}")).unwrap_or_default();
-    let order = if signature.ordered { "its flows have an order" } else { "its flows have no order" };
+    let order = if signature.ordered {
+        "ordered: flows keep the order of the elements"
+    } else {
+        "unordered: flows are independent"
+    };
     PageEntry {
         name: shown.clone(),
         signature: format!("source {shown}({}){of}", required(&signature.parameters)),
@@ -112,8 +116,8 @@ fn effects(signature: &Signature, module: &str) -> String {
     let mut words: Vec<String> = Vec::new();
     match effects.world {
         World::Pure => {}
-        World::Reads => words.push(format!("reads the world of {module}")),
-        World::Writes => words.push(format!("writes the world of {module}")),
+        World::Reads => words.push(format!("reads the state of {module}")),
+        World::Writes => words.push(format!("writes the state of {module}")),
     }
     words.extend(
         parameters
@@ -123,16 +127,16 @@ fn effects(signature: &Signature, module: &str) -> String {
     );
     let made_of: Vec<&str> = signature.start_parameters().map(|index| parameters[index].name.as_str()).collect();
     let state = match made_of.len() {
-        0 => "has a state of its own at each call".to_owned(),
-        _ => format!("has a state of its own at each call, made of {} at start", made_of.join(" and ")),
+        0 => "has private state at each call".to_owned(),
+        _ => format!("has private state at each call, created from {} at start", made_of.join(" and ")),
     };
     let marks = [
         (signature.state.is_some(), state.as_str()),
         (effects.waits, "may wait"),
-        (effects.blocking, "holds a thread"),
-        (effects.deferrable, "may follow the answer"),
+        (effects.blocking, "blocks a thread"),
+        (effects.deferrable, "may run after the response"),
         (effects.idempotent && effects.world != World::Pure, "may be retried"),
-        (effects.fresh_ns.is_some(), "may be reused while it is fresh"),
+        (effects.fresh_ns.is_some(), "may be cached"),
     ];
     words.extend(marks.iter().filter(|(marked, _)| *marked).map(|(_, words)| (*words).to_owned()));
     if words.is_empty() { "pure".into() } else { words.join(", ") }
@@ -153,7 +157,7 @@ pub(super) fn definition(definition: &TypeDefinition) -> PageEntry {
         name: definition.name.to_string(),
         signature: format!("{word} {}", definition.name),
         doc: markdown::html(&definition.doc),
-        effects: moved.then(|| "can only be moved".into()),
+        effects: moved.then(|| "moved, not copied".into()),
         parts,
     }
 }

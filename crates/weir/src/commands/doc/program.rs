@@ -108,7 +108,7 @@ fn effects(graph: &Graph, library: &Library) -> String {
     });
     let waits = graph.nodes.iter().any(|node| waits(node, library)).then(|| "may wait".to_owned());
     let words: Vec<String> = words.chain(waits).collect();
-    if words.is_empty() { "touches nothing".into() } else { words.join(", ") }
+    if words.is_empty() { "no effects".into() } else { words.join(", ") }
 }
 
 fn waits(node: &Node, library: &Library) -> bool {

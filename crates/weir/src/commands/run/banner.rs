@@ -26,7 +26,7 @@ pub(super) fn banner(
         text.push_str(&format!("\n  {} {}\n", paint.bold(&entry.name), paint.blue(place)));
         text.push_str(&routes(entry, paint));
     }
-    text.push_str(&format!("\n  {}\n", paint.faint("Ctrl-C lets it finish what has begun, and ends it")));
+    text.push_str(&format!("\n  {}\n", paint.faint("Ctrl-C finishes the flows in progress and stops the program")));
     text
 }
 

@@ -68,9 +68,9 @@ impl LogWriter {
                 let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
                 format!("{failure} in {}{kind}: {message}", self.locator.describe(*flow, path))
             }
-            EventKind::SourceEnded { failure: Some(message), .. } => format!("{failure} of a source: {message}"),
-            EventKind::Refused { .. } => "refused a flow: as many wait as may".to_owned(),
-            EventKind::Stopping => "stopping; what has begun is finished first".to_owned(),
+            EventKind::SourceEnded { failure: Some(message), .. } => format!("source failed: {message}"),
+            EventKind::Refused { .. } => "flow refused: the limit of flows is reached".to_owned(),
+            EventKind::Stopping => "stopping after the flows in progress have finished".to_owned(),
             _ => return None,
         };
         Some(format!("{} {words}\n", self.paint.faint(&clock())))

@@ -21,8 +21,8 @@ pub(super) fn replace(program: &mut Program, library: &Library, port: u16) -> Re
     }
     match listening.as_slice() {
         [(entry, place)] => replace_argument(&mut program.entries[*entry].arguments, *place, Value::Int(port.into())),
-        [] => Err("`--port` has no meaning here: nothing in this program listens on a port".into()),
-        several => Err(format!("`--port` could mean any of the {} places where this program listens", several.len())),
+        [] => Err("`--port` cannot be used: no source of this program listens on a port".into()),
+        several => Err(format!("`--port` is ambiguous: this program listens on {} ports", several.len())),
     }
 }
 
@@ -45,8 +45,8 @@ fn replace_argument(arguments: &mut Graph, place: usize, value: Value) -> Result
                 arguments.result = constant(arguments, Value::Record(fields.into()));
                 Ok(())
             }
-            _ => Err("the source's arguments are no tuple".into()),
+            _ => Err("the arguments of the source are not a tuple".into()),
         },
-        _ => Err("the source's arguments are no tuple".into()),
+        _ => Err("the arguments of the source are not a tuple".into()),
     }
 }

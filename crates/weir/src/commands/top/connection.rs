@@ -71,14 +71,15 @@ fn next(stream: &mut impl BufRead) -> Received {
         Ok(_) => {}
     }
     match TraceLine::read(&text) {
-        Err(error) => Received::Closed(format!("the program says what nobody understands: {error}")),
+        Err(error) => Received::Closed(format!("unreadable message from the program: {error}")),
         Ok(TraceLine { message: Message::End, .. }) => disconnected("the program has ended"),
         Ok(TraceLine { message: Message::Full { readers_max }, .. }) => {
-            Received::Closed(format!("{readers_max} others watch it, and no more may"))
+            Received::Closed(format!("{readers_max} other readers watch it already"))
         }
-        Ok(TraceLine { message: Message::Hello(hello), .. }) if hello.version != VERSION => {
-            Received::Closed(format!("the program speaks version {}, and this command {VERSION}", hello.version))
-        }
+        Ok(TraceLine { message: Message::Hello(hello), .. }) if hello.version != VERSION => Received::Closed(format!(
+            "the program sends version {} of the trace, this command reads version {VERSION}",
+            hello.version
+        )),
         Ok(line) => Received::TraceLine(line),
     }
 }
@@ -98,12 +99,12 @@ mod tests {
     fn why_a_program_is_gone_is_said() {
         assert_eq!(said(""), "the program was killed");
         assert_eq!(said("{\"event\":\"end\"}\n"), "the program has ended");
-        assert_eq!(said("{\"event\":\"full\",\"readers_max\":8}\n"), "8 others watch it, and no more may");
-        assert!(said("nonsense\n").starts_with("the program says what nobody understands: "));
+        assert_eq!(said("{\"event\":\"full\",\"readers_max\":8}\n"), "8 other readers watch it already");
+        assert!(said("nonsense\n").starts_with("unreadable message from the program: "));
     }
 
     #[test]
     fn a_line_without_end_is_not_read_for_ever() {
-        assert!(said(&"x".repeat(3 << 20)).starts_with("the program says what nobody understands: "));
+        assert!(said(&"x".repeat(3 << 20)).starts_with("unreadable message from the program: "));
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn text(model: &Model) -> String {
     text.push('\n');
     text += &columns(&["section", "engine", "threads", "waiting", "rate/s"], &sections);
     if model.lost > 0 {
-        text += &format!("\n{} events were lost on the way\n", grouped(model.lost));
+        text += &format!("\n{} events were lost\n", grouped(model.lost));
     }
     text
 }

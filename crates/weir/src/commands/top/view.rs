@@ -31,13 +31,13 @@ const FAILURES_MAX: u16 = 5;
 const TABLE_FRAME: u16 = 3;
 
 const KEYS: [(&str, &str); 7] = [
-    ("q", "leave; the program runs on"),
+    ("q", "quit; the program keeps running"),
     ("s", "sort by rate, slowness, failures, or as in the program"),
-    ("p", "pause, and go on"),
-    ("Tab", "choose the table that the arrows move"),
-    ("↑ ↓", "move it; also PageUp, PageDown, Home"),
-    ("?", "this help"),
-    ("Ctrl-C", "leave"),
+    ("p", "pause or resume"),
+    ("Tab", "choose the table to scroll"),
+    ("↑ ↓", "scroll; also PageUp, PageDown, Home"),
+    ("?", "show this help"),
+    ("Ctrl-C", "quit"),
 ];
 
 /// Draws the screen.
@@ -54,7 +54,7 @@ pub(super) fn draw(screen: &mut Screen, frame: &mut Frame<'_>) {
         charts::draw(&model, frame, parts[1]);
     }
     if model.is_empty() {
-        frame.render_widget(Paragraph::new("  waiting for what the program says …").dim(), parts[2]);
+        frame.render_widget(Paragraph::new("  waiting for the program …").dim(), parts[2]);
     } else {
         tables::routes(screen, &model, frame, parts[2]);
         tables::sections(screen, &model, frame, parts[3]);
@@ -93,7 +93,7 @@ fn heading(screen: &Screen, model: &Model) -> Paragraph<'static> {
     first.push(Span::from(format!("  up {up}")).dim());
     let state = match (&screen.disconnected, &screen.paused) {
         (Some(why), _) => {
-            let line = format!(" {why}; waits for `{}` to run again, q leaves ", screen.name);
+            let line = format!(" {why}; waiting for `{}` to restart, q quits ", screen.name);
             Some(Span::from(line).bold().reversed())
         }
         (None, Some(_)) => Some(" paused ".bold().reversed()),
@@ -126,8 +126,8 @@ fn draw_failures(model: &Model, frame: &mut Frame<'_>, area: Rect) {
 
 fn foot(screen: &Screen, model: &Model) -> Line<'static> {
     let mut spans = Vec::new();
-    let pause = if screen.paused.is_some() { "go on" } else { "pause" };
-    for (key, does) in [("q", "leave"), ("s", "sort: "), ("p", pause), ("?", "help")] {
+    let pause = if screen.paused.is_some() { "resume" } else { "pause" };
+    for (key, does) in [("q", "quit"), ("s", "sort: "), ("p", pause), ("?", "help")] {
         spans.push(Span::from(format!(" {key} ")).bold());
         let order = if key == "s" { screen.order.name() } else { "" };
         spans.push(Span::from(format!("{does}{order} ")).dim());

@@ -35,7 +35,7 @@ fn chart(
     let latest = history.latest().map(words).unwrap_or_default();
     let most = values.iter().copied().max().unwrap_or(0);
     let title = Line::from(vec![title.into(), Span::from(format!("{latest} ")).bold().fg(color)]);
-    let highest = Line::from(format!(" most {} ", words(most))).right_aligned().dim();
+    let highest = Line::from(format!(" max {} ", words(most))).right_aligned().dim();
     // The two titles must not overlap.
     let fits = title.width() + highest.width() + CORNERS <= area.width.into();
     let block = if fits { block(title).title(highest) } else { block(title) };
