@@ -1,4 +1,4 @@
-//! Servers of others, each with one core and the files of one folder: nginx, apache2, Jetty. What is not installed is
+//! Peers: nginx, apache2 and Jetty, each with one core and the files of one folder. A peer that is not installed is
 //! visibly skipped.
 #![expect(clippy::print_stderr, reason = "what is skipped is said")]
 
@@ -8,15 +8,15 @@ use std::process::Command;
 
 use crate::{Outcome, Server, free_port};
 
-/// Where Debian's packages put things.
+/// The paths of Debian's packages.
 const APACHE: &str = "/usr/sbin/apache2";
 const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
 const JETTY_HOME: &str = "/usr/share/jetty9";
 
-/// nginx with one worker; with `cached` it keeps files open (`open_file_cache`). What it needs of its own lies in `own`.
+/// Starts nginx with one worker; with `cached` it keeps files open (`open_file_cache`). Its own files are in `own`.
 ///
 /// # Errors
-/// Fails where it does not start.
+/// Fails if it does not start.
 pub fn nginx(name: &str, cached: bool, files: &Path, own: &Path) -> Outcome<Option<Server>> {
     if Command::new("nginx").arg("-v").output().is_err() {
         return Ok(skipped(name, "nginx"));
@@ -42,10 +42,10 @@ fn nginx_configuration(port: u16, cached: bool, files: &Path) -> String {
     )
 }
 
-/// apache2 with its event module, as one process of `threads` threads. What it needs of its own lies in `own`.
+/// Starts apache2 with its event module, as one process of `threads` threads. Its own files are in `own`.
 ///
 /// # Errors
-/// Fails where it does not start.
+/// Fails if it does not start.
 pub fn apache(name: &str, threads: u32, files: &Path, own: &Path) -> Outcome<Option<Server>> {
     if !Path::new(APACHE).exists() || !Path::new(APACHE_MODULES).join("mod_mpm_event.so").exists() {
         return Ok(skipped(name, "apache2"));
@@ -55,7 +55,7 @@ pub fn apache(name: &str, threads: u32, files: &Path, own: &Path) -> Outcome<Opt
     let file = own.join("apache2.conf");
     fs::write(&file, apache_configuration(port, threads, files, own))?;
     let mut command = Command::new(APACHE);
-    // One process in the foreground, so that nothing outlives this program.
+    // One process in the foreground, so that no process outlives this program.
     command.args(["-X", "-f"]).arg(&file);
     Server::start(name, &mut command, port).map(Some)
 }
@@ -72,10 +72,10 @@ fn apache_configuration(port: u16, threads: u32, files: &Path, own: &Path) -> St
     )
 }
 
-/// Jetty 9, with its handler of resources and nothing else. What it needs of its own lies in `own`.
+/// Starts Jetty 9 with its resource handler only. Its own files are in `own`.
 ///
 /// # Errors
-/// Fails where it does not start.
+/// Fails if it does not start.
 pub fn jetty(name: &str, files: &Path, own: &Path) -> Outcome<Option<Server>> {
     let start = Path::new(JETTY_HOME).join("start.jar");
     if !start.exists() || Command::new("java").arg("-version").output().is_err() {

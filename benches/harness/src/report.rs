@@ -1,4 +1,4 @@
-//! What was measured, as a table and as JSON.
+//! Report: the results as a table and as JSON.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use serde_json::{Value, json};
 use crate::load::Sample;
 use crate::{Outcome, results};
 
-/// All cases.
+/// The results of all cases.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// The cases, in the order in which they are printed.
+    /// The cases in the order in which they are printed.
     pub cases: Vec<Case>,
 }
 
-/// One case: the samples of every server, by round.
+/// The results of a case: the samples of every server, by round.
 #[derive(Debug)]
 pub struct Case {
     name: String,
     servers: Vec<(String, Vec<Sample>)>,
-    /// A second server that throughput is compared with.
+    /// The index of a second server for throughput ratios.
     second: Option<usize>,
 }
 
 impl Case {
-    /// A case without samples. Ratios are taken to the first server.
+    /// Creates a case without samples. Ratios are relative to the first server.
     #[must_use]
     pub fn new(name: &str, servers: Vec<String>) -> Self {
         Case {
@@ -34,17 +34,17 @@ impl Case {
         }
     }
 
-    /// Compares throughput with that of another server as well, where it takes part.
+    /// Reports the throughput relative to another server as well, if that takes part.
     #[must_use]
     pub fn also_to(mut self, server: &str) -> Self {
         self.second = self.servers.iter().position(|(name, _)| name == server);
         self
     }
 
-    /// Adds what one round gave for the server with this index.
+    /// Adds the sample of a round to the server with this index.
     ///
     /// # Panics
-    /// Panics on an index that is out of bounds.
+    /// Panics if the index is out of bounds.
     pub fn add(&mut self, server: usize, sample: Sample) {
         self.servers[server].1.push(sample);
     }
@@ -74,7 +74,7 @@ impl Case {
     }
 }
 
-/// One line of the table.
+/// A row of the table.
 struct Row<'a> {
     case: &'a str,
     server: &'a str,
@@ -83,7 +83,7 @@ struct Row<'a> {
     p99_us: f64,
     cpu_us: f64,
     throughput_ratio: f64,
-    /// Not a number where there is no second peer.
+    /// Not a number if there is no second server.
     throughput_second: f64,
     p99_ratio: f64,
     cpu_ratio: f64,
@@ -95,7 +95,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
 }
 
 impl Report {
-    /// The rows as a JSON array.
+    /// Returns the rows as a JSON array.
     #[must_use]
     pub fn json(&self) -> Value {
         let rows = self.cases.iter().flat_map(Case::rows).map(|row| {

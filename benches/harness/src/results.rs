@@ -1,4 +1,4 @@
-//! Where benchmarks leave their results: in Cargo's target directory.
+//! Files with the results of benchmarks, in Cargo's target directory.
 
 use std::ffi::OsString;
 use std::fs;
@@ -33,7 +33,8 @@ pub fn file(name: &str) -> Outcome<PathBuf> {
     Ok(folder.canonicalize()?.join(name))
 }
 
-/// As Cargo has it: the variable if it is set and not empty, else `target/` in the root of the workspace.
+/// Returns Cargo's target directory: the variable if it is set and not empty, otherwise `target/` in the root of the
+/// workspace.
 fn target(variable: Option<OsString>) -> PathBuf {
     variable.filter(|folder| !folder.is_empty()).map_or_else(|| Path::new(TARGET).into(), PathBuf::from)
 }

@@ -1,4 +1,4 @@
-//! The peer: the same image server as somebody would write it by hand on hyper, with Weir's codec and cache.
+//! The peer: the same image server, written by hand on hyper, with Weir's codec and cache.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -11,13 +11,13 @@ use hyper::header::CONTENT_TYPE;
 use hyper::{Request, Response, StatusCode};
 use weir_library::image::{self, Cache};
 
-/// What all requests share.
+/// State that all requests share.
 struct State {
     cache: Mutex<Cache>,
     images: PathBuf,
 }
 
-/// Serves the pictures in `folder/images` until the process is killed; within limits, where they are `limited`.
+/// Serves the pictures in `folder/images` until the process is killed, with limits if `limited`.
 pub(crate) fn serve(port: u16, capacity: u64, folder: &Path, limited: bool) -> Outcome<()> {
     let state =
         Arc::new(State { cache: Mutex::new(image::cache(weir::Size(capacity))), images: folder.join("images") });

@@ -1,4 +1,4 @@
-//! The servers of the benchmark, which this program runs as children of its own.
+//! The servers of the benchmark, child processes of this program.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,14 +7,14 @@ use bench_harness::{Outcome, Server, free_port};
 
 use crate::hand;
 
-/// Weir's image server, with the cache's capacity and the port to be filled in.
+/// Weir's image server. The capacity of its cache and its port are replaced.
 const PROGRAM: &str = include_str!("../../../examples/image_server/main.weir");
 /// The name of the peer.
 const HAND: &str = "hand";
-/// The name of the same peer within the limits that Weir keeps.
+/// The name of the peer with the limits that Weir keeps.
 pub(crate) const LIMITED: &str = "hand-limits";
 
-/// All servers, the peer first, with caches of this capacity, on the pictures in `folder`.
+/// Starts all servers, the peer first, with caches of this capacity, on the pictures in `folder`.
 pub(crate) fn start(capacity: &str, folder: &Path) -> Outcome<Vec<Server>> {
     [HAND, LIMITED, "event", "pool"].iter().map(|kind| start_one(kind, capacity, folder)).collect()
 }
@@ -26,7 +26,7 @@ fn start_one(kind: &str, capacity: &str, folder: &Path) -> Outcome<Server> {
     Server::start(kind, &mut command, port)
 }
 
-/// What a child process does: `KIND CAPACITY PORT FOLDER`.
+/// Runs a child process: `KIND CAPACITY PORT FOLDER`.
 pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
     let [kind, capacity, port, folder] = arguments else { return Err("KIND CAPACITY PORT FOLDER expected".into()) };
     let folder = Path::new(folder);

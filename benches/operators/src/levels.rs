@@ -1,7 +1,8 @@
-//! How the elastic engine's level moves: when it is found, whether it stays, and how many threads would run at once.
+//! Number of threads of the elastic engine over time: when it is found, whether it stays, and the number of runnable
+//! threads.
 //!
-//! A period is what the engine looks at; its level should be found within twenty, and then stay. Threads that would run are
-//! counted as the system has them, a few times in each period: more of them than processors should not be seen for long.
+//! The number should be found within 20 periods of the controller, and then stay. Runnable threads are counted several
+//! times per period as the system reports them: there should not be more of them than processors for long.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,22 +13,22 @@ use weir_scheduler::{Scheduler, Work};
 use crate::family::Case;
 use crate::{Outcome, processors, scheduled};
 
-/// How often is looked.
+/// The time between two samples.
 const EVERY: Duration = Duration::from_millis(5);
 
-/// What was seen.
+/// The samples of one run.
 struct Seen {
-    /// By look.
+    /// The number of threads, by sample.
     levels: Vec<usize>,
-    /// By look: how many threads ran or would have.
+    /// The number of runnable threads, by sample.
     runnable: Vec<usize>,
-    /// How many looks there were in a second.
+    /// The number of samples per second.
     looks_in_second: f64,
 }
 
 pub(crate) const HEADING: &str = "family      cost level  found in period  changes after 20  runnable: most; more than processors: share of time, longest";
 
-/// Prints the row of a case.
+/// Measures a case, prints its row and returns it.
 pub(crate) fn run(case: Case, periods: u32) -> Outcome<Value> {
     let span = scheduled::PERIOD * periods;
     let seen = scheduled::while_elastic(case, processors(), |scheduler| Seen::watch(scheduler, span))?;
@@ -53,24 +54,24 @@ impl Seen {
         while begin.elapsed() < span {
             std::thread::park_timeout(EVERY);
             levels.push(scheduler.pool_snapshots().iter().map(|pool| pool.threads).sum());
-            // Not the one that counts.
+            // Without the thread that samples.
             runnable.push(count_runnable().saturating_sub(1));
         }
         let looks_in_second = levels.len() as f64 / begin.elapsed().as_secs_f64();
         Seen { levels, runnable, looks_in_second }
     }
 
-    /// The period of a look.
+    /// Returns the period of a sample.
     fn period(&self, look: usize) -> usize {
         (look as f64 / self.looks_in_second / scheduled::PERIOD.as_secs_f64()) as usize
     }
 
-    /// The looks at which there was another level than before.
+    /// Returns the samples with another number of threads than the one before.
     fn changes(&self) -> impl DoubleEndedIterator<Item = usize> {
         (1..self.levels.len()).filter(|look| self.levels[*look] != self.levels[look - 1])
     }
 
-    /// The period in which the level was reached that it had in the end, not to be left any more.
+    /// Returns the period from which on the number of threads did not change.
     fn found(&self) -> usize {
         self.changes().next_back().map_or(0, |look| self.period(look))
     }
@@ -79,23 +80,23 @@ impl Seen {
         self.changes().filter(|look| self.period(*look) >= period).count()
     }
 
-    /// The share of looks at which more threads than processors were seen.
+    /// Returns the share of samples with more runnable threads than processors.
     fn crowded_share(&self) -> f64 {
         let crowded = self.runnable.iter().filter(|threads| **threads > processors()).count();
         crowded as f64 / self.runnable.len().max(1) as f64
     }
 
-    /// The longest time in seconds for which more threads than processors were seen at every look.
+    /// Returns the longest time in seconds in which all samples had more runnable threads than processors.
     fn crowded_longest(&self) -> f64 {
         let crowded = self.runnable.split(|threads| *threads <= processors());
         crowded.map(<[usize]>::len).max().unwrap_or(0) as f64 / self.looks_in_second
     }
 }
 
-/// How many threads of this process run or would if they had a processor; 0 where the system does not say.
+/// Returns the number of runnable threads of this process, or 0 if the system does not say.
 fn count_runnable() -> usize {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else { return 0 };
     let states = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());
-    // The state comes after the name, which is in parentheses and may hold anything.
+    // The state follows the name, which is in parentheses and may contain anything.
     states.filter(|stat| stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" R"))).count()
 }

@@ -1,19 +1,19 @@
-//! The graph families of the Streams paper (PLDI 2017, §5) under every way of giving them threads, in one run.
+//! Benchmark of the graph families of the Streams paper (PLDI 2017, §5) under every threading model, in one run.
 //!
-//! A thousand operators: a pure pipeline, a pure data-parallel split, and ten wide by a hundred deep; each operator spends
-//! a number of floating-point operations on a 64-byte tuple. A source puts tuples in as fast as it is let, and what the
-//! sink counts in a while is the throughput.
+//! Graphs of a thousand operators: a pipeline, a data-parallel split, and a mixture of ten branches with a hundred
+//! operators each. Each operator executes a number of floating-point operations on a 64-byte tuple. A source submits
+//! tuples as fast as it can, and the throughput is counted at the sink.
 //!
-//! | model | is |
+//! | model | meaning |
 //! |---|---|
 //! | `manual` | one section: the operators are calls on the source's thread |
-//! | `dedicated` | a thread for every operator |
+//! | `dedicated` | one thread per operator |
 //! | `static-n` | n threads for all operators |
-//! | `elastic` | as many threads as trust and trend find |
-//! | `paper-n` | the paper's algorithm taken plainly, n threads: see `paper.rs` |
+//! | `elastic` | as many threads as the controller finds |
+//! | `paper-n` | the paper's algorithm to the letter, n threads: see `paper.rs` |
 //! | `flows-…` | Weir's runtime, the operators as calls in its flows: see `framed.rs` |
 //! | `timely` | timely-dataflow, one worker |
-//! | `onetbb-…` | oneTBB's pipeline and flow graph, where `libtbb-dev` and `g++` are installed |
+//! | `onetbb-…` | oneTBB's pipeline and flow graph, if `libtbb-dev` and `g++` are installed |
 //!
 //! ```sh
 //! cargo run --release -p bench-operators -- [--seconds 2] [--rounds 1] [--only pipeline|parallel|mixed] [--cost 100]
@@ -23,13 +23,14 @@
 //! cargo run --release -p bench-operators -- --idle 4
 //! ```
 //!
-//! `--models` names the beginnings of those that are run. In every round all models take turns, and a model's row is the
-//! median of its rounds; the elastic engine's ratio to the best of the others is the median of the rounds' ratios. It
-//! prints a table, and writes `bench-operators.json` and the elastic engine's thread counts over time, as
-//! `bench-operators-elastic-….svg`, into the target directory.
+//! `--models` lists prefixes of the models to run. In every round all models take turns, and the row of a model is the
+//! median of its rounds; the ratio of the elastic engine to the best other model is the median of the ratios of the
+//! rounds. The program prints a table, and writes `bench-operators.json` and the elastic engine's thread counts over
+//! time, as `bench-operators-elastic-….svg`, into the target directory.
 //!
-//! Others are measured instead: `--hops` a hop between two sections on two cores, as the median of so many rounds;
-//! `--levels` how the elastic engine's level moves in so many periods; `--idle` what engines cost that have nothing to do.
+//! Three options measure something else: `--hops` a hop between two sections on two cores, as the median of so many
+//! rounds; `--levels` the number of threads of the elastic engine over so many periods; `--idle` the processor time of
+//! engines without work.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints what it measured")]
 
 mod chart;
@@ -51,10 +52,10 @@ use family::{Case, Family};
 use measure::Row;
 use serde_json::{Value, json};
 
-/// A benchmark's errors are for the person who runs it.
+/// The error of a benchmark, for the person who runs it.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// What the command line says.
+/// The options of the command line.
 struct Options {
     seconds: f64,
     rounds: usize,
@@ -64,15 +65,15 @@ struct Options {
     measure: Measure,
 }
 
-/// What is measured.
+/// The kinds of measurements.
 enum Measure {
     /// Every model in every case.
     Models,
-    /// Hops between two sections, in so many rounds.
+    /// Hops between two sections, with the number of rounds.
     Hops(usize),
-    /// What engines cost that have nothing to do, for so many seconds.
+    /// Idle engines, with the number of seconds.
     Idle(f64),
-    /// How levels move in so many periods.
+    /// The number of threads of the elastic engine, with the number of periods.
     Levels(u32),
 }
 
@@ -122,7 +123,7 @@ fn main() -> Outcome<()> {
     }
 }
 
-/// Writes what was measured.
+/// Writes the results.
 fn write(what: &str, json: &Value) -> Outcome<()> {
     results::publish(&format!("bench-operators{what}"), json)
 }
@@ -176,12 +177,12 @@ fn run_case(case: Case, options: &Options) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// What elastic is compared with: all other ways that Weir's scheduler has.
+/// The prefixes of the models that the elastic one is compared with.
 const OTHERS: &[&str] = &["manual", "dedicated", "static"];
-/// The same of Weir's runtime.
+/// The prefixes of the models that the elastic one of Weir's runtime is compared with.
 const OTHERS_OF_FLOWS: &[&str] = &["flows-event", "flows-manual", "flows-dedicated"];
 
-/// For each model, the median of its rounds by throughput.
+/// Returns the median round of each model, by throughput.
 fn medians(rounds: &[Vec<Row>]) -> Vec<Row> {
     let models = rounds.first().map_or(0, Vec::len);
     let median = |model: usize| {
@@ -192,7 +193,7 @@ fn medians(rounds: &[Vec<Row>]) -> Vec<Row> {
     (0..models).map(median).collect()
 }
 
-/// Says how elastic stands to the best of the others, as the median of the rounds' ratios.
+/// Prints the ratio of the elastic model to the best other one, as the median of the ratios of the rounds.
 fn judge(rounds: &[Vec<Row>], elastic: &str, others: &[&str]) -> Option<Value> {
     let ratio = |rows: &Vec<Row>| {
         let other = |row: &&Row| others.iter().any(|name| row.model.starts_with(name));
@@ -208,7 +209,7 @@ fn judge(rounds: &[Vec<Row>], elastic: &str, others: &[&str]) -> Option<Value> {
     Some(json!({ "model": elastic, "best": best, "ratio": ratio, "least": least, "most": most }))
 }
 
-/// How many threads may run at once.
+/// Returns the number of threads that run at once.
 pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

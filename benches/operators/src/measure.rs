@@ -1,4 +1,4 @@
-//! What is measured: throughput at the sink, and processor time for each tuple and operator.
+//! Measurements: throughput at the sink, and processor time per tuple and operator.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::family::Case;
 
-/// What one model gave in one case.
+/// The result of one model in one case.
 #[derive(Clone)]
 pub(crate) struct Row {
     pub(crate) case: Case,
     pub(crate) model: String,
-    /// Tuples for each second.
+    /// Tuples per second.
     pub(crate) throughput: f64,
-    /// Processor time for each tuple and operator, in nanoseconds; nothing where no tuple came to the sink.
+    /// Processor time per tuple and operator in nanoseconds; `None` if no tuple reached the sink.
     pub(crate) cpu_ns: Option<f64>,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// Measures from now on: time, processor time, and what a count has grown by.
+/// A measurement that has begun: time, processor time and count at its begin.
 pub(crate) struct Meter {
     begin: Instant,
     cpu: Duration,
@@ -53,7 +53,7 @@ impl Meter {
         Meter { begin: Instant::now(), cpu: cpu_time(), count }
     }
 
-    /// The row of a model whose sink has counted up to `count`.
+    /// Ends the measurement of a model whose sink has counted up to `count`.
     pub(crate) fn row(self, case: Case, model: impl Into<String>, count: u64) -> Row {
         let tuples = (count - self.count) as f64;
         let cpu = (cpu_time() - self.cpu).as_nanos() as f64;
@@ -66,7 +66,7 @@ impl Meter {
     }
 }
 
-/// The processor time of this process, all threads together.
+/// Returns the processor time of this process, all threads together.
 pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))

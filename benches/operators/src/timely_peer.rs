@@ -1,4 +1,4 @@
-//! timely-dataflow as a peer: a chain of maps on one worker, in its batches.
+//! Peer timely-dataflow: a chain of maps on one worker, in timely's batches.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use crate::Outcome;
 use crate::family::{Case, OPERATORS, Tuple, operate};
 use crate::measure::{Meter, Row};
 
-/// How many tuples are put in before the worker runs: a batch of timely's own size.
+/// The number of tuples that are submitted before the worker runs: timely's own batch size.
 const BATCH: u64 = 1_024;
 
-/// Runs a chain of operators.
+/// Measures a chain of operators.
 pub(crate) fn run(case: Case, span: Duration) -> Outcome<Row> {
     let row = timely::execute_directly(move |worker| {
         let mut input = InputHandle::new();

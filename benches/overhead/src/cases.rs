@@ -1,4 +1,4 @@
-//! The cases: the program of each, in the expression IR.
+//! Cases of the benchmark: the program of each in the expression IR.
 
 use weir::{Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Call, Let, Op, Origin, Program, Var, Variable};
@@ -6,10 +6,10 @@ use weir_ir::program::{Entry, Flow};
 
 use crate::Outcome;
 
-/// How many calls a chain has.
+/// The number of calls of a chain.
 pub(crate) const NODES: u32 = 100;
 
-/// What is measured.
+/// The cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
     /// A flow that does nothing.
@@ -43,7 +43,7 @@ impl Case {
         Ok(found.ok_or_else(|| format!("no case is called {name}"))?)
     }
 
-    /// The function of the chain, where there is one.
+    /// Returns the function of the chain and its number of values, if the case has one.
     fn function(self) -> Option<(&'static str, usize)> {
         match self {
             Case::OneValue => Some(("chain.one", 1)),
@@ -53,7 +53,7 @@ impl Case {
     }
 }
 
-/// `for x in chain.burst(count) { one(one(… one(x))) }`
+/// Returns the program `for x in chain.burst(count) { one(one(… one(x))) }`.
 pub(crate) fn program(case: Case, count: i64) -> Program {
     let integer = |index: u32| Variable { var: Var(index), name: Text::default(), ty: Type::Int };
     let lets: Vec<Let> = match case.function() {

@@ -1,4 +1,4 @@
-//! One case in a process of its own: runs a loop and prints the nanoseconds that it took.
+//! Child process that runs one case in a loop and prints the nanoseconds that it took.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use weir_runtime::{Options, start};
 use crate::Outcome;
 use crate::cases::{Case, NODES, program};
 
-/// Passes one value on.
+/// Returns its argument.
 #[weir::function(pure)]
 #[inline(never)]
 pub(crate) fn one(x: i64) -> i64 {
     black_box(x)
 }
 
-/// Passes one value on, and looks at three.
+/// Returns its first argument, and reads the others.
 #[weir::function(pure)]
 #[inline(never)]
 pub(crate) fn four(x: i64, a: i64, b: i64, c: i64) -> i64 {
@@ -31,7 +31,7 @@ pub(crate) fn four(x: i64, a: i64, b: i64, c: i64) -> i64 {
 
 weir::library!(chain: one, four);
 
-/// Runs the case so many times.
+/// Runs the case `count` times.
 pub(crate) fn run(case: Case, count: u64) -> Outcome<()> {
     match case {
         Case::PlainOneValue => plain(count, one),
@@ -80,7 +80,7 @@ fn library() -> Outcome<Library> {
     Ok(library)
 }
 
-/// The source that is timed.
+/// The source whose loop is timed.
 struct Burst;
 
 impl Source for Burst {

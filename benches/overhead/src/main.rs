@@ -1,13 +1,13 @@
-//! What it costs to begin and end a flow, to run a fused node, and to pass it a value, against a plain Rust call chain.
+//! Benchmark of the cost of a flow, a fused node and a passed value beyond a plain Rust call chain.
 //!
 //! ```sh
 //! cargo run --release -p bench-overhead -- [--rounds 21]
 //! ```
 //!
-//! Every case is a process of its own that runs its loop a number of times; a figure is the difference between a long and
-//! a short loop, so that start-up is not in it. Nanoseconds are medians over rounds in which all cases take turns;
-//! instructions are counted by callgrind where `valgrind` is installed. It prints a table and writes
-//! `bench-overhead.json` in the target directory.
+//! Every case is a child process that runs its loop a number of times. A figure is the difference between a long and a
+//! short loop, so that it does not contain the start-up. Nanoseconds are medians of rounds in which all cases take
+//! turns; instructions are counted by callgrind if `valgrind` is installed. The program prints a table, and writes
+//! `bench-overhead.json` into the target directory.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints what it measured")]
 
 mod cases;
@@ -19,15 +19,15 @@ use bench_harness::results;
 use cases::{Case, NODES};
 use serde_json::json;
 
-/// A benchmark's errors are for the person who runs it.
+/// The error of a benchmark, for the person who runs it.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Flows in the short and in the long loop that is timed.
+/// The numbers of flows in the short and the long loop that are timed.
 const TIMED: (u64, u64) = (1_000, 21_000);
-/// Flows in the short and in the long loop whose instructions are counted.
+/// The numbers of flows in the short and the long loop whose instructions are counted.
 const COUNTED: (u64, u64) = (100, 600);
 
-/// What one flow of a case costs.
+/// The cost of one flow of a case.
 struct Cost {
     case: Case,
     nanos: f64,
@@ -65,7 +65,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The nanoseconds that a loop of so many flows takes.
+/// Returns the nanoseconds that a loop of `count` flows takes.
 fn timed(case: Case, count: u64) -> Outcome<f64> {
     let mut command = Command::new(std::env::current_exe()?);
     let output = command.args(["--child", case.name(), &count.to_string()]).output()?;
@@ -73,7 +73,7 @@ fn timed(case: Case, count: u64) -> Outcome<f64> {
     said.trim().parse().map_err(|_| format!("{} printed {said:?}", case.name()).into())
 }
 
-/// The instructions of one flow, where valgrind is installed.
+/// Returns the instructions of one flow, if valgrind is installed.
 fn instructions(case: Case) -> Option<f64> {
     let (short, long) = (counted(case, COUNTED.0)?, counted(case, COUNTED.1)?);
     Some((long - short) / (COUNTED.1 - COUNTED.0) as f64)

@@ -1,4 +1,4 @@
-//! The memory of connections that have asked once and stay. They come a thousand a second.
+//! Memory of idle connections, which have sent one request and stay open.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 use std::io::{Read, Write};
@@ -11,16 +11,16 @@ use serde_json::json;
 
 use crate::servers;
 
-/// The time from one connection to the next.
+/// The time between two new connections.
 const APART: Duration = Duration::from_millis(1);
-/// Connections are idle for at least so long before memory is looked at: what gives up buffers does so by the second.
+/// The least time for which connections are idle before memory is measured: servers release buffers once per second.
 const IDLE: Duration = Duration::from_secs(1);
-/// Memory that has still changed by then is taken as it is.
+/// The time after which memory that still changes is taken as it is.
 const IDLE_MAX: Duration = Duration::from_secs(20);
 /// The servers that are compared.
 const SERVERS: &[&str] = &["hyper", "nginx", "http-event", "raw-event"];
 
-/// Opens so many connections to each server, and says what its memory has become.
+/// Opens connections to each server, and prints its memory before and after.
 pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
     bench_harness::more_files()?;
     println!("idle: {connections} connections that have asked once\n");
@@ -46,7 +46,7 @@ pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
     results::publish("bench-web-idle", &rows.into())
 }
 
-/// The memory of a server whose connections are idle, once it no longer changes.
+/// Returns the memory of a server with idle connections, once it does not change any more.
 fn settled(server: &Server) -> u64 {
     let begin = Instant::now();
     let mut before = 0;

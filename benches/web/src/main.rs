@@ -1,26 +1,33 @@
-//! Weir's web servers against nginx, apache2, Jetty 9, Go's `net/http` and a server written by hand on hyper, in turns, in
-//! one run.
+//! Benchmark of Weir's web servers against nginx, apache2, Jetty 9, Go's `net/http` and a server by hand on hyper, in
+//! turns.
 //!
 //! | case | load |
 //! |---|---|
-//! | `small` | thesis on Ohua, §2.5: 10,000 files of 512 bytes, uniformly at random, on connections that are kept |
-//! | `specweb` | Flux §4.2: files in the manner of SPECweb99, five requests a connection |
-//! | `alone` | the small files with a connection for each request: the section mappings of the thesis's §2.5 |
-//! | `idle` | the memory of connections that have asked once and stay |
+//! | `small` | thesis on Ohua, §2.5: 10,000 files of 512 bytes, uniformly at random, on keep-alive connections |
+//! | `specweb` | Flux §4.2: files in the manner of SPECweb99, five requests per connection |
+//! | `alone` | the small files with one connection per request: the section mappings of the thesis's §2.5 |
+//! | `idle` | the memory of idle connections that have sent one request |
 //!
-//! Every server has one core, the load has another. The peer that ratios are taken to is the server written by hand on
-//! hyper, which reads the file for each request and is bare; `hyper-limits` is the same with the limits that Weir keeps; `nginx+cache` keeps open files (`open_file_cache`) and believes for a minute
-//! that they are unchanged; Weir keeps the bytes, and asks each time whether the file is unchanged. `reads-event` keeps none,
-//! and does the same work as the server by hand.
-//! `http-ENGINE` is `examples/web_server/over_http.weir`, `raw-ENGINE` is `main.weir` on raw sockets, `map-PLAN` is
-//! `pipeline.weir` with a plan of `mappings/`. What is not installed is visibly skipped.
+//! Every server has one core, the load generator has another.
+//!
+//! | server | is |
+//! |---|---|
+//! | `hyper` | written by hand on hyper, without limits; reads the file for each request; ratios are relative to it |
+//! | `hyper-limits` | the same with the limits that Weir keeps |
+//! | `nginx+cache` | nginx that keeps files open (`open_file_cache`) and trusts for a minute that they are unchanged |
+//! | `http-ENGINE` | `examples/web_server/over_http.weir`; keeps the bytes of files, and checks for each request that they are unchanged |
+//! | `reads-ENGINE` | the same, but reads each file for each request, as `hyper` does |
+//! | `raw-ENGINE` | `main.weir` on raw sockets |
+//! | `map-PLAN` | `pipeline.weir` with a plan of `mappings/` |
+//!
+//! A server that is not installed is visibly skipped.
 //!
 //! ```sh
 //! cargo run --release -p bench-web -- [--case small] [--servers hyper,nginx+cache,http-event] [--rounds 10] [--seconds 1]
 //!     [--connections 32] [--idle 10000]
 //! ```
 //!
-//! It prints a table for each case and writes `bench-web-CASE.json` into the target directory.
+//! The program prints a table for each case, and writes `bench-web-CASE.json` into the target directory.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 mod hand;
@@ -66,8 +73,7 @@ fn run(case: &Case, servers: &[&str], options: Options) -> Outcome<()> {
     })
 }
 
-/// Waits until the files have lain for a while, as they have where servers run: Weir believes no file to be unchanged that
-/// is young.
+/// Waits until the files are old enough: Weir does not trust the modification time of a file that was just written.
 fn wait_until_old(folder: &Path) -> Outcome<()> {
     const AGE: Duration = Duration::from_secs(6);
     let age = fs::metadata(folder.join("pages"))?.modified()?.elapsed()?;
@@ -75,7 +81,7 @@ fn wait_until_old(folder: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// Does something in a folder with the files of a case.
+/// Runs an action in a folder with the files of a case.
 fn in_folder(case: &Case, action: impl FnOnce(&Path) -> Outcome<()>) -> Outcome<()> {
     let folder = std::env::temp_dir().join(format!("weir-bench-web-{}-{}", case.name, std::process::id()));
     (case.write)(&folder.join("pages"))?;

@@ -1,4 +1,4 @@
-//! The servers: children of this program, and those of others.
+//! The servers of the benchmark: child processes of this program, and peers.
 #![expect(clippy::print_stderr, reason = "what is skipped is said")]
 
 use std::fs;
@@ -9,9 +9,9 @@ use bench_harness::{Outcome, Server, free_port, peers};
 
 use crate::hand;
 
-/// The peer within the limits that Weir keeps.
+/// The name of the peer with the limits that Weir keeps.
 pub(crate) const LIMITED: &str = "hyper-limits";
-/// What serves connections that are kept; the peer first.
+/// The servers for keep-alive connections. The first one is the peer.
 pub(crate) const KEEPING: &[&str] = &[
     "hyper",
     LIMITED,
@@ -32,7 +32,7 @@ pub(crate) const KEEPING: &[&str] = &[
     "raw-elastic",
 ];
 
-/// What serves a connection for each request.
+/// The servers for one connection per request. The first one is the peer.
 pub(crate) const ALONE: &[&str] = &[
     "hyper",
     "nginx",
@@ -83,7 +83,7 @@ fn child_server(name: &str, folder: &Path) -> Outcome<Server> {
     Server::start(name, &mut command, port)
 }
 
-/// Go's own server of files, compiled where `go` is installed.
+/// Starts Go's file server, which is compiled if `go` is installed.
 fn go(files: &Path, own: &Path) -> Outcome<Option<Server>> {
     if Command::new("go").arg("version").output().is_err() {
         eprintln!("go skipped: install Go to compare with it");
@@ -100,7 +100,7 @@ fn go(files: &Path, own: &Path) -> Outcome<Option<Server>> {
     Server::start("go", &mut command, port).map(Some)
 }
 
-/// What a child process does: `NAME PORT FOLDER`.
+/// Runs a child process: `NAME PORT FOLDER`.
 pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
     let [name, port, folder] = arguments else { return Err("NAME PORT FOLDER expected".into()) };
     let folder = Path::new(folder);
@@ -110,18 +110,18 @@ pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
         Some(("map", mapping)) => (include_str!("../../../examples/web_server/pipeline.weir"), mapping),
         _ => return hand::serve(port.parse()?, folder, name == LIMITED),
     };
-    // A connection of the benchmark asks more often than the example's bound, and there may be more of them.
+    // The benchmark sends more requests per connection, and opens more connections, than the example allows.
     let program = program.replace("on http(port: 8081)", "on http(port: 8081, connections_max: 20_000)");
     let program = program.replace("8081", port);
     let program = program.replace("at most 1_000", "at most 1_000_000_000");
     let file = folder.join(format!("{name}.weir"));
     fs::write(&file, program)?;
-    // As the peer by hand does: reads each file each time.
+    // Like the peer by hand, it reads each file for each request.
     let kept: &[&str] = if name.starts_with("reads") { &["--files-kept", "0"] } else { &[] };
     run_weir(&file, folder, &mapping_of(kind, folder)?, kept)
 }
 
-/// What says how the program is mapped to threads: an engine, or a section mapping.
+/// Returns the options that map the program to threads: an engine or a section mapping.
 fn mapping_of(kind: &str, folder: &Path) -> Outcome<[String; 2]> {
     let Some((_, plan)) = MAPPINGS.iter().find(|(mapping, _)| *mapping == kind) else {
         return Ok(["--engine".into(), kind.into()]);
@@ -136,7 +136,7 @@ fn run_weir(file: &Path, root: &Path, mapping: &[String; 2], kept: &[&str]) -> O
     let [option, value] = mapping;
     let mut arguments = vec!["weir", "run", &file, "--root", &root, option, value];
     if option == "--engine" {
-        // A flow of these holds its thread as long as its client lets it wait.
+        // A flow of these engines holds its thread for as long as its client lets it wait.
         let threads = if matches!(value.as_str(), "pool" | "thread-per-flow") { "64" } else { "1" };
         arguments.extend(["--threads", threads]);
     }
