@@ -54,7 +54,7 @@ pub(crate) fn yes() -> ArmTest {
     ArmTest::Value(Value::Bool(true))
 }
 
-/// A function that is never run: pictures need its signature only.
+/// Creates a function that is never run: drawings need only its signature.
 pub(crate) fn function(module: &str, name: &str, parameters: &[Passing], result: Type, effects: Effects) -> Function {
     let parameter = |(index, passing): (usize, &Passing)| Parameter {
         name: format!("p{index}").into(),
@@ -114,7 +114,7 @@ fn response() -> Type {
     Type::named("http.Response")
 }
 
-/// `op?`: the payload of `Ok`, or the end of the flow.
+/// Creates `op?`: the payload of `Ok`, or the end of the flow.
 fn tried(result: u32, ok: u32, ty: &Type) -> Op {
     let failure = variable(ok + 1000, "", Type::Failure);
     let fails = block(vec![bind(ok + 2000, Type::Never, Op::Fail(var(ok + 1000)))], Atom::Value(Value::Unit));
@@ -127,7 +127,7 @@ fn tried(result: u32, ok: u32, ty: &Type) -> Op {
     )
 }
 
-/// Flux's image server.
+/// Returns Flux's image server.
 pub(crate) fn image_server() -> Program {
     let result = |ty: Type| Type::result(ty, Type::Failure);
     let refuse = block(
@@ -228,7 +228,7 @@ pub(crate) fn image_server() -> Program {
     program("images", "http.http", vec![flow], &["thumbnails"])
 }
 
-/// A body for each element, an atomic step, a loop and a failure on purpose.
+/// Returns a program with a body for each element, an atomic step, a loop and a failure on purpose.
 pub(crate) fn ledger() -> Program {
     let step = block(
         vec![
