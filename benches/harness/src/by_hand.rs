@@ -34,7 +34,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Sleep, sleep, timeout};
 
-use crate::Outcome;
+use crate::BenchResult;
 
 const CONNECTIONS_MAX: usize = 10_000;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -46,7 +46,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// Fails if it cannot listen, or if the system provides no event loop.
-pub fn serve<A>(port: u16, answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static) -> Outcome<()>
+pub fn serve<A>(port: u16, answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static) -> BenchResult<()>
 where
     A: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
@@ -75,7 +75,7 @@ where
 pub fn serve_within_limits<A>(
     port: u16,
     answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,
-) -> Outcome<()>
+) -> BenchResult<()>
 where
     A: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
@@ -101,7 +101,7 @@ where
     })
 }
 
-fn run(serving: impl Future<Output = Outcome<()>>) -> Outcome<()> {
+fn run(serving: impl Future<Output = BenchResult<()>>) -> BenchResult<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(serving)
 }
 
@@ -146,7 +146,11 @@ struct Patient {
 }
 
 impl Patient {
-    fn within_time<T>(&mut self, written: Poll<std::io::Result<T>>, cx: &mut Context<'_>) -> Poll<std::io::Result<T>> {
+    fn poll_within_time<T>(
+        &mut self,
+        written: Poll<std::io::Result<T>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<std::io::Result<T>> {
         if written.is_ready() {
             self.blocked = None;
             return written;
@@ -166,7 +170,7 @@ impl AsyncWrite for Patient {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.stream).poll_write(cx, bytes);
-        this.within_time(written, cx)
+        this.poll_within_time(written, cx)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {

@@ -12,16 +12,16 @@ mod report;
 pub mod results;
 mod server;
 
-pub use load::{Load, Request, Sample, Workload, random};
-pub use report::{Case, Report};
-pub use server::{Server, free_port, more_files, pin};
+pub use load::{Load, LoadSample, RequestWriter, Workload, random};
+pub use report::{LoadCase, LoadReport};
+pub use server::{ServerProcess, free_port, more_files, pin};
 
-/// The error of a benchmark, for the person who runs it.
-pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+/// The result of a step of a benchmark. Its errors are for the person who runs it.
+pub type BenchResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// The options that the benchmarks share: `--rounds`, `--seconds`, `--connections`.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct LoadOptions {
     /// The number of rounds.
     pub rounds: usize,
     /// The duration of a server's measurement in a round.
@@ -30,13 +30,13 @@ pub struct Options {
     pub connections: usize,
 }
 
-impl Options {
+impl LoadOptions {
     /// Parses the arguments after the program's name.
     ///
     /// # Errors
     /// Fails on an unknown option, or a value that is not a number.
-    pub fn read(arguments: &[String]) -> Outcome<Options> {
-        let mut options = Options { rounds: 20, seconds: 1.0, connections: 16 };
+    pub fn read(arguments: &[String]) -> BenchResult<LoadOptions> {
+        let mut options = LoadOptions { rounds: 20, seconds: 1.0, connections: 16 };
         for pair in arguments.chunks(2) {
             match pair {
                 [name, value] if name == "--rounds" => options.rounds = value.parse()?,
@@ -60,9 +60,14 @@ pub fn taken(arguments: &mut Vec<String>, name: &str) -> Option<String> {
 ///
 /// # Errors
 /// Fails if a server does not answer 200.
-pub fn measure(name: &str, servers: &[Server], options: Options, workload: &Workload) -> Outcome<Case> {
+pub fn measure(
+    name: &str,
+    servers: &[ServerProcess],
+    options: LoadOptions,
+    workload: &Workload,
+) -> BenchResult<LoadCase> {
     let load = Load::new(options.connections)?;
-    let mut case = Case::new(name, servers.iter().map(|server| server.name.clone()).collect());
+    let mut case = LoadCase::new(name, servers.iter().map(|server| server.name.clone()).collect());
     for round in 0..options.rounds {
         for turn in 0..servers.len() {
             let at = (round + turn) % servers.len();

@@ -9,8 +9,8 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-use crate::Outcome;
-use crate::server::{SERVER_CORE, Server, pin};
+use crate::BenchResult;
+use crate::server::{SERVER_CORE, ServerProcess, pin};
 
 /// The core of the load generator.
 const CORE: usize = SERVER_CORE + 1;
@@ -18,13 +18,13 @@ const CORE: usize = SERVER_CORE + 1;
 const LATENCY_MAX_NS: u64 = 10_000_000_000;
 
 /// A function that writes the path of the next request, given a random number.
-pub type Request = Arc<dyn Fn(u64, &mut String) + Send + Sync>;
+pub type RequestWriter = Arc<dyn Fn(u64, &mut String) + Send + Sync>;
 
 /// The requests of the clients.
 #[derive(Clone)]
 pub struct Workload {
     /// The paths.
-    pub request: Request,
+    pub request: RequestWriter,
     /// The number of requests after which a connection is closed and another one opened.
     pub requests_per_connection: u64,
 }
@@ -32,7 +32,7 @@ pub struct Workload {
 impl Workload {
     /// Creates a workload whose connections are never closed.
     #[must_use]
-    pub fn kept(request: Request) -> Self {
+    pub fn kept(request: RequestWriter) -> Self {
         Workload { request, requests_per_connection: u64::MAX }
     }
 }
@@ -45,7 +45,7 @@ pub struct Load {
 
 /// The result of one round against one server.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample {
+pub struct LoadSample {
     /// Answers per second.
     pub requests_per_second: f64,
     /// The median of the latencies.
@@ -61,7 +61,7 @@ impl Load {
     ///
     /// # Errors
     /// Fails if the system provides no event loop.
-    pub fn new(connections: usize) -> Outcome<Self> {
+    pub fn new(connections: usize) -> BenchResult<Self> {
         pin(CORE);
         Ok(Load { runtime: Builder::new_current_thread().enable_all().build()?, connections })
     }
@@ -70,9 +70,9 @@ impl Load {
     ///
     /// # Errors
     /// Fails if an answer is not 200.
-    pub fn bodies(&self, server: &Server, paths: &[String]) -> Outcome<Vec<Vec<u8>>> {
+    pub fn bodies(&self, server: &ServerProcess, paths: &[String]) -> BenchResult<Vec<Vec<u8>>> {
         self.runtime.block_on(async {
-            let mut connection = Connection::open(server.port).await?;
+            let mut connection = LoadConnection::open(server.port).await?;
             let mut bodies = Vec::new();
             for path in paths {
                 let (head, length) = connection.ask(path).await?;
@@ -86,7 +86,7 @@ impl Load {
     ///
     /// # Errors
     /// Fails if an answer is not 200.
-    pub fn run(&self, server: &Server, seconds: f64, seed: u64, workload: &Workload) -> Outcome<Sample> {
+    pub fn run(&self, server: &ServerProcess, seconds: f64, seed: u64, workload: &Workload) -> BenchResult<LoadSample> {
         let cpu_before = server.cpu_time();
         let begin = Instant::now();
         let end = begin + Duration::from_secs_f64(seconds);
@@ -101,7 +101,7 @@ impl Load {
             }
             Ok::<_, Box<dyn std::error::Error>>(all)
         })?;
-        Ok(Sample {
+        Ok(LoadSample {
             requests_per_second: all.len() as f64 / begin.elapsed().as_secs_f64(),
             p50_ns: all.value_at_quantile(0.5),
             p99_ns: all.value_at_quantile(0.99),
@@ -115,7 +115,7 @@ fn histogram() -> Histogram<u64> {
 }
 
 async fn client_until(port: u16, end: Instant, seed: u64, workload: Workload) -> Result<Histogram<u64>, String> {
-    let mut connection = Connection::open(port).await.map_err(|error| error.to_string())?;
+    let mut connection = LoadConnection::open(port).await.map_err(|error| error.to_string())?;
     let (mut latencies, mut asked) = (histogram(), 0);
     let mut state = seed;
     let mut path = String::new();
@@ -126,7 +126,7 @@ async fn client_until(port: u16, end: Instant, seed: u64, workload: Workload) ->
         }
         // The cost of a new connection is part of its first request.
         if asked == workload.requests_per_connection {
-            connection = Connection::open(port).await.map_err(|error| error.to_string())?;
+            connection = LoadConnection::open(port).await.map_err(|error| error.to_string())?;
             asked = 0;
         }
         asked += 1;
@@ -147,17 +147,17 @@ pub fn random(state: &mut u64) -> u64 {
 }
 
 /// A keep-alive connection.
-struct Connection {
+struct LoadConnection {
     stream: TcpStream,
     written: String,
     read: Vec<u8>,
 }
 
-impl Connection {
+impl LoadConnection {
     async fn open(port: u16) -> std::io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         stream.set_nodelay(true)?;
-        Ok(Connection { stream, written: String::new(), read: Vec::new() })
+        Ok(LoadConnection { stream, written: String::new(), read: Vec::new() })
     }
 
     /// Requests a path. The body of the answer is in `read`; the result is its offset and length.

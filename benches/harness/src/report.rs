@@ -4,30 +4,30 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::load::Sample;
-use crate::{Outcome, results};
+use crate::load::LoadSample;
+use crate::{BenchResult, results};
 
 /// The results of all cases.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct LoadReport {
     /// The cases in the order in which they are printed.
-    pub cases: Vec<Case>,
+    pub cases: Vec<LoadCase>,
 }
 
 /// The results of a case: the samples of every server, by round.
 #[derive(Debug)]
-pub struct Case {
+pub struct LoadCase {
     name: String,
-    servers: Vec<(String, Vec<Sample>)>,
+    servers: Vec<(String, Vec<LoadSample>)>,
     /// The index of a second server for throughput ratios.
     second: Option<usize>,
 }
 
-impl Case {
+impl LoadCase {
     /// Creates a case without samples. Ratios are relative to the first server.
     #[must_use]
     pub fn new(name: &str, servers: Vec<String>) -> Self {
-        Case {
+        LoadCase {
             name: name.into(),
             servers: servers.into_iter().map(|server| (server, Vec::new())).collect(),
             second: None,
@@ -45,20 +45,20 @@ impl Case {
     ///
     /// # Panics
     /// Panics if the index is out of bounds.
-    pub fn add(&mut self, server: usize, sample: Sample) {
+    pub fn add(&mut self, server: usize, sample: LoadSample) {
         self.servers[server].1.push(sample);
     }
 
-    fn rows(&self) -> impl Iterator<Item = Row<'_>> + '_ {
+    fn rows(&self) -> impl Iterator<Item = ReportRow<'_>> + '_ {
         let peer = self.servers.first().map_or(&[][..], |(_, samples)| samples);
         let second = self.second.map_or(&[][..], |second| &self.servers[second].1);
         self.servers.iter().map(move |(server, samples)| {
-            let middle = |figure: &dyn Fn(&Sample) -> f64| median(samples.iter().map(figure).collect());
-            let ratio_to = |peer: &[Sample], figure: &dyn Fn(&Sample) -> f64| {
+            let middle = |figure: &dyn Fn(&LoadSample) -> f64| median(samples.iter().map(figure).collect());
+            let ratio_to = |peer: &[LoadSample], figure: &dyn Fn(&LoadSample) -> f64| {
                 median(samples.iter().zip(peer).map(|(own, peer)| figure(own) / figure(peer)).collect())
             };
-            let ratio = |figure: &dyn Fn(&Sample) -> f64| ratio_to(peer, figure);
-            Row {
+            let ratio = |figure: &dyn Fn(&LoadSample) -> f64| ratio_to(peer, figure);
+            ReportRow {
                 case: &self.name,
                 server,
                 requests_per_second: middle(&|sample| sample.requests_per_second),
@@ -75,7 +75,7 @@ impl Case {
 }
 
 /// A row of the table.
-struct Row<'a> {
+struct ReportRow<'a> {
     case: &'a str,
     server: &'a str,
     requests_per_second: f64,
@@ -94,11 +94,11 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-impl Report {
+impl LoadReport {
     /// Returns the rows as a JSON array.
     #[must_use]
     pub fn json(&self) -> Value {
-        let rows = self.cases.iter().flat_map(Case::rows).map(|row| {
+        let rows = self.cases.iter().flat_map(LoadCase::rows).map(|row| {
             json!({
                 "case": row.case,
                 "server": row.server,
@@ -120,13 +120,13 @@ impl Report {
     /// # Errors
     /// Fails if the file cannot be written.
     #[expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
-    pub fn publish(&self, name: &str) -> Outcome<()> {
+    pub fn publish(&self, name: &str) -> BenchResult<()> {
         println!("{self}");
         results::publish(name, &self.json())
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let titles =
             ["case", "server", "requests/s", "p50 us", "p99 us", "cpu us", "throughput", "throughput", "p99", "cpu"];
@@ -136,7 +136,7 @@ impl fmt::Display for Report {
             columns.iter().try_for_each(|title| write!(f, " {title:>10}"))?;
             writeln!(f)?;
         }
-        for row in self.cases.iter().flat_map(Case::rows) {
+        for row in self.cases.iter().flat_map(LoadCase::rows) {
             writeln!(
                 f,
                 "{:<10} {:<12} {:>10.0} {:>10.0} {:>10.0} {:>10.2} {:>10.3} {:>10.3} {:>10.3} {:>10.3}",

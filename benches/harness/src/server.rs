@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::{Outcome, process};
+use crate::{BenchResult, process};
 
 /// The core of the servers. The load generator has the next one.
 pub(crate) const SERVER_CORE: usize = 0;
@@ -15,7 +15,7 @@ pub(crate) const SERVER_CORE: usize = 0;
 const START_MAX: Duration = Duration::from_secs(30);
 
 /// A running server. It is killed when it is dropped.
-pub struct Server {
+pub struct ServerProcess {
     /// Its name in the report.
     pub name: String,
     /// Its port on 127.0.0.1.
@@ -23,12 +23,12 @@ pub struct Server {
     process: Child,
 }
 
-impl Server {
+impl ServerProcess {
     /// Starts a server, and waits until it listens.
     ///
     /// # Errors
     /// Fails if the server ends or does not listen in time, with its output.
-    pub fn start(name: &str, command: &mut Command, port: u16) -> Outcome<Server> {
+    pub fn start(name: &str, command: &mut Command, port: u16) -> BenchResult<ServerProcess> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = on_core(SERVER_CORE, || command.spawn())?;
         let begin = Instant::now();
@@ -45,7 +45,7 @@ impl Server {
         if let Some(stderr) = process.stderr.take() {
             std::thread::spawn(move || BufReader::new(stderr).lines().for_each(drop));
         }
-        Ok(Server { name: name.into(), port, process })
+        Ok(ServerProcess { name: name.into(), port, process })
     }
 
     /// Returns the processor time that the server and its children have used.
@@ -61,7 +61,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         // It may have ended before.
         _ = self.process.kill();
@@ -73,7 +73,7 @@ impl Drop for Server {
 ///
 /// # Errors
 /// Fails if the system has none.
-pub fn free_port() -> Outcome<u16> {
+pub fn free_port() -> BenchResult<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
@@ -100,7 +100,7 @@ pub fn pin(core: usize) {
 ///
 /// # Errors
 /// Fails if the system does not allow its own maximum.
-pub fn more_files() -> Outcome<()> {
+pub fn more_files() -> BenchResult<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)

@@ -21,30 +21,32 @@ mod servers;
 use std::path::Path;
 use std::sync::Arc;
 
-use bench_harness::{Case, Load, Options, Outcome, Report, Request, Server, Workload, measure, taken};
+use bench_harness::{
+    BenchResult, Load, LoadCase, LoadOptions, LoadReport, RequestWriter, ServerProcess, Workload, measure, taken,
+};
 
 /// The cases and the capacities of their caches.
 const CASES: [(&str, &str); 2] = [("hits", "64mb"), ("misses", "0kb")];
 
-fn main() -> Outcome<()> {
+fn main() -> BenchResult<()> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == "--child") {
         return servers::child(&arguments[1..]);
     }
     let only = taken(&mut arguments, "--case");
-    let options = Options::read(&arguments)?;
+    let options = LoadOptions::read(&arguments)?;
     let folder = std::env::temp_dir().join(format!("weir-bench-image-server-{}", std::process::id()));
     pictures::write(&folder)?;
     let wanted = CASES.iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name));
-    let cases = wanted.map(|(name, capacity)| case(name, capacity, options, &folder)).collect::<Outcome<_>>();
+    let cases = wanted.map(|(name, capacity)| case(name, capacity, options, &folder)).collect::<BenchResult<_>>();
     std::fs::remove_dir_all(&folder)?;
-    Report { cases: cases? }.publish("bench-image-server")
+    LoadReport { cases: cases? }.publish("bench-image-server")
 }
 
-fn case(name: &str, capacity: &str, options: Options, folder: &Path) -> Outcome<Case> {
+fn case(name: &str, capacity: &str, options: LoadOptions, folder: &Path) -> BenchResult<LoadCase> {
     let servers = servers::start(capacity, folder)?;
     same_answers(&Load::new(options.connections)?, &servers)?;
-    let request: Request = Arc::new(|random, path| {
+    let request: RequestWriter = Arc::new(|random, path| {
         let image = pictures::NAMES[random as usize % pictures::NAMES.len()];
         let scale = (random >> 32) % 8 + 1;
         path.push_str(&pictures::path(image, scale));
@@ -53,7 +55,7 @@ fn case(name: &str, capacity: &str, options: Options, folder: &Path) -> Outcome<
 }
 
 /// Requests everything from every server, which also fills the caches, and compares the answers.
-fn same_answers(load: &Load, servers: &[Server]) -> Outcome<()> {
+fn same_answers(load: &Load, servers: &[ServerProcess]) -> BenchResult<()> {
     let paths: Vec<String> =
         pictures::NAMES.iter().flat_map(|image| (1..=8).map(|scale| pictures::path(image, scale))).collect();
     let first = load.bodies(&servers[0], &paths)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use bench_harness::{Outcome, Server, free_port};
+use bench_harness::{BenchResult, ServerProcess, free_port};
 
 use crate::hand;
 
@@ -15,19 +15,19 @@ const HAND: &str = "hand";
 pub(crate) const LIMITED: &str = "hand-limits";
 
 /// Starts all servers, the peer first, with caches of this capacity, on the pictures in `folder`.
-pub(crate) fn start(capacity: &str, folder: &Path) -> Outcome<Vec<Server>> {
+pub(crate) fn start(capacity: &str, folder: &Path) -> BenchResult<Vec<ServerProcess>> {
     [HAND, LIMITED, "event", "pool"].iter().map(|kind| start_one(kind, capacity, folder)).collect()
 }
 
-fn start_one(kind: &str, capacity: &str, folder: &Path) -> Outcome<Server> {
+fn start_one(kind: &str, capacity: &str, folder: &Path) -> BenchResult<ServerProcess> {
     let port = free_port()?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["--child", kind, capacity, &port.to_string()]).arg(folder);
-    Server::start(kind, &mut command, port)
+    ServerProcess::start(kind, &mut command, port)
 }
 
 /// Runs a child process: `KIND CAPACITY PORT FOLDER`.
-pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
+pub(crate) fn child(arguments: &[String]) -> BenchResult<()> {
     let [kind, capacity, port, folder] = arguments else { return Err("KIND CAPACITY PORT FOLDER expected".into()) };
     let folder = Path::new(folder);
     if kind == HAND || kind == LIMITED {

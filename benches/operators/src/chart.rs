@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use bench_harness::results;
 use weir_scheduler::{Scheduler, Work};
 
-use crate::Outcome;
-use crate::family::Case;
+use crate::BenchResult;
+use crate::family::GraphCase;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 300.0;
@@ -25,7 +25,7 @@ const ORANGE: &str = "#c05621";
 const EVERY: Duration = Duration::from_millis(50);
 
 /// One sample.
-struct Sample {
+struct ChartSample {
     seconds: f64,
     threads: usize,
     throughput: f64,
@@ -36,7 +36,7 @@ pub(crate) struct Samples {
     begin: Instant,
     /// The time by which the number of threads had to be found.
     settled: f64,
-    samples: Vec<Sample>,
+    samples: Vec<ChartSample>,
 }
 
 impl Samples {
@@ -54,7 +54,7 @@ impl Samples {
             std::thread::park_timeout(EVERY.min(end - Instant::now()));
             let now = (Instant::now(), tuples());
             let elapsed = (now.0 - last.0).as_secs_f64();
-            self.samples.push(Sample {
+            self.samples.push(ChartSample {
                 seconds: self.begin.elapsed().as_secs_f64(),
                 threads: scheduler.pool_snapshots().iter().map(|pool| pool.threads).sum(),
                 throughput: (now.1 - last.1) / elapsed,
@@ -69,13 +69,13 @@ impl Samples {
     }
 
     /// Writes the chart.
-    pub(crate) fn write(&self, case: Case) -> Outcome<()> {
+    pub(crate) fn write(&self, case: GraphCase) -> BenchResult<()> {
         let name = format!("bench-operators-elastic-{}-{}.svg", case.family.name(), case.cost);
         fs::write(results::file(&name)?, self.svg(case)?)?;
         Ok(())
     }
 
-    fn svg(&self, case: Case) -> Result<String, std::fmt::Error> {
+    fn svg(&self, case: GraphCase) -> Result<String, std::fmt::Error> {
         let scale = Scale::of(&self.samples);
         let mut svg = String::new();
         writeln!(
@@ -109,7 +109,7 @@ impl Samples {
 
     /// Draws the threads as steps, because their number changes at once.
     fn threads(&self, svg: &mut String, scale: &Scale) -> std::fmt::Result {
-        let y = |sample: &Sample| scale.y(sample.threads as f64 / scale.threads);
+        let y = |sample: &ChartSample| scale.y(sample.threads as f64 / scale.threads);
         let Some(first) = self.samples.first() else { return Ok(()) };
         write!(svg, r#"<path fill="none" stroke="{ORANGE}" stroke-width="2" d="M{LEFT} {:.1}"#, y(first))?;
         for sample in &self.samples {
@@ -127,7 +127,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(samples: &[Sample]) -> Scale {
+    fn of(samples: &[ChartSample]) -> Scale {
         Scale {
             seconds: samples.last().map_or(1.0, |sample| sample.seconds),
             throughput: round_up(samples.iter().map(|sample| sample.throughput).fold(1.0, f64::max)),

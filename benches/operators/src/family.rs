@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use crate::Outcome;
+use crate::BenchResult;
 
 /// The number of operators of a graph, without source and sink.
 pub(crate) const OPERATORS: usize = 1_000;
@@ -44,7 +44,7 @@ impl Family {
         }
     }
 
-    pub(crate) fn named(name: &str) -> Outcome<Family> {
+    pub(crate) fn named(name: &str) -> BenchResult<Family> {
         let all = [Family::Pipeline, Family::Parallel, Family::Mixed];
         let found = all.into_iter().find(|family| family.name() == name);
         Ok(found.ok_or_else(|| format!("no family is called {name}: pipeline, parallel or mixed"))?)
@@ -67,16 +67,16 @@ impl Family {
 
 /// A graph and the cost of its operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Case {
+pub(crate) struct GraphCase {
     pub(crate) family: Family,
     /// Floating-point operations for each tuple and operator.
     pub(crate) cost: u32,
 }
 
-impl Case {
+impl GraphCase {
     /// Returns the cases of the paper's Figures 9 and 10.
-    pub(crate) fn all() -> impl Iterator<Item = Case> {
-        let of = |family, costs: &'static [u32]| costs.iter().map(move |&cost| Case { family, cost });
+    pub(crate) fn all() -> impl Iterator<Item = GraphCase> {
+        let of = |family, costs: &'static [u32]| costs.iter().map(move |&cost| GraphCase { family, cost });
         of(Family::Pipeline, &[1, 100, 1_000])
             .chain(of(Family::Parallel, &[1, 10_000, 100_000]))
             .chain(of(Family::Mixed, &[1, 100, 1_000]))

@@ -19,9 +19,9 @@ use weir::{
 use weir_ir::plan::Plan;
 use weir_runtime::{Options, RunningProgram, start};
 
-use crate::family::{Case, spin};
-use crate::measure::{Meter, Row};
-use crate::{Outcome, processors};
+use crate::family::{GraphCase, spin};
+use crate::measure::{Meter, ModelRow};
+use crate::{BenchResult, processors};
 
 /// The cost of an operator. One case is measured at a time.
 static COST: AtomicU32 = AtomicU32::new(0);
@@ -49,7 +49,7 @@ weir::library!(operators: work, sink);
 
 /// A configuration of engine and plan.
 #[derive(Clone, Copy)]
-pub(crate) struct Model {
+pub(crate) struct EngineModel {
     pub(crate) name: &'static str,
     engine: &'static str,
     threads: fn() -> usize,
@@ -57,17 +57,17 @@ pub(crate) struct Model {
 }
 
 /// Every configuration that is measured.
-pub(crate) const MODELS: [Model; 6] = [
-    Model { name: "flows-event", engine: "event", threads: || 1, cut: false },
-    Model { name: "flows-manual-1", engine: "manual", threads: || 1, cut: false },
-    Model { name: "flows-manual-n", engine: "manual", threads: processors, cut: false },
-    Model { name: "flows-dedicated", engine: "dedicated", threads: || 1, cut: false },
-    Model { name: "flows-elastic", engine: "elastic", threads: processors, cut: false },
-    Model { name: "flows-elastic-cut", engine: "elastic", threads: processors, cut: true },
+pub(crate) const MODELS: [EngineModel; 6] = [
+    EngineModel { name: "flows-event", engine: "event", threads: || 1, cut: false },
+    EngineModel { name: "flows-manual-1", engine: "manual", threads: || 1, cut: false },
+    EngineModel { name: "flows-manual-n", engine: "manual", threads: processors, cut: false },
+    EngineModel { name: "flows-dedicated", engine: "dedicated", threads: || 1, cut: false },
+    EngineModel { name: "flows-elastic", engine: "elastic", threads: processors, cut: false },
+    EngineModel { name: "flows-elastic-cut", engine: "elastic", threads: processors, cut: true },
 ];
 
 /// Measures the case.
-pub(crate) fn run(case: Case, model: Model, span: Duration) -> Outcome<Row> {
+pub(crate) fn run(case: GraphCase, model: EngineModel, span: Duration) -> BenchResult<ModelRow> {
     let engine = weir_runtime::engine(model.engine).ok_or("an engine of this name")?;
     let plan = if model.cut { cut(case) } else { Plan::default() };
     let options = Options { engine, plan, threads: Some((model.threads)()), ..Options::default() };
@@ -83,7 +83,7 @@ pub(crate) fn run(case: Case, model: Model, span: Duration) -> Outcome<Row> {
 }
 
 /// Starts the case's program on `tuples` tuples.
-pub(crate) fn begin(case: Case, tuples: u32, options: Options) -> Outcome<RunningProgram> {
+pub(crate) fn begin(case: GraphCase, tuples: u32, options: Options) -> BenchResult<RunningProgram> {
     COST.store(case.cost, Ordering::Relaxed);
     let library = library()?;
     let program = weir_ir::parse::expr(&text(case, tuples)).map_err(|error| error.to_string())?;
@@ -95,7 +95,7 @@ pub(crate) fn sunk() -> u64 {
     SUNK.load(Ordering::Relaxed)
 }
 
-fn text(case: Case, tuples: u32) -> String {
+fn text(case: GraphCase, tuples: u32) -> String {
     let mut text = format!(
         "entry tuples from operators.tuples unordered\n  arguments\n    yield ({tuples},)\n  flow tuples (%0 x: Float) -> Float\n"
     );
@@ -109,12 +109,12 @@ fn text(case: Case, tuples: u32) -> String {
 }
 
 /// Returns the plan that makes every call a section.
-fn cut(case: Case) -> Plan {
+fn cut(case: GraphCase) -> Plan {
     let section = |call| format!("[[section]]\nname = \"o{call}\"\nnodes = [\"o{call}\"]\nreplicas = 1\n");
     Plan::parse(&(0..case.family.depth()).map(section).collect::<String>()).0
 }
 
-fn library() -> Outcome<Library> {
+fn library() -> BenchResult<Library> {
     let most = Parameter { name: "most".into(), ty: Type::Int, passing: Passing::Value, default: None };
     let signature = SourceSignature {
         module: "operators".into(),

@@ -14,7 +14,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 use weir_scheduler::{Full, Fusion, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work};
 
-use crate::Outcome;
+use crate::BenchResult;
 use crate::family::Tuple;
 
 /// The number of hops of the one tuple.
@@ -33,7 +33,7 @@ struct Sections;
 
 impl Work for Sections {
     type Item = Box<Tuple>;
-    type Platform = StdPlatform;
+    type WorkPlatform = StdPlatform;
 
     fn run(&self, port: PortId, mut tuple: Box<Tuple>, _: &mut impl Fusion) -> Option<(PortId, Box<Tuple>)> {
         if tuple.payload[COMES_FIRST] > 0 {
@@ -57,8 +57,8 @@ fn keep_to(processor: usize) {
 }
 
 /// Measures hops in `rounds` rounds, prints the medians and returns them.
-pub(crate) fn run(rounds: usize) -> Outcome<Value> {
-    let hops = (0..rounds).map(|_| round()).collect::<Outcome<Vec<_>>>()?;
+pub(crate) fn run(rounds: usize) -> BenchResult<Value> {
+    let hops = (0..rounds).map(|_| round()).collect::<BenchResult<Vec<_>>>()?;
     let figures: [Figure; 4] = [
         ("ns of a hop between two sections, one way", "latency_ns", |hop| hop.latency_ns),
         ("ns of a hop in batches, for each tuple", "batched_ns", |hop| hop.batched_ns),
@@ -90,7 +90,7 @@ struct Hop {
     flag_ns: f64,
 }
 
-fn round() -> Outcome<Hop> {
+fn round() -> BenchResult<Hop> {
     let hops_of_thread = TUPLES * HOPS_OF_EACH / 2;
     Ok(Hop {
         latency_ns: time(1, HOPS)? / HOPS as f64,
@@ -102,9 +102,9 @@ fn round() -> Outcome<Hop> {
 /// A word on cache lines of its own: a processor fetches two of them at a time.
 #[derive(Default)]
 #[repr(align(128))]
-struct Flag(AtomicU64);
+struct HopFlag(AtomicU64);
 
-impl Flag {
+impl HopFlag {
     fn wait_for(&self, number: u64) {
         while self.0.load(Ordering::Acquire) < number {
             std::hint::spin_loop();
@@ -113,7 +113,7 @@ impl Flag {
 }
 
 /// Stores every second number, each after the other thread has stored the one before.
-fn tell(first: u64, own: &Flag, other: &Flag) {
+fn tell(first: u64, own: &HopFlag, other: &HopFlag) {
     keep_to(first as usize - 1);
     for number in (first..=HOPS).step_by(2) {
         other.wait_for(number - 1);
@@ -123,7 +123,7 @@ fn tell(first: u64, own: &Flag, other: &Flag) {
 
 /// Returns the nanoseconds that two threads take to store all numbers up to [`HOPS`] in turns.
 fn flags() -> f64 {
-    let flags = [Flag::default(), Flag::default()];
+    let flags = [HopFlag::default(), HopFlag::default()];
     let begin = Instant::now();
     let [one, other] = &flags;
     std::thread::scope(|scope| {
@@ -134,7 +134,7 @@ fn flags() -> f64 {
 }
 
 /// Returns the nanoseconds that `tuples` tuples take for `hops` hops each.
-fn time(tuples: u64, hops: u64) -> Outcome<f64> {
+fn time(tuples: u64, hops: u64) -> BenchResult<f64> {
     let pools = ["one", "other"].map(|name| ThreadPool { name: name.into(), control: ThreadControl::Fixed(1) });
     let ports = [0, 1].map(|pool| PortSettings { capacity: 256, pool, nonblocking: true });
     let scheduler = Scheduler::start(Sections, &ports, pools.into(), Duration::from_millis(100))?;

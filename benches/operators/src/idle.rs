@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use weir_runtime::{ENGINES, EngineRow, Options};
 
-use crate::family::{Case, Family};
+use crate::family::{Family, GraphCase};
 use crate::measure::cpu_time;
-use crate::{Outcome, framed, processors};
+use crate::{BenchResult, framed, processors};
 
 /// The number of flows that run first.
 const FLOWS: u32 = 100_000;
@@ -20,13 +20,13 @@ const FLOWS_WAIT_MAX: Duration = Duration::from_secs(20);
 const REST: Duration = Duration::from_secs(1);
 
 /// Prints a row for each engine, and returns all of them.
-pub(crate) fn run(span: Duration) -> Outcome<Vec<Value>> {
+pub(crate) fn run(span: Duration) -> BenchResult<Vec<Value>> {
     println!("engine              processor time of an idle second");
     ENGINES.iter().map(|engine| row(engine, span)).collect()
 }
 
-fn row(engine: &'static EngineRow, span: Duration) -> Outcome<Value> {
-    let case = Case { family: Family::Mixed, cost: 1 };
+fn row(engine: &'static EngineRow, span: Duration) -> BenchResult<Value> {
+    let case = GraphCase { family: Family::Mixed, cost: 1 };
     let before = framed::sunk();
     let options = Options { engine, threads: Some(processors()), ..Options::default() };
     let running = framed::begin(case, FLOWS, options)?;

@@ -38,35 +38,33 @@ mod family;
 mod framed;
 mod hop;
 mod idle;
-mod levels;
 mod measure;
 mod onetbb;
 mod paper;
 mod scheduled;
+mod thread_counts;
 mod timely_peer;
 
 use std::time::Duration;
 
+pub(crate) use bench_harness::BenchResult;
 use bench_harness::results;
-use family::{Case, Family};
-use measure::Row;
+use family::{Family, GraphCase};
+use measure::ModelRow;
 use serde_json::{Value, json};
 
-/// The error of a benchmark, for the person who runs it.
-pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
-
 /// The options of the command line.
-struct Options {
+struct OperatorOptions {
     seconds: f64,
     rounds: usize,
     only: Option<Family>,
     cost: Option<u32>,
     models: Vec<String>,
-    measure: Measure,
+    measure: Measurement,
 }
 
 /// The kinds of measurements.
-enum Measure {
+enum Measurement {
     /// Every model in every case.
     Models,
     /// Hops between two sections, with the number of rounds.
@@ -74,22 +72,23 @@ enum Measure {
     /// Idle engines, with the number of seconds.
     Idle(f64),
     /// The number of threads of the elastic engine, with the number of periods.
-    Levels(u32),
+    ThreadCounts(u32),
 }
 
-impl Options {
-    fn read() -> Outcome<Options> {
+impl OperatorOptions {
+    fn read() -> BenchResult<OperatorOptions> {
         let models = vec![String::new()];
-        let mut options = Options { seconds: 2.0, rounds: 1, only: None, cost: None, models, measure: Measure::Models };
+        let mut options =
+            OperatorOptions { seconds: 2.0, rounds: 1, only: None, cost: None, models, measure: Measurement::Models };
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         for pair in arguments.chunks(2) {
             match pair {
                 [name, value] if name == "--seconds" => options.seconds = value.parse()?,
                 [name, value] if name == "--rounds" => options.rounds = value.parse()?,
                 [name, value] if name == "--only" => options.only = Some(Family::named(value)?),
-                [name, value] if name == "--hops" => options.measure = Measure::Hops(value.parse()?),
-                [name, value] if name == "--idle" => options.measure = Measure::Idle(value.parse()?),
-                [name, value] if name == "--levels" => options.measure = Measure::Levels(value.parse()?),
+                [name, value] if name == "--hops" => options.measure = Measurement::Hops(value.parse()?),
+                [name, value] if name == "--idle" => options.measure = Measurement::Idle(value.parse()?),
+                [name, value] if name == "--levels" => options.measure = Measurement::ThreadCounts(value.parse()?),
                 [name, value] if name == "--cost" => options.cost = Some(value.parse()?),
                 [name, value] if name == "--models" => options.models = value.split(',').map(str::to_owned).collect(),
                 other => return Err(format!("unknown option {other:?}: see the first lines of main.rs").into()),
@@ -98,8 +97,8 @@ impl Options {
         Ok(options)
     }
 
-    fn cases(&self) -> impl Iterator<Item = Case> {
-        Case::all().filter(|case| {
+    fn cases(&self) -> impl Iterator<Item = GraphCase> {
+        GraphCase::all().filter(|case| {
             self.only.is_none_or(|only| only == case.family) && self.cost.is_none_or(|cost| cost == case.cost)
         })
     }
@@ -109,31 +108,32 @@ impl Options {
     }
 }
 
-fn main() -> Outcome<()> {
-    let options = Options::read()?;
+fn main() -> BenchResult<()> {
+    let options = OperatorOptions::read()?;
     match options.measure {
-        Measure::Models => write("", &models(&options)?.into()),
-        Measure::Hops(rounds) => write("-hops", &hop::run(rounds)?),
-        Measure::Idle(seconds) => write("-idle", &idle::run(Duration::from_secs_f64(seconds))?.into()),
-        Measure::Levels(periods) => {
-            println!("{}", levels::HEADING);
-            let rows = options.cases().map(|case| levels::run(case, periods)).collect::<Outcome<Vec<_>>>()?;
+        Measurement::Models => write("", &models(&options)?.into()),
+        Measurement::Hops(rounds) => write("-hops", &hop::run(rounds)?),
+        Measurement::Idle(seconds) => write("-idle", &idle::run(Duration::from_secs_f64(seconds))?.into()),
+        Measurement::ThreadCounts(periods) => {
+            println!("{}", thread_counts::HEADING);
+            let rows =
+                options.cases().map(|case| thread_counts::run(case, periods)).collect::<BenchResult<Vec<_>>>()?;
             write("-levels", &rows.into())
         }
     }
 }
 
 /// Writes the results.
-fn write(what: &str, json: &Value) -> Outcome<()> {
+fn write(what: &str, json: &Value) -> BenchResult<()> {
     results::publish(&format!("bench-operators{what}"), json)
 }
 
 /// Measures all models in all cases.
-fn models(options: &Options) -> Outcome<Vec<Value>> {
-    println!("{}", Row::HEADING);
+fn models(options: &OperatorOptions) -> BenchResult<Vec<Value>> {
+    println!("{}", ModelRow::HEADING);
     let mut cases = Vec::new();
     for case in options.cases() {
-        let rounds = (0..options.rounds).map(|_| run_case(case, options)).collect::<Outcome<Vec<_>>>()?;
+        let rounds = (0..options.rounds).map(|_| run_case(case, options)).collect::<BenchResult<Vec<_>>>()?;
         let rows = medians(&rounds);
         rows.iter().for_each(|row| println!("{row}"));
         let ratios: Vec<_> = [("elastic", OTHERS), ("flows-elastic", OTHERS_OF_FLOWS)]
@@ -143,16 +143,16 @@ fn models(options: &Options) -> Outcome<Vec<Value>> {
         println!();
         cases.push(json!({
             "family": case.family.name(), "cost": case.cost, "rounds": options.rounds,
-            "models": rows.iter().map(Row::json).collect::<Vec<_>>(), "ratios": ratios,
+            "models": rows.iter().map(ModelRow::json).collect::<Vec<_>>(), "ratios": ratios,
         }));
     }
     Ok(cases)
 }
 
-fn run_case(case: Case, options: &Options) -> Outcome<Vec<Row>> {
+fn run_case(case: GraphCase, options: &OperatorOptions) -> BenchResult<Vec<ModelRow>> {
     let span = Duration::from_secs_f64(options.seconds);
     let mut rows = Vec::new();
-    let mut run = |model: &str, measure: &mut dyn FnMut() -> Outcome<Row>| -> Outcome<()> {
+    let mut run = |model: &str, measure: &mut dyn FnMut() -> BenchResult<ModelRow>| -> BenchResult<()> {
         if options.wants(model) {
             rows.push(measure()?);
         }
@@ -183,10 +183,10 @@ const OTHERS: &[&str] = &["manual", "dedicated", "static"];
 const OTHERS_OF_FLOWS: &[&str] = &["flows-event", "flows-manual", "flows-dedicated"];
 
 /// Returns the median round of each model, by throughput.
-fn medians(rounds: &[Vec<Row>]) -> Vec<Row> {
+fn medians(rounds: &[Vec<ModelRow>]) -> Vec<ModelRow> {
     let models = rounds.first().map_or(0, Vec::len);
     let median = |model: usize| {
-        let mut rows: Vec<&Row> = rounds.iter().filter_map(|rows| rows.get(model)).collect();
+        let mut rows: Vec<&ModelRow> = rounds.iter().filter_map(|rows| rows.get(model)).collect();
         rows.sort_by(|a, b| a.throughput.total_cmp(&b.throughput));
         rows[rows.len() / 2].clone()
     };
@@ -194,9 +194,9 @@ fn medians(rounds: &[Vec<Row>]) -> Vec<Row> {
 }
 
 /// Prints the ratio of the elastic model to the best other one, as the median of the ratios of the rounds.
-fn judge(rounds: &[Vec<Row>], elastic: &str, others: &[&str]) -> Option<Value> {
-    let ratio = |rows: &Vec<Row>| {
-        let other = |row: &&Row| others.iter().any(|name| row.model.starts_with(name));
+fn judge(rounds: &[Vec<ModelRow>], elastic: &str, others: &[&str]) -> Option<Value> {
+    let ratio = |rows: &Vec<ModelRow>| {
+        let other = |row: &&ModelRow| others.iter().any(|name| row.model.starts_with(name));
         let best = rows.iter().filter(other).max_by(|a, b| a.throughput.total_cmp(&b.throughput))?;
         let own = rows.iter().find(|row| row.model == elastic)?;
         Some((own.throughput / best.throughput, best.model.clone()))

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
-use crate::family::Case;
+use crate::family::GraphCase;
 
 /// The result of one model in one case.
 #[derive(Clone)]
-pub(crate) struct Row {
-    pub(crate) case: Case,
+pub(crate) struct ModelRow {
+    pub(crate) case: GraphCase,
     pub(crate) model: String,
     /// Tuples per second.
     pub(crate) throughput: f64,
@@ -19,7 +19,7 @@ pub(crate) struct Row {
     pub(crate) cpu_ns: Option<f64>,
 }
 
-impl Row {
+impl ModelRow {
     pub(crate) const HEADING: &str = "family      cost model              tuples/s    cpu ns per tuple and operator";
 
     pub(crate) fn json(&self) -> Value {
@@ -33,9 +33,9 @@ impl Row {
     }
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for ModelRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Row { case, model, throughput, cpu_ns } = self;
+        let ModelRow { case, model, throughput, cpu_ns } = self;
         let cpu_ns = cpu_ns.map_or("–".to_owned(), |cpu_ns| format!("{cpu_ns:.1}"));
         write!(f, "{:<8} {:>7} {model:<16} {throughput:>11.0} {cpu_ns:>10}", case.family.name(), case.cost)
     }
@@ -54,10 +54,10 @@ impl Meter {
     }
 
     /// Ends the measurement of a model whose sink has counted up to `count`.
-    pub(crate) fn row(self, case: Case, model: impl Into<String>, count: u64) -> Row {
+    pub(crate) fn row(self, case: GraphCase, model: impl Into<String>, count: u64) -> ModelRow {
         let tuples = (count - self.count) as f64;
         let cpu = (cpu_time() - self.cpu).as_nanos() as f64;
-        Row {
+        ModelRow {
             case,
             model: model.into(),
             throughput: tuples / self.begin.elapsed().as_secs_f64(),

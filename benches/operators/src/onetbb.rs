@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use bench_harness::results;
 
-use crate::Outcome;
-use crate::family::{Case, Family};
-use crate::measure::Row;
+use crate::BenchResult;
+use crate::family::{Family, GraphCase};
+use crate::measure::ModelRow;
 
 /// The source text of the peer.
 const SOURCE: &str = include_str!("onetbb.cpp");
 
 /// Measures the case on oneTBB. Returns no rows if it is not installed.
-pub(crate) fn run(case: Case, span: Duration) -> Outcome<Vec<Row>> {
+pub(crate) fn run(case: GraphCase, span: Duration) -> BenchResult<Vec<ModelRow>> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     if case.family != Family::Pipeline {
         return Ok(Vec::new());
@@ -36,7 +36,7 @@ fn program() -> Option<PathBuf> {
     program
 }
 
-fn compile() -> Outcome<PathBuf> {
+fn compile() -> BenchResult<PathBuf> {
     let (source, program) = (results::file("bench-operators-onetbb.cpp")?, results::file("bench-operators-onetbb")?);
     fs::write(&source, SOURCE)?;
     let mut compiler = Command::new("g++");
@@ -45,8 +45,8 @@ fn compile() -> Outcome<PathBuf> {
 }
 
 /// Parses `model tuples_per_second cpu_ns`.
-fn row(case: Case, line: &str) -> Outcome<Row> {
+fn row(case: GraphCase, line: &str) -> BenchResult<ModelRow> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [model, throughput, cpu_ns] = fields[..] else { return Err(format!("the peer printed {line:?}").into()) };
-    Ok(Row { case, model: model.into(), throughput: throughput.parse()?, cpu_ns: Some(cpu_ns.parse()?) })
+    Ok(ModelRow { case, model: model.into(), throughput: throughput.parse()?, cpu_ns: Some(cpu_ns.parse()?) })
 }

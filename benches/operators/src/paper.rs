@@ -13,8 +13,8 @@ use crossbeam_queue::ArrayQueue;
 use parking_lot::Mutex;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::family::{Case, OPERATORS, Tuple, operate};
-use crate::measure::{Meter, Row};
+use crate::family::{GraphCase, OPERATORS, Tuple, operate};
+use crate::measure::{Meter, ModelRow};
 
 /// The number of tuples that may wait at a port.
 const CAPACITY: usize = 128;
@@ -28,18 +28,18 @@ const SETTLE: Duration = Duration::from_secs(2);
 const STACK_BYTES: usize = 256 << 20;
 
 /// `SPSCEnforcer` of Figure 3: a queue behind two try-locks.
-struct Port {
+struct PaperPort {
     producer: Mutex<Producer<Box<Tuple>>>,
     consumer: Mutex<Consumer<Box<Tuple>>>,
 }
 
-impl Port {
+impl PaperPort {
     fn new() -> Self {
         let (producer, consumer) = RingBuffer::new(CAPACITY);
-        Port { producer: Mutex::new(producer), consumer: Mutex::new(consumer) }
+        PaperPort { producer: Mutex::new(producer), consumer: Mutex::new(consumer) }
     }
 
-    fn push(&self, tuple: Box<Tuple>) -> Result<(), Box<Tuple>> {
+    fn try_push(&self, tuple: Box<Tuple>) -> Result<(), Box<Tuple>> {
         let Some(mut producer) = self.producer.try_lock() else { return Err(tuple) };
         producer.push(tuple).map_err(|rtrb::PushError::Full(tuple)| tuple)
     }
@@ -47,18 +47,18 @@ impl Port {
 
 /// A processing element.
 struct Element {
-    case: Case,
-    ports: Vec<Port>,
+    case: GraphCase,
+    ports: Vec<PaperPort>,
     free: ArrayQueue<usize>,
     shutdown: AtomicBool,
     sunk: AtomicU64,
 }
 
 /// Measures the case with `threads` scheduler threads beside the source's own.
-pub(crate) fn run(case: Case, threads: usize, span: Duration) -> Row {
+pub(crate) fn run(case: GraphCase, threads: usize, span: Duration) -> ModelRow {
     let element = Element {
         case,
-        ports: (0..=OPERATORS).map(|_| Port::new()).collect(),
+        ports: (0..=OPERATORS).map(|_| PaperPort::new()).collect(),
         free: ArrayQueue::new(OPERATORS + 1),
         shutdown: AtomicBool::new(false),
         sunk: AtomicU64::new(0),
@@ -158,7 +158,7 @@ impl Element {
 
     /// Puts a tuple into a queue, with `reSchedule` if that is full (Figure 6).
     fn push(&self, port: usize, tuple: Box<Tuple>) {
-        let mut waiting = self.ports[port].push(tuple);
+        let mut waiting = self.ports[port].try_push(tuple);
         while let Err(tuple) = waiting {
             if self.finished() {
                 return;
@@ -166,7 +166,7 @@ impl Element {
             if !self.work_off(port, RESCHEDULE_MAX) {
                 yield_now();
             }
-            waiting = self.ports[port].push(tuple);
+            waiting = self.ports[port].try_push(tuple);
         }
     }
 }

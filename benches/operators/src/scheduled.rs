@@ -7,9 +7,9 @@ use weir_scheduler::{
     ElasticSettings, Fusion, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work,
 };
 
-use crate::family::{Case, OPERATORS, Tuple, operate};
-use crate::measure::{Meter, Row};
-use crate::{Outcome, chart};
+use crate::family::{GraphCase, OPERATORS, Tuple, operate};
+use crate::measure::{Meter, ModelRow};
+use crate::{BenchResult, chart};
 
 /// The number of tuples that may wait at an operator.
 const CAPACITY: usize = 128;
@@ -21,12 +21,12 @@ const SETTLE_PERIODS: u32 = 20;
 
 /// The operators. Those of branch b are at the ports b * depth to (b + 1) * depth - 1; the sink is the last port.
 pub(crate) struct Operators {
-    case: Case,
+    case: GraphCase,
     sunk: AtomicU64,
 }
 
 impl Operators {
-    fn new(case: Case) -> Self {
+    fn new(case: GraphCase) -> Self {
         Operators { case, sunk: AtomicU64::new(0) }
     }
 
@@ -37,7 +37,7 @@ impl Operators {
 
 impl Work for Operators {
     type Item = Box<Tuple>;
-    type Platform = StdPlatform;
+    type WorkPlatform = StdPlatform;
 
     #[inline]
     fn run(&self, port: PortId, tuple: Box<Tuple>, _: &mut impl Fusion) -> Option<(PortId, Box<Tuple>)> {
@@ -65,7 +65,7 @@ impl Operators {
 }
 
 /// Runs all operators as calls on one thread.
-pub(crate) fn manual(case: Case, span: Duration) -> Row {
+pub(crate) fn manual(case: GraphCase, span: Duration) -> ModelRow {
     let operators = Operators::new(case);
     let mut number = 0;
     let mut run_until = |end: Instant| {
@@ -93,28 +93,28 @@ fn pass(operators: &Operators, number: u64) {
 }
 
 /// Measures one pool of `threads` threads.
-pub(crate) fn fixed(case: Case, threads: usize, span: Duration) -> Outcome<Row> {
+pub(crate) fn fixed(case: GraphCase, threads: usize, span: Duration) -> BenchResult<ModelRow> {
     let pools = vec![ThreadPool { name: "static".into(), control: ThreadControl::Fixed(threads) }];
     scheduled(case, &format!("static-{threads}"), pools, |_| 0, span / 4, span)
 }
 
 /// Measures one thread per operator.
-pub(crate) fn dedicated(case: Case, span: Duration) -> Outcome<Row> {
+pub(crate) fn dedicated(case: GraphCase, span: Duration) -> BenchResult<ModelRow> {
     let pools = (0..=OPERATORS).map(|port| ThreadPool { name: port.to_string(), control: ThreadControl::Fixed(1) });
     scheduled(case, "dedicated", pools.collect(), |port| port, PERIOD * SETTLE_PERIODS, span)
 }
 
 /// Measures one pool that finds its number of threads.
-pub(crate) fn elastic(case: Case, threads_max: usize, span: Duration) -> Outcome<Row> {
+pub(crate) fn elastic(case: GraphCase, threads_max: usize, span: Duration) -> BenchResult<ModelRow> {
     scheduled(case, "elastic", elastic_pool(threads_max), |_| 0, PERIOD * SETTLE_PERIODS, span)
 }
 
 /// Runs `watch` on such a pool from its start on.
 pub(crate) fn while_elastic<R>(
-    case: Case,
+    case: GraphCase,
     threads_max: usize,
     watch: impl FnOnce(&Scheduler<Operators>) -> R,
-) -> Outcome<R> {
+) -> BenchResult<R> {
     while_scheduled(case, elastic_pool(threads_max), |_| 0, |scheduler| Ok(watch(scheduler)))
 }
 
@@ -124,13 +124,13 @@ fn elastic_pool(threads_max: usize) -> Vec<ThreadPool> {
 }
 
 fn scheduled(
-    case: Case,
+    case: GraphCase,
     model: &str,
     pools: Vec<ThreadPool>,
     pool_of: impl Fn(usize) -> usize,
     settle: Duration,
     span: Duration,
-) -> Outcome<Row> {
+) -> BenchResult<ModelRow> {
     while_scheduled(case, pools, pool_of, |scheduler| {
         let mut samples = chart::Samples::new();
         // The ports of its branch, and the sink.
@@ -149,11 +149,11 @@ fn scheduled(
 
 /// Runs `watch` while tuples pass these pools.
 fn while_scheduled<R>(
-    case: Case,
+    case: GraphCase,
     pools: Vec<ThreadPool>,
     pool_of: impl Fn(usize) -> usize,
-    watch: impl FnOnce(&Scheduler<Operators>) -> Outcome<R>,
-) -> Outcome<R> {
+    watch: impl FnOnce(&Scheduler<Operators>) -> BenchResult<R>,
+) -> BenchResult<R> {
     let ports: Vec<PortSettings> = (0..=OPERATORS)
         .map(|port| PortSettings { capacity: CAPACITY, pool: pool_of(port), nonblocking: true })
         .collect();
@@ -168,7 +168,7 @@ fn while_scheduled<R>(
 }
 
 /// Submits tuples as fast as it can.
-fn source(scheduler: &Scheduler<Operators>, case: Case, stop: &AtomicBool) {
+fn source(scheduler: &Scheduler<Operators>, case: GraphCase, stop: &AtomicBool) {
     let family = case.family;
     let tuple = |number| {
         let tuple = Box::new(Tuple::new(number, family.branches()));

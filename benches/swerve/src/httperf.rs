@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use bench_harness::Outcome;
+use bench_harness::BenchResult;
 
 /// What a server did under one rate.
 pub(crate) struct Met {
@@ -42,7 +42,7 @@ pub(crate) fn is_installed() -> bool {
 ///
 /// # Errors
 /// If httperf does not start, does not end, or says something else than what came of the requests.
-pub(crate) fn run(port: u16, file: &str, rate: u32, seconds: f64) -> Outcome<Met> {
+pub(crate) fn run(port: u16, file: &str, rate: u32, seconds: f64) -> BenchResult<Met> {
     let requests = (f64::from(rate) * seconds).max(1.0) as u64;
     let mut command = Command::new("httperf");
     command
@@ -55,7 +55,7 @@ pub(crate) fn run(port: u16, file: &str, rate: u32, seconds: f64) -> Outcome<Met
 }
 
 /// What a program writes until it ends; one that does not end in time is killed.
-fn said_within(command: &mut Command, limit: Duration) -> Outcome<String> {
+fn said_within(command: &mut Command, limit: Duration) -> BenchResult<String> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let (told, ended) = mpsc::channel();
     if let Some(mut output) = child.stdout.take() {

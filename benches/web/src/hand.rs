@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bench_harness::{Outcome, by_hand};
+use bench_harness::{BenchResult, by_hand};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -11,7 +11,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 
 /// Serves the files in `folder/pages` until the process is killed, with limits if `limited`.
-pub(crate) fn serve(port: u16, folder: &Path, limited: bool) -> Outcome<()> {
+pub(crate) fn serve(port: u16, folder: &Path, limited: bool) -> BenchResult<()> {
     let pages = Arc::new(folder.join("pages"));
     let answer = move |request: Request<Incoming>| std::future::ready(answer(&pages, request.uri().path()));
     if limited { by_hand::serve_within_limits(port, answer) } else { by_hand::serve(port, answer) }

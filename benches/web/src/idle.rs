@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bench_harness::{Outcome, Server, results};
+use bench_harness::{BenchResult, ServerProcess, results};
 use serde_json::json;
 
 use crate::servers;
@@ -21,7 +21,7 @@ const IDLE_MAX: Duration = Duration::from_secs(20);
 const SERVERS: &[&str] = &["hyper", "nginx", "http-event", "raw-event"];
 
 /// Opens connections to each server, and prints its memory before and after.
-pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
+pub(crate) fn run(folder: &Path, connections: usize) -> BenchResult<()> {
     bench_harness::more_files()?;
     println!("idle: {connections} connections that have asked once\n");
     println!("{:<12} {:>12} {:>12} {:>18}", "server", "before MB", "with MB", "bytes a connection");
@@ -33,7 +33,7 @@ pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
             wait_until(begin + APART * at);
             ask_once(&server)
         });
-        let open = open.collect::<Outcome<Vec<_>>>()?;
+        let open = open.collect::<BenchResult<Vec<_>>>()?;
         let with = settled(&server);
         let each = with.saturating_sub(before) / connections as u64;
         println!("{:<12} {:>12.1} {:>12.1} {each:>18}", server.name, megabytes(before), megabytes(with));
@@ -47,7 +47,7 @@ pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
 }
 
 /// Returns the memory of a server with idle connections, once it does not change any more.
-fn settled(server: &Server) -> u64 {
+fn settled(server: &ServerProcess) -> u64 {
     let begin = Instant::now();
     let mut before = 0;
     loop {
@@ -66,7 +66,7 @@ fn wait_until(due: Instant) {
     }
 }
 
-fn ask_once(server: &Server) -> Outcome<TcpStream> {
+fn ask_once(server: &ServerProcess) -> BenchResult<TcpStream> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port))?;
     stream.write_all(b"GET /1.html HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
     let mut answer = [0; 4096];

@@ -39,10 +39,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use bench_harness::{Options, Outcome, Report, measure, taken};
-use workload::{ALONE, Case, SMALL, SPECWEB};
+use bench_harness::{BenchResult, LoadOptions, LoadReport, measure, taken};
+use workload::{ALONE, SMALL, SPECWEB, WebCase};
 
-fn main() -> Outcome<()> {
+fn main() -> BenchResult<()> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == "--child") {
         return servers::child(&arguments[1..]);
@@ -50,7 +50,7 @@ fn main() -> Outcome<()> {
     let only = taken(&mut arguments, "--case");
     let chosen = taken(&mut arguments, "--servers");
     let idle = taken(&mut arguments, "--idle").map_or(Ok(10_000), |count| count.parse())?;
-    let options = Options::read(&arguments)?;
+    let options = LoadOptions::read(&arguments)?;
     let wants = |name: &str| only.as_ref().is_none_or(|only| only == name);
     for (case, servers) in [(SMALL, servers::KEEPING), (SPECWEB, servers::KEEPING), (ALONE, servers::ALONE)] {
         if wants(case.name) {
@@ -61,12 +61,12 @@ fn main() -> Outcome<()> {
     if wants("idle") { in_folder(&SMALL, |folder| idle::run(folder, idle)) } else { Ok(()) }
 }
 
-fn run(case: &Case, servers: &[&str], options: Options) -> Outcome<()> {
+fn run(case: &WebCase, servers: &[&str], options: LoadOptions) -> BenchResult<()> {
     println!("{}", case.name);
     in_folder(case, |folder| {
         let servers = servers::start(servers, folder)?;
         wait_until_old(folder)?;
-        let report = Report {
+        let report = LoadReport {
             cases: vec![measure(case.name, &servers, options, &(case.workload)())?.also_to(servers::LIMITED)],
         };
         report.publish(&format!("bench-web-{}", case.name))
@@ -74,7 +74,7 @@ fn run(case: &Case, servers: &[&str], options: Options) -> Outcome<()> {
 }
 
 /// Waits until the files are old enough: Weir does not trust the modification time of a file that was just written.
-fn wait_until_old(folder: &Path) -> Outcome<()> {
+fn wait_until_old(folder: &Path) -> BenchResult<()> {
     const AGE: Duration = Duration::from_secs(6);
     let age = fs::metadata(folder.join("pages"))?.modified()?.elapsed()?;
     std::thread::sleep(AGE.saturating_sub(age));
@@ -82,7 +82,7 @@ fn wait_until_old(folder: &Path) -> Outcome<()> {
 }
 
 /// Runs an action in a folder with the files of a case.
-fn in_folder(case: &Case, action: impl FnOnce(&Path) -> Outcome<()>) -> Outcome<()> {
+fn in_folder(case: &WebCase, action: impl FnOnce(&Path) -> BenchResult<()>) -> BenchResult<()> {
     let folder = std::env::temp_dir().join(format!("weir-bench-web-{}-{}", case.name, std::process::id()));
     (case.write)(&folder.join("pages"))?;
     let done = action(&folder);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use bench_harness::{Outcome, Server, free_port, peers};
+use bench_harness::{BenchResult, ServerProcess, free_port, peers};
 
 use crate::hand;
 
@@ -57,7 +57,7 @@ const MAPPINGS: [(&str, &str); 6] = [
 ];
 
 /// Starts these servers, as far as they are installed, on the files in `folder/pages`.
-pub(crate) fn start(names: &[&str], folder: &Path) -> Outcome<Vec<Server>> {
+pub(crate) fn start(names: &[&str], folder: &Path) -> BenchResult<Vec<ServerProcess>> {
     let mut servers = Vec::new();
     for name in names {
         servers.extend(start_one(name, folder)?);
@@ -65,7 +65,7 @@ pub(crate) fn start(names: &[&str], folder: &Path) -> Outcome<Vec<Server>> {
     Ok(servers)
 }
 
-fn start_one(name: &str, folder: &Path) -> Outcome<Option<Server>> {
+fn start_one(name: &str, folder: &Path) -> BenchResult<Option<ServerProcess>> {
     let (files, own) = (folder.join("pages"), folder.join(name));
     match name {
         "nginx" | "nginx+cache" => peers::nginx(name, name.ends_with("+cache"), &files, &own),
@@ -76,15 +76,15 @@ fn start_one(name: &str, folder: &Path) -> Outcome<Option<Server>> {
     }
 }
 
-fn child_server(name: &str, folder: &Path) -> Outcome<Server> {
+fn child_server(name: &str, folder: &Path) -> BenchResult<ServerProcess> {
     let port = free_port()?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["--child", name, &port.to_string()]).arg(folder);
-    Server::start(name, &mut command, port)
+    ServerProcess::start(name, &mut command, port)
 }
 
 /// Starts Go's file server, which is compiled if `go` is installed.
-fn go(files: &Path, own: &Path) -> Outcome<Option<Server>> {
+fn go(files: &Path, own: &Path) -> BenchResult<Option<ServerProcess>> {
     if Command::new("go").arg("version").output().is_err() {
         eprintln!("go skipped: install Go to compare with it");
         return Ok(None);
@@ -97,11 +97,11 @@ fn go(files: &Path, own: &Path) -> Outcome<Option<Server>> {
     let port = free_port()?;
     let mut command = Command::new(own);
     command.arg(port.to_string()).arg(files);
-    Server::start("go", &mut command, port).map(Some)
+    ServerProcess::start("go", &mut command, port).map(Some)
 }
 
 /// Runs a child process: `NAME PORT FOLDER`.
-pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
+pub(crate) fn child(arguments: &[String]) -> BenchResult<()> {
     let [name, port, folder] = arguments else { return Err("NAME PORT FOLDER expected".into()) };
     let folder = Path::new(folder);
     let (program, kind) = match name.split_once('-') {
@@ -122,7 +122,7 @@ pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
 }
 
 /// Returns the options that map the program to threads: an engine or a section mapping.
-fn mapping_of(kind: &str, folder: &Path) -> Outcome<[String; 2]> {
+fn mapping_of(kind: &str, folder: &Path) -> BenchResult<[String; 2]> {
     let Some((_, plan)) = MAPPINGS.iter().find(|(mapping, _)| *mapping == kind) else {
         return Ok(["--engine".into(), kind.into()]);
     };
@@ -131,7 +131,7 @@ fn mapping_of(kind: &str, folder: &Path) -> Outcome<[String; 2]> {
     Ok(["--plan".into(), file.to_string_lossy().into()])
 }
 
-fn run_weir(file: &Path, root: &Path, mapping: &[String; 2], kept: &[&str]) -> Outcome<()> {
+fn run_weir(file: &Path, root: &Path, mapping: &[String; 2], kept: &[&str]) -> BenchResult<()> {
     let (file, root) = (file.to_string_lossy(), root.to_string_lossy());
     let [option, value] = mapping;
     let mut arguments = vec!["weir", "run", &file, "--root", &root, option, value];

@@ -5,41 +5,41 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use bench_harness::{Outcome, Workload, random};
+use bench_harness::{BenchResult, Workload, random};
 
 /// A workload, and a function that makes its files.
-pub(crate) struct Case {
+pub(crate) struct WebCase {
     /// Its name in the report.
     pub name: &'static str,
     /// Writes the files into a folder.
-    pub write: fn(&Path) -> Outcome<()>,
+    pub write: fn(&Path) -> BenchResult<()>,
     /// Returns the requests.
     pub workload: fn() -> Workload,
 }
 
 /// Thesis on Ohua, §2.5: small files, uniformly at random, on keep-alive connections.
-pub(crate) const SMALL: Case =
-    Case { name: "small", write: write_small, workload: || Workload::kept(Arc::new(ask_small)) };
+pub(crate) const SMALL: WebCase =
+    WebCase { name: "small", write: write_small, workload: || Workload::kept(Arc::new(ask_small)) };
 /// The small files with one connection per request, as in the thesis.
-pub(crate) const ALONE: Case = Case {
+pub(crate) const ALONE: WebCase = WebCase {
     name: "alone",
     write: write_small,
     workload: || Workload { request: Arc::new(ask_small), requests_per_connection: 1 },
 };
 /// Flux §4.2: static files in the manner of SPECweb99, five requests per connection.
-pub(crate) const SPECWEB: Case = Case { name: "specweb", write: write_specweb, workload: specweb };
+pub(crate) const SPECWEB: WebCase = WebCase { name: "specweb", write: write_specweb, workload: specweb };
 
 /// The number of small files.
 const SMALL_FILES: u64 = 10_000;
 /// The size of a small file in bytes.
 const SMALL_BYTES: usize = 512;
 
-fn write_small(folder: &Path) -> Outcome<()> {
+fn write_small(folder: &Path) -> BenchResult<()> {
     fs::create_dir_all(folder)?;
     (0..SMALL_FILES).try_for_each(|number| write_file(folder, &format!("{number}.html"), SMALL_BYTES))
 }
 
-fn write_file(folder: &Path, name: &str, bytes: usize) -> Outcome<()> {
+fn write_file(folder: &Path, name: &str, bytes: usize) -> BenchResult<()> {
     let line = format!("{name:<31}\n");
     let text: String = line.chars().cycle().take(bytes).collect();
     Ok(fs::write(folder.join(name), text)?)
@@ -56,7 +56,7 @@ const CLASSES: [u64; 4] = [35, 50, 14, 1];
 /// The files of a class, the most popular first.
 const POPULAR: [usize; 9] = [4, 3, 5, 2, 6, 1, 7, 8, 0];
 
-fn write_specweb(folder: &Path) -> Outcome<()> {
+fn write_specweb(folder: &Path) -> BenchResult<()> {
     fs::create_dir_all(folder)?;
     for directory in 0..DIRECTORIES {
         for (class, scale) in [102.4, 1_024.0, 10_240.0, 102_400.0].into_iter().enumerate() {

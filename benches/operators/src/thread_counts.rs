@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use weir_scheduler::{Scheduler, Work};
 
-use crate::family::Case;
-use crate::{Outcome, processors, scheduled};
+use crate::family::GraphCase;
+use crate::{BenchResult, processors, scheduled};
 
 /// The time between two samples.
 const EVERY: Duration = Duration::from_millis(5);
 
 /// The samples of one run.
-struct Seen {
+struct ThreadCountSamples {
     /// The number of threads, by sample.
-    levels: Vec<usize>,
+    thread_counts: Vec<usize>,
     /// The number of runnable threads, by sample.
     runnable: Vec<usize>,
     /// The number of samples per second.
@@ -29,13 +29,13 @@ struct Seen {
 pub(crate) const HEADING: &str = "family      cost level  found in period  changes after 20  runnable: most; more than processors: share of time, longest";
 
 /// Measures a case, prints its row and returns it.
-pub(crate) fn run(case: Case, periods: u32) -> Outcome<Value> {
+pub(crate) fn run(case: GraphCase, periods: u32) -> BenchResult<Value> {
     let span = scheduled::PERIOD * periods;
-    let seen = scheduled::while_elastic(case, processors(), |scheduler| Seen::watch(scheduler, span))?;
+    let seen = scheduled::while_elastic(case, processors(), |scheduler| ThreadCountSamples::watch(scheduler, span))?;
     let (found, changes) = (seen.found(), seen.changes_after(20));
-    let (most, share) = (seen.runnable.iter().max().unwrap_or(&0), seen.crowded_share());
-    let crowded_ms = seen.crowded_longest() * 1e3;
-    let level = seen.levels.last().unwrap_or(&0);
+    let (most, share) = (seen.runnable.iter().max().unwrap_or(&0), seen.oversubscribed_share());
+    let crowded_ms = seen.oversubscribed_longest() * 1e3;
+    let level = seen.thread_counts.last().unwrap_or(&0);
     let (family, cost) = (case.family.name(), case.cost);
     println!(
         "{family:<8} {cost:>7} {level:>5} {found:>16} {changes:>17} {most:>14}; {:.0} %, {crowded_ms:.0} ms",
@@ -47,18 +47,18 @@ pub(crate) fn run(case: Case, periods: u32) -> Outcome<Value> {
     }))
 }
 
-impl Seen {
-    fn watch<W: Work>(scheduler: &Scheduler<W>, span: Duration) -> Seen {
+impl ThreadCountSamples {
+    fn watch<W: Work>(scheduler: &Scheduler<W>, span: Duration) -> ThreadCountSamples {
         let begin = Instant::now();
-        let (mut levels, mut runnable) = (Vec::new(), Vec::new());
+        let (mut thread_counts, mut runnable) = (Vec::new(), Vec::new());
         while begin.elapsed() < span {
             std::thread::park_timeout(EVERY);
-            levels.push(scheduler.pool_snapshots().iter().map(|pool| pool.threads).sum());
+            thread_counts.push(scheduler.pool_snapshots().iter().map(|pool| pool.threads).sum());
             // Without the thread that samples.
             runnable.push(count_runnable().saturating_sub(1));
         }
-        let looks_in_second = levels.len() as f64 / begin.elapsed().as_secs_f64();
-        Seen { levels, runnable, looks_in_second }
+        let looks_in_second = thread_counts.len() as f64 / begin.elapsed().as_secs_f64();
+        ThreadCountSamples { thread_counts, runnable, looks_in_second }
     }
 
     /// Returns the period of a sample.
@@ -68,7 +68,7 @@ impl Seen {
 
     /// Returns the samples with another number of threads than the one before.
     fn changes(&self) -> impl DoubleEndedIterator<Item = usize> {
-        (1..self.levels.len()).filter(|look| self.levels[*look] != self.levels[look - 1])
+        (1..self.thread_counts.len()).filter(|look| self.thread_counts[*look] != self.thread_counts[look - 1])
     }
 
     /// Returns the period from which on the number of threads did not change.
@@ -81,13 +81,13 @@ impl Seen {
     }
 
     /// Returns the share of samples with more runnable threads than processors.
-    fn crowded_share(&self) -> f64 {
+    fn oversubscribed_share(&self) -> f64 {
         let crowded = self.runnable.iter().filter(|threads| **threads > processors()).count();
         crowded as f64 / self.runnable.len().max(1) as f64
     }
 
     /// Returns the longest time in seconds in which all samples had more runnable threads than processors.
-    fn crowded_longest(&self) -> f64 {
+    fn oversubscribed_longest(&self) -> f64 {
         let crowded = self.runnable.split(|threads| *threads <= processors());
         crowded.map(<[usize]>::len).max().unwrap_or(0) as f64 / self.looks_in_second
     }
