@@ -9,7 +9,15 @@ mod parcel;
 pub(crate) mod entry;
 
 mod effects;
+
+mod senders;
+
+mod rare;
+
 mod state;
+
+mod closing;
+mod receipts;
 
 pub(crate) mod core;
 

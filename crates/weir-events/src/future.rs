@@ -243,14 +243,13 @@ impl<T: Send + 'static> EventNode<T> for FutureEvent<T> {
         registration.recover::<FutureWatch>().end();
     }
 
-    /// Returns true: the result stays with the event.
-    fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
+    /// Leaves the result to the next synchronisation.
+    fn discard(&self, base: usize, registration: Option<Registration>) {
         registration.into_iter().for_each(|registration| self.withdraw(base, registration));
         if let Some(value) = self.take_claimed() {
             *self.state.lock() = FutureState::Ready(value);
             self.wakers.wake_all();
         }
-        true
     }
 
     fn complete(&self, base: usize, registration: Option<Registration>) -> T {

@@ -4,7 +4,7 @@
 use super::closed::Closed;
 use super::core::Core;
 use super::effects::MatchEffects;
-use super::entry::{QueuedValue, ReceiveEntry};
+use super::entry::{HandedOver, QueuedValue, ReceiveEntry};
 use super::outcome::Received;
 use super::state::BufferedSend;
 use crate::actions::PostConsumption;
@@ -59,14 +59,16 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Returns a value to the front of the channel, after the synchronisation that received it was dropped.
-    pub(crate) fn return_value(&self, value: T) {
+    /// Returns a value to its position, after the synchronisation that received it was dropped. A receiver that waits
+    /// gets it at once.
+    pub(crate) fn return_value(&self, handed_over: HandedOver<T>) {
+        let HandedOver { value, number } = handed_over;
         let mut effects = MatchEffects::default();
         let mut state = self.lock();
         let mut value = Some(value);
         state.hand_over(&mut value, Initiator::Private, &mut effects);
         if let Some(value) = value {
-            state.buffer.push_front(QueuedValue::of(value));
+            state.return_to_position(HandedOver { value, number });
         }
         self.publish_hints(&state);
         drop(state);

@@ -81,9 +81,9 @@ impl<T: 'static> EventNode<T> for Choose<T> {
         branch.node.withdraw(base, registration);
     }
 
-    fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
+    fn discard(&self, base: usize, registration: Option<Registration>) {
         let (branch, base) = self.branch(base);
-        branch.node.undo_commit(base, registration)
+        branch.node.discard(base, registration);
     }
 
     fn complete(&self, base: usize, registration: Option<Registration>) -> T {
