@@ -33,7 +33,6 @@ mod tasks;
 
 pub use closed::Closed;
 pub use direct::{SendError, TryReceiveError, TrySendError};
-pub(crate) use effects::MatchEffects;
 pub use handle::Channel;
 pub use parcel::Parcel;
 pub use tasks::{Receiving, Sending};

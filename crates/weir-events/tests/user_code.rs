@@ -139,8 +139,8 @@ fn values_use_their_channel_when_they_are_cloned_and_dropped() {
             drop(channel.try_receive());
             let parcel = Parcel::new(value());
             drop(parcel.fill(value()));
-            drop(channel.send_parcel(&parcel).poll());
-            drop(a_send(&channel, value()).a_trans().poll());
+            let _ = channel.send_parcel(&parcel).poll();
+            let _ = a_send(&channel, value()).a_trans().poll();
             let mut sending = channel.send_async(value());
             let _ = poll_with(Waker::noop(), &mut sending);
             channel.close();
@@ -158,12 +158,12 @@ fn values_of_a_multicast_use_it_when_they_are_cloned_and_dropped() {
         let port = multicast.port();
         let in_step = multicast.clone();
         let step: Step = Arc::new(move || drop(in_step.port()));
-        multicast.post(SteppingValue(step.clone()));
+        _ = multicast.post(SteppingValue(step.clone()));
         let other = multicast.port();
-        multicast.post(SteppingValue(step.clone()));
+        _ = multicast.post(SteppingValue(step.clone()));
         drop((port.receive().poll(), other));
         drop(port);
-        multicast.post(SteppingValue(step));
+        _ = multicast.post(SteppingValue(step));
         multicast.close();
     });
 }

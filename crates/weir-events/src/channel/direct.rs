@@ -57,6 +57,18 @@ impl<T: Send + 'static> Channel<T> {
         }
     }
 
+    /// Sends at once, whether a receiver waits or not and whatever the capacity; for [`a_send`](crate::a_send) without
+    /// actions and without a clone.
+    ///
+    /// It never waits, so nothing but memory limits the number of values: prefer a send that waits where senders can
+    /// outrun receivers.
+    ///
+    /// # Errors
+    /// If the channel is closed; the value comes back.
+    pub fn post(&self, value: T) -> Result<(), SendError<T>> {
+        self.core.post(value).map_err(SendError)
+    }
+
     /// Sends, blocking the thread until a receiver or the buffer has the value (`send`).
     ///
     /// # Errors

@@ -46,7 +46,7 @@ pub(super) struct ChannelState<T> {
 }
 
 /// Result of a buffered send. The caller drops or runs its contents outside the lock.
-pub(super) enum BufferedSend<T> {
+pub(crate) enum BufferedSend<T> {
     /// The value waits for a receiver.
     Queued,
     /// A receiver has the value.
