@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::time::{Duration, Instant};
 
+use bench_harness::results;
 use weir_scheduler::{Scheduler, Work};
 
 use crate::Outcome;
@@ -11,29 +12,29 @@ use crate::family::Case;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 300.0;
-/// What is around the plot: room for the title and the labels of the axes.
+/// Margins around the plot, for the title and the labels of the axes.
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = 56.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = 48.0;
-/// How many parts the axis of the throughput has.
+/// Number of intervals on the axis of the throughput.
 const PARTS: u32 = 4;
 const BLUE: &str = "#2b6cb0";
 const ORANGE: &str = "#c05621";
-/// How often a sample is taken.
+/// Time between two samples.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// What was seen at one time.
+/// A sample: the threads and the throughput at one time.
 struct Sample {
     seconds: f64,
     threads: usize,
     throughput: f64,
 }
 
-/// What was seen over time.
+/// The samples over time.
 pub(crate) struct Samples {
     begin: Instant,
-    /// When the level had to be found.
+    /// The time at which the warm-up ended, in seconds.
     settled: f64,
     samples: Vec<Sample>,
 }
@@ -47,7 +48,7 @@ impl Samples {
     pub(crate) fn watch<W: Work>(&mut self, scheduler: &Scheduler<W>, ports: usize, span: Duration) {
         let end = Instant::now() + span;
         // What comes to the sink comes in bursts: tuples are counted wherever they are worked on.
-        let tuples = || scheduler.snapshot().iter().map(|crew| crew.items).sum::<u64>() as f64 / ports as f64;
+        let tuples = || scheduler.pool_snapshots().iter().map(|pool| pool.items).sum::<u64>() as f64 / ports as f64;
         let mut last = (Instant::now(), tuples());
         while Instant::now() < end {
             std::thread::park_timeout(EVERY.min(end - Instant::now()));
@@ -55,7 +56,7 @@ impl Samples {
             let elapsed = (now.0 - last.0).as_secs_f64();
             self.samples.push(Sample {
                 seconds: self.begin.elapsed().as_secs_f64(),
-                threads: scheduler.snapshot().iter().map(|crew| crew.threads).sum(),
+                threads: scheduler.pool_snapshots().iter().map(|pool| pool.threads).sum(),
                 throughput: (now.1 - last.1) / elapsed,
             });
             last = now;
@@ -69,8 +70,8 @@ impl Samples {
 
     /// Writes the picture.
     pub(crate) fn write(&self, case: Case) -> Outcome<()> {
-        let path = format!("target/bench-operators-elastic-{}-{}.svg", case.family.name(), case.cost);
-        fs::write(path, self.svg(case)?)?;
+        let name = format!("bench-operators-elastic-{}-{}.svg", case.family.name(), case.cost);
+        fs::write(results::file(&name)?, self.svg(case)?)?;
         Ok(())
     }
 
@@ -118,7 +119,7 @@ impl Samples {
     }
 }
 
-/// What the ends of the axes stand for.
+/// Maxima of the axes.
 struct Scale {
     seconds: f64,
     throughput: f64,

@@ -25,8 +25,8 @@
 //!
 //! `--models` names the beginnings of those that are run. In every round all models take turns, and a model's row is the
 //! median of its rounds; the elastic engine's ratio to the best of the others is the median of the rounds' ratios. It
-//! prints a table, and writes `target/bench-operators.json` and the elastic engine's levels over time as
-//! `target/bench-operators-elastic-….svg`.
+//! prints a table, and writes `bench-operators.json` and the elastic engine's thread counts over time, as
+//! `bench-operators-elastic-….svg`, into the target directory.
 //!
 //! Others are measured instead: `--hops` a hop between two sections on two cores, as the median of so many rounds;
 //! `--levels` how the elastic engine's level moves in so many periods; `--idle` what engines cost that have nothing to do.
@@ -44,9 +44,9 @@ mod paper;
 mod scheduled;
 mod timely_peer;
 
-use std::fs;
 use std::time::Duration;
 
+use bench_harness::results;
 use family::{Case, Family};
 use measure::Row;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ use serde_json::{Value, json};
 /// A benchmark's errors are for the person who runs it.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// What the command line says.
+/// Options of the command line.
 struct Options {
     seconds: f64,
     rounds: usize,
@@ -64,15 +64,15 @@ struct Options {
     measure: Measure,
 }
 
-/// What is measured.
+/// The measurements that can be selected.
 enum Measure {
     /// Every model in every case.
     Models,
     /// Hops between two sections, in so many rounds.
     Hops(usize),
-    /// What engines cost that have nothing to do, for so many seconds.
+    /// The idle cost of the engines, over this many seconds.
     Idle(f64),
-    /// How levels move in so many periods.
+    /// The thread counts over this many periods.
     Levels(u32),
 }
 
@@ -124,10 +124,7 @@ fn main() -> Outcome<()> {
 
 /// Writes what was measured.
 fn write(what: &str, json: &Value) -> Outcome<()> {
-    let path = format!("target/bench-operators{what}.json");
-    fs::write(&path, serde_json::to_string_pretty(json)?)?;
-    println!("written to {path}");
-    Ok(())
+    results::publish(&format!("bench-operators{what}"), json)
 }
 
 /// Measures all models in all cases.
@@ -179,7 +176,7 @@ fn run_case(case: Case, options: &Options) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// What elastic is compared with: all other ways that Weir's scheduler has.
+/// The models that elastic is compared with: all others of Weir's scheduler.
 const OTHERS: &[&str] = &["manual", "dedicated", "static"];
 /// The same of Weir's runtime.
 const OTHERS_OF_FLOWS: &[&str] = &["flows-event", "flows-manual", "flows-dedicated"];
@@ -211,7 +208,7 @@ fn judge(rounds: &[Vec<Row>], elastic: &str, others: &[&str]) -> Option<Value> {
     Some(json!({ "model": elastic, "best": best, "ratio": ratio, "least": least, "most": most }))
 }
 
-/// How many threads may run at once.
+/// The maximal number of threads.
 pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

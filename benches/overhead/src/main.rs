@@ -1,4 +1,4 @@
-//! What it costs to begin and end a flow, to run a fused node, and to pass it a value, against a plain Rust call chain.
+//! Overhead of a flow, of a fused node and of a passed value, compared with a plain chain of Rust calls.
 //!
 //! ```sh
 //! cargo run --release -p bench-overhead -- [--rounds 21]
@@ -7,7 +7,7 @@
 //! Every case is a process of its own that runs its loop a number of times; a figure is the difference between a long and
 //! a short loop, so that start-up is not in it. Nanoseconds are medians over rounds in which all cases take turns;
 //! instructions are counted by callgrind where `valgrind` is installed. It prints a table and writes
-//! `target/bench-overhead.json`.
+//! `bench-overhead.json` in the target directory.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints what it measured")]
 
 mod cases;
@@ -15,6 +15,7 @@ mod child;
 
 use std::process::Command;
 
+use bench_harness::results;
 use cases::{Case, NODES};
 use serde_json::json;
 
@@ -26,7 +27,7 @@ const TIMED: (u64, u64) = (1_000, 21_000);
 /// Flows in the short and in the long loop whose instructions are counted.
 const COUNTED: (u64, u64) = (100, 600);
 
-/// What one flow of a case costs.
+/// The cost of one flow of a case.
 struct Cost {
     case: Case,
     nanos: f64,
@@ -108,7 +109,5 @@ fn report(costs: &[Cost]) -> Outcome<()> {
         println!("{name:<38} {nanos:>10.1} {instructions:>14.1}");
         rows.push(json!({ "what": name, "nanoseconds": nanos, "instructions": instructions }));
     }
-    std::fs::write("target/bench-overhead.json", serde_json::to_string_pretty(&rows)?)?;
-    println!("written to target/bench-overhead.json");
-    Ok(())
+    results::publish("bench-overhead", &rows.into())
 }

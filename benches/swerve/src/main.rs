@@ -9,7 +9,7 @@
 //! is what the paper names as the trouble of the lock-step between file and network: clients that take their time.
 //!
 //! Servers are child processes on one core and the load is on another. It prints tables and writes
-//! `target/bench-swerve.json`; what is not installed is skipped and named.
+//! `bench-swerve.json` in the target directory; what is not installed is skipped and named.
 #![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
 
 mod httperf;
@@ -19,19 +19,19 @@ mod slow;
 use std::path::Path;
 use std::time::Duration;
 
-use bench_harness::{Outcome, Server};
+use bench_harness::{Outcome, Server, results};
 use serde_json::{Value, json};
 
 /// A small and a medium file: name and bytes.
 const FILES: [(&str, usize); 2] = [("small", 1_000), ("medium", 50_000)];
-/// What slow clients ask for: as many bytes as Swerve reads ahead at most.
+/// The file that slow clients request: as long as Swerve's read-ahead at most.
 const SLOW_FILE: (&str, usize) = ("slow", 1024 * 1024);
 /// Slow clients at a time: as many as Swerve has threads for connections.
 const SLOW_CLIENTS: usize = servers::CONNECTIONS;
 
-/// What the command line may change.
+/// Options of the command line.
 struct Options {
-    /// How long each rate is offered.
+    /// Duration of each rate.
     seconds: f64,
     /// Requests offered per second.
     rates: Vec<u32>,
@@ -64,11 +64,7 @@ fn main() -> Outcome<()> {
     std::fs::create_dir_all(folder.join("files"))?;
     let measured = measure(&options, &folder);
     std::fs::remove_dir_all(&folder)?;
-    let path = "target/bench-swerve.json";
-    std::fs::create_dir_all("target")?;
-    std::fs::write(path, serde_json::to_string_pretty(&measured?)?)?;
-    println!("wrote {path}");
-    Ok(())
+    results::publish("bench-swerve", &measured?)
 }
 
 fn measure(options: &Options, folder: &Path) -> Outcome<Value> {

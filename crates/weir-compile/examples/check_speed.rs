@@ -1,16 +1,16 @@
-//! How long checking takes: programs of 1,000 and 10,000 lines are made and compiled, and the best and median of several
-//! rounds printed, with the parts of it. Run it with `cargo run --release -p weir-compile --example check_speed`.
+//! Measures the speed of checking.
+//!
+//! Generates and compiles programs of 1,000 and 10,000 lines, and prints the best and the median of several rounds, by
+//! phase. Run it with `cargo run --release -p weir-compile --example check_speed`.
 #![allow(clippy::print_stdout, reason = "an example says what it measured")]
-
-mod made;
 
 use std::time::{Duration, Instant};
 
-use made::program;
+use test_support::long_program;
 use weir_host::Library;
 use weir_syntax::{SourceFile, SourceId};
 
-/// How often each program is compiled.
+/// The number of compilations of each program.
 const ROUNDS: usize = 15;
 
 fn measured(rounds: usize, mut work: impl FnMut()) -> (Duration, Duration) {
@@ -25,17 +25,17 @@ fn measured(rounds: usize, mut work: impl FnMut()) -> (Duration, Duration) {
     (times[0], times[times.len() / 2])
 }
 
-/// How long the check takes after an edit of one line in the middle, at best: with what is known from the check before, and
-/// without taking the state before apart, which a language server does when it has answered.
+/// Measures a check after an edit of one line in the middle, at best: with the cache of the previous check. Dropping
+/// the previous result is not measured, because a language server does that after it has answered.
 fn edited(text: &str, library: &Library) -> Duration {
-    let mut memo = weir_compile::Memo::default();
+    let mut cache = weir_compile::CheckCache::default();
     let (mut times, mut before) = (Vec::new(), None);
     let middle = text.len() / 2 + text[text.len() / 2..].find("half - 10").expect("each part has one");
     for round in 0..ROUNDS {
         let changed = format!("{}half - 1{round}{}", &text[..middle], &text[middle + "half - 10".len()..]);
         let file = SourceFile::new("made.weir", changed);
         let begin = Instant::now();
-        let checked = weir_compile::check_again(SourceId(0), &file, library, &mut memo);
+        let checked = weir_compile::check_again(SourceId(0), &file, library, &mut cache);
         times.push(begin.elapsed());
         drop(before.replace(checked));
     }
@@ -45,7 +45,7 @@ fn edited(text: &str, library: &Library) -> Duration {
 fn main() {
     let library = Library::default();
     for lines in [1_000, 10_000] {
-        let text = program(lines);
+        let text = long_program::with_lines(lines);
         let file = SourceFile::new("made.weir", text.as_str());
         let said = weir_compile::compile(SourceId(0), &file, &library).diagnostics;
         assert!(said.is_empty(), "the made program is right: {said:?}");

@@ -1,6 +1,6 @@
-//! What a file declares at its top level, and what it may use of the library.
+//! Collects the declarations of a file: used modules, types, `fn`s, shared values, constraints and services.
 
-mod written;
+mod type_resolution;
 
 use std::sync::Arc;
 
@@ -9,29 +9,29 @@ use weir_host::{Field, Library, Text, Type, TypeDefinition, TypeShape, Variant};
 use weir_syntax::ast::{self, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use crate::entity::{Entity, Reference};
 use crate::suggest::nearest;
+use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
-pub(crate) use written::written;
+pub(crate) use type_resolution::resolve_type;
 
 /// The declarations of a file.
 #[derive(Default)]
 pub(crate) struct Declarations {
-    /// The modules that are used, by what the file calls them.
-    pub(crate) modules: IndexMap<Arc<str>, UsedModule>,
-    /// The modules that are used and that there are not: said once.
+    /// The used modules, by the name that they have in the file.
+    pub(crate) modules: IndexMap<Arc<str>, ImportedModule>,
+    /// The modules in `use` items that do not exist. They are reported once.
     pub(crate) unknown_modules: IndexSet<Arc<str>>,
     pub(crate) types: IndexMap<Text, DeclaredType>,
-    /// The enums that have a variant of this name.
+    /// For each variant name, the enums that have it.
     pub(crate) variants: IndexMap<Text, Vec<Text>>,
     pub(crate) functions: IndexMap<Arc<str>, DeclaredFn>,
     pub(crate) shared: IndexMap<Arc<str>, DeclaredShared>,
     pub(crate) constraints: IndexMap<Arc<str>, Span>,
-    /// Every place that names something.
+    /// Every place in the file that names a symbol.
     pub(crate) references: Vec<Reference>,
 }
 
-pub(crate) struct UsedModule {
+pub(crate) struct ImportedModule {
     pub(crate) module: Text,
     pub(crate) span: Span,
     pub(crate) used: bool,
@@ -43,11 +43,11 @@ pub(crate) struct DeclaredType {
 }
 
 pub(crate) struct DeclaredFn {
-    /// The index of its item in the tree.
+    /// The index of the item in the tree.
     pub(crate) item: usize,
     pub(crate) parameters: Vec<DeclaredParameter>,
     pub(crate) result: Ty,
-    /// Where the result's type is written, or the name where none is.
+    /// The span of the result type, or of the name if no result type is written.
     pub(crate) result_span: Span,
 }
 
@@ -61,13 +61,13 @@ pub(crate) struct DeclaredParameter {
 pub(crate) struct DeclaredShared {
     pub(crate) item: usize,
     pub(crate) span: Span,
-    /// Known once its value is checked.
+    /// [`Ty::Error`] until the initial value is checked.
     pub(crate) ty: Ty,
-    /// Whether each session has one of its own.
+    /// True if each session has its own value.
     pub(crate) per_session: bool,
 }
 
-/// Reads the declarations of a tree.
+/// Collects the declarations of a tree.
 pub(crate) fn declare(tree: &ast::Tree, library: &Library, diagnostics: &mut Vec<Diagnostic>) -> Declarations {
     let mut declarer =
         Declarer { library, tree, declarations: Declarations::default(), taken: IndexMap::new(), diagnostics };
@@ -82,7 +82,7 @@ struct Declarer<'a> {
     library: &'a Library,
     tree: &'a ast::Tree,
     declarations: Declarations,
-    /// The places of the names that are taken, values in lower case and types in upper case.
+    /// The spans of the declared names. Values are lower case and types upper case, so that they share one map.
     taken: IndexMap<Arc<str>, Span>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
@@ -114,13 +114,13 @@ impl Declarer<'_> {
             return;
         };
         if self.take(called) {
-            self.declarations.define(called, Entity::Module(module.name.clone()));
-            let entry = UsedModule { module: module.name.clone(), span: used.span, used: false };
+            self.declarations.define(called, Symbol::Module(module.name.clone()));
+            let entry = ImportedModule { module: module.name.clone(), span: used.span, used: false };
             self.declarations.modules.insert(called.text.clone(), entry);
         }
     }
 
-    /// Whether the name was still free.
+    /// Declares the name and returns true, or reports that it is taken.
     fn take(&mut self, name: &Name) -> bool {
         if name.is_missing() {
             return false;
@@ -145,7 +145,7 @@ impl Declarer<'_> {
                 _ => continue,
             };
             if self.take(name) {
-                self.declarations.define(name, Entity::Type((&*name.text).into()));
+                self.declarations.define(name, Symbol::Type((&*name.text).into()));
                 let shape = TypeShape::Record(Vec::new());
                 let definition = TypeDefinition { name: (&*name.text).into(), doc: item.docs.text().into(), shape };
                 let declared = DeclaredType { definition, span: name.span };
@@ -168,7 +168,7 @@ impl Declarer<'_> {
                 declared.definition.shape = shape;
             }
         }
-        self.infinite_types();
+        self.endless_types();
     }
 
     fn record(&mut self, record: &ast::Record) -> TypeShape {
@@ -176,9 +176,9 @@ impl Declarer<'_> {
         let mut fields = Vec::new();
         for field in &record.fields {
             if self.first_of(&mut seen, &field.name, "field") {
-                let ty = self.written(&field.ty).to_type();
-                let entity = Entity::Field((&*record.name.text).into(), (&*field.name.text).into());
-                self.declarations.define(&field.name, entity);
+                let ty = self.resolve_type(&field.ty).to_type();
+                let symbol = Symbol::Field((&*record.name.text).into(), (&*field.name.text).into());
+                self.declarations.define(&field.name, symbol);
                 fields.push(Field { name: (&*field.name.text).into(), ty });
             }
         }
@@ -192,8 +192,8 @@ impl Declarer<'_> {
             if self.first_of(&mut seen, &variant.name, "variant") {
                 let enums = self.declarations.variants.entry((&*variant.name.text).into()).or_default();
                 enums.push((&*declared.name.text).into());
-                let entity = Entity::Variant((&*declared.name.text).into(), (&*variant.name.text).into());
-                self.declarations.define(&variant.name, entity);
+                let symbol = Symbol::Variant((&*declared.name.text).into(), (&*variant.name.text).into());
+                self.declarations.define(&variant.name, symbol);
                 variants.push(self.variant(variant));
             }
         }
@@ -204,7 +204,7 @@ impl Declarer<'_> {
         let mut fields = Vec::new();
         for (index, field) in variant.payload.iter().enumerate() {
             let name = field.name.as_ref().map_or_else(|| index.to_string().into(), |name| (&*name.text).into());
-            fields.push(Field { name, ty: self.written(&field.ty).to_type() });
+            fields.push(Field { name, ty: self.resolve_type(&field.ty).to_type() });
         }
         Variant { name: (&*variant.name.text).into(), fields }
     }
@@ -225,8 +225,8 @@ impl Declarer<'_> {
         true
     }
 
-    /// Reports records that hold themselves without end: no value of them could be made.
-    fn infinite_types(&mut self) {
+    /// Reports records that contain themselves: such a value would be infinitely large.
+    fn endless_types(&mut self) {
         let names: Vec<Text> = self.declarations.types.keys().cloned().collect();
         for name in names {
             if self.holds(&name, &name, &mut Vec::new()) {
@@ -241,7 +241,7 @@ impl Declarer<'_> {
         }
     }
 
-    /// Whether every value of the record `outer` holds one of `wanted`.
+    /// Returns whether every value of the record `outer` contains a value of the type `wanted`.
     fn holds(&self, outer: &Text, wanted: &Text, seen: &mut Vec<Text>) -> bool {
         if seen.contains(outer) {
             return false;
@@ -277,7 +277,7 @@ impl Declarer<'_> {
     fn shared(&mut self, item: usize, shared: &ast::Shared) {
         let name = &shared.name;
         if self.take(name) {
-            self.declarations.define(name, Entity::Shared(name.as_str().into()));
+            self.declarations.define(name, Symbol::Shared(name.as_str().into()));
             let per_session = shared.per_session;
             let declared = DeclaredShared { item, span: name.span, ty: Ty::Error, per_session };
             self.declarations.shared.insert(name.text.clone(), declared);
@@ -287,7 +287,7 @@ impl Declarer<'_> {
     fn constraint(&mut self, constraint: &ast::Constraint) {
         let name = &constraint.name;
         if self.take(name) {
-            self.declarations.define(name, Entity::Constraint(name.as_str().into()));
+            self.declarations.define(name, Symbol::Constraint(name.as_str().into()));
             self.declarations.constraints.insert(name.text.clone(), name.span);
         }
     }
@@ -295,7 +295,7 @@ impl Declarer<'_> {
     fn service(&mut self, service: &ast::Service) {
         let name = &service.name;
         if self.take(name) {
-            self.declarations.define(name, Entity::Service(name.as_str().into()));
+            self.declarations.define(name, Symbol::Service(name.as_str().into()));
         }
     }
 
@@ -304,41 +304,41 @@ impl Declarer<'_> {
         let mut parameters = Vec::new();
         for parameter in &function.parameters {
             self.first_of(&mut seen, &parameter.name, "parameter");
-            let ty = self.written(&parameter.ty);
+            let ty = self.resolve_type(&parameter.ty);
             let (name, span) = (parameter.name.text.clone(), parameter.span);
             parameters.push(DeclaredParameter { name, span, ty, has_default: parameter.default.is_some() });
         }
-        let result = function.returns.as_ref().map_or(Ty::UNIT, |ty| self.written(ty));
+        let result = function.returns.as_ref().map_or(Ty::UNIT, |ty| self.resolve_type(ty));
         let result_span = function.returns.as_ref().map_or(function.name.span, |ty| ty.span);
         if self.take(&function.name) {
-            self.declarations.define(&function.name, Entity::Function((&*function.name.text).into()));
+            self.declarations.define(&function.name, Symbol::Function((&*function.name.text).into()));
             let declared = DeclaredFn { item, parameters, result, result_span };
             self.declarations.functions.insert(function.name.text.clone(), declared);
         }
     }
 
-    fn written(&mut self, ty: &ast::Type) -> Ty {
-        written(&mut self.declarations, self.library, ty, self.diagnostics)
+    fn resolve_type(&mut self, ty: &ast::Type) -> Ty {
+        resolve_type(&mut self.declarations, self.library, ty, self.diagnostics)
     }
 }
 
 impl Declarations {
-    /// The definition of a named type of the program or the library.
+    /// Returns the definition of a named type of the file or the library.
     pub(crate) fn definition<'d>(&'d self, library: &'d Library, name: &str) -> Option<&'d TypeDefinition> {
         self.types.get(name).map(|declared| &declared.definition).or_else(|| library.definition(name))
     }
 
-    /// Notes that a name is declared here.
-    fn define(&mut self, name: &Name, entity: Entity) {
-        self.references.push(Reference { span: name.span, entity, defines: true });
+    /// Records the declaration of a symbol.
+    fn define(&mut self, name: &Name, symbol: Symbol) {
+        self.references.push(Reference { span: name.span, symbol, defines: true });
     }
 
-    /// Notes that a place names something.
-    pub(crate) fn refer(&mut self, span: Span, entity: Entity) {
-        self.references.push(Reference { span, entity, defines: false });
+    /// Records a reference to a symbol.
+    pub(crate) fn refer(&mut self, span: Span, symbol: Symbol) {
+        self.references.push(Reference { span, symbol, defines: false });
     }
 
-    /// What to say of a word before a dot that is no module of this file; `None` where it is said already.
+    /// Returns the diagnostic for a word before a dot that is no module of this file; `None` if it was reported before.
     pub(crate) fn unknown_module(&self, name: &Name, library: &Library) -> Option<Diagnostic> {
         if self.unknown_modules.contains(&name.text) || name.is_missing() {
             return None;

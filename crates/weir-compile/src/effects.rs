@@ -1,27 +1,27 @@
-//! What a body touches: resources, by reading or writing, and through which `fn`s.
+//! Effect inference: the resources that a `fn` reads or writes, itself and through the `fn`s that it calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use weir_host::{Mode, Resource, Signature, Text, World};
 
-/// What a `fn` or a flow touches, its calls of other `fn`s counted in.
+/// The effects of a `fn` or a flow, including those of every `fn` that it calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effects {
-    /// The resources, and whether they are written.
+pub struct EffectSummary {
+    /// The resources that it touches, and whether it writes them.
     pub resources: BTreeMap<Resource, Mode>,
-    /// Whether a call in it may wait.
+    /// True if a call in it may wait.
     pub waits: bool,
 }
 
-impl Effects {
-    /// Notes that a resource is touched; a writer stays a writer.
+impl EffectSummary {
+    /// Adds access to a resource. The strongest mode wins.
     pub(crate) fn touch(&mut self, resource: Resource, mode: Mode) {
         let known = self.resources.entry(resource).or_insert(mode);
         *known = (*known).max(mode);
     }
 
-    /// Notes what a call of a host function touches beyond its arguments. `site` names the call.
+    /// Adds the effects of calling a host function, except those on its arguments. `site` names the call.
     pub(crate) fn call(&mut self, signature: &Signature, site: &str) {
         match signature.effects.world {
             World::Pure => {}
@@ -34,8 +34,8 @@ impl Effects {
         self.waits |= signature.effects.waits || signature.effects.blocking;
     }
 
-    /// Adds all that `other` touches.
-    pub(crate) fn join(&mut self, other: &Effects) {
+    /// Adds all effects of `other`.
+    pub(crate) fn join(&mut self, other: &EffectSummary) {
         for (resource, mode) in &other.resources {
             self.touch(resource.clone(), *mode);
         }
@@ -43,8 +43,8 @@ impl Effects {
     }
 }
 
-/// One line for people: ``changes `thumbnails`, reads the world outside by `files` ``.
-impl fmt::Display for Effects {
+/// A line for people: ``changes `thumbnails`, reads the world outside by `files` ``.
+impl fmt::Display for EffectSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.resources.is_empty() {
             return f.write_str("touches nothing");
@@ -63,24 +63,24 @@ impl fmt::Display for Effects {
     }
 }
 
-/// What a body was seen to do by itself, and which `fn`s it calls.
+/// The direct effects of a body, and the `fn`s that it calls.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
-    pub(crate) own: Effects,
+pub(crate) struct BodyEffects {
+    pub(crate) own: EffectSummary,
     pub(crate) callees: BTreeSet<usize>,
 }
 
-/// What each `fn` touches with all that it calls. Recursion, an error told elsewhere, is cut.
-pub(crate) fn close(seen: &[Seen]) -> Vec<Effects> {
-    let mut closed: Vec<Option<Effects>> = vec![None; seen.len()];
+/// Returns the transitive effects of each `fn`. Recursion, which is reported elsewhere, is cut.
+pub(crate) fn close(seen: &[BodyEffects]) -> Vec<EffectSummary> {
+    let mut closed: Vec<Option<EffectSummary>> = vec![None; seen.len()];
     for at in 0..seen.len() {
         close_one(at, seen, &mut closed);
     }
     closed.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// The callees first, with a stack of our own: a chain of calls may be as long as the program.
-fn close_one(at: usize, seen: &[Seen], closed: &mut [Option<Effects>]) {
+/// Visits the callees first. The stack is explicit because a call chain may be as long as the program.
+fn close_one(at: usize, seen: &[BodyEffects], closed: &mut [Option<EffectSummary>]) {
     let mut stack = vec![(at, false)];
     let mut begun = BTreeSet::new();
     while let Some((at, callees_done)) = stack.pop() {

@@ -1,35 +1,35 @@
-//! From the tree to a verified graph: names, types, effects, lowering and passes.
+//! The compiler front end: checks a tree and lowers it to a verified graph.
 //!
 //! ```text
-//! SourceFile ─parse─▶ tree ─check─▶ Typed ─lower─▶ expression IR ─▶ graph
-//!                                     └── diagnostics ──┴── moves, lost updates
+//! SourceFile ─parse─▶ tree ─check─▶ TypedTree ─lower─▶ expression IR ─▶ graph
+//!                             └── diagnostics ───┴── moves, lost updates, lock order
 //! ```
 //!
-//! [`check()`] says all that is wrong with a text, [`compile()`] also makes the program. Neither ever fails: what cannot be
-//! made sense of is reported once and left out.
+//! [`check()`] reports everything that is wrong with a file, [`compile()`] also builds the program. Neither fails: code
+//! that makes no sense is reported once and left out.
 //!
-//! Architecture invariant: no I/O, no threads, no runtime. The library comes as an argument; the text comes as a value.
+//! Architecture invariant: no I/O, no threads, no runtime. The library is an argument; the source text is a value.
 
-mod cases;
+mod cascade;
 mod check;
+mod check_cache;
 mod constant;
 mod declare;
-mod division;
+mod dialects;
 mod effects;
-mod entity;
-mod followups;
-mod foreign;
-mod index;
+mod exhaustiveness;
+mod integer_division;
+mod lock_order;
+mod lost_updates;
 mod lower;
-mod memo;
-mod moves;
+mod move_checker;
 mod races;
-mod sessions;
-mod steps;
+mod session_values;
 mod suggest;
-mod typed;
+mod symbol;
+mod symbol_index;
+mod typed_tree;
 mod types;
-mod updates;
 
 use std::collections::BTreeSet;
 
@@ -37,75 +37,75 @@ use weir_host::Library;
 use weir_ir::{expr, graph};
 use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId};
 
-pub use effects::Effects;
-pub use entity::{Entity, Reference};
-pub use index::{Described, LocalName};
+pub use check_cache::CheckCache;
+pub use effects::EffectSummary;
 pub use lower::OPERATIONS_MAX;
-pub use memo::Memo;
-pub use typed::Typed;
+pub use symbol::{Reference, Symbol};
+pub use symbol_index::{LocalName, SymbolInfo};
+pub use typed_tree::TypedTree;
 
-/// The module with the functions that every shared value has.
+/// The module whose functions every shared value has.
 pub const STATE: &str = "state";
 
-/// The function that tells what a shared value is at this moment.
+/// The function that returns the current value of a shared value.
 const SHARED_READ: &str = "state.read";
 
-/// The type of JSON of any shape: it has no parts that a program could name, and yet is JSON.
+/// The type of arbitrary JSON. It is opaque, and yet valid wherever JSON is.
 const JSON_VALUE: &str = "json.Value";
 
-/// What checking a text gives.
+/// The result of checking a file.
 pub struct Checked {
     /// The tree and its comments.
     pub parsed: Parsed,
-    /// The meanings and types of the tree.
-    pub typed: Typed,
-    /// The program, where nothing is wrong with it.
+    /// The resolved names and types of the tree.
+    pub typed: TypedTree,
+    /// The program; `None` if there are errors.
     pub expr: Option<expr::Program>,
-    /// The tests of the text: a program with one flow for each, in the order of the text.
+    /// The tests of the file: a program with one flow for each, in source order.
     pub tests: Option<expr::Program>,
-    /// What is wrong, in the order of the text.
+    /// The diagnostics, in source order.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What compiling a text gives.
+/// The result of compiling a file.
 pub struct Compiled {
-    /// The program as expressions, where nothing is wrong with it.
+    /// The program in the expression IR; `None` if there are errors.
     pub expr: Option<expr::Program>,
-    /// The program as graphs, where nothing is wrong with it.
+    /// The program as graphs; `None` if there are errors.
     pub graph: Option<graph::Program>,
-    /// The tests of the text: a program with one entry point, whose source names nothing and which has one flow for each
-    /// test, in the order of the text. A flow that ends with a failure is a test that fails.
+    /// The tests of the file: a program with one entry point, which has no source and one flow for each test, in source
+    /// order. A test fails if its flow ends with a failure.
     pub tests: Option<expr::Program>,
-    /// What is wrong, in the order of the text.
+    /// The diagnostics, in source order.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Says all that is wrong with a text. `source` is the file's number in the caller's [`weir_syntax::Sources`].
+/// Checks a file. `source` is its number in the caller's [`weir_syntax::Sources`].
 #[must_use]
 pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked {
-    check_again(source, file, library, &mut Memo::default())
+    check_again(source, file, library, &mut CheckCache::default())
 }
 
-/// As [`check()`], of a file that was checked before under the same library: what cannot have changed is not looked at
-/// again. The result is the same.
+/// Checks a file again after an edit, under the same library, and skips the `fn`s that the cache knows to be clean. The
+/// result is that of [`check()`].
 #[must_use]
-pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, memo: &mut Memo) -> Checked {
+pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, cache: &mut CheckCache) -> Checked {
     let mut parsed = weir_syntax::parse(source, file.text());
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
-    let of_parser = diagnostics.len();
+    let from_parser = diagnostics.len();
     let typed = check::check(&parsed.tree, library, &mut diagnostics);
-    let mut of_checker = diagnostics.split_off(of_parser);
-    followups::remove(&diagnostics, &mut of_checker, file.text());
-    division::check(source, file.text(), &parsed, &typed, &mut of_checker);
-    diagnostics.append(&mut of_checker);
+    let mut from_checker = diagnostics.split_off(from_parser);
+    cascade::suppress(&diagnostics, &mut from_checker, file.text());
+    integer_division::check(source, file.text(), &parsed, &typed, &mut from_checker);
+    diagnostics.append(&mut from_checker);
     let (mut expr, mut tests) = (None, None);
     if !has_errors(&diagnostics) {
         let mut program = lower::lower(&parsed.tree, &typed, library, &mut diagnostics);
-        steps::order(&mut program, library, source, &mut diagnostics);
-        sessions::check(&program, library, source, &mut diagnostics);
-        check_bodies((source, file), &parsed, &typed, library, &program, memo, &mut diagnostics);
+        lock_order::order(&mut program, library, source, &mut diagnostics);
+        session_values::check(&program, library, source, &mut diagnostics);
+        check_bodies((source, file), &parsed, &typed, library, &program, cache, &mut diagnostics);
         let mut tested = lower::lower_tests(&parsed.tree, &typed, library, file.text(), &program, &mut diagnostics);
-        steps::order(&mut tested, library, source, &mut diagnostics);
+        lock_order::order(&mut tested, library, source, &mut diagnostics);
         check_values(source, library, &tested, &mut diagnostics);
         if !has_errors(&diagnostics) {
             (expr, tests) = (Some(program), Some(tested));
@@ -116,21 +116,22 @@ pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, memo:
     Checked { parsed, typed, expr, tests, diagnostics }
 }
 
-/// Compiles a text.
+/// Compiles a file.
 #[must_use]
 pub fn compile(source: SourceId, file: &SourceFile, library: &Library) -> Compiled {
     let checked = check(source, file, library);
     let graph = checked.expr.as_ref().map(|program| to_graph(program, library));
-    debug_assert!(checked.tests.iter().all(|tests| tests_are_right(tests, library)), "the lowering of tests is right");
+    debug_assert!(checked.tests.iter().all(|tests| tests_are_valid(tests, library)), "the lowering of tests is right");
     Compiled { expr: checked.expr, graph, tests: checked.tests, diagnostics: checked.diagnostics }
 }
 
-/// Whether the verifier finds nothing in the tests but their source, which names nothing.
-fn tests_are_right(tests: &expr::Program, library: &Library) -> bool {
+/// Returns whether the verifier accepts the tests. Their entry point has no source, which is the only violation
+/// allowed.
+fn tests_are_valid(tests: &expr::Program, library: &Library) -> bool {
     weir_ir::verify::expr(tests, library).iter().all(|found| found.rule == weir_ir::verify::Rule::Known)
 }
 
-/// The program as graphs. Both are verified where assertions are on: what the verifier finds is a bug of ours.
+/// Lowers the program to graphs. Debug builds verify both IRs, because a violation is a bug of the compiler.
 fn to_graph(program: &expr::Program, library: &Library) -> graph::Program {
     debug_assert_eq!(weir_ir::verify::expr(program, library), [], "the lowering of the tree is right");
     let graph = weir_ir::lower(program, library);
@@ -142,43 +143,43 @@ fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(Diagnostic::is_error)
 }
 
-/// The checks that look at the IR: of every flow, and of every `fn` that no flow reaches.
+/// Runs the checks that need the IR, on every flow and every `fn` that no flow reaches.
 fn check_bodies(
     (source, file): (SourceId, &SourceFile),
     parsed: &Parsed,
-    typed: &Typed,
+    typed: &TypedTree,
     library: &Library,
     program: &expr::Program,
-    memo: &mut Memo,
+    cache: &mut CheckCache,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     check_values(source, library, program, diagnostics);
-    // A test has its shared values for itself, so that only those of flows can lose an update.
+    // Only flows can lose an update: each test has its own shared values.
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
-        updates::check(&flow.body, library, source, diagnostics);
+        lost_updates::check(&flow.body, library, source, diagnostics);
     }
-    let fingerprints = memo::Fingerprints::new(&parsed.tree, typed, file.text());
+    let fingerprints = check_cache::Fingerprints::new(&parsed.tree, typed, file.text());
     let mut clean = BTreeSet::new();
     for at in typed.unreached_fns() {
         let fingerprint = fingerprints.of(at);
         let before = diagnostics.len();
-        if !memo.knows(fingerprint)
-            && let Some((parameters, body)) = lower::lower_fn(at, &parsed.tree, typed, library, diagnostics)
+        if !cache.knows(fingerprint)
+            && let Some((parameters, body)) = lower::lower_unreached_fn(at, &parsed.tree, typed, library, diagnostics)
         {
-            moves::check(&parameters, &body, &program.types, library, source, diagnostics);
-            updates::check(&body, library, source, diagnostics);
+            move_checker::check(&parameters, &body, &program.types, library, source, diagnostics);
+            lost_updates::check(&body, library, source, diagnostics);
             races::check(&body, library, source, diagnostics);
         }
         if diagnostics.len() == before {
             clean.insert(fingerprint);
         }
     }
-    memo.keep(clean);
+    cache.keep(clean);
 }
 
 fn check_values(source: SourceId, library: &Library, program: &expr::Program, diagnostics: &mut Vec<Diagnostic>) {
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
-        moves::check(&flow.parameters, &flow.body, &program.types, library, source, diagnostics);
+        move_checker::check(&flow.parameters, &flow.body, &program.types, library, source, diagnostics);
         races::check(&flow.body, library, source, diagnostics);
     }
 }

@@ -1,8 +1,8 @@
-//! Finds races whose bodies would touch one shared value at once.
+//! The race check: reports `race` bodies that access one shared value concurrently inside an atomic step.
 //!
-//! The bodies of a `race` run side by side. A shared value that each takes for its own calls is safe; one that an atomic
-//! step around the race holds is not taken again, so that nothing keeps the bodies apart. The check runs on the expression
-//! IR, once its steps are in order.
+//! The bodies of a `race` run concurrently. Usually each call locks the shared value that it takes. A value that an
+//! atomic step around the race holds is not locked again, so that nothing would keep the bodies apart. The check runs
+//! on the expression IR, after the lock-order analysis.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,20 @@ use weir_syntax::{Code, Diagnostic, SourceId, Span};
 
 /// Checks one body.
 pub(crate) fn check(body: &Block, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
-    Races { library, source, diagnostics }.block(body, &BTreeSet::new());
+    RaceChecker { library, source, diagnostics }.block(body, &BTreeSet::new());
 }
 
-struct Races<'a> {
+struct RaceChecker<'a> {
     library: &'a Library,
     source: SourceId,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-/// How a body touches each shared value, and where first.
-type Touched = BTreeMap<Text, (Mode, Origin)>;
+/// The strongest access of a body to each shared value, and the place of the first.
+type SharedAccesses = BTreeMap<Text, (Mode, Origin)>;
 
-impl Races<'_> {
-    /// `held` is what the steps around the block hold.
+impl RaceChecker<'_> {
+    /// Checks a block; `held` holds the shared values of the steps around it.
     fn block(&mut self, block: &Block, held: &BTreeSet<Text>) {
         for binding in &block.lets {
             let mut inner = held.clone();
@@ -39,9 +39,9 @@ impl Races<'_> {
     }
 
     fn race(&mut self, bodies: &[Block], held: &BTreeSet<Text>, origin: Origin) {
-        let mut earlier = Touched::new();
+        let mut earlier = SharedAccesses::new();
         for body in bodies {
-            let mut touched = Touched::new();
+            let mut touched = SharedAccesses::new();
             self.touched(body, &mut touched);
             for (name, (mode, at)) in touched.into_iter().filter(|(name, _)| held.contains(name)) {
                 match earlier.get_mut(&name) {
@@ -56,7 +56,7 @@ impl Races<'_> {
         }
     }
 
-    fn touched(&self, block: &Block, found: &mut Touched) {
+    fn touched(&self, block: &Block, found: &mut SharedAccesses) {
         for binding in &block.lets {
             if let Op::Call(call) = &binding.op {
                 for (name, mode) in self.shared_arguments(call) {

@@ -1,13 +1,12 @@
-//! What programs mean once they are lowered: each is compiled, verified as expressions and as graphs, and its flows are
-//! run by the reference evaluator.
+//! The meaning of lowered programs: compiles each, verifies both IRs, and runs its flows on the reference evaluator.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;
 
-mod fixture;
 mod running;
 
 use running::{program, shown};
+use test_support::fixture;
 use weir::Value;
 use weir_ir::evaluate::Evaluator;
 

@@ -3,10 +3,10 @@
 
 extern crate weir_host as weir;
 
-mod fixture;
 mod running;
 
 use running::answer;
+use test_support::fixture;
 use weir::Value;
 
 fn get(body: &str, name: &str) -> Result<String, String> {
@@ -84,7 +84,7 @@ fn main(name: Text) -> Text {
     assert_eq!(get(body, "abcd").unwrap(), "4");
 }
 
-/// How long the flow would have slept.
+/// Returns the waits that the flow asked for.
 fn slept() -> Vec<u64> {
     let slept = fixture::time::SLEPT.with_borrow_mut(std::mem::take);
     slept.iter().map(|duration| u64::try_from(duration.as_millis()).unwrap()).collect()

@@ -1,8 +1,8 @@
-//! A diagram: marks and edges, as a reader should see them.
+//! A diagram: the marks and edges that represent one flow.
 //!
-//! Marks lie in one list, in an order in which every edge points forward; a mark with others inside it (the body of a
-//! `for`, an atomic step) comes before them. Both ends of an edge have the same parent: an edge that crosses the border
-//! of a mark is drawn to the border.
+//! Marks are in topological order: every edge points forward. A mark that contains others (the body of a `for`, an
+//! atomic step) precedes them. Both ends of an edge have the same parent: an edge that would cross the border of a mark
+//! ends at that border.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,29 +12,29 @@ use weir_ir::plan::{Plan, REST};
 use weir_ir::program::Flow;
 
 use crate::Drawing;
-use crate::contract::{Contraction, Start};
-use crate::names::{self, Scope};
+use crate::contraction::{Contraction, EdgeSource};
+use crate::names::{self, GraphScope};
 
 /// The index of a mark.
 pub(crate) type MarkId = usize;
 
-/// What a reader should see of one flow.
+/// The diagram of one flow.
 #[derive(Default)]
 pub(crate) struct Diagram {
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) marks: Vec<DiagramMark>,
     pub(crate) edges: Vec<Edge>,
-    /// The names of the plan's sections, by their numbers; empty without a plan.
+    /// The names of the plan's sections, by number; empty without a plan.
     pub(crate) sections: Vec<String>,
 }
 
-/// What a mark is, and so how it looks.
+/// The kind of a mark, which decides its shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// Where the flow, or the body, begins.
+pub(crate) enum MarkKind {
+    /// The start of the flow or body.
     Entry,
     /// A call of a host function.
     Call,
-    /// Plumbing.
+    /// A primitive operation.
     Prim,
     /// A switch.
     Fork,
@@ -42,62 +42,62 @@ pub(crate) enum Look {
     Answer,
     /// An end with a failure.
     Failure,
-    /// A body that is run for each element or round.
+    /// A body that runs for each element or round.
     Repeat,
     /// An atomic step.
     Step,
 }
 
-/// Something with a place in the picture.
+/// A node of the diagram.
 #[derive(Debug)]
-pub(crate) struct Mark {
-    pub(crate) look: Look,
-    /// Small, above the title: the module of a call, the parameters of an entry.
+pub(crate) struct DiagramMark {
+    pub(crate) kind: MarkKind,
+    /// Small text above the title: the module of a call, the parameters of an entry.
     pub(crate) over: String,
     pub(crate) title: String,
-    /// Shown on demand.
+    /// The tooltip.
     pub(crate) hint: String,
     pub(crate) uses: Vec<(Resource, Mode)>,
     pub(crate) parent: Option<MarkId>,
-    /// Whether its failure ends the flow.
+    /// True if its failure ends the flow.
     pub(crate) fallible: bool,
-    /// Whether the flow may leave its thread here.
+    /// True if the flow may leave its thread here.
     pub(crate) leaves: bool,
-    /// Its section: of a plan, the section's number, where 0 is the rest; else how many times the flow may have left its
-    /// thread before.
+    /// The section. With a plan, its number, where 0 is the rest; otherwise the number of times that the flow may have
+    /// left its thread before.
     pub(crate) section: u32,
-    /// Whether the plan names it.
+    /// The section that the plan assigns to it by name.
     pub(crate) planned: Option<u32>,
 }
 
-/// What an edge says.
+/// The label of an edge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Says {
+pub(crate) enum EdgeLabel {
     /// This arm was chosen.
     Choice(String),
     /// A value is passed.
     Value,
-    /// Both touch a resource, in this order.
+    /// Both ends access a resource, in this order.
     Order,
 }
 
-/// A line from one mark to another.
+/// An edge between two marks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Edge {
     pub(crate) from: MarkId,
     pub(crate) to: MarkId,
-    pub(crate) says: Says,
+    pub(crate) label: EdgeLabel,
 }
 
 impl Diagram {
     pub(crate) fn of(drawing: &Drawing<'_>, flow: &Flow<Graph>) -> Diagram {
-        let scope = Scope {
+        let scope = GraphScope {
             program: drawing.program,
             graph: &flow.body,
             parameters: flow.parameters.iter().map(|parameter| parameter.name.to_string()).collect(),
         };
-        let mut builder = Builder { drawing, flow: &flow.name, diagram: Diagram::default() };
-        let entry = Mark { over: parameters(flow), ..mark(Look::Entry, flow.name.to_string(), None) };
+        let mut builder = DiagramBuilder { drawing, flow: &flow.name, diagram: Diagram::default() };
+        let entry = DiagramMark { over: parameters(flow), ..mark(MarkKind::Entry, flow.name.to_string(), None) };
         builder.diagram.marks.push(entry);
         let title = if flow.result == Type::Unit { "done" } else { "answer" };
         builder.graph(&scope, 0, None, title);
@@ -110,12 +110,13 @@ impl Diagram {
         diagram
     }
 
-    /// The marks inside this one, or the outermost ones.
+    /// Returns the marks directly inside a mark, or the outermost ones.
     pub(crate) fn inside(&self, parent: Option<MarkId>) -> Vec<MarkId> {
         (0..self.marks.len()).filter(|&mark| self.marks[mark].parent == parent).collect()
     }
 
-    /// Drops what follows from other edges: a second path, of the same arm where the edge is a choice.
+    /// Removes edges that another path implies (transitive reduction). For a choice, the path must start with the same
+    /// arm.
     fn reduce(&mut self) {
         self.edges.sort();
         self.edges.dedup();
@@ -123,8 +124,9 @@ impl Diagram {
         let outgoing = self.outgoing();
         let follows = |edge: &Edge| {
             outgoing[edge.from].iter().map(|&other| &self.edges[other]).any(|other| {
-                let same_start = !matches!(edge.says, Says::Choice(_)) || other.says == edge.says;
-                let stronger = other.to == edge.to && other.says < edge.says && !matches!(edge.says, Says::Choice(_));
+                let same_start = !matches!(edge.label, EdgeLabel::Choice(_)) || other.label == edge.label;
+                let stronger =
+                    other.to == edge.to && other.label < edge.label && !matches!(edge.label, EdgeLabel::Choice(_));
                 stronger || (same_start && other.to != edge.to && below[other.to].contains(edge.to))
             })
         };
@@ -138,11 +140,11 @@ impl Diagram {
         outgoing
     }
 
-    /// For each mark, all that can be reached from it.
+    /// Returns, for each mark, the marks that are reachable from it.
     fn below(&self) -> Vec<Bits> {
         let mut below = vec![Bits::default(); self.marks.len()];
         for edge in self.edges.iter().rev() {
-            // Sorted by `from`, and every edge points forward: what is below `to` is known.
+            // Edges are sorted by `from` and point forward, so that the set of `to` is complete.
             let reached = below[edge.to].clone();
             below[edge.from].add(edge.to);
             below[edge.from].add_all(&reached);
@@ -150,7 +152,7 @@ impl Diagram {
         below
     }
 
-    /// Gives every mark the section that the plan names it into; what does no work goes with what is before it.
+    /// Assigns the sections of a plan. A mark that does no work belongs to the section of its predecessor.
     fn cut_as_planned(&mut self, plan: &Plan) {
         let names = plan.sections.iter().map(|section| section.name.value.to_string());
         self.sections = std::iter::once(REST.to_owned()).chain(names).collect();
@@ -159,11 +161,11 @@ impl Diagram {
             let before = before.or(self.marks[index].parent).map_or(0, |before| self.marks[before].section);
             let mark = &mut self.marks[index];
             mark.section =
-                mark.planned.unwrap_or(if mark.look == Look::Call && mark.parent.is_none() { 0 } else { before });
+                mark.planned.unwrap_or(if mark.kind == MarkKind::Call && mark.parent.is_none() { 0 } else { before });
         }
     }
 
-    /// Counts the sections.
+    /// Assigns sections without a plan: a new one starts after each mark that may leave its thread.
     fn cut(&mut self) {
         let mut left = vec![0; self.marks.len()];
         let mut incoming = vec![Vec::new(); self.marks.len()];
@@ -182,16 +184,16 @@ impl Diagram {
     }
 }
 
-struct Builder<'a> {
+struct DiagramBuilder<'a> {
     drawing: &'a Drawing<'a>,
-    /// The flow's name, which a plan may say.
+    /// The flow's name, which plans may refer to.
     flow: &'a str,
     diagram: Diagram,
 }
 
-impl Builder<'_> {
-    /// Adds the seen nodes of a graph, which begins at the mark `entry`.
-    fn graph(&mut self, scope: &Scope<'_>, entry: MarkId, parent: Option<MarkId>, yields: &str) {
+impl DiagramBuilder<'_> {
+    /// Adds the visible nodes of a graph, which starts at the mark `entry`.
+    fn graph(&mut self, scope: &GraphScope<'_>, entry: MarkId, parent: Option<MarkId>, yields: &str) {
         let contraction = Contraction::new(scope, self.drawing.detail);
         let mut marks = BTreeMap::new();
         for (id, node) in scope.graph.nodes() {
@@ -205,8 +207,8 @@ impl Builder<'_> {
         self.result(scope, &contraction, &marks, entry, parent, yields);
     }
 
-    fn node(&mut self, scope: &Scope<'_>, node: &Node, parent: Option<MarkId>, fallible: bool) -> MarkId {
-        let mut drawn = Mark { fallible, ..drawn(scope, node, parent) };
+    fn node(&mut self, scope: &GraphScope<'_>, node: &Node, parent: Option<MarkId>, fallible: bool) -> MarkId {
+        let mut drawn = DiagramMark { fallible, ..drawn(scope, node, parent) };
         let named =
             self.drawing.plan.filter(|_| parent.is_none()).and_then(|plan| plan.section_of(self.flow, &node.name));
         drawn.planned = named.and_then(|index| u32::try_from(index + 1).ok());
@@ -221,7 +223,7 @@ impl Builder<'_> {
                 false => inner.parameters.first().cloned().unwrap_or_default(),
             };
             let entry = self.diagram.marks.len();
-            self.diagram.marks.push(mark(Look::Entry, title, Some(id)));
+            self.diagram.marks.push(mark(MarkKind::Entry, title, Some(id)));
             self.graph(&inner, entry, Some(id), "");
         }
         id
@@ -232,7 +234,7 @@ impl Builder<'_> {
         mark: MarkId,
         node: &Node,
         contraction: &Contraction<'_>,
-        scope: &Scope<'_>,
+        scope: &GraphScope<'_>,
         marks: &BTreeMap<NodeId, MarkId>,
         entry: MarkId,
     ) {
@@ -241,17 +243,17 @@ impl Builder<'_> {
             self.link(start, mark, scope, marks);
         }
         for earlier in contraction.ordered_after(node) {
-            self.join(marks[&earlier], mark, Says::Order);
+            self.join(marks[&earlier], mark, EdgeLabel::Order);
         }
-        let values = self.diagram.edges[before..].iter().any(|edge| edge.to == mark && edge.says != Says::Order);
+        let values = self.diagram.edges[before..].iter().any(|edge| edge.to == mark && edge.label != EdgeLabel::Order);
         if !values && self.diagram.marks[mark].parent == self.diagram.marks[entry].parent {
-            self.join(entry, mark, Says::Value);
+            self.join(entry, mark, EdgeLabel::Value);
         }
     }
 
     fn result(
         &mut self,
-        scope: &Scope<'_>,
+        scope: &GraphScope<'_>,
         contraction: &Contraction<'_>,
         marks: &BTreeMap<NodeId, MarkId>,
         entry: MarkId,
@@ -262,30 +264,30 @@ impl Builder<'_> {
             return;
         }
         let end = self.diagram.marks.len();
-        self.diagram.marks.push(mark(Look::Answer, yields.to_owned(), parent));
+        self.diagram.marks.push(mark(MarkKind::Answer, yields.to_owned(), parent));
         let starts = contraction.source(&scope.graph.result);
         for start in &starts {
             self.link(*start, end, scope, marks);
         }
         if starts.is_empty() {
-            // Nothing is answered: it is done when its last effect is.
+            // A flow without an answer is done after its last effect.
             let last = (entry..end).rev().find(|&mark| self.diagram.marks[mark].parent == parent);
-            self.join(last.unwrap_or(entry), end, Says::Value);
+            self.join(last.unwrap_or(entry), end, EdgeLabel::Value);
         }
     }
 
-    fn link(&mut self, start: Start, to: MarkId, scope: &Scope<'_>, marks: &BTreeMap<NodeId, MarkId>) {
+    fn link(&mut self, start: EdgeSource, to: MarkId, scope: &GraphScope<'_>, marks: &BTreeMap<NodeId, MarkId>) {
         match start {
-            Start::Node(node) => self.join(marks[&node], to, Says::Value),
-            Start::Arm(switch, arm) => {
+            EdgeSource::Node(node) => self.join(marks[&node], to, EdgeLabel::Value),
+            EdgeSource::Arm(switch, arm) => {
                 let name = names::shorten(&scope.arm(scope.graph.node(switch), arm));
-                self.join(marks[&switch], to, Says::Choice(name));
+                self.join(marks[&switch], to, EdgeLabel::Choice(name));
             }
         }
     }
 
-    /// An edge between the outermost marks that hold one end and not the other.
-    fn join(&mut self, from: MarkId, to: MarkId, says: Says) {
+    /// Adds an edge between the outermost marks that contain one end and not the other.
+    fn join(&mut self, from: MarkId, to: MarkId, label: EdgeLabel) {
         let holders: BTreeSet<Option<MarkId>> =
             self.line(to).into_iter().map(|mark| self.diagram.marks[mark].parent).collect();
         let Some(start) = self.line(from).into_iter().find(|&mark| holders.contains(&self.diagram.marks[mark].parent))
@@ -296,22 +298,22 @@ impl Builder<'_> {
         let Some(end) = self.line(to).into_iter().find(|&mark| self.diagram.marks[mark].parent == level) else {
             return;
         };
-        // The arm that was chosen within a mark is no choice of the mark.
-        let says = if start == from || says == Says::Order { says } else { Says::Value };
+        // A choice inside a mark is no choice of that mark.
+        let label = if start == from || label == EdgeLabel::Order { label } else { EdgeLabel::Value };
         if start != end {
-            self.diagram.edges.push(Edge { from: start, to: end, says });
+            self.diagram.edges.push(Edge { from: start, to: end, label });
         }
     }
 
-    /// The mark and all that hold it, innermost first.
+    /// Returns the mark and everything that contains it, innermost first.
     fn line(&self, mark: MarkId) -> Vec<MarkId> {
         std::iter::successors(Some(mark), |&mark| self.diagram.marks[mark].parent).collect()
     }
 }
 
-fn mark(look: Look, title: String, parent: Option<MarkId>) -> Mark {
-    Mark {
-        look,
+fn mark(kind: MarkKind, title: String, parent: Option<MarkId>) -> DiagramMark {
+    DiagramMark {
+        kind,
         over: String::new(),
         title,
         hint: String::new(),
@@ -324,26 +326,26 @@ fn mark(look: Look, title: String, parent: Option<MarkId>) -> Mark {
     }
 }
 
-fn drawn(scope: &Scope<'_>, node: &Node, parent: Option<MarkId>) -> Mark {
-    let plain = |look, title: String| mark(look, title, parent);
+fn drawn(scope: &GraphScope<'_>, node: &Node, parent: Option<MarkId>) -> DiagramMark {
+    let plain = |kind, title: String| mark(kind, title, parent);
     let input = |index: usize| node.inputs.get(index).map(|input| scope.describe(input)).unwrap_or_default();
     let mut drawn = match &node.kind {
         NodeKind::Call { function } => call(scope, node, function, parent),
-        NodeKind::Prim(prim) => plain(Look::Prim, prim.name().to_owned()),
-        NodeKind::Select { .. } => plain(Look::Prim, "select".into()),
-        NodeKind::Switch { .. } => plain(Look::Fork, subject(scope, node)),
-        NodeKind::Map { .. } => plain(Look::Repeat, format!("for each in {}", input(0))),
-        NodeKind::Fold { .. } => plain(Look::Repeat, format!("fold {}", input(0))),
-        NodeKind::Loop { at_most, .. } => plain(Look::Repeat, format!("loop, at most {at_most} times")),
-        NodeKind::Within { .. } => plain(Look::Repeat, format!("within {}", input(0))),
-        NodeKind::Race { .. } => plain(Look::Repeat, "race".into()),
+        NodeKind::Prim(prim) => plain(MarkKind::Prim, prim.name().to_owned()),
+        NodeKind::Select { .. } => plain(MarkKind::Prim, "select".into()),
+        NodeKind::Switch { .. } => plain(MarkKind::Fork, subject(scope, node)),
+        NodeKind::Map { .. } => plain(MarkKind::Repeat, format!("for each in {}", input(0))),
+        NodeKind::Fold { .. } => plain(MarkKind::Repeat, format!("fold {}", input(0))),
+        NodeKind::Loop { at_most, .. } => plain(MarkKind::Repeat, format!("loop, at most {at_most} times")),
+        NodeKind::Within { .. } => plain(MarkKind::Repeat, format!("within {}", input(0))),
+        NodeKind::Race { .. } => plain(MarkKind::Repeat, "race".into()),
         NodeKind::Acquire { constraints } => {
             let held: Vec<String> = constraints.iter().map(|held| names::resource(&held.resource).to_owned()).collect();
-            plain(Look::Step, format!("atomic {}", held.join(", ")))
+            plain(MarkKind::Step, format!("atomic {}", held.join(", ")))
         }
-        NodeKind::Release { .. } => plain(Look::Prim, "release".into()),
-        NodeKind::Return => plain(Look::Answer, "answer".into()),
-        NodeKind::Fail => plain(Look::Failure, "fails".into()),
+        NodeKind::Release { .. } => plain(MarkKind::Prim, "release".into()),
+        NodeKind::Return => plain(MarkKind::Answer, "answer".into()),
+        NodeKind::Fail => plain(MarkKind::Failure, "fails".into()),
     };
     if drawn.hint.is_empty() {
         drawn.hint = node.name.to_string();
@@ -351,17 +353,18 @@ fn drawn(scope: &Scope<'_>, node: &Node, parent: Option<MarkId>) -> Mark {
     drawn
 }
 
-fn call(scope: &Scope<'_>, node: &Node, function: &str, parent: Option<MarkId>) -> Mark {
+fn call(scope: &GraphScope<'_>, node: &Node, function: &str, parent: Option<MarkId>) -> DiagramMark {
     let (module, name) = function.rsplit_once('.').unwrap_or(("", function));
-    Mark {
+    DiagramMark {
         over: module.to_owned(),
         hint: scope.call(function, &node.inputs),
         uses: worth_showing(node),
-        ..mark(Look::Call, name.to_owned(), parent)
+        ..mark(MarkKind::Call, name.to_owned(), parent)
     }
 }
 
-/// The resources of a call. That a call on a shared value also looks at its library's part of the world goes without saying.
+/// Returns the resources of a call. Omits a read of the library's own resource by a call on a shared value, which is
+/// obvious.
 fn worth_showing(node: &Node) -> Vec<(Resource, Mode)> {
     let on_shared = node.uses.iter().any(|usage| matches!(usage.resource, Resource::Shared(_)));
     let obvious = |usage: &&weir_ir::graph::ResourceUse| {
@@ -371,8 +374,8 @@ fn worth_showing(node: &Node) -> Vec<(Resource, Mode)> {
     shown.map(|usage| (usage.resource.clone(), usage.mode)).collect()
 }
 
-/// What a fork asks; nothing where it takes apart what a call just gave.
-fn subject(scope: &Scope<'_>, node: &Node) -> String {
+/// Returns the subject of a switch as text; empty if it is the result of a call, which precedes it.
+fn subject(scope: &GraphScope<'_>, node: &Node) -> String {
     let Some(subject) = node.inputs.first() else { return String::new() };
     let described = scope.describe(subject);
     match subject {

@@ -7,15 +7,15 @@ use weir_ir::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
 use weir_ir::program::{Entry, Flow};
 
 use crate::Drawing;
-use crate::contract::Contraction;
-use crate::names::Scope;
+use crate::contraction::Contraction;
+use crate::names::GraphScope;
 
-/// Indentation stops here, so that deep nesting stays on the screen.
+/// The deepest indentation, so that nested code stays on the screen.
 const INDENT_MAX: usize = 40;
 /// The column of the notes on resources.
 const NOTE_COLUMN: usize = 60;
 
-/// The program as an outline.
+/// Returns the program as an outline.
 #[must_use]
 pub fn outline(drawing: &Drawing<'_>) -> String {
     let mut outline = Outline { drawing, text: String::new() };
@@ -51,7 +51,7 @@ impl Outline<'_> {
             flow.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect();
         let result = if flow.result == Type::Unit { String::new() } else { format!(" -> {}", flow.result) };
         self.say(1, &format!("{} ({}){result}", flow.name, parameters.join(", ")), "");
-        let scope = Scope {
+        let scope = GraphScope {
             program: self.drawing.program,
             graph: &flow.body,
             parameters: flow.parameters.iter().map(|parameter| parameter.name.to_string()).collect(),
@@ -59,7 +59,7 @@ impl Outline<'_> {
         self.graph(&scope, 2);
     }
 
-    fn graph(&mut self, scope: &Scope<'_>, depth: usize) {
+    fn graph(&mut self, scope: &GraphScope<'_>, depth: usize) {
         let contraction = Contraction::new(scope, self.drawing.detail);
         let mut open: Option<Control> = None;
         for (id, node) in scope.graph.nodes() {
@@ -75,10 +75,10 @@ impl Outline<'_> {
         }
     }
 
-    /// Says the arms that begin with this node; gives how deep it stands in arms.
+    /// Prints the heads of the arms that start with this node, and returns its depth.
     fn arms(
         &mut self,
-        scope: &Scope<'_>,
+        scope: &GraphScope<'_>,
         contraction: &Contraction<'_>,
         node: &Node,
         before: Option<Control>,
@@ -96,7 +96,7 @@ impl Outline<'_> {
         2 * wanted.len()
     }
 
-    fn node(&mut self, scope: &Scope<'_>, contraction: &Contraction<'_>, id: NodeId, depth: usize) {
+    fn node(&mut self, scope: &GraphScope<'_>, contraction: &Contraction<'_>, id: NodeId, depth: usize) {
         let node = scope.graph.node(id);
         let note = note(self.drawing, node);
         let question = if contraction.fallible.contains(&id) { "?" } else { "" };
@@ -139,7 +139,7 @@ impl Outline<'_> {
     }
 }
 
-/// The arms that hold a place, outermost first.
+/// Returns the arms around a node, outermost first.
 fn chain(graph: &Graph, control: Option<Control>) -> Vec<Control> {
     let mut chain: Vec<Control> =
         std::iter::successors(control, |control| graph.node(control.switch).control).collect();
@@ -147,7 +147,7 @@ fn chain(graph: &Graph, control: Option<Control>) -> Vec<Control> {
     chain
 }
 
-/// How many atomic steps hold a node.
+/// Returns the number of atomic steps around a node.
 fn steps(graph: &Graph, node: &Node) -> usize {
     std::iter::successors(node.within, |&step| graph.node(step).within).count()
 }

@@ -1,26 +1,23 @@
-//! What sections cost: a pipeline of calls that do almost nothing, cut in different ways.
+//! Cost of sections: a pipeline of calls that do almost nothing, cut in different ways.
 //!
 //! CPU nanoseconds for a flow and call, of all threads together, and wall-clock time beside it: where a queue stands
 //! before every call, a flow is moved as often as it has calls.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "../tests/support/mod.rs"]
-mod support;
-
 use std::hint::black_box;
 use std::time::Instant;
 
-use support::gates::{immediate, int, library};
-use support::options;
-use support::stream::Numbers;
+use test_support::flows::gates::{immediate, int, library};
+use test_support::flows::options;
+use test_support::flows::stream::Numbers;
 use weir_host::{Outcome, Passing, Type, Value};
 use weir_ir::plan::Plan;
 use weir_runtime::{Options, start};
 
 const FLOWS: i64 = 100_000;
 const CALLS: i64 = 100;
-/// What `/proc` counts CPU time in.
+/// Clock ticks per second, the unit of CPU time in `/proc`.
 const TICK_NS: f64 = 10_000_000.0;
 
 /// The CPU time of this process, where the system tells it.

@@ -1,4 +1,4 @@
-//! Nanoseconds for each hop of an item through a chain of ports that do nothing.
+//! Measures the nanoseconds per hop of an item through a chain of ports that do nothing.
 //!
 //! ```sh
 //! cargo run --release -p weir-scheduler --example hops [PORTS] [THREADS]
@@ -7,16 +7,21 @@
 
 use std::time::{Duration, Instant};
 
-use weir_scheduler::{Ahead, Control, Crew, PortId, Ports, Scheduler, Work};
+use weir_scheduler::{Fusion, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work};
 
 struct Chain(usize);
 
 impl Work for Chain {
     type Item = Box<u64>;
+    type Platform = StdPlatform;
 
-    fn run(&self, PortId(port): PortId, mut item: Box<u64>, _: &mut impl Ahead) -> Option<(PortId, Box<u64>)> {
+    fn run(&self, PortId(port): PortId, mut item: Box<u64>, _: &mut impl Fusion) -> Option<(PortId, Box<u64>)> {
         *item += 1;
         (port + 1 < self.0).then_some((PortId(port + 1), item))
+    }
+
+    fn platform(&self) -> &StdPlatform {
+        &StdPlatform
     }
 }
 
@@ -25,9 +30,9 @@ fn main() -> std::io::Result<()> {
         std::env::args().nth(index).and_then(|argument| argument.parse().ok()).unwrap_or(default)
     };
     let (ports, threads, items) = (argument(1, 100), argument(2, 1), 200_000);
-    let crews = vec![Crew { name: "hops".into(), control: Control::Fixed(threads) }];
-    let ports_of = vec![Ports { capacity: 128, crew: 0, brief: true }; ports];
-    let scheduler = Scheduler::start(Chain(ports), &ports_of, crews, Duration::from_millis(100))?;
+    let pools = vec![ThreadPool { name: "hops".into(), control: ThreadControl::Fixed(threads) }];
+    let ports_of = vec![PortSettings { capacity: 128, pool: 0, nonblocking: true }; ports];
+    let scheduler = Scheduler::start(Chain(ports), &ports_of, pools, Duration::from_millis(100))?;
     let begin = Instant::now();
     for number in 0..items {
         let mut item = Box::new(number);

@@ -1,31 +1,31 @@
-//! Services and sources: where flows begin, and what they must answer.
+//! Checks services and sources: their arguments, routes, sessions and answers.
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use weir_host::{SourceSignature, Text, Type, TypeShape};
-use weir_syntax::ast::{self, Argument, Expr, ExprKind, Name, ParameterPlace, PathPart, Route, Service, Session};
+use weir_syntax::ast::{self, Argument, Expr, ExprKind, Name, ParameterLocation, PathPart, Route, Service, Session};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::arguments::{Given, Taken};
+use super::arguments::{CallArguments, CalleeParameter};
 use super::names::path_of;
-use super::{Checker, Expected, Leaves};
+use super::{Exits, Expected, TypeChecker};
 use crate::JSON_VALUE;
 use crate::constant::constant;
 use crate::suggest::nearest;
-use crate::typed::{EntryInfo, LocalId, RouteInfo, Supplied};
+use crate::typed_tree::{ArgumentSource, EntryInfo, LocalId, RouteInfo};
 use crate::types::Ty;
 
-/// Sources that go by one word, and the path that they stand for.
+/// Sources with a short name, and their paths.
 const SHORT_SOURCES: [(&str, &str); 1] = [("every", "time.every")];
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     pub(super) fn service(&mut self, item: usize, service: &'a Service) {
-        self.begin_body(Leaves::Start);
+        self.begin_body(Exits::Start);
         let signature = self.transport(&service.transport);
         let supplied = self.source_arguments(signature, service.transport.span, &service.arguments);
         let answer = signature.and_then(|signature| signature.answer.clone());
-        self.begin_body(Leaves::Flow(service_answer(service, answer.as_ref())));
+        self.begin_body(Exits::Flow(service_answer(service, answer.as_ref())));
         self.handlers(service.handlers());
         let mut seen = IndexMap::new();
         let routes = service.routes().map(|route| {
@@ -47,10 +47,10 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// Checks what tells the sessions of a service apart: it sees the parameters that all routes have.
+    /// Checks the session key of a service, which sees only the parameters that all routes share.
     fn service_session(&mut self, service: &'a Service, routes: &[RouteInfo]) -> Vec<LocalId> {
         let Some(session) = service.session() else { return Vec::new() };
-        self.begin_body(Leaves::Start);
+        self.begin_body(Exits::Start);
         let (first, others) = match routes.split_first() {
             Some((first, others)) => (&first.locals[..], others),
             None => (&[][..], &[][..]),
@@ -67,7 +67,7 @@ impl<'a> Checker<'a> {
         locals
     }
 
-    /// A session is told apart by its key, which is a plain value.
+    /// Checks a session key, which must be plain data.
     fn session(&mut self, session: &'a Session) {
         let ty = self.expr(&session.value, None);
         let ty = self.inference.resolve(&ty);
@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What a service is served on.
+    /// Returns the source that a service runs on.
     fn transport(&mut self, name: &Name) -> Option<&'a SourceSignature> {
         if name.is_missing() {
             return None;
@@ -111,19 +111,19 @@ impl<'a> Checker<'a> {
         signature: Option<&'a SourceSignature>,
         callee: Span,
         arguments: &'a [Argument],
-    ) -> Vec<Supplied> {
+    ) -> Vec<ArgumentSource> {
         let Some(signature) = signature else {
             arguments.iter().for_each(|argument| _ = self.expr(&argument.value, None));
             return Vec::new();
         };
-        let taken = signature.parameters.iter().map(|parameter| Taken {
+        let taken = signature.parameters.iter().map(|parameter| CalleeParameter {
             name: Some(parameter.name.as_str().into()),
             ty: Ty::fixed(&parameter.ty),
             passing: None,
             has_default: parameter.default.is_some(),
             place: None,
         });
-        let given = Given { call: None, callee, object: None, piped: None, arguments };
+        let given = CallArguments { call: None, callee, object: None, piped: None, arguments };
         self.supplied(&path(signature), taken.collect(), given)
     }
 
@@ -143,16 +143,16 @@ impl<'a> Checker<'a> {
 
     fn route(&mut self, service: &Service, route: &'a Route, answer: Option<&Type>) -> RouteInfo {
         let answer = service_answer(service, answer);
-        self.begin_body(Leaves::Flow(answer.clone()));
+        self.begin_body(Exits::Flow(answer.clone()));
         let mut info = RouteInfo { locals: Vec::new(), defaults: Vec::new() };
         let mut seen: IndexMap<Arc<str>, Span> = IndexMap::new();
         let mut body = None;
         for route_parameter in &route.parameters {
             let parameter = &route_parameter.parameter;
             self.parameter_name(&parameter.name, &mut seen);
-            let ty = self.written(&parameter.ty);
+            let ty = self.resolve_type(&parameter.ty);
             self.parameter_type(route_parameter.place, &parameter.ty, &ty);
-            if route_parameter.place == ParameterPlace::Body {
+            if route_parameter.place == ParameterLocation::Body {
                 self.second_body(&mut body, parameter.span);
             }
             info.defaults.push(parameter.default.as_ref().and_then(|default| {
@@ -201,16 +201,16 @@ impl<'a> Checker<'a> {
         first.get_or_insert(span);
     }
 
-    fn parameter_type(&mut self, place: ParameterPlace, written: &ast::Type, ty: &Ty) {
+    fn parameter_type(&mut self, place: ParameterLocation, written: &ast::Type, ty: &Ty) {
         let (fits, takes) = match place {
-            ParameterPlace::Path => (self.is_word(ty), WORDS.to_owned()),
-            ParameterPlace::Query | ParameterPlace::Header | ParameterPlace::Cookie => {
+            ParameterLocation::Path => (self.is_word(ty), WORDS.to_owned()),
+            ParameterLocation::Query | ParameterLocation::Header | ParameterLocation::Cookie => {
                 let optional = matches!(ty, Ty::Option(some) if self.is_word(some));
                 (self.is_word(ty) || optional, format!("{WORDS}; outside of the path an `Option` of one, too"))
             }
-            ParameterPlace::Body => {
+            ParameterLocation::Body => {
                 let takes = "a body can be anything that JSON can hold, a `Text`, or `Bytes`";
-                // JSON of any shape is taken as it is.
+                // Arbitrary JSON is accepted as it is.
                 (self.is_data(ty, &mut vec![JSON_VALUE.into()]), takes.to_owned())
             }
         };
@@ -222,7 +222,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether one word of a request can be read as the type.
+    /// Returns whether the type can be parsed from one word of a request.
     fn is_word(&self, ty: &Ty) -> bool {
         if [Ty::TEXT, Ty::INT, Ty::FLOAT, Ty::BOOL, Ty::SIZE, Ty::DURATION].contains(ty) {
             return true;
@@ -234,7 +234,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether values of the type are nothing but data.
+    /// Returns whether values of the type are plain data.
     fn is_data(&self, ty: &Ty, seen: &mut Vec<Text>) -> bool {
         match ty {
             Ty::Function(_) | Ty::Unknown(_) => false,
@@ -261,7 +261,7 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn entry(&mut self, item: usize, entry: &'a ast::Entry) {
-        self.begin_body(Leaves::Start);
+        self.begin_body(Exits::Start);
         let (callee, arguments): (&Expr, &[Argument]) = match &entry.source.kind {
             ExprKind::Call { function, arguments } => (function, arguments),
             _ => (&entry.source, &[]),
@@ -271,17 +271,17 @@ impl<'a> Checker<'a> {
         let element = signature.and_then(|signature| signature.element.clone());
         let answer =
             Expected::new(Ty::UNIT, entry.source.span, "nobody waits for an answer of a flow from this source");
-        self.begin_body(Leaves::Flow(answer.clone()));
+        self.begin_body(Exits::Flow(answer.clone()));
         let ty = element.as_ref().map_or(Ty::Error, Ty::fixed);
-        self.whole_pattern(&entry.pattern, &ty);
+        self.irrefutable_pattern(&entry.pattern, &ty);
         if let Some(session) = &entry.session {
             self.session(session);
         }
         self.handlers_of_block(&entry.body);
         self.block(&entry.body, Some(&answer));
         if let Some(end) = &entry.end {
-            // It sees no element.
-            self.begin_body(Leaves::Flow(answer.clone()));
+            // The block does not see an element.
+            self.begin_body(Exits::Flow(answer.clone()));
             self.handlers_of_block(end);
             self.block(end, Some(&answer));
         }
@@ -298,7 +298,7 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// The source that an expression behind `in` names.
+    /// Returns the source that the expression after `in` names.
     fn source(&mut self, callee: &Expr) -> Option<&'a SourceSignature> {
         let names = path_of(callee).unwrap_or_default();
         let found = match &names[..] {
@@ -321,7 +321,7 @@ impl<'a> Checker<'a> {
             && signature.element.is_some()
         {
             if let Some(name) = names.last() {
-                self.refer(name.span, crate::entity::Entity::Source(path(signature)));
+                self.refer(name.span, crate::symbol::Symbol::Source(path(signature)));
             }
             return Some(signature);
         }
@@ -352,7 +352,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// What the flows of a service answer with.
+/// Returns the type that the routes of a service must answer with.
 fn service_answer(service: &Service, answer: Option<&Type>) -> Expected {
     let why = format!("a route on `{}` answers with this", service.transport);
     match answer {
@@ -365,7 +365,7 @@ fn path(signature: &SourceSignature) -> Text {
     format!("{}.{}", signature.module, signature.name).into()
 }
 
-/// The path of a route with its parameters' names left out.
+/// Returns the path of a route without the names of its parameters.
 fn shape(route: &Route) -> String {
     let part = |part: &PathPart| match part {
         PathPart::Literal(text) => text.to_string(),
@@ -375,6 +375,6 @@ fn shape(route: &Route) -> String {
     route.path.parts.iter().map(part).collect()
 }
 
-/// What one word of a request can be read as.
+/// The note on types that one word of a request can have.
 const WORDS: &str =
     "one word can be a `Text`, `Int`, `Float`, `Bool`, `Size`, `Duration`, or a variant without payload";

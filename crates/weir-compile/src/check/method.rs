@@ -1,29 +1,29 @@
-//! Functions that are called on a value, with a dot.
+//! Checks calls of functions on a value: `value.function(…)`.
 //!
-//! They are those of the module that the value's type belongs to, `text` for a `Text`, `image` for an `image.Cache`, and on
-//! shared values those of `state`, too. Such a module needs no `use`, for the value has brought it in.
+//! These are the functions of the module that the value's type belongs to: `text` for a `Text`, `image` for an
+//! `image.Cache`. Shared values also have those of `state`. Such a module needs no `use`.
 
 use weir_host::{Signature, Text, Type};
 use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::arguments::{Given, Taken};
-use super::{Checker, Leaves};
+use super::arguments::{CallArguments, CalleeParameter};
+use super::{Exits, TypeChecker};
 use crate::STATE;
-use crate::foreign::{self, Advice};
+use crate::dialects::{self, Advice};
 use crate::suggest::nearest;
-use crate::typed::{Meaning, Target};
+use crate::typed_tree::{CallTarget, Resolution};
 use crate::types::Ty;
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     pub(super) fn is_shared(&self, object: &Expr) -> bool {
         matches!(&object.kind, ExprKind::Name(name) if self.shared_index(name).is_some())
     }
 
-    pub(super) fn call_method(&mut self, object: &'a Expr, name: &'a Name, given: Given<'a>) -> Ty {
+    pub(super) fn call_method(&mut self, object: &'a Expr, name: &'a Name, given: CallArguments<'a>) -> Ty {
         let ty = self.object_type(object);
         let ty = self.inference.shallow(&ty);
-        let given = Given { object: Some((object, ty.clone())), ..given };
+        let given = CallArguments { object: Some((object, ty.clone())), ..given };
         if ty == Ty::Error {
             return self.ignore(given);
         }
@@ -38,8 +38,8 @@ impl<'a> Checker<'a> {
             return self.call_host(&function.signature, name.span, given);
         }
         if name.as_str() == "length" && has_length(&ty) {
-            let taken = vec![Taken::positional(ty)];
-            self.arguments("length", Target::Length, taken, given);
+            let taken = vec![CalleeParameter::positional(ty)];
+            self.arguments("length", CallTarget::Length, taken, given);
             return Ty::INT;
         }
         self.no_method(object.span, &ty, name);
@@ -50,7 +50,7 @@ impl<'a> Checker<'a> {
         match &object.kind {
             ExprKind::Name(name) => match self.shared_index(name) {
                 Some(at) => {
-                    self.meanings.insert(object.id, Meaning::Shared(at));
+                    self.resolutions.insert(object.id, Resolution::Shared(at));
                     self.shared_type(object.span, at)
                 }
                 None => self.expr(object, None),
@@ -59,11 +59,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The type of a shared value. What is made when the program starts may not use one whose type is not known yet; of
-    /// the others, the lowering says that they are not there yet.
+    /// Returns the type of a shared value. An initial value may not use one whose type is unknown yet; the lowering
+    /// reports the others, which are not initialised yet.
     pub(super) fn shared_type(&mut self, span: Span, at: usize) -> Ty {
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
-        if !matches!(self.leaves, Leaves::Start) || declared.ty != Ty::Error {
+        if !matches!(self.exits, Exits::Start) || declared.ty != Ty::Error {
             return declared.ty.clone();
         }
         let diagnostic = Diagnostic::new(Code::SharedAsValue, format!("`{name}` is not there yet when this is made"))
@@ -78,7 +78,7 @@ impl<'a> Checker<'a> {
         self.method(ty, name).is_some() || (name == "length" && has_length(ty))
     }
 
-    /// Notes that a module is used by a call of one of its functions on a value, for it could have been named.
+    /// Marks the module of a called function as used, because it could be named.
     fn uses_module_of(&mut self, ty: &Ty) {
         if let Some(module) = module_of(ty) {
             self.uses_module(module);
@@ -91,15 +91,15 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The function of the type's own module whose first parameter may take the value.
+    /// Returns the function of the type's module whose first parameter accepts the value.
     fn method(&self, ty: &Ty, name: &str) -> Option<&'a Signature> {
         let function = self.library.modules.get(module_of(ty)?)?.functions.get(name)?;
         (!function.signature.parameters.is_empty()).then_some(&function.signature)
     }
 
-    /// What to do about a method of another language.
-    pub(super) fn foreign_method(&self, ty: &Ty, name: &Name) -> Option<Advice> {
-        let advice = foreign::method_named(module_of(ty)?, name.as_str())?;
+    /// Returns the advice on a method of another language.
+    pub(super) fn dialect_method(&self, ty: &Ty, name: &Name) -> Option<Advice> {
+        let advice = dialects::method_named(module_of(ty)?, name.as_str())?;
         let is_there = !matches!(advice, Advice::Write(ours) if !self.has_method(ty, ours));
         is_there.then_some(advice)
     }
@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
         let module = module_of(&ty).and_then(|module| self.library.modules.get(module));
         let length = has_length(&ty).then_some("length");
         let functions = module.into_iter().flat_map(|module| module.functions.keys().map(Text::as_str)).chain(length);
-        let advice = self.foreign_method(&ty, name);
+        let advice = self.dialect_method(&ty, name);
         if let Some(advice) = advice {
             diagnostic = super::names::advised(diagnostic, name, advice);
         } else if let Some(near) = nearest(name.as_str(), functions) {
@@ -141,7 +141,7 @@ fn has_length(ty: &Ty) -> bool {
     matches!(ty, Ty::List(_) | Ty::Map(_)) || *ty == Ty::TEXT || *ty == Ty::BYTES
 }
 
-/// The module whose functions can be called on a value of the type.
+/// Returns the module whose functions can be called on a value of the type.
 fn module_of(ty: &Ty) -> Option<&str> {
     match ty {
         Ty::List(_) => Some("list"),

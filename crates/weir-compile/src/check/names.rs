@@ -1,4 +1,4 @@
-//! What a name means where it stands.
+//! Name resolution within bodies: locals, `fn`s, shared values, variants, modules.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,28 +7,28 @@ use weir_host::{Passing, Text, TypeShape};
 use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic};
 
-use super::Checker;
+use super::TypeChecker;
 use crate::SHARED_READ;
-use crate::entity::Entity;
-use crate::foreign::{self, Advice};
-use crate::moves::only_moves;
+use crate::dialects::{self, Advice};
+use crate::move_checker::is_move_only;
 use crate::suggest::nearest;
-use crate::typed::{LocalId, Meaning};
+use crate::symbol::Symbol;
+use crate::typed_tree::{LocalId, Resolution};
 use crate::types::Ty;
 
-/// The local names that are in scope.
+/// The locals in scope.
 #[derive(Default)]
-pub(super) struct Scope {
-    /// By name, the innermost last.
+pub(super) struct LocalScope {
+    /// By name, innermost last.
     visible: BTreeMap<Arc<str>, Vec<LocalId>>,
-    /// The names in the order in which they were bound, to be taken back.
+    /// The names in the order of their binding, to be removed at the end of their scope.
     bound: Vec<Arc<str>>,
 }
 
-/// How many names were bound when a scope began.
-pub(super) struct Mark(usize);
+/// The number of bound names when a scope began.
+pub(super) struct ScopeMark(usize);
 
-impl Scope {
+impl LocalScope {
     pub(super) fn bind(&mut self, name: Arc<str>, id: LocalId) {
         self.visible.entry(name.clone()).or_default().push(id);
         self.bound.push(name);
@@ -38,11 +38,11 @@ impl Scope {
         self.visible.get(name)?.last().copied()
     }
 
-    pub(super) fn mark(&self) -> Mark {
-        Mark(self.bound.len())
+    pub(super) fn mark(&self) -> ScopeMark {
+        ScopeMark(self.bound.len())
     }
 
-    pub(super) fn leave(&mut self, mark: Mark) {
+    pub(super) fn leave(&mut self, mark: ScopeMark) {
         for name in self.bound.drain(mark.0..) {
             if let Some(ids) = self.visible.get_mut(&name) {
                 ids.pop();
@@ -55,18 +55,18 @@ impl Scope {
     }
 }
 
-/// A variant that a name means.
-pub(super) struct VariantOf {
-    /// The type that it makes; generic for `Some`, `None`, `Ok` and `Err`.
+/// The variant that a name resolves to.
+pub(super) struct ResolvedVariant {
+    /// The type of the enum; generic for `Some`, `None`, `Ok` and `Err`.
     pub(super) ty: Ty,
     pub(super) tag: u32,
-    /// The names and types of its payload; a name is empty where the position is the name.
+    /// The names and types of its fields. A positional field is named by its index.
     pub(super) fields: Vec<(Text, Ty)>,
 }
 
-impl Checker<'_> {
-    /// The variant that an upper-case word means here. `expected` is asked first, then the program's enums.
-    pub(super) fn variant(&mut self, name: &str, expected: Option<&Ty>) -> Option<VariantOf> {
+impl TypeChecker<'_> {
+    /// Resolves an upper-case word to a variant: of the expected enum, or of an enum of the program.
+    pub(super) fn variant(&mut self, name: &str, expected: Option<&Ty>) -> Option<ResolvedVariant> {
         if let Some(enum_name) = expected.map(|ty| self.inference.shallow(ty)).as_ref().and_then(Ty::name)
             && let Some(found) = self.variant_of(enum_name, name)
         {
@@ -85,19 +85,19 @@ impl Checker<'_> {
             "Err" => (Ty::result(other, parameter.clone()), 1, Some(parameter)),
             _ => return None,
         };
-        Some(VariantOf { ty, tag, fields: payload.into_iter().map(|ty| (Text::from("0"), ty)).collect() })
+        Some(ResolvedVariant { ty, tag, fields: payload.into_iter().map(|ty| (Text::from("0"), ty)).collect() })
     }
 
-    /// The variant of this name in the enum.
-    pub(super) fn variant_of(&self, enum_name: &str, name: &str) -> Option<VariantOf> {
+    /// Returns the enum's variant with this name.
+    pub(super) fn variant_of(&self, enum_name: &str, name: &str) -> Option<ResolvedVariant> {
         let definition = self.declarations.definition(self.library, enum_name)?;
         let TypeShape::Enum(variants) = &definition.shape else { return None };
         let tag = variants.iter().position(|variant| variant.name.as_str() == name)?;
         let fields = variants[tag].fields.iter().map(|field| (field.name.clone(), Ty::fixed(&field.ty))).collect();
-        Some(VariantOf { ty: Ty::named(enum_name), tag: tag as u32, fields })
+        Some(ResolvedVariant { ty: Ty::named(enum_name), tag: tag as u32, fields })
     }
 
-    /// The whole name of the enum or record that `name` or `module.name` means, if it means one.
+    /// Resolves `name` or `module.name` to the qualified name of an enum or record.
     pub(super) fn type_named(&mut self, names: &[Name]) -> Option<Text> {
         match names {
             [name] => self.declarations.types.get_key_value(name.as_str()).map(|(whole, _)| whole.clone()),
@@ -112,47 +112,47 @@ impl Checker<'_> {
 
     pub(super) fn refer_shared(&mut self, span: weir_syntax::Span, at: usize) {
         if let Some((name, _)) = self.declarations.shared.get_index(at) {
-            let entity = Entity::Shared((&**name).into());
-            self.refer(span, entity);
+            let symbol = Symbol::Shared((&**name).into());
+            self.refer(span, symbol);
         }
     }
 
-    pub(super) fn refer_variant(&mut self, name: &Name, variant: &VariantOf) {
+    pub(super) fn refer_variant(&mut self, name: &Name, variant: &ResolvedVariant) {
         if let Some(of) = variant.ty.name() {
-            self.refer(name.span, Entity::Variant(of.clone(), name.as_str().into()));
+            self.refer(name.span, Symbol::Variant(of.clone(), name.as_str().into()));
         }
     }
 
-    /// The library's name of the module that the word means in this file.
+    /// Resolves a word to a module of the library, and marks the module as used.
     pub(super) fn module(&mut self, name: &Name) -> Option<Text> {
         let used = self.declarations.modules.get_mut(&name.text)?;
         used.used = true;
         let module = used.module.clone();
-        self.refer(name.span, Entity::Module(module.clone()));
+        self.refer(name.span, Symbol::Module(module.clone()));
         Some(module)
     }
 
-    /// Whether the word before a dot means a module, used or not, and nothing nearer.
+    /// Returns whether the word before a dot names a module, used or not, that nothing shadows.
     pub(super) fn names_module(&self, name: &Name) -> bool {
         let nearer = self.scope.find(name.as_str()).is_some() || self.declarations.shared.contains_key(&name.text);
         !nearer
             && (self.declarations.modules.contains_key(&name.text) || self.library.modules.contains_key(name.as_str()))
     }
 
-    /// The value that a word names, with its type; reports a word that names none.
+    /// Resolves a word to a value and returns its type, or reports that it is unknown.
     pub(super) fn name(&mut self, expr: &Expr, name: &Name, expected: Option<&Ty>) -> Ty {
         if name.is_missing() {
             return Ty::Error;
         }
         if let Some(local) = self.scope.find(name.as_str()) {
-            self.meanings.insert(expr.id, Meaning::Local(local));
-            self.refer(name.span, Entity::Local(local.0));
+            self.resolutions.insert(expr.id, Resolution::Local(local));
+            self.refer(name.span, Symbol::Local(local.0));
             return self.locals[local.0 as usize].ty.clone();
         }
         if let Some((at, _, declared)) = self.declarations.functions.get_full(&name.text) {
             let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
             let ty = Ty::function(taken, declared.result.clone());
-            self.meanings.insert(expr.id, Meaning::Function(at));
+            self.resolutions.insert(expr.id, Resolution::Function(at));
             self.calls_fn(at, name.span);
             return ty;
         }
@@ -166,13 +166,13 @@ impl Checker<'_> {
         Ty::Error
     }
 
-    /// A shared value in an expression: what it is at this moment.
+    /// Checks a shared value in an expression, which evaluates to its current value.
     fn shared_as_value(&mut self, expr: &Expr, at: usize) -> Ty {
         self.refer_shared(expr.span, at);
         if let Some(ty) = self.shared_now(expr, at) {
             return ty;
         }
-        self.meanings.insert(expr.id, Meaning::Shared(at));
+        self.resolutions.insert(expr.id, Resolution::Shared(at));
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
         let diagnostic =
             Diagnostic::new(Code::SharedAsValue, format!("`{name}` is shared by all flows and is no value of one"))
@@ -183,18 +183,18 @@ impl Checker<'_> {
         Ty::Error
     }
 
-    /// Notes that the expression is what a shared value is at this moment; `None` where it cannot be taken out, because
-    /// values of its type have one holder.
+    /// Resolves the expression to the current value of a shared value. Returns `None` if the value is move-only and
+    /// cannot be copied.
     pub(super) fn shared_now(&mut self, expr: &Expr, at: usize) -> Option<Ty> {
         let ty = self.shared_type(expr.span, at);
         if ty == Ty::Error {
             return Some(ty);
         }
         let definition = |name: &Text| self.declarations.definition(self.library, name);
-        if self.library.function(SHARED_READ).is_none() || only_moves(&ty.to_type(), &definition) {
+        if self.library.function(SHARED_READ).is_none() || is_move_only(&ty.to_type(), &definition) {
             return None;
         }
-        self.meanings.insert(expr.id, Meaning::SharedNow(at));
+        self.resolutions.insert(expr.id, Resolution::SharedNow(at));
         if let Some(slot) = self.expr_types.get_mut(expr.id.0 as usize) {
             *slot = ty.clone();
         }
@@ -211,8 +211,8 @@ impl Checker<'_> {
         self.variant_without_payload(expr, name, variant)
     }
 
-    pub(super) fn variant_without_payload(&mut self, expr: &Expr, name: &Name, variant: VariantOf) -> Ty {
-        self.meanings.insert(expr.id, Meaning::Variant(variant.tag));
+    pub(super) fn variant_without_payload(&mut self, expr: &Expr, name: &Name, variant: ResolvedVariant) -> Ty {
+        self.resolutions.insert(expr.id, Resolution::Variant(variant.tag));
         self.refer_variant(name, &variant);
         if !variant.fields.is_empty() {
             let wanted = variant.fields.iter().map(|(_, ty)| self.inference.resolve(ty).to_string());
@@ -229,7 +229,7 @@ impl Checker<'_> {
         variant.ty
     }
 
-    /// How a value of a declared type is made: `Point { x: …, y: … }`.
+    /// Formats the construction of a declared type: `Point { x: …, y: … }`.
     fn made_like(&self, name: &str) -> String {
         match self.declarations.types.get(name).map(|declared| &declared.definition.shape) {
             Some(TypeShape::Record(fields)) if !fields.is_empty() => {
@@ -250,7 +250,7 @@ impl Checker<'_> {
         let diagnostic = Diagnostic::new(Code::UnknownVariant, format!("there is no variant `{name}`"))
             .at(name.span, "not declared");
         let word = name.as_str();
-        let diagnostic = match (foreign::value_named(word), near) {
+        let diagnostic = match (dialects::value_named(word), near) {
             _ if self.declarations.types.contains_key(word) => {
                 diagnostic.hint(format!("`{name}` is a type: make a value with `{}`", self.made_like(word)))
             }
@@ -282,7 +282,7 @@ impl Checker<'_> {
             return self.report(diagnostic);
         }
         if self.declarations.unknown_modules.contains(&name.text) {
-            // That there is no such module has been said where it is used.
+            // The missing module was reported at its `use`.
             return;
         }
         let diagnostic = Diagnostic::new(Code::UnknownName, format!("there is no `{name}`"))
@@ -290,16 +290,16 @@ impl Checker<'_> {
         self.report(self.advised_name(diagnostic, name));
     }
 
-    /// Adds what was probably meant by a name that means nothing.
+    /// Adds a suggestion to the diagnostic of an unknown name.
     fn advised_name(&self, diagnostic: Diagnostic, name: &Name) -> Diagnostic {
-        match (foreign::value_named(name.as_str()), self.near_name(name.as_str())) {
+        match (dialects::value_named(name.as_str()), self.near_name(name.as_str())) {
             (Some(advice), _) => advised(diagnostic, name, advice),
             (None, Some(near)) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
             (None, None) => diagnostic,
         }
     }
 
-    /// A name in scope, or a function of a used module, that was probably meant.
+    /// Returns a similar name in scope, or the function of this name in a used module.
     fn near_name(&self, word: &str) -> Option<String> {
         let declared = self.declarations.functions.keys().chain(self.declarations.shared.keys()).map(|name| &**name);
         if let Some(near) = nearest(word, self.scope.names().chain(declared)) {
@@ -313,7 +313,7 @@ impl Checker<'_> {
     }
 }
 
-/// Adds what to do about a word of another language.
+/// Adds the advice on a word of another language.
 pub(super) fn advised(diagnostic: Diagnostic, name: &Name, advice: Advice) -> Diagnostic {
     match advice {
         Advice::Write(ours) => diagnostic.fix(format!("write `{ours}`"), name.span, ours),
@@ -328,7 +328,7 @@ fn part_of_option(ty: &Ty) -> Ty {
     }
 }
 
-/// The names of `a`, `a.b` or `a.b.c`, if the expression is nothing but names.
+/// Returns the names of `a`, `a.b` or `a.b.c`; `None` if the expression contains anything else.
 pub(super) fn path_of(expr: &Expr) -> Option<Vec<Name>> {
     match &expr.kind {
         ExprKind::Name(name) => Some(vec![name.clone()]),

@@ -1,12 +1,12 @@
-//! Lowers `match`: to one switch where every arm looks no deeper than the outermost form, else to a chain of tests.
+//! Lowers `match`: to one switch if all patterns are flat, otherwise to a chain of tests.
 
 use weir_host::{Type, TypeShape};
 use weir_ir::expr::{ArmTest, Atom, Variable};
 use weir_syntax::Span;
 use weir_syntax::ast::{Arm, Expr, Pattern};
 
-use super::draft::DraftArm;
-use super::pattern::{At, has_names};
+use super::block_builder::OpenArm;
+use super::pattern::{Projection, has_names};
 use super::{Lowering, pattern_name};
 use crate::types::Ty;
 
@@ -31,11 +31,11 @@ impl<'a> Lowering<'a, '_> {
         tests: Vec<ArmTest>,
         ty: &Type,
     ) -> Atom {
-        let mut drafts: Vec<DraftArm> = Vec::new();
+        let mut drafts: Vec<OpenArm> = Vec::new();
         let mut covered = false;
         for (arm, test) in arms.iter().zip(tests) {
-            // Behind an arm that takes everything, or the same value, nothing is reached.
-            if covered || drafts.iter().any(|draft| draft.test == test) {
+            // An arm after a catch-all, or after an arm with the same test, is unreachable.
+            if covered || drafts.iter().any(|open_block| open_block.test == test) {
                 continue;
             }
             covered = test == ArmTest::Otherwise;
@@ -47,9 +47,9 @@ impl<'a> Lowering<'a, '_> {
         self.switch(subject, drafts, ty, span)
     }
 
-    /// Whether the arms' tests take every variant of the type. Both values of a `Bool` count as such: the last becomes
-    /// the arm for all else.
-    fn all_tags(&self, of: &Ty, drafts: &[DraftArm]) -> bool {
+    /// Returns whether the arms cover every variant of the type. `Bool` has two, and the last becomes the catch-all
+    /// arm.
+    fn all_tags(&self, of: &Ty, drafts: &[OpenArm]) -> bool {
         let count = match of {
             Ty::Option(_) | Ty::Result(_) => 2,
             other => {
@@ -63,7 +63,7 @@ impl<'a> Lowering<'a, '_> {
         drafts.len() == count
     }
 
-    fn direct_arm(&mut self, subject: &Atom, arm: &'a Arm, test: ArmTest) -> DraftArm {
+    fn direct_arm(&mut self, subject: &Atom, arm: &'a Arm, test: ArmTest) -> OpenArm {
         let payload = match test {
             ArmTest::Tag(_) => self.payload(&arm.pattern),
             _ => Vec::new(),
@@ -74,7 +74,7 @@ impl<'a> Lowering<'a, '_> {
                 lowering.bind(&arm.pattern, subject.clone());
             } else {
                 for part in lowering.parts_of(&arm.pattern) {
-                    if let At::Payload(index) = part.at
+                    if let Projection::Payload(index) = part.at
                         && let Some(atom) = atoms.get(index as usize)
                     {
                         lowering.bind(part.pattern, atom.clone());
@@ -85,14 +85,14 @@ impl<'a> Lowering<'a, '_> {
         })
     }
 
-    /// Variables for the payload of a variant's pattern; none where it binds nothing.
+    /// Returns variables for the payload of a variant pattern, if it binds any.
     fn payload(&mut self, pattern: &'a Pattern) -> Vec<Variable> {
         if !has_names(pattern) {
             return Vec::new();
         }
         let mut parts = self.parts_of(pattern);
         parts.sort_by_key(|part| match part.at {
-            At::Payload(index) => index,
+            Projection::Payload(index) => index,
             _ => 0,
         });
         let variables = parts.iter().map(|part| {
@@ -128,7 +128,8 @@ impl<'a> Lowering<'a, '_> {
         self.expr(&arm.body)
     }
 
-    /// Whether the arm takes the value; `None` where it surely does. The checker has seen that the last one does.
+    /// Returns whether the arm matches, as a `Bool`; `None` if it always does. Exhaustiveness implies that the last arm
+    /// does.
     fn matches(&mut self, arm: &'a Arm, subject: &Atom, last: bool) -> Option<Atom> {
         let fits = if last && arm.guard.is_none() { None } else { self.test(&arm.pattern, subject) };
         let Some(guard) = &arm.guard else { return fits };

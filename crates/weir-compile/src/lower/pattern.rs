@@ -1,4 +1,4 @@
-//! Lowers patterns: tests whether they match, and binds their names.
+//! Lowers patterns: tests them and binds their names.
 
 use weir_host::{Type, TypeShape, Value};
 use weir_ir::expr::{ArmTest, Atom};
@@ -8,30 +8,30 @@ use weir_syntax::ast::{Expr, Literal, Pattern, PatternKind, RestPattern};
 
 use super::{Binding, Lowering};
 use crate::constant::literal_value;
-use crate::typed::LocalId;
+use crate::typed_tree::LocalId;
 use crate::types::Ty;
 
-/// A part of a value, and the pattern for it.
-pub(super) struct Part<'a> {
+/// A subpattern, and the projection to its subject.
+pub(super) struct Subpattern<'a> {
     pub(super) pattern: &'a Pattern,
-    pub(super) at: At,
+    pub(super) at: Projection,
 }
 
-/// Where a part is in its whole.
+/// The position of a part in its whole.
 #[derive(Clone, Copy)]
-pub(super) enum At {
-    /// A variant's payload.
+pub(super) enum Projection {
+    /// A field of a variant.
     Payload(u32),
-    /// A tuple's or record's field.
+    /// A field of a tuple or record.
     Field(u32),
-    /// A list's element, counted from its front.
+    /// An element of a list, counted from the front, from 0.
     Front(usize),
-    /// A list's element, counted from its end, from 1.
+    /// An element of a list, counted from the back, from 1.
     Back(usize),
 }
 
 impl<'a> Lowering<'a, '_> {
-    /// Binds the names of a pattern that matches.
+    /// Binds the names of a pattern that is known to match.
     pub(super) fn bind(&mut self, pattern: &'a Pattern, value: Atom) {
         match &pattern.kind {
             PatternKind::Bind(_) => self.bind_local(pattern, value),
@@ -72,11 +72,11 @@ impl<'a> Lowering<'a, '_> {
         self.bind(binding, rest);
     }
 
-    /// The parts of the value that the pattern looks into.
-    pub(super) fn parts_of(&self, pattern: &'a Pattern) -> Vec<Part<'a>> {
+    /// Returns the subpatterns of a pattern.
+    pub(super) fn parts_of(&self, pattern: &'a Pattern) -> Vec<Subpattern<'a>> {
         let ty = self.typed.pattern_type(pattern.id);
-        let numbered = |patterns: &'a [Pattern], at: fn(usize) -> At| {
-            patterns.iter().enumerate().map(move |(index, pattern)| Part { pattern, at: at(index) })
+        let numbered = |patterns: &'a [Pattern], at: fn(usize) -> Projection| {
+            patterns.iter().enumerate().map(move |(index, pattern)| Subpattern { pattern, at: at(index) })
         };
         match &pattern.kind {
             PatternKind::Variant { arguments, .. } => {
@@ -85,7 +85,7 @@ impl<'a> Lowering<'a, '_> {
                         Some(name) => self.payload_index(pattern, ty, name.as_str()).unwrap_or(position),
                         None => position,
                     };
-                    Part { pattern: &argument.pattern, at: At::Payload(index as u32) }
+                    Subpattern { pattern: &argument.pattern, at: Projection::Payload(index as u32) }
                 });
                 parts.collect()
             }
@@ -93,16 +93,16 @@ impl<'a> Lowering<'a, '_> {
                 let all = self.field_names(ty);
                 let parts = fields.iter().map(|field| {
                     let index = all.iter().position(|name| name == field.name.as_str()).unwrap_or(0);
-                    Part { pattern: &field.pattern, at: At::Field(index as u32) }
+                    Subpattern { pattern: &field.pattern, at: Projection::Field(index as u32) }
                 });
                 parts.collect()
             }
-            PatternKind::Tuple(parts) => numbered(parts, |index| At::Field(index as u32)).collect(),
+            PatternKind::Tuple(parts) => numbered(parts, |index| Projection::Field(index as u32)).collect(),
             PatternKind::List { before, after, .. } => {
-                let front = numbered(before, At::Front);
+                let front = numbered(before, Projection::Front);
                 let count = after.len();
                 let back = after.iter().enumerate();
-                let back = back.map(|(index, pattern)| Part { pattern, at: At::Back(count - index) });
+                let back = back.map(|(index, pattern)| Subpattern { pattern, at: Projection::Back(count - index) });
                 front.chain(back).collect()
             }
             _ => Vec::new(),
@@ -116,15 +116,17 @@ impl<'a> Lowering<'a, '_> {
         variants.get(tag as usize)?.fields.iter().position(|field| field.name.as_str() == name)
     }
 
-    /// Takes a part out of its whole.
-    pub(super) fn part(&mut self, part: &Part<'a>, whole: Atom) -> Atom {
+    /// Projects a part out of its whole.
+    pub(super) fn part(&mut self, part: &Subpattern<'a>, whole: Atom) -> Atom {
         let ty = self.typed.pattern_type(part.pattern.id).to_type();
         let span = part.pattern.span;
         match part.at {
-            At::Payload(index) => self.prim(Prim::Payload(index), vec![whole], ty, span),
-            At::Field(index) => self.prim(Prim::Field(index), vec![whole], ty, span),
-            At::Front(index) => self.prim(Prim::Index, vec![whole, Atom::Value(Value::Int(index as i64))], ty, span),
-            At::Back(index) => {
+            Projection::Payload(index) => self.prim(Prim::Payload(index), vec![whole], ty, span),
+            Projection::Field(index) => self.prim(Prim::Field(index), vec![whole], ty, span),
+            Projection::Front(index) => {
+                self.prim(Prim::Index, vec![whole, Atom::Value(Value::Int(index as i64))], ty, span)
+            }
+            Projection::Back(index) => {
                 let length = self.prim(Prim::Length, vec![whole.clone()], Type::Int, span);
                 let back = Atom::Value(Value::Int(index as i64));
                 let at = self.prim(Prim::Subtract, vec![length, back], Type::Int, span);
@@ -133,7 +135,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Whether the pattern matches, as a `Bool`; `None` where it always does.
+    /// Returns whether the pattern matches, as a `Bool`; `None` if it always does.
     pub(super) fn test(&mut self, pattern: &'a Pattern, value: &Atom) -> Option<Atom> {
         let span = pattern.span;
         match &pattern.kind {
@@ -163,11 +165,11 @@ impl<'a> Lowering<'a, '_> {
 
     fn test_parts(&mut self, pattern: &'a Pattern, value: &Atom) -> Option<Atom> {
         let parts = self.parts_of(pattern).into_iter().filter(|part| part.pattern.is_refutable());
-        let parts: Vec<Part<'a>> = parts.collect();
+        let parts: Vec<Subpattern<'a>> = parts.collect();
         self.test_all(&parts, value, pattern.span)
     }
 
-    fn test_all(&mut self, parts: &[Part<'a>], value: &Atom, span: Span) -> Option<Atom> {
+    fn test_all(&mut self, parts: &[Subpattern<'a>], value: &Atom, span: Span) -> Option<Atom> {
         let (first, others) = parts.split_first()?;
         let inner = self.part(first, value.clone());
         let first = self.test(first.pattern, &inner);
@@ -216,7 +218,7 @@ impl<'a> Lowering<'a, '_> {
         })
     }
 
-    /// Binds the names of the alternative that matches: as a tuple of what they are in it.
+    /// Binds the names of the matching alternative, as a tuple of their values in it.
     fn bind_alternatives(&mut self, alternatives: &'a [Pattern], value: Atom) {
         let Some((first, _)) = alternatives.split_first() else { return };
         let mut names = Vec::new();
@@ -267,7 +269,7 @@ impl<'a> Lowering<'a, '_> {
         self.together(atoms, types, pattern.span)
     }
 
-    /// Binds the names of a pattern that may not match; where it does not, `otherwise` leaves.
+    /// Binds the names of a refutable pattern; `otherwise` exits if it does not match.
     pub(super) fn bind_or(&mut self, pattern: &'a Pattern, value: Atom, otherwise: &'a Expr) {
         if let Some(matches) = self.test(pattern, &value) {
             let unit = Atom::Value(Value::Unit);
@@ -276,7 +278,7 @@ impl<'a> Lowering<'a, '_> {
         self.bind(pattern, value);
     }
 
-    /// The test that a switch makes for a pattern that looks no deeper than one step.
+    /// Returns the test of a switch arm for a flat pattern; `None` if the pattern is nested.
     pub(super) fn direct_test(&self, pattern: &Pattern) -> Option<ArmTest> {
         match &pattern.kind {
             PatternKind::Wildcard | PatternKind::Bind(_) => Some(ArmTest::Otherwise),
@@ -292,7 +294,7 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// Whether the pattern binds anything.
+/// Returns whether the pattern binds any name.
 pub(super) fn has_names(pattern: &Pattern) -> bool {
     match &pattern.kind {
         PatternKind::Bind(_) => true,

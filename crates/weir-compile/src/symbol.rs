@@ -1,0 +1,42 @@
+//! Symbols: everything that has a name, and the references to it.
+
+use weir_host::Text;
+use weir_syntax::Span;
+
+/// A declared entity.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Symbol {
+    /// A local name, by its number in the file.
+    Local(u32),
+    /// A `fn` of the program.
+    Function(Text),
+    /// A shared value.
+    Shared(Text),
+    /// A constraint.
+    Constraint(Text),
+    /// A service.
+    Service(Text),
+    /// A record, enum or host type, by its qualified name.
+    Type(Text),
+    /// A variant: its enum and its name.
+    Variant(Text, Text),
+    /// A field: its record and its name.
+    Field(Text, Text),
+    /// A function of the library, by its path.
+    HostFunction(Text),
+    /// A source of the library, by its path.
+    Source(Text),
+    /// A module of the library.
+    Module(Text),
+}
+
+/// A place that names a symbol.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reference {
+    /// The span of the name.
+    pub span: Span,
+    /// The symbol that it names.
+    pub symbol: Symbol,
+    /// True if this is the symbol's declaration.
+    pub defines: bool,
+}

@@ -1,0 +1,217 @@
+//! The typed tree: the checker's results, by the numbers of expressions and patterns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use weir_host::{Text, Type, Value};
+use weir_syntax::Span;
+use weir_syntax::ast::{ExprId, ItemKind, PatternId, Tree};
+
+use crate::declare::Declarations;
+use crate::effects::EffectSummary;
+use crate::types::Ty;
+
+/// The resolved names and types of a tree.
+pub struct TypedTree {
+    pub(crate) declarations: Declarations,
+    pub(crate) expr_types: Vec<Ty>,
+    pub(crate) expr_spans: Vec<Span>,
+    pub(crate) pattern_types: Vec<Ty>,
+    pub(crate) resolutions: BTreeMap<ExprId, Resolution>,
+    pub(crate) calls: BTreeMap<ExprId, ResolvedCall>,
+    pub(crate) tries: BTreeMap<ExprId, ResolvedTry>,
+    /// By the offset of each handler.
+    pub(crate) handlers: BTreeMap<u32, ResolvedHandler>,
+    pub(crate) locals: Vec<Local>,
+    pub(crate) pattern_locals: BTreeMap<PatternId, LocalId>,
+    pub(crate) pattern_tags: BTreeMap<PatternId, u32>,
+    /// The local that holds the failure, by the expression that handles it.
+    pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
+    pub(crate) at_most: BTreeMap<ExprId, u64>,
+    /// The functions that each `with` replaces.
+    pub(crate) replacements: BTreeMap<ExprId, Vec<Option<CallTarget>>>,
+    /// The locals of each `fn`'s parameters, by the index of the `fn`.
+    pub(crate) fn_locals: Vec<Vec<LocalId>>,
+    /// The effects of each `fn`, by its index.
+    pub(crate) fn_effects: Vec<EffectSummary>,
+    pub(crate) entries: Vec<EntryInfo>,
+    /// The callees of each `fn`, by its index.
+    pub(crate) fn_callees: Vec<BTreeSet<usize>>,
+    /// The `fn`s that flows call directly.
+    pub(crate) flow_callees: BTreeSet<usize>,
+    /// The shared values and constraints that steps hold per session.
+    pub(crate) per_session: BTreeSet<Arc<str>>,
+    /// The offsets of blocks whose last expression is evaluated only for its effects.
+    pub(crate) unit_blocks: BTreeSet<u32>,
+}
+
+/// The number of a local name in its file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct LocalId(pub(crate) u32);
+
+/// A local name.
+#[derive(Clone, Debug)]
+pub(crate) struct Local {
+    pub(crate) name: Arc<str>,
+    pub(crate) span: Span,
+    pub(crate) ty: Ty,
+    /// The offset from which it is visible: the end of its `let`'s value.
+    pub(crate) from: u32,
+}
+
+/// The meaning of a name.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Resolution {
+    Local(LocalId),
+    /// A shared value, by its index, passed to a function by reference.
+    Shared(usize),
+    /// The current value of a shared value, by its index.
+    SharedNow(usize),
+    /// A `fn` of the program, by its index.
+    Function(usize),
+    /// A host function, by its path.
+    Host(Text),
+    /// A variant, by its tag.
+    Variant(u32),
+    /// A field of a record or tuple, by its index.
+    Field(u32),
+}
+
+/// A call: its callee, and the argument of each parameter.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct ResolvedCall {
+    pub(crate) target: CallTarget,
+    pub(crate) supplied: Vec<ArgumentSource>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum CallTarget {
+    Host(Text),
+    Function(usize),
+    Variant(u32),
+    /// A closure or function that a local holds.
+    Local(LocalId),
+    /// `xs.length()`.
+    Length,
+    /// `Failure(message)`.
+    Failure,
+    /// `fail(why)`, or if `says`, `fail(Failure(why))`.
+    Fail {
+        says: bool,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ArgumentSource {
+    /// The receiver before the dot.
+    Object,
+    /// The value before `|>`.
+    Piped,
+    /// The written argument with this index.
+    Argument(usize),
+    /// The parameter's default.
+    Default,
+}
+
+/// A `?`: the target of its failure, and the function that fails, if known.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct ResolvedTry {
+    pub(crate) to: FailureTarget,
+    pub(crate) of: Option<CallTarget>,
+}
+
+/// A failure handler: the function whose failures it handles.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct ResolvedHandler {
+    pub(crate) target: CallTarget,
+    /// The local that holds the failure.
+    pub(crate) local: Option<LocalId>,
+    pub(crate) failure: Ty,
+}
+
+/// The target of a `?`'s failure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FailureTarget {
+    /// The failure ends the flow.
+    Flow,
+    /// The `fn` returns `Err`.
+    Caller,
+    /// The current try of the innermost `retry` fails.
+    Retry,
+}
+
+/// A checked entry point.
+#[derive(Clone, Debug)]
+pub(crate) struct EntryInfo {
+    /// The index of its item in the tree.
+    pub(crate) item: usize,
+    /// The path of its source.
+    pub(crate) source: Text,
+    pub(crate) ordered: bool,
+    pub(crate) answer: Type,
+    pub(crate) element: Option<Type>,
+    /// The argument of each of the source's parameters.
+    pub(crate) supplied: Vec<ArgumentSource>,
+    /// The routes of a service, in source order.
+    pub(crate) routes: Vec<RouteInfo>,
+    /// The parameters that all routes of a service share, from which the session key is computed.
+    pub(crate) session_locals: Vec<LocalId>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct RouteInfo {
+    pub(crate) locals: Vec<LocalId>,
+    pub(crate) defaults: Vec<Option<Value>>,
+}
+
+impl TypedTree {
+    /// Returns the `fn`s that no flow reaches and no other `fn` calls.
+    pub(crate) fn unreached_fns(&self) -> Vec<usize> {
+        let mut reached = self.flow_callees.clone();
+        let mut open: Vec<usize> = reached.iter().copied().collect();
+        while let Some(at) = open.pop() {
+            let callees = self.fn_callees.get(at).into_iter().flatten();
+            open.extend(callees.copied().filter(|callee| reached.insert(*callee)));
+        }
+        let called: BTreeSet<usize> = self.fn_callees.iter().flatten().copied().collect();
+        (0..self.fn_callees.len()).filter(|at| !reached.contains(at) && !called.contains(at)).collect()
+    }
+
+    /// Returns the effects of the `fn` with this name, including those of its callees.
+    #[must_use]
+    pub fn effects_of(&self, name: &str) -> Option<&EffectSummary> {
+        let at = self.declarations.functions.get_index_of(name)?;
+        self.fn_effects.get(at)
+    }
+
+    /// Returns the locals that are visible at an offset; inner names shadow outer ones. An `at end` block sees only its
+    /// own names.
+    pub(crate) fn locals_at(&self, tree: &Tree, offset: u32) -> Vec<&Local> {
+        let Some(item) = tree.items.iter().find(|item| item.span.touches(offset)) else { return Vec::new() };
+        let end = match &item.kind {
+            ItemKind::Entry(entry) => entry.end.as_ref().filter(|end| end.span.touches(offset)),
+            _ => None,
+        };
+        let whole = end.map_or(item.span, |end| end.span);
+        let mut found: Vec<&Local> = Vec::new();
+        for local in self.locals.iter().rev() {
+            let before = whole.contains(local.span) && local.from <= offset;
+            if before && !found.iter().any(|known| known.name == local.name) {
+                found.push(local);
+            }
+        }
+        found
+    }
+
+    pub(crate) fn expr_type(&self, id: ExprId) -> &Ty {
+        self.expr_types.get(id.0 as usize).unwrap_or(&Ty::Error)
+    }
+
+    pub(crate) fn pattern_type(&self, id: PatternId) -> &Ty {
+        self.pattern_types.get(id.0 as usize).unwrap_or(&Ty::Error)
+    }
+
+    pub(crate) fn local(&self, id: LocalId) -> &Local {
+        &self.locals[id.0 as usize]
+    }
+}

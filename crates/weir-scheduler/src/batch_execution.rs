@@ -1,0 +1,277 @@
+//! Batch execution: a worker takes a batch from a port and runs each item through as many consecutive ports as it may.
+//!
+//! *Fusion*: an item passes from port to port by a function call, without a queue, as long as [`ExecutionMode`] allows
+//! it.
+//! * In exclusive mode the thread owns the pool and may run every port that is not scheduled.
+//! * In shared mode it claims each port and keeps its claims until the end of the batch, so that one claim serves all
+//!   items. The fusion limit of the start port bounds the number of claims (`fusion_limit`).
+//!
+//! An item that cannot go on is buffered, and put into the queue of the next port together with the items behind it.
+//!
+//! Order: an item bypasses a queue only if the queue is empty and no other thread runs the port, so that it overtakes
+//! nothing.
+
+use std::task::Waker;
+use std::time::Duration;
+
+use crate::fusion_limit::FusionLimit;
+use crate::platform::SchedulerPlatform;
+use crate::port_queue::Remaining;
+use crate::state::{PortState, SchedulerState};
+use crate::thread_pool::WorkerSlot;
+use crate::work::{Fusion, PortId, Work};
+use crate::worker_local::{BATCH, WorkerLocal};
+
+/// The most ports that an item passes before its thread lets others work. A judgement: it bounds a cycle of ports, and
+/// is longer than any chain of ports in the benchmarks (1,000).
+const HOPS_MAX: u64 = 4_096;
+/// The least number of items for which a batch in shared mode is timed: the two clock reads cost about as much as two
+/// hops through a queue.
+const TIMED_MIN: usize = 16;
+
+/// The time after which a thread in exclusive mode lets others in. A judgement: a source that waits for exclusive mode,
+/// or a worker that enters shared mode, waits for a batch at most.
+const EXCLUSIVE_MAX: Duration = Duration::from_millis(1);
+
+/// The ports that a worker may run beside the one that it started from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExecutionMode {
+    /// It owns all ports of the pool.
+    Exclusive,
+    /// It claims ports, and holds at most this many.
+    Shared(usize),
+}
+
+/// Fusion on behalf of a worker that runs a batch.
+pub(crate) struct BatchFusion<'a, W: Work> {
+    local: &'a mut WorkerLocal<W>,
+    shared: &'a SchedulerState<W>,
+    mode: ExecutionMode,
+}
+
+impl<W: Work> Fusion for BatchFusion<'_, W> {
+    #[inline]
+    fn may_fuse(&mut self, PortId(port): PortId) -> bool {
+        let may = self.local.may_run_next(&self.shared.ports[port], port, self.mode);
+        self.local.runs += u64::from(may);
+        may
+    }
+}
+
+impl<W: Work> WorkerLocal<W> {
+    /// Runs a batch of the port. Returns a port of the same pool that received the output, if the worker is the only
+    /// one to know that it has work.
+    pub(crate) fn run_batch(
+        &mut self,
+        shared: &SchedulerState<W>,
+        slot: &WorkerSlot,
+        port: usize,
+        mode: ExecutionMode,
+    ) -> Option<usize> {
+        self.batch_number += 1;
+        let was_next = self.last_next_port.take() == Some(port);
+        self.start_port = port;
+        self.held.push(port);
+        if !shared.ports[port].is_nonblocking() {
+            // A blocking item may hold this thread: others must have their wake-ups before.
+            self.flush_deferred(shared);
+        }
+        let most = if mode == ExecutionMode::Exclusive { self.batch_limit } else { BATCH };
+        shared.ports[port].queue.take_batch(most, &mut self.batch, &mut self.released);
+        self.wake_released(shared);
+        let mut batch = std::mem::take(&mut self.batch);
+        let (count, mut ended) = (batch.len(), 0);
+        let begin = self.is_timed(count, mode).then(|| shared.platform().now());
+        for item in batch.drain(..) {
+            match self.run_item(shared, port, item, mode) {
+                Some((next, item)) => self.buffer_output(shared, next, item),
+                None => ended += 1,
+            }
+            self.flush_item_count(slot);
+        }
+        self.batch = batch;
+        shared.work.after_batch();
+        self.flush_output(shared);
+        shared.finish(ended);
+        if let Some(begin) = begin {
+            self.adapt(&shared.ports[port].fusion_limit, shared.platform().elapsed(begin), count, mode);
+        }
+        if self.release_ports(shared, port) == Remaining::More {
+            self.reschedule(shared, port, was_next);
+        }
+        self.last_next_port = self.next_port;
+        self.next_port.take()
+    }
+
+    /// Wakes the ports and sources that waited for room. If the pool uses all processors, a woken source would have to
+    /// wait for one, as one more runnable thread; so this thread yields its processor for a moment.
+    fn wake_released(&mut self, shared: &SchedulerState<W>) {
+        self.released.ports.drain(..).for_each(|waiting| shared.schedule(waiting));
+        if !self.released.sources.is_empty() {
+            self.released.sources.drain(..).for_each(Waker::wake);
+            if shared.uses_all_processors(self.pool) {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Makes sure that the rest of the start port's queue will be run. A worker that followed its output to this port
+    /// stays while it has no other port to follow to: at the end of the ready queue, the port would hold up all ports
+    /// before it for as long as they take.
+    fn reschedule(&mut self, shared: &SchedulerState<W>, port: usize, was_next: bool) {
+        if was_next && self.next_port.is_none() {
+            self.next_port = Some(port);
+        } else {
+            shared.schedule(port);
+        }
+    }
+
+    /// Returns whether a batch of this size is worth two clock reads. In exclusive mode a single item is worth them
+    /// only while the batch limit is 1, in order to raise it.
+    fn is_timed(&self, count: usize, mode: ExecutionMode) -> bool {
+        match mode {
+            ExecutionMode::Exclusive => count > 1 || self.batch_limit == 1,
+            ExecutionMode::Shared(_) => count >= TIMED_MIN,
+        }
+    }
+
+    /// Adapts the batch limit (exclusive mode) or the fusion limit (shared mode) to the measured time of a batch.
+    fn adapt(&mut self, fusion_limit: &FusionLimit, took: Duration, count: usize, mode: ExecutionMode) {
+        match mode {
+            ExecutionMode::Exclusive if took > EXCLUSIVE_MAX => self.batch_limit = (self.batch_limit / 2).max(1),
+            ExecutionMode::Exclusive => self.batch_limit = (self.batch_limit * 2).min(BATCH),
+            ExecutionMode::Shared(most) => fusion_limit.adapt(took / count.max(1) as u32, self.held.len() >= most),
+        }
+    }
+
+    /// Runs an item that is in no queue, in exclusive mode.
+    #[inline]
+    pub(crate) fn run_inline(&mut self, shared: &SchedulerState<W>, port: usize, item: W::Item) {
+        if let Some((next, item)) = self.run_item(shared, port, item, ExecutionMode::Exclusive) {
+            self.submit_detached(shared, next, item);
+        }
+    }
+
+    /// Puts an item that is in no queue into that of a port, and lets the pool's workers run it.
+    pub(crate) fn submit_detached(&mut self, shared: &SchedulerState<W>, port: usize, item: W::Item) {
+        shared.add_in_flight(1);
+        self.buffer_output(shared, port, item);
+        self.flush_output(shared);
+        self.blocked = None;
+        self.next_port.take().into_iter().for_each(|port| shared.schedule(port));
+        self.flush_deferred(shared);
+    }
+
+    /// Runs the item at the port and on through all ports that this thread may fuse. Returns the item and its next port
+    /// if it has to be queued.
+    #[inline]
+    fn run_item(
+        &mut self,
+        shared: &SchedulerState<W>,
+        mut port: usize,
+        mut item: W::Item,
+        mode: ExecutionMode,
+    ) -> Option<(usize, W::Item)> {
+        let mut runs = 0;
+        let left = loop {
+            runs += 1;
+            let fusion = &mut BatchFusion { local: self, shared, mode };
+            let Some((PortId(next), on)) = shared.work.run(PortId(port), item, fusion) else { break None };
+            (port, item) = (next, on);
+            if runs == HOPS_MAX || !self.may_run_next(&shared.ports[port], port, mode) {
+                break Some((port, item));
+            }
+        };
+        self.runs += runs;
+        left
+    }
+
+    /// Returns whether this thread may run the port now, and claims it in shared mode.
+    #[inline]
+    fn may_run_next(&mut self, port: &PortState<W::Item>, index: usize, mode: ExecutionMode) -> bool {
+        match mode {
+            ExecutionMode::Exclusive => port.is_free(self.pool),
+            ExecutionMode::Shared(_) if port.fusion_pool != self.pool => false,
+            ExecutionMode::Shared(fusion_limit) => {
+                self.has_claimed(index) || (self.held.len() < fusion_limit && self.try_claim(port, index))
+            }
+        }
+    }
+
+    /// Buffers an item for the queue of the next port.
+    fn buffer_output(&mut self, shared: &SchedulerState<W>, port: usize, item: W::Item) {
+        if self.output_port.is_some_and(|to| to != port) {
+            self.flush_output(shared);
+        }
+        self.output_port = Some(port);
+        self.output.push(item);
+    }
+
+    /// Returns whether the port has been claimed for this batch.
+    #[inline]
+    fn has_claimed(&self, port: usize) -> bool {
+        self.claims.get(port) == Some(&self.batch_number)
+    }
+
+    /// Claims a port, unless items for it are buffered: these come first.
+    fn try_claim(&mut self, port: &PortState<W::Item>, index: usize) -> bool {
+        let claimed = self.output_port != Some(index) && port.queue.try_claim();
+        if claimed {
+            if self.claims.len() <= index {
+                self.claims.resize(index + 1, 0);
+            }
+            self.claims[index] = self.batch_number;
+            self.held.push(index);
+        }
+        claimed
+    }
+
+    /// Puts the buffered output into the queue of its port. Keeps the port as the next one of this worker if it belongs
+    /// to the same pool and nobody else will run it.
+    fn flush_output(&mut self, shared: &SchedulerState<W>) {
+        let Some(next) = self.output_port.take() else { return };
+        let put = shared.ports[next].queue.put_batch(&mut self.output);
+        if put.is_full {
+            self.blocked = Some(next);
+        }
+        if put.must_schedule {
+            let own = shared.ports[next].pool == self.pool;
+            match if own { self.next_port.replace(next) } else { Some(next) } {
+                Some(other) if shared.oversubscribed && shared.ports[self.start_port].is_nonblocking() => {
+                    self.deferred.push(other)
+                }
+                other => other.into_iter().for_each(|port| shared.schedule(port)),
+            }
+        }
+        if put.is_full {
+            self.flush_deferred(shared);
+        }
+    }
+
+    /// Schedules the ports whose wake-ups were deferred. If threads outnumber processors, a worker that is woken early
+    /// finds little to do and takes the processor from the one that woke it.
+    pub(crate) fn flush_deferred(&mut self, shared: &SchedulerState<W>) {
+        self.deferred.drain(..).for_each(|port| shared.schedule(port));
+    }
+
+    /// Releases the ports of this batch. Returns the state of the start port, or registers it as waiting if its output
+    /// found a full queue.
+    fn release_ports(&mut self, shared: &SchedulerState<W>, first: usize) -> Remaining {
+        // A port waits only for a later one: waiting for an earlier port could close a cycle of waiting ports.
+        let blocked = self.blocked.take().filter(|next| *next > first);
+        let waits = blocked.is_some_and(|next| shared.ports[next].queue.wait_for_room(first));
+        let left = if waits { Remaining::Empty } else { shared.ports[first].queue.finish_batch() };
+        for port in self.held.drain(..).skip(1) {
+            if shared.ports[port].queue.finish_batch() == Remaining::More {
+                shared.schedule(port);
+            }
+        }
+        left
+    }
+
+    /// Adds the executions of this worker to its pool's item count, which the controller reads.
+    #[inline]
+    pub(crate) fn flush_item_count(&mut self, slot: &WorkerSlot) {
+        slot.add_items(std::mem::take(&mut self.runs));
+    }
+}

@@ -1,0 +1,52 @@
+//! Tests of the port queue on one thread. They are a file of their own because the model check compiles `port_queue.rs`
+//! twice.
+
+use crate::port_queue::{PortQueue, PutOutcome, Released, Remaining};
+
+fn taken(queue: &PortQueue<u32>, most: usize) -> (Vec<u32>, Vec<usize>) {
+    let (mut batch, mut released) = (Vec::new(), Released::default());
+    queue.take_batch(most, &mut batch, &mut released);
+    (batch, released.ports)
+}
+
+#[test]
+fn only_the_first_item_must_schedule_the_port() {
+    let queue = PortQueue::new(4, 2);
+    assert_eq!(queue.try_put(1), Ok(PutOutcome { must_schedule: true, is_full: false }));
+    assert_eq!(queue.try_put(2), Ok(PutOutcome { must_schedule: false, is_full: false }));
+    assert_eq!(taken(&queue, 8).0, [1, 2]);
+    assert_eq!(queue.try_put(3), Ok(PutOutcome { must_schedule: false, is_full: false }), "it is still being run");
+    assert_eq!(queue.finish_batch(), Remaining::More);
+    assert_eq!(taken(&queue, 8).0, [3]);
+    assert_eq!(queue.finish_batch(), Remaining::Empty);
+    assert_eq!(queue.try_put(4), Ok(PutOutcome { must_schedule: true, is_full: false }));
+}
+
+#[test]
+fn a_full_queue_gives_the_item_back() {
+    let queue = PortQueue::new(1, 0);
+    assert_eq!(queue.try_put(1), Ok(PutOutcome { must_schedule: true, is_full: true }));
+    assert_eq!(queue.try_put(2), Err(2));
+}
+
+#[test]
+fn a_waiting_port_is_released_at_the_low_water_mark() {
+    let queue = PortQueue::new(4, 2);
+    assert!(queue.put_batch(&mut vec![1, 2, 3, 4, 5]).is_full);
+    assert!(queue.wait_for_room(7));
+    assert_eq!(taken(&queue, 2), (vec![1, 2], vec![]));
+    assert_eq!(taken(&queue, 2), (vec![3, 4], vec![7]));
+    assert!(!queue.wait_for_room(7), "there is room");
+}
+
+#[test]
+fn only_an_idle_port_can_be_claimed() {
+    let queue = PortQueue::new(4, 2);
+    assert!(queue.try_claim());
+    assert!(!queue.try_claim(), "it is being run");
+    assert_eq!(queue.try_put(1), Ok(PutOutcome { must_schedule: false, is_full: false }));
+    assert_eq!(queue.finish_batch(), Remaining::More);
+    assert_eq!(taken(&queue, 8).0, [1]);
+    assert_eq!(queue.finish_batch(), Remaining::Empty);
+    assert!(queue.try_claim());
+}
