@@ -1,4 +1,4 @@
-//! Latency of the language server: edits a program of 10,000 lines over the Language Server Protocol and measures the
+//! Latency of the language server: edits a program of 10,000 lines over the Language Server Protocol, and measures the
 //! time from each edit to its diagnostics, to a hover and to a completion, including pipes, JSON and the check.
 //!
 //! Run it with `cargo run --release -p weir --example lsp_speed`. Without an argument it starts itself as the server.
@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use test_support::long_program;
 
-/// Number of measurements for each request.
+/// Number of measurements of each kind.
 const ROUNDS: usize = 200;
 
-/// Number of lines of the program.
+/// The lines of the program.
 const LINES: usize = 10_000;
 
 const ADDRESS: &str = "file:///made.weir";
 
-/// Text that the edits overwrite in the middle of the program.
+/// The text that the edits replace, in the middle of the program.
 const EDITED: &str = "half - 10";
 
-/// An editor, with the server that it started.
+/// An editor, and the server that it started.
 struct Editor {
     server: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     asked: i64,
     version: i64,
-    /// Version of the text that the latest diagnostics belong to.
+    /// The version of the text whose diagnostics the server has published.
     told: i64,
     text: String,
 }
@@ -84,7 +84,7 @@ impl Editor {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
     }
 
-    /// Waits for the response to the last request.
+    /// Waits for the answer to what was asked last.
     fn answered(&mut self) -> Result<Value> {
         loop {
             let message = self.receive()?;
@@ -99,7 +99,7 @@ impl Editor {
         self.answered()
     }
 
-    /// Waits for the diagnostics of the current text.
+    /// Waits until the server says what is wrong with the text as it is.
     fn told(&mut self) -> Result<()> {
         while self.told < self.version {
             self.receive()?;
@@ -107,7 +107,7 @@ impl Editor {
         Ok(())
     }
 
-    /// Changes a number in the middle of the text, and returns the position after it.
+    /// Types another number in the middle, and gives the place behind it.
     fn edit(&mut self, round: usize) -> Result<Value> {
         let middle = self.text.len() / 2;
         let at = self.text[middle..].find("half - ").map_or(middle, |found| middle + found);
@@ -125,8 +125,7 @@ impl Editor {
         Ok(json!({ "textDocument": { "uri": ADDRESS }, "position": position }))
     }
 
-    /// Returns the sorted times from an edit to the response to a request, or to the diagnostics if `question` is
-    /// `None`.
+    /// Sorted times from an edit to the answer to a question, or where there is none, to what is wrong.
     fn measure(&mut self, question: Option<&str>) -> Result<Vec<Duration>> {
         let mut times = Vec::with_capacity(ROUNDS);
         for round in 0..ROUNDS {
