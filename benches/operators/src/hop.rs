@@ -17,9 +17,9 @@ use weir_scheduler::{Full, Fusion, PortId, PortSettings, Scheduler, StdPlatform,
 use crate::Outcome;
 use crate::family::Tuple;
 
-/// How often one tuple goes over.
+/// Number of one-way hops of a single tuple.
 const HOPS: u64 = 100_000;
-/// How many go to and fro in batches, and how often each goes over.
+/// Number of tuples in a batch, and number of hops of each.
 const TUPLES: u64 = 200;
 const HOPS_OF_EACH: u64 = 4_000;
 
@@ -80,7 +80,7 @@ pub(crate) fn run(rounds: usize) -> Outcome<Value> {
 /// A figure of hops: what it is, its name in JSON, and where it is.
 type Figure = (&'static str, &'static str, fn(&Hop) -> f64);
 
-/// What was measured, in nanoseconds.
+/// The results, in nanoseconds.
 struct Hop {
     /// One way, when both threads are awake.
     latency_ns: f64,

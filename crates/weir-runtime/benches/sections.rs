@@ -17,7 +17,7 @@ use weir_runtime::{Options, start};
 
 const FLOWS: i64 = 100_000;
 const CALLS: i64 = 100;
-/// The unit in which `/proc` counts CPU time.
+/// The length of a clock tick, the unit of CPU time in `/proc`.
 const TICK_NS: f64 = 10_000_000.0;
 
 /// Returns the CPU time of this process, or 0 if the system does not tell it.
