@@ -1,22 +1,22 @@
-//! Parameters of a route that come from the fields of the header, and from cookies (RFC 6265, §5.4).
+//! Route parameters that come from header fields and from cookies (RFC 6265, §5.4).
 
 use hyper::header::{COOKIE, HeaderMap, HeaderName};
 use weir::{RouteParameter, Type, Value};
 
 use super::input::{InputError, TypeDefinitions, expected, is_scalar, left_out, scalar_or_error};
 
-/// The field that a parameter is: its name, with `-` for each `_`.
+/// Returns the header field of a parameter: its name, with `-` for each `_`.
 pub(super) fn field_of(parameter: &str) -> String {
     parameter.replace('_', "-")
 }
 
-/// Whether a field can hold the type.
+/// Returns `true` if a header field can hold a value of the type.
 pub(super) fn can_hold(field: &str, ty: &Type, definitions: TypeDefinitions<'_>) -> bool {
     let ty = if let Type::Option(some) = ty { some } else { ty };
     HeaderName::from_bytes(field.as_bytes()).is_ok() && is_scalar(ty, definitions)
 }
 
-/// The input that is a field of the header.
+/// Parses the input that comes from a header field.
 pub(super) fn field_input(
     parameter: &RouteParameter,
     field: &str,
@@ -33,7 +33,7 @@ pub(super) fn field_input(
     input(parameter, text, definitions).map_err(problem)
 }
 
-/// The input that is a cookie, the first of its name.
+/// Parses the input that comes from a cookie, the first of its name.
 pub(super) fn cookie_input(
     parameter: &RouteParameter,
     header: &HeaderMap,
