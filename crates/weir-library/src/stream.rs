@@ -1,10 +1,10 @@
-//! Streams that are made and not read: whole numbers in their order.
+//! Generated streams: ranges of whole numbers.
 
 use weir::{Failure, Module, Type, Value};
 
 use crate::stream_source::{Emitter, Stream, StreamDefinition, parameter};
 
-/// The module `stream`.
+/// Builds the module `stream`.
 pub(crate) fn stream() -> Module {
     let range = StreamDefinition {
         name: "range",
@@ -17,7 +17,7 @@ pub(crate) fn stream() -> Module {
     range.within(Module::new("stream", "Streams that are made and not read."))
 }
 
-/// `stream.range(0, 10)`.
+/// The source `stream.range(0, 10)`.
 struct Range {
     from: i64,
     to: i64,

@@ -12,9 +12,9 @@
 //! 3. *Validation.* On a lookup the path is checked again. If it leads, without a symbolic link, to a file with the
 //!    same device, inode, size and timestamps, the contents are unchanged; otherwise the entry is dropped.
 //!
-//! The components of a path are checked one after the other. An attacker who replaces a directory by a symbolic link in
-//! the microsecond between two checks, where that directory is no longer the one of the file but the link leads to it,
-//! obtains the contents of an unchanged file that used to be below the root, although opening it now would be refused.
+//! The components of a path are checked one after the other. If, in the microsecond between two checks, somebody
+//! replaces a directory that no longer holds the file by a symbolic link to the one that does, the lookup returns the
+//! contents of an unchanged file that used to be below the root, although opening it now would be refused.
 //!
 //! Access control or auditing beyond file modes (such as fanotify) sees only the first read of a cached file.
 

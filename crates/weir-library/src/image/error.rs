@@ -1,55 +1,55 @@
-//! What may be wrong with a picture.
+//! Errors of decoding an image.
 
 use std::fmt;
 
-/// Why a file is not a picture that we read.
+/// Reason why a file cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImageError {
-    /// It does not begin with `P3` or `P6`.
+    /// The file does not begin with `P3` or `P6`.
     WrongMagic,
-    /// It ends before `what` is complete.
+    /// The file ends before `what` is complete.
     Short {
         /// The part that is missing.
         what: &'static str,
     },
-    /// Something else stands where a number should.
+    /// A number was expected.
     NotANumber {
         /// The number that was expected.
         what: &'static str,
-        /// Bytes from the start of the file.
+        /// Offset in the file, in bytes.
         offset: usize,
     },
-    /// A number beyond 32 bits.
+    /// A number does not fit into 32 bits.
     NumberTooLarge {
         /// The number's meaning.
         what: &'static str,
-        /// Bytes from the start of the file.
+        /// Offset in the file, in bytes.
         offset: usize,
     },
-    /// A width or height of zero.
+    /// The width or the height is zero.
     NoPixels,
-    /// The largest sample value is zero or above 65,535.
+    /// The maximum sample value is zero or above 65,535.
     WrongDepth {
-        /// The value that the header gives.
+        /// The maximum sample value of the header.
         maxval: u32,
     },
-    /// More pixels or bytes than the limits allow.
+    /// The image has more pixels or bytes than the limits allow.
     TooLarge {
-        /// Width by the header.
+        /// Width from the header.
         width: u32,
-        /// Height by the header.
+        /// Height from the header.
         height: u32,
     },
-    /// A sample above the largest value that the header allows.
+    /// A sample exceeds the maximum sample value.
     SampleTooLarge {
         /// The sample.
         value: u32,
-        /// The largest allowed.
+        /// The maximum sample value.
         maxval: u32,
     },
-    /// Something follows the picture.
+    /// The file continues after the image.
     TrailingData {
-        /// How many bytes do.
+        /// Number of bytes after the image.
         bytes: usize,
     },
 }

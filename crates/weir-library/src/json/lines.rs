@@ -1,6 +1,7 @@
-//! The lines of a file that are JSON values, each by itself.
+//! Files whose lines are JSON values (JSON Lines).
 //!
-//! `lines` ends where a line is none, and says how to go on; `checked_lines` hands such a line to the program as a failure.
+//! `lines` ends at a malformed line, and says how to continue; `checked_lines` passes such a line to the program as a
+//! failure.
 
 use weir::{Failure, HostType, Module, Type, Value};
 
@@ -10,7 +11,7 @@ use crate::files::FileLines;
 use crate::lines::{LineError, LineReader};
 use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter};
 
-/// The sources, in the module.
+/// Adds the sources to the module.
 pub(super) fn within(module: Module) -> Module {
     let lines = StreamDefinition {
         name: "lines",
@@ -33,7 +34,7 @@ pub(super) fn within(module: Module) -> Module {
     checked.within(lines.within(module))
 }
 
-/// `json.lines("events.jsonl")`.
+/// The source `json.lines("events.jsonl")`.
 struct JsonLines {
     file: FileLines,
     bad: BadElements,
@@ -44,7 +45,7 @@ impl JsonLines {
         Ok(JsonLines { file: FileLines::open(given)?, bad })
     }
 
-    /// The element of a line, where it is one.
+    /// Converts a line into an element; `None` for an empty line.
     fn element(&self, line: Result<&str, LineError>, number: u64) -> Result<Option<Value>, Failure> {
         let path = self.file.name();
         let line = match line {

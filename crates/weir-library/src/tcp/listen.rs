@@ -1,4 +1,4 @@
-//! Listening: connections, and the lines that come over them.
+//! TCP listeners: streams of connections, and of the lines that arrive over them.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener as StdListener};
@@ -18,13 +18,13 @@ use super::idle_timeout::IdleLimits;
 use crate::lines::LineReader;
 use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, optional, parameter};
 
-/// Connections that the system completes before they are accepted.
+/// Connections that the kernel completes before they are accepted.
 const BACKLOG: i32 = 1024;
-/// The pause after accepting failed, as it does when the process has no more files.
+/// Pause after accepting has failed, for example because the process has no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long a connection may be idle, unless the program says otherwise.
+/// Default idle timeout of a connection.
 const IDLE_NS: i64 = 75_000_000_000;
-/// Connections whose lines are read at a time.
+/// Maximum number of connections whose lines are read at a time.
 const CONNECTIONS_MAX: usize = 10_000;
 
 fn parameters() -> Vec<Parameter> {
@@ -35,7 +35,7 @@ fn parameters() -> Vec<Parameter> {
     ]
 }
 
-/// `tcp.listen(port)`.
+/// Returns the definition of `tcp.listen(port)`.
 pub(super) fn connections() -> StreamDefinition<Connections> {
     StreamDefinition {
         name: "listen",
@@ -48,7 +48,7 @@ pub(super) fn connections() -> StreamDefinition<Connections> {
     }
 }
 
-/// `tcp.lines(port)`.
+/// Returns the definition of `tcp.lines(port)`.
 pub(super) fn lines() -> StreamDefinition<ConnectionLines> {
     StreamDefinition {
         name: "lines",
@@ -65,7 +65,7 @@ pub(super) fn lines() -> StreamDefinition<ConnectionLines> {
     }
 }
 
-/// A socket that listens.
+/// A listening socket.
 pub(super) struct Listening {
     socket: StdListener,
     address: SocketAddr,
@@ -81,13 +81,13 @@ impl Listening {
         Ok(Listening { socket, address, idle: given.duration(2, "idle")? })
     }
 
-    /// Accepts connections on this event loop.
+    /// Returns a listener on this event loop.
     fn listener(&self) -> io::Result<TcpListener> {
         TcpListener::from_std(self.socket.try_clone()?)
     }
 }
 
-/// The address that the first two arguments say.
+/// Returns the address given by the first two arguments.
 pub(crate) fn address(given: &SourceArguments<'_>) -> Result<SocketAddr, Failure> {
     let (port, address) = (given.int(0)?, given.text(1)?);
     let port =
@@ -107,7 +107,8 @@ fn bind(address: SocketAddr) -> io::Result<StdListener> {
     Ok(socket.into())
 }
 
-/// The next connection. What fails for one connection, or for want of files, is no end of the source.
+/// Accepts the next connection. The failure of a single connection, or a lack of file descriptors, does not end the
+/// source.
 async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match listener.accept().await {
@@ -131,7 +132,7 @@ impl Stream for Connections {
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let listener = self.0.listener()?;
-        // Dropped with this loop when the program stops.
+        // Dropped together with this loop when the program stops.
         let (_running, ends) = halves(Channel::<()>::rendezvous());
         let limits = IdleLimits::new(self.0.idle, &ends.receive().wrap(|_| ()));
         loop {
@@ -165,7 +166,7 @@ impl Stream for ConnectionLines {
     }
 }
 
-/// Gives the lines of one connection. How it ends is nobody's but its client's.
+/// Emits the lines of one connection. An error ends only this connection.
 async fn emit_lines(mut stream: TcpStream, late: Event<()>, emitter: Emitter, _slot: OwnedSemaphorePermit) {
     let mut lines = LineReader::new();
     while let Ok(Ok(Some(line))) = until(pin!(lines.next(&mut stream)), &late).await {

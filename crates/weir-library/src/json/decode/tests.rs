@@ -1,4 +1,4 @@
-//! What is written as JSON is read back as the same value: both forms are one.
+//! Round trips: a value written as JSON is read back as the same value.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn definitions() -> Vec<TypeDefinition> {
     vec![defined("Post", TypeShape::Record(post)), defined("Kind", TypeShape::Enum(kinds))]
 }
 
-/// Values of a type.
+/// Returns a strategy for values of a type.
 fn value_of(ty: Type) -> BoxedStrategy<Value> {
     match ty {
         Type::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
@@ -72,7 +72,8 @@ fn fields_of(fields: Vec<Field>) -> BoxedStrategy<Vec<Value>> {
     fields.into_iter().map(|field| value_of(field.ty)).collect::<Vec<_>>().boxed()
 }
 
-/// Types that JSON can say. An `Option` in an `Option` is left out: `Some(None)` and `None` are both `null`.
+/// Returns a strategy for types that JSON can express. An `Option` in an `Option` is left out: `Some(None)` and `None`
+/// are both `null`.
 fn types() -> impl Strategy<Value = Type> {
     let leaf = prop::sample::select(vec![
         Type::Unit,
@@ -121,7 +122,7 @@ fn what_bodies_cannot_say_is_written_all_the_same() {
     assert_eq!(written(map, by_kind), r#"{"Plain":1,"{\"Tagged\":\"a\"}":2}"#);
 }
 
-/// A list that is a type of itself.
+/// Returns the definition of a recursive list type.
 fn chain() -> TypeDefinition {
     let link = Variant { name: "Link".into(), fields: vec![field("0", Type::named("Chain"))] };
     let end = Variant { name: "End".into(), fields: Vec::new() };
@@ -195,7 +196,7 @@ fn json_of_any_shape_is_read_and_written_as_it_is() {
     let text = r#"[{"from":"a","event":{"z":[1,null,2.5,"x"],"a":{}}},{"from":"b","event":null}]"#;
     let hooks = parse(text.as_bytes(), &of.ty, TypeDefinitions(&of.definitions)).expect("it is such a body");
     assert_eq!(written(&hooks, &of).as_deref(), Ok(text.as_bytes()));
-    // In a list and a record, there is room for so many more.
+    // The list and the record around the value take two levels.
     let nested = |depth: usize| json::parse(&format!("{}{}", "[".repeat(depth), "]".repeat(depth))).expect("JSON");
     let hook = |depth| {
         let event = weir::HostType::into_value(nested(depth)).expect("a value");
