@@ -67,7 +67,7 @@ impl<K: HostType> BatchCalls<K> {
     /// What the call of Rust gave.
     pub fn answer(&mut self, answers: Vec<Outcome>) {
         if answers.len() != self.asked.len() {
-            let message = format!("the function gave {} answers to {} calls", answers.len(), self.asked.len());
+            let message = format!("the function returned {} answers for {} calls", answers.len(), self.asked.len());
             for place in self.asked.drain(..) {
                 self.answers[place] = Outcome::Fault(Box::new(Failure::function(message.as_str())));
             }

@@ -99,10 +99,7 @@ impl Library {
         }
         for (name, definition) in &module.types {
             if self.definition(name).is_some_and(|other| other != definition) {
-                return Err(LibraryError(format!(
-                    "two types are named `{name}`, and one of them is of `{}`",
-                    module.name
-                )));
+                return Err(LibraryError(format!("two types are named `{name}`, one of them in `{}`", module.name)));
             }
         }
         self.modules.insert(module.name.clone(), module);

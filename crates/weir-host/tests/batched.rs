@@ -90,6 +90,6 @@ fn each_call_gets_its_own_answer_and_no_batch_is_above_its_limit() {
 fn a_function_that_loses_an_answer_answers_nobody() {
     let arguments = vec![Value::text("a"), Value::text("b")];
     let answers = run(&numbers().functions["forgetful"], arguments, &Environment::default());
-    let fault = Outcome::Fault(Box::new(Failure::function("the function gave 1 answers to 2 calls")));
+    let fault = Outcome::Fault(Box::new(Failure::function("the function returned 1 answers for 2 calls")));
     assert_eq!(answers, [fault.clone(), fault]);
 }

@@ -287,7 +287,7 @@ fn a_shared_value_is_changed_in_place() {
 fn two_readers_of_one_shared_value_in_one_call_are_fine_and_a_writer_beside_is_not() {
     let mut frame = Frame::sharing(value(2_i64));
     let message = fault(frame.run_with(&__weir_function_count_up(), &[Argument::Shared(0), Argument::Shared(0)]));
-    assert_eq!(message, "`count` is changed and must not be `by` at the same time");
+    assert_eq!(message, "`count` is changed by the call and must not be passed as `by` as well");
     frame.shared.push(Shared::new(value(3_i64)));
     let outcome = frame.run_with(&__weir_function_count_up(), &[Argument::Shared(0), Argument::Shared(1)]);
     assert_eq!(given(outcome), Value::Int(5));
@@ -366,7 +366,7 @@ fn a_call_that_waits_keeps_its_lock_until_it_settles_or_is_given_up() {
 fn the_environment_fills_what_no_call_gives() {
     let mut frame = Frame::of([value(Text::from("a"))]);
     let function = __weir_function_rooted();
-    assert_eq!(fault(frame.run(&function)), "this program was given no `alloc::string::String` to work with");
+    assert_eq!(fault(frame.run(&function)), "the environment of this program has no `alloc::string::String`");
     frame.environment.insert(String::from("pictures"));
     assert_eq!(given(frame.run(&function)), Value::text("pictures/a"));
 }

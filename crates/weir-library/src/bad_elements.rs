@@ -27,5 +27,5 @@ impl BadElements {
 }
 
 fn advised(failure: &Failure, source: &str) -> Failure {
-    Failure::new(failure.kind, format!("{failure} (a program that is to go on reads `{source}`)"))
+    Failure::new(failure.kind, format!("{failure} (to continue after it, read `{source}`)"))
 }

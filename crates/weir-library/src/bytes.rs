@@ -40,7 +40,7 @@ pub fn slice(bytes: Bytes, from: i64, to: i64) -> Bytes {
 pub fn join(parts: &[Bytes]) -> Result<Bytes, Failure> {
     let length = parts.iter().fold(0_usize, |length, part| length.saturating_add(part.len()));
     if length > BYTES_MAX {
-        return Err(Failure::new(FailureKind::Limit, format!("more than {BYTES_MAX} bytes")));
+        return Err(Failure::new(FailureKind::Limit, format!("the result has more than {BYTES_MAX} bytes")));
     }
     let mut joined = BytesMut::with_capacity(length);
     parts.iter().for_each(|part| joined.extend_from_slice(part));

@@ -17,9 +17,9 @@ const ROWS_MAX: usize = 1_000_000;
 pub(crate) fn csv() -> Module {
     let rows = StreamDefinition {
         name: "rows",
-        doc: "Begins a flow for each row of a file of comma-separated values, in their order, and ends with it. Its \
-              first row names the columns; the element maps these names to the row's fields. A row with more or fewer \
-              fields ends the program.",
+        doc: "Begins a flow for each row of a file of comma-separated values, in order, and ends at the end of the file. \
+              The first row names the columns; an element maps these names to the row's fields. A row with more or \
+              fewer fields ends the program.",
         parameters: parameters(),
         element: Type::map(Type::Text, Type::Text),
         ordered: true,
@@ -27,8 +27,9 @@ pub(crate) fn csv() -> Module {
     };
     let checked = StreamDefinition {
         name: "checked_rows",
-        doc: "As `rows`, but a row with more or fewer fields than there are columns, or that is not UTF-8, is an element \
-              too: a failure that says its line. `row?` ends the flow of that row with it, `row else { … }` handles it.",
+        doc: "Like `rows`, but a row with more or fewer fields than there are columns, or one that is not UTF-8, is an \
+              element as well: a failure with its line. `row?` ends the flow of that row with the failure, \
+              `row else { … }` handles it.",
         parameters: parameters(),
         element: Type::result(Type::map(Type::Text, Type::Text), Type::Failure),
         ordered: true,
@@ -86,6 +87,6 @@ pub fn row(fields: &[Text], #[default(",")] separator: &str) -> Result<String, F
 fn separator_of(separator: &str) -> Result<u8, Failure> {
     match separator.as_bytes() {
         [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
-        _ => Err(Failure::argument(format!("`separator` is {separator:?}, it must be one ASCII character"))),
+        _ => Err(Failure::argument(format!("`separator` must be one ASCII character, not {separator:?}"))),
     }
 }

@@ -43,7 +43,7 @@ pub fn form(body: &str) -> Result<IndexMap<String, String>, Failure> {
     let mut fields = IndexMap::new();
     for (index, pair) in pairs.enumerate() {
         if index == FIELDS_MAX {
-            return Err(Failure::new(FailureKind::Limit, format!("a form of more than {FIELDS_MAX} fields")));
+            return Err(Failure::new(FailureKind::Limit, format!("the form has more than {FIELDS_MAX} fields")));
         }
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         fields.insert(decoded(name)?, decoded(value)?);
@@ -54,7 +54,7 @@ pub fn form(body: &str) -> Result<IndexMap<String, String>, Failure> {
 fn decoded(part: &str) -> Result<String, Failure> {
     let blanks = part.replace('+', " ");
     let text = percent_decode_str(&blanks).decode_utf8().map(Cow::into_owned);
-    text.map_err(|_| Failure::function(format!("a form's `{part}` is not UTF-8")))
+    text.map_err(|_| Failure::function(format!("`{part}` in the form is not UTF-8")))
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_form_that_is_not_utf_8_or_too_long_is_refused() {
-        assert_eq!(form("a=%ff").unwrap_err().message.as_str(), "a form's `%ff` is not UTF-8");
+        assert_eq!(form("a=%ff").unwrap_err().message.as_str(), "`%ff` in the form is not UTF-8");
         assert!(form(&"a&".repeat(FIELDS_MAX)).is_ok());
         assert_eq!(form(&"a&".repeat(FIELDS_MAX + 1)).unwrap_err().kind, FailureKind::Limit);
     }

@@ -48,11 +48,11 @@ pub fn parse(head: &[u8]) -> Result<Request, Failure> {
     let mut parsed = httparse::Request::new(&mut fields);
     match parsed.parse(head) {
         Ok(httparse::Status::Complete(_)) => {}
-        Ok(httparse::Status::Partial) => return Err(Failure::function("the head is not complete")),
+        Ok(httparse::Status::Partial) => return Err(Failure::function("the head is incomplete")),
         Err(httparse::Error::TooManyHeaders) => {
-            return Err(Failure::new(FailureKind::Limit, format!("more than {HEADERS_MAX} fields")));
+            return Err(Failure::new(FailureKind::Limit, format!("the head has more than {HEADERS_MAX} fields")));
         }
-        Err(error) => return Err(Failure::function(format!("no request: {error}"))),
+        Err(error) => return Err(Failure::function(format!("not a request: {error}"))),
     }
     let headers = Fields::of(parsed.headers)?;
     let target = parsed.path.unwrap_or_default();
@@ -83,11 +83,11 @@ fn keep_alive(is_1_1: bool, connection: Option<&str>) -> bool {
 /// the other one.
 fn length(headers: &Fields) -> Result<i64, Failure> {
     if headers.get("transfer-encoding").is_some() {
-        return Err(Failure::function("a body in chunks is not taken"));
+        return Err(Failure::function("chunked bodies are not supported"));
     }
     let Some(length) = headers.get("content-length") else { return Ok(0) };
     let digits = length.bytes().all(|byte| byte.is_ascii_digit());
-    length.parse().ok().filter(|_| digits).ok_or_else(|| Failure::function("the length of the body is no number"))
+    length.parse().ok().filter(|_| digits).ok_or_else(|| Failure::function("the length of the body is not a number"))
 }
 
 /// Returns the value of a request's header field, whose name may be written in any case.
@@ -108,12 +108,12 @@ pub fn head(
     #[default("application/octet-stream")] r#type: &str,
 ) -> Result<Bytes, Failure> {
     let code = u16::try_from(status).ok().and_then(|status| StatusCode::from_u16(status).ok());
-    let code = code.ok_or_else(|| Failure::argument(format!("`status` is {status}, it must be 100 to 999")))?;
+    let code = code.ok_or_else(|| Failure::argument(format!("`status` must be 100 to 999, not {status}")))?;
     if length < 0 {
-        return Err(Failure::argument(format!("`length` is {length}, it must be at least 0")));
+        return Err(Failure::argument(format!("`length` must be at least 0, not {length}")));
     }
     if !r#type.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
-        return Err(Failure::argument(format!("`type` is {:?}, which no field can hold", r#type)));
+        return Err(Failure::argument(format!("`type` must be valid in a header field, not {:?}", r#type)));
     }
     let connection = if keep_alive { "keep-alive\r\n\r\n" } else { "close\r\n\r\n" };
     let reason = code.canonical_reason().unwrap_or("");

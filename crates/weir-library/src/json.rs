@@ -51,7 +51,7 @@ pub fn parse(text: &str) -> Result<Json, Failure> {
 #[weir::function(pure)]
 pub fn parse_bytes(bytes: &[u8]) -> Result<Json, Failure> {
     if bytes.len() > TEXT_BYTES_MAX {
-        return Err(Failure::new(FailureKind::Limit, format!("JSON of more than {TEXT_BYTES_MAX} bytes")));
+        return Err(Failure::new(FailureKind::Limit, format!("JSON longer than {TEXT_BYTES_MAX} bytes")));
     }
     serde_json::from_slice(bytes).map_err(|error| {
         Failure::function(format!("{} at line {} column {}", why(&error), error.line(), error.column()))
@@ -170,7 +170,8 @@ pub fn of_int(number: i64) -> Json {
 /// Fails for infinities and NaN, which JSON cannot express.
 #[weir::function(pure)]
 pub fn of_float(number: f64) -> Result<Json, Failure> {
-    let number = serde_json::Number::from_f64(number).ok_or_else(|| Failure::argument("JSON has no such number"))?;
+    let number = serde_json::Number::from_f64(number)
+        .ok_or_else(|| Failure::argument("JSON cannot express infinities and NaN"))?;
     Ok(Json(JsonNode::Number(number)))
 }
 

@@ -141,5 +141,5 @@ fn limited(elements: usize) -> Result<(), Failure> {
     if elements <= ELEMENTS_MAX {
         return Ok(());
     }
-    Err(Failure::new(FailureKind::Limit, format!("a list of more than {ELEMENTS_MAX} elements")))
+    Err(Failure::new(FailureKind::Limit, format!("the list would have more than {ELEMENTS_MAX} elements")))
 }

@@ -186,7 +186,7 @@ impl OutputTable {
         if self.open.len() < OUTPUTS_MAX {
             return Ok(());
         }
-        Err(Failure::new(FailureKind::Limit, format!("{OUTPUTS_MAX} files are being written already")))
+        Err(Failure::new(FailureKind::Limit, format!("{OUTPUTS_MAX} files are already open for writing")))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::stream_source::{Emitter, Stream, StreamDefinition};
 pub(crate) fn stdio() -> Module {
     let lines = StreamDefinition {
         name: "lines",
-        doc: "Begins a flow for each line of the standard input, in their order, and ends with it.",
+        doc: "Begins a flow for each line of the standard input, in order, and ends at the end of the input.",
         parameters: vec![],
         element: Type::Text,
         ordered: true,

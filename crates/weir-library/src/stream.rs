@@ -8,13 +8,13 @@ use crate::stream_source::{Emitter, Stream, StreamDefinition, parameter};
 pub(crate) fn stream() -> Module {
     let range = StreamDefinition {
         name: "range",
-        doc: "Begins a flow for each whole number from `from` up to and without `to`, in their order.",
+        doc: "Begins a flow for each whole number from `from` (inclusive) to `to` (exclusive), in order.",
         parameters: vec![parameter("from", Type::Int), parameter("to", Type::Int)],
         element: Type::Int,
         ordered: true,
         open: |given| Ok(Range { from: given.int(0)?, to: given.int(1)? }),
     };
-    range.within(Module::new("stream", "Streams that are made and not read."))
+    range.within(Module::new("stream", "Generated streams."))
 }
 
 /// The source `stream.range(0, 10)`.

@@ -112,7 +112,7 @@ impl SourceArguments<'_> {
     pub(crate) fn duration(&self, index: usize, name: &str) -> Result<std::time::Duration, Failure> {
         match self.arguments.get(index) {
             Some(Value::Duration(nanos @ 1..)) => Ok(std::time::Duration::from_nanos(nanos.unsigned_abs())),
-            _ => Err(Failure::argument(format!("`{name}` must be longer than nothing"))),
+            _ => Err(Failure::argument(format!("`{name}` must be greater than zero"))),
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::stream_source::{Emitter, Stream, StreamDefinition, parameter};
 pub(crate) fn time() -> weir::Module {
     let every = StreamDefinition {
         name: "every",
-        doc: "Begins a flow at once and then each time the interval has passed; its element is the time. A tick that \
-              comes while there is no room for its flow is left out.",
+        doc: "Begins a flow immediately and then at each interval; its element is the time. A tick that comes while \
+              there is no room for its flow is skipped.",
         parameters: vec![parameter("interval", Type::Duration)],
         element: Type::Time,
         ordered: true,
@@ -51,7 +51,8 @@ pub fn from_unix(seconds: i64) -> Result<SystemTime, Failure> {
     let duration = Duration::from_secs(seconds.unsigned_abs());
     let time = if seconds < 0 { UNIX_EPOCH.checked_sub(duration) } else { UNIX_EPOCH.checked_add(duration) };
     let fits = seconds.checked_mul(NANOSECONDS).is_some();
-    time.filter(|_| fits).ok_or_else(|| Failure::argument(format!("{seconds} s from 1970 is no `Time`")))
+    time.filter(|_| fits)
+        .ok_or_else(|| Failure::argument(format!("{seconds} s from 1970 is outside the range of `Time`")))
 }
 
 /// Nanoseconds of a second.

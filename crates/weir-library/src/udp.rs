@@ -41,9 +41,9 @@ struct Inner {
 pub(crate) fn udp() -> Module {
     let packets = StreamDefinition {
         name: "packets",
-        doc: "Begins a flow for each packet that comes to a port of this machine. `address: \"0.0.0.0\"` lets others \
-              in; port 0 lets the system choose. Packets that come while there is no room are kept by the system, as \
-              far as it has room.",
+        doc: "Begins a flow for each packet that arrives at a port of this machine. `address: \"0.0.0.0\"` accepts \
+              packets from other machines; port 0 lets the operating system choose a port. Packets that arrive while \
+              there is no room for their flows wait in the socket's buffer, and are lost when it is full.",
         parameters: vec![parameter("port", Type::Int), optional("address", Type::Text, Value::text("127.0.0.1"))],
         element: Packet::ty(),
         ordered: false,
@@ -103,9 +103,9 @@ pub fn socket() -> Result<Socket, Failure> {
 /// Fails if `to` is not an address with a port, the packet is too large, or the operating system refuses.
 #[weir::function]
 pub async fn send(socket: Socket, to: String, bytes: Bytes) -> Result<(), Failure> {
-    let address: SocketAddr = to
-        .parse()
-        .map_err(|_| Failure::argument(format!("`to` is {to:?}, it must be an address and port: 127.0.0.1:9000")))?;
+    let address: SocketAddr = to.parse().map_err(|_| {
+        Failure::argument(format!("`to` must be an address and port such as 127.0.0.1:9000, not {to:?}"))
+    })?;
     socket.watched()?.send_to(&bytes, address).await?;
     Ok(())
 }

@@ -194,7 +194,7 @@ fn a_limit_of_another_root_is_its_own() {
     let place = Place::new("limits");
     place.reads("sub/a", "sub/a");
     let narrow = place.root.clone().with_file_bytes_max(4);
-    assert_eq!(narrow.read("sub/a").unwrap_err().to_string(), "`sub/a` is above the limit of 4");
+    assert_eq!(narrow.read("sub/a").unwrap_err().to_string(), "`sub/a` exceeds the limit of 4");
     place.reads("sub/a", "sub/a");
 }
 

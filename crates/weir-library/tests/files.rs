@@ -134,7 +134,7 @@ fn a_file_above_the_limit_is_not_read() {
     fs::write(place.0.join("root/ten"), "0123456789").unwrap();
     assert_eq!(place.root().with_file_bytes_max(10).read("ten").unwrap(), "0123456789");
     let error = place.root().with_file_bytes_max(9).read("ten").unwrap_err();
-    assert_eq!(error.to_string(), "`ten` is above the limit of 9");
+    assert_eq!(error.to_string(), "`ten` exceeds the limit of 9");
 }
 
 #[test]

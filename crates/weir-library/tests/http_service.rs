@@ -71,10 +71,10 @@ fn a_service_that_cannot_run_says_why() {
             format!(
                 "cannot listen at 127.0.0.1:{port}: another program listens there; stop it, or choose another port"
             ),
-            "`port` is 65536, it must be 0 to 65535".into(),
-            "`address` is \"here\", it must be an IP address such as 127.0.0.1".into(),
-            "route GET /a: is there twice".into(),
-            "route GET /{a}: a request cannot hold `a: image.Ppm` there".into(),
+            "`port` must be 0 to 65535, not 65536".into(),
+            "`address` must be an IP address such as 127.0.0.1, not \"here\"".into(),
+            "route GET /a: is defined twice".into(),
+            "route GET /{a}: that part of a request cannot hold `a: image.Ppm`".into(),
         ]
     );
 }

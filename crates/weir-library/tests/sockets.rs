@@ -65,7 +65,7 @@ fn what_has_no_end_within_its_limit_is_refused() {
     let (mut client, mut connection) = pair(&running);
     client.write_all(&[b'x'; 200]).unwrap();
     let failure = wait(tcp::read_line(&mut connection, 100)).unwrap_err();
-    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Limit, "no end within 100 bytes"));
+    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Limit, "no terminator within 100 bytes"));
     for at_most in [0, -1, i64::MAX] {
         assert_eq!(wait(tcp::read_line(&mut connection, at_most)).unwrap_err().kind, FailureKind::Argument);
     }
@@ -213,7 +213,7 @@ fn a_port_that_is_taken_is_said_at_start() {
     let says = |source, arguments: &[Value]| open(source, arguments, None).err().unwrap().message.to_string();
     assert!(says("tcp.listen", &[port]).starts_with(&format!("cannot listen at {}: ", running.address())));
     for source in ["tcp.listen", "tcp.lines", "udp.packets"] {
-        assert_eq!(says(source, &[Value::Int(70_000)]), "`port` is 70000, it must be 0 to 65535");
+        assert_eq!(says(source, &[Value::Int(70_000)]), "`port` must be 0 to 65535, not 70000");
         assert!(says(source, &[Value::Int(0), Value::text("x")]).starts_with("`address` is \"x\""));
     }
 }

@@ -99,7 +99,7 @@ impl HostType for SystemTime {
         let Value::Time(nanos) = value else { return Err(mismatch(&Type::Time, &value)) };
         let distance = Duration::from_nanos(nanos.unsigned_abs());
         let time = if nanos < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) };
-        time.ok_or_else(|| Failure::argument(format!("must be a time that this machine knows, not {value}")))
+        time.ok_or_else(|| Failure::argument(format!("must be a time that this machine can represent, not {value}")))
     }
 
     fn into_value(self) -> Result<Value, Failure> {

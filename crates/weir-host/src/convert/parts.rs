@@ -98,6 +98,6 @@ impl Drop for DepthGuard {
 fn too_deep() -> Failure {
     Failure::new(
         FailureKind::Limit,
-        format!("more than {NESTED_MAX} values in each other are too many for this function"),
+        format!("the value nests more than {NESTED_MAX} deep, which is too deep for this function"),
     )
 }

@@ -220,7 +220,7 @@ impl OwnedBorrow {
         match self {
             OwnedBorrow::Value(value) | OwnedBorrow::Slot(_, value) => Ok(value),
             OwnedBorrow::Write(guard) => Ok(guard),
-            OwnedBorrow::Read(_) => Err(Box::new(Failure::argument("was lent to be read, not to be changed"))),
+            OwnedBorrow::Read(_) => Err(Box::new(Failure::argument("was borrowed for reading, not for writing"))),
         }
     }
 }
@@ -281,7 +281,8 @@ pub fn distinct(call: &Call<'_>, changed: &[(usize, &str)], read: &[(usize, &str
     for (position, (index, name)) in changed.iter().enumerate() {
         for (other, other_name) in changed[position + 1..].iter().chain(read) {
             if lies(*index) == lies(*other) {
-                let message = format!("`{name}` is changed and must not be `{other_name}` at the same time");
+                let message =
+                    format!("`{name}` is changed by the call and must not be passed as `{other_name}` as well");
                 return Err(Box::new(Failure::argument(message)));
             }
         }
@@ -304,6 +305,6 @@ pub fn environment<T: Send + Sync + 'static>(call: &Call<'_>) -> Result<Arc<T>, 
 pub fn environment_of<T: Send + Sync + 'static>(environment: &Environment) -> Result<Arc<T>, Box<Failure>> {
     environment.get::<T>().ok_or_else(|| {
         let name = std::any::type_name::<T>();
-        Box::new(Failure::function(format!("this program was given no `{name}` to work with")))
+        Box::new(Failure::function(format!("the environment of this program has no `{name}`")))
     })
 }

@@ -125,7 +125,7 @@ impl FunctionBuilder {
 
 /// The answer of a batch of one.
 fn only(mut answers: Vec<Outcome>) -> Outcome {
-    answers.pop().unwrap_or_else(|| Outcome::Fault(Box::new(Failure::function("the function gave no answer"))))
+    answers.pop().unwrap_or_else(|| Outcome::Fault(Box::new(Failure::function("the function returned no answer"))))
 }
 
 /// The default of a parameter.

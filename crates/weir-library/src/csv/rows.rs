@@ -102,11 +102,11 @@ fn row_error(error: &csv::Error, line: u64) -> RowError {
             let fields = if *len == 1 { "1 field".to_owned() } else { format!("{len} fields") };
             let columns =
                 if *expected_len == 1 { "is 1 column".to_owned() } else { format!("are {expected_len} columns") };
-            RowError::Row(Failure::function(format!("line {at}: {fields} where there {columns}")))
+            RowError::Row(Failure::function(format!("line {at}: {fields}, but there {columns}")))
         }
         csv::ErrorKind::Utf8 { .. } => RowError::Row(Failure::function(format!("line {at} is not UTF-8"))),
         csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-            let message = format!("line {line}: a row of more than {ROW_BYTES_MAX} bytes; is a quote not closed?");
+            let message = format!("line {line}: the row is longer than {ROW_BYTES_MAX} bytes; is a quote unclosed?");
             RowError::End(Failure::new(FailureKind::Limit, message))
         }
         _ => RowError::End(Failure::function(error.to_string())),

@@ -32,9 +32,9 @@ const INTERVAL_NS: i64 = 100_000_000;
 pub(super) fn within(module: Module) -> Module {
     let follow = StreamDefinition {
         name: "follow",
-        doc: "Begins a flow for each line that is added to the file, in their order, for as long as the program runs; \
-              with `whole: true` for the lines that it has already, too. A file that takes its name, as when a log is \
-              rotated, is read from its start, and so is one that is truncated. It looks every `interval`.",
+        doc: "Begins a flow for each line that is appended to the file, in order, for as long as the program runs; with \
+              `whole: true` also for the lines that the file already has. A new file of the same name, as after log \
+              rotation, is read from its start, and so is a truncated file. The file is polled every `interval`.",
         parameters: vec![
             parameter("path", Type::Text),
             optional("whole", Type::Bool, Value::Bool(false)),

@@ -13,8 +13,8 @@ use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, p
 pub(super) fn within(module: Module) -> Module {
     let lines = StreamDefinition {
         name: "lines",
-        doc: "Begins a flow for each line of the file, in their order, and ends with it. A line is UTF-8, is at most \
-              1 MiB long, and comes without its end.",
+        doc: "Begins a flow for each line of the file, in order, and ends at the end of the file. A line must be UTF-8 \
+              and at most 1 MiB long; its terminator is not part of it.",
         parameters: vec![parameter("path", Type::Text)],
         element: Type::Text,
         ordered: true,

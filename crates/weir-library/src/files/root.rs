@@ -66,12 +66,12 @@ pub enum FileError {
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FileError::NotFound(path) => write!(f, "there is no `{path}`"),
+            FileError::NotFound(path) => write!(f, "`{path}` does not exist"),
             FileError::Outside(path) => write!(f, "`{path}` leads out of the root"),
-            FileError::NotAPath(path) => write!(f, "{path:?} is not a path"),
+            FileError::NotAPath(path) => write!(f, "{path:?} is not a valid path"),
             FileError::NotAFile(path) => write!(f, "`{path}` is not a file"),
             FileError::NotADirectory(path) => write!(f, "`{path}` is not a directory"),
-            FileError::TooLarge { path, limit } => write!(f, "`{path}` is above the limit of {limit}"),
+            FileError::TooLarge { path, limit } => write!(f, "`{path}` exceeds the limit of {limit}"),
             FileError::Refused { path, reason } => write!(f, "`{path}` cannot be read: {reason}"),
         }
     }

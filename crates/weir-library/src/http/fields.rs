@@ -26,10 +26,10 @@ pub(super) fn field_input(
     let problem = |what| InputError::new(format!("`{field}` in the header"), what);
     let mut values = header.get_all(field).iter();
     let value = match (values.next(), values.next()) {
-        (Some(_), Some(_)) => return Err(problem("is given twice".into())),
+        (Some(_), Some(_)) => return Err(problem("given twice".into())),
         (value, _) => value.map(|value| std::str::from_utf8(value.as_bytes())),
     };
-    let text = value.transpose().map_err(|_| problem("is not UTF-8".into()))?;
+    let text = value.transpose().map_err(|_| problem("not UTF-8".into()))?;
     input(parameter, text, definitions).map_err(problem)
 }
 
@@ -50,6 +50,6 @@ fn input(parameter: &RouteParameter, text: Option<&str>, definitions: TypeDefini
     match (text, &parameter.ty) {
         (Some(text), Type::Option(some)) => scalar_or_error(some, text, definitions).map(Value::some),
         (Some(text), ty) => scalar_or_error(ty, text, definitions),
-        (None, ty) => left_out(parameter).ok_or_else(|| format!("is missing, expected {}", expected(ty, definitions))),
+        (None, ty) => left_out(parameter).ok_or_else(|| format!("missing, expected {}", expected(ty, definitions))),
     }
 }

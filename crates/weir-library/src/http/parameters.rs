@@ -43,10 +43,9 @@ pub(super) fn signature() -> SourceSignature {
     SourceSignature {
         module: "http".into(),
         name: "http".into(),
-        doc:
-            "Serves HTTP/1.1 and HTTP/2 without TLS at a port of this machine. `address: \"0.0.0.0\"` lets others in; \
-              port 0 lets the system choose."
-                .into(),
+        doc: "Serves HTTP/1.1 and HTTP/2 without TLS at a port of this machine. `address: \"0.0.0.0\"` accepts \
+             connections from other machines; port 0 lets the operating system choose a port."
+            .into(),
         parameters: place.into_iter().chain(limits).collect(),
         element: None,
         answer: Some(Type::named("http.Response")),
@@ -62,10 +61,9 @@ pub(super) fn address(arguments: &[Value]) -> Result<SocketAddr, Failure> {
     let [Value::Int(port), Value::Text(text), ..] = arguments else {
         return Err(Failure::argument("`http` takes a port and an address"));
     };
-    let port =
-        u16::try_from(*port).map_err(|_| Failure::argument(format!("`port` is {port}, it must be 0 to 65535")))?;
+    let port = u16::try_from(*port).map_err(|_| Failure::argument(format!("`port` must be 0 to 65535, not {port}")))?;
     let address: IpAddr = text.parse().map_err(|_| {
-        Failure::argument(format!("`address` is {:?}, it must be an IP address such as 127.0.0.1", text.as_str()))
+        Failure::argument(format!("`address` must be an IP address such as 127.0.0.1, not {:?}", text.as_str()))
     })?;
     Ok(SocketAddr::new(address, port))
 }

@@ -46,7 +46,7 @@ impl<'q> Query<'q> {
                 return Err(InputError::new(place, "not UTF-8 in percent-encoding"));
             };
             if decoded.len() == PAIRS_MAX {
-                return Err(InputError::new("the query", format!("has more than {PAIRS_MAX} parameters")));
+                return Err(InputError::new("the query", format!("more than {PAIRS_MAX} parameters")));
             }
             decoded.push((name, value));
         }
@@ -74,9 +74,10 @@ impl<'q> Query<'q> {
         match (self.occurrences(&parameter.name), &parameter.ty) {
             (Occurrences::Once(text), Type::Option(some)) => one(some, text).map(Value::some),
             (Occurrences::Once(text), ty) => one(ty, text),
-            (Occurrences::Twice, _) => Err(problem("is given twice".into())),
-            (Occurrences::Never, ty) => left_out(parameter)
-                .ok_or_else(|| problem(format!("is missing, expected {}", expected(ty, definitions)))),
+            (Occurrences::Twice, _) => Err(problem("given twice".into())),
+            (Occurrences::Never, ty) => {
+                left_out(parameter).ok_or_else(|| problem(format!("missing, expected {}", expected(ty, definitions))))
+            }
         }
     }
 

@@ -74,11 +74,11 @@ pub enum ResponseError {
 impl fmt::Display for ResponseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ResponseError::Status(code) => write!(f, "a status of {code}: it must be 200 to 599"),
+            ResponseError::Status(code) => write!(f, "the status must be 200 to 599, not {code}"),
             ResponseError::FieldName(name) => write!(f, "{name:?} is not the name of a header field"),
             ResponseError::FramingField(name) => write!(f, "the header field `{name}` is set by the server"),
             ResponseError::FieldValue(name) => {
-                write!(f, "the value of the header field `{name}` may hold visible ASCII characters and blanks only")
+                write!(f, "the value of the header field `{name}` may contain only visible ASCII characters and spaces")
             }
             ResponseError::TooManyFields => write!(f, "the header fields take more than {FIELDS_BYTES_MAX} bytes"),
         }

@@ -86,7 +86,7 @@ impl Routes {
             }
         };
         if self.paths[at].methods.iter().any(|(other, _)| *other == method) {
-            return Err(refused("is there twice".into()));
+            return Err(refused("is defined twice".into()));
         }
         self.paths[at].methods.push((method, index));
         self.sources.push(sources);
@@ -215,7 +215,7 @@ fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: TypeD
 }
 
 fn cannot_hold(parameter: &RouteParameter) -> String {
-    format!("a request cannot hold `{}: {}` there", parameter.name, parameter.ty)
+    format!("that part of a request cannot hold `{}: {}`", parameter.name, parameter.ty)
 }
 
 fn allow(methods: &[(Method, usize)]) -> HeaderValue {

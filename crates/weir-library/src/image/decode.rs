@@ -70,7 +70,7 @@ impl PpmHeader {
     fn read(words: &mut Words<'_>, limits: DecodeLimits) -> Result<PpmHeader, ImageError> {
         let width = words.number("width")?;
         let height = words.number("height")?;
-        let maxval = words.number("largest sample value")?;
+        let maxval = words.number("maximum sample value")?;
         let pixels = u64::from(width) * u64::from(height);
         if pixels == 0 {
             return Err(ImageError::NoPixels);

@@ -59,15 +59,15 @@ impl fmt::Display for ImageError {
         match self {
             ImageError::WrongMagic => write!(f, "not a PPM picture: it begins with neither `P3` nor `P6`"),
             ImageError::Short { what } => write!(f, "the picture ends before its {what} is complete"),
-            ImageError::NotANumber { what, offset } => write!(f, "no number for the {what} at byte {offset}"),
+            ImageError::NotANumber { what, offset } => write!(f, "expected a number for the {what} at byte {offset}"),
             ImageError::NumberTooLarge { what, offset } => write!(f, "the {what} at byte {offset} is too large"),
             ImageError::NoPixels => write!(f, "the picture has no pixels"),
             ImageError::WrongDepth { maxval } => {
-                write!(f, "the largest sample value is {maxval}, it must be 1 to 65535")
+                write!(f, "the maximum sample value must be 1 to 65535, not {maxval}")
             }
             ImageError::TooLarge { width, height } => write!(f, "the picture is too large: {width} by {height} pixels"),
             ImageError::SampleTooLarge { value, maxval } => {
-                write!(f, "a sample of {value} is above the largest, {maxval}")
+                write!(f, "sample {value} exceeds the maximum, {maxval}")
             }
             ImageError::TrailingData { bytes } => write!(f, "{bytes} bytes follow the picture"),
         }

@@ -26,9 +26,9 @@ pub enum EncodeError {
 impl fmt::Display for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            EncodeError::Quality(quality) => write!(f, "a JPEG quality of {quality}: it must be 1 to 100"),
+            EncodeError::Quality(quality) => write!(f, "the JPEG quality must be 1 to 100, not {quality}"),
             EncodeError::TooLarge { width, height } => {
-                write!(f, "{width} by {height} pixels are too many for JPEG, which has at most 65535 a side")
+                write!(f, "{width} by {height} pixels are too many for JPEG, which allows at most 65535 per side")
             }
             EncodeError::Refused(reason) => write!(f, "the picture could not be compressed: {reason}"),
         }

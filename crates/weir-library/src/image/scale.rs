@@ -17,7 +17,7 @@ pub struct ScaleError {
 
 impl fmt::Display for ScaleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a scale of {} eighths: it must be 1 to 8", self.eighths)
+        write!(f, "the scale must be 1 to 8 eighths, not {}", self.eighths)
     }
 }
 

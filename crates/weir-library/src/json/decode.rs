@@ -150,7 +150,7 @@ impl JsonDecoder<'_> {
                 (None, Type::Option(_)) => Ok(Value::none()),
                 (None, ty) => {
                     let expected = expected(ty, decoder.definitions);
-                    Err(InputError::new(&decoder.path, format!("is missing, expected {expected}")))
+                    Err(InputError::new(&decoder.path, format!("missing, expected {expected}")))
                 }
             })
         };

@@ -24,7 +24,7 @@ pub(crate) fn written(value: &Value, of: &TypeOf) -> Result<Vec<u8>, Failure> {
     let written = serde_json::to_writer(&mut text, &JsonView::whole(value, of));
     match (written, text.is_full) {
         (Ok(()), _) => Ok(text.bytes),
-        (Err(_), true) => Err(limit(format!("JSON of more than {TEXT_BYTES_MAX} bytes"))),
+        (Err(_), true) => Err(limit(format!("JSON longer than {TEXT_BYTES_MAX} bytes"))),
         (Err(error), false) => Err(limit(error.to_string())),
     }
 }

@@ -15,8 +15,8 @@ use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, p
 pub(super) fn within(module: Module) -> Module {
     let lines = StreamDefinition {
         name: "lines",
-        doc: "Begins a flow for each line of the file, in their order, and ends with it. Each line is a JSON value of \
-              its own; empty lines are passed over. A line that is none ends the program.",
+        doc: "Begins a flow for each line of the file, in order, and ends at the end of the file. Each line is a JSON \
+              value; empty lines are skipped. A malformed line ends the program.",
         parameters: vec![parameter("path", Type::Text)],
         element: Type::named("json.Value"),
         ordered: true,
@@ -24,8 +24,8 @@ pub(super) fn within(module: Module) -> Module {
     };
     let checked = StreamDefinition {
         name: "checked_lines",
-        doc: "As `lines`, but a line that is no JSON value is an element too: a failure that says its line and column. \
-              `line?` ends the flow of that line with it, `line else { … }` handles it.",
+        doc: "Like `lines`, but a malformed line is an element as well: a failure with its line and column. `line?` ends \
+              the flow of that line with the failure, `line else { … }` handles it.",
         parameters: vec![parameter("path", Type::Text)],
         element: Type::result(Type::named("json.Value"), Type::Failure),
         ordered: true,

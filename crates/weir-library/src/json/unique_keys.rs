@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for UniqueKeysVisitor {
         let mut fields = Map::new();
         while let Some(key) = parts.next_key::<String>()? {
             if fields.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key {} stands there twice", shown(&key))));
+                return Err(A::Error::custom(format!("the key {} is repeated", shown(&key))));
             }
             let UniqueKeys(value) = parts.next_value()?;
             fields.insert(key, value);

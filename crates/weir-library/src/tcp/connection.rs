@@ -64,7 +64,7 @@ impl Connection {
                 return Ok(Some(from + at + end.len()));
             }
             if self.buffer.len() >= limit {
-                return Err(Failure::new(FailureKind::Limit, format!("no end within {limit} bytes")));
+                return Err(Failure::new(FailureKind::Limit, format!("no terminator within {limit} bytes")));
             }
             from = self.buffer.len().saturating_sub(end.len() - 1);
             let filled = if self.buffer.is_empty() { self.fill_first().await? } else { self.fill().await? };
@@ -79,7 +79,7 @@ fn limited(bytes: i64, name: &str) -> Result<usize, Failure> {
     usize::try_from(bytes)
         .ok()
         .filter(|bytes| (1..=SPAN_BYTES_MAX).contains(bytes))
-        .ok_or_else(|| Failure::argument(format!("`{name}` is {bytes}, it must be 1 to {SPAN_BYTES_MAX}")))
+        .ok_or_else(|| Failure::argument(format!("`{name}` must be 1 to {SPAN_BYTES_MAX}, not {bytes}")))
 }
 
 /// Returns the address and port of the peer.
@@ -156,7 +156,7 @@ pub async fn read_until(
     match connection.find(end.as_bytes(), limited(at_most, "at_most")?).await? {
         Some(length) => Ok(Some(connection.buffer.split_to(length).freeze())),
         None if connection.buffer.is_empty() => Ok(None),
-        None => Err(Failure::function("the connection ended in the middle")),
+        None => Err(Failure::function("the connection ended before the terminator")),
     }
 }
 
@@ -195,7 +195,7 @@ async fn write_all<const PARTS: usize>(connection: &mut Connection, parts: [&[u8
     let sent = if left.is_empty() { None } else { send_joined(stream, left) };
     io::IoSlice::advance_slices(&mut left, sent.unwrap_or(0));
     while !left.is_empty() {
-        match idle_timer.within("took nothing", stream.write_vectored(left)).await? {
+        match idle_timer.within("accepted nothing", stream.write_vectored(left)).await? {
             0 => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
             written => io::IoSlice::advance_slices(&mut left, written),
         }

@@ -129,6 +129,6 @@ impl IdleTimer {
     }
 
     fn failure(&self, what: &str) -> Failure {
-        Failure::new(FailureKind::Timeout, format!("the other side {what} for {:?}", self.limits.idle))
+        Failure::new(FailureKind::Timeout, format!("the peer {what} for {:?}", self.limits.idle))
     }
 }

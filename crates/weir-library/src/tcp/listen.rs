@@ -39,8 +39,9 @@ fn parameters() -> Vec<Parameter> {
 pub(super) fn connections() -> StreamDefinition<Connections> {
     StreamDefinition {
         name: "listen",
-        doc: "Begins a flow for each connection to a port of this machine. `address: \"0.0.0.0\"` lets others in; port \
-              0 lets the system choose. A connection that is idle for longer than `idle` fails.",
+        doc: "Begins a flow for each connection to a port of this machine. `address: \"0.0.0.0\"` accepts connections \
+              from other machines; port 0 lets the operating system choose a port. Operations on a connection that is \
+              idle for longer than `idle` fail.",
         parameters: parameters(),
         element: Connection::ty(),
         ordered: false,
@@ -52,9 +53,9 @@ pub(super) fn connections() -> StreamDefinition<Connections> {
 pub(super) fn lines() -> StreamDefinition<ConnectionLines> {
     StreamDefinition {
         name: "lines",
-        doc: "Begins a flow for each line that comes over any connection to a port of this machine. The lines of one \
-              connection come in their order; those of several are mixed as they arrive. A connection that sends what \
-              is no line, or nothing for longer than `idle`, is closed.",
+        doc: "Begins a flow for each line that arrives over any connection to a port of this machine. The lines of one \
+              connection keep their order; those of several connections are interleaved as they arrive. A connection \
+              that sends an invalid line, or nothing for longer than `idle`, is closed.",
         parameters: parameters(),
         element: Type::Text,
         ordered: true,
@@ -90,10 +91,9 @@ impl Listening {
 /// Returns the address given by the first two arguments.
 pub(crate) fn address(given: &SourceArguments<'_>) -> Result<SocketAddr, Failure> {
     let (port, address) = (given.int(0)?, given.text(1)?);
-    let port =
-        u16::try_from(port).map_err(|_| Failure::argument(format!("`port` is {port}, it must be 0 to 65535")))?;
+    let port = u16::try_from(port).map_err(|_| Failure::argument(format!("`port` must be 0 to 65535, not {port}")))?;
     let ip: IpAddr = address.parse().map_err(|_| {
-        Failure::argument(format!("`address` is {address:?}, it must be an IP address such as 127.0.0.1"))
+        Failure::argument(format!("`address` must be an IP address such as 127.0.0.1, not {address:?}"))
     })?;
     Ok(SocketAddr::new(ip, port))
 }

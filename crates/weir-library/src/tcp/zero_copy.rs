@@ -77,5 +77,5 @@ async fn ready<T>(
     mut step: impl FnMut() -> rustix::io::Result<T>,
 ) -> Result<T, Failure> {
     let step = stream.async_io(Interest::WRITABLE, || step().map_err(io::Error::from));
-    idle_timer.within("took nothing", step).await
+    idle_timer.within("accepted nothing", step).await
 }

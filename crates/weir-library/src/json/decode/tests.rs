@@ -151,7 +151,7 @@ fn what_a_value_shares_with_itself_is_written_up_to_a_limit() {
     let of = TypeOf { ty: Type::named("Tree"), definitions: vec![tree] };
     let value = (0..50).fold(Value::Variant(0, None), |half, _| Value::variant(1, [half.clone(), half]));
     let failure = written(&value, &of).expect_err("2^50 leaves");
-    assert_eq!(failure.message.as_str(), "JSON of more than 67108864 bytes");
+    assert_eq!(failure.message.as_str(), "JSON longer than 67108864 bytes");
 }
 
 #[test]
@@ -166,11 +166,11 @@ fn what_is_no_body_is_refused_with_its_place() {
     assert_eq!(refused("{\"id\": 1} x", post()), "body: not JSON: trailing characters at line 1 column 11");
     assert_eq!(
         refused("{\n  \"id\": 1,\n  \"id\": 2\n}", post()),
-        "body: the key \"id\" stands there twice at line 3 column 6"
+        "body: the key \"id\" is repeated at line 3 column 6"
     );
     assert_eq!(
         refused("{\"id\": 1, \"x\": [{\"a\": 1, \"a\": 2}]}", post()),
-        "body: the key \"a\" stands there twice at line 1 column 28"
+        "body: the key \"a\" is repeated at line 1 column 28"
     );
     assert_eq!(refused("1e999", Type::Float), "body: not JSON: number out of range at line 1 column 5");
     assert_eq!(refused("9223372036854775808", Type::Int), "body: expected a whole number, found `9223372036854775808`");
