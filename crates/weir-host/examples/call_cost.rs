@@ -1,4 +1,4 @@
-//! Measures what an adaptor costs beyond the function that it calls: `cargo run --release -p weir-host --example
+//! Measures the overhead of an adaptor over a direct call of its function: `cargo run --release -p weir-host --example
 //! call_cost`.
 #![allow(clippy::print_stdout, reason = "it reports what it measured")]
 
@@ -44,7 +44,7 @@ impl Counter {
 
 weir::library!(pub(crate) cost: add, length, count_up, Counter::count);
 
-/// The nanoseconds of one piece of work, in the best of many rounds: the others were disturbed.
+/// Returns the duration of `work` in nanoseconds, in the fastest of many rounds; slower rounds were disturbed.
 fn nanoseconds(mut work: impl FnMut()) -> f64 {
     let mut round = || {
         let begun = Instant::now();
