@@ -1,4 +1,4 @@
-//! `#[weir::batched]`: one call of Rust for many calls of Weir, each answered for itself.
+//! `#[weir::batched]`: a single call of Rust answers many calls of Weir individually.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;
@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use common::{Frame, given};
 use weir::{Batch, Environment, Failure, Function, Outcome, Type, Value};
 
-/// The sizes of the batches that the function got.
+/// The sizes of the batches that the function received.
 #[derive(Default)]
 struct Seen(Mutex<Vec<usize>>);
 

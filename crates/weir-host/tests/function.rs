@@ -1,4 +1,4 @@
-//! `#[weir::function]`: how a call is carried over to the function, and what it gives back.
+//! `#[weir::function]`: how calls are passed to the function, and how their results are returned.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;
@@ -16,7 +16,7 @@ fn add(left: i64, right: u8) -> i64 {
     left + i64::from(right)
 }
 
-/// Names that the adaptor itself uses mean here what they mean here.
+/// Parameters may have the names that the adaptor itself uses.
 #[weir::function]
 fn call(call: &str, returned: Text, state: &[u8], outcome: &[i64]) -> String {
     format!("{call}{returned}{state:?}{outcome:?}")
@@ -152,7 +152,7 @@ struct Ruler {
 
 #[weir::function]
 impl Ruler {
-    /// It is no function of the host by itself.
+    /// Not a host function itself.
     #[new]
     fn of(unit: &str, #[default(3)] length: u8) -> Result<Self, Failure> {
         match length {
@@ -227,7 +227,7 @@ fn parameters_may_have_any_name() {
 
 #[test]
 fn a_text_is_borrowed_where_it_lies() {
-    // Short texts lie in the value itself.
+    // Short texts are stored inline.
     let text = Text::from("water under the bridge");
     let place = i64::try_from(text.as_str().as_ptr().addr()).unwrap();
     let mut frame = Frame::of([value(text), value(place)]);

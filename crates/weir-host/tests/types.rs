@@ -1,4 +1,4 @@
-//! `#[derive(weir::Type)]`: Rust types carried over to Weir and back.
+//! `#[derive(weir::Type)]`: conversion of Rust types to Weir and back.
 
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 

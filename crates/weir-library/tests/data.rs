@@ -1,4 +1,4 @@
-//! Functions over data: JSON, rows, bytes, heads of HTTP.
+//! Functions on data: JSON, CSV rows, bytes, HTTP heads, lists and maps.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use indexmap::IndexMap;

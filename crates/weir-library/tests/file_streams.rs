@@ -1,4 +1,4 @@
-//! Lines, rows and values of files, read to their end or followed.
+//! Streams of lines, rows and values of files, read to the end or followed.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod streaming;

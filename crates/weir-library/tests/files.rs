@@ -1,4 +1,4 @@
-//! Reading below a root, and every way out of it that we know.
+//! Reading below a root, and every known way to escape from it.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use weir_library::files::{FileError, Root};
 
-/// A directory with a `root`, and a `secret` beside it; removed when dropped.
+/// A directory with a `root`, and a `secret` next to it; removed when dropped.
 struct Place(PathBuf);
 
 impl Place {

@@ -1,4 +1,4 @@
-//! Paths, queries and bodies of requests become inputs of flows, or answers that name what is wrong with them.
+//! Paths, queries and bodies of requests become inputs of flows, or responses that name what is wrong with them.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod serving;

@@ -1,4 +1,4 @@
-//! Services as a runtime sees them: requests begin flows, and the flows' results become answers.
+//! Services as a runtime sees them: requests begin flows, and the results of the flows become responses.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod serving;
@@ -88,7 +88,7 @@ fn a_flow_that_takes_too_long_is_given_up_and_answered_503() {
     let answer = client.answer_to("GET");
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
     service.flows.given_up.wait_for(1);
-    // The connection goes on.
+    // The connection stays usable.
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(client.answer_to("GET").status, 200);
 }

@@ -1,4 +1,4 @@
-//! PPM files, good and broken, and what is read from them.
+//! Decoding of valid and malformed PPM files.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use bytes::Bytes;

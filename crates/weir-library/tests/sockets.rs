@@ -1,4 +1,4 @@
-//! TCP and UDP over the loopback.
+//! TCP and UDP over the loopback interface.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod streaming;
@@ -24,7 +24,7 @@ fn connect(running: &Running) -> TcpStream {
     stream
 }
 
-/// Both ends of a connection.
+/// Returns both ends of a connection.
 fn pair(running: &Running) -> (TcpStream, Connection) {
     let client = connect(running);
     (client, Connection::from_value(running.next()).unwrap())
@@ -78,7 +78,7 @@ fn a_client_that_does_nothing_is_not_waited_for() {
     let running = listen(Duration::from_millis(20));
     let (client, mut connection) = pair(&running);
     assert_eq!(wait(tcp::read(&mut connection)).unwrap_err().kind, FailureKind::Timeout);
-    // It takes nothing of what is sent either, once the buffers are full.
+    // The peer does not read either, so that the buffers fill up.
     let failure = wait(async {
         loop {
             if let Err(failure) = tcp::write(&mut connection, Bytes::from(vec![0; 1 << 20])).await {
@@ -92,7 +92,7 @@ fn a_client_that_does_nothing_is_not_waited_for() {
 
 #[test]
 fn waits_that_are_short_may_be_many_and_one_that_is_long_ends() {
-    // Far longer than a busy machine keeps a thread waiting for its turn.
+    // Far longer than a busy machine delays a thread.
     const IDLE: Duration = Duration::from_millis(500);
     let running = listen(IDLE);
     let (mut client, mut connection) = pair(&running);
