@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
-use weir_scheduler::{Full, Fusion, PortId, PortSettings, Scheduler, ThreadControl, ThreadPool, Work};
+use weir_scheduler::{Full, Fusion, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work};
 
 use crate::Outcome;
 use crate::family::Tuple;
@@ -33,6 +33,7 @@ struct Sections;
 
 impl Work for Sections {
     type Item = Box<Tuple>;
+    type Platform = StdPlatform;
 
     fn run(&self, port: PortId, mut tuple: Box<Tuple>, _: &mut impl Fusion) -> Option<(PortId, Box<Tuple>)> {
         if tuple.payload[COMES_FIRST] > 0 {
@@ -41,6 +42,10 @@ impl Work for Sections {
         }
         tuple.payload[HOPS_LEFT] -= 1;
         (black_box(&tuple).payload[HOPS_LEFT] > 0).then_some((PortId(1 - port.0), tuple))
+    }
+
+    fn platform(&self) -> &StdPlatform {
+        &StdPlatform
     }
 }
 

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use weir_scheduler::{ElasticSettings, Fusion, PortId, PortSettings, Scheduler, ThreadControl, ThreadPool, Work};
+use weir_scheduler::{
+    ElasticSettings, Fusion, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work,
+};
 
 use crate::family::{Case, OPERATORS, Tuple, operate};
 use crate::measure::{Meter, Row};
@@ -35,10 +37,15 @@ impl Operators {
 
 impl Work for Operators {
     type Item = Box<Tuple>;
+    type Platform = StdPlatform;
 
     #[inline]
     fn run(&self, port: PortId, tuple: Box<Tuple>, _: &mut impl Fusion) -> Option<(PortId, Box<Tuple>)> {
         self.step(port, tuple)
+    }
+
+    fn platform(&self) -> &StdPlatform {
+        &StdPlatform
     }
 }
 

@@ -1,7 +1,8 @@
-//! Starting a program.
+//! The start of a program.
 //!
-//! 1. The plan is checked; the program is prepared, its shared values are made, its sources' arguments evaluated.
-//! 2. The sources are opened and the engine starts: what fails, fails here.
+//! 1. The plan is checked, the program prepared, its shared values are made, and the arguments of its sources
+//!    evaluated.
+//! 2. The sources are opened and the engine starts. Everything that can fail at the start fails here.
 //! 3. The event loops run: see `running.rs`.
 
 use std::fmt;
@@ -14,41 +15,44 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use weir_host::{Failure, Library, Opened, Route, RouteParameter, Text, TypeDefinition, Value};
 use weir_ir::graph::{Graph, Program};
-use weir_ir::plan::{Plan, Problem};
+use weir_ir::plan::{Located, Plan, PlanProblem};
 use weir_ir::program::Flow as IrFlow;
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
-use crate::engine::{ENGINES, EngineRow, Planned, Section, Setup, Steering, engine, engine_facts};
+use crate::engine::{
+    ENGINES, EngineRow, EngineSection, EngineSetup, PlannedProgram, QUEUE_DEFAULT, ThreadCountPolicy, engine,
+    engine_facts,
+};
 use crate::event_loop::EventLoop;
 use crate::frame::{Finished, Frame};
-use crate::live::{Env, Hold, Live, LiveEntry, Tally};
-use crate::lock::Limits;
-use crate::machine::{Machine, Real};
+use crate::instance::{BlockingPermission, EntryInstance, Env, ProgramInstance, RouteCounters};
+use crate::lock::SessionLimits;
+use crate::platform::{Platform, SystemPlatform};
 use crate::prepare::{Preparation, PrepareError, source_of};
 use crate::resources::Resources;
-use crate::running::{Running, run_loops};
+use crate::running::{RunningProgram, run_loops};
 use crate::step::Body;
 
-/// How a program is run.
+/// The options that a program is run with.
 pub struct Options {
-    /// What is architecture and not logic. What it says goes before what is said here.
+    /// The plan: everything about a program that is architecture and not logic. It goes before these options.
     pub plan: Plan,
     /// The engine.
     pub engine: &'static EngineRow,
-    /// How many threads it has; `None` for as many as there are cores.
+    /// The number of threads; `None` for as many as there are cores.
     pub threads: Option<usize>,
-    /// How many flows may wait at a time; a source that has more is told that there is no room.
+    /// The most flows that may wait at a time; a source that has more is told that there is no room.
     pub flows_max: usize,
-    /// How the numbers of threads are found of engines that have sections.
-    pub steering: Steering,
-    /// How much is kept of sessions that no flow uses.
-    pub sessions: Limits,
-    /// How long a program that is told to stop has for what it has begun.
+    /// The policy by which engines with sections find their thread counts.
+    pub thread_counts: ThreadCountPolicy,
+    /// Limits on the values of sessions that no flow uses.
+    pub sessions: SessionLimits,
+    /// The time that a program has, once it is told to stop, to complete what it has begun.
     pub drain_within: Duration,
-    /// Where everything that happens is recorded.
+    /// The recorder of the trace.
     pub recorder: Recorder,
-    /// The machine below.
-    pub machine: Arc<dyn Machine>,
+    /// The platform that supplies clock, threads and random numbers.
+    pub platform: Arc<dyn Platform>,
 }
 
 impl Default for Options {
@@ -58,25 +62,25 @@ impl Default for Options {
             engine: &ENGINES[0],
             threads: None,
             flows_max: 10_000,
-            steering: Steering::Planned,
-            sessions: Limits::default(),
+            thread_counts: ThreadCountPolicy::AsPlanned,
+            sessions: SessionLimits::default(),
             drain_within: Duration::from_secs(30),
             recorder: Recorder::off(),
-            machine: Arc::new(Real::new()),
+            platform: Arc::new(SystemPlatform::new()),
         }
     }
 }
 
-/// Why a program did not start.
+/// The reason why a program did not start.
 #[derive(Debug)]
 pub enum StartError {
     /// The program and the library do not belong together.
     Prepare(PrepareError),
     /// The plan does not fit the program.
-    Plan(Vec<Problem>),
-    /// A shared value could not be made: its name, and why.
+    Plan(Vec<PlanProblem>),
+    /// A shared value could not be made; its name and the failure.
     Shared(Text, Failure),
-    /// A source's arguments could not be evaluated, or it could not be opened: its name, and why.
+    /// A source's arguments could not be evaluated, or it could not be opened; its name and the failure.
     Source(Text, Failure),
     /// The system gives no thread or event loop.
     System(io::Error),
@@ -115,29 +119,24 @@ impl From<io::Error> for StartError {
 ///
 /// # Errors
 /// Fails where the program does not fit the library, a shared value or source cannot be made, or the system refuses.
-pub fn start(program: &Program, library: &Library, options: Options) -> Result<Running, StartError> {
-    let (row, threads) = chosen(program, &options)?;
-    let (live, arguments) = prepare(program, library, &options, row)?;
-    let start_loop = |index| EventLoop::start(&*options.machine, index);
-    let loops = (0..(row.loops)(threads).max(1)).map(start_loop).collect::<io::Result<Vec<_>>>()?;
+pub fn start(program: &Program, library: &Library, options: Options) -> Result<RunningProgram, StartError> {
+    let settings = Settings::resolve(program, &options)?;
+    let (prepared, arguments) = prepare(program, library, &options, &settings)?;
+    let start_loop = |index| EventLoop::start(&*options.platform, index);
+    let loops = (0..(settings.row.loops)(settings.threads).max(1)).map(start_loop).collect::<io::Result<Vec<_>>>()?;
     let first = loops[0].handle().clone();
     let inside = first.enter();
-    make_shared(program, &live, &first)?;
-    let opened = open_sources(program, library, &live.live, &arguments, &first)?;
-    let setup = Setup {
-        engine: row.name,
-        threads,
-        steering: options.steering,
-        flows_max: options.plan.flows.as_ref().map_or(options.flows_max, |flows| flows.value),
-        machine: &options.machine,
+    make_shared(program, &prepared, &first)?;
+    let opened = open_sources(program, library, &prepared.instance, &arguments, &first)?;
+    let engine = settings.row.start(&EngineSetup {
+        planned: settings.planned(program, &options.plan, &prepared.instance),
+        thread_counts: options.thread_counts,
+        flows_max: settings.flows_max,
+        platform: &options.platform,
         handle: &first,
-        live: &live.live,
-        program,
-        plan: &options.plan,
-    };
-    let engine = row.start(setup)?;
+    })?;
     drop(inside);
-    Ok(run_loops(loops, live.live, opened, engine, options.drain_within))
+    Ok(run_loops(loops, prepared.instance, opened, engine, options.drain_within))
 }
 
 /// The sections that the engine of these options would make of a program, which is not started; none where it runs each flow
@@ -145,36 +144,58 @@ pub fn start(program: &Program, library: &Library, options: Options) -> Result<R
 ///
 /// # Errors
 /// Fails where the program does not fit the library, or the plan does not fit the program.
-pub fn sections(program: &Program, library: &Library, options: &Options) -> Result<Vec<Section>, StartError> {
-    let (row, threads) = chosen(program, options)?;
-    let (ready, _) = prepare(program, library, options, row)?;
-    Ok(row.sections(&Planned { engine: row.name, threads, live: &ready.live, program, plan: &options.plan }))
+pub fn sections(program: &Program, library: &Library, options: &Options) -> Result<Vec<EngineSection>, StartError> {
+    let settings = Settings::resolve(program, options)?;
+    let (prepared, _) = prepare(program, library, options, &settings)?;
+    Ok(settings.row.sections(&settings.planned(program, &options.plan, &prepared.instance)))
 }
 
-/// The engine, and its number of threads.
-fn chosen(program: &Program, options: &Options) -> Result<(&'static EngineRow, usize), StartError> {
-    let problems = options.plan.check(program, &engine_facts());
-    if !problems.is_empty() {
-        return Err(StartError::Plan(problems));
+/// The settings that a program runs with, once plan, options and defaults are weighed against each other.
+struct Settings {
+    row: &'static EngineRow,
+    threads: usize,
+    /// The capacity of a section's queue where the section says nothing.
+    queue: usize,
+    flows_max: usize,
+    sessions: SessionLimits,
+}
+
+impl Settings {
+    /// Decides every setting that has more than one origin: the plan goes before the options, and both before a default.
+    /// A plan with sections needs an engine that has sections: `manual`, unless plan or options name one.
+    fn resolve(program: &Program, options: &Options) -> Result<Settings, StartError> {
+        let plan = &options.plan;
+        let problems = plan.check(program, &engine_facts());
+        if !problems.is_empty() {
+            return Err(StartError::Plan(problems));
+        }
+        let named = plan.engine.as_ref().and_then(|name| engine(&name.value));
+        let needs_sections = !plan.sections.is_empty() && !options.engine.has_sections();
+        let default = engine("manual").filter(|_| needs_sections).unwrap_or(options.engine);
+        Ok(Settings {
+            row: named.unwrap_or(default),
+            threads: value(&plan.threads).or(options.threads).unwrap_or_else(cores).max(1),
+            queue: value(&plan.queue).unwrap_or(QUEUE_DEFAULT),
+            flows_max: value(&plan.flows).unwrap_or(options.flows_max),
+            sessions: SessionLimits {
+                sessions: value(&plan.sessions).unwrap_or(options.sessions.sessions),
+                idle: value(&plan.session_idle).unwrap_or(options.sessions.idle),
+            },
+        })
     }
-    let planned = options.plan.threads.as_ref().map(|threads| threads.value);
-    Ok((row_of(options), planned.or(options.threads).unwrap_or_else(cores).max(1)))
-}
 
-/// What the plan keeps of sessions; else the options.
-fn session_limits(options: &Options) -> Limits {
-    let Plan { sessions, session_idle, .. } = &options.plan;
-    Limits {
-        sessions: sessions.as_ref().map_or(options.sessions.sessions, |sessions| sessions.value),
-        idle: session_idle.as_ref().map_or(options.sessions.idle, |idle| idle.value),
+    fn planned<'a>(
+        &self,
+        program: &'a Program,
+        plan: &'a Plan,
+        instance: &'a Arc<ProgramInstance>,
+    ) -> PlannedProgram<'a> {
+        PlannedProgram { engine: self.row.name, threads: self.threads, queue: self.queue, instance, program, plan }
     }
 }
 
-/// The plan's engine; else one that has sections where the plan has some; else the options'.
-fn row_of(options: &Options) -> &'static EngineRow {
-    let named = options.plan.engine.as_ref().and_then(|name| engine(&name.value));
-    let sections = !options.plan.sections.is_empty() && !options.engine.has_sections();
-    named.or_else(|| engine("manual").filter(|_| sections)).unwrap_or(options.engine)
+fn value<T: Copy>(planned: &Option<Located<T>>) -> Option<T> {
+    planned.as_ref().map(|located| located.value)
 }
 
 fn cores() -> usize {
@@ -182,8 +203,8 @@ fn cores() -> usize {
 }
 
 /// A program that is prepared, with what makes its shared values.
-struct Ready {
-    live: Arc<Live>,
+struct PreparedProgram {
+    instance: Arc<ProgramInstance>,
     /// In the order of the program; nothing for those that each session has.
     shared: Vec<Option<Body>>,
 }
@@ -192,9 +213,9 @@ fn prepare(
     program: &Program,
     library: &Library,
     options: &Options,
-    row: &EngineRow,
-) -> Result<(Ready, Vec<Body>), PrepareError> {
-    let mut resources = Resources::of(program, session_limits(options), &options.machine);
+    settings: &Settings,
+) -> Result<(PreparedProgram, Vec<Body>), PrepareError> {
+    let mut resources = Resources::of(program, settings.sessions, &options.platform);
     let mut preparation = Preparation::new(program, library, &mut resources);
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
@@ -208,42 +229,49 @@ fn prepare(
     let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
     let mut entries = Vec::new();
     for entry in &program.entries {
-        let flows = entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, Tally::default())));
+        let flows =
+            entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, RouteCounters::default())));
         let flows = flows.collect::<Result<_, PrepareError>>()?;
         let answers = entry.flows.iter().any(|flow| flow.route.is_some());
-        entries.push(LiveEntry { flows, answers, has_end: entry.end().is_some(), loops_ended: AtomicUsize::new(0) });
+        entries.push(EntryInstance {
+            flows,
+            answers,
+            has_end: entry.end().is_some(),
+            loops_ended: AtomicUsize::new(0),
+        });
     }
-    let live = Arc::new(Live {
+    let instance = Arc::new(ProgramInstance {
         resources,
         own,
         entries,
         environment: library.environment.clone(),
-        blocking: row.blocking,
+        blocking: settings.row.blocking,
         recorder: options.recorder.clone(),
-        machine: Arc::clone(&options.machine),
+        platform: Arc::clone(&options.platform),
     });
-    Ok((Ready { live, shared }, arguments))
+    Ok((PreparedProgram { instance, shared }, arguments))
 }
 
-fn make_shared(program: &Program, ready: &Ready, handle: &Handle) -> Result<(), StartError> {
-    for ((body, shared), place) in ready.shared.iter().zip(&program.shared).zip(&ready.live.resources.shared) {
+fn make_shared(program: &Program, prepared: &PreparedProgram, handle: &Handle) -> Result<(), StartError> {
+    for ((body, shared), place) in prepared.shared.iter().zip(&program.shared).zip(&prepared.instance.resources.shared)
+    {
         let Some(body) = body else { continue };
-        let made = run_once(body, &ready.live, handle);
+        let made = run_once(body, &prepared.instance, handle);
         *place.write() = made.map_err(|failure| StartError::Shared(shared.name.clone(), failure))?;
     }
     Ok(())
 }
 
 /// Runs a body that belongs to no flow.
-fn run_once(body: &Body, live: &Live, handle: &Handle) -> Result<Value, Failure> {
+fn run_once(body: &Body, instance: &ProgramInstance, handle: &Handle) -> Result<Value, Failure> {
     let mut frame = Frame::take(body, true);
     let key = FlowKey { entry: 0, route: 0, sequence: 0 };
-    let env = Env { live, key, records_nodes: false, hold: Hold::Allowed };
+    let env = Env { instance, key, records_nodes: false, permission: BlockingPermission::Allowed };
     let finished = handle.block_on(poll_fn(|context| frame.advance(body, env, None, context)));
     Frame::give_back(frame);
     match finished {
         Finished::Value(value) => Ok(value),
-        Finished::Stretch => Err(Failure::function("it stopped on its way")),
+        Finished::SegmentEnd => Err(Failure::function("it stopped on its way")),
         Finished::Ended(ended) => ended.how.map_err(|failure| *failure),
     }
 }
@@ -251,7 +279,7 @@ fn run_once(body: &Body, live: &Live, handle: &Handle) -> Result<Value, Failure>
 fn open_sources(
     program: &Program,
     library: &Library,
-    live: &Live,
+    instance: &ProgramInstance,
     arguments: &[Body],
     handle: &Handle,
 ) -> Result<Vec<Arc<dyn Opened>>, StartError> {
@@ -261,15 +289,15 @@ fn open_sources(
     let mut opened = Vec::new();
     for ((entry, source), body) in program.entries.iter().zip(sources).zip(arguments) {
         let failed = |failure| StartError::Source(entry.name.clone(), failure);
-        let arguments = match run_once(body, live, handle).map_err(failed)? {
+        let arguments = match run_once(body, instance, handle).map_err(failed)? {
             Value::Record(arguments) => arguments.to_vec(),
             _ => Vec::new(),
         };
         let routes = entry.flows.iter().filter_map(|flow| route_of(flow, &types)).collect();
-        let source = source.open(arguments, routes, &live.environment).map_err(failed)?;
+        let source = source.open(arguments, routes, &instance.environment).map_err(failed)?;
         let description: Arc<str> = source.describe().into();
         let entry = opened.len() as u32;
-        live.record(Detail::Log, || EventKind::SourceOpened { entry, description });
+        instance.record(Detail::Log, || EventKind::SourceOpened { entry, description });
         opened.push(source);
     }
     Ok(opened)

@@ -1,20 +1,20 @@
-//! The engine `manual`: the plan says which nodes are a section, and how many threads each section has.
+//! The engine `manual`: the plan assigns nodes to sections, and threads to each section.
 //!
-//! The section mappings of the Ohua thesis (§2.4), and the threaded ports of the Streams paper (§2.2).
+//! The section mappings of the Ohua thesis (§2.4), and the threaded ports of the Streams paper (PLDI 2017, §2.2).
 
 use weir_scheduler::ThreadControl;
 
-use super::{Drive, EngineRow, Grain, Threading};
-use crate::live::Blocking;
+use super::{Drive, EngineRow, Granularity, ThreadingModel};
+use crate::instance::BlockingPlacement;
 
 /// The engine's row.
 pub(super) const ROW: EngineRow = EngineRow {
     name: "manual",
     doc: "sections and their threads as the plan says",
     loops: |_| 1,
-    blocking: Blocking::InPlace,
-    drive: Drive::Sections(Threading {
-        grain: Grain::Whole,
+    blocking: BlockingPlacement::InPlace,
+    drive: Drive::Sections(ThreadingModel {
+        granularity: Granularity::Whole,
         shares_threads: false,
         control: |threads, _| ThreadControl::Fixed(threads),
     }),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_ir::graph::{Node, NodeId, NodeKind};
 
 use super::steps::Assembly;
-use super::{Part, PrepareError};
+use super::{NodePart, PrepareError};
 use crate::step::{Body, TimedStep};
 
 /// The body that captures this input of a `within` or `race`, and its parameter there.
@@ -26,7 +26,7 @@ fn own_inputs(node: &Node) -> usize {
 }
 
 impl Assembly<'_> {
-    pub(super) fn timed(&self, id: NodeId, part: Part) -> Result<TimedStep, PrepareError> {
+    pub(super) fn timed(&self, id: NodeId, part: NodePart) -> Result<TimedStep, PrepareError> {
         let node = self.graph.node(id);
         let mut inputs = self.arguments(id.0 as usize)?.into_vec();
         let limit = matches!(node.kind, NodeKind::Within { .. }).then(|| inputs.remove(0));

@@ -1,0 +1,170 @@
+//! The work of the scheduler's threads: takes a flow through its segments, from port to port.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use tokio::runtime::Handle;
+use weir_host::{Failure, Value};
+use weir_scheduler::{Fusion, PortId, StdPlatform, Work};
+
+use super::brevity::BrevityPredictor;
+use super::job::{DetachedTasks, FlowJob, JobContext, PooledJob, ResumeCallback, park};
+use super::partition::{FlowSegments, Segment};
+use super::placement::PlacedSection;
+use super::wakeup_batching::WakeupBatcher;
+use crate::flow::FlowState;
+use crate::platform::Platform;
+
+/// Runs segments of flows on the threads of the scheduler.
+pub(super) struct SegmentRunner {
+    pub(super) segments: Arc<FlowSegments>,
+    pub(super) placed: Arc<Vec<PlacedSection>>,
+    pub(super) handle: Handle,
+    pub(super) resume_callback: ResumeCallback,
+    pub(super) job_context: Arc<JobContext>,
+    pub(super) detached_tasks: Arc<DetachedTasks>,
+    pub(super) platform: Arc<dyn Platform>,
+    pub(super) wakeups: Arc<WakeupBatcher>,
+    /// For each port, a prediction of whether flows take brief time there; `None` if they may hold the thread. Answers are
+    /// batched only where the prediction is brief.
+    pub(super) predictors: Vec<Option<BrevityPredictor>>,
+    /// Set if the threads, the event loop among them, outnumber the processors. Written once, before any flow begins.
+    pub(super) oversubscribed: AtomicBool,
+}
+
+/// A flow that takes less than this at a port may delay the answers of the flows before it. A judgement: the scheduler
+/// runs up to 64 flows in a batch, so that the first answer of a batch waits for about a millisecond at most.
+const BRIEF_NS: u64 = 20_000;
+
+thread_local! {
+    /// Wakers of the answers that this thread has given in its current batch.
+    static ANSWERED: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Work for SegmentRunner {
+    /// Boxed, because an item is moved several times at each port.
+    type Item = Box<PooledJob>;
+    type Platform = StdPlatform;
+
+    fn run(
+        &self,
+        port: PortId,
+        mut pooled: Box<PooledJob>,
+        fusion: &mut impl Fusion,
+    ) -> Option<(PortId, Box<PooledJob>)> {
+        // Two reads of the clock cost more than a short hop, so only flows whose answers are awaited are measured.
+        if !self.oversubscribed.load(Ordering::Relaxed) || pooled.job().task.is_none() {
+            return self.pass(port, pooled, fusion);
+        }
+        let began_ns = self.platform.now_ns();
+        let left = self.pass(port, pooled, fusion);
+        if let Some(predictor) = &self.predictors[port.0] {
+            predictor.record(self.platform.now_ns().saturating_sub(began_ns), BRIEF_NS);
+        }
+        left
+    }
+
+    fn after_batch(&self) {
+        ANSWERED.with_borrow_mut(|answered| {
+            if !answered.is_empty() {
+                self.wakeups.defer_wakes(answered.drain(..));
+            }
+        });
+    }
+
+    fn platform(&self) -> &StdPlatform {
+        &StdPlatform
+    }
+}
+
+impl SegmentRunner {
+    /// Takes a flow through the port, and on through every port that follows at once: its own, or one that may be fused.
+    fn pass(
+        &self,
+        port: PortId,
+        mut pooled: Box<PooledJob>,
+        fusion: &mut impl Fusion,
+    ) -> Option<(PortId, Box<PooledJob>)> {
+        let key = pooled.job().flow.key();
+        let segments = &self.segments[key.entry as usize][key.route as usize];
+        loop {
+            let job = pooled.job();
+            let next = segments[job.segment].port_of(key.sequence);
+            if next != port {
+                return Some((next, pooled));
+            }
+            if job.segment == 0 && job.is_given_up(&self.detached_tasks) {
+                self.job_context.give_up(pooled);
+                return None;
+            }
+            let to = last_fused(segments, job.segment, &job.flow, fusion);
+            match self.advance(job, stop_before(segments, to), segments[to].calls_out) {
+                Poll::Ready(None) => {
+                    count_passed(&self.placed, &segments[job.segment], &job.flow);
+                    job.segment = next_segment(segments, to, &job.flow);
+                }
+                Poll::Ready(Some(answer)) => {
+                    count_passed(&self.placed, &segments[job.segment], &job.flow);
+                    let asker = self.job_context.finish(pooled, answer);
+                    asker.into_iter().for_each(|asker| self.wake(port, asker));
+                    return None;
+                }
+                Poll::Pending => pooled = park(pooled, port)?,
+            }
+        }
+    }
+
+    /// Wakes the task that awaits an answer: at once, or with its batch if the flows behind it at the port are brief.
+    fn wake(&self, port: PortId, asker: Waker) {
+        let is_brief = self.predictors[port.0].as_ref().is_some_and(BrevityPredictor::is_brief);
+        if is_brief && self.oversubscribed.load(Ordering::Relaxed) {
+            ANSWERED.with_borrow_mut(|answered| answered.push(asker));
+        } else {
+            self.wakeups.defer_wakes([asker]);
+        }
+    }
+
+    /// Advances a flow to the step `until`. A flow that has to wait is polled again with a waker of its own.
+    fn advance(&self, job: &mut FlowJob, until: usize, calls_out: bool) -> Poll<Option<Result<Value, Failure>>> {
+        let _inside = calls_out.then(|| self.handle.enter());
+        // Most segments wait for nothing, and need neither a task nor a waker.
+        let polled = job.flow.advance_until(&self.job_context.instance, until, &mut Context::from_waker(Waker::noop()));
+        if polled.is_ready() {
+            return polled;
+        }
+        let task = job.task.get_or_insert_with(|| self.detached_tasks.task(&self.resume_callback, &self.job_context));
+        task.parking.begin();
+        let waker = Waker::from(Arc::clone(task));
+        job.flow.advance_until(&self.job_context.instance, until, &mut Context::from_waker(&waker))
+    }
+}
+
+/// Returns the last segment that the thread may run in one go, beginning with `first`. No segment of such a run waits, so
+/// that a flow is never parked in the middle of one. A watched flow runs segment by segment, to be counted at each.
+pub(super) fn last_fused(segments: &[Segment], first: usize, flow: &FlowState, fusion: &mut impl Fusion) -> usize {
+    if segments[first].waits || flow.is_watched() {
+        return first;
+    }
+    let (further, sequence) = (segments[first + 1..].iter(), flow.key().sequence);
+    first + further.take_while(|segment| !segment.waits && fusion.may_fuse(segment.port_of(sequence))).count()
+}
+
+/// Returns the step that a flow stops before at the end of the segment `to`. The last segment also ends the flow.
+pub(super) fn stop_before(segments: &[Segment], to: usize) -> usize {
+    if to + 1 == segments.len() { usize::MAX } else { segments[to].until }
+}
+
+/// Returns the segment in which a flow goes on after the segment `to`. A switch may have skipped whole segments.
+pub(super) fn next_segment(segments: &[Segment], to: usize, flow: &FlowState) -> usize {
+    let (at, last) = (flow.at(), segments.len() - 1);
+    (to + 1..last).find(|segment| segments[*segment].until > at).unwrap_or(last)
+}
+
+/// Counts a watched flow that has passed a segment.
+pub(super) fn count_passed(placed: &[PlacedSection], segment: &Segment, flow: &FlowState) {
+    if flow.is_watched() {
+        placed[segment.section].passed.fetch_add(1, Ordering::Relaxed);
+    }
+}
