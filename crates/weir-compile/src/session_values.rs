@@ -3,7 +3,7 @@
 //! One is made while a step takes what it holds, for the first step of a session. Nothing may wait there, no state belongs
 //! there that would be another session's too, and there is no place to which a failure could go.
 
-use weir_host::{Code as HostCode, Library, Text};
+use weir_host::{FunctionCode, Library, Text};
 use weir_ir::expr::{Block, Op, Origin, Program};
 use weir_syntax::{Code, Diagnostic, SourceId, Span};
 
@@ -37,7 +37,7 @@ impl SessionValueChecker<'_> {
         match op {
             Op::Call(call) => {
                 let function = self.library.function(&call.function)?;
-                let waits = !matches!(function.code, HostCode::Immediate(_));
+                let waits = !matches!(function.code, FunctionCode::Immediate(_));
                 let keeps = function.signature.state.is_some();
                 let fault = waits.then_some("may wait").or(keeps.then_some("keeps a state of its own"))?;
                 Some(format!("`{}` {fault}", call.function))

@@ -7,7 +7,7 @@ extern crate weir_host as weir;
 use std::hint::black_box;
 use std::time::Instant;
 
-use weir::{Argument, Call, Code, Environment, Function, Outcome, Shared, Value};
+use weir::{Argument, Call, Environment, Function, FunctionCode, Outcome, Shared, Value};
 
 const ROUNDS: u32 = 40;
 const CALLS: u32 = 500_000;
@@ -57,7 +57,7 @@ fn nanoseconds(mut work: impl FnMut()) -> f64 {
 }
 
 fn called(function: &Function, arguments: &[Argument]) -> f64 {
-    let Code::Immediate(code) = &function.code else { return f64::NAN };
+    let FunctionCode::Immediate(code) = &function.code else { return f64::NAN };
     let state = function
         .signature
         .state

@@ -67,7 +67,7 @@ pub type BlockingCode = dyn Fn(&mut Call<'_>) -> Result<BlockingJob, Box<Failure
 
 /// The code of a host function, behind its adaptor.
 #[derive(Clone)]
-pub enum Code {
+pub enum FunctionCode {
     /// Returns immediately.
     Immediate(Arc<ImmediateCode>),
     /// May wait, but never blocks its thread.

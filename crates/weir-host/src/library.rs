@@ -4,7 +4,7 @@ use std::fmt;
 
 use indexmap::IndexMap;
 
-use crate::call::{Code, Environment};
+use crate::call::{Environment, FunctionCode};
 use crate::location::Location;
 use crate::source::{Source, SourceSignature};
 use crate::{BatchCode, Signature, Text, TypeDefinition};
@@ -16,7 +16,7 @@ pub struct Function {
     /// The signature, for the compiler.
     pub signature: Signature,
     /// The code, for an engine.
-    pub code: Code,
+    pub code: FunctionCode,
     /// The code for a batch of calls, if the signature has a batch.
     pub batch: Option<Arc<BatchCode>>,
     /// The definitions of the named types that its signature mentions.

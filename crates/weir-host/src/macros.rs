@@ -28,5 +28,5 @@ pub use state::{
 
 pub use crate::Outcome;
 pub use crate::batch::{BatchCalls, PendingBatch, batch};
-pub use crate::call::{BlockingJob, Call, Code, Environment, Pending, Settled};
+pub use crate::call::{BlockingJob, Call, Environment, FunctionCode, Pending, Settled};
 pub use crate::convert::{Borrowable, BorrowedArgumentMut, HostType, Parts};

@@ -9,7 +9,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use common::Frame;
-use weir::{Argument, Code, Function, Shared, Size, Value};
+use weir::{Argument, Function, FunctionCode, Shared, Size, Value};
 
 struct Counting;
 
@@ -49,7 +49,7 @@ fn count(hits: &mut i64, text: &str, bytes: &[u8]) -> u32 {
 weir::library!(pub(crate) scalars: scale, count);
 
 fn allocations(function: &Function, frame: &mut Frame, arguments: &[Argument]) -> u32 {
-    assert!(matches!(function.code, Code::Immediate(_)));
+    assert!(matches!(function.code, FunctionCode::Immediate(_)));
     let before = ALLOCATIONS.get();
     let outcome = frame.run_with(function, arguments);
     let after = ALLOCATIONS.get();

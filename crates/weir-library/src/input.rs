@@ -42,16 +42,16 @@ const DURATION_UNITS: [(&str, u64); 7] = [
 
 /// Definitions of named types.
 #[derive(Clone, Copy)]
-pub(crate) struct TypeDefinitions<'a>(pub(crate) &'a [TypeDefinition]);
+pub(crate) struct NamedTypes<'a>(pub(crate) &'a [TypeDefinition]);
 
-impl<'a> TypeDefinitions<'a> {
+impl<'a> NamedTypes<'a> {
     pub(crate) fn shape(self, name: &str) -> Option<&'a TypeShape> {
         self.0.iter().find(|definition| &*definition.name == name).map(|definition| &definition.shape)
     }
 }
 
 /// Returns `true` if values of this type can be written as a single text, such as a component of a path.
-pub(crate) fn is_scalar(ty: &Type, definitions: TypeDefinitions<'_>) -> bool {
+pub(crate) fn is_scalar(ty: &Type, definitions: NamedTypes<'_>) -> bool {
     match ty {
         Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration => true,
         Type::Named(name) => matches!(definitions.shape(name), Some(TypeShape::Enum(variants))
@@ -61,7 +61,7 @@ pub(crate) fn is_scalar(ty: &Type, definitions: TypeDefinitions<'_>) -> bool {
 }
 
 /// Describes a text of this type, for messages.
-pub(crate) fn expected(ty: &Type, definitions: TypeDefinitions<'_>) -> String {
+pub(crate) fn expected(ty: &Type, definitions: NamedTypes<'_>) -> String {
     match ty {
         Type::Bool => "`true` or `false`".into(),
         Type::Int => "a whole number".into(),
@@ -85,7 +85,7 @@ pub(crate) fn expected(ty: &Type, definitions: TypeDefinitions<'_>) -> String {
 }
 
 /// Parses a decoded text as a value of a scalar type; `None` if it is malformed.
-pub(crate) fn scalar(ty: &Type, text: &str, definitions: TypeDefinitions<'_>) -> Option<Value> {
+pub(crate) fn scalar(ty: &Type, text: &str, definitions: NamedTypes<'_>) -> Option<Value> {
     match ty {
         Type::Text => Some(Value::text(text)),
         Type::Int => text.parse().ok().map(Value::Int),
@@ -118,7 +118,7 @@ fn measure(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 }
 
 /// Parses a decoded text as a value of a scalar type, or returns the message of the error.
-pub(crate) fn scalar_or_error(ty: &Type, text: &str, definitions: TypeDefinitions<'_>) -> Result<Value, String> {
+pub(crate) fn scalar_or_error(ty: &Type, text: &str, definitions: NamedTypes<'_>) -> Result<Value, String> {
     scalar(ty, text, definitions)
         .ok_or_else(|| format!("expected {}, found {}", expected(ty, definitions), shown(text)))
 }

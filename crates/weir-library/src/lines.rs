@@ -51,7 +51,7 @@ impl LineError {
 }
 
 /// Splitter of a byte stream into lines.
-pub(crate) struct LineReader {
+pub(crate) struct LineSplitter {
     buffer: BytesMut,
     /// Length of the line at the start of the buffer that was returned last.
     lent: usize,
@@ -63,10 +63,10 @@ pub(crate) struct LineReader {
     bytes: u64,
 }
 
-impl LineReader {
+impl LineSplitter {
     /// Creates a reader without input.
     pub(crate) fn new() -> Self {
-        LineReader { buffer: BytesMut::new(), lent: 0, scanned: 0, number: 0, bytes: 0 }
+        LineSplitter { buffer: BytesMut::new(), lent: 0, scanned: 0, number: 0, bytes: 0 }
     }
 
     /// Returns the number of the most recent line, counted from 1.
@@ -162,7 +162,7 @@ mod tests {
     /// Reads lines from pieces that arrive in one read each.
     async fn lines_of(pieces: &[&[u8]]) -> Vec<String> {
         let mut builder = tokio::io::empty().chain(pieces[0]);
-        let mut lines = LineReader::new();
+        let mut lines = LineSplitter::new();
         let mut found = Vec::new();
         let mut rest = pieces[1..].iter();
         loop {

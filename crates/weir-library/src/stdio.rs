@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use weir::{Failure, Module, Type, Value};
 
-use crate::lines::LineReader;
+use crate::lines::LineSplitter;
 use crate::output::{Outputs, STANDARD_OUTPUT};
 use crate::stream_source::{Emitter, Stream, StreamDefinition};
 
@@ -73,7 +73,7 @@ impl Stream for StandardInput {
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut input = tokio::io::stdin();
-        let mut lines = LineReader::new();
+        let mut lines = LineSplitter::new();
         while let Some(line) = lines.next(&mut input).await.map_err(|error| error.of("the standard input"))? {
             emitter.emit(Value::text(line)).await;
         }

@@ -13,7 +13,7 @@ use crate::marks::Flag;
 use crate::parameter::{Parameter, Passing};
 use crate::type_syntax::is_result;
 
-/// Generates the `weir::Code` of a function.
+/// Generates the `weir::FunctionCode` of a function.
 pub(crate) fn code(function: &HostFunction) -> TokenStream {
     let parts = AdaptorTokens::of(function);
     match (function.waits, function.marks.has(Flag::Blocking)) {

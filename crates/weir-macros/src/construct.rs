@@ -13,7 +13,7 @@ use crate::type_syntax::is_result;
 
 /// The constructor of a state.
 #[derive(Clone)]
-pub(crate) struct Constructor {
+pub(crate) struct StateConstructor {
     ident: Ident,
     /// The parameters; their indices count from 0.
     pub(crate) parameters: Vec<Parameter>,
@@ -21,7 +21,7 @@ pub(crate) struct Constructor {
     fallible: Option<Type>,
 }
 
-impl Constructor {
+impl StateConstructor {
     /// Reads the function if it is a constructor, and removes the attributes that rustc does not know.
     pub(crate) fn read(method: &mut ImplItemFn) -> Result<Option<Self>> {
         let Some(at) = method.attrs.iter().position(is_new) else { return Ok(None) };
@@ -48,7 +48,7 @@ impl Constructor {
             let FnArg::Typed(typed) = argument else { continue };
             parameters.push(start_parameter(typed, index)?);
         }
-        Ok(Some(Constructor { ident: signature.ident.clone(), parameters, fallible }))
+        Ok(Some(StateConstructor { ident: signature.ident.clone(), parameters, fallible }))
     }
 
     /// Generates the calls of `weir::macros::FunctionBuilder` for the parameters.

@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Error, ImplItem, Item, ItemFn, ItemImpl, Result, Type};
 
 use crate::adaptor;
-use crate::construct::Constructor;
+use crate::construct::StateConstructor;
 use crate::host::{HostFunction, refuse_generics, sibling_of};
 use crate::marks::FunctionMarks;
 use crate::parameter::Parameter;
@@ -77,11 +77,11 @@ fn implementation(marks: &FunctionMarks, block: &mut ItemImpl) -> Result<TokenSt
 }
 
 /// Returns the constructor of the block's state, and the index of its item.
-fn constructor(block: &mut ItemImpl) -> Result<(Option<Constructor>, Option<usize>)> {
+fn constructor(block: &mut ItemImpl) -> Result<(Option<StateConstructor>, Option<usize>)> {
     let mut found = (None, None);
     for (item, index) in block.items.iter_mut().zip(0..) {
         let ImplItem::Fn(method) = item else { continue };
-        let Some(constructor) = Constructor::read(method)? else { continue };
+        let Some(constructor) = StateConstructor::read(method)? else { continue };
         if found.0.is_some() {
             return Err(Error::new_spanned(&method.sig.ident, "only one function of a block can be its `#[new]`"));
         }
@@ -107,7 +107,7 @@ fn sibling(function: &HostFunction) -> TokenStream {
     let effects = function.marks.effects(function.waits, function.changes());
     let parameters = function.parameters.iter().map(Parameter::described);
     let (result, state) = (described_result(&function.returns), described_state(function));
-    let starts = function.constructor.as_ref().map(Constructor::described);
+    let starts = function.constructor.as_ref().map(StateConstructor::described);
     let (code, location) = (adaptor::code(function), location_of(&function.ident));
     quote! {
         #[doc(hidden)]

@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::{Attribute, Error, FnArg, Receiver, Result, ReturnType, Signature, Type, Visibility};
 
-use crate::construct::Constructor;
+use crate::construct::StateConstructor;
 use crate::docs;
 use crate::marks::{Flag, FunctionMarks};
 use crate::parameter::{Parameter, Passing, supported};
@@ -27,7 +27,7 @@ pub(crate) struct HostFunction {
     pub(crate) waits: bool,
     pub(crate) marks: FunctionMarks,
     /// The constructor of the state behind `self`, if there is one.
-    pub(crate) constructor: Option<Constructor>,
+    pub(crate) constructor: Option<StateConstructor>,
 }
 
 impl HostFunction {
@@ -60,7 +60,7 @@ impl HostFunction {
     }
 
     /// Returns the function with `constructor` as the constructor of its state.
-    pub(crate) fn made_by(mut self, constructor: Option<&Constructor>) -> Result<Self> {
+    pub(crate) fn made_by(mut self, constructor: Option<&StateConstructor>) -> Result<Self> {
         let (Some(constructor), Some(_)) = (constructor, self.receiver) else { return Ok(self) };
         if let Some(new) = &self.marks.new {
             return Err(Error::new_spanned(new, "the block's `#[new]` creates the state: remove `new = …`"));

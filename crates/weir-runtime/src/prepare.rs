@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Code, Library, Mode, Passing, Resource, Signature, Text, Type};
+use weir_host::{FunctionCode, Library, Mode, Passing, Resource, Signature, Text, Type};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_ir::program::Flow;
 
@@ -64,7 +64,7 @@ pub(crate) struct Preparation<'a> {
 
 /// What is known of a call before its step is made.
 struct Resolved {
-    code: Code,
+    code: FunctionCode,
     path: Text,
     fallible: bool,
     /// Whether it yields an `Option`, and cannot fail.
@@ -121,7 +121,7 @@ impl NodePart {
 
 impl Resolved {
     fn waits(&self) -> bool {
-        !matches!(self.code, Code::Immediate(_))
+        !matches!(self.code, FunctionCode::Immediate(_))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, Code, ImmediateCode, Mode, Value};
+use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, Value};
 use weir_ir::graph::ArmTest;
 use weir_ir::prim::Prim;
 
@@ -153,7 +153,7 @@ pub(crate) struct SimpleStep {
 /// A call.
 pub(crate) struct CallStep {
     /// The function.
-    pub code: Code,
+    pub code: FunctionCode,
     /// Its path, for messages.
     pub path: Arc<str>,
     /// Its arguments.

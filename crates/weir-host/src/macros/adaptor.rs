@@ -9,23 +9,27 @@ use std::sync::Arc;
 
 use crate::call::named;
 use crate::{
-    Argument, BlockingJob, Borrowable, BorrowedArgumentMut, Call, Code, Environment, Failure, HostType, Outcome,
-    Pending, ReadGuard, Reading, Shared, Value, WriteGuard, Writing,
+    Argument, BlockingJob, Borrowable, BorrowedArgumentMut, Call, Environment, Failure, FunctionCode, HostType,
+    Outcome, Pending, ReadGuard, Reading, Shared, Value, WriteGuard, Writing,
 };
 
 /// Wraps the code of a function that returns immediately.
-pub fn immediate(body: impl Fn(&mut Call<'_>) -> Result<Outcome, Box<Failure>> + Send + Sync + 'static) -> Code {
-    Code::Immediate(Arc::new(move |call| body(call).unwrap_or_else(Outcome::Fault)))
+pub fn immediate(
+    body: impl Fn(&mut Call<'_>) -> Result<Outcome, Box<Failure>> + Send + Sync + 'static,
+) -> FunctionCode {
+    FunctionCode::Immediate(Arc::new(move |call| body(call).unwrap_or_else(Outcome::Fault)))
 }
 
 /// Wraps the code of a function that may wait.
-pub fn waiting(body: impl Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + Send + Sync + 'static) -> Code {
-    Code::Waiting(Arc::new(body))
+pub fn waiting(body: impl Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + Send + Sync + 'static) -> FunctionCode {
+    FunctionCode::Waiting(Arc::new(body))
 }
 
 /// Wraps the code of a function that blocks its thread.
-pub fn blocking(body: impl Fn(&mut Call<'_>) -> Result<BlockingJob, Box<Failure>> + Send + Sync + 'static) -> Code {
-    Code::Blocking(Arc::new(body))
+pub fn blocking(
+    body: impl Fn(&mut Call<'_>) -> Result<BlockingJob, Box<Failure>> + Send + Sync + 'static,
+) -> FunctionCode {
+    FunctionCode::Blocking(Arc::new(body))
 }
 
 /// An argument borrowed for reading by a call that returns immediately.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::convert::Borrowable;
 use crate::macros::waiting;
 use crate::{
-    Batch, BatchCode, Code, Effects, Failure, Function, HostType, Location, Mode, Outcome, Parameter, Passing, Settled,
-    Signature, StateOf, Type, TypeDefinition, Value,
+    Batch, BatchCode, Effects, Failure, Function, FunctionCode, HostType, Location, Mode, Outcome, Parameter, Passing,
+    Settled, Signature, StateOf, Type, TypeDefinition, Value,
 };
 
 /// Builder of a [`Function`].
@@ -118,7 +118,7 @@ impl FunctionBuilder {
 
     /// Builds the function.
     #[must_use]
-    pub fn build(self, code: Code) -> Function {
+    pub fn build(self, code: FunctionCode) -> Function {
         Function { signature: self.signature, code, batch: None, types: self.types, location: self.location }
     }
 }

@@ -3,7 +3,9 @@
 
 use std::task::{Context, Poll, Waker};
 
-use weir_host::{Argument, Call, Code, Environment, Function, HostType, Outcome, Pending, Settled, Shared, Value};
+use weir_host::{
+    Argument, Call, Environment, Function, FunctionCode, HostType, Outcome, Pending, Settled, Shared, Value,
+};
 
 /// The frame and the environment of calls.
 #[derive(Default)]
@@ -51,7 +53,7 @@ impl Frame {
 
     /// Calls a function that returns immediately, with a slot for its answer.
     pub(crate) fn run_into(&mut self, out: u32, function: &Function, arguments: &[Argument]) -> Outcome {
-        let Code::Immediate(code) = &function.code else { panic!("{} waits", function.signature.name) };
+        let FunctionCode::Immediate(code) = &function.code else { panic!("{} waits", function.signature.name) };
         code(&mut Call { out: Some(out), ..self.call(arguments) })
     }
 
@@ -61,12 +63,12 @@ impl Frame {
             self.state = Some(Shared::new((state.make)(&[]).unwrap()));
         }
         match &function.code {
-            Code::Immediate(code) => code(&mut self.call(arguments)),
-            Code::Blocking(code) => match code(&mut self.call(arguments)) {
+            FunctionCode::Immediate(code) => code(&mut self.call(arguments)),
+            FunctionCode::Blocking(code) => match code(&mut self.call(arguments)) {
                 Ok(job) => self.settle(job(), arguments),
                 Err(failure) => Outcome::Fault(failure),
             },
-            Code::Waiting(code) => match code(&mut self.call(arguments)) {
+            FunctionCode::Waiting(code) => match code(&mut self.call(arguments)) {
                 Ok(pending) => {
                     let settled = ready(pending).expect("nothing in these tests waits for long");
                     self.settle(settled, arguments)
@@ -78,7 +80,7 @@ impl Frame {
 
     /// Begins a call that waits.
     pub(crate) fn begin(&mut self, function: &Function, arguments: &[Argument]) -> Pending {
-        let Code::Waiting(code) = &function.code else { panic!("{} does not wait", function.signature.name) };
+        let FunctionCode::Waiting(code) = &function.code else { panic!("{} does not wait", function.signature.name) };
         code(&mut self.call(arguments)).unwrap()
     }
 

@@ -22,7 +22,7 @@ use weir::{Failure, Module, Type, Value};
 
 use super::lines::root_of;
 use super::{FileError, Root};
-use crate::lines::LineReader;
+use crate::lines::LineSplitter;
 use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, optional, parameter};
 
 /// Default polling interval.
@@ -104,7 +104,7 @@ impl Stream for Follow {
 /// The file that is being read.
 struct FollowedFile {
     file: tokio::fs::File,
-    lines: LineReader,
+    lines: LineSplitter,
     /// Device and inode number of the file.
     identity: (u64, u64),
 }
@@ -118,7 +118,7 @@ impl FollowedFile {
         let identity = identity(&file.metadata()?);
         let mut file = tokio::fs::File::from_std(file);
         file.seek(io::SeekFrom::Start(from)).await?;
-        Ok(FollowedFile { file, lines: LineReader::new(), identity })
+        Ok(FollowedFile { file, lines: LineSplitter::new(), identity })
     }
 
     async fn begin_again(&mut self) -> io::Result<()> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weir::{Failure, Module, Type, Value};
 
 use super::Root;
-use crate::lines::LineReader;
+use crate::lines::LineSplitter;
 use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter};
 
 /// Adds the source `lines` to the module.
@@ -53,7 +53,7 @@ impl FileLines {
     }
 
     /// Records that every line read so far has been emitted.
-    pub(crate) fn note(&self, lines: &LineReader) {
+    pub(crate) fn note(&self, lines: &LineSplitter) {
         self.given.store(lines.bytes(), Ordering::Relaxed);
     }
 
@@ -78,7 +78,7 @@ impl Stream for FileLines {
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut file = self.reader()?;
-        let mut lines = LineReader::new();
+        let mut lines = LineSplitter::new();
         while let Some(line) = lines.next(&mut file).await.map_err(|error| error.of(&self.path))? {
             emitter.emit(Value::text(line)).await;
             self.note(&lines);

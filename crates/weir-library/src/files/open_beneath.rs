@@ -36,18 +36,18 @@ fn parts(path: &str) -> impl Iterator<Item = &str> {
 
 /// Purpose for which a file is opened.
 #[derive(Clone, Copy)]
-pub(super) enum Access {
+pub(super) enum OpenMode {
     /// Reading.
     Read,
     /// Writing at the end; the file is created if it does not exist.
     Append,
 }
 
-impl Access {
+impl OpenMode {
     fn flags(self) -> OFlags {
         let access = match self {
-            Access::Read => OFlags::RDONLY,
-            Access::Append => OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE,
+            OpenMode::Read => OFlags::RDONLY,
+            OpenMode::Append => OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE,
         };
         access | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY
     }
@@ -55,15 +55,15 @@ impl Access {
     /// Returns the mode of a file that is created; the kernel requires an empty mode if none can be created.
     fn mode(self) -> Mode {
         match self {
-            Access::Read => Mode::empty(),
-            Access::Append => Mode::from_raw_mode(0o666),
+            OpenMode::Read => Mode::empty(),
+            OpenMode::Append => Mode::from_raw_mode(0o666),
         }
     }
 }
 
 /// Opens `path` beneath `directory`.
 #[cfg(target_os = "linux")]
-pub(super) fn open(directory: &OwnedFd, path: &BeneathPath<'_>, access: Access) -> Result<OwnedFd, Errno> {
+pub(super) fn open(directory: &OwnedFd, path: &BeneathPath<'_>, access: OpenMode) -> Result<OwnedFd, Errno> {
     use rustix::fs::{ResolveFlags, openat2};
 
     /// Number of attempts: the kernel gives up if a rename crosses its walk. Opening a path that is renamed all the
@@ -86,22 +86,22 @@ pub(super) fn open_cached(directory: &OwnedFd, path: &BeneathPath<'_>) -> Result
     use rustix::fs::{ResolveFlags, openat2};
 
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::CACHED;
-    openat2(directory, path.0, Access::Read.flags(), Access::Read.mode(), resolve)
+    openat2(directory, path.0, OpenMode::Read.flags(), OpenMode::Read.mode(), resolve)
 }
 
 /// Opens `path` beneath `directory`.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn open(directory: &OwnedFd, path: &BeneathPath<'_>, access: Access) -> Result<OwnedFd, Errno> {
+pub(super) fn open(directory: &OwnedFd, path: &BeneathPath<'_>, access: OpenMode) -> Result<OwnedFd, Errno> {
     walk(directory.as_fd(), path, access)
 }
 
 /// Opens a path component by component, without following links.
-pub(super) fn walk(directory: BorrowedFd<'_>, path: &BeneathPath<'_>, access: Access) -> Result<OwnedFd, Errno> {
+pub(super) fn walk(directory: BorrowedFd<'_>, path: &BeneathPath<'_>, access: OpenMode) -> Result<OwnedFd, Errno> {
     let mut parts = parts(path.0).peekable();
     let mut parent: Option<OwnedFd> = None;
     while let Some(part) = parts.next() {
         let (access, kind) = match parts.peek() {
-            Some(_) => (Access::Read, OFlags::DIRECTORY),
+            Some(_) => (OpenMode::Read, OFlags::DIRECTORY),
             None => (access, OFlags::empty()),
         };
         let at = parent.as_ref().map_or(directory, AsFd::as_fd);
@@ -123,7 +123,7 @@ mod tests {
         std::os::unix::fs::symlink("sub", directory.join("link")).unwrap();
         std::os::unix::fs::symlink("sub/file", directory.join("file")).unwrap();
         let root: OwnedFd = std::fs::File::open(&directory).unwrap().into();
-        let walked = |path| walk(root.as_fd(), &BeneathPath::new(path).unwrap(), Access::Read).map(|_| ());
+        let walked = |path| walk(root.as_fd(), &BeneathPath::new(path).unwrap(), OpenMode::Read).map(|_| ());
         let found = ["sub/file", "./sub//file", "link/file", "file", "sub/none"].map(walked);
         std::fs::remove_dir_all(&directory).unwrap();
         assert_eq!(found, [Ok(()), Ok(()), Err(Errno::NOTDIR), Err(Errno::LOOP), Err(Errno::NOENT)]);

@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, readlinkat_raw, statat};
 use rustix::io::Errno;
 
 use super::cache::{Candidate, FileCache, FileCacheOptions, FileStatus, FileTime, PathLookup, has_reliable_times};
-use super::open_beneath::{Access, BeneathPath, open};
+use super::open_beneath::{BeneathPath, OpenMode, open};
 #[cfg(target_os = "linux")]
 use super::page_cache;
 
@@ -123,7 +123,7 @@ impl Root {
 
     fn read_anew(&self, path: &str) -> Result<Bytes, FileError> {
         let opened = self.now();
-        let (file, stat) = self.open_file(path, Access::Read)?;
+        let (file, stat) = self.open_file(path, OpenMode::Read)?;
         let status = FileStatus::of(&stat);
         let too_large = || FileError::TooLarge { path: path.into(), limit: self.file_bytes_max };
         if status.size > self.file_bytes_max {
@@ -221,7 +221,7 @@ impl Root {
     /// # Errors
     /// Fails with a [`FileError`] if the file cannot be opened.
     pub fn open_to_read(&self, path: &str) -> Result<File, FileError> {
-        self.open_file(path, Access::Read).map(|(file, _)| file)
+        self.open_file(path, OpenMode::Read).map(|(file, _)| file)
     }
 
     /// Opens the file at `path` for writing at its end, and creates it if it does not exist.
@@ -229,10 +229,10 @@ impl Root {
     /// # Errors
     /// Fails with a [`FileError`] if the file cannot be opened or created.
     pub fn open_to_append(&self, path: &str) -> Result<File, FileError> {
-        self.open_file(path, Access::Append).map(|(file, _)| file)
+        self.open_file(path, OpenMode::Append).map(|(file, _)| file)
     }
 
-    fn open_file(&self, path: &str, access: Access) -> Result<(File, Stat), FileError> {
+    fn open_file(&self, path: &str, access: OpenMode) -> Result<(File, Stat), FileError> {
         let file = self.open_for(path, access)?;
         let status = fstat(&file).map_err(|errno| explain(path, errno))?;
         match FileType::from_raw_mode(status.st_mode) {
@@ -248,10 +248,10 @@ impl Root {
     }
 
     fn open_below(&self, path: &str) -> Result<OwnedFd, FileError> {
-        self.open_for(path, Access::Read)
+        self.open_for(path, OpenMode::Read)
     }
 
-    fn open_for(&self, path: &str, access: Access) -> Result<OwnedFd, FileError> {
+    fn open_for(&self, path: &str, access: OpenMode) -> Result<OwnedFd, FileError> {
         if path.is_empty() || path.contains('\0') {
             return Err(FileError::NotAPath(path.into()));
         }

@@ -3,7 +3,7 @@
 use hyper::header::{COOKIE, HeaderMap, HeaderName};
 use weir::{RouteParameter, Type, Value};
 
-use super::input::{InputError, TypeDefinitions, expected, is_scalar, left_out, scalar_or_error};
+use super::input::{InputError, NamedTypes, expected, is_scalar, left_out, scalar_or_error};
 
 /// Returns the header field of a parameter: its name, with `-` for each `_`.
 pub(super) fn field_of(parameter: &str) -> String {
@@ -11,7 +11,7 @@ pub(super) fn field_of(parameter: &str) -> String {
 }
 
 /// Returns `true` if a header field can hold a value of the type.
-pub(super) fn can_hold(field: &str, ty: &Type, definitions: TypeDefinitions<'_>) -> bool {
+pub(super) fn can_hold(field: &str, ty: &Type, definitions: NamedTypes<'_>) -> bool {
     let ty = if let Type::Option(some) = ty { some } else { ty };
     HeaderName::from_bytes(field.as_bytes()).is_ok() && is_scalar(ty, definitions)
 }
@@ -21,7 +21,7 @@ pub(super) fn field_input(
     parameter: &RouteParameter,
     field: &str,
     header: &HeaderMap,
-    definitions: TypeDefinitions<'_>,
+    definitions: NamedTypes<'_>,
 ) -> Result<Value, InputError> {
     let problem = |what| InputError::new(format!("`{field}` in the header"), what);
     let mut values = header.get_all(field).iter();
@@ -37,7 +37,7 @@ pub(super) fn field_input(
 pub(super) fn cookie_input(
     parameter: &RouteParameter,
     header: &HeaderMap,
-    definitions: TypeDefinitions<'_>,
+    definitions: NamedTypes<'_>,
 ) -> Result<Value, InputError> {
     let lines = header.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
@@ -46,7 +46,7 @@ pub(super) fn cookie_input(
         .map_err(|what| InputError::new(format!("the cookie `{}`", parameter.name), what))
 }
 
-fn input(parameter: &RouteParameter, text: Option<&str>, definitions: TypeDefinitions<'_>) -> Result<Value, String> {
+fn input(parameter: &RouteParameter, text: Option<&str>, definitions: NamedTypes<'_>) -> Result<Value, String> {
     match (text, &parameter.ty) {
         (Some(text), Type::Option(some)) => scalar_or_error(some, text, definitions).map(Value::some),
         (Some(text), ty) => scalar_or_error(ty, text, definitions),

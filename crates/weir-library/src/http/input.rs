@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use weir::{RouteParameter, Type, Value};
 
-pub(super) use crate::input::{InputError, TypeDefinitions, expected, is_scalar, scalar_or_error};
+pub(super) use crate::input::{InputError, NamedTypes, expected, is_scalar, scalar_or_error};
 
 /// Percent-decodes a component of a path; `None` if the encoding is malformed or the result is not UTF-8.
 pub(super) fn decode_path(part: &str) -> Option<Cow<'_, str>> {

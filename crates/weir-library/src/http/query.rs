@@ -7,7 +7,7 @@ use std::iter;
 
 use weir::{RouteParameter, Type, Value};
 
-use super::input::{InputError, TypeDefinitions, decode_query, expected, left_out, scalar_or_error};
+use super::input::{InputError, NamedTypes, decode_query, expected, left_out, scalar_or_error};
 
 /// Maximum number of name-value pairs in a query; a longer query is refused.
 const PAIRS_MAX: usize = 1000;
@@ -58,11 +58,7 @@ impl<'q> Query<'q> {
     /// # Errors
     /// Fails if the query's value is not of the parameter's type, or if a required parameter is missing.
     #[inline]
-    pub(super) fn input(
-        &self,
-        parameter: &RouteParameter,
-        definitions: TypeDefinitions<'_>,
-    ) -> Result<Value, InputError> {
+    pub(super) fn input(&self, parameter: &RouteParameter, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
         let problem = |what| InputError::new(format!("`{}` in the query", parameter.name), what);
         let one = |ty, text| scalar_or_error(ty, text, definitions).map_err(problem);
         if let Type::List(element) = &parameter.ty {

@@ -7,7 +7,7 @@ use matchit::{Params, Router};
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
 use super::fields;
-use super::input::{InputError, TypeDefinitions, decode_path, is_scalar, left_out, scalar_or_error};
+use super::input::{InputError, NamedTypes, decode_path, is_scalar, left_out, scalar_or_error};
 use super::query::Query;
 use crate::json::decode;
 
@@ -72,7 +72,7 @@ impl Routes {
         let (pattern, names) = without_names(&route.pattern);
         let source_of = |parameter: &RouteParameter| {
             let place = source_of(parameter, &names)?;
-            check(parameter, &place, TypeDefinitions(&route.types)).map(|()| place)
+            check(parameter, &place, NamedTypes(&route.types)).map(|()| place)
         };
         let sources: Vec<_> = route.parameters.iter().map(source_of).collect::<Result<_, _>>().map_err(refused)?;
         let method = Method::from_bytes(route.method.as_bytes()).map_err(|error| refused(error.to_string()))?;
@@ -120,7 +120,7 @@ impl Routes {
         inputs: &mut Vec<Value>,
     ) -> Result<Option<usize>, Vec<InputError>> {
         let Route { parameters, types, .. } = &self.routes[route];
-        let definitions = TypeDefinitions(types);
+        let definitions = NamedTypes(types);
         let query = Query::new(query).map_err(|problem| vec![problem])?;
         let (mut body, mut problems) = (None, Vec::new());
         for (index, (parameter, place)) in parameters.iter().zip(&self.sources[route]).enumerate() {
@@ -160,7 +160,7 @@ impl Routes {
                 Ok(text) => Ok(Value::text(text)),
                 Err(error) => Err(InputError::new("body", format!("not UTF-8: {error}"))),
             },
-            ty => decode::parse(&body, ty, TypeDefinitions(types)),
+            ty => decode::parse(&body, ty, NamedTypes(types)),
         }
     }
 }
@@ -201,7 +201,7 @@ fn source_of(parameter: &RouteParameter, names: &[&str]) -> Result<ParameterSour
 }
 
 /// Checks that a request can hold the parameter. The compiler has already checked it; this is for other callers.
-fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: TypeDefinitions<'_>) -> Result<(), String> {
+fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: NamedTypes<'_>) -> Result<(), String> {
     let fits = match (place, &parameter.ty) {
         (ParameterSource::Path(_), ty) => is_scalar(ty, definitions),
         (ParameterSource::Header(field), ty) => fields::can_hold(field, ty, definitions),
@@ -227,7 +227,7 @@ fn allow(methods: &[(Method, usize)]) -> HeaderValue {
     HeaderValue::try_from(names.join(", ")).expect("methods are tokens")
 }
 
-fn path_input(parameter: &RouteParameter, part: &str, definitions: TypeDefinitions<'_>) -> Result<Value, InputError> {
+fn path_input(parameter: &RouteParameter, part: &str, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
     let place = || format!("`{}` in the path", parameter.name);
     let text = decode_path(part).ok_or_else(|| InputError::new(place(), "not UTF-8 in percent-encoding"))?;
     scalar_or_error(&parameter.ty, &text, definitions).map_err(|what| InputError::new(place(), what))

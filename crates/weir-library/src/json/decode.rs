@@ -15,10 +15,10 @@ use weir::{Field, HostType, Type, TypeShape, Value};
 use super::tree::JSON_VALUE;
 use super::unique_keys::UniqueKeys;
 use super::why;
-use crate::input::{InputError, TypeDefinitions, expected, scalar, shown};
+use crate::input::{InputError, NamedTypes, expected, scalar, shown};
 
 /// Parses `body` as a value of the type.
-pub(crate) fn parse(body: &[u8], ty: &Type, definitions: TypeDefinitions<'_>) -> Result<Value, InputError> {
+pub(crate) fn parse(body: &[u8], ty: &Type, definitions: NamedTypes<'_>) -> Result<Value, InputError> {
     let UniqueKeys(json) = serde_json::from_slice(body).map_err(|error| {
         InputError::new("body", format!("{} at line {} column {}", why(&error), error.line(), error.column()))
     })?;
@@ -26,12 +26,12 @@ pub(crate) fn parse(body: &[u8], ty: &Type, definitions: TypeDefinitions<'_>) ->
 }
 
 /// Returns `true` if JSON can express values of this type.
-pub(crate) fn is_sayable(ty: &Type, definitions: TypeDefinitions<'_>) -> bool {
+pub(crate) fn is_sayable(ty: &Type, definitions: NamedTypes<'_>) -> bool {
     sayable(ty, definitions, &mut Vec::new())
 }
 
 /// `inside` holds the named types on the path, so that a recursive type is examined once.
-fn sayable<'a>(ty: &'a Type, definitions: TypeDefinitions<'a>, inside: &mut Vec<&'a str>) -> bool {
+fn sayable<'a>(ty: &'a Type, definitions: NamedTypes<'a>, inside: &mut Vec<&'a str>) -> bool {
     match ty {
         Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration => true,
         Type::List(element) | Type::Option(element) => sayable(element, definitions, inside),
@@ -53,7 +53,7 @@ fn sayable<'a>(ty: &'a Type, definitions: TypeDefinitions<'a>, inside: &mut Vec<
 
 /// Converter of a JSON tree.
 struct JsonDecoder<'a> {
-    definitions: TypeDefinitions<'a>,
+    definitions: NamedTypes<'a>,
     /// Path to the current value, for messages.
     path: String,
 }

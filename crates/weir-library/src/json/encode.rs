@@ -113,7 +113,7 @@ impl<'a> JsonView<'a> {
         }
         match (self.of.shape(name), self.value) {
             (Some(TypeShape::Record(fields)), Value::Record(values)) => {
-                Payload { whole: self, fields, values }.serialize(to)
+                JsonFields { whole: self, fields, values }.serialize(to)
             }
             (Some(TypeShape::Enum(variants)), Value::Variant(tag, payload)) => {
                 let variant = usize::try_from(*tag).ok().and_then(|tag| variants.get(tag));
@@ -130,7 +130,7 @@ impl<'a> JsonView<'a> {
         }
         let mut object = to.serialize_map(Some(1))?;
         let whole = if variant.fields.len() == 1 { self } else { self.inside()? };
-        let payload = Payload { whole, fields: &variant.fields, values };
+        let payload = JsonFields { whole, fields: &variant.fields, values };
         object.serialize_entry(&*variant.name, &payload)?;
         object.end()
     }
@@ -188,13 +188,13 @@ impl Serialize for JsonView<'_> {
 
 /// The fields of a record, or the payload of a variant: a single positional field is written as itself, several as an
 /// array.
-struct Payload<'a> {
+struct JsonFields<'a> {
     whole: JsonView<'a>,
     fields: &'a [Field],
     values: &'a [Value],
 }
 
-impl Serialize for Payload<'_> {
+impl Serialize for JsonFields<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let is_positional = self.fields.first().is_some_and(|field| &*field.name == "0");
         match (is_positional, self.fields, self.values) {

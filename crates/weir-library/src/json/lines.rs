@@ -8,7 +8,7 @@ use weir::{Failure, HostType, Module, Type, Value};
 use super::parse_line;
 use crate::bad_elements::BadElements;
 use crate::files::FileLines;
-use crate::lines::{LineError, LineReader};
+use crate::lines::{LineError, LineSplitter};
 use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter};
 
 /// Adds the sources to the module.
@@ -73,7 +73,7 @@ impl Stream for JsonLines {
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut file = self.file.reader()?;
-        let mut lines = LineReader::new();
+        let mut lines = LineSplitter::new();
         loop {
             let number = lines.number() + 1;
             let Some(line) = lines.next(&mut file).await.transpose() else { return Ok(()) };

@@ -15,7 +15,7 @@ use weir_events::{Channel, Event, after, halves, until};
 
 use super::Connection;
 use super::idle_timeout::IdleLimits;
-use crate::lines::LineReader;
+use crate::lines::LineSplitter;
 use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, optional, parameter};
 
 /// Connections that the kernel completes before they are accepted.
@@ -168,7 +168,7 @@ impl Stream for ConnectionLines {
 
 /// Emits the lines of one connection. An error ends only this connection.
 async fn emit_lines(mut stream: TcpStream, late: Event<()>, emitter: Emitter, _slot: OwnedSemaphorePermit) {
-    let mut lines = LineReader::new();
+    let mut lines = LineSplitter::new();
     while let Ok(Ok(Some(line))) = until(pin!(lines.next(&mut stream)), &late).await {
         emitter.emit(Value::text(line)).await;
     }
