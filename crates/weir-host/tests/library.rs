@@ -126,7 +126,7 @@ fn a_signature_is_read_off_the_rust_function_and_its_marks() {
 #[test]
 fn documentation_and_types_come_along() {
     let module = blog();
-    assert_eq!(module.doc.as_str(), "What a blog needs.");
+    assert_eq!(module.doc.as_str(), "The functions of a blog.");
     let doc = &module.functions["to_jpeg"].signature.doc;
     assert_eq!(doc.as_str(), "Compresses an image to JPEG.\n\nThe quality is 1 to 100.");
     assert_eq!(module.types["image.Ppm"].doc.as_str(), "A picture.");

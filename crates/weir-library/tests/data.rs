@@ -115,7 +115,7 @@ fn what_is_no_head_is_refused() {
             Some("the length of the body is not a number")
         );
     }
-    assert_eq!(get(&"A: b\r\n".repeat(70)).as_deref(), Some("more than 64 fields"));
+    assert_eq!(get(&"A: b\r\n".repeat(70)).as_deref(), Some("the head has more than 64 fields"));
     assert_eq!(says("GET /%ff HTTP/1.1\r\n\r\n").as_deref(), Some("the path is not UTF-8"));
 }
 

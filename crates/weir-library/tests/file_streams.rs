@@ -170,7 +170,7 @@ fn a_row_without_end_is_not_kept_in_memory() {
     for source in ["csv.rows", "csv.checked_rows"] {
         let (rows, ended) = all(source, &place, &[Value::text("users")]);
         assert_eq!(rows.len(), 1);
-        assert_eq!(ended, "users: line 3: a row of more than 16777216 bytes; is a quote not closed?");
+        assert_eq!(ended, "users: line 3: the row is longer than 16777216 bytes; is a quote unclosed?");
     }
 }
 
