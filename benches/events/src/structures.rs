@@ -38,7 +38,7 @@ fn a_send_event() -> Contender<'static> {
     here("weir", round)
 }
 
-/// What people write instead: a task that sends synchronously.
+/// The usual alternative: a task that sends synchronously.
 fn spawn_a_task(runtime: &tokio::runtime::Runtime) -> Contender<'_> {
     let round = move |messages: usize| {
         let channel = Channel::rendezvous();
@@ -129,7 +129,7 @@ fn multicast() -> Contender<'static> {
                 let receive = port.receive();
                 scope.spawn(move || (0..messages / PORTS).for_each(|_| _ = receive.sync().expect("the port is open")));
             }
-            (0..messages / PORTS).for_each(|message| multicast.post(message));
+            (0..messages / PORTS).for_each(|message| _ = multicast.post(message));
         });
     };
     here("weir", round)

@@ -1,20 +1,20 @@
-//! The three families of graphs, and what an operator does.
+//! Graph families of the Streams paper, and the work of an operator.
 
 use std::hint::black_box;
 
-use crate::Outcome;
+use crate::BenchResult;
 
-/// How many operators every graph has, the source and the sink not counted.
+/// The number of operators of a graph, without source and sink.
 pub(crate) const OPERATORS: usize = 1_000;
 
 /// A tuple of 64 bytes.
 #[derive(Clone)]
 pub(crate) struct Tuple {
-    /// Which of the parallel branches it takes.
+    /// The index of the parallel branch that it takes.
     pub(crate) branch: usize,
-    /// What operators compute with.
+    /// The number that operators compute with.
     pub(crate) value: f64,
-    /// What makes it 64 bytes.
+    /// Padding to 64 bytes.
     pub(crate) payload: [u64; 6],
 }
 
@@ -44,13 +44,13 @@ impl Family {
         }
     }
 
-    pub(crate) fn named(name: &str) -> Outcome<Family> {
+    pub(crate) fn named(name: &str) -> BenchResult<Family> {
         let all = [Family::Pipeline, Family::Parallel, Family::Mixed];
         let found = all.into_iter().find(|family| family.name() == name);
         Ok(found.ok_or_else(|| format!("no family is called {name}: pipeline, parallel or mixed"))?)
     }
 
-    /// How many branches the split has.
+    /// Returns the number of branches of the split.
     pub(crate) fn branches(self) -> usize {
         match self {
             Family::Pipeline => 1,
@@ -59,7 +59,7 @@ impl Family {
         }
     }
 
-    /// How many operators a tuple passes.
+    /// Returns the number of operators that a tuple passes.
     pub(crate) fn depth(self) -> usize {
         OPERATORS / self.branches()
     }
@@ -67,29 +67,29 @@ impl Family {
 
 /// A graph and the cost of its operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Case {
+pub(crate) struct GraphCase {
     pub(crate) family: Family,
     /// Floating-point operations for each tuple and operator.
     pub(crate) cost: u32,
 }
 
-impl Case {
-    /// The cases of the paper's Figures 9 and 10.
-    pub(crate) fn all() -> impl Iterator<Item = Case> {
-        let of = |family, costs: &'static [u32]| costs.iter().map(move |&cost| Case { family, cost });
+impl GraphCase {
+    /// Returns the cases of the paper's Figures 9 and 10.
+    pub(crate) fn all() -> impl Iterator<Item = GraphCase> {
+        let of = |family, costs: &'static [u32]| costs.iter().map(move |&cost| GraphCase { family, cost });
         of(Family::Pipeline, &[1, 100, 1_000])
             .chain(of(Family::Parallel, &[1, 10_000, 100_000]))
             .chain(of(Family::Mixed, &[1, 100, 1_000]))
     }
 }
 
-/// What one operator does to one tuple.
+/// Runs one operator on one tuple.
 #[inline(never)]
 pub(crate) fn operate(tuple: &mut Tuple, cost: u32) {
     tuple.value = spin(tuple.value, cost);
 }
 
-/// So many floating-point operations.
+/// Executes `cost` floating-point operations, each of which depends on the one before.
 #[inline]
 pub(crate) fn spin(mut value: f64, cost: u32) -> f64 {
     for _ in 0..cost {

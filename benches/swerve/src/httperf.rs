@@ -11,9 +11,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use bench_harness::Outcome;
+use bench_harness::BenchResult;
 
-/// What a server did under one rate.
+/// The result of a server at one rate.
 pub(crate) struct Met {
     pub(crate) replies: f64,
     pub(crate) replies_per_second: f64,
@@ -24,8 +24,8 @@ pub(crate) struct Met {
     pub(crate) slowest_hundredth_ms: f64,
     /// Requests that were not answered, for whatever reason.
     pub(crate) errors: u64,
-    /// Those of them that were never asked: httperf had no file or port left, which says nothing about the server but
-    /// that many others were waiting for it.
+    /// Requests that were never sent, because httperf had no file or port left; this says of the server only that many
+    /// others were waiting for it.
     pub(crate) unasked: u64,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn is_installed() -> bool {
 ///
 /// # Errors
 /// If httperf does not start, does not end, or says something else than what came of the requests.
-pub(crate) fn run(port: u16, file: &str, rate: u32, seconds: f64) -> Outcome<Met> {
+pub(crate) fn run(port: u16, file: &str, rate: u32, seconds: f64) -> BenchResult<Met> {
     let requests = (f64::from(rate) * seconds).max(1.0) as u64;
     let mut command = Command::new("httperf");
     command
@@ -55,7 +55,7 @@ pub(crate) fn run(port: u16, file: &str, rate: u32, seconds: f64) -> Outcome<Met
 }
 
 /// What a program writes until it ends; one that does not end in time is killed.
-fn said_within(command: &mut Command, limit: Duration) -> Outcome<String> {
+fn said_within(command: &mut Command, limit: Duration) -> BenchResult<String> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let (told, ended) = mpsc::channel();
     if let Some(mut output) = child.stdout.take() {
@@ -107,7 +107,7 @@ fn histogram(text: &str) -> Vec<(f64, u64)> {
     lines.filter_map(row).collect()
 }
 
-/// What so large a part stayed below; 0 where nothing was counted.
+/// Returns the value below which this part of the histogram lies; 0 if it is empty.
 fn quantile(histogram: &[(f64, u64)], part: f64) -> f64 {
     let all: u64 = histogram.iter().map(|(_, count)| count).sum();
     let mut seen = 0;
