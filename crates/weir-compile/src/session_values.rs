@@ -51,11 +51,12 @@ impl SessionValueChecker<'_> {
 
     fn report(&mut self, does: &str, at: Origin) {
         let span = Span { source: self.source, start: at.start, end: at.end };
-        let message = format!("what makes `{}` for a session must be there at once", self.name);
+        let message =
+            format!("the initial value of `{}`, which each session has, must be computable at once", self.name);
         let diagnostic = Diagnostic::new(Code::SessionValue, message)
             .at(span, does)
-            .note("one is made when a flow of a new session first uses it")
-            .hint("begin with an empty value, and fill it in the flow");
+            .note("it is computed when a flow of a new session first uses it")
+            .hint("start with an empty value and fill it in the flow");
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }

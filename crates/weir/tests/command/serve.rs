@@ -133,7 +133,7 @@ fn the_greeting_says_what_is_served_and_where() {
     insta::assert_snapshot!(greeting);
     let (code, rest) = served.stop();
     assert_eq!(code, Some(0));
-    insta::assert_snapshot!(rest, @"TIME stopping; what has begun is finished first");
+    insta::assert_snapshot!(rest, @"TIME stopping after the flows in progress have finished");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_watched_program_is_run_again_when_it_has_changed_and_is_right() {
     let mut served = Served::start(program.path(), &["--watch"]);
     assert_eq!(text(&served.get("/")), (200, "one"));
     program.write(b"service s on");
-    served.wait_for("runs on");
+    served.wait_for("keeps running");
     assert_eq!(text(&served.get("/")), (200, "one"), "a wrong text changes nothing");
     program.write(saying("three").as_bytes());
     served.greet();
