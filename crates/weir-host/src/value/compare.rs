@@ -1,4 +1,4 @@
-//! Equality, order and hashes of values, by structure; host values by identity.
+//! Structural equality, order and hashing of values; host values by identity.
 //!
 //! All three look at a value's head, which is all of it but its parts, and then at the parts: by recursion to a depth of
 //! [`NESTED_MAX`], which needs no memory. A comparison goes on with a stack on the heap, and starts over there, if
@@ -26,7 +26,7 @@ const STEPS_MAX: u32 = 10_000;
 /// Parts that a hash covers one after the other.
 const HASHED_MAX: u32 = 4_096;
 
-/// Structural. Floats compare by their bits' total order, so that a value always equals itself.
+/// Structural equality. Floats compare by the total order of their bits, so that a value always equals itself.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
@@ -89,7 +89,7 @@ fn compare_maps(one: &Value, other: &Value, depth: u32, steps: &mut u32) -> Opti
     }
 }
 
-/// Compares with a stack on the heap, and looks at no pair of parts twice that others hold too.
+/// Compares with a stack on the heap, and compares no pair of parts twice that others hold too.
 fn compare_deep(one: &Value, other: &Value) -> Ordering {
     let ordering = compare_heads(one, other);
     if ordering.is_ne() {
@@ -119,8 +119,8 @@ fn compare_deep(one: &Value, other: &Value) -> Ordering {
     Ordering::Equal
 }
 
-/// Whether the parts of a pair need no look: both have none, they are one and the same, or the pair was seen before. If a
-/// pair that was seen proves different, so does the whole, so seen pairs count as equal.
+/// Returns `true` if the parts of a pair need no comparison: both have none, they are the same in memory, or the pair was
+/// seen before. If a pair that was seen proves different, so does the whole, so seen pairs count as equal.
 fn is_known(seen: &mut IndexSet<(usize, usize), RandomState>, one: &Value, other: &Value) -> bool {
     match (shared_address(one), shared_address(other)) {
         (Some(Address { address, .. }), Some(Address { address: same, .. })) if address == same => true,
@@ -130,14 +130,14 @@ fn is_known(seen: &mut IndexSet<(usize, usize), RandomState>, one: &Value, other
     }
 }
 
-/// Place of a value's parts in memory.
+/// Address of a value's parts in memory.
 struct Address {
     address: usize,
-    /// Whether others may hold the parts too.
+    /// True if others may hold the parts too.
     is_shared: bool,
 }
 
-/// Where the parts of a value lie; `None` if it has none.
+/// Returns the address of a value's parts; `None` if it has none.
 fn shared_address(value: &Value) -> Option<Address> {
     match value {
         // A list does not tell how many hold it.
@@ -227,7 +227,7 @@ fn hash<H: Hasher>(value: &Value, state: &mut H, depth: u32, left: &mut u32) {
     }
 }
 
-/// The hash of a value's head and of the hashes of its parts. Parts that others hold too are hashed once.
+/// Hashes a value's head and the hashes of its parts. Parts that others hold too are hashed once.
 fn composed_hash(value: &Value) -> u64 {
     let begun = |value| {
         let mut state = SEED.build_hasher();

@@ -15,19 +15,19 @@ pub struct Elements {
 }
 
 impl Elements {
-    /// An empty list with room for so many elements.
+    /// Returns an empty list with this capacity.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         Elements { shared: EcoVec::with_capacity(capacity) }
     }
 
-    /// The elements for a change in place; `None` if somebody else holds them too.
+    /// Returns the elements for a change in place; `None` if somebody else holds them too.
     #[must_use]
     pub fn unshared(&mut self) -> Option<&mut [Value]> {
         self.shared.is_unique().then(|| self.shared.make_mut())
     }
 
-    /// The elements for a change. Elements that somebody else holds too are copied first.
+    /// Returns the elements for a change, after copying them if somebody else holds them too.
     #[must_use]
     pub fn make_mut(&mut self) -> &mut [Value] {
         self.shared.make_mut()

@@ -53,34 +53,34 @@ const GAPS_MIN: usize = 8;
 pub(super) static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 impl Entries {
-    /// An empty map with room for so many entries.
+    /// Returns an empty map with this capacity.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         let (positions, slots) = (HashTable::with_capacity(capacity), Vec::with_capacity(capacity));
         Entries { shared: Arc::new(Dictionary { positions, slots, length: 0, first: 0 }) }
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.length
     }
 
-    /// Whether there are no entries.
+    /// Returns `true` if there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value under a key.
+    /// Returns the value under a key.
     #[must_use]
     pub fn get(&self, key: &Value) -> Option<&Value> {
         let position = self.shared.find(SEED.hash_one(key), key)?;
         self.shared.slots[position].entry.as_ref().map(|(_, value)| value)
     }
 
-    /// Whether there is a value under a key.
+    /// Returns `true` if there is a value under a key.
     #[must_use]
     pub fn contains_key(&self, key: &Value) -> bool {
         self.get(key).is_some()
@@ -111,51 +111,51 @@ impl Entries {
         dictionary.remove(position)
     }
 
-    /// The entries in the order of insertion.
+    /// Iterates over the entries in the order of insertion.
     #[must_use]
     pub fn iter(&self) -> Iter<'_> {
         Iter { slots: self.shared.slots[self.shared.first..].iter(), left: self.len() }
     }
 
-    /// The keys in the order of insertion.
+    /// Iterates over the keys in the order of insertion.
     pub fn keys(&self) -> impl Iterator<Item = &Value> {
         self.iter().map(|(key, _)| key)
     }
 
-    /// The values in the order of insertion of their keys.
+    /// Iterates over the values in the order of insertion of their keys.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
         self.iter().map(|(_, value)| value)
     }
 
-    /// The first entry in the order of insertion.
+    /// Returns the first entry in the order of insertion.
     #[must_use]
     pub fn first(&self) -> Option<(&Value, &Value)> {
         self.iter().next()
     }
 
-    /// The keys with their values for a change in place; `None` if somebody else holds the entries too.
+    /// Returns the keys with their values for a change in place; `None` if somebody else holds the entries too.
     pub fn unshared(&mut self) -> Option<impl Iterator<Item = (&Value, &mut Value)>> {
         let slots = &mut Arc::get_mut(&mut self.shared)?.slots;
         Some(slots.iter_mut().filter_map(|slot| slot.entry.as_mut().map(|(key, value)| (&*key, value))))
     }
 
-    /// The first entry at or behind a position, and its position; positions of gaps are passed over.
+    /// Returns the first entry at or behind a position, and its position. Gaps are skipped.
     pub(super) fn entry_from(&self, position: usize) -> Option<(usize, (&Value, &Value))> {
         let slots = self.shared.slots.iter().enumerate().skip(position.max(self.shared.first));
         slots.into_iter().find_map(|(position, slot)| slot.entry().map(|entry| (position, entry)))
     }
 
-    /// Place of the entries in memory.
+    /// Returns the address of the entries in memory.
     pub(super) fn address(&self) -> usize {
         Arc::as_ptr(&self.shared).addr()
     }
 
-    /// Whether somebody else holds the entries too.
+    /// Returns `true` if somebody else holds the entries too.
     pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.shared) > 1
     }
 
-    /// Whether two maps are one and the same in memory.
+    /// Returns `true` if two maps are the same in memory.
     pub(super) fn is_same(&self, other: &Entries) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }

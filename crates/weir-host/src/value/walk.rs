@@ -1,8 +1,8 @@
-//! Walks through values of any depth, with a stack on the heap.
+//! Pre-order walk through values of any depth, with a stack on the heap.
 
 use crate::Value;
 
-/// An iterator over a value and all values in it, each before its parts. Keys and values of a map come in turn.
+/// Pre-order iterator over a value and everything in it. The keys and values of a map alternate.
 pub struct Walk<'v> {
     first: Option<&'v Value>,
     open: Vec<PartCursor<'v>>,
@@ -19,7 +19,7 @@ pub(super) struct PartCursor<'v> {
 }
 
 impl Value {
-    /// The value and all values in it, each before its parts. Keys and values of a map come in turn.
+    /// Iterates in pre-order over the value and everything in it. The keys and values of a map alternate.
     ///
     /// ```
     /// use weir_host::Value;
@@ -33,7 +33,7 @@ impl Value {
         Walk { first: Some(self), open: Vec::new() }
     }
 
-    /// The elements of a list, the fields of a record or the payload of a variant.
+    /// Returns the elements of a list, the fields of a record or the payload of a variant.
     #[inline]
     pub(super) fn parts(&self) -> Option<&[Value]> {
         match self {
@@ -43,7 +43,7 @@ impl Value {
         }
     }
 
-    /// Whether the value has parts.
+    /// Returns `true` if the value has parts.
     fn has_parts(&self) -> bool {
         match self {
             Value::Map(entries) => !entries.is_empty(),
@@ -53,12 +53,12 @@ impl Value {
 }
 
 impl<'v> PartCursor<'v> {
-    /// A cursor before the first part.
+    /// Returns a cursor before the first part.
     pub(super) fn new(value: &'v Value) -> Self {
         PartCursor { value, next: 0, yielded: 0 }
     }
 
-    /// The next part; `None` behind the last.
+    /// Returns the next part; `None` behind the last.
     pub(super) fn advance(&mut self) -> Option<&'v Value> {
         let Value::Map(entries) = self.value else {
             let part = self.value.parts()?.get(self.next)?;

@@ -9,7 +9,7 @@ use weir_host::{Failure, Type, Value};
 use super::Prim;
 
 impl Prim {
-    /// Whether it can make its result out of its first operand, given the type of its result.
+    /// Returns `true` if the primitive can make its result out of its first operand, given the type of its result.
     #[must_use]
     pub fn reuses_first(self, result: &Type) -> bool {
         match self {

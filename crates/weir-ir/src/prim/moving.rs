@@ -38,7 +38,7 @@ pub fn move_or_clone(value: &mut Value) -> Value {
     if moves(value) { value.take() } else { value.clone() }
 }
 
-/// The elements of a list, each moved or cloned.
+/// Returns the elements of a list, each moved or cloned.
 #[must_use]
 pub fn elements(list: &mut Elements) -> Vec<Value> {
     match list.unshared() {
@@ -47,7 +47,7 @@ pub fn elements(list: &mut Elements) -> Vec<Value> {
     }
 }
 
-/// The parts of a record or payload, each moved or cloned.
+/// Returns the parts of a record or payload, each moved or cloned.
 #[must_use]
 pub fn parts(parts: &mut Values) -> Vec<Value> {
     match parts.unshared() {

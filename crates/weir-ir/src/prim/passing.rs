@@ -11,7 +11,7 @@ use super::moving::{move_or_clone, parts};
 use crate::prim::Prim;
 
 impl Prim {
-    /// Whether its operands, or parts of them, become part of its result, so that what cannot be cloned is moved.
+    /// Returns `true` if its operands, or parts of them, become part of its result, so that move-only values are moved.
     #[must_use]
     pub fn passes_on(self) -> bool {
         use Prim::{Collect, Copy, Field, Flatten, List, Map, Pairs, Payload, Record, Variant, WithField};
