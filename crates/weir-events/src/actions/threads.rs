@@ -1,13 +1,10 @@
-//! Thread pool for post-consumption actions.
+//! Thread pool for post-consumption actions that may block.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// Maximum number of actions that run at the same time. Further actions queue until one ends.
-pub const ACTION_THREADS_MAX: usize = 4096;
 
 /// Idle time after which a thread ends, in milliseconds.
 const IDLE_MS: u64 = 500;
@@ -22,18 +19,21 @@ struct ActionPool {
 
 struct PoolState {
     jobs: VecDeque<ActionJob>,
+    /// Threads that wait for a job.
     idle: usize,
+    /// Threads that have been started and have not looked for a job yet.
+    starting: usize,
     threads: usize,
 }
 
 static POOL: ActionPool = ActionPool {
-    state: Mutex::new(PoolState { jobs: VecDeque::new(), idle: 0, threads: 0 }),
+    state: Mutex::new(PoolState { jobs: VecDeque::new(), idle: 0, starting: 0, threads: 0 }),
     wanted: Condvar::new(),
     panics: AtomicUsize::new(0),
 };
 
-/// Returns the number of post-consumption actions that have panicked so far. The panic hook has reported each of them;
-/// a panic affects neither the channel nor any other action.
+/// Returns the number of post-consumption actions that have panicked so far. The panic hook has reported each of them; a
+/// panic affects neither the channel nor any other action.
 pub fn action_panics() -> usize {
     POOL.panics.load(Relaxed)
 }
@@ -43,24 +43,39 @@ pub fn action_threads() -> usize {
     POOL.lock().threads
 }
 
-/// Runs a job in an implicit thread.
+/// Runs a part of an action, and counts its panic; `None` if it panicked.
+pub(super) fn run_counting_panics<T>(action: impl FnOnce() -> T) -> Option<T> {
+    let result = catch_unwind(AssertUnwindSafe(action));
+    if result.is_err() {
+        POOL.panics.fetch_add(1, Relaxed);
+    }
+    result.ok()
+}
+
+/// Runs a job in an implicit thread. There are as many threads as jobs that run at once, because each of them may wait
+/// for any other one.
 pub(crate) fn run(job: impl FnOnce() + Send + 'static) {
     let mut state = POOL.lock();
     state.jobs.push_back(Box::new(job));
-    if state.jobs.len() <= state.idle {
+    let missing = state.jobs.len().saturating_sub(state.idle + state.starting);
+    if missing == 0 {
         POOL.wanted.notify_one();
-    } else if state.threads < ACTION_THREADS_MAX {
-        state.threads += 1;
-        drop(state);
-        start_thread();
+        return;
     }
+    state.threads += missing;
+    state.starting += missing;
+    drop(state);
+    // More than one is missing only if the system has refused some before.
+    (0..missing).for_each(|_| start_thread());
 }
 
 fn start_thread() {
     let started = std::thread::Builder::new().name("weir-events-action".to_owned()).spawn(|| POOL.work());
     if started.is_err() {
-        // The system refuses more threads; a running one will take the job.
-        POOL.lock().threads -= 1;
+        // The system refuses more threads: a running one will take the job, or the next job asks again.
+        let mut state = POOL.lock();
+        state.threads -= 1;
+        state.starting -= 1;
     }
 }
 
@@ -70,10 +85,9 @@ impl ActionPool {
     }
 
     fn work(&self) {
+        self.lock().starting -= 1;
         while let Some(job) = self.next_job() {
-            if catch_unwind(AssertUnwindSafe(job)).is_err() {
-                self.panics.fetch_add(1, Relaxed);
-            }
+            run_counting_panics(job);
         }
     }
 
