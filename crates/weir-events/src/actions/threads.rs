@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Idle time after which a thread ends, in milliseconds.
-const IDLE_MS: u64 = 500;
+/// Idle time after which a thread ends.
+const IDLE_MAX: Duration = Duration::from_millis(500);
 
 type ActionJob = Box<dyn FnOnce() + Send>;
 
@@ -15,6 +15,7 @@ struct ActionPool {
     state: Mutex<PoolState>,
     wanted: Condvar,
     panics: AtomicUsize,
+    idle_max: Duration,
 }
 
 struct PoolState {
@@ -26,11 +27,7 @@ struct PoolState {
     threads: usize,
 }
 
-static POOL: ActionPool = ActionPool {
-    state: Mutex::new(PoolState { jobs: VecDeque::new(), idle: 0, starting: 0, threads: 0 }),
-    wanted: Condvar::new(),
-    panics: AtomicUsize::new(0),
-};
+static POOL: ActionPool = ActionPool::new(IDLE_MAX);
 
 /// Returns the number of post-consumption actions that have panicked so far. The panic hook has reported each of them; a
 /// panic affects neither the channel nor any other action.
@@ -52,34 +49,47 @@ pub(super) fn run_counting_panics<T>(action: impl FnOnce() -> T) -> Option<T> {
     result.ok()
 }
 
-/// Runs a job in an implicit thread. There are as many threads as jobs that run at once, because each of them may wait
-/// for any other one.
+/// Runs a job in an implicit thread.
 pub(crate) fn run(job: impl FnOnce() + Send + 'static) {
-    let mut state = POOL.lock();
-    state.jobs.push_back(Box::new(job));
-    let missing = state.jobs.len().saturating_sub(state.idle + state.starting);
-    if missing == 0 {
-        POOL.wanted.notify_one();
-        return;
-    }
-    state.threads += missing;
-    state.starting += missing;
-    drop(state);
-    // More than one is missing only if the system has refused some before.
-    (0..missing).for_each(|_| start_thread());
-}
-
-fn start_thread() {
-    let started = std::thread::Builder::new().name("weir-events-action".to_owned()).spawn(|| POOL.work());
-    if started.is_err() {
-        // The system refuses more threads: a running one will take the job, or the next job asks again.
-        let mut state = POOL.lock();
-        state.threads -= 1;
-        state.starting -= 1;
-    }
+    POOL.run(Box::new(job));
 }
 
 impl ActionPool {
+    const fn new(idle_max: Duration) -> Self {
+        ActionPool {
+            state: Mutex::new(PoolState { jobs: VecDeque::new(), idle: 0, starting: 0, threads: 0 }),
+            wanted: Condvar::new(),
+            panics: AtomicUsize::new(0),
+            idle_max,
+        }
+    }
+
+    /// Runs a job. There are as many threads as jobs that run at once, because each job may wait for any other one.
+    fn run(&'static self, job: ActionJob) {
+        let mut state = self.lock();
+        state.jobs.push_back(job);
+        let missing = state.jobs.len().saturating_sub(state.idle + state.starting);
+        if missing == 0 {
+            self.wanted.notify_one();
+            return;
+        }
+        state.threads += missing;
+        state.starting += missing;
+        drop(state);
+        // More than one is missing only if the system has refused some before.
+        (0..missing).for_each(|_| self.start_thread());
+    }
+
+    fn start_thread(&'static self) {
+        let started = std::thread::Builder::new().name("weir-events-action".to_owned()).spawn(|| self.work());
+        if started.is_err() {
+            // The system refuses more threads: a running one will take the job, or the next job asks again.
+            let mut state = self.lock();
+            state.threads -= 1;
+            state.starting -= 1;
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,7 +109,7 @@ impl ActionPool {
                 return Some(job);
             }
             state.idle += 1;
-            let wait = self.wanted.wait_timeout(state, Duration::from_millis(IDLE_MS));
+            let wait = self.wanted.wait_timeout(state, self.idle_max);
             let (guard, timeout) = wait.unwrap_or_else(PoisonError::into_inner);
             state = guard;
             state.idle -= 1;
@@ -108,5 +118,29 @@ impl ActionPool {
                 return None;
             }
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    /// Long enough that a test that gets there has failed.
+    const TOO_LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn an_idle_thread_is_woken_for_the_next_job() {
+        static PATIENT: ActionPool = ActionPool::new(Duration::from_secs(3600));
+        let (done, ended) = mpsc::channel();
+        for number in 1..=3 {
+            let done = done.clone();
+            PATIENT.run(Box::new(move || done.send(number).unwrap_or_default()));
+            assert_eq!(ended.recv_timeout(TOO_LONG), Ok(number));
+            while PATIENT.lock().idle == 0 {
+                std::thread::yield_now();
+            }
+        }
+        assert_eq!(PATIENT.lock().threads, 1);
     }
 }
