@@ -4,14 +4,16 @@
 //! demands that nearly all outcomes of the model are seen.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
+#![allow(clippy::print_stderr, reason = "a long run reports its coverage")]
 
 #[path = "../common/mod.rs"]
 mod common;
 mod model;
 mod program;
 mod run;
+mod state;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use program::{Kind, Random, program};
 
@@ -48,7 +50,7 @@ fn compare(kind: Kind, programs: usize) {
         let seed = seeds.next().unwrap();
         let program = program(seed, kind);
         let Some(outcomes) = program.outcomes(STATES_MAX) else { continue };
-        let mut results = HashSet::new();
+        let mut results = BTreeSet::new();
         for _ in 0..tasks {
             let result = run::as_tasks(&program, &mut random);
             assert!(outcomes.last.contains(&result), "seed {seed} as tasks: {result:?} of {program:#?}");
@@ -64,7 +66,7 @@ fn compare(kind: Kind, programs: usize) {
         seen += outcomes.last.intersection(&results).count();
         compared += 1;
     }
-    println!("{kind:?}: {programs} programs of {} seeds, {seen} of {expected} outcomes seen", seeds.start);
+    eprintln!("{kind:?}: {programs} programs of {} seeds, {seen} of {expected} outcomes seen", seeds.start);
     let is_covered = seen * 100 >= expected * COVERAGE_MIN;
     assert!(is_covered || tasks + threads < RUNS_FOR_COVERAGE, "{seen} of {expected} outcomes seen");
 }

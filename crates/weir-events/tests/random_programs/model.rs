@@ -4,109 +4,29 @@
 //! registered does, with the first peer in its channel's queue, and otherwise is queued. These are the only assumptions:
 //! exactly one branch takes effect, values and peers are served first come, first served, and nothing pairs with itself.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeSet;
 
 use crate::program::{Action, Branch, FORWARDED, Operation, Program, Step, result, step_key};
-
-/// The results of a run: by step, and by action.
-pub(crate) type Results = BTreeMap<u32, u32>;
+use crate::state::{Channel, Initiator, Offer, Process, Queued, Receipt, Receiver, Results, Sender, Source, State};
 
 /// All outcomes of a program.
 pub(crate) struct Outcomes {
     /// The results when nothing can happen any more.
-    pub(crate) last: HashSet<Results>,
+    pub(crate) last: BTreeSet<Results>,
     /// The results at any time.
-    pub(crate) any: HashSet<Results>,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct State {
-    processes: Vec<Process>,
-    channels: Vec<Channel>,
-    results: Results,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Process {
-    /// The steps of a process of the program, or of an action that posts.
-    source: Source,
-    step: usize,
-    /// The branches of the current step that are registered or checked.
-    registered: u32,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Source {
-    Program(usize),
-    Post(Branch),
-}
-
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
-struct Channel {
-    capacity: usize,
-    closed: bool,
-    buffer: Vec<Queued>,
-    senders: Vec<Sender>,
-    receivers: Vec<Receiver>,
-    /// Offers that wait for their receipt beside a buffer.
-    receipts: Vec<Receipt>,
-    /// Values received from the buffer while such an offer waited.
-    received: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Queued {
-    value: u32,
-    action: Option<Action>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Sender {
-    Offer(Offer, u32),
-    Buffered(Queued),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Receiver {
-    Offer(Offer),
-    Buffered(Option<Action>),
-}
-
-/// A branch of a waiting process.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Offer {
-    process: usize,
-    branch: usize,
-    action: Option<Action>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Receipt {
-    offer: Offer,
-    value: u32,
-    /// It may be received after so many values, and must be after `certain`: senders that waited when it came may have
-    /// been withdrawn.
-    possible: usize,
-    certain: usize,
-}
-
-/// The party that starts a communication: a branch of a process, or an asynchronous event that nobody waits for.
-#[derive(Clone, Copy)]
-enum Initiator {
-    Process(Offer),
-    Nobody(Option<Action>),
+    pub(crate) any: BTreeSet<Results>,
 }
 
 impl Program {
     /// Explores the program; `None` if it has more than `states_max` states.
     pub(crate) fn outcomes(&self, states_max: usize) -> Option<Outcomes> {
-        let mut outcomes = Outcomes { last: HashSet::new(), any: HashSet::new() };
+        let mut outcomes = Outcomes { last: BTreeSet::new(), any: BTreeSet::new() };
         let first = State {
             processes: (0..self.processes.len()).map(|number| Process::new(Source::Program(number))).collect(),
             channels: self.channels.iter().map(|&capacity| Channel { capacity, ..Channel::default() }).collect(),
             results: Results::new(),
         };
-        let (mut seen, mut open) = (HashSet::from([first.clone()]), vec![first]);
+        let (mut seen, mut open) = (BTreeSet::from([first.clone()]), vec![first]);
         while let Some(state) = open.pop() {
             outcomes.any.insert(state.results.clone());
             let next = self.successors(&state);
@@ -144,12 +64,6 @@ impl Program {
             }
         }
         all
-    }
-}
-
-impl Process {
-    fn new(source: Source) -> Self {
-        Process { source, step: 0, registered: 0 }
     }
 }
 
@@ -400,30 +314,5 @@ impl State {
         }
         process.step += 1;
         process.registered = 0;
-    }
-}
-
-impl Sender {
-    fn is_of(&self, initiator: Initiator) -> bool {
-        matches!((self, initiator), (Sender::Offer(own, _), Initiator::Process(other)) if own.process == other.process)
-    }
-}
-
-impl Receiver {
-    fn is_of(&self, initiator: Initiator) -> bool {
-        matches!((self, initiator), (Receiver::Offer(own), Initiator::Process(other)) if own.process == other.process)
-    }
-
-    fn initiator(self) -> Initiator {
-        match self {
-            Receiver::Offer(offer) => Initiator::Process(offer),
-            Receiver::Buffered(action) => Initiator::Nobody(action),
-        }
-    }
-}
-
-impl Receipt {
-    fn is_of(&self, initiator: Initiator) -> bool {
-        matches!(initiator, Initiator::Process(other) if self.offer.process == other.process)
     }
 }

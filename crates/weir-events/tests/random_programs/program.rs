@@ -22,7 +22,7 @@ pub(crate) enum Step {
 }
 
 /// One communication of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Branch {
     pub(crate) channel: usize,
     pub(crate) operation: Operation,
@@ -30,14 +30,14 @@ pub(crate) struct Branch {
     pub(crate) action: Option<Action>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Operation {
     Send(u32),
     Receive,
 }
 
 /// The post-consumption action of a branch. Every action records its result under its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Action {
     pub(crate) key: u32,
     /// The channel on which the action posts the received value, or a value of its own.

@@ -10,8 +10,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Instant;
 
 use crate::common::TOO_LONG;
-use crate::model::{Outcomes, Results};
+use crate::model::Outcomes;
 use crate::program::{Action, Branch, FORWARDED, Operation, Program, Random, Step, result, step_key};
+use crate::state::Results;
 use weir_events::*;
 
 /// One run of a program.
@@ -173,7 +174,7 @@ pub(crate) fn on_threads(program: &Program, outcomes: &Outcomes, random: &mut Ra
 }
 
 /// Waits until the results are in the set; false if they are not for too long.
-fn await_member(run: &Run, set: &std::collections::HashSet<Results>) -> bool {
+fn await_member(run: &Run, set: &std::collections::BTreeSet<Results>) -> bool {
     let start = Instant::now();
     while start.elapsed() < TOO_LONG {
         if set.contains(&*run.results.lock().unwrap()) {
