@@ -1,4 +1,4 @@
-//! Conversions between Rust types and values: there and back, and what is refused at the borders.
+//! Conversions between Rust types and values: round trips, and values out of range.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 use std::collections::BTreeMap;

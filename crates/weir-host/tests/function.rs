@@ -1,4 +1,4 @@
-//! `#[weir::function]`: how a call is carried over to the function, and what it gives back.
+//! `#[weir::function]`: how calls are passed to the function, and how their results are returned.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;
@@ -16,7 +16,7 @@ fn add(left: i64, right: u8) -> i64 {
     left + i64::from(right)
 }
 
-/// Names that the adaptor itself uses mean here what they mean here.
+/// Parameters may have the names that the adaptor itself uses.
 #[weir::function]
 fn call(call: &str, returned: Text, state: &[u8], outcome: &[i64]) -> String {
     format!("{call}{returned}{state:?}{outcome:?}")
@@ -152,7 +152,7 @@ struct Ruler {
 
 #[weir::function]
 impl Ruler {
-    /// It is no function of the host by itself.
+    /// Not a host function itself.
     #[new]
     fn of(unit: &str, #[default(3)] length: u8) -> Result<Self, Failure> {
         match length {
@@ -227,7 +227,7 @@ fn parameters_may_have_any_name() {
 
 #[test]
 fn a_text_is_borrowed_where_it_lies() {
-    // Short texts lie in the value itself.
+    // Short texts are stored inline.
     let text = Text::from("water under the bridge");
     let place = i64::try_from(text.as_str().as_ptr().addr()).unwrap();
     let mut frame = Frame::of([value(text), value(place)]);
@@ -287,7 +287,7 @@ fn a_shared_value_is_changed_in_place() {
 fn two_readers_of_one_shared_value_in_one_call_are_fine_and_a_writer_beside_is_not() {
     let mut frame = Frame::sharing(value(2_i64));
     let message = fault(frame.run_with(&__weir_function_count_up(), &[Argument::Shared(0), Argument::Shared(0)]));
-    assert_eq!(message, "`count` is changed and must not be `by` at the same time");
+    assert_eq!(message, "`count` is changed by the call and must not be passed as `by` as well");
     frame.shared.push(Shared::new(value(3_i64)));
     let outcome = frame.run_with(&__weir_function_count_up(), &[Argument::Shared(0), Argument::Shared(1)]);
     assert_eq!(given(outcome), Value::Int(5));
@@ -366,7 +366,7 @@ fn a_call_that_waits_keeps_its_lock_until_it_settles_or_is_given_up() {
 fn the_environment_fills_what_no_call_gives() {
     let mut frame = Frame::of([value(Text::from("a"))]);
     let function = __weir_function_rooted();
-    assert_eq!(fault(frame.run(&function)), "this program was given no `alloc::string::String` to work with");
+    assert_eq!(fault(frame.run(&function)), "the environment of this program has no `alloc::string::String`");
     frame.environment.insert(String::from("pictures"));
     assert_eq!(given(frame.run(&function)), Value::text("pictures/a"));
 }

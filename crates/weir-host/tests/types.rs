@@ -1,4 +1,4 @@
-//! `#[derive(weir::Type)]`: Rust types carried over to Weir and back.
+//! `#[derive(weir::Type)]`: conversion of Rust types to Weir and back.
 
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
@@ -139,7 +139,7 @@ fn a_value_deeper_than_json_may_be_is_no_value_of_rust() {
     for _ in 0..2 {
         assert!(Chain::from_value(chain(127)).is_ok());
         let failure = Chain::from_value(chain(100_000)).unwrap_err();
-        assert_eq!(failure.to_string(), "more than 127 values in each other are too many for this function");
+        assert_eq!(failure.to_string(), "the value nests more than 127 deep, which is too deep for this function");
     }
     there_and_back(&Chain::Link { next: Box::new(Chain::End) }, "#1(#0)");
 }

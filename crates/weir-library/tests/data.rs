@@ -1,4 +1,4 @@
-//! Functions over data: JSON, rows, bytes, heads of HTTP.
+//! Functions on data: JSON, CSV rows, bytes, HTTP heads, lists and maps.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use indexmap::IndexMap;
@@ -106,13 +106,16 @@ fn the_head_of_a_request_is_taken_apart() {
 fn what_is_no_head_is_refused() {
     let says = |head: &str| http1::parse(head.as_bytes()).err().map(|failure| failure.message.to_string());
     let get = |fields: &str| says(&format!("GET / HTTP/1.1\r\n{fields}\r\n\r\n"));
-    assert_eq!(says("GET / HTTP/1.1\r\nA: b\r\n").as_deref(), Some("the head is not complete"));
-    assert_eq!(says("hello\r\n\r\n").as_deref(), Some("no request: invalid token"));
-    assert_eq!(get("Transfer-Encoding: chunked").as_deref(), Some("a body in chunks is not taken"));
+    assert_eq!(says("GET / HTTP/1.1\r\nA: b\r\n").as_deref(), Some("the head is incomplete"));
+    assert_eq!(says("hello\r\n\r\n").as_deref(), Some("not a request: invalid token"));
+    assert_eq!(get("Transfer-Encoding: chunked").as_deref(), Some("chunked bodies are not supported"));
     for length in ["-1", "+1", "x", "", "1, 1", "99999999999999999999"] {
-        assert_eq!(get(&format!("Content-Length: {length}")).as_deref(), Some("the length of the body is no number"));
+        assert_eq!(
+            get(&format!("Content-Length: {length}")).as_deref(),
+            Some("the length of the body is not a number")
+        );
     }
-    assert_eq!(get(&"A: b\r\n".repeat(70)).as_deref(), Some("more than 64 fields"));
+    assert_eq!(get(&"A: b\r\n".repeat(70)).as_deref(), Some("the head has more than 64 fields"));
     assert_eq!(says("GET /%ff HTTP/1.1\r\n\r\n").as_deref(), Some("the path is not UTF-8"));
 }
 

@@ -1,4 +1,4 @@
-//! Files that are read again and again while they are changed: what is kept of them is never anything else than they are.
+//! Files that change while they are read repeatedly: the cache never returns anything but their current contents.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
@@ -11,12 +11,12 @@ use std::time::{Duration, SystemTime};
 use proptest::prelude::*;
 use weir_library::files::{FileCacheOptions, Root};
 
-/// A directory with a `root` and something `outside`; removed when dropped.
+/// A directory with a `root` and something `outside` of it; removed when dropped.
 struct Place {
     path: PathBuf,
-    /// Keeps what it reads, however young.
+    /// Caches files of any age.
     root: Root,
-    /// Keeps nothing.
+    /// Caches nothing.
     plain: Root,
 }
 
@@ -39,14 +39,15 @@ impl Place {
         self.path.join("root").join(path)
     }
 
-    /// Other bytes in the same file, from its start.
+    /// Overwrites the beginning of a file in place.
     fn overwrite(&self, path: &str, bytes: &[u8]) {
         let file = OpenOptions::new().write(true).open(self.at(path));
         file.and_then(|mut file| file.write_all(bytes)).unwrap_or(());
         self.tick();
     }
 
-    /// Waits until the clock that stamps files has ticked: tests keep files that are younger than a tick.
+    /// Waits until the clock that stamps files has ticked, because these tests cache files that are younger than a
+    /// tick.
     fn tick(&self) {
         let probe = self.path.join("probe");
         let stamp = || {
@@ -60,7 +61,7 @@ impl Place {
         }
     }
 
-    /// That both roots say the same, twice: the second time of what the first has kept.
+    /// Asserts twice that both roots return the same; the second result of `root` comes from its cache.
     #[track_caller]
     fn same(&self, path: &str) {
         for _ in 0..2 {
@@ -194,11 +195,11 @@ fn a_limit_of_another_root_is_its_own() {
     let place = Place::new("limits");
     place.reads("sub/a", "sub/a");
     let narrow = place.root.clone().with_file_bytes_max(4);
-    assert_eq!(narrow.read("sub/a").unwrap_err().to_string(), "`sub/a` is above the limit of 4");
+    assert_eq!(narrow.read("sub/a").unwrap_err().to_string(), "`sub/a` exceeds the limit of 4");
     place.reads("sub/a", "sub/a");
 }
 
-/// Somebody else's doing, or a read.
+/// An action of another process, or a read.
 #[derive(Clone, Debug)]
 enum Step {
     Write(usize, u8),
@@ -238,7 +239,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 impl Step {
-    /// What cannot be done is not: the file may not be there.
+    /// Performs the action if possible; the file may not exist.
     fn take(&self, place: &Place) {
         let at = |path: &usize| place.at(PATHS[*path]);
         let writing = |path: &usize| OpenOptions::new().write(true).open(at(path));

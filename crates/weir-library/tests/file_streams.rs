@@ -1,4 +1,4 @@
-//! Lines, rows and values of files, read to their end or followed.
+//! Streams of lines, rows and values of files, read to the end or followed.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod streaming;
@@ -37,7 +37,7 @@ fn what_cannot_be_opened_is_said_at_start() {
     let place = Place::new("closed");
     let says = |source, arguments: &[Value], place| open(source, arguments, place).err().unwrap().message.to_string();
     for source in ["files.lines", "files.follow", "csv.rows", "csv.checked_rows", "json.lines", "json.checked_lines"] {
-        assert_eq!(says(source, &[Value::text("none")], Some(&place)), "there is no `none`", "{source}");
+        assert_eq!(says(source, &[Value::text("none")], Some(&place)), "`none` does not exist", "{source}");
         assert_eq!(says(source, &[Value::text("../x")], Some(&place)), "`../x` leads out of the root");
         assert_eq!(says(source, &[Value::text("x")], None), "this program has no directory for its files");
     }
@@ -114,15 +114,12 @@ fn a_row_that_does_not_fit_ends_the_source_with_its_line() {
     let (rows, ended) = all("csv.rows", &place, &[Value::text("users")]);
     assert_eq!(
         (rows.len(), ended.as_str()),
-        (1, "users: line 3: 1 field where there are 2 columns (a program that is to go on reads `csv.checked_rows`)")
+        (1, "users: line 3: 1 field, but there are 2 columns (to continue after it, read `csv.checked_rows`)")
     );
     place.write("twice", "a,a\n1,2\n");
     let says = |arguments: &[Value]| open("csv.rows", arguments, Some(&place)).err().unwrap().message.to_string();
     assert_eq!(says(&[Value::text("twice")]), "twice: two columns are named \"a\"");
-    assert_eq!(
-        says(&[Value::text("users"), Value::text("ab")]),
-        "`separator` is \"ab\", it must be one ASCII character"
-    );
+    assert_eq!(says(&[Value::text("users"), Value::text("ab")]), "`separator` must be one ASCII character, not \"ab\"");
 }
 
 #[test]
@@ -140,7 +137,7 @@ fn each_line_is_a_json_value_of_its_own() {
     let (_, ended) = all("json.lines", &place, &[Value::text("events")]);
     assert_eq!(
         ended,
-        "events: line 3, column 1: not JSON: EOF while parsing an object (a program that is to go on reads \
+        "events: line 3, column 1: not JSON: EOF while parsing an object (to continue after it, read \
          `json.checked_lines`)"
     );
 }
@@ -155,10 +152,10 @@ fn checked_rows_go_on_behind_one_that_does_not_fit() {
         rows,
         [
             r##"#0(["a": "1", "b": "2"])"##,
-            r##"#1(failure("users: line 3: 1 field where there are 2 columns"))"##,
+            r##"#1(failure("users: line 3: 1 field, but there are 2 columns"))"##,
             r##"#1(failure("users: line 4 is not UTF-8"))"##,
             r##"#0(["a": "4\n4", "b": "5"])"##,
-            r##"#1(failure("users: line 7: 3 fields where there are 2 columns"))"##,
+            r##"#1(failure("users: line 7: 3 fields, but there are 2 columns"))"##,
             r##"#0(["a": "9", "b": "10"])"##,
         ]
     );
@@ -173,7 +170,7 @@ fn a_row_without_end_is_not_kept_in_memory() {
     for source in ["csv.rows", "csv.checked_rows"] {
         let (rows, ended) = all(source, &place, &[Value::text("users")]);
         assert_eq!(rows.len(), 1);
-        assert_eq!(ended, "users: line 3: a row of more than 16777216 bytes; is a quote not closed?");
+        assert_eq!(ended, "users: line 3: the row is longer than 16777216 bytes; is a quote unclosed?");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reading below a root, and every way out of it that we know.
+//! Reading below a root, and every known way to escape from it.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use weir_library::files::{FileError, Root};
 
-/// A directory with a `root`, and a `secret` beside it; removed when dropped.
+/// A directory with a `root`, and a `secret` next to it; removed when dropped.
 struct Place(PathBuf);
 
 impl Place {
@@ -134,7 +134,7 @@ fn a_file_above_the_limit_is_not_read() {
     fs::write(place.0.join("root/ten"), "0123456789").unwrap();
     assert_eq!(place.root().with_file_bytes_max(10).read("ten").unwrap(), "0123456789");
     let error = place.root().with_file_bytes_max(9).read("ten").unwrap_err();
-    assert_eq!(error.to_string(), "`ten` is above the limit of 9");
+    assert_eq!(error.to_string(), "`ten` exceeds the limit of 9");
 }
 
 #[test]

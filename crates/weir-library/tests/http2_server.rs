@@ -1,4 +1,4 @@
-//! HTTP/2 without TLS, with a client that begins with it.
+//! HTTP/2 without TLS, with a client that begins with the preface.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod support;
@@ -83,7 +83,7 @@ fn a_client_that_does_not_take_its_answer_loses_its_connection() {
         let answer = requests.send_request(get("/big")).await.unwrap();
         let mut body = answer.into_body();
         assert!(!body.frame().await.unwrap().unwrap().into_data().unwrap().is_empty());
-        // Nothing is taken until the server has ended the connection.
+        // Reads nothing until the server has closed the connection.
         while requests.ready().await.is_ok() {
             tokio::task::yield_now().await;
         }

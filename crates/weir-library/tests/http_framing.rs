@@ -1,4 +1,4 @@
-//! Random requests, whole, in pieces and damaged: the guard and hyper agree where each begins and ends.
+//! Random requests, whole, in pieces and damaged: request validation and hyper agree about where each begins and ends.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod support;
@@ -9,14 +9,14 @@ use proptest::prelude::*;
 use support::{Client, Running};
 use weir_library::http::server::Limits;
 
-/// A request and what its answer says.
+/// A request and its expected response.
 #[derive(Clone, Debug)]
 struct Asked {
     request: Vec<u8>,
     body: Vec<u8>,
 }
 
-/// Bodies that look like what would be a request in another place.
+/// Generates bodies that look like requests.
 fn body() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(b"GET /hello HTTP/1.1\r\nHost: a\r\n\r\n".to_vec()),

@@ -1,4 +1,4 @@
-//! Answers as programs make them, and what nobody can put into them.
+//! Responses as programs create them, and header injections that are refused.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use bytes::Bytes;

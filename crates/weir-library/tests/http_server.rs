@@ -1,4 +1,4 @@
-//! The server with proper clients and with bad ones, over real sockets.
+//! The HTTP server with well-behaved and misbehaving clients, over real sockets.
 
 mod support;
 
@@ -101,7 +101,7 @@ fn silence_half_a_head_and_an_idle_connection_end_in_time() {
     clients.iter_mut().for_each(support::Client::assert_closed);
 }
 
-/// Rests whenever it may.
+/// Returns limits under which idle connections release their buffers immediately.
 fn restless() -> Limits {
     Limits { release_buffers_after: Duration::ZERO, ..Limits::default() }
 }
@@ -149,7 +149,7 @@ fn a_head_that_trickles_ends_in_time() {
     client.send("GET /hello HTTP/1.1\r\nHost: a\r\n");
     client.stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let begun = Instant::now();
-    // Reading paces the trickle; it ends when the server has closed.
+    // Reading paces the trickle; it ends when the server has closed the connection.
     while begun.elapsed() < support::PATIENCE {
         client.send_all_it_takes(b"X: y\r\n");
         let mut byte = [0];
@@ -322,7 +322,7 @@ fn a_client_that_does_not_take_its_answer_loses_its_connection() {
     let server = Running::start(Limits { connections_max: 1, ..short() });
     let mut client = server.connect();
     client.send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
-    // There is one connection only, so this one is served once the other has ended.
+    // Only one connection is allowed, so this one is served once the other has ended.
     server.assert_serves();
     assert!(client.rest().len() < BIG);
 }
@@ -337,7 +337,8 @@ fn a_client_that_takes_its_answer_too_slowly_loses_its_connection() {
     let mut next = server.connect();
     next.stream.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     next.send(HELLO);
-    // Between two looks for the other's answer, the slow client takes a little: the server sees progress all the time.
+    // Between two polls of the other response, the slow client reads a little, so that the server sees progress all the
+    // time.
     let mut piece = vec![0; 100_000];
     let mut taken = 0;
     while std::io::Read::read(&mut next.stream, &mut [0]).is_err() {

@@ -1,4 +1,4 @@
-//! Services as a runtime sees them: requests begin flows, and the flows' results become answers.
+//! Services as a runtime sees them: requests begin flows, and the results of the flows become responses.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod serving;
@@ -71,10 +71,10 @@ fn a_service_that_cannot_run_says_why() {
             format!(
                 "cannot listen at 127.0.0.1:{port}: another program listens there; stop it, or choose another port"
             ),
-            "`port` is 65536, it must be 0 to 65535".into(),
-            "`address` is \"here\", it must be an IP address such as 127.0.0.1".into(),
-            "route GET /a: is there twice".into(),
-            "route GET /{a}: a request cannot hold `a: image.Ppm` there".into(),
+            "`port` must be 0 to 65535, not 65536".into(),
+            "`address` must be an IP address such as 127.0.0.1, not \"here\"".into(),
+            "route GET /a: is defined twice".into(),
+            "route GET /{a}: that part of a request cannot hold `a: image.Ppm`".into(),
         ]
     );
 }
@@ -88,7 +88,7 @@ fn a_flow_that_takes_too_long_is_given_up_and_answered_503() {
     let answer = client.answer_to("GET");
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
     service.flows.given_up.wait_for(1);
-    // The connection goes on.
+    // The connection stays usable.
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(client.answer_to("GET").status, 200);
 }

@@ -1,10 +1,10 @@
-//! The cache against a model that keeps a list and looks through all of it.
+//! The image cache against a naive model that searches a list.
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use weir_library::image::Cache;
 
-/// What an entry costs beside its key and value; the capacity below is in units of whole entries.
+/// Accounted overhead of an entry; the capacity below is in units of whole entries.
 const ENTRY: u64 = 192;
 
 fn value(length: usize) -> Bytes {
@@ -145,7 +145,7 @@ proptest! {
                     let key = format!("k{key}");
                     let size = ENTRY + key.len() as u64 + length as u64;
                     prop_assert_eq!(cache.put(&key, value(length)), model.put(&key, size, &held));
-                    // A new value is not the one that is held.
+                    // A replaced value is not the one that is in use.
                     held.retain(|(other, _)| *other != key);
                 }
                 Step::Release { at } if at < held.len() => drop(held.swap_remove(at)),

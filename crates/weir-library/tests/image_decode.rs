@@ -1,4 +1,4 @@
-//! PPM files, good and broken, and what is read from them.
+//! Decoding of valid and malformed PPM files.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use bytes::Bytes;
@@ -66,26 +66,26 @@ fn every_broken_file_has_its_error() {
         (b"\x89PNG\r\n\x1a\n", "not a PPM picture: it begins with neither `P3` nor `P6`"),
         (b"P6", "the picture ends before its width is complete"),
         (b"P6 12", "the picture ends before its height is complete"),
-        (b"P6 1 1 # only a comment", "the picture ends before its largest sample value is complete"),
+        (b"P6 1 1 # only a comment", "the picture ends before its maximum sample value is complete"),
         (b"P6 1 1 255", "the picture ends before its raster is complete"),
         (b"P6 1 1 255\n\x00\x00", "the picture ends before its raster is complete"),
         (b"P6 1 1 256\n\x00\x00\x00\x00\x00", "the picture ends before its raster is complete"),
         (b"P3 1 1 255 1 2", "the picture ends before its raster is complete"),
         (b"P3 1 1 255 100 200", "the picture ends before its raster is complete"),
-        (b"P6 x 1 255\n", "no number for the width at byte 3"),
-        (b"P6 -1 1 255\n", "no number for the width at byte 3"),
-        (b"P6 1x1 255\n", "no number for the width at byte 4"),
-        (b"P6 1 1 255x\x01\x02\x03", "no number for the largest sample value at byte 10"),
-        (b"P3 1 1 255 1 2 x", "no number for the raster at byte 15"),
+        (b"P6 x 1 255\n", "expected a number for the width at byte 3"),
+        (b"P6 -1 1 255\n", "expected a number for the width at byte 3"),
+        (b"P6 1x1 255\n", "expected a number for the width at byte 4"),
+        (b"P6 1 1 255x\x01\x02\x03", "expected a number for the maximum sample value at byte 10"),
+        (b"P3 1 1 255 1 2 x", "expected a number for the raster at byte 15"),
         (b"P6 4294967296 1 255\n", "the width at byte 3 is too large"),
         (b"P6 0 1 255\n", "the picture has no pixels"),
         (b"P6 1 0 255\n", "the picture has no pixels"),
-        (b"P6 1 1 0\n\x00\x00\x00", "the largest sample value is 0, it must be 1 to 65535"),
-        (b"P6 1 1 65536\n", "the largest sample value is 65536, it must be 1 to 65535"),
+        (b"P6 1 1 0\n\x00\x00\x00", "the maximum sample value must be 1 to 65535, not 0"),
+        (b"P6 1 1 65536\n", "the maximum sample value must be 1 to 65535, not 65536"),
         (b"P6 4294967295 4294967295 255\n", "the picture is too large: 4294967295 by 4294967295 pixels"),
-        (b"P3 1 1 9 1 2 10", "a sample of 10 is above the largest, 9"),
-        (b"P6 1 1 9\n\x01\x02\x0a", "a sample of 10 is above the largest, 9"),
-        (b"P6 1 1 256\n\x01\x01\x00\x00\x00\x00", "a sample of 257 is above the largest, 256"),
+        (b"P3 1 1 9 1 2 10", "sample 10 exceeds the maximum, 9"),
+        (b"P6 1 1 9\n\x01\x02\x0a", "sample 10 exceeds the maximum, 9"),
+        (b"P6 1 1 256\n\x01\x01\x00\x00\x00\x00", "sample 257 exceeds the maximum, 256"),
         (b"P6 1 1 255\n\x01\x02\x03\x04", "1 bytes follow the picture"),
         (b"P3 1 1 255 1 2 3 4", "1 bytes follow the picture"),
     ];

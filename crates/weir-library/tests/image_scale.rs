@@ -1,4 +1,4 @@
-//! What becomes of a picture when it is scaled and compressed.
+//! Scaling and compressing images.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ fn picture(width: u32, height: u32, sample: impl Fn(u32, u32, u32) -> u8) -> Ppm
     Ppm::new(width, height, Bytes::from(samples)).unwrap()
 }
 
-/// The area average in floating point, pixel by pixel over all pixels: slow and obvious.
+/// Computes the area average in floating point, for each new pixel over all old pixels: slow and obvious.
 fn naive(image: &Ppm, width: u32, height: u32) -> Vec<f64> {
     let overlap = |new: u32, old: u32, ratio: f64| {
         let (start, end) = (f64::from(new) * ratio, f64::from(new + 1) * ratio);

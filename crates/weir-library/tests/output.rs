@@ -1,4 +1,4 @@
-//! Sinks: lines added to files, and files replaced.
+//! Outputs: appending lines to files, and replacing files.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod streaming;

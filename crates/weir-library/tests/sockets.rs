@@ -1,4 +1,4 @@
-//! TCP and UDP over the loopback.
+//! TCP and UDP over the loopback interface.
 #![allow(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod streaming;
@@ -24,7 +24,7 @@ fn connect(running: &Running) -> TcpStream {
     stream
 }
 
-/// Both ends of a connection.
+/// Returns both ends of a connection.
 fn pair(running: &Running) -> (TcpStream, Connection) {
     let client = connect(running);
     (client, Connection::from_value(running.next()).unwrap())
@@ -65,7 +65,7 @@ fn what_has_no_end_within_its_limit_is_refused() {
     let (mut client, mut connection) = pair(&running);
     client.write_all(&[b'x'; 200]).unwrap();
     let failure = wait(tcp::read_line(&mut connection, 100)).unwrap_err();
-    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Limit, "no end within 100 bytes"));
+    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Limit, "no terminator within 100 bytes"));
     for at_most in [0, -1, i64::MAX] {
         assert_eq!(wait(tcp::read_line(&mut connection, at_most)).unwrap_err().kind, FailureKind::Argument);
     }
@@ -78,7 +78,7 @@ fn a_client_that_does_nothing_is_not_waited_for() {
     let running = listen(Duration::from_millis(20));
     let (client, mut connection) = pair(&running);
     assert_eq!(wait(tcp::read(&mut connection)).unwrap_err().kind, FailureKind::Timeout);
-    // It takes nothing of what is sent either, once the buffers are full.
+    // The peer does not read either, so that the buffers fill up.
     let failure = wait(async {
         loop {
             if let Err(failure) = tcp::write(&mut connection, Bytes::from(vec![0; 1 << 20])).await {
@@ -92,7 +92,7 @@ fn a_client_that_does_nothing_is_not_waited_for() {
 
 #[test]
 fn waits_that_are_short_may_be_many_and_one_that_is_long_ends() {
-    // Far longer than a busy machine keeps a thread waiting for its turn.
+    // Far longer than a busy machine delays a thread.
     const IDLE: Duration = Duration::from_millis(500);
     let running = listen(IDLE);
     let (mut client, mut connection) = pair(&running);
@@ -213,8 +213,9 @@ fn a_port_that_is_taken_is_said_at_start() {
     let says = |source, arguments: &[Value]| open(source, arguments, None).err().unwrap().message.to_string();
     assert!(says("tcp.listen", &[port]).starts_with(&format!("cannot listen at {}: ", running.address())));
     for source in ["tcp.listen", "tcp.lines", "udp.packets"] {
-        assert_eq!(says(source, &[Value::Int(70_000)]), "`port` is 70000, it must be 0 to 65535");
-        assert!(says(source, &[Value::Int(0), Value::text("x")]).starts_with("`address` is \"x\""));
+        assert_eq!(says(source, &[Value::Int(70_000)]), "`port` must be 0 to 65535, not 70000");
+        let address = "`address` must be an IP address such as 127.0.0.1, not \"x\"";
+        assert_eq!(says(source, &[Value::Int(0), Value::text("x")]), address);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the functions on texts give.
+//! Functions on texts.
 
 use weir::Text;
 use weir_library::text::*;

@@ -115,10 +115,10 @@ impl ThreadCountPolicy {
     }
 
     /// Replaces the controls of thread pools, unless each engine's own applies.
-    pub(crate) fn apply(self, crews: &mut [ThreadPool]) {
+    pub(crate) fn apply(self, pools: &mut [ThreadPool]) {
         let ThreadCountPolicy::Random { seed, .. } = self else { return };
-        for (crew, seed) in crews.iter_mut().zip(seed..) {
-            crew.control = ThreadControl::Random { like: Box::new(crew.control.clone()), seed };
+        for (pool, seed) in pools.iter_mut().zip(seed..) {
+            pool.control = ThreadControl::Random { like: Box::new(pool.control.clone()), seed };
         }
     }
 }
@@ -139,7 +139,7 @@ pub(crate) enum Granularity {
 pub(crate) struct EngineSetup<'a> {
     /// The program under its plan.
     pub planned: PlannedProgram<'a>,
-    /// How the thread count of each pool is found.
+    /// The policy by which thread pools find their thread counts.
     pub thread_counts: ThreadCountPolicy,
     /// The most flows that may wait, in a queue or for something else.
     pub flows_max: usize,

@@ -1,7 +1,8 @@
 //! Calls of host functions.
 //!
-//! A call passes these stages, and goes from one to the next without waiting where nothing stands in its way:
-//! 1. its turn, where it must see a source's order;
+//! A call passes these stages, and goes from one to the next without waiting if nothing stands in its way:
+//!
+//! 1. its ticket gate, if it must see the order of a source;
 //! 2. its locks, in the canonical order;
 //! 3. the function itself, which returns at once, waits, or holds a thread.
 
@@ -11,7 +12,7 @@ use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
 use weir_host::{
-    Argument, BlockingJob, Call, Code, Failure, FailureKind, Mode, Outcome, Pending, Settled, Shared, Value,
+    Argument, BlockingJob, Call, Failure, FailureKind, FunctionCode, Mode, Outcome, Pending, Settled, Shared, Value,
 };
 use weir_ir::evaluate::failure_of;
 use weir_ir::prim::elements;
@@ -32,16 +33,16 @@ impl Frame {
         self.call(step, body, env, context)
     }
 
-    /// Makes a call whose turn it is.
+    /// Makes a call that has passed its ticket gate.
     #[inline]
     pub(super) fn call(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match &step.code {
-            Code::Immediate(code) if step.locks.is_empty() => {
+            FunctionCode::Immediate(code) if step.locks.is_empty() => {
                 let shared = self.shared_of(step, env);
                 let outcome = code(&mut self.call_of(step, body, env, &shared));
                 self.answer(outcome, step)
             }
-            Code::Immediate(code) => {
+            FunctionCode::Immediate(code) => {
                 let mut run = || {
                     let shared = self.shared_of(step, env);
                     code(&mut self.call_of(step, body, env, &shared))
@@ -55,7 +56,7 @@ impl Frame {
                     None => self.call_under(all_locks(step), step, body, env, context),
                 }
             }
-            Code::Waiting(code) if step.locks.is_empty() => {
+            FunctionCode::Waiting(code) if step.locks.is_empty() => {
                 let shared = self.shared_of(step, env);
                 let waiting = code(&mut self.call_of(step, body, env, &shared));
                 self.wait_for(waiting, Vec::new(), step, context)
@@ -64,7 +65,8 @@ impl Frame {
         }
     }
 
-    /// The shared values of a call that has some of the session's own; else nothing, and those of the program are meant.
+    /// Returns the shared values of a call, if some of them belong to the session; otherwise nothing, and those of the
+    /// program are meant.
     #[inline]
     fn shared_of(&self, step: &CallStep, env: Env<'_>) -> SmallVec<[Shared; 2]> {
         if step.shared.is_empty() {
@@ -79,7 +81,7 @@ impl Frame {
         step.shared.iter().map(value).collect()
     }
 
-    /// What the session has of its own that a step around holds.
+    /// Returns the value of the session that an enclosing atomic step holds.
     fn own_of(&self, within: &[u32], sessions: &Arc<SessionTable>) -> Option<Shared> {
         let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
         let held = self.inherited.iter().chain(own).flat_map(|scope| scope.iter());
@@ -109,7 +111,7 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         if env.permission == BlockingPermission::Denied
-            && (!step.locks.is_empty() || matches!(step.code, Code::Blocking(_)))
+            && (!step.locks.is_empty() || matches!(step.code, FunctionCode::Blocking(_)))
         {
             return Ran::wait(Stage::Locks(locks));
         }
@@ -117,16 +119,16 @@ impl Frame {
         let shared = self.shared_of(step, env);
         let mut call = self.call_of(step, body, env, &shared);
         match &step.code {
-            Code::Immediate(code) => {
+            FunctionCode::Immediate(code) => {
                 let outcome = code(&mut call);
                 drop(held);
                 self.answer(outcome, step)
             }
-            Code::Waiting(code) => {
+            FunctionCode::Waiting(code) => {
                 let waiting = code(&mut call);
                 self.wait_for(waiting, held, step, context)
             }
-            Code::Blocking(code) => match (code(&mut call), env.instance.blocking) {
+            FunctionCode::Blocking(code) => match (code(&mut call), env.instance.blocking) {
                 (Ok(job), BlockingPlacement::InPlace) => {
                     let settled = job();
                     drop(held);
@@ -141,7 +143,7 @@ impl Frame {
         }
     }
 
-    /// The atomic steps around a node that is within these of this frame.
+    /// Returns the locks of the atomic steps around a node that is within these steps of this frame.
     pub(super) fn scopes_around(&self, within: &[u32]) -> Vec<AtomicScope> {
         let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
         self.inherited.iter().chain(own).cloned().collect()
@@ -215,7 +217,7 @@ impl Frame {
     }
 }
 
-/// What a function answered that makes its `Option` by itself.
+/// Converts an `Option` value to an outcome.
 fn taken_apart(option: Value) -> Outcome {
     match option {
         Value::Variant(Value::SOME, Some(mut payload)) => {
@@ -233,7 +235,7 @@ fn all_locks(step: &CallStep) -> LockAcquisition {
     LockAcquisition::new(step.locks.iter().map(|(lock, mode)| (LockHandle::Whole(Arc::clone(lock)), *mode)))
 }
 
-/// Runs the job on the blocking pool. It keeps the locks until it is through, even where its flow is given up.
+/// Runs a job on the blocking pool. The job keeps the locks until it ends, even if its flow is given up.
 fn elsewhere(job: BlockingJob, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, path: Arc<str>) -> Pending {
     let running = tokio::task::spawn_blocking(move || {
         let done = catch_unwind(AssertUnwindSafe(job));

@@ -1,4 +1,4 @@
-//! Prepares `within` and `race`.
+//! Preparation of `within` and `race`.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::steps::Assembly;
 use super::{NodePart, PrepareError};
 use crate::step::{Body, TimedStep};
 
-/// The body that captures this input of a `within` or `race`, and its parameter there.
+/// Returns the body that captures this input of a `within` or `race`, and its parameter there.
 pub(super) fn captured<'b>(node: &Node, bodies: &'b [Body], input: usize) -> Option<(&'b Body, usize)> {
     let mut index = input.checked_sub(own_inputs(node))?;
     for body in bodies {
@@ -20,7 +20,7 @@ pub(super) fn captured<'b>(node: &Node, bodies: &'b [Body], input: usize) -> Opt
     None
 }
 
-/// How many inputs come before what is captured.
+/// Returns the number of inputs before the captured ones.
 fn own_inputs(node: &Node) -> usize {
     usize::from(matches!(node.kind, NodeKind::Within { .. }))
 }

@@ -1,4 +1,4 @@
-//! `weir graph`: a program's graph as an outline, for Graphviz, or as a picture.
+//! `weir graph`: the graph of a program as an outline, as Graphviz source, or as an SVG image.
 
 use weir_draw::{DetailLevel, Drawing};
 
@@ -6,7 +6,7 @@ use crate::arguments::{GraphArguments, GraphFormat};
 use crate::terminal::Terminal;
 use crate::{Exit, Library, plan_file, project};
 
-/// Draws a program.
+/// Draws the graph of a program.
 pub(crate) fn graph(arguments: &GraphArguments, library: &Library, terminal: &mut Terminal) -> Exit {
     let program = match project::program(&arguments.file, library, terminal) {
         Ok(program) => program,
@@ -24,7 +24,7 @@ pub(crate) fn graph(arguments: &GraphArguments, library: &Library, terminal: &mu
         GraphFormat::Svg => match weir_draw::svg(&drawing) {
             Ok(text) => text,
             Err(error) => {
-                return terminal.fail(Exit::Failure, &error.to_string(), &["`--format dot` has no such limit"]);
+                return terminal.fail(Exit::Failure, &error.to_string(), &["`--format dot` has no size limit"]);
             }
         },
     };

@@ -1,8 +1,8 @@
-//! Requests that pass, requests that do not, and where.
+//! Accepted requests, refused requests, and the offset of the refusal.
 
 use super::{Framing, FramingVerdict};
 
-/// Follows `text` cut into pieces of `length` bytes; where it is refused, the bytes before.
+/// Follows `text` in pieces of `length` bytes; returns the offset at which it is refused.
 fn refused_at(text: &[u8], length: usize) -> Option<usize> {
     let mut framing = Framing::new();
     for (index, piece) in text.chunks(length).enumerate() {
@@ -13,7 +13,7 @@ fn refused_at(text: &[u8], length: usize) -> Option<usize> {
     None
 }
 
-/// Every way to cut gives the same place.
+/// Checks that the offset does not depend on how the text is cut, and returns it.
 fn place(text: &str) -> Option<usize> {
     let whole = refused_at(text.as_bytes(), text.len());
     for length in 1..text.len() {
