@@ -108,7 +108,7 @@ fn deep_values_compare_and_equal_ones_have_one_hash() {
 }
 
 #[test]
-fn values_compare_alike_on_both_sides_of_the_recursion_s_bound() {
+fn values_compare_alike_on_both_sides_of_the_recursion_limit() {
     let ends = [Value::list(vec![]), Value::list(vec![Value::Int(1)]), Value::list(vec![Value::Int(1); 2])];
     let others = [Value::none(), Value::some(Value::Unit), Value::some(Value::Int(1)), Value::variant(2, [])];
     let ends: Vec<Value> = ends.into_iter().chain(others).collect();
@@ -133,7 +133,7 @@ fn a_deep_value_is_shown_whole() {
 }
 
 #[test]
-fn what_two_values_share_is_not_looked_at_part_by_part() {
+fn shared_parts_are_not_compared() {
     let twice = |value: Value| Value::Record([value.clone(), value].into());
     for levels in [100, 1_000] {
         // The number of paths from the top to the bottom is 2 to the power of the levels.

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_elements_than_are_kept_the_first_go() {
+    fn the_first_elements_beyond_the_limit_are_removed() {
         assert_eq!(pushed(&[], 2), list(&[9]));
         assert_eq!(pushed(&[1, 2], KEPT_MAX), list(&[1, 2, 9]));
         assert_eq!(pushed(&[1, 2, 3, 4], 2), list(&[4, 9]));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_read_a_list_keeps_what_it_was() {
+    fn a_snapshot_of_a_list_does_not_change() {
         let mut elements = list(&[1, 2]);
         let seen = elements.clone();
         push(&mut elements, Value::Int(3), KEPT_MAX);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_entries_than_are_kept_those_go_whose_keys_came_first() {
+    fn the_oldest_entries_beyond_the_limit_are_removed() {
         let mut entries = Entries::default();
         for key in [1, 2, 1, 3] {
             put(&mut entries, Generic(Value::Int(key)), Generic(Value::Int(-key)), 2);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_stays_within_its_bits() {
+    fn addition_saturates() {
         let mut number = i64::MAX - 1;
         assert_eq!(add(&mut number, 5), i64::MAX);
         assert_eq!(add(&mut number, -1), i64::MAX - 1);

@@ -94,7 +94,7 @@ fn types() -> impl Strategy<Value = Type> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back((ty, value) in types().prop_flat_map(|ty| (Just(ty.clone()), value_of(ty)))) {
+    fn json_round_trips((ty, value) in types().prop_flat_map(|ty| (Just(ty.clone()), value_of(ty)))) {
         let of = TypeOf { ty, definitions: definitions() };
         let text = written(&value, &of).expect("all of it can be said");
         let again = parse(&text, &of.ty, NamedTypes(&of.definitions));
@@ -103,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn what_bodies_cannot_say_is_written_all_the_same() {
+fn values_that_bodies_cannot_express_are_still_encoded() {
     let written = |value: Value, ty: Type| {
         let of = TypeOf { ty, definitions: definitions() };
         String::from_utf8(written(&value, &of).expect("all of it can be said")).expect("JSON is text")
@@ -126,7 +126,7 @@ fn chain() -> TypeDefinition {
 }
 
 #[test]
-fn what_is_written_nests_as_deep_as_what_is_read() {
+fn encoding_and_decoding_have_the_same_depth_limit() {
     let of = TypeOf { ty: Type::named("Chain"), definitions: vec![chain()] };
     let chain = |links: usize| (0..links).fold(Value::Variant(0, None), |rest, _| Value::variant(1, [rest]));
     let deepest = chain(127);
@@ -139,7 +139,7 @@ fn what_is_written_nests_as_deep_as_what_is_read() {
 }
 
 #[test]
-fn what_a_value_shares_with_itself_is_written_up_to_a_limit() {
+fn exponentially_shared_values_are_limited() {
     let pair = vec![field("0", Type::named("Tree")), field("1", Type::named("Tree"))];
     let variant = |name: &str, fields| Variant { name: name.into(), fields };
     let shape = TypeShape::Enum(vec![variant("Leaf", Vec::new()), variant("Node", pair)]);
@@ -151,7 +151,7 @@ fn what_a_value_shares_with_itself_is_written_up_to_a_limit() {
 }
 
 #[test]
-fn what_is_no_body_is_refused_with_its_place() {
+fn an_invalid_body_is_refused_with_its_position() {
     let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
     let said =
         |body: &[u8], ty: Type| parse(body, &ty, NamedTypes(&definitions())).map_err(|problem| problem.to_string());
