@@ -155,9 +155,7 @@ fn check_bodies(
 ) {
     check_values(source, library, program, diagnostics);
     // Only flows can lose an update: each test has its own shared values.
-    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
-        lost_updates::check(&flow.body, library, source, diagnostics);
-    }
+    lost_updates::check(program, library, source, diagnostics);
     let fingerprints = check_cache::Fingerprints::new(&parsed.tree, typed, file.text());
     let mut clean = BTreeSet::new();
     for at in typed.unreached_fns() {
@@ -167,7 +165,7 @@ fn check_bodies(
             && let Some((parameters, body)) = lower::lower_unreached_fn(at, &parsed.tree, typed, library, diagnostics)
         {
             move_checker::check(&parameters, &body, &program.types, library, source, diagnostics);
-            lost_updates::check(&body, library, source, diagnostics);
+            lost_updates::check_body(&body, library, source, diagnostics);
             races::check(&body, library, source, diagnostics);
         }
         if diagnostics.len() == before {
