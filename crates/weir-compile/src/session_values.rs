@@ -4,7 +4,7 @@
 //! private state there, because sessions would share it; and no failure may occur there, because it would have no
 //! target.
 
-use weir_host::{Code as HostCode, Text};
+use weir_host::{FunctionCode, Text};
 use weir_ir::expr::{Block, Op, Origin, Program};
 use weir_syntax::{Code, Diagnostic};
 
@@ -38,7 +38,7 @@ impl SessionValueChecker<'_, '_> {
         match op {
             Op::Call(call) => {
                 let function = self.context.library.function(&call.function)?;
-                let waits = !matches!(function.code, HostCode::Immediate(_));
+                let waits = !matches!(function.code, FunctionCode::Immediate(_));
                 let keeps = function.signature.state.is_some();
                 let fault = waits.then_some("may wait").or(keeps.then_some("keeps a state of its own"))?;
                 Some(format!("`{}` {fault}", call.function))

@@ -17,8 +17,8 @@ use std::fmt::{self, Write as _};
 use weir_ir::graph::Graph;
 use weir_ir::program::{Entry, Flow};
 
-use crate::Drawing;
 use crate::diagram::Diagram;
+use crate::drawing::Drawing;
 use placed_diagram::PlacedDiagram;
 
 /// The most marks in one flow: nobody could read more, and the layout takes quadratic time.

@@ -129,12 +129,12 @@ pub(super) struct Lifeline<'a> {
     /// True if each session has its own value.
     per_session: bool,
     store: Rect,
-    accesses: Vec<Access>,
+    accesses: Vec<DrawnAccess>,
     /// The y coordinate of the end of its line.
     pub(super) bottom: f64,
 }
 
-struct Access {
+struct DrawnAccess {
     mode: Mode,
     route: Vec<Point>,
 }
@@ -179,7 +179,7 @@ fn lifeline<'a>(diagram: &Diagram, picture: &PlacedDiagram, resource: &'a Resour
     for (mark, drawn) in diagram.marks.iter().enumerate() {
         if let Some(index) = drawn.uses.iter().position(|(used, _)| used == resource) {
             let route = route_to_lifeline(diagram, picture, mark, x, index);
-            accesses.push(Access { mode: drawn.uses[index].1, route });
+            accesses.push(DrawnAccess { mode: drawn.uses[index].1, route });
         }
     }
     let bottom = accesses.iter().filter_map(|touch| touch.route.last()).map(|end| end.y).fold(store.bottom(), f64::max);
@@ -233,7 +233,7 @@ pub(super) fn draw_lifelines(text: &mut String, lifelines: &[Lifeline<'_>]) {
     }
 }
 
-fn draw_touch(text: &mut String, touch: &Access) {
+fn draw_touch(text: &mut String, touch: &DrawnAccess) {
     let class = if touch.mode == Mode::Read { "read" } else { "write" };
     let (Some(start), Some(end)) = (touch.route.first(), touch.route.last()) else { return };
     line(text, format_args!(r#"<path {} d="{}"/>"#, style::class(class), cornered(&touch.route)));
