@@ -66,7 +66,7 @@ fn shared_numbers_count_alike_under_every_engine() {
 #[test]
 fn a_plan_says_of_how_many_sessions_values_are_kept() {
     let program = Scratch::new("kept.weir", COUNTS);
-    let plan = Scratch::new("kept.plan.toml", b"sessions = 1\nsession_idle = \"2h\"\n");
+    let plan = Scratch::new("kept.plan.toml", b"sessions_max = 1\nsession_idle_timeout = \"2h\"\n");
     let served = Served::start(program.path(), &["--plan", plan.path()]);
     let said = ["/ada", "/ada", "/eve", "/ada"].map(|path| String::from_utf8(served.get(path).body).expect("a text"));
     assert_eq!(said, ["1 of 1", "2 of 2", "1 of 3", "1 of 4"]);

@@ -77,7 +77,7 @@ fn section(index: usize, nodes: &[&Node], random: &mut Random) -> String {
         text += &format!("threads = {}\n", 1 + random.below(THREADS_MAX));
     }
     if random.chance(60) {
-        text += &format!("queue = {}\n", 1 + random.below(4));
+        text += &format!("queue_length_max = {}\n", 1 + random.below(4));
     }
     if random.chance(60) && nodes.iter().all(|node| is_stateless(node)) {
         text += &format!("replicas = {}\n", 1 + random.below(5));
