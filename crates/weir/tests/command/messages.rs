@@ -147,7 +147,7 @@ fn a_new_service_is_right_formatted_and_made_once() {
 
 const TESTED: &[u8] = b"fn twice(n: Int) -> Int { n * 2 }\n\ntest \"two are four\" { expect twice(2) == 4 }\n\ntest \"three are six\" { expect twice(3) == 7 }\n";
 
-const PLAN: &[u8] = b"engine = \"staged\"\nthreads = 2\n\n[[section]]\nname = \"codec\"\nnodes = [\"image.*\"]\nwhy = \"it is where the time goes\"\n";
+const PLAN: &[u8] = b"engine = \"staged\"\nthreads = 2\n\n[[section]]\nname = \"codec\"\nnodes = [\"image.*\"]\nreason = \"it is where the time goes\"\n";
 
 #[test]
 fn a_plan_says_which_calls_are_in_which_section_and_why() {
@@ -174,7 +174,7 @@ fn an_engine_that_cannot_cut_is_refused_where_the_plan_does() {
         assert_eq!(said.code, 1);
         assert_eq!(
             said.messages,
-            "error: the plan does not fit: `pool` runs each flow as one, and has no sections\n  \
+            "error: the plan does not fit: engine `pool` has no sections\n  \
              hint: options override the plan: omit `--engine`, or remove the sections from the plan\n"
         );
     }
