@@ -1,4 +1,4 @@
-//! Conversions between Rust types and values: there and back, and what is refused at the borders.
+//! Conversions between Rust types and values: round trips, and values out of range.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 use std::collections::BTreeMap;
@@ -100,7 +100,7 @@ fn results_that_no_value_can_hold() {
 }
 
 #[test]
-fn what_lies_so_is_borrowed_in_place() {
+fn rust_representations_are_borrowed_in_place() {
     let text = Value::text("water");
     let Value::Text(inside) = &text else { panic!("{text}") };
     assert!(std::ptr::eq(<str as Borrowable>::borrow_from(&text).unwrap(), inside.as_str()));
@@ -112,7 +112,7 @@ fn what_lies_so_is_borrowed_in_place() {
 }
 
 #[test]
-fn a_change_that_cannot_be_carried_back_leaves_the_value_as_it_was() {
+fn a_change_that_cannot_be_written_back_leaves_the_value_as_it_was() {
     let mut value = Value::Int(1);
     let mut changing = BorrowedArgumentMut::<u64>::new(&mut value).unwrap();
     *changing = u64::MAX;

@@ -48,7 +48,7 @@ fn a_value_is_three_words() {
 }
 
 #[test]
-fn sizes_and_durations_show_the_largest_unit_without_a_rest() {
+fn sizes_and_durations_use_the_largest_unit_that_divides_them() {
     let shown: Vec<String> = [0, 999, 1_000, 1_500_000, 2_000_000_000, 60_000_000_000, -3_600_000_000_000]
         .map(|nanos| Value::Duration(nanos).to_string())
         .to_vec();

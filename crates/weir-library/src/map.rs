@@ -1,6 +1,7 @@
-//! Maps: their keys, their values, and maps with one entry more or less. Entries keep the order in which they came.
+//! Functions on maps: keys, values, entries, and copies with an entry added or removed. Entries keep their order of
+//! insertion.
 //!
-//! A map is never changed; each function gives another one. `map[key]` is what is under a key.
+//! Maps are immutable; every function returns a new one. `map[key]` is the value under a key.
 
 use indexmap::IndexMap;
 use weir::Generic;
@@ -9,62 +10,62 @@ type MapKey = Generic<'K'>;
 type MapValue = Generic<'V'>;
 
 weir::library! {
-    /// Maps: their keys, their values, and maps with one entry more or less.
+    /// Functions on maps: keys, values, entries, and copies with an entry added or removed.
     pub(crate) map: keys, values, entries, of, sort, contains, with, without, merged
 }
 
-/// The keys, in order.
+/// Returns the keys, in order.
 #[weir::function(pure)]
 pub fn keys(map: IndexMap<MapKey, MapValue>) -> Vec<MapKey> {
     map.into_keys().collect()
 }
 
-/// The values, in the order of their keys.
+/// Returns the values, in the order of their keys.
 #[weir::function(pure)]
 pub fn values(map: IndexMap<MapKey, MapValue>) -> Vec<MapValue> {
     map.into_values().collect()
 }
 
-/// Each key with its value.
+/// Returns each key with its value.
 #[weir::function(pure)]
 pub fn entries(map: IndexMap<MapKey, MapValue>) -> Vec<(MapKey, MapValue)> {
     map.into_iter().collect()
 }
 
-/// The map of keys and values; the last value of a key counts.
+/// Creates a map from entries; if a key occurs several times, its last value counts.
 #[weir::function(pure)]
 pub fn of(entries: Vec<(MapKey, MapValue)>) -> IndexMap<MapKey, MapValue> {
     entries.into_iter().collect()
 }
 
-/// The map with its keys from the least to the greatest.
+/// Returns the map with its keys in ascending order.
 #[weir::function(pure)]
 pub fn sort(mut map: IndexMap<MapKey, MapValue>) -> IndexMap<MapKey, MapValue> {
     map.sort_unstable_keys();
     map
 }
 
-/// Whether there is something under the key.
+/// Returns `true` if the map has the key.
 #[weir::function(pure)]
 pub fn contains(map: IndexMap<MapKey, MapValue>, key: &MapKey) -> bool {
     map.contains_key(key)
 }
 
-/// The map with this value under the key.
+/// Returns the map with this value under the key.
 #[weir::function(pure)]
 pub fn with(mut map: IndexMap<MapKey, MapValue>, key: MapKey, value: MapValue) -> IndexMap<MapKey, MapValue> {
     map.insert(key, value);
     map
 }
 
-/// The map with nothing under the key.
+/// Returns the map without the key.
 #[weir::function(pure)]
 pub fn without(mut map: IndexMap<MapKey, MapValue>, key: &MapKey) -> IndexMap<MapKey, MapValue> {
     map.shift_remove(key);
     map
 }
 
-/// The entries of both; where both have a key, the value of the second.
+/// Returns the entries of both maps; for a key in both, the value of the second counts.
 #[weir::function(pure)]
 pub fn merged(map: IndexMap<MapKey, MapValue>, other: IndexMap<MapKey, MapValue>) -> IndexMap<MapKey, MapValue> {
     let mut merged = map;

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, Code, ImmediateCode, Mode, Value};
+use weir_host::{Argument, FunctionCode, ImmediateCode, Mode, Value};
 use weir_ir::graph::ArmTest;
 use weir_ir::prim::Prim;
 
@@ -157,7 +157,7 @@ pub(crate) struct SimpleStep {
 /// A call.
 pub(crate) struct CallStep {
     /// The function.
-    pub code: Code,
+    pub code: FunctionCode,
     /// Its path, for messages.
     pub path: Arc<str>,
     /// Its arguments.

@@ -1,4 +1,4 @@
-//! Collections: lists, maps, options, results and tuples, element by element.
+//! Conversion of collections: lists, maps, options, results and tuples, element by element.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -22,7 +22,7 @@ pub(super) fn list_into_value<T: HostType>(list: Vec<T>) -> Result<Value, Failur
     list.into_iter().map(T::into_value).collect::<Result<Vec<_>, _>>().map(Value::list)
 }
 
-/// A list; of `u8`, `Bytes`.
+/// A list, or `Bytes` for `u8`.
 impl<T: HostType> HostType for Vec<T> {
     fn ty() -> Type {
         T::list_type()
@@ -112,7 +112,7 @@ fn map_into_value<K: HostType, V: HostType>(map: impl IntoIterator<Item = (K, V)
     Ok(Value::Map(entries.into()))
 }
 
-/// The maps of Rust; both keep an order that is the same in every run.
+/// Implements [`HostType`] for the map types of Rust that iterate in the same order in every run.
 macro_rules! maps {
     ($($map:ident where K: $($bound:ident)+;)*) => {$(
         impl<K: HostType $(+ $bound)+, V: HostType> HostType for $map<K, V> {
@@ -141,7 +141,7 @@ maps! {
     BTreeMap where K: Ord;
 }
 
-/// A list of any type in place, for functions that change a shared list: `List(T)`.
+/// A list of any element type in place, for functions that change a shared list: `List(T)`.
 pub type Elements = Values;
 
 impl HostType for Elements {
@@ -168,8 +168,8 @@ impl HostType for Elements {
     }
 }
 
-/// A map of any types in place, for functions that change a shared map: `Map(K, V)`, with the keys and values that
-/// [`Generic<'K'>`](crate::Generic) and `Generic<'V'>` hold.
+/// A map of any key and value types in place, for functions that change a shared map: `Map(K, V)`, with keys
+/// [`Generic<'K'>`](crate::Generic) and values `Generic<'V'>`.
 pub type Entries = Arc<IndexMap<Value, Value>>;
 
 impl HostType for Entries {
@@ -196,7 +196,7 @@ impl HostType for Entries {
     }
 }
 
-/// Tuples of two to four.
+/// Implements [`HostType`] for tuples of two to four elements.
 macro_rules! tuples {
     ($($($element:ident)+;)*) => {$(
         impl<$($element: HostType),+> HostType for ($($element,)+) {

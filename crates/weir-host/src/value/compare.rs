@@ -1,7 +1,7 @@
-//! Equality, order and hashes of values, by structure; host values by identity.
+//! Structural equality, order and hashing of values; host values by identity.
 //!
-//! All three look at a value's head, which is all of it but its parts, and then at the parts: by recursion up to
-//! [`NESTED_MAX`], which needs no memory, and deeper by a walk with a stack on the heap.
+//! All three first examine a value's head, which is everything but its parts, and then the parts: recursively up to
+//! [`NESTED_MAX`] levels, without allocation, and with a stack on the heap below.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::Value;
 use crate::value::NESTED_MAX;
 
-/// Structural. Floats compare by their bits' total order, so that a value always equals itself.
+/// Structural equality. Floats compare by the total order of their bits, so that a value always equals itself.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
@@ -45,13 +45,13 @@ fn compare(one: &Value, other: &Value, room: u32) -> Ordering {
     compare_all(values, others, room).unwrap_or_else(|| compare_deep(one, other))
 }
 
-/// Whether two values have the very same parts, so that nobody has to look at them: a value that holds another twice, which
-/// does so too, and so on, would take twice as long at each level.
+/// Returns `true` if two values share the same parts, which then need no comparison. Without this check, a value that
+/// contains another twice, on many levels, would take exponential time.
 fn are_one(values: &[Value], others: &[Value]) -> bool {
     std::ptr::eq(values, others)
 }
 
-/// The parts in turn; `None` where there is no room to go into them.
+/// Compares the parts in turn; `None` if the recursion limit is reached.
 fn compare_all(values: &[Value], others: &[Value], room: u32) -> Option<Ordering> {
     let room = room.checked_sub(1)?;
     for (one, other) in values.iter().zip(others) {
@@ -63,7 +63,7 @@ fn compare_all(values: &[Value], others: &[Value], room: u32) -> Option<Ordering
     Some(values.len().cmp(&others.len()))
 }
 
-/// The parts of two values with equal heads.
+/// Compares the parts of two values with equal heads.
 fn compare_deep(one: &Value, other: &Value) -> Ordering {
     let mut open = vec![(one, other, 0)];
     while let Some((one, other, index)) = open.last_mut() {
@@ -134,7 +134,7 @@ impl Hash for Value {
     }
 }
 
-/// The heads in the order of a walk, so that it is all one how deep the recursion goes.
+/// Hashes heads in the order of a walk, so that the result does not depend on the recursion depth.
 fn hash<H: Hasher>(value: &Value, state: &mut H, room: u32) {
     match (value, value.values(), room.checked_sub(1)) {
         (_, Some(values), Some(room)) => {

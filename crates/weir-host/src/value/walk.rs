@@ -1,18 +1,18 @@
-//! Walks through values of any depth, with a stack on the heap.
+//! Pre-order walk through values of any depth, with a stack on the heap.
 
 use crate::{Value, Values};
 
-/// The value and all values in it, each before what is in it. Of a map, keys and values come in turn.
+/// Pre-order iterator over a value and everything in it. The keys and values of a map alternate.
 pub struct Walk<'v> {
     first: Option<&'v Value>,
     open: Vec<Open<'v>>,
 }
 
-/// A value whose parts are being looked at, and how many of them were.
+/// A value whose parts are being visited, and the number of parts visited.
 pub(super) type Open<'v> = (&'v Value, usize);
 
 impl Value {
-    /// The value and all values in it, each before what is in it. Of a map, keys and values come in turn.
+    /// Iterates in pre-order over the value and everything in it. The keys and values of a map alternate.
     ///
     /// ```
     /// use weir_host::Value;
@@ -26,7 +26,7 @@ impl Value {
         Walk { first: Some(self), open: Vec::new() }
     }
 
-    /// The elements of a list, the fields of a record or the payload of a variant.
+    /// Returns the elements of a list, the fields of a record or the payload of a variant.
     #[inline]
     pub(super) fn values(&self) -> Option<&Values> {
         match self {
@@ -35,7 +35,7 @@ impl Value {
         }
     }
 
-    /// A part of the value by its number. Of a map, keys have the even numbers and values the odd ones.
+    /// Returns a part of the value by its index. In a map, keys have even indices and values odd ones.
     pub(super) fn part(&self, index: usize) -> Option<&Value> {
         let Value::Map(map) = self else { return self.values()?.get(index) };
         let (key, value) = map.get_index(index / 2)?;

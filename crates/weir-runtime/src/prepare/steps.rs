@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_host::{Argument, Code, Resource, Value};
+use weir_host::{Argument, FunctionCode, Resource, Value};
 use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
 use weir_ir::prim::Prim;
 
@@ -134,7 +134,7 @@ impl Assembly<'_> {
             .dead(id.0 as usize, &arguments, |input| !call.passing.get(input).is_some_and(|passing| passing.takes()));
         let shared = self.shared_of(&mut arguments);
         let path = Arc::from(call.path.as_str());
-        if let Code::Immediate(code) = &call.code
+        if let FunctionCode::Immediate(code) = &call.code
             && call.locks.is_empty()
             && shared.is_empty()
             && call.state.is_none()
