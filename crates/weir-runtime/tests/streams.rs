@@ -139,7 +139,7 @@ fn a_source_that_is_faster_than_its_flows_waits_for_room() {
 fn short_queues_and_many_sections_lose_nothing() {
     for engine in ENGINES.iter().filter(|row| row.has_sections()) {
         let text = format!(
-            "engine = {:?}\nthreads = 2\nqueue = 1\n\
+            "engine = {:?}\nthreads = 2\nqueue_length_max = 1\n\
              [[section]]\nname = \"one\"\nnodes = [\"dawdle*\", \"step\"]\nreplicas = 3\n\
              [[section]]\nname = \"two\"\nnodes = [\"first\", \"sum\"]\nengine = \"manual\"\n\
              [[section]]\nname = \"three\"\nnodes = [\"second\"]\nengine = \"dedicated\"\n",
