@@ -51,7 +51,8 @@ impl fmt::Display for Setting {
 fn plan(case: &Case, random: &mut Random) -> String {
     let engine = random.pick(ENGINES);
     let (threads, flows, queue) = (1 + random.below(THREADS_MAX), 1 + random.below(40), 1 + random.below(5));
-    let mut text = format!("engine = {:?}\nthreads = {threads}\nflows_max = {flows}\nqueue_length_max = {queue}\n", engine.name);
+    let mut text =
+        format!("engine = {:?}\nthreads = {threads}\nflows_max = {flows}\nqueue_length_max = {queue}\n", engine.name);
     if !engine.has_sections() {
         return text;
     }
