@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use weir_host::{HostValue, Value};
 
 /// Deep enough that even eleven bytes of stack for each level would exceed [`STACK_BYTES`].
@@ -26,7 +25,7 @@ const WRAPS: [fn(Value) -> Value; 4] = [
     |value| Value::variant(1, [Value::Int(7), value]),
     |value| Value::Record([value, Value::Int(7)].into()),
     |value| Value::Record([Value::list(vec![value])].into()),
-    |value| Value::some(Value::Map(IndexMap::from([(Value::Int(1), value)]).into())),
+    |value| Value::some(Value::Map([(Value::Int(1), value)].into_iter().collect())),
 ];
 
 fn chain(wrap: fn(Value) -> Value, depth: usize, end: Value) -> Value {

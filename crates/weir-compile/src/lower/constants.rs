@@ -67,7 +67,8 @@ fn spend(value: &Value, left: &mut usize, room: usize) -> bool {
     *left = rest;
     let mut spend = |part| spend(part, left, room);
     match value {
-        Value::List(parts) | Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().all(spend),
+        Value::List(elements) => elements.iter().all(spend),
+        Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().all(spend),
         Value::Map(map) => map.iter().all(|(key, value)| spend(key) && spend(value)),
         _ => true,
     }
@@ -86,9 +87,7 @@ impl Lowering<'_, '_> {
                 .at(span, "depends on a request or an element")
                 .note(format!("each call of `{path}` has a private state, which is created when the program starts"))
                 .hint("compute it from literals with `let` and operators, here or in the caller");
-            if !self.diagnostics.contains(&diagnostic) {
-                self.diagnostics.push(diagnostic);
-            }
+            self.context.report_once(diagnostic);
         }
         argument
     }
