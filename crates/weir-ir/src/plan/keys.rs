@@ -80,11 +80,11 @@ pub(super) struct PlanKey<T: 'static> {
 /// The type of a key's value, with the field that holds it.
 pub(super) enum KeyValue<T> {
     /// Text.
-    Text(Field<T, Text>),
+    Text(FieldAccess<T, Text>),
     /// A whole number from 1 to this maximum.
-    Number(Field<T, usize>, usize),
+    Number(FieldAccess<T, usize>, usize),
     /// A duration up to this maximum.
-    Duration(Field<T, Duration>, Duration),
+    Duration(FieldAccess<T, Duration>, Duration),
     /// A required text, set when the table is created.
     Required(fn(&T) -> &Located<Text>),
     /// A list of patterns of node names that is not empty.
@@ -92,7 +92,7 @@ pub(super) enum KeyValue<T> {
 }
 
 /// Access to an optional field of `T`.
-pub(super) struct Field<T, V> {
+pub(super) struct FieldAccess<T, V> {
     /// Returns the value.
     pub(super) get: fn(&T) -> Option<&Located<V>>,
     /// Sets the value.
@@ -102,7 +102,7 @@ pub(super) struct Field<T, V> {
 /// Access to the field of this name.
 macro_rules! field {
     ($name:ident) => {
-        Field { get: |table| table.$name.as_ref(), set: |table, value| table.$name = Some(value) }
+        FieldAccess { get: |table| table.$name.as_ref(), set: |table, value| table.$name = Some(value) }
     };
 }
 

@@ -43,7 +43,7 @@ struct PlanReader {
 }
 
 /// A value of a table, with the key under which it was found.
-type Entry<'t, 'v> = (&'static str, &'t Spanned<DeValue<'v>>);
+type KeyedValue<'t, 'v> = (&'static str, &'t Spanned<DeValue<'v>>);
 
 impl PlanReader {
     fn error(&mut self, at: Range<usize>, message: String, help: Option<String>) {
@@ -79,8 +79,8 @@ impl PlanReader {
     }
 
     /// Returns the value of a key under its current name or a deprecated one, which causes a warning.
-    fn entry<'t, 'v, T>(&mut self, table: &'t DeTable<'v>, key: &PlanKey<T>) -> Option<Entry<'t, 'v>> {
-        let mut found: Option<Entry<'t, 'v>> = table.get(key.name).map(|value| (key.name, value));
+    fn entry<'t, 'v, T>(&mut self, table: &'t DeTable<'v>, key: &PlanKey<T>) -> Option<KeyedValue<'t, 'v>> {
+        let mut found: Option<KeyedValue<'t, 'v>> = table.get(key.name).map(|value| (key.name, value));
         for deprecated in key.deprecated {
             let Some((written, value)) = table.get_key_value(*deprecated) else { continue };
             let at = written.span();
@@ -97,12 +97,12 @@ impl PlanReader {
         found
     }
 
-    fn expected(&mut self, (key, value): Entry<'_, '_>, what: &str) {
+    fn expected(&mut self, (key, value): KeyedValue<'_, '_>, what: &str) {
         let found = value.get_ref().type_str();
         self.error(value.span(), format!("`{key}` must be {what}, found {found}"), None);
     }
 
-    fn text(&mut self, entry: Entry<'_, '_>) -> Option<Located<weir_host::Text>> {
+    fn text(&mut self, entry: KeyedValue<'_, '_>) -> Option<Located<weir_host::Text>> {
         let Some(text) = entry.1.get_ref().as_str() else {
             self.expected(entry, "a text");
             return None;
@@ -110,7 +110,7 @@ impl PlanReader {
         Some(Located { value: text.into(), at: entry.1.span() })
     }
 
-    fn number(&mut self, entry: Entry<'_, '_>, max: usize) -> Option<Located<usize>> {
+    fn number(&mut self, entry: KeyedValue<'_, '_>, max: usize) -> Option<Located<usize>> {
         let (key, value) = entry;
         let Some(integer) = value.get_ref().as_integer() else {
             self.expected(entry, "a whole number");
@@ -124,7 +124,7 @@ impl PlanReader {
         Some(Located { value: number, at: value.span() })
     }
 
-    fn duration(&mut self, entry: Entry<'_, '_>, max: Duration) -> Option<Located<Duration>> {
+    fn duration(&mut self, entry: KeyedValue<'_, '_>, max: Duration) -> Option<Located<Duration>> {
         let text = self.text(entry)?;
         let Some(value) = duration(text.value.as_str()).filter(|duration| *duration <= max) else {
             let message = format!("`{}` must be a duration of at most {} days", entry.0, max.as_secs() / DAY_SECONDS);
@@ -134,7 +134,7 @@ impl PlanReader {
         Some(Located { value, at: text.at })
     }
 
-    fn patterns(&mut self, entry: Entry<'_, '_>) -> Vec<Located<NodePattern>> {
+    fn patterns(&mut self, entry: KeyedValue<'_, '_>) -> Vec<Located<NodePattern>> {
         let Some(array) = entry.1.get_ref().as_array() else {
             self.expected(entry, "a list of patterns");
             return Vec::new();
