@@ -1,10 +1,10 @@
-//! What the command says when something is wrong, and with which exit code.
+//! Messages and exit codes of the command.
 
 use std::net::TcpListener;
 
 use crate::support::{Scratch, say, weir};
 
-/// Exit code, standard output and standard error as one text.
+/// Returns exit code, standard output and standard error as one text.
 fn all(arguments: &[&str]) -> String {
     let said = say(arguments);
     format!("exit code {}\n--- output\n{}--- messages\n{}", said.code, said.output, said.messages)
@@ -216,7 +216,7 @@ fn a_plan_that_does_not_fit_is_shown_with_its_place() {
     insta::assert_snapshot!(said.replace(plan.path(), "wrong.plan.toml"));
 }
 
-/// A text without the times that something took.
+/// Returns a text without durations.
 fn timeless(text: &str) -> String {
     let mut lines = String::new();
     for line in text.lines() {
@@ -289,7 +289,7 @@ fn a_new_cargo_project_has_a_program_that_fits_its_functions() {
     let folder = Scratch::folder("new-rust");
     let path = &format!("{}/hello", folder.path());
     assert_eq!(say(&["new", "--rust", path]).code, 0);
-    // `examples/words.rs` is what the project's `src/main.rs` says.
+    // The project's `src/main.rs` is `examples/words.rs`.
     let program = format!("{path}/main.weir");
     let checked = crate::support::example("words", &["check", &program]).output().expect("it runs");
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));

@@ -1,4 +1,4 @@
-//! Which programs a command takes a folder for.
+//! Folders as arguments of commands.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::support::{Scratch, said, say, weir};
 const GOOD: &[u8] = b"fn one() -> Int {\n  1\n}\n\ntest \"one\" {\n  expect one() == 1\n}\n";
 const WRONG: &[u8] = b"fn one() -> Int { two }\n";
 
-/// A folder with these files.
+/// Creates a folder with these files.
 fn folder(files: &[(&str, &[u8])]) -> Scratch {
     let scratch = Scratch::folder("programs");
     for (name, text) in files {

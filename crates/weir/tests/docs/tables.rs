@@ -8,7 +8,7 @@ fn reference() -> String {
     std::fs::read_to_string(repository().join("docs/reference.md")).expect("the reference is there")
 }
 
-/// Fails with all of what no table begins a row with.
+/// Fails with all names that begin no row of a table.
 fn have_rows(kind: &str, names: impl IntoIterator<Item = String>) {
     let reference = reference();
     let rows: Vec<&str> = reference.lines().filter_map(|line| line.strip_prefix("| `")).collect();
