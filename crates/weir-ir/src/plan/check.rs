@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use weir_host::{Resource, Text};
 
-use super::keys::{PLAN_KEYS, Plan, SECTION_KEYS, Section};
+use super::keys::{KeyCheck, PLAN_KEYS, Plan, PlanKey, SECTION_KEYS, Section};
 use super::pattern::NodePattern;
 use super::problem::{Located, PlanProblem};
 use crate::graph::{Node, Program};
@@ -35,16 +35,14 @@ pub(super) fn problems<'a>(
 ) -> Vec<PlanProblem> {
     let mut checker =
         PlanChecker { plan, program, engines, names: BTreeSet::from([rest.to_owned()]), problems: Vec::new() };
-    PLAN_KEYS.iter().for_each(|key| (key.check)(&mut checker, plan));
-    for section in &plan.sections {
-        SECTION_KEYS.iter().for_each(|key| (key.check)(&mut checker, section));
-    }
+    checker.keys(PLAN_KEYS, plan);
+    plan.sections.iter().for_each(|section| checker.keys(SECTION_KEYS, section));
     checker.doubly_named();
     checker.problems
 }
 
 /// State of the check: the plan, its surroundings, and the problems found so far.
-pub(super) struct PlanChecker<'a> {
+struct PlanChecker<'a> {
     plan: &'a Plan,
     program: &'a Program,
     engines: &'a [EngineFact<'a>],
@@ -58,6 +56,19 @@ impl<'a> PlanChecker<'a> {
         self.problems.push(PlanProblem::error(at.clone(), message, help));
     }
 
+    /// Checks the values of all keys of a table.
+    fn keys<T>(&mut self, keys: &[PlanKey<T>], table: &T) {
+        for key in keys {
+            match &key.check {
+                KeyCheck::Fits => {}
+                KeyCheck::Engine(get) => self.engine(get(table)),
+                KeyCheck::SectionName(get) => self.section_name(get(table)),
+                KeyCheck::Nodes(get) => get(table).nodes.iter().for_each(|pattern| self.names_something(pattern)),
+                KeyCheck::Replicas(get) => self.replicas(get(table)),
+            }
+        }
+    }
+
     /// Returns all nodes of the program, with the names of their flows.
     fn nodes(&self) -> impl Iterator<Item = (&'a str, &'a Node)> + use<'a> {
         let flows = self.program.entries.iter().flat_map(|entry| &entry.flows);
@@ -65,7 +76,7 @@ impl<'a> PlanChecker<'a> {
     }
 
     /// Reports an engine that does not exist.
-    pub(super) fn engine(&mut self, engine: Option<&Located<Text>>) {
+    fn engine(&mut self, engine: Option<&Located<Text>>) {
         let Some(engine) = engine else { return };
         let names = || self.engines.iter().map(|fact| fact.name);
         if names().any(|name| name == engine.value.as_str()) {
@@ -78,7 +89,7 @@ impl<'a> PlanChecker<'a> {
     }
 
     /// Reports a name that another section has, or a section of an engine without sections.
-    pub(super) fn section_name(&mut self, section: &Section) {
+    fn section_name(&mut self, section: &Section) {
         let name = section.name.value.as_str();
         if !self.names.insert(name.to_owned()) {
             let message = format!("duplicate section `{name}`");
@@ -93,11 +104,7 @@ impl<'a> PlanChecker<'a> {
         }
     }
 
-    /// Reports patterns that match no node.
-    pub(super) fn nodes_of(&mut self, section: &Section) {
-        section.nodes.iter().for_each(|pattern| self.names_something(pattern));
-    }
-
+    /// Reports a pattern that matches no node.
     fn names_something(&mut self, pattern: &Located<NodePattern>) {
         if self.nodes().any(|(flow, node)| pattern.value.names(flow, &node.name)) {
             return;
@@ -115,7 +122,7 @@ impl<'a> PlanChecker<'a> {
     }
 
     /// Reports replicas of a section with private state.
-    pub(super) fn replicas(&mut self, section: &Section) {
+    fn replicas(&mut self, section: &Section) {
         let Some(replicas) = section.replicas.as_ref().filter(|replicas| replicas.value > 1) else { return };
         let names = |flow: &str, node: &Node| section.nodes.iter().any(|given| given.value.names(flow, &node.name));
         let mut own = self.nodes().filter(|(flow, node)| names(flow, node));

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use weir_host::{Text, Value};
 
-use super::check::PlanChecker;
 use super::pattern::NodePattern;
 use super::problem::Located;
 
@@ -69,8 +68,8 @@ pub(super) struct PlanKey<T: 'static> {
     pub(super) deprecated: &'static [&'static str],
     /// Type of the value, and the field that holds it.
     pub(super) value: KeyValue<T>,
-    /// Reports a value that does not fit the program or the engines.
-    pub(super) check: fn(&mut PlanChecker<'_>, &T),
+    /// Condition for the value to fit the program and the engines.
+    pub(super) check: KeyCheck<T>,
     /// Value in the example of the reference.
     pub(super) example: &'static str,
     /// Meaning of the key, for the reference.
@@ -89,6 +88,20 @@ pub(super) enum KeyValue<T> {
     Required(fn(&T) -> &Located<Text>),
     /// A list of patterns of node names that is not empty.
     Patterns(fn(&T) -> &[Located<NodePattern>], fn(&mut T, Vec<Located<NodePattern>>)),
+}
+
+/// The condition for a value to fit the program and the engines.
+pub(super) enum KeyCheck<T> {
+    /// Every value fits.
+    Fits,
+    /// The engine must exist.
+    Engine(fn(&T) -> Option<&Located<Text>>),
+    /// The name must be unique, and the engine of the section must have sections.
+    SectionName(fn(&T) -> &Section),
+    /// Every pattern must match a node.
+    Nodes(fn(&T) -> &Section),
+    /// Only a section without private state can have replicas.
+    Replicas(fn(&T) -> &Section),
 }
 
 /// Access to an optional field of `T`.
@@ -112,7 +125,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         name: "engine",
         deprecated: &[],
         value: KeyValue::Text(field!(engine)),
-        check: |checker, plan| checker.engine(plan.engine.as_ref()),
+        check: KeyCheck::Engine(|plan| plan.engine.as_ref()),
         example: "\"elastic\"",
         meaning: "engine of the sections that name none",
     },
@@ -120,7 +133,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         name: "threads",
         deprecated: &[],
         value: KeyValue::Number(field!(threads), THREADS_MAX),
-        check: fits,
+        check: KeyCheck::Fits,
         example: "4",
         meaning: "number of threads of each engine or section that sets none; default: the number of cores",
     },
@@ -128,7 +141,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         name: "flows_max",
         deprecated: &["flows"],
         value: KeyValue::Number(field!(flows_max), QUEUE_LENGTH_MAX),
-        check: fits,
+        check: KeyCheck::Fits,
         example: "10000",
         meaning: "maximal number of flows in progress; a service refuses further ones, a stream waits",
     },
@@ -136,7 +149,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         name: "queue_length_max",
         deprecated: &["queue"],
         value: KeyValue::Number(field!(queue_length_max), QUEUE_LENGTH_MAX),
-        check: fits,
+        check: KeyCheck::Fits,
         example: "256",
         meaning: "maximal number of flows that wait before each section",
     },
@@ -144,7 +157,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         name: "sessions_max",
         deprecated: &["sessions"],
         value: KeyValue::Number(field!(sessions_max), SESSIONS_MAX),
-        check: fits,
+        check: KeyCheck::Fits,
         example: "100000",
         meaning: "maximal number of sessions whose value is kept, for each shared value that is `per session`",
     },
@@ -152,7 +165,7 @@ pub(super) const PLAN_KEYS: &[PlanKey<Plan>] = &[
         name: "session_idle_timeout",
         deprecated: &["session_idle"],
         value: KeyValue::Duration(field!(session_idle_timeout), SESSION_IDLE_TIMEOUT_MAX),
-        check: fits,
+        check: KeyCheck::Fits,
         example: "\"30m\"",
         meaning: "idle time after which the value of a session is dropped",
     },
@@ -164,7 +177,7 @@ pub(super) const SECTION_KEYS: &[PlanKey<Section>] = &[
         name: "name",
         deprecated: &[],
         value: KeyValue::Required(|section| &section.name),
-        check: |checker, section| checker.section_name(section),
+        check: KeyCheck::SectionName(|section| section),
         example: "\"codec\"",
         meaning: "name of the section; required, and unique in the plan",
     },
@@ -172,7 +185,7 @@ pub(super) const SECTION_KEYS: &[PlanKey<Section>] = &[
         name: "nodes",
         deprecated: &[],
         value: KeyValue::Patterns(|section| &section.nodes, |section, nodes| section.nodes = nodes),
-        check: |checker, section| checker.nodes_of(section),
+        check: KeyCheck::Nodes(|section| section),
         example: "[\"image.*\", \"get /{name}: *scale\"]",
         meaning: "patterns of the names of its nodes; required",
     },
@@ -180,7 +193,7 @@ pub(super) const SECTION_KEYS: &[PlanKey<Section>] = &[
         name: "engine",
         deprecated: &[],
         value: KeyValue::Text(field!(engine)),
-        check: |checker, section| checker.engine(section.engine.as_ref()),
+        check: KeyCheck::Engine(|section| section.engine.as_ref()),
         example: "\"manual\"",
         meaning: "engine of the section; default: that of the plan",
     },
@@ -188,7 +201,7 @@ pub(super) const SECTION_KEYS: &[PlanKey<Section>] = &[
         name: "threads",
         deprecated: &[],
         value: KeyValue::Number(field!(threads), THREADS_MAX),
-        check: fits,
+        check: KeyCheck::Fits,
         example: "2",
         meaning: "number of threads of the section; default: that of the plan",
     },
@@ -196,7 +209,7 @@ pub(super) const SECTION_KEYS: &[PlanKey<Section>] = &[
         name: "queue_length_max",
         deprecated: &["queue"],
         value: KeyValue::Number(field!(queue_length_max), QUEUE_LENGTH_MAX),
-        check: fits,
+        check: KeyCheck::Fits,
         example: "16",
         meaning: "maximal number of flows that wait before the section; default: that of the plan",
     },
@@ -204,7 +217,7 @@ pub(super) const SECTION_KEYS: &[PlanKey<Section>] = &[
         name: "replicas",
         deprecated: &[],
         value: KeyValue::Number(field!(replicas), THREADS_MAX),
-        check: |checker, section| checker.replicas(section),
+        check: KeyCheck::Replicas(|section| section),
         example: "2",
         meaning: "number of replicas that run in parallel; default: one for each thread, or one if the section has private state",
     },
@@ -212,7 +225,7 @@ pub(super) const SECTION_KEYS: &[PlanKey<Section>] = &[
         name: "reason",
         deprecated: &["why"],
         value: KeyValue::Text(field!(reason)),
-        check: fits,
+        check: KeyCheck::Fits,
         example: "\"compressing takes 97 % of the time\"",
         meaning: "reason for the section, which `weir plan` shows",
     },
@@ -257,9 +270,6 @@ impl<T> PlanKey<T> {
         }
     }
 }
-
-/// The check of a key whose every value fits every program.
-fn fits<T>(_: &mut PlanChecker<'_>, _: &T) {}
 
 /// Returns a duration as programs and plans write it.
 fn format_duration(duration: Duration) -> String {
