@@ -25,6 +25,7 @@ impl Program {
             processes: (0..self.processes.len()).map(|number| Process::new(Source::Program(number))).collect(),
             channels: self.channels.iter().map(|&capacity| Channel { capacity, ..Channel::default() }).collect(),
             results: Results::new(),
+            stale_max: (0..self.channels.len()).map(|channel| self.stale_max(channel)).collect(),
         };
         let (mut seen, mut open) = (BTreeSet::from([first.clone()]), vec![first]);
         while let Some(state) = open.pop() {
@@ -43,6 +44,21 @@ impl Program {
             }
         }
         Some(outcomes)
+    }
+
+    /// The number of processes that may be in the queue of senders without waiting any more, because another branch of
+    /// theirs has taken effect and they have not withdrawn this one yet.
+    fn stale_max(&self, channel: usize) -> usize {
+        let may_be_stale = |step: &Step| match step {
+            Step::Choose { branches, .. } if branches.len() > 1 && self.channels[channel] != usize::MAX => {
+                branches.iter().any(|branch| {
+                    let is_send = matches!(branch.operation, Operation::Send(_));
+                    branch.channel == channel && is_send && branch.action.is_none()
+                })
+            }
+            _ => false,
+        };
+        self.processes.iter().filter(|steps| steps.iter().any(may_be_stale)).count()
     }
 
     fn step<'a>(&'a self, process: &'a Process) -> Option<Step> {
@@ -234,7 +250,6 @@ impl State {
     }
 
     fn queue(&mut self, offer: Offer, branch: Branch) {
-        let processes = self.processes.len();
         let channel = &mut self.channels[branch.channel];
         match branch.operation {
             Operation::Receive => channel.receivers.push(Receiver::Offer(offer)),
@@ -242,9 +257,9 @@ impl State {
                 if channel.receipts.is_empty() {
                     channel.received = 0;
                 }
-                let possible = channel.received + channel.buffer.len();
-                let slack = if channel.capacity == usize::MAX { 0 } else { processes + channel.senders.len() };
-                channel.receipts.push(Receipt { offer, value, possible, certain: possible + slack });
+                let possible = channel.received + channel.buffer.len() + channel.senders.len();
+                let certain = possible + self.stale_max[branch.channel];
+                channel.receipts.push(Receipt { offer, value, possible, certain });
             }
             Operation::Send(value) => channel.senders.push(Sender::Offer(offer, value)),
         }

@@ -12,6 +12,8 @@ pub(crate) struct State {
     pub(crate) processes: Vec<Process>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) results: Results,
+    /// See [`Receipt`]: by channel, the same in all states.
+    pub(crate) stale_max: Vec<usize>,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,8 +74,8 @@ pub(crate) struct Offer {
 pub(crate) struct Receipt {
     pub(crate) offer: Offer,
     pub(crate) value: u32,
-    /// It may be received after so many values, and must be after `certain`: senders that waited when it came may have
-    /// been withdrawn.
+    /// It may be received after so many values, and must be after `certain`: the queue of senders may have held some that
+    /// no longer waited when it came.
     pub(crate) possible: usize,
     pub(crate) certain: usize,
 }
