@@ -21,7 +21,8 @@ pub(crate) struct Process {
     /// The steps of a process of the program, or of an action that posts.
     pub(crate) source: Source,
     pub(crate) step: usize,
-    /// The branches of the current step that are registered or checked.
+    /// The branches of the current step that were tried in vain, and those that are registered.
+    pub(crate) tried: u32,
     pub(crate) registered: u32,
 }
 
@@ -89,7 +90,7 @@ pub(crate) enum Initiator {
 
 impl Process {
     pub(crate) fn new(source: Source) -> Self {
-        Process { source, step: 0, registered: 0 }
+        Process { source, step: 0, tried: 0, registered: 0 }
     }
 }
 
