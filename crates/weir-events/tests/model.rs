@@ -207,7 +207,7 @@ fn coming_before_who_only_receives() {
 /// A value is sent while a task receives it.
 fn comes_to(channel: &Channel<u8>, mut future: impl Future<Output = Result<u8, Closed>> + Unpin) {
     let sender = channel.clone();
-    let sending = thread::spawn(move || sender.send_and_go(5u8));
+    let sending = thread::spawn(move || _ = sender.post(5u8));
     let mut poll = || std::pin::Pin::new(&mut future).poll(&mut Context::from_waker(Waker::noop()));
     let mut received = poll();
     sending.join().unwrap();

@@ -120,7 +120,7 @@ fn a_channel_that_closes_refuses_an_offer_that_waits_for_its_receipt() {
     for channel in channels() {
         let ended = Channel::unbounded();
         let into = ended.clone();
-        let mut sending = a_send(&channel, 9).a_wrap(move |sent| into.send_and_go(sent)).a_trans().synchronise();
+        let mut sending = a_send(&channel, 9).a_wrap(move |sent| _ = into.post(sent)).a_trans().synchronise();
         assert!(poll_once(&mut sending).is_pending());
         channel.close();
         assert!(poll_once(&mut sending).is_ready());
