@@ -12,7 +12,6 @@ mod parts;
 mod simple;
 
 pub use borrow::{Borrowable, BorrowedArgument, BorrowedArgumentMut};
-pub use collections::{Elements, Entries};
 pub use measures::Size;
 pub use parts::Parts;
 pub use simple::Generic;

@@ -58,7 +58,7 @@ pub use call::{
     Argument, BlockingCode, BlockingJob, Call, Closing, Environment, FunctionCode, ImmediateCode, Pending, Settled,
     WaitingCode,
 };
-pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Elements, Entries, Generic, HostType, Size};
+pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Generic, HostType, Size};
 pub use failure::{Failure, FailureKind};
 pub use library::{Function, Library, LibraryError, Module};
 pub use location::Location;
@@ -72,5 +72,5 @@ pub use source::{
 pub use text::Text;
 pub use typed::{TypeOf, Typed};
 pub use types::{Field, Type, TypeDefinition, TypeShape, Variant};
-pub use value::{HostValue, Unique, Value, Values, Walk};
+pub use value::{Elements, Entries, HostValue, Unique, Value, Values, Walk};
 pub use weir_macros::{Type, batched, function, library};

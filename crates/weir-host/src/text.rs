@@ -18,6 +18,11 @@ impl Text {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Adds characters at the end, in amortised constant time if nobody else holds the text; otherwise it is copied first.
+    pub fn push(&mut self, characters: &str) {
+        self.0.push_str(characters);
+    }
 }
 
 impl Deref for Text {

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use indexmap::IndexMap;
 
 use crate::{Failure, Text};
 
@@ -40,9 +39,9 @@ pub enum Value {
     /// A `Bytes`, boxed because `bytes::Bytes` is four words.
     Bytes(Box<Bytes>),
     /// A `List`.
-    List(Values),
+    List(Elements),
     /// A `Map`, in order of insertion.
-    Map(Arc<IndexMap<Value, Value>>),
+    Map(Entries),
     /// A tuple, or a record with its fields in the order of its definition.
     Record(Values),
     /// One variant of an enum, `Option` or `Result`: its tag and payload. `None` is 0 and `Some` 1; `Ok` 0, `Err` 1.
@@ -212,9 +211,13 @@ impl fmt::Debug for Value {
 }
 
 mod compare;
+mod elements;
+mod entries;
 mod show;
 mod values;
 mod walk;
 
+pub use elements::Elements;
+pub use entries::Entries;
 pub use values::Values;
 pub use walk::Walk;

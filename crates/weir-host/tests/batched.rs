@@ -87,7 +87,7 @@ fn each_call_gets_its_own_answer_and_no_batch_is_above_its_limit() {
 }
 
 #[test]
-fn a_function_that_loses_an_answer_answers_nobody() {
+fn a_wrong_number_of_answers_fails_all_calls() {
     let arguments = vec![Value::text("a"), Value::text("b")];
     let answers = run(&numbers().functions["forgetful"], arguments, &Environment::default());
     let fault = Outcome::Fault(Box::new(Failure::function("the function returned 1 answers for 2 calls")));

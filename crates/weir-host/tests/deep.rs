@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use weir_host::{HostValue, Value};
 
 /// Deep enough that even eleven bytes of stack for each level would exceed [`STACK_BYTES`].
@@ -26,7 +25,7 @@ const WRAPS: [fn(Value) -> Value; 4] = [
     |value| Value::variant(1, [Value::Int(7), value]),
     |value| Value::Record([value, Value::Int(7)].into()),
     |value| Value::Record([Value::list(vec![value])].into()),
-    |value| Value::some(Value::Map(IndexMap::from([(Value::Int(1), value)]).into())),
+    |value| Value::some(Value::Map([(Value::Int(1), value)].into_iter().collect())),
 ];
 
 fn chain(wrap: fn(Value) -> Value, depth: usize, end: Value) -> Value {
@@ -109,7 +108,7 @@ fn deep_values_compare_and_equal_ones_have_one_hash() {
 }
 
 #[test]
-fn values_compare_alike_on_both_sides_of_the_recursion_s_bound() {
+fn values_compare_alike_on_both_sides_of_the_recursion_limit() {
     let ends = [Value::list(vec![]), Value::list(vec![Value::Int(1)]), Value::list(vec![Value::Int(1); 2])];
     let others = [Value::none(), Value::some(Value::Unit), Value::some(Value::Int(1)), Value::variant(2, [])];
     let ends: Vec<Value> = ends.into_iter().chain(others).collect();
@@ -134,7 +133,7 @@ fn a_deep_value_is_shown_whole() {
 }
 
 #[test]
-fn what_two_values_share_is_not_looked_at_part_by_part() {
+fn shared_parts_are_not_compared() {
     let twice = |value: Value| Value::Record([value.clone(), value].into());
     for levels in [100, 1_000] {
         // The number of paths from the top to the bottom is 2 to the power of the levels.

@@ -173,7 +173,7 @@ fn ruler(unit: Value, length: Value) -> Result<Value, Failure> {
 }
 
 #[test]
-fn a_constructor_makes_the_state_of_what_calls_give_as_constants() {
+fn a_constructor_creates_the_state_from_constant_arguments() {
     let function = Ruler::__weir_function_measure();
     let parameters = function.signature.parameters.iter();
     let parameters = parameters.map(|each| format!("{:?} {}: {} {:?}", each.passing, each.name, each.ty, each.default));
@@ -187,7 +187,7 @@ fn a_constructor_makes_the_state_of_what_calls_give_as_constants() {
 }
 
 #[test]
-fn a_constructor_may_refuse_panic_or_get_what_does_not_fit() {
+fn a_constructor_may_fail_panic_or_get_an_invalid_argument() {
     let said = |length| ruler(Value::text("cm"), Value::Int(length)).unwrap_err().message.to_string();
     assert_eq!(said(0), "a ruler has a length");
     assert_eq!(said(255), "the function panicked: too long to hold");
@@ -226,7 +226,7 @@ fn parameters_may_have_any_name() {
 }
 
 #[test]
-fn a_text_is_borrowed_where_it_lies() {
+fn a_text_is_borrowed_in_place() {
     // Short texts are stored inline.
     let text = Text::from("water under the bridge");
     let place = i64::try_from(text.as_str().as_ptr().addr()).unwrap();
@@ -236,7 +236,7 @@ fn a_text_is_borrowed_where_it_lies() {
 }
 
 #[test]
-fn an_answer_goes_straight_into_the_slot_that_the_call_names() {
+fn an_answer_is_written_directly_to_the_named_slot() {
     let mut frame = Frame::of([value(40_i64), value(2_i64), Value::Absent]);
     assert_eq!(frame.run_into(2, &__weir_function_add(), &[slot(0), slot(1)]), Outcome::Filled);
     assert_eq!(frame.slots[2], Value::Int(42));
@@ -324,7 +324,7 @@ fn several_arguments_can_be_changed_and_come_back_from_a_panic() {
 }
 
 #[test]
-fn what_lies_on_either_side_of_a_changed_slot_can_be_read() {
+fn slots_on_both_sides_of_a_mutable_one_can_be_read() {
     let mut frame = Frame::of([value(1_i64), value(10_i64), value(100_i64)]);
     let function = __weir_function_count_up();
     assert_eq!(given(frame.run_with(&function, &[slot(1), slot(0)])), Value::Int(11));
@@ -332,7 +332,7 @@ fn what_lies_on_either_side_of_a_changed_slot_can_be_read() {
 }
 
 #[test]
-fn a_call_that_waits_gives_back_what_it_borrowed() {
+fn a_call_that_waits_returns_what_it_borrowed() {
     let mut frame = Frame::of([value(Connection(vec![])), value(Text::from("a"))]);
     assert_eq!(given(frame.run(&__weir_function_send_later())), Value::Int(1));
     assert_eq!(given(frame.run_with(&__weir_function_sent_later(), &[slot(0)])), Value::Int(1));
@@ -343,7 +343,7 @@ fn a_call_that_waits_gives_back_what_it_borrowed() {
 }
 
 #[test]
-fn a_call_that_waits_gives_back_what_it_borrowed_also_when_it_panics() {
+fn a_call_that_waits_returns_what_it_borrowed_also_when_it_panics() {
     let mut frame = Frame::of([value(Connection(vec![])), value(Text::from("panic"))]);
     assert_eq!(fault(frame.run(&__weir_function_send_later())), "the function panicked: as asked");
     frame.slots[1] = value(Text::from("panic"));
@@ -363,7 +363,7 @@ fn a_call_that_waits_keeps_its_lock_until_it_settles_or_is_given_up() {
 }
 
 #[test]
-fn the_environment_fills_what_no_call_gives() {
+fn the_environment_provides_its_parameters() {
     let mut frame = Frame::of([value(Text::from("a"))]);
     let function = __weir_function_rooted();
     assert_eq!(fault(frame.run(&function)), "the environment of this program has no `alloc::string::String`");

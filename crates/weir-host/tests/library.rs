@@ -159,7 +159,7 @@ weir::library!(pub(crate) album: other::put);
 weir::library!(pub(crate) both: put, other::put);
 
 #[test]
-fn names_that_stand_for_two_things_are_refused() {
+fn ambiguous_names_are_refused() {
     let message =
         |made: fn() -> weir::Module| *std::panic::catch_unwind(made).err().unwrap().downcast::<String>().unwrap();
     assert_eq!(
@@ -198,7 +198,7 @@ impl weir::Closing for Other {
 }
 
 #[test]
-fn all_of_an_environment_is_closed_and_the_first_failure_told() {
+fn the_whole_environment_is_closed_and_the_first_failure_reported() {
     let closed = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let mut environment = weir::Environment::default();
     environment.insert_closing(Closed(closed.clone(), Some("the disk is full")));

@@ -44,7 +44,7 @@ fn the_text_of_a_type_is_read_back() {
 }
 
 #[test]
-fn what_is_no_text_of_a_type_is_refused_with_its_place() {
+fn malformed_type_text_is_refused_with_its_position() {
     for text in
         ["", "List(", "List()", "List(Int", "Int Int", "Int; thing A {}", "Int; record A {x}", "Int; enum A {B}"]
     {

@@ -69,7 +69,7 @@ fn an_enum_has_its_variants_by_their_place() {
 }
 
 #[test]
-fn a_tuple_struct_is_what_it_holds() {
+fn a_tuple_struct_becomes_its_contents() {
     assert_eq!(PostId::ty(), Type::Int);
     assert_eq!(Point::ty().to_string(), "(Float, Float)");
     there_and_back(&PostId(4), "4");
@@ -109,7 +109,7 @@ fn a_type_defines_all_that_it_mentions_once() {
 }
 
 #[test]
-fn a_shared_opaque_value_is_cloned_only_where_somebody_else_holds_it() {
+fn an_opaque_value_is_cloned_only_if_it_is_shared() {
     let mut value = Ppm(vec![1]).into_value().unwrap();
     let other = value.clone();
     Ppm::in_place_mut(&mut value).unwrap().0.push(2);

@@ -23,7 +23,7 @@ pub(crate) fn csv() -> Module {
         parameters: parameters(),
         element: Type::map(Type::Text, Type::Text),
         ordered: true,
-        open: |given| CsvRows::open(given, BadElements::EndStream("csv.checked_rows")),
+        open: |arguments| CsvRows::open(arguments, BadElements::EndStream("csv.checked_rows")),
     };
     let checked = StreamDefinition {
         name: "checked_rows",
@@ -33,7 +33,7 @@ pub(crate) fn csv() -> Module {
         parameters: parameters(),
         element: Type::result(Type::map(Type::Text, Type::Text), Type::Failure),
         ordered: true,
-        open: |given| CsvRows::open(given, BadElements::Emit),
+        open: |arguments| CsvRows::open(arguments, BadElements::Emit),
     };
     checked.within(rows.within(functions::csv()))
 }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_escaped_ends_neither_an_element_nor_an_attribute() {
+    fn escaped_text_cannot_end_an_element_or_an_attribute() {
         assert_eq!(escape("<b a='1' c=\"2\">&é</b>"), "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;é&lt;/b&gt;");
     }
 

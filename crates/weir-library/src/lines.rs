@@ -54,7 +54,7 @@ impl LineError {
 pub(crate) struct LineSplitter {
     buffer: BytesMut,
     /// Length of the line at the start of the buffer that was returned last.
-    lent: usize,
+    line_length: usize,
     /// Length of the buffer's prefix that is known to contain no line terminator.
     scanned: usize,
     /// Number of lines found.
@@ -66,7 +66,7 @@ pub(crate) struct LineSplitter {
 impl LineSplitter {
     /// Creates a reader without input.
     pub(crate) fn new() -> Self {
-        LineSplitter { buffer: BytesMut::new(), lent: 0, scanned: 0, number: 0, bytes: 0 }
+        LineSplitter { buffer: BytesMut::new(), line_length: 0, scanned: 0, number: 0, bytes: 0 }
     }
 
     /// Returns the number of the most recent line, counted from 1.
@@ -82,7 +82,7 @@ impl LineSplitter {
     /// Returns the next line, including an unterminated last one; `None` at the end of the input.
     pub(crate) async fn next(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> Result<Option<&str>, LineError> {
         match self.find(reader).await? {
-            Some(length) => self.lend(length).map(Some),
+            Some(length) => self.take_line(length).map(Some),
             None => self.rest(),
         }
     }
@@ -93,29 +93,29 @@ impl LineSplitter {
         reader: &mut (impl AsyncRead + Unpin),
     ) -> Result<Option<&str>, LineError> {
         match self.find(reader).await? {
-            Some(length) => self.lend(length).map(Some),
+            Some(length) => self.take_line(length).map(Some),
             None => Ok(None),
         }
     }
 
     /// Returns the unterminated rest of the input, unless it is empty.
     pub(crate) fn rest(&mut self) -> Result<Option<&str>, LineError> {
-        self.give_back();
+        self.consume_line();
         match self.buffer.len() {
             0 => Ok(None),
-            length => self.lend(length).map(Some),
+            length => self.take_line(length).map(Some),
         }
     }
 
     /// Discards input that has been read but not returned.
     pub(crate) fn clear(&mut self) {
         self.buffer.clear();
-        (self.lent, self.scanned) = (0, 0);
+        (self.line_length, self.scanned) = (0, 0);
     }
 
     /// Returns the length of the next line, including its terminator.
     async fn find(&mut self, reader: &mut (impl AsyncRead + Unpin)) -> Result<Option<usize>, LineError> {
-        self.give_back();
+        self.consume_line();
         loop {
             if let Some(end) = memchr(b'\n', &self.buffer[self.scanned..]) {
                 return Ok(Some(self.scanned + end + 1));
@@ -131,16 +131,16 @@ impl LineSplitter {
         }
     }
 
-    fn give_back(&mut self) {
-        self.buffer.advance(self.lent);
-        self.scanned = self.scanned.saturating_sub(self.lent);
-        self.lent = 0;
+    fn consume_line(&mut self) {
+        self.buffer.advance(self.line_length);
+        self.scanned = self.scanned.saturating_sub(self.line_length);
+        self.line_length = 0;
     }
 
-    fn lend(&mut self, length: usize) -> Result<&str, LineError> {
+    fn take_line(&mut self, length: usize) -> Result<&str, LineError> {
         self.number += 1;
         self.bytes += length as u64;
-        (self.lent, self.scanned) = (length, length);
+        (self.line_length, self.scanned) = (length, length);
         let line = without_end(&self.buffer[..length]);
         if line.len() > LINE_BYTES_MAX {
             return Err(LineError::TooLong(self.number));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_line_is_named_by_its_number() {
+    async fn invalid_lines_are_reported_by_number() {
         assert_eq!(lines_of(&[b"a\nb\n\xff\nd"]).await, ["line 3 is not UTF-8"]);
         let long = vec![b'x'; LINE_BYTES_MAX + 1];
         assert_eq!(lines_of(&[b"a\n", &long]).await, ["line 2 is longer than 1048576 bytes"]);

@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_arrives_in_order_by_itself() {
+    fn buffered_bytes_are_flushed_in_order() {
         let (mut reader, writer) = io::pipe().unwrap();
         let outputs = Outputs::default();
         let output =
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_to_write_is_told_once_to_the_next_who_writes() {
+    fn a_write_failure_is_reported_once_to_the_next_writer() {
         let outputs = Outputs::default();
         let full = || File::options().write(true).open("/dev/full");
         let output = outputs.open("the disk", full).unwrap();
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_that_nobody_writes_to_make_room_for_others() {
+    fn unused_outputs_make_room_for_others() {
         let outputs = Outputs::default();
         let null = || File::options().write(true).open("/dev/null");
         let held: Vec<_> = (0..OUTPUTS_MAX - 1).map(|name| outputs.open(&name.to_string(), null).unwrap()).collect();

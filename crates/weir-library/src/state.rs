@@ -4,8 +4,6 @@
 //! can be called on every shared value with a dot. A shared value in an expression is [`read`]: a snapshot that later
 //! changes do not affect.
 
-use std::sync::Arc;
-
 use weir::{Elements, Entries, Generic, Value};
 
 /// Default maximum number of elements of a list, and of entries of a map.
@@ -51,30 +49,25 @@ pub fn put(
     value: Generic<'V'>,
     #[default(10_000_000)] keep: usize,
 ) -> Option<Generic<'V'>> {
-    let entries = Arc::make_mut(map);
-    let before = entries.insert(key.0, value.0);
-    let surplus = entries.len().saturating_sub(keep.min(KEPT_MAX));
-    entries.drain(..surplus);
+    let before = map.insert(key.0, value.0);
+    while map.len() > keep.min(KEPT_MAX) {
+        map.remove_first();
+    }
     before.map(Generic)
 }
 
 /// Removes the key from a shared map, and returns its value.
 #[weir::function(reads)]
 pub fn remove(map: &mut Entries, key: Generic<'K'>) -> Option<Generic<'V'>> {
-    Arc::make_mut(map).shift_remove(&key.0).map(Generic)
+    map.remove(&key.0).map(Generic)
 }
 
 /// Appends an element to a shared list. If the list has more than `keep` elements, the first are removed. Takes time
 /// proportional to the length of the list; for many elements, use a map.
 #[weir::function(reads)]
 pub fn push(list: &mut Elements, value: Value, #[default(10_000_000)] keep: usize) {
-    let surplus = (list.len() + 1).saturating_sub(keep.min(KEPT_MAX));
-    let value = (keep > 0).then_some(value);
-    let kept = list.len().min(surplus)..;
-    *list = match list.unshared() {
-        Some(elements) => elements[kept].iter_mut().map(Value::take).chain(value).collect(),
-        None => list[kept].iter().cloned().chain(value).collect(),
-    };
+    list.push(value);
+    list.keep(list.len().saturating_sub(keep.min(KEPT_MAX)), list.len());
 }
 
 #[cfg(test)]
@@ -92,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_elements_than_are_kept_the_first_go() {
+    fn the_first_elements_beyond_the_limit_are_removed() {
         assert_eq!(pushed(&[], 2), list(&[9]));
         assert_eq!(pushed(&[1, 2], KEPT_MAX), list(&[1, 2, 9]));
         assert_eq!(pushed(&[1, 2, 3, 4], 2), list(&[4, 9]));
@@ -101,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_read_a_list_keeps_what_it_was() {
+    fn a_snapshot_of_a_list_does_not_change() {
         let mut elements = list(&[1, 2]);
         let seen = elements.clone();
         push(&mut elements, Value::Int(3), KEPT_MAX);
@@ -109,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn of_more_entries_than_are_kept_those_go_whose_keys_came_first() {
+    fn the_oldest_entries_beyond_the_limit_are_removed() {
         let mut entries = Entries::default();
         for key in [1, 2, 1, 3] {
             put(&mut entries, Generic(Value::Int(key)), Generic(Value::Int(-key)), 2);
@@ -119,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_stays_within_its_bits() {
+    fn addition_saturates() {
         let mut number = i64::MAX - 1;
         assert_eq!(add(&mut number, 5), i64::MAX);
         assert_eq!(add(&mut number, -1), i64::MAX - 1);

@@ -12,7 +12,7 @@ pub(crate) fn stream() -> Module {
         parameters: vec![parameter("from", Type::Int), parameter("to", Type::Int)],
         element: Type::Int,
         ordered: true,
-        open: |given| Ok(Range { from: given.int(0)?, to: given.int(1)? }),
+        open: |arguments| Ok(Range { from: arguments.int(0)?, to: arguments.int(1)? }),
     };
     range.within(Module::new("stream", "Generated streams."))
 }

@@ -16,7 +16,7 @@ pub(crate) fn time() -> weir::Module {
         parameters: vec![parameter("interval", Type::Duration)],
         element: Type::Time,
         ordered: true,
-        open: |given| Ok(Ticks(given.duration(0, "interval")?)),
+        open: |arguments| Ok(Ticks(arguments.duration(0, "interval")?)),
     };
     every.within(functions::time())
 }

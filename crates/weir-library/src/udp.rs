@@ -47,8 +47,8 @@ pub(crate) fn udp() -> Module {
         parameters: vec![parameter("port", Type::Int), optional("address", Type::Text, Value::text("127.0.0.1"))],
         element: Packet::ty(),
         ordered: false,
-        open: |given| {
-            let at = address(given)?;
+        open: |arguments| {
+            let at = address(arguments)?;
             let socket =
                 Socket::bind(at).map_err(|error| Failure::function(format!("cannot receive at {at}: {error}")))?;
             Ok(Packets { address: socket.0.socket.local_addr()?, socket })

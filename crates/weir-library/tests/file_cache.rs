@@ -84,7 +84,7 @@ impl Drop for Place {
 }
 
 #[test]
-fn bytes_that_are_kept_are_given_again_without_a_copy() {
+fn cached_bytes_are_returned_without_a_copy() {
     let place = Place::new("again");
     let (first, second) = (place.root.read("sub/a").unwrap(), place.root.read("sub/a").unwrap());
     assert_eq!(first.as_ptr(), second.as_ptr());
@@ -101,7 +101,7 @@ fn a_young_file_is_read_each_time() {
 }
 
 #[test]
-fn other_bytes_of_the_same_length_are_seen_whatever_the_file_says_of_its_age() {
+fn changed_bytes_of_the_same_length_are_detected_whatever_the_modification_time() {
     let place = Place::new("length");
     place.reads("a", "a");
     let modified = fs::metadata(place.at("a")).unwrap().modified().unwrap();
@@ -111,7 +111,7 @@ fn other_bytes_of_the_same_length_are_seen_whatever_the_file_says_of_its_age() {
 }
 
 #[test]
-fn what_is_appended_truncated_replaced_or_deleted_is_seen() {
+fn appending_truncating_replacing_and_deleting_are_detected() {
     let place = Place::new("changes");
     place.reads("a", "a");
     File::options().append(true).open(place.at("a")).unwrap().write_all(b"bc").unwrap();
@@ -127,7 +127,7 @@ fn what_is_appended_truncated_replaced_or_deleted_is_seen() {
 }
 
 #[test]
-fn a_file_written_by_another_name_is_seen() {
+fn a_write_through_another_name_is_detected() {
     let place = Place::new("names");
     fs::hard_link(place.at("a"), place.at("sub/other")).unwrap();
     place.reads("a", "a");
@@ -136,7 +136,7 @@ fn a_file_written_by_another_name_is_seen() {
 }
 
 #[test]
-fn a_mode_that_forbids_reading_is_kept_to() {
+fn a_mode_that_forbids_reading_is_respected() {
     let place = Place::new("mode");
     place.reads("sub/a", "sub/a");
     for path in ["sub/a", "sub"] {
@@ -148,7 +148,7 @@ fn a_mode_that_forbids_reading_is_kept_to() {
 }
 
 #[test]
-fn another_directory_in_the_place_of_one_is_seen() {
+fn a_replaced_directory_is_detected() {
     let place = Place::new("directory");
     place.reads("sub/a", "sub/a");
     fs::rename(place.at("sub"), place.at("old")).unwrap();
@@ -162,7 +162,7 @@ fn another_directory_in_the_place_of_one_is_seen() {
 }
 
 #[test]
-fn a_file_or_a_directory_that_leaves_the_root_and_a_link_behind_is_not_given() {
+fn a_file_or_directory_replaced_by_a_link_out_of_the_root_is_not_returned() {
     let place = Place::new("leaves");
     for (path, moved) in [("a", "a"), ("sub/a", "sub"), ("sub/deep/a", "sub"), ("sub/deep/a", "sub/deep")] {
         place.same(path);
@@ -179,7 +179,7 @@ fn a_file_or_a_directory_that_leaves_the_root_and_a_link_behind_is_not_given() {
 }
 
 #[test]
-fn what_a_link_leads_to_is_not_kept() {
+fn the_target_of_a_link_is_not_cached() {
     let place = Place::new("link");
     symlink("sub", place.at("link")).unwrap();
     symlink("a", place.at("sub/to")).unwrap();
@@ -191,7 +191,7 @@ fn what_a_link_leads_to_is_not_kept() {
 }
 
 #[test]
-fn a_limit_of_another_root_is_its_own() {
+fn each_root_has_its_own_limit() {
     let place = Place::new("limits");
     place.reads("sub/a", "sub/a");
     let narrow = place.root.clone().with_file_bytes_max(4);
@@ -279,7 +279,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn whatever_is_done_to_files_they_read_as_without_keeping(steps in prop::collection::vec(step(), 1..60)) {
+    fn a_cached_root_reads_like_an_uncached_one(steps in prop::collection::vec(step(), 1..60)) {
         let place = Place::new("random");
         PATHS.iter().for_each(|path| place.same(path));
         for step in steps {

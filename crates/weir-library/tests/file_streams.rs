@@ -15,7 +15,7 @@ fn all(source: &str, place: &Place, arguments: &[Value]) -> (Vec<String>, String
 }
 
 #[test]
-fn lines_come_in_their_order_and_then_the_end() {
+fn lines_come_in_order_and_then_the_stream_ends() {
     let place = Place::new("lines");
     let numbers: Vec<String> = (0..20_000).map(|number| format!("line {number}")).collect();
     place.write("log", numbers.join("\r\n"));
@@ -25,7 +25,7 @@ fn lines_come_in_their_order_and_then_the_end() {
 }
 
 #[test]
-fn a_line_that_is_no_text_ends_the_source_with_its_number() {
+fn an_invalid_line_ends_the_source_with_its_number() {
     let place = Place::new("no-text");
     place.write("log", b"one\ntwo\n\xff\xfe\nfour\n");
     let (lines, ended) = all("files.lines", &place, &[Value::text("log")]);
@@ -33,7 +33,7 @@ fn a_line_that_is_no_text_ends_the_source_with_its_number() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_said_at_start() {
+fn a_source_that_cannot_be_opened_fails_at_start() {
     let place = Place::new("closed");
     let says = |source, arguments: &[Value], place| open(source, arguments, place).err().unwrap().message.to_string();
     for source in ["files.lines", "files.follow", "csv.rows", "csv.checked_rows", "json.lines", "json.checked_lines"] {
@@ -44,7 +44,7 @@ fn what_cannot_be_opened_is_said_at_start() {
 }
 
 #[test]
-fn a_source_that_is_stopped_in_the_middle_ends_without_a_failure() {
+fn a_stopped_source_ends_without_a_failure() {
     let place = Place::new("stopped");
     place.write("log", "line\n".repeat(1_000_000));
     let running = Running::start("files.lines", &[Value::text("log")], Some(&place));
@@ -61,7 +61,7 @@ fn follow(place: &Place, whole: bool) -> Running {
 }
 
 #[test]
-fn following_gives_what_is_added_line_by_line() {
+fn following_emits_appended_lines() {
     let place = Place::new("follow");
     place.write("log", "old\n");
     let (whole, added) = (follow(&place, true), follow(&place, false));
@@ -76,7 +76,7 @@ fn following_gives_what_is_added_line_by_line() {
 }
 
 #[test]
-fn following_goes_on_where_the_file_is_truncated_or_rotated() {
+fn following_continues_after_truncation_and_rotation() {
     let place = Place::new("rotate");
     place.write("log", "");
     let running = follow(&place, true);
@@ -108,7 +108,7 @@ fn rows_map_the_names_of_the_columns_to_their_fields() {
 }
 
 #[test]
-fn a_row_that_does_not_fit_ends_the_source_with_its_line() {
+fn a_malformed_row_ends_the_source_with_its_line() {
     let place = Place::new("bad-rows");
     place.write("users", "a,b\n1,2\n3\n4,5\n");
     let (rows, ended) = all("csv.rows", &place, &[Value::text("users")]);
@@ -123,7 +123,7 @@ fn a_row_that_does_not_fit_ends_the_source_with_its_line() {
 }
 
 #[test]
-fn each_line_is_a_json_value_of_its_own() {
+fn each_line_is_a_json_value() {
     use weir::HostType;
     use weir_library::json::{Json, write};
 
@@ -143,7 +143,7 @@ fn each_line_is_a_json_value_of_its_own() {
 }
 
 #[test]
-fn checked_rows_go_on_behind_one_that_does_not_fit() {
+fn checked_rows_continue_after_a_malformed_row() {
     let place = Place::new("checked-rows");
     place.write("users", b"a,b\n1,2\n3\n\xff,x\n\"4\n4\",5\n6,7,8\n9,10\n");
     let (rows, ended) = all("csv.checked_rows", &place, &[Value::text("users")]);
@@ -162,7 +162,7 @@ fn checked_rows_go_on_behind_one_that_does_not_fit() {
 }
 
 #[test]
-fn a_row_without_end_is_not_kept_in_memory() {
+fn an_endless_row_is_not_buffered() {
     let place = Place::new("endless-row");
     let mut text = b"a,b\n1,2\n\"3".to_vec();
     text.resize(40 * 1024 * 1024, b'x');
@@ -175,7 +175,7 @@ fn a_row_without_end_is_not_kept_in_memory() {
 }
 
 #[test]
-fn checked_lines_go_on_behind_one_that_is_no_json() {
+fn checked_lines_continue_after_malformed_json() {
     let place = Place::new("checked-lines");
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     place.write("events", [b"1\n\n{\"a\": 1]\n\xff\n2 3\n".as_slice(), deep.as_bytes(), b"\n1e999\n\"x\""].concat());
@@ -196,7 +196,7 @@ fn checked_lines_go_on_behind_one_that_is_no_json() {
 }
 
 #[test]
-fn finite_input_says_how_far_it_is() {
+fn finite_input_reports_progress() {
     let place = Place::new("progress");
     place.write("log", "{}\n\n1\n\"2\"");
     place.write("table", "a,b\n1,2\n3,4\n");

@@ -75,7 +75,7 @@ fn an_idle_connection_ends_in_time() {
 }
 
 #[test]
-fn a_client_that_does_not_take_its_answer_loses_its_connection() {
+fn a_client_that_does_not_read_its_response_is_disconnected() {
     let limits = Limits { idle_timeout: Duration::from_secs(60), connections_max: 1, ..short() };
     let server = Running::start(limits);
     block_on(async {
@@ -93,7 +93,7 @@ fn a_client_that_does_not_take_its_answer_loses_its_connection() {
 }
 
 #[test]
-fn stopping_answers_what_has_begun() {
+fn stopping_completes_pending_requests() {
     let mut server = Running::start(Limits::default());
     block_on(async {
         let mut requests = connect(&server, 1 << 20).await;
@@ -108,7 +108,7 @@ fn stopping_answers_what_has_begun() {
 }
 
 #[test]
-fn half_a_preface_and_silence_ends_in_time() {
+fn an_incomplete_preface_times_out() {
     let server = Running::start(short());
     let mut half = server.connect();
     half.send("PRI * HTTP/2.0\r\n");

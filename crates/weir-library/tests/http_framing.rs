@@ -77,7 +77,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_requests_end_and_hurt_nobody(
+    fn damaged_requests_affect_only_their_connection(
         all in proptest::collection::vec(asked(), 1..4), at in any::<prop::sample::Index>(),
         damage in prop_oneof![Just(vec![]), Just(b"\n".to_vec()), Just(b"\r\n".to_vec()), proptest::collection::vec(any::<u8>(), 1..4)],
         removed in 0usize..4,

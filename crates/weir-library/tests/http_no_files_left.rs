@@ -19,7 +19,7 @@ fn processor_time() -> Duration {
 }
 
 #[test]
-fn accepting_goes_on_once_there_are_files_again() {
+fn accepting_resumes_when_descriptors_are_free() {
     let server = Running::start(Limits::default());
     // Stays open, so that no descriptor becomes free when the server notices that the client has disconnected.
     let mut staying = server.connect();

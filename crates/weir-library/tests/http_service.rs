@@ -10,7 +10,7 @@ use support::Client;
 use weir::{ParameterFrom, Type, Value};
 
 #[test]
-fn methods_and_paths_that_are_not_there_are_told_apart() {
+fn unknown_methods_and_paths_are_distinguished() {
     let service = Service::start(vec![
         route("GET", "/a/{one}", vec![parameter("one", Type::Text, Path)]),
         route("DELETE", "/a/{other}", vec![parameter("other", Type::Text, Path)]),
@@ -32,7 +32,7 @@ fn methods_and_paths_that_are_not_there_are_told_apart() {
 }
 
 #[test]
-fn flows_that_give_no_answer_get_one() {
+fn flows_without_a_response_are_answered() {
     let routes = ["/failing", "/failing/2", "/full", "/nonsense"].map(|path| route("GET", path, vec![]));
     let service = Service::start(routes.into());
     assert_eq!(service.told("GET", "/failing", ""), "500 Internal Server Error");
@@ -94,7 +94,7 @@ fn a_flow_that_takes_too_long_is_given_up_and_answered_503() {
 }
 
 #[test]
-fn a_flow_whose_client_has_gone_is_given_up() {
+fn a_flow_is_cancelled_when_its_client_disconnects() {
     let service = Service::start(vec![route("GET", "/never", vec![])]);
     for given_up in 1..=3 {
         let mut client = Client::connect(service.address);

@@ -30,7 +30,7 @@ fn the_raster_may_begin_with_a_byte_that_is_white_space() {
 }
 
 #[test]
-fn shallow_depths_are_stretched_to_eight_bits() {
+fn small_maximum_values_are_scaled_to_eight_bits() {
     assert_eq!(samples(b"P3 1 1 1 0 1 1\n"), [0, 255, 255]);
     assert_eq!(samples(b"P6 1 1 2\n\x00\x01\x02"), [0, 128, 255]);
     assert_eq!(samples(b"P3 1 1 15 0 7 15\n"), [0, 119, 255]);
@@ -44,7 +44,7 @@ fn deep_binary_samples_are_big_endian() {
 }
 
 #[test]
-fn every_depth_maps_its_ends_to_the_ends() {
+fn every_depth_maps_its_extremes_to_0_and_255() {
     for maxval in [1, 2, 3, 7, 100, 254, 255, 256, 257, 1023, 4095, 65_534, 65_535] {
         assert_eq!(samples(format!("P3 1 1 {maxval} 0 {maxval} 0").as_bytes()), [0, 255, 0], "depth {maxval}");
     }
@@ -113,14 +113,14 @@ fn a_large_text_header_with_little_data_takes_no_memory_for_it() {
 
 proptest::proptest! {
     #[test]
-    fn no_bytes_make_it_panic(tail in proptest::collection::vec(proptest::num::u8::ANY, 0..64), plain: bool) {
+    fn no_input_panics(tail in proptest::collection::vec(proptest::num::u8::ANY, 0..64), plain: bool) {
         let mut file = if plain { b"P3 ".to_vec() } else { b"P6 ".to_vec() };
         file.extend(tail);
         let _ = read(&file);
     }
 
     #[test]
-    fn text_and_binary_say_the_same(
+    fn text_and_binary_decode_equally(
         width in 1usize..6, height in 1usize..6, maxval in 1u32..=65_535, seed: u64,
     ) {
         let values: Vec<u32> = (0..width * height * 3)

@@ -36,7 +36,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn a_connection_gives_bytes_and_lines_as_asked() {
+fn a_connection_returns_bytes_and_lines() {
     let running = listen(PATIENCE);
     let (mut client, mut connection) = pair(&running);
     assert_eq!(tcp::peer(&connection), client.local_addr().unwrap().to_string());
@@ -60,7 +60,7 @@ fn a_connection_gives_bytes_and_lines_as_asked() {
 }
 
 #[test]
-fn what_has_no_end_within_its_limit_is_refused() {
+fn a_missing_terminator_within_the_limit_is_refused() {
     let running = listen(PATIENCE);
     let (mut client, mut connection) = pair(&running);
     client.write_all(&[b'x'; 200]).unwrap();
@@ -74,7 +74,7 @@ fn what_has_no_end_within_its_limit_is_refused() {
 }
 
 #[test]
-fn a_client_that_does_nothing_is_not_waited_for() {
+fn an_idle_client_times_out() {
     let running = listen(Duration::from_millis(20));
     let (client, mut connection) = pair(&running);
     assert_eq!(wait(tcp::read(&mut connection)).unwrap_err().kind, FailureKind::Timeout);
@@ -91,7 +91,7 @@ fn a_client_that_does_nothing_is_not_waited_for() {
 }
 
 #[test]
-fn waits_that_are_short_may_be_many_and_one_that_is_long_ends() {
+fn many_short_waits_pass_and_a_long_one_times_out() {
     // Far longer than a busy machine delays a thread.
     const IDLE: Duration = Duration::from_millis(500);
     let running = listen(IDLE);
@@ -124,7 +124,7 @@ fn waits_that_are_short_may_be_many_and_one_that_is_long_ends() {
 }
 
 #[test]
-fn what_is_written_arrives_in_order_and_closing_ends_it() {
+fn writes_arrive_in_order_until_close() {
     let running = listen(PATIENCE);
     let (mut client, mut connection) = pair(&running);
     let large = Bytes::from((0..3_000_000_u32).map(|number| number as u8).collect::<Vec<_>>());
@@ -145,7 +145,7 @@ fn what_is_written_arrives_in_order_and_closing_ends_it() {
 }
 
 #[test]
-fn files_are_sent_behind_their_head() {
+fn files_are_sent_after_their_head() {
     let place = Place::new("send-file");
     let large: Vec<u8> = (0..5_000_000_u32).map(|number| (number / 7) as u8).collect();
     place.write("large", &large);
@@ -183,7 +183,7 @@ fn a_file_that_has_become_shorter_is_a_failure() {
 }
 
 #[test]
-fn connections_are_taken_until_the_program_stops() {
+fn connections_are_accepted_until_the_program_stops() {
     let running = listen(PATIENCE);
     let address = running.address();
     let pairs: Vec<_> = (0..50).map(|_| pair(&running)).collect();
@@ -207,7 +207,7 @@ fn idle_connections_end_when_the_program_stops_and_begun_requests_are_read() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_said_at_start() {
+fn a_port_in_use_fails_at_start() {
     let running = listen(PATIENCE);
     let port = Value::Int(running.address().port().into());
     let says = |source, arguments: &[Value]| open(source, arguments, None).err().unwrap().message.to_string();
@@ -220,7 +220,7 @@ fn a_port_that_is_taken_is_said_at_start() {
 }
 
 #[test]
-fn lines_of_a_connection_come_in_order_and_a_bad_one_ends_only_it() {
+fn lines_of_a_connection_come_in_order_and_an_invalid_one_ends_only_that_connection() {
     let running = Running::start("tcp.lines", &[Value::Int(0)], None);
     let mut clients = [connect(&running), connect(&running)];
     for number in 0..1_000 {

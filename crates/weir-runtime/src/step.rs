@@ -136,6 +136,8 @@ pub(crate) struct PrimStep {
     pub dead: Box<[u32]>,
     /// True if its operands may have to be moved.
     pub moves: bool,
+    /// True if it may change its first operand in place ([`Prim::apply_reusing`]), because this is its last use.
+    pub reuses: bool,
     /// The slot of the output.
     pub out: u32,
 }

@@ -63,7 +63,7 @@ impl Drop for Blog {
 }
 
 #[test]
-fn both_panes_show_what_the_store_has() {
+fn both_panes_show_the_posts() {
     for engine in ENGINES {
         let (status, page) = Blog::start(engine).get("/");
         assert_eq!(status, 200);
@@ -92,7 +92,7 @@ fn reading_a_post_counts_and_moves_it_up() {
 }
 
 #[test]
-fn a_post_that_was_added_is_there_and_shown_as_text() {
+fn an_added_post_is_shown_as_escaped_text() {
     for engine in ENGINES {
         let blog = Blog::start(engine);
         let draft = r#"{"title": "a < b", "topic": "sums", "content": "\"x\" & y"}"#;
@@ -103,7 +103,7 @@ fn a_post_that_was_added_is_there_and_shown_as_text() {
 }
 
 #[test]
-fn what_is_not_there_or_not_whole_is_refused() {
+fn missing_and_incomplete_posts_are_refused() {
     let blog = Blog::start("event");
     assert_eq!(blog.get("/posts/9").0, 404);
     assert_eq!(blog.get("/posts/x").0, 400);

@@ -59,7 +59,7 @@ fn all_styles_serve_files_whole() {
 }
 
 #[test]
-fn what_is_not_there_or_not_allowed_is_not_found() {
+fn missing_and_forbidden_files_are_not_found() {
     let folder = Folder::new("missing");
     for style in STYLES {
         let server = folder.serve(style, Duration::from_secs(20));

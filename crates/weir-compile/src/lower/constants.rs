@@ -67,7 +67,8 @@ fn spend(value: &Value, left: &mut usize, room: usize) -> bool {
     *left = rest;
     let mut spend = |part| spend(part, left, room);
     match value {
-        Value::List(parts) | Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().all(spend),
+        Value::List(elements) => elements.iter().all(spend),
+        Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().all(spend),
         Value::Map(map) => map.iter().all(|(key, value)| spend(key) && spend(value)),
         _ => true,
     }

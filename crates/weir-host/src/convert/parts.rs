@@ -44,8 +44,7 @@ impl Parts {
             Some(values) => values.get_mut(index).map(Value::take),
             None => self.values.get(index).cloned(),
         };
-        let _deeper = DepthGuard::enter()?;
-        T::from_value(part.unwrap_or_default())
+        self::part(part.unwrap_or_default())
     }
 
     /// Converts the next part; a failure names it as the field `name`.
@@ -55,6 +54,12 @@ impl Parts {
     pub fn field<T: HostType>(&mut self, name: &str) -> Result<T, Failure> {
         self.next().map_err(|failure| within(format_args!("`{name}`"), failure))
     }
+}
+
+/// Converts a part of another value.
+pub(super) fn part<T: HostType>(value: Value) -> Result<T, Failure> {
+    let _deeper = DepthGuard::enter()?;
+    T::from_value(value)
 }
 
 /// Prefixes a failure with its location. The failure of a value that nests too deep stays as it is: its location would

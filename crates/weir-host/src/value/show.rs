@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::Value;
-use crate::value::walk::Open;
+use crate::value::walk::PartCursor;
 
 /// Texts inside other values are quoted; a text alone is not. Bytes show their number, host values their type.
 impl fmt::Display for Value {
@@ -19,36 +19,34 @@ impl fmt::Display for Value {
 fn nested(value: &Value, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut open = Vec::new();
     begin(value, &mut open, f)?;
-    while let Some((value, index)) = open.last_mut() {
-        let (value, at) = (*value, *index);
-        *index += 1;
-        if let Some(part) = value.part(at) {
-            f.write_str(before(value, at))?;
+    while let Some(cursor) = open.last_mut() {
+        if let Some(part) = cursor.advance() {
+            f.write_str(before(cursor))?;
             begin(part, &mut open, f)?;
         } else {
+            f.write_str(end(cursor.value))?;
             open.pop();
-            f.write_str(end(value))?;
         }
     }
     Ok(())
 }
 
-fn begin<'v>(value: &'v Value, open: &mut Vec<Open<'v>>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn begin<'v>(value: &'v Value, open: &mut Vec<PartCursor<'v>>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match value {
         Value::List(_) | Value::Map(_) => f.write_str("[")?,
         Value::Record(_) => f.write_str("(")?,
         Value::Variant(tag, Some(_)) => write!(f, "#{tag}(")?,
         plain => return without_parts(plain, f),
     }
-    open.push((value, 0));
+    open.push(PartCursor::new(value));
     Ok(())
 }
 
-/// Returns the separator before a part.
-fn before(value: &Value, at: usize) -> &'static str {
-    match (value, at % 2) {
-        _ if at == 0 => "",
-        (Value::Map(_), 1) => ": ",
+/// Returns the separator before the part that the cursor has just yielded.
+fn before(cursor: &PartCursor<'_>) -> &'static str {
+    match (cursor.value, cursor.yielded % 2) {
+        _ if cursor.yielded == 1 => "",
+        (Value::Map(_), 0) => ": ",
         _ => ", ",
     }
 }

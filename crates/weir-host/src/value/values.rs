@@ -94,6 +94,11 @@ impl Values {
         Arc::get_mut(&mut self.shared)
     }
 
+    /// Returns `true` if somebody else holds the parts too.
+    pub(super) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
+    }
+
     /// Moves the parts to the list of postponed drops. The empty slice left behind is shared by all.
     #[cold]
     fn postpone(&mut self) {

@@ -7,11 +7,11 @@
 use weir_host::{Failure, Value, Values};
 
 use super::lists;
-use super::moving::{elements, move_or_clone};
+use super::moving::{move_or_clone, parts};
 use crate::prim::Prim;
 
 impl Prim {
-    /// Whether its operands, or parts of them, become part of its result, so that what cannot be cloned is moved.
+    /// Returns `true` if its operands, or parts of them, become part of its result, so that move-only values are moved.
     #[must_use]
     pub fn passes_on(self) -> bool {
         use Prim::{Collect, Copy, Field, Flatten, List, Map, Pairs, Payload, Record, Variant, WithField};
@@ -38,7 +38,7 @@ impl Prim {
                 Ok(element(parts, index as usize))
             }
             (Prim::WithField(index), [Value::Record(fields), value]) => {
-                let mut fields = elements(fields);
+                let mut fields = parts(fields);
                 fields[index as usize] = move_or_clone(value);
                 Ok(Value::Record(fields.into()))
             }
@@ -57,6 +57,6 @@ fn element(parts: &mut Values, index: usize) -> Value {
     }
 }
 
-fn all(operands: &mut [Value]) -> Values {
+fn all<C: FromIterator<Value>>(operands: &mut [Value]) -> C {
     operands.iter_mut().map(move_or_clone).collect()
 }

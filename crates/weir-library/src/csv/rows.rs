@@ -122,16 +122,16 @@ pub(super) struct CsvRows {
     /// Length of the file in bytes when it was opened.
     length: u64,
     /// Bytes of the rows that have been emitted.
-    given: AtomicU64,
+    emitted_bytes: AtomicU64,
 }
 
 impl CsvRows {
-    pub(super) fn open(given: &SourceArguments<'_>, bad: BadElements) -> Result<Self, Failure> {
-        let (path, separator) = (given.text(0)?.to_owned(), separator_of(given.text(1)?)?);
-        let file = root_of(given)?.open_to_read(&path)?;
+    pub(super) fn open(arguments: &SourceArguments<'_>, bad: BadElements) -> Result<Self, Failure> {
+        let (path, separator) = (arguments.text(0)?.to_owned(), separator_of(arguments.text(1)?)?);
+        let file = root_of(arguments)?.open_to_read(&path)?;
         let length = file.metadata()?.len();
         let rows = Rows::new(file, separator).map_err(|failure| of(&path, failure))?;
-        Ok(CsvRows { path, bad, rows: Mutex::new(Some(rows)), length, given: AtomicU64::new(0) })
+        Ok(CsvRows { path, bad, rows: Mutex::new(Some(rows)), length, emitted_bytes: AtomicU64::new(0) })
     }
 }
 
@@ -176,7 +176,7 @@ impl Stream for CsvRows {
     }
 
     fn extent(&self, _elements: u64) -> Option<(u64, u64)> {
-        Some((self.given.load(Ordering::Relaxed), self.length))
+        Some((self.emitted_bytes.load(Ordering::Relaxed), self.length))
     }
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
@@ -188,8 +188,8 @@ impl Stream for CsvRows {
                 emitter.emit(element).await;
             }
             left = next?;
-            let given = left.as_ref().map_or(self.length, |rows| rows.reader.position().byte());
-            self.given.store(given, Ordering::Relaxed);
+            let emitted_bytes = left.as_ref().map_or(self.length, |rows| rows.reader.position().byte());
+            self.emitted_bytes.store(emitted_bytes, Ordering::Relaxed);
         }
         Ok(())
     }

@@ -83,7 +83,7 @@ struct CachedFile {
     validator: Validator,
     bytes: Bytes,
     /// Time of the last successful validation, in seconds of [`now_s`].
-    asked_s: AtomicU32,
+    validated_s: AtomicU32,
 }
 
 /// Weight of an entry, in bytes.
@@ -106,7 +106,7 @@ impl Candidate {
     /// Returns `true` if the path was validated so recently that validating it again needs no disk access.
     #[cfg(target_os = "linux")]
     pub(super) fn is_in_memory(&self) -> bool {
-        self.now_s.saturating_sub(self.entry.asked_s.load(Ordering::Relaxed)) <= IN_MEMORY_S
+        self.now_s.saturating_sub(self.entry.validated_s.load(Ordering::Relaxed)) <= IN_MEMORY_S
     }
 
     /// Returns the length of the contents in bytes.
@@ -136,8 +136,8 @@ impl FileCache {
             return None;
         }
         // Write only on change, so that event loops that share an entry do not contend for its cache line.
-        if entry.asked_s.load(Ordering::Relaxed) != *now_s {
-            entry.asked_s.store(*now_s, Ordering::Relaxed);
+        if entry.validated_s.load(Ordering::Relaxed) != *now_s {
+            entry.validated_s.store(*now_s, Ordering::Relaxed);
         }
         Some(entry.bytes.clone())
     }
@@ -149,20 +149,20 @@ impl FileCache {
     }
 
     /// Returns `true` if a file that was opened at `opened` with this status may be cached once it has been read.
-    pub(super) fn wants(&self, status: &FileStatus, opened: FileTime) -> bool {
+    pub(super) fn admits(&self, status: &FileStatus, opened: FileTime) -> bool {
         self.entries.is_some()
             && status.size <= self.options.file_bytes_max
             && modification_time::is_settled(status.changed, opened, self.options.unchanged_min)
     }
 
     /// Inserts the contents of a file that had this status before it was read, if the path still leads to that file.
-    pub(super) fn keep(&self, path: &str, status: &FileStatus, bytes: &Bytes, lookup: &impl PathLookup) {
+    pub(super) fn insert(&self, path: &str, status: &FileStatus, bytes: &Bytes, lookup: &impl PathLookup) {
         let Some(entries) = &self.entries else { return };
         let validator = Validator::of(path, lookup, self.options.unchanged_min);
         let validator = validator.filter(|validator| validator.file == *status && status.size == bytes.len() as u64);
         if let Some(validator) = validator {
-            let asked_s = AtomicU32::new(now_s());
-            entries.insert(path.into(), Arc::new(CachedFile { validator, bytes: bytes.clone(), asked_s }));
+            let validated_s = AtomicU32::new(now_s());
+            entries.insert(path.into(), Arc::new(CachedFile { validator, bytes: bytes.clone(), validated_s }));
         }
     }
 }

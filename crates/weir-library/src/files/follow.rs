@@ -57,11 +57,11 @@ struct Follow {
 }
 
 impl Follow {
-    fn open(given: &SourceArguments<'_>) -> Result<Self, Failure> {
-        let (root, path) = (root_of(given)?, given.text(0)?.to_owned());
+    fn open(arguments: &SourceArguments<'_>) -> Result<Self, Failure> {
+        let (root, path) = (root_of(arguments)?, arguments.text(0)?.to_owned());
         let file = root.open_to_read(&path)?;
-        let from = if given.bool(1)? { 0 } else { file.metadata()?.len() };
-        Ok(Follow { root, path, file, from, interval: given.duration(2, "interval")? })
+        let from = if arguments.bool(1)? { 0 } else { file.metadata()?.len() };
+        Ok(Follow { root, path, file, from, interval: arguments.duration(2, "interval")? })
     }
 
     /// Opens the file that has the name at present; `None` if there is none.

@@ -24,8 +24,8 @@ pub(super) fn within(module: Module) -> Module {
 }
 
 /// Returns the root directory that the embedder provides.
-pub(crate) fn root_of(given: &SourceArguments<'_>) -> Result<Arc<Root>, Failure> {
-    given.environment.get::<Root>().ok_or_else(|| Failure::function("this program has no directory for its files"))
+pub(crate) fn root_of(arguments: &SourceArguments<'_>) -> Result<Arc<Root>, Failure> {
+    arguments.environment.get::<Root>().ok_or_else(|| Failure::function("this program has no directory for its files"))
 }
 
 /// A file that is read from start to end.
@@ -35,16 +35,16 @@ pub(crate) struct FileLines {
     /// Length of the file in bytes when it was opened.
     length: u64,
     /// Bytes of the lines that have been emitted.
-    given: AtomicU64,
+    emitted_bytes: AtomicU64,
 }
 
 impl FileLines {
     /// Opens the file that the first argument names.
-    pub(crate) fn open(given: &SourceArguments<'_>) -> Result<Self, Failure> {
-        let path = given.text(0)?.to_owned();
-        let file = root_of(given)?.open_to_read(&path)?;
+    pub(crate) fn open(arguments: &SourceArguments<'_>) -> Result<Self, Failure> {
+        let path = arguments.text(0)?.to_owned();
+        let file = root_of(arguments)?.open_to_read(&path)?;
         let length = file.metadata()?.len();
-        Ok(FileLines { path, file, length, given: AtomicU64::new(0) })
+        Ok(FileLines { path, file, length, emitted_bytes: AtomicU64::new(0) })
     }
 
     /// Returns the name of the file for messages.
@@ -54,7 +54,7 @@ impl FileLines {
 
     /// Records that every line read so far has been emitted.
     pub(crate) fn note(&self, lines: &LineSplitter) {
-        self.given.store(lines.bytes(), Ordering::Relaxed);
+        self.emitted_bytes.store(lines.bytes(), Ordering::Relaxed);
     }
 
     /// Returns a reader of the file for use on an event loop.
@@ -73,7 +73,7 @@ impl Stream for FileLines {
     }
 
     fn extent(&self, _elements: u64) -> Option<(u64, u64)> {
-        Some((self.given.load(Ordering::Relaxed), self.length))
+        Some((self.emitted_bytes.load(Ordering::Relaxed), self.length))
     }
 
     async fn run(&self, emitter: Emitter) -> Result<(), Failure> {

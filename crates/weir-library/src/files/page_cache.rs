@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_memory_is_read_and_what_is_not_there_is_not_found() {
+    fn cached_files_are_read_and_missing_ones_are_not_found() {
         let folder = std::env::temp_dir().join(format!("weir-cached-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("small"), "text").unwrap();

@@ -138,8 +138,8 @@ impl Root {
             return Err(too_large());
         }
         let bytes = bytes.into();
-        if self.cache.wants(&status, opened) && has_reliable_times(&file) {
-            self.cache.keep(path, &status, &bytes, self);
+        if self.cache.admits(&status, opened) && has_reliable_times(&file) {
+            self.cache.insert(path, &status, &bytes, self);
         }
         Ok(bytes)
     }
@@ -161,8 +161,8 @@ impl Root {
             Ok(ready) => {
                 let status = FileStatus::of(&ready.stat);
                 let allowed = status.size <= self.file_bytes_max;
-                if allowed && self.cache.wants(&status, opened) && has_reliable_times(&ready.file) {
-                    self.cache.keep(path, &status, &ready.bytes, self);
+                if allowed && self.cache.admits(&status, opened) && has_reliable_times(&ready.file) {
+                    self.cache.insert(path, &status, &ready.bytes, self);
                 }
                 allowed.then_some(Ok(ready.bytes))
             }

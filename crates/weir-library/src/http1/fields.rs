@@ -1,31 +1,23 @@
 //! The header fields of a request, stored as the map that a program sees, so that no conversion is needed.
 
-use std::sync::Arc;
-
-use indexmap::IndexMap;
-use indexmap::map::Entry;
-use weir::{Failure, HostType, Text, Type, Value};
+use weir::{Entries, Failure, HostType, Text, Type, Value};
 
 /// Header fields by lower-case name, in the order of arrival; several fields of one name are joined by `, `.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields(Arc<IndexMap<Value, Value>>);
+pub struct Fields(Entries);
 
 impl Fields {
     /// Converts the fields of a parsed head.
     pub(super) fn of(parsed: &[httparse::Header<'_>]) -> Result<Self, Failure> {
-        let mut fields = IndexMap::with_capacity(parsed.len());
+        let mut fields = Entries::with_capacity(parsed.len());
         for field in parsed {
             let value = std::str::from_utf8(field.value);
             let value = value.map_err(|_| Failure::function(format!("the field {} is not UTF-8", field.name)))?;
-            match fields.entry(Value::Text(lower(field.name))) {
-                Entry::Vacant(place) => drop(place.insert(Value::text(value))),
-                Entry::Occupied(mut place) => {
-                    let joined = format!("{}, {value}", text_of(place.get()));
-                    place.insert(Value::text(&joined));
-                }
-            }
+            let name = Value::Text(lower(field.name));
+            let joined = fields.get(&name).map(|earlier| format!("{}, {value}", text_of(earlier)));
+            fields.insert(name, Value::text(joined.as_deref().unwrap_or(value)));
         }
-        Ok(Fields(Arc::new(fields)))
+        Ok(Fields(fields))
     }
 
     /// Returns the value of a field, whose name may be written in any case.

@@ -84,7 +84,7 @@ impl JsonDecoder<'_> {
                 let entry = |(key, json): (&String, _)| {
                     Ok((Value::text(key), self.at(&format!(".{key}"), |decoder| decoder.value(&pair.1, json))?))
                 };
-                Ok(Value::Map(std::sync::Arc::new(entries.iter().map(entry).collect::<Result<_, _>>()?)))
+                Ok(Value::Map(entries.iter().map(entry).collect::<Result<_, _>>()?))
             }
             (Type::Named(name), json) if &**name == JSON_VALUE => {
                 let value = super::Json::deserialize(json).map(HostType::into_value);

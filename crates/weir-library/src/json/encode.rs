@@ -144,7 +144,7 @@ impl<'a> JsonView<'a> {
             (Type::Tuple(types), Value::Record(values)) => self.array(values, types.iter(), to),
             (Type::Map(pair), Value::Map(entries)) => {
                 let mut object = to.serialize_map(Some(entries.len()))?;
-                for (key, value) in &**entries {
+                for (key, value) in entries {
                     object.serialize_entry(&JsonKey(self.part(key, &pair.0)), &self.part(value, &pair.1))?;
                 }
                 object.end()

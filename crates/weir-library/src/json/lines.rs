@@ -20,7 +20,7 @@ pub(super) fn within(module: Module) -> Module {
         parameters: vec![parameter("path", Type::Text)],
         element: Type::named("json.Value"),
         ordered: true,
-        open: |given| JsonLines::open(given, BadElements::EndStream("json.checked_lines")),
+        open: |arguments| JsonLines::open(arguments, BadElements::EndStream("json.checked_lines")),
     };
     let checked = StreamDefinition {
         name: "checked_lines",
@@ -29,7 +29,7 @@ pub(super) fn within(module: Module) -> Module {
         parameters: vec![parameter("path", Type::Text)],
         element: Type::result(Type::named("json.Value"), Type::Failure),
         ordered: true,
-        open: |given| JsonLines::open(given, BadElements::Emit),
+        open: |arguments| JsonLines::open(arguments, BadElements::Emit),
     };
     checked.within(lines.within(module))
 }
@@ -41,8 +41,8 @@ struct JsonLines {
 }
 
 impl JsonLines {
-    fn open(given: &SourceArguments<'_>, bad: BadElements) -> Result<Self, Failure> {
-        Ok(JsonLines { file: FileLines::open(given)?, bad })
+    fn open(arguments: &SourceArguments<'_>, bad: BadElements) -> Result<Self, Failure> {
+        Ok(JsonLines { file: FileLines::open(arguments)?, bad })
     }
 
     /// Converts a line into an element; `None` for an empty line.

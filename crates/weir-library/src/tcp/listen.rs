@@ -45,7 +45,7 @@ pub(super) fn connections() -> StreamDefinition<Connections> {
         parameters: parameters(),
         element: Connection::ty(),
         ordered: false,
-        open: |given| Ok(Connections(Listening::open(given)?)),
+        open: |arguments| Ok(Connections(Listening::open(arguments)?)),
     }
 }
 
@@ -59,9 +59,9 @@ pub(super) fn lines() -> StreamDefinition<ConnectionLines> {
         parameters: parameters(),
         element: Type::Text,
         ordered: true,
-        open: |given| {
+        open: |arguments| {
             let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-            Ok(ConnectionLines { listening: Listening::open(given)?, slots })
+            Ok(ConnectionLines { listening: Listening::open(arguments)?, slots })
         },
     }
 }
@@ -74,12 +74,12 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    fn open(given: &SourceArguments<'_>) -> Result<Self, Failure> {
-        let address = address(given)?;
+    fn open(arguments: &SourceArguments<'_>) -> Result<Self, Failure> {
+        let address = address(arguments)?;
         let bound = bind(address).and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) =
             bound.map_err(|error| Failure::function(format!("cannot listen at {address}: {error}")))?;
-        Ok(Listening { socket, address, idle: given.duration(2, "idle")? })
+        Ok(Listening { socket, address, idle: arguments.duration(2, "idle")? })
     }
 
     /// Returns a listener on this event loop.
@@ -89,8 +89,8 @@ impl Listening {
 }
 
 /// Returns the address given by the first two arguments.
-pub(crate) fn address(given: &SourceArguments<'_>) -> Result<SocketAddr, Failure> {
-    let (port, address) = (given.int(0)?, given.text(1)?);
+pub(crate) fn address(arguments: &SourceArguments<'_>) -> Result<SocketAddr, Failure> {
+    let (port, address) = (arguments.int(0)?, arguments.text(1)?);
     let port = u16::try_from(port).map_err(|_| Failure::argument(format!("`port` must be 0 to 65535, not {port}")))?;
     let ip: IpAddr = address.parse().map_err(|_| {
         Failure::argument(format!("`address` must be an IP address such as 127.0.0.1, not {address:?}"))

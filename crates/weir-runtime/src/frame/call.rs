@@ -15,7 +15,7 @@ use weir_host::{
     Argument, BlockingJob, Call, Failure, FailureKind, FunctionCode, Mode, Outcome, Pending, Settled, Shared, Value,
 };
 use weir_ir::evaluate::failure_of;
-use weir_ir::prim::elements;
+use weir_ir::prim::parts;
 
 use super::action::{Ran, Stage};
 use super::{AtomicScope, Frame, panicked};
@@ -221,7 +221,7 @@ impl Frame {
 fn taken_apart(option: Value) -> Outcome {
     match option {
         Value::Variant(Value::SOME, Some(mut payload)) => {
-            elements(&mut payload).into_iter().next().map_or(Outcome::None, Outcome::Some)
+            parts(&mut payload).into_iter().next().map_or(Outcome::None, Outcome::Some)
         }
         _ => Outcome::None,
     }

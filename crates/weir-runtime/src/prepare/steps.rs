@@ -94,7 +94,9 @@ impl Assembly<'_> {
                 let operands = self.arguments(index)?;
                 let dead = self.dead(index, &operands, |_| true);
                 let moves = node.inputs.iter().any(|input| self.moves.input(self.graph, input));
-                Action::Prim(PrimStep { prim: *prim, operands, dead, moves, out: self.layout.port(id, 0) })
+                let is_last = matches!(operands.first(), Some(Argument::Slot { last: true, .. }));
+                let reuses = is_last && !moves && prim.reuses_first(&node.outputs[0]);
+                Action::Prim(PrimStep { prim: *prim, operands, dead, moves, reuses, out: self.layout.port(id, 0) })
             }
             NodeKind::Call { .. } => {
                 let call = part.call.ok_or_else(|| error(&node.name, "its call was not resolved".into()))?;

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_young_or_of_the_future_is_not_believed() {
+    fn recent_and_future_timestamps_are_not_trusted() {
         let at = Duration::from_secs(1_000);
         let settled = |changed| is_settled(changed, at, UNCHANGED_MIN);
         assert!(settled(at - UNCHANGED_MIN));
@@ -59,7 +59,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_the_kernel_makes_up_is_not_believed() {
+    fn procfs_timestamps_are_not_trusted() {
         assert!(!has_reliable_times(std::fs::File::open("/proc/self/status").unwrap()));
     }
 }

@@ -206,9 +206,9 @@ fn read(cache: &FileCache, disk: &mut Disk, path: &'static str, without: Without
     if without == Without::Changed {
         seen.changed = FileTime::ZERO;
     }
-    if cache.wants(&status, opened) {
+    if cache.admits(&status, opened) {
         let bytes = Bytes::copy_from_slice(&content.to_le_bytes());
-        cache.keep(path, &seen, &bytes, &MutatedLookup(disk, without));
+        cache.insert(path, &seen, &bytes, &MutatedLookup(disk, without));
     }
     (Some(content), false)
 }
@@ -237,7 +237,7 @@ fn histories(without: Without) -> (u64, u64) {
 }
 
 #[test]
-fn what_is_kept_is_what_the_disk_has() {
+fn cached_contents_equal_the_disk() {
     let (given, wrong) = histories(Without::Nothing);
     assert!(given > 5_000, "only {given} came from the cache");
     assert_eq!(wrong, 0);
@@ -276,12 +276,12 @@ fn kept_file(cache: &FileCache, path: &str, bytes: usize) {
     let (file_id, time) = (FileId { device: 1, number: 1 }, Duration::from_secs(1));
     let size = bytes as u64;
     let status = FileStatus { kind: FileType::RegularFile, file_id, size, modified: time, changed: time };
-    assert!(cache.wants(&status, Duration::from_secs(100)) || size > cache.options.file_bytes_max);
-    cache.keep(path, &status, &vec![0; bytes].into(), &SingleFile(status));
+    assert!(cache.admits(&status, Duration::from_secs(100)) || size > cache.options.file_bytes_max);
+    cache.insert(path, &status, &vec![0; bytes].into(), &SingleFile(status));
 }
 
 #[test]
-fn what_is_kept_is_bounded_and_a_scan_does_not_push_out_what_is_popular() {
+fn the_cache_is_bounded_and_scan_resistant() {
     let cache =
         FileCache::new(FileCacheOptions { bytes_max: 1 << 20, file_bytes_max: 8_192, ..FileCacheOptions::default() });
     let popular: Vec<String> = (0..100).map(|number| format!("popular-{number}")).collect();
@@ -296,12 +296,12 @@ fn what_is_kept_is_bounded_and_a_scan_does_not_push_out_what_is_popular() {
 }
 
 #[test]
-fn too_large_a_file_is_not_wanted_and_nothing_is_where_nothing_is_to_be_kept() {
+fn large_files_and_disabled_caches_are_not_admitted() {
     let time = Duration::from_secs(1);
     let file_id = FileId { device: 1, number: 1 };
     let status = FileStatus { kind: FileType::RegularFile, file_id, size: 65, modified: time, changed: time };
-    let wants = |options| FileCache::new(options).wants(&status, Duration::from_secs(100));
-    assert!(!wants(OPTIONS));
-    assert!(wants(FileCacheOptions { file_bytes_max: 65, ..OPTIONS }));
-    assert!(!wants(FileCacheOptions { file_bytes_max: 65, bytes_max: 0, ..OPTIONS }));
+    let admits = |options| FileCache::new(options).admits(&status, Duration::from_secs(100));
+    assert!(!admits(OPTIONS));
+    assert!(admits(FileCacheOptions { file_bytes_max: 65, ..OPTIONS }));
+    assert!(!admits(FileCacheOptions { file_bytes_max: 65, bytes_max: 0, ..OPTIONS }));
 }

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_looked_at_up_to_the_end_of_each_of_its_parts() {
+    fn path_components_end_at_their_offsets() {
         assert_eq!(ends("a"), Some([1, 0, 0, 0, 0, 0, 0, 0]));
         assert_eq!(ends("./a//b.x/./c"), Some([3, 8, 12, 0, 0, 0, 0, 0]));
         assert_eq!(ends("a/."), Some([1, 0, 0, 0, 0, 0, 0, 0]));

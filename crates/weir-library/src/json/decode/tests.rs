@@ -1,7 +1,5 @@
 //! Round trips: a value written as JSON is read back as the same value.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 use weir::{Field, Text, Type, TypeDefinition, TypeOf, TypeShape, Value, Variant};
 
@@ -43,9 +41,7 @@ fn value_of(ty: Type) -> BoxedStrategy<Value> {
             parts.prop_map(|all| Value::Record(all.into())).boxed()
         }
         Type::Map(pair) => prop::collection::vec((".{0,4}", value_of(pair.1.clone())), 0..4)
-            .prop_map(|all| {
-                Value::Map(Arc::new(all.into_iter().map(|(key, value)| (Value::text(&key), value)).collect()))
-            })
+            .prop_map(|all| Value::Map(all.into_iter().map(|(key, value)| (Value::text(&key), value)).collect()))
             .boxed(),
         Type::Option(some) => prop_oneof![Just(Value::none()), value_of((*some).clone()).prop_map(Value::some)].boxed(),
         Type::Named(name) => named(&name),
@@ -98,7 +94,7 @@ fn types() -> impl Strategy<Value = Type> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back((ty, value) in types().prop_flat_map(|ty| (Just(ty.clone()), value_of(ty)))) {
+    fn json_round_trips((ty, value) in types().prop_flat_map(|ty| (Just(ty.clone()), value_of(ty)))) {
         let of = TypeOf { ty, definitions: definitions() };
         let text = written(&value, &of).expect("all of it can be said");
         let again = parse(&text, &of.ty, NamedTypes(&of.definitions));
@@ -107,7 +103,7 @@ proptest! {
 }
 
 #[test]
-fn what_bodies_cannot_say_is_written_all_the_same() {
+fn values_that_bodies_cannot_express_are_still_encoded() {
     let written = |value: Value, ty: Type| {
         let of = TypeOf { ty, definitions: definitions() };
         String::from_utf8(written(&value, &of).expect("all of it can be said")).expect("JSON is text")
@@ -118,7 +114,7 @@ fn what_bodies_cannot_say_is_written_all_the_same() {
     assert_eq!(written(Value::ok(Value::Int(3)), result), "{\"Ok\":3}");
     let by_kind = Type::map(Type::named("Kind"), Type::Int);
     let entries = [(Value::Variant(0, None), Value::Int(1)), (Value::variant(1, [Value::text("a")]), Value::Int(2))];
-    let map = Value::Map(Arc::new(entries.into_iter().collect()));
+    let map = Value::Map(entries.into_iter().collect());
     assert_eq!(written(map, by_kind), r#"{"Plain":1,"{\"Tagged\":\"a\"}":2}"#);
 }
 
@@ -130,7 +126,7 @@ fn chain() -> TypeDefinition {
 }
 
 #[test]
-fn what_is_written_nests_as_deep_as_what_is_read() {
+fn encoding_and_decoding_have_the_same_depth_limit() {
     let of = TypeOf { ty: Type::named("Chain"), definitions: vec![chain()] };
     let chain = |links: usize| (0..links).fold(Value::Variant(0, None), |rest, _| Value::variant(1, [rest]));
     let deepest = chain(127);
@@ -143,7 +139,7 @@ fn what_is_written_nests_as_deep_as_what_is_read() {
 }
 
 #[test]
-fn what_a_value_shares_with_itself_is_written_up_to_a_limit() {
+fn exponentially_shared_values_are_limited() {
     let pair = vec![field("0", Type::named("Tree")), field("1", Type::named("Tree"))];
     let variant = |name: &str, fields| Variant { name: name.into(), fields };
     let shape = TypeShape::Enum(vec![variant("Leaf", Vec::new()), variant("Node", pair)]);
@@ -155,7 +151,7 @@ fn what_a_value_shares_with_itself_is_written_up_to_a_limit() {
 }
 
 #[test]
-fn what_is_no_body_is_refused_with_its_place() {
+fn an_invalid_body_is_refused_with_its_position() {
     let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
     let said =
         |body: &[u8], ty: Type| parse(body, &ty, NamedTypes(&definitions())).map_err(|problem| problem.to_string());
