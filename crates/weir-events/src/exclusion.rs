@@ -24,7 +24,7 @@ pub struct Semaphore {
 }
 
 /// A permit of a [`Semaphore`]; dropping it gives it back.
-pub struct Permit {
+pub struct SemaphorePermit {
     permits: Channel<()>,
 }
 
@@ -64,9 +64,9 @@ impl Semaphore {
     /// Returns an event that acquires a permit.
     ///
     /// Cancellation safe: a synchronisation that does not take effect, or is dropped after its commit, holds no permit.
-    pub fn acquire(&self) -> Event<Permit> {
+    pub fn acquire(&self) -> Event<SemaphorePermit> {
         let permits = self.permits.clone();
-        self.permits.receive().wrap(move |_| Permit { permits: permits.clone() })
+        self.permits.receive().wrap(move |_| SemaphorePermit { permits: permits.clone() })
     }
 
     /// Adds permits.
@@ -81,14 +81,14 @@ impl Semaphore {
     }
 }
 
-impl Permit {
+impl SemaphorePermit {
     /// Gives the permit up for good: the semaphore has one less.
     pub fn forget(self) {
         std::mem::forget(self);
     }
 }
 
-impl Drop for Permit {
+impl Drop for SemaphorePermit {
     fn drop(&mut self) {
         _ = self.permits.post(());
     }
@@ -144,9 +144,9 @@ impl fmt::Debug for Semaphore {
     }
 }
 
-impl fmt::Debug for Permit {
+impl fmt::Debug for SemaphorePermit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Permit").finish_non_exhaustive()
+        formatter.debug_struct("SemaphorePermit").finish_non_exhaustive()
     }
 }
 

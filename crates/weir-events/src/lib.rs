@@ -130,7 +130,7 @@ pub use asynchronous::{
 };
 pub use channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, TryReceiveError, TrySendError};
 pub use event::{Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_biased, guard, never, seed_choices};
-pub use exclusion::{EventMutex, EventMutexGuard, Permit, Semaphore};
+pub use exclusion::{EventMutex, EventMutexGuard, Semaphore, SemaphorePermit};
 pub use future::{Until, from_future, from_future_with, until};
 pub use mailbox::Mailbox;
 pub use multicast::{Multicast, MulticastPort};

@@ -9,12 +9,12 @@ use super::wrap::Wrap;
 use crate::primitives::SpinLock;
 
 /// An action that waits for the synchronisation that takes effect.
-type Slot<F> = Arc<SpinLock<Option<F>>>;
+type ActionSlot<F> = Arc<SpinLock<Option<F>>>;
 
 /// The action while one synchronisation may run it; an action that did not run goes back for the next one.
 struct Lease<F> {
     action: SpinLock<Option<F>>,
-    slot: Slot<F>,
+    slot: ActionSlot<F>,
 }
 
 impl<F> Drop for Lease<F> {
