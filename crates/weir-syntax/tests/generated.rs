@@ -31,7 +31,7 @@ fn assert_same(seed: u64, left: &str, right: &str, context: &str) {
     assert_eq!(left.len(), right.len(), "seed {seed}: {context}");
 }
 
-/// Whether the text is right; if so, checks law 2 on it.
+/// Returns whether the text has no errors; if so, checks law 2 on it.
 fn check_format(seed: u64, text: &str) -> bool {
     let before = parse(SourceId(0), text);
     let Some(once) = format(text, &before) else { return false };

@@ -68,7 +68,7 @@ fn every_syntax_code_has_a_page_whose_wrong_example_is_wrong_and_whose_mended_on
     insta::assert_snapshot!("every_code", drawings);
 }
 
-/// What a page of text cannot hold: too much of it, or what is no text.
+/// Sources that a page of the suite cannot hold: texts that are too long, and bytes that are not text.
 fn cannot_be_shown(code: weir_syntax::Code) -> bool {
     matches!(code, weir_syntax::Code::SourceTooLong | weir_syntax::Code::NotUtf8)
 }
