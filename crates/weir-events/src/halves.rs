@@ -1,4 +1,4 @@
-//! A channel in two halves, for whoever must notice that the other side has gone.
+//! A channel in two halves, so that each side can detect that the other one was dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::channel::{Channel, Closed, Parcel, Receiving, SendError, Sending, Try
 use crate::event::Event;
 
 /// Splits a channel into a half that sends and a half that receives. When all clones of either are dropped, the channel
-/// is closed: who waits is woken, and what was buffered can still be received.
+/// is closed: waiting threads and tasks are woken, and buffered values can still be received.
 ///
 /// An event that was made from a half keeps the channel, but not the half.
 pub fn halves<T: Send + 'static>(channel: Channel<T>) -> (Sender<T>, Receiver<T>) {
@@ -55,7 +55,8 @@ impl<T: Send + 'static> Sender<T> {
     /// See [`Channel::try_send`].
     ///
     /// # Errors
-    /// If nobody takes the value now, or nobody ever will; it comes back.
+    /// If no receiver or buffer slot takes the value now, or all receivers have been dropped; the error returns the
+    /// value.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         self.half.0.try_send(value)
     }
@@ -63,7 +64,7 @@ impl<T: Send + 'static> Sender<T> {
     /// See [`Channel::blocking_send`].
     ///
     /// # Errors
-    /// If all receivers have gone; the value comes back.
+    /// If all receivers have been dropped; the error returns the value.
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
         self.half.0.blocking_send(value)
     }
@@ -88,7 +89,7 @@ impl<T: Send + 'static> Receiver<T> {
     /// See [`Channel::try_receive`].
     ///
     /// # Errors
-    /// If nothing is there now, or nothing will come any more.
+    /// If no value is available now, or none will arrive.
     pub fn try_receive(&self) -> Result<T, TryReceiveError> {
         self.half.0.try_receive()
     }
@@ -96,7 +97,7 @@ impl<T: Send + 'static> Receiver<T> {
     /// See [`Channel::blocking_receive`].
     ///
     /// # Errors
-    /// If all senders have gone and nothing is left.
+    /// If all senders have been dropped and no value is left.
     pub fn blocking_receive(&self) -> Result<T, Closed> {
         self.half.0.blocking_receive()
     }

@@ -72,13 +72,13 @@ pub(crate) struct Offer {
 pub(crate) struct Receipt {
     pub(crate) offer: Offer,
     pub(crate) value: u32,
-    /// It may be received after so many values, and must be after `certain`: senders that waited when it came may have
-    /// been withdrawn.
+    /// The number of values after which it may be received; after `certain` values it must be: senders that waited when
+    /// it came may have been withdrawn.
     pub(crate) possible: usize,
     pub(crate) certain: usize,
 }
 
-/// The side that starts a communication: a branch of a process, or an asynchronous event that nobody waits for.
+/// The side that starts a communication: a branch of a process, or an asynchronous event for which no process waits.
 #[derive(Clone, Copy)]
 pub(crate) enum Initiator {
     Process(Offer),
