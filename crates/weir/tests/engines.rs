@@ -14,7 +14,7 @@ use weir_ir::generate::{Case, Execution, Recording, check, evaluate};
 use weir_ir::program::FlowRoute;
 use weir_runtime::{ENGINES, EngineRow, Options, RunningProgram, ScriptedPlatform, engine, start};
 
-/// How many programs are tried where nothing else is said.
+/// The default number of programs that are tried.
 const PROGRAMS: u64 = 300;
 
 /// A program that has not ended by then never will: each takes some milliseconds.
@@ -107,7 +107,7 @@ fn with_source(mut library: Library, source: OneByOne) -> Library {
     library
 }
 
-/// Whether the case comes to the same under the engine.
+/// Returns whether the case has the same outcome under the engine.
 fn compare(case: &Case, engine: &'static EngineRow, threads: usize) -> Result<(), String> {
     compare_with(case, Options { engine, threads: Some(threads), ..Options::default() })
 }

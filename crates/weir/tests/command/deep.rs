@@ -31,7 +31,8 @@ service chains on http(port: 8080) {
 }
 "#;
 
-/// Numbers in a body. Chains of so many overflowed the stack of a thread when they were dropped.
+/// The number of numbers in a body: enough that a chain of them would overflow the stack of a thread if it were dropped
+/// by recursion.
 const NUMBERS: usize = 60_000;
 
 fn post(served: &Served, path: &str) -> Answer {

@@ -1,4 +1,4 @@
-//! What a program does at the end of a stream: once, when all elements are through, under each engine.
+//! The `at end` flow of a stream: it runs once, after the flows of all elements have ended, under each engine.
 
 use std::io::{BufRead, BufReader};
 

@@ -13,7 +13,7 @@ use crate::support::Served;
 const HELLO: &str = "examples/hello/main.weir";
 /// Nothing that looks at something now and then does so less often than this.
 const WHILE: Duration = Duration::from_secs(1);
-/// What is done after the last answer has come to an end after so many times [`WHILE`].
+/// The number of periods of [`WHILE`] after which all work that follows the last answer has ended.
 const LOOKS_MAX: usize = 20;
 
 /// By thread: how often it has gone to sleep.
@@ -43,7 +43,7 @@ fn a_program_that_has_nothing_to_do_wakes_no_thread() {
     let mut seen = all();
     assert!(seen.iter().all(|(_, sleeps)| sleeps.len() > 1), "threads are seen: {seen:?}");
     for look in 1.. {
-        // Nobody can be waited for who does nothing.
+        // A thread that does nothing cannot be awaited, so a fixed time passes.
         std::thread::park_timeout(WHILE);
         let before = std::mem::replace(&mut seen, all());
         if seen == before {

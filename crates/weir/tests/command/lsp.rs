@@ -28,7 +28,7 @@ struct Editor {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     asked: i64,
-    /// What the server has said is wrong, each time that it did.
+    /// The diagnostics that the server has published, in order.
     told: Vec<Value>,
 }
 
@@ -119,7 +119,7 @@ impl Editor {
         self.ask(method, at(words, into))
     }
 
-    /// What is wrong, as the server says next.
+    /// Returns the next diagnostics that the server publishes.
     fn diagnostics(&mut self) -> Value {
         while self.told.is_empty() {
             self.receive();

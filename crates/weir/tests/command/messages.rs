@@ -1,4 +1,4 @@
-//! What the command says when something is wrong, and with which exit code.
+//! Messages and exit codes of the command in case of an error.
 
 use std::net::TcpListener;
 

@@ -1,4 +1,4 @@
-//! Which programs a command takes a folder for.
+//! The programs that a folder stands for on the command line.
 
 use std::path::Path;
 

@@ -79,7 +79,7 @@ fn command(program: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// What a command that ends by itself has said, and its exit code.
+/// The output of a command that ends without being stopped, and its exit code.
 pub(crate) struct Said {
     pub(crate) code: i32,
     pub(crate) output: String,

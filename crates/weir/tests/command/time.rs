@@ -40,7 +40,7 @@ fn limits_races_and_tries_answer_the_same_under_every_engine() {
         let tried = served.get("/tries");
         assert!(text(&tried).1.contains("none"), "{engine}: {tried:?}");
         assert_eq!(served.get("/limit").status, 500, "{engine}");
-        // The whole answer takes too long: the flow is given up.
+        // The whole answer takes too long: the flow is cancelled.
         assert_eq!(served.get("/never").status, 503, "{engine}");
         // A client that goes while its flow waits holds up nothing, the end least of all.
         drop(served.ask("/never"));

@@ -42,7 +42,7 @@ fn a_table_of_a_program_that_runs() {
     assert_eq!((table.code, table.messages.as_str()), (0, ""));
     let heading = format!("hello (process {}, engine elastic), up ", program.pid());
     assert!(table.output.starts_with(&heading), "{}", table.output);
-    // Which level the crew tries at that moment is its own affair.
+    // The thread count that the pool tries at that moment is not determined.
     for row in ["route ", "get /hello/{name} ", "section ", " of 3  0 of 3,072"] {
         assert!(table.output.contains(row), "no {row:?} in {}", table.output);
     }

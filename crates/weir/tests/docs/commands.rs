@@ -3,7 +3,7 @@
 use crate::markdown::blocks_named;
 use crate::support::say;
 
-/// How a line of a guide calls the command, from the repository and where it is installed.
+/// The prefixes of a line in a guide that calls the command: from the repository, and installed.
 const CALLS: [&str; 4] = ["weir ", "cargo run -- ", "cargo run --release -- ", "cargo run -q -- "];
 
 /// The arguments of a line that calls the command.
@@ -13,7 +13,7 @@ fn arguments(line: &str) -> Option<Vec<&str>> {
     Some(rest.split_whitespace().take_while(|word| !["|", "<", ">", "&", "&&"].contains(word)).collect())
 }
 
-/// What of a call does not exist.
+/// Returns the part of a call that does not exist.
 fn fault(arguments: &[&str]) -> Option<String> {
     let (command, rest) = arguments.split_first()?;
     if command.starts_with('-') || *command == "help" {

@@ -10,11 +10,11 @@ use weir_syntax::{Code, SourceFile, Sources, Style};
 use crate::markdown::blocks_named;
 
 const SENTENCES: u64 = 300;
-/// How deep rules nest in a sentence before the shortest way out is taken.
+/// The nesting of rules in a sentence from which on the shortest expansion is chosen.
 const FUEL: u32 = 32;
 /// Rules that reach as far to the right as they can, or stand before a brace: the reference says so in words.
 const PARENTHESIZED: [&str; 5] = ["closure", "return", "loop", "head", "other"];
-/// What the reference says in words behind the grammar.
+/// The rules that the reference states in words after the grammar.
 const BESIDES: [Code; 3] = [Code::PositionalAfterNamed, Code::RepeatedSession, Code::MisplacedClause];
 
 /// The body of a rule.
@@ -81,7 +81,7 @@ fn closed(rest: &mut &[&str], close: &str) -> Body {
     body
 }
 
-/// How deep rules nest at least below a body; nothing where that is not known yet.
+/// Returns the minimum nesting of rules below a body; `None` if it is not known yet.
 fn height(body: &Body, known: &BTreeMap<&str, u32>) -> Option<u32> {
     match body {
         Body::Terminal(_) | Body::Optional(_) | Body::Repeated(_) => Some(0),
@@ -187,7 +187,7 @@ fn grammar() -> Rules {
     rules(&block.text)
 }
 
-/// What the parser says of a sentence besides what the reference says in words.
+/// Returns the parser's diagnostics for a sentence, except those that the reference states in words.
 fn refused(text: &str) -> Option<String> {
     let mut sources = Sources::new();
     let source = sources.add(SourceFile::new("sentence.weir", text));

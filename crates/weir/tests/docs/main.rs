@@ -1,6 +1,6 @@
 //! The guides are true: every program in them is checked, and run where it says so, and every command exists.
 //!
-//! What a fenced block's info string asks for:
+//! The checks that the info string of a fenced block requests:
 //!
 //! | info string | the block |
 //! |---|---|

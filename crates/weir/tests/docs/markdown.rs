@@ -9,7 +9,7 @@ use crate::support::repository;
 pub(crate) struct Block {
     /// The file, as seen from the repository, and the line of the opening fence.
     pub(crate) place: String,
-    /// What stands behind the opening fence.
+    /// The info string after the opening fence.
     pub(crate) info: String,
     /// The lines between the fences.
     pub(crate) text: String,

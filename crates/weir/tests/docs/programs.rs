@@ -17,7 +17,7 @@ fn library() -> weir::Library {
     library
 }
 
-/// What the compiler says of a program, drawn, and the codes of it.
+/// Returns the rendered diagnostics of a program, and their codes.
 fn said(block: &Block) -> (String, Vec<String>) {
     let mut sources = Sources::new();
     let file = SourceFile::new(block.place.clone(), block.text.clone());

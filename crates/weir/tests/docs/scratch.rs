@@ -22,7 +22,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Where it cannot be removed, nothing is lost but its room.
+        // If it cannot be removed, only disk space is lost.
         let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -1,15 +1,15 @@
-//! No program can deadlock, and what an atomic step holds nobody comes between: random programs are compiled, and their
-//! flows run at once under every engine, with functions that give their thread up at random.
+//! Programs cannot deadlock, and atomic steps are isolated: random programs are compiled, and their flows run
+//! concurrently under every engine, with functions that yield their thread at random.
 //!
-//! 1. Every program ends: one that does not within [`PATIENCE`] never will.
-//! 2. The history of each log has the calls of each step together, but for readers beside readers, and of what is held per
-//!    session for steps of other sessions.
-//! 3. What a program does at the end of its source comes behind all else in each log, and once.
-//! 4. Of flows that are one step each, the histories are those of the reference evaluator for some order of the flows.
+//! 1. Every program ends within [`PATIENCE`].
+//! 2. In the history of each log, the calls of each step are contiguous. Other readers may come between readers, and
+//!    steps of other sessions between steps that hold the log per session.
+//! 3. The `at end` flow comes last in each log, and once.
+//! 4. If each flow is a single step, the histories are those of the reference evaluator for some order of the flows.
 //!
-//! Of some logs each session has its own: what a flow sees in it then depends on the flows of its session alone.
+//! Some logs are declared per session: what a flow reads there depends only on the flows of its session.
 //!
-//! `WEIR_STEPS_PROGRAMS` says how many programs are tried, `WEIR_STEPS_FROM` from which seed on.
+//! `WEIR_STEPS_PROGRAMS` sets the number of programs that are tried, `WEIR_STEPS_FROM` the first seed.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 mod probe;
@@ -28,19 +28,19 @@ use weir_ir::program::AT_END;
 use weir_runtime::{ENGINES, EngineRow, Options, start};
 use weir_syntax::{SourceFile, SourceId};
 
-/// A program that has not ended by then never will: each takes some milliseconds.
+/// The time after which a program counts as deadlocked; each takes some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How many programs of each kind are tried where nothing else is said.
+/// The default number of programs of each kind that are tried.
 const PROGRAMS: u64 = 60;
 
-/// How many flows a program of several steps runs at once.
+/// The number of concurrent flows of a program of several steps.
 const FLOWS: i64 = 6;
 
-/// How many flows that are one step each: all their orders are tried.
+/// The number of flows if each is a single step; all their orders are tried.
 const WHOLE_FLOWS: i64 = 3;
 
-/// What happened to each log.
+/// The history of each log.
 type Histories = Vec<(String, Vec<Event>)>;
 
 fn seeds() -> std::ops::Range<u64> {
@@ -57,7 +57,7 @@ fn compiled(text: &str) -> Compiled {
     compiled
 }
 
-/// Runs so many flows at once, and gives the histories; an error where they do not end.
+/// Runs this many flows at once and returns the histories; fails if the flows do not end.
 fn execute(program: &Compiled, flows: i64, seed: u64, engine: &'static EngineRow) -> Result<Histories, String> {
     let probe = Probe::new(seed);
     let library = probe::library(flows, probe.clone());
@@ -86,7 +86,7 @@ fn every_engine(whole: bool, flows: i64, check: impl Fn(&Compiled, Shape, &Histo
     }
 }
 
-/// Whether the flow of the end came last and once, where it came.
+/// Checks that the `at end` flow appears last and once, if it appears.
 fn ended(histories: &Histories) -> Result<(), String> {
     let fault = histories.iter().find(|(_, history)| {
         let ends = history.iter().filter(|event| event.flow == END).count();
@@ -95,7 +95,7 @@ fn ended(histories: &Histories) -> Result<(), String> {
     fault.map_or(Ok(()), |(log, history)| Err(format!("the end did not come last and once on {log}: {history:#?}")))
 }
 
-/// What came between the calls of one step.
+/// Returns a call that came between the calls of one step.
 fn torn(log: &str, history: &[Event], per_session: bool) -> Option<String> {
     let tokens = history.iter().map(|event| event.token);
     for (from, token) in tokens.enumerate() {
@@ -106,7 +106,7 @@ fn torn(log: &str, history: &[Event], per_session: bool) -> Option<String> {
         let to = history.iter().rposition(own).unwrap_or(from);
         let writes = history[from..=to].iter().any(|event| own(event) && event.writes);
         let flow = history[from].flow;
-        // Within a flow, what only reads may overlap a step that has written.
+        // Within a flow, a read may overlap a step that has written.
         let meets = |event: &Event| event.flow != flow && (!per_session || (event.flow - flow) % SESSIONS == 0);
         let other = history[from..=to].iter().find(|event| meets(event) && (writes || event.writes));
         if let Some(other) = other {
@@ -129,7 +129,7 @@ fn steps_end_and_nobody_comes_between_their_calls() {
     });
 }
 
-/// All orders of so many flows.
+/// Returns all orders of this many flows.
 fn orders(flows: i64) -> Vec<Vec<i64>> {
     match flows {
         0 => vec![Vec::new()],
@@ -147,7 +147,7 @@ fn serial(program: &Compiled, order: &[i64]) -> Histories {
     let probe = Probe::new(0);
     let library = probe::library(0, probe.clone());
     let mut evaluator = Evaluator::new(program.expr.as_ref().unwrap(), &library).unwrap();
-    // A flow that fails has done what stands before.
+    // A flow that fails has performed all earlier calls.
     order.iter().for_each(|flow| _ = evaluator.run(0, 0, vec![Value::Int(*flow)]));
     if program.graph.as_ref().unwrap().entries[0].end().is_some() {
         evaluator.run(0, AT_END, Vec::new()).unwrap();
@@ -155,8 +155,8 @@ fn serial(program: &Compiled, order: &[i64]) -> Histories {
     probe.histories()
 }
 
-/// Histories without tokens and reads: a flow may read what it would not have come to, for nobody can tell. What its writes
-/// saw and what they wrote depends on what it read.
+/// Returns the histories without tokens and reads: a flow may perform a read that the evaluator would not have reached,
+/// because that has no effect. The values that its writes see and write depend on its reads.
 fn comparable(histories: Histories) -> Histories {
     let comparable = histories.into_iter().map(|(log, mut history)| {
         history.retain(|event| event.writes);

@@ -11,16 +11,16 @@ pub(crate) const LOGS: [&str; 4] = ["apple", "cherry", "fig", "plum"];
 
 const CONSTRAINTS: [&str; 2] = ["bank", "ledger"];
 
-/// How deep statements nest in one body.
+/// The maximum nesting of statements in one body.
 const DEPTH: usize = 3;
 
-/// The number that stands for the flow of the end.
+/// The number that identifies the `at end` flow.
 pub(crate) const END: i64 = 99;
 
-/// So many sessions have the flows of a program.
+/// The number of sessions of a program's flows.
 pub(crate) const SESSIONS: i64 = 2;
 
-/// What kind of program is made.
+/// The kind of program to generate.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
     /// Flows of several steps; the logs whose bit is set are held per session, or each session has its own.
@@ -33,16 +33,16 @@ pub(crate) enum Shape {
 pub(crate) struct Maker {
     random: Random,
     per_session: usize,
-    /// The logs of which each session has its own.
+    /// The logs that are declared per session, as bits.
     own: usize,
 }
 
 impl Maker {
-    /// The program of a seed, and which of its logs are held per session or belong to one.
+    /// Returns the program of a seed, and the logs that it holds or declares per session.
     pub(crate) fn program(seed: u64, whole: bool) -> (String, Shape) {
         let mut random = Random::new(seed);
         let per_session = if whole || random.chance(50) { 0 } else { random.below(1 << LOGS.len()) };
-        // Never all: a log that all flows share puts whole flows in one order.
+        // Never all logs: a log that all flows share determines the order of whole flows.
         let own = if random.chance(50) { 0 } else { random.below((1 << LOGS.len()) - 1) };
         let mut maker = Maker { random, per_session, own };
         let mut text = String::from("use probe\n\n");
@@ -72,7 +72,7 @@ impl Maker {
         (text, if whole { Shape::Whole } else { Shape::Steps { per_session: per_session | own } })
     }
 
-    /// What happens once all flows are through: an addition to each log that is one for all of them.
+    /// Generates the `at end` block: an addition to each log that all flows share.
     fn end(&mut self) -> String {
         let all = LOGS.iter().enumerate().filter(|(at, _)| (self.per_session | self.own) >> at & 1 == 0);
         let adds = all.map(|(_, log)| format!("{log}.slow_add({END}, 0, {})\n", self.random.below(9)));
@@ -81,7 +81,7 @@ impl Maker {
 
     fn handler(&mut self, fns: usize) -> String {
         let body = self.statements(fns, DEPTH - 1);
-        // A handler sees the parameters of its `fn` alone, and runs behind the steps that were left.
+        // A handler sees only the parameters of its `fn`, and runs after the steps that the failure has left.
         format!("on failure of probe.spend {{\n{body}}}\n")
     }
 
@@ -149,7 +149,7 @@ impl Maker {
 
     fn scope(&self, log: &str) -> &'static str {
         let at = LOGS.iter().position(|known| *known == log).unwrap_or(0);
-        // Of what is a session's own, it goes without saying.
+        // A log that is declared per session is always held per session.
         if (self.per_session & !self.own) >> at & 1 == 1 { " per session" } else { "" }
     }
 }

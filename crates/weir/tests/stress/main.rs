@@ -30,11 +30,11 @@ use run::{Begin, execute};
 use setting::Setting;
 use weir_ir::generate::{Case, check, evaluate, evaluate_many};
 
-/// How long seeds are tried in an ordinary run of the tests.
+/// The duration for which seeds are tried in an ordinary run of the tests.
 const SECONDS: u64 = 4;
-/// How many flows run side by side.
+/// The number of flows that run concurrently.
 const MANY: usize = 60;
-/// How long a failure is shrunk, and how often what is smaller is tried before it counts as right.
+/// The duration for which a failure is shrunk, and the number of attempts after which a smaller case counts as right.
 const SHRINK_WITHIN: Duration = Duration::from_secs(60);
 const SHRINK_TRIES: u64 = 5;
 
@@ -90,7 +90,7 @@ fn try_seed(seed: u64, times: u64) {
     let failed: Cell<Option<Instant>> = Cell::new(None);
     check(seed, |case| {
         let (tries, patience) = match failed.get() {
-            // What is not tried any more counts as right.
+            // A case that is not tried any more counts as right.
             Some(since) if since.elapsed() > SHRINK_WITHIN => return Ok(()),
             Some(_) => (SHRINK_TRIES, run::PATIENCE_SHRINKING),
             None => (times, run::PATIENCE),

@@ -16,16 +16,16 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The same while a failure is shrunk, where a mistake costs little.
 pub(crate) const PATIENCE_SHRINKING: Duration = Duration::from_secs(4);
 
-/// When a flow is begun.
+/// The moment at which a flow is begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Begin {
-    /// When the one before has ended.
+    /// After the previous one has ended.
     OneByOne,
     /// As soon as there is room.
     Together,
 }
 
-/// Runs so many flows of a case; the rows of its inputs take turns.
+/// Runs this many flows of a case; the rows of its inputs are used in turn.
 ///
 /// # Errors
 /// Says what is wrong beyond the answers: the program does not start, or does not end, or loses or doubles a flow.
@@ -86,7 +86,7 @@ impl Rows {
         results.collect()
     }
 
-    /// How far it came, for a message.
+    /// The progress so far, for a message.
     fn stand(&self, reader: &TraceReader) -> String {
         let missing: Vec<usize> = self
             .answers
@@ -120,7 +120,7 @@ impl Rows {
     }
 }
 
-/// How many of the latest events a message has.
+/// The number of latest events in a message.
 const LATEST: usize = 12;
 
 /// Begins a flow as soon as there is room.

@@ -10,9 +10,9 @@ use weir_runtime::{ENGINES, ThreadCountPolicy};
 
 /// Keeps the numbers of settings apart from those of programs.
 const SALT: u64 = 0x5e77_1495;
-/// How many sections a plan has at most.
+/// The maximum number of sections of a plan.
 const SECTIONS_MAX: usize = 5;
-/// How many threads an engine or a section has at most.
+/// The maximum number of threads of an engine or a section.
 const THREADS_MAX: usize = 4;
 
 /// A setting.
@@ -21,7 +21,7 @@ pub(crate) struct Setting {
     text: String,
     pub(crate) plan: Plan,
     pub(crate) thread_counts: ThreadCountPolicy,
-    /// What the execution's functions make of their waiting.
+    /// The waiting behaviour of the execution's functions.
     pub(crate) seed: u64,
 }
 
