@@ -9,9 +9,9 @@ pub(crate) trait Peer: 'static {
     fn make(capacity: Option<usize>) -> Self::Channel;
     fn send(channel: &Self::Channel, value: usize);
     fn receive(channel: &Self::Channel) -> usize;
-    /// Receives so many values from any of the channels.
+    /// Receives this many values from any of the channels.
     fn receive_any(channels: &[Self::Channel], messages: usize);
-    /// Sends so many values on any of the channels.
+    /// Sends this many values on any of the channels.
     fn send_any(channels: &[Self::Channel], messages: usize);
 }
 
