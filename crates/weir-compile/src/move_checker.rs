@@ -7,28 +7,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use weir_host::{Field, Library, Passing, Text, Type, TypeDefinition, TypeShape};
+use weir_host::{Field, Passing, Text, Type, TypeDefinition, TypeShape};
 use weir_ir::expr::{Atom, Block, Op, Origin, Var, Variable};
-use weir_syntax::{Code, Diagnostic, SourceId, Span};
+use weir_syntax::{Code, Diagnostic};
+
+use crate::context::CheckContext;
 
 /// Checks one body.
-pub(crate) fn check(
-    parameters: &[Variable],
-    body: &Block,
-    types: &[TypeDefinition],
-    library: &Library,
-    source: SourceId,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
+pub(crate) fn check(parameters: &[Variable], body: &Block, types: &[TypeDefinition], context: &mut CheckContext<'_>) {
     let mut moves = MoveChecker {
         types,
-        library,
-        source,
         bound: BTreeMap::new(),
         known: BTreeMap::new(),
         gone: BTreeMap::new(),
         given_up: BTreeSet::new(),
-        diagnostics,
+        context,
     };
     parameters.iter().for_each(|parameter| moves.bind(parameter));
     moves.block(body);
@@ -42,10 +35,8 @@ struct BoundVariable {
     ty: Type,
 }
 
-struct MoveChecker<'a> {
+struct MoveChecker<'a, 'c> {
     types: &'a [TypeDefinition],
-    library: &'a Library,
-    source: SourceId,
     /// All variables.
     bound: BTreeMap<Var, BoundVariable>,
     /// The variables whose moves are tracked: those of a move-only type, and those that a cancelled body may lose.
@@ -54,16 +45,16 @@ struct MoveChecker<'a> {
     gone: BTreeMap<Var, Origin>,
     /// The variables that count as moved because a body that may be cancelled uses them.
     given_up: BTreeSet<Var>,
-    diagnostics: &'a mut Vec<Diagnostic>,
+    context: &'a mut CheckContext<'c>,
 }
 
-impl MoveChecker<'_> {
+impl MoveChecker<'_, '_> {
     fn bind(&mut self, variable: &Variable) {
         let bound = BoundVariable { number: self.bound.len(), name: variable.name.clone(), ty: variable.ty.clone() };
         self.bound.entry(variable.var).or_insert(bound);
         let definition = |name: &Text| {
             let own = self.types.iter().find(|definition| definition.name == *name);
-            own.or_else(|| self.library.definition(name))
+            own.or_else(|| self.context.library.definition(name))
         };
         if is_move_only(&variable.ty, &definition) {
             self.known.insert(variable.var, (variable.name.clone(), variable.ty.clone()));
@@ -84,8 +75,7 @@ impl MoveChecker<'_> {
         match op {
             Op::Prim(_, operands) => operands.iter().for_each(|atom| self.take(atom, origin)),
             Op::Call(call) => {
-                let function = self.library.function(&call.function);
-                let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+                let parameters = self.context.parameters(&call.function);
                 for (atom, parameter) in call.arguments.iter().zip(parameters) {
                     match parameter.passing {
                         Passing::Value | Passing::Typed => self.take(atom, origin),
@@ -152,8 +142,7 @@ impl MoveChecker<'_> {
     fn changed_in(&self, block: &Block, found: &mut BTreeSet<Var>) {
         for binding in &block.lets {
             if let Op::Call(call) = &binding.op {
-                let function = self.library.function(&call.function);
-                let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+                let parameters = self.context.parameters(&call.function);
                 let changed = call.arguments.iter().zip(parameters).filter_map(|(atom, parameter)| match atom {
                     Atom::Var(var) if parameter.passing == Passing::Change => Some(*var),
                     _ => None,
@@ -195,8 +184,8 @@ impl MoveChecker<'_> {
                 false => "moved here",
             };
             let diagnostic = Diagnostic::new(Code::MovedValue, format!("{shown} was moved and cannot be used again"))
-                .at(self.span(origin), "used again here")
-                .because(self.span(*at), how)
+                .at(self.context.span(origin), "used again here")
+                .because(self.context.span(*at), how)
                 .note(self.why(*var, ty))
                 .hint("use it before it is moved, or create another one");
             self.report(diagnostic);
@@ -206,7 +195,7 @@ impl MoveChecker<'_> {
     fn moved_in_rounds(&mut self, var: Var, at: Origin) {
         let Some((name, ty)) = self.known.get(&var) else { return };
         let diagnostic = Diagnostic::new(Code::MovedValue, format!("{} is moved in every iteration", shown(name)))
-            .at(self.span(at), "moved here in the first iteration")
+            .at(self.context.span(at), "moved here in the first iteration")
             .note(self.why(var, ty))
             .hint("create it inside the body, so that each iteration has its own");
         self.report(diagnostic);
@@ -225,13 +214,7 @@ impl MoveChecker<'_> {
 
     /// Adds the diagnostic, unless it was reported before: a `fn` that is inlined twice has the same error twice.
     fn report(&mut self, diagnostic: Diagnostic) {
-        if !self.diagnostics.contains(&diagnostic) {
-            self.diagnostics.push(diagnostic);
-        }
-    }
-
-    fn span(&self, origin: Origin) -> Span {
-        Span { source: self.source, start: origin.start, end: origin.end }
+        self.context.report_once(diagnostic);
     }
 }
 
