@@ -92,7 +92,7 @@ impl<T: Send + 'static> Sender<T> {
     /// See [`Channel::post`].
     ///
     /// # Errors
-    /// If all receivers have gone; the value comes back.
+    /// If all receivers have been dropped; the error returns the value.
     pub fn post(&self, value: T) -> Result<(), SendError<T>> {
         self.half.0.post(value)
     }
