@@ -31,8 +31,7 @@ service chains on http(port: 8080) {
 }
 "#;
 
-/// The number of numbers in a body: enough that a chain of them would overflow the stack of a thread if it were dropped
-/// by recursion.
+/// Number of elements in a body. Dropping chains of this length once overflowed the stack.
 const NUMBERS: usize = 60_000;
 
 fn post(served: &Served, path: &str) -> Answer {

@@ -1,15 +1,15 @@
-//! Programs cannot deadlock, and atomic steps are isolated: random programs are compiled, and their flows run
-//! concurrently under every engine, with functions that yield their thread at random.
+//! No program deadlocks, and atomic steps exclude each other: random programs are compiled, and their flows run
+//! concurrently under every engine, with functions that yield at random.
 //!
 //! 1. Every program ends within [`PATIENCE`].
-//! 2. In the history of each log, the calls of each step are contiguous. Other readers may come between readers, and
-//!    steps of other sessions between steps that hold the log per session.
-//! 3. The `at end` flow comes last in each log, and once.
-//! 4. If each flow is a single step, the histories are those of the reference evaluator for some order of the flows.
+//! 2. In the history of each log, the calls of a step are contiguous, except for concurrent readers, and for steps of
+//!    other sessions on logs that are held per session.
+//! 3. The flow of `at end` comes last in each log, and once.
+//! 4. If every flow is a single step, the histories are those of the reference evaluator for some order of the flows.
 //!
-//! Some logs are declared per session: what a flow reads there depends only on the flows of its session.
+//! Some logs are per session: the results of a flow then depend only on the flows of its session.
 //!
-//! `WEIR_STEPS_PROGRAMS` sets the number of programs that are tried, `WEIR_STEPS_FROM` the first seed.
+//! `WEIR_STEPS_PROGRAMS` sets the number of programs, `WEIR_STEPS_FROM` the first seed.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 mod probe;
@@ -28,19 +28,19 @@ use weir_ir::program::AT_END;
 use weir_runtime::{ENGINES, EngineRow, Options, start};
 use weir_syntax::{SourceFile, SourceId};
 
-/// The time after which a program counts as deadlocked; each takes some milliseconds.
+/// Time limit for a program, which takes a few milliseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The default number of programs of each kind that are tried.
+/// Default number of programs of each kind.
 const PROGRAMS: u64 = 60;
 
-/// The number of concurrent flows of a program of several steps.
+/// Number of concurrent flows in a program of several steps.
 const FLOWS: i64 = 6;
 
-/// The number of flows if each is a single step; all their orders are tried.
+/// Number of flows that are single steps; all their orders are tried.
 const WHOLE_FLOWS: i64 = 3;
 
-/// The history of each log.
+/// Events of each log.
 type Histories = Vec<(String, Vec<Event>)>;
 
 fn seeds() -> std::ops::Range<u64> {
@@ -57,7 +57,7 @@ fn compiled(text: &str) -> Compiled {
     compiled
 }
 
-/// Runs this many flows at once and returns the histories; fails if the flows do not end.
+/// Runs this number of flows concurrently and returns the histories, or an error if they do not end.
 fn execute(program: &Compiled, flows: i64, seed: u64, engine: &'static EngineRow) -> Result<Histories, String> {
     let probe = Probe::new(seed);
     let library = probe::library(flows, probe.clone());
@@ -71,7 +71,7 @@ fn execute(program: &Compiled, flows: i64, seed: u64, engine: &'static EngineRow
     }
 }
 
-/// Runs every engine on the programs of a kind.
+/// Runs the programs of a kind under every engine.
 fn every_engine(whole: bool, flows: i64, check: impl Fn(&Compiled, Shape, &Histories) -> Result<(), String>) {
     for seed in seeds() {
         let (text, shape) = Maker::program(seed, whole);
@@ -86,7 +86,7 @@ fn every_engine(whole: bool, flows: i64, check: impl Fn(&Compiled, Shape, &Histo
     }
 }
 
-/// Checks that the `at end` flow appears last and once, if it appears.
+/// Returns true if the flow of `at end` came last and once.
 fn ended(histories: &Histories) -> Result<(), String> {
     let fault = histories.iter().find(|(_, history)| {
         let ends = history.iter().filter(|event| event.flow == END).count();
@@ -95,7 +95,7 @@ fn ended(histories: &Histories) -> Result<(), String> {
     fault.map_or(Ok(()), |(log, history)| Err(format!("the end did not come last and once on {log}: {history:#?}")))
 }
 
-/// Returns a call that came between the calls of one step.
+/// Returns the events that came between the calls of one step.
 fn torn(log: &str, history: &[Event], per_session: bool) -> Option<String> {
     let tokens = history.iter().map(|event| event.token);
     for (from, token) in tokens.enumerate() {
@@ -106,7 +106,7 @@ fn torn(log: &str, history: &[Event], per_session: bool) -> Option<String> {
         let to = history.iter().rposition(own).unwrap_or(from);
         let writes = history[from..=to].iter().any(|event| own(event) && event.writes);
         let flow = history[from].flow;
-        // Within a flow, a read may overlap a step that has written.
+        // Within a flow, reads may overlap a step that has written.
         let meets = |event: &Event| event.flow != flow && (!per_session || (event.flow - flow) % SESSIONS == 0);
         let other = history[from..=to].iter().find(|event| meets(event) && (writes || event.writes));
         if let Some(other) = other {
@@ -129,7 +129,7 @@ fn steps_end_and_nobody_comes_between_their_calls() {
     });
 }
 
-/// Returns all orders of this many flows.
+/// Returns all orders of this number of flows.
 fn orders(flows: i64) -> Vec<Vec<i64>> {
     match flows {
         0 => vec![Vec::new()],
@@ -142,12 +142,12 @@ fn with_one_more(order: &[i64], flow: i64) -> Vec<Vec<i64>> {
     (0..=order.len()).map(at).collect()
 }
 
-/// The histories of the flows one after the other, as the reference evaluator has them.
+/// Returns the histories of the flows in sequence, from the reference evaluator.
 fn serial(program: &Compiled, order: &[i64]) -> Histories {
     let probe = Probe::new(0);
     let library = probe::library(0, probe.clone());
     let mut evaluator = Evaluator::new(program.expr.as_ref().unwrap(), &library).unwrap();
-    // A flow that fails has performed all earlier calls.
+    // A failed flow has executed everything before the failure.
     order.iter().for_each(|flow| _ = evaluator.run(0, 0, vec![Value::Int(*flow)]));
     if program.graph.as_ref().unwrap().entries[0].end().is_some() {
         evaluator.run(0, AT_END, Vec::new()).unwrap();
@@ -155,8 +155,8 @@ fn serial(program: &Compiled, order: &[i64]) -> Histories {
     probe.histories()
 }
 
-/// Returns the histories without tokens and reads: a flow may perform a read that the evaluator would not have reached,
-/// because that has no effect. The values that its writes see and write depend on its reads.
+/// Returns histories without tokens and reads. A flow may read values that it would not have reached, which is not
+/// observable. The effects of its writes depend on its reads.
 fn comparable(histories: Histories) -> Histories {
     let comparable = histories.into_iter().map(|(log, mut history)| {
         history.retain(|event| event.writes);
