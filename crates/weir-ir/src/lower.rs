@@ -1,13 +1,13 @@
 //! From the expression IR to the graph: control flow becomes data, resources become edges.
 //!
-//! Every `let` becomes a node, listed in the order of evaluation, so that the listing is a topological order by
+//! Every `let` becomes a node, in the order of evaluation, so that the list of nodes is a topological order by
 //! construction. What the nodes must wait for beyond their inputs is worked out by `Order` as they are listed:
 //!
 //! 1. *Resources.* A writer waits for every earlier access since the last writer, a reader for the last writer
 //!    (design, "What the program means", 2). A frame's own value that some call takes by `&mut`, or that can only be
 //!    moved, counts as a resource; moving it away is writing it.
 //! 2. *Ends.* A node that writes a resource waits for every earlier node that may end the flow.
-//! 3. *Atomic steps.* An `acquire` waits for everything earlier that may wait itself, so that no flow holds a constraint
+//! 3. *Atomic steps.* An `acquire` waits for every earlier node that may wait itself, so that no flow holds a constraint
 //!    while it waits for something outside the step: without this, two flows that overlap independent steps could wait
 //!    for each other. Calls within the step wait for the `acquire`, the `release` for all that is within.
 //!
@@ -33,7 +33,7 @@ use listing::variable;
 use uses::{body_uses, call_uses};
 pub(crate) use uses::{changed_variables, free_variables};
 
-/// The program with graphs in the place of its blocks.
+/// Lowers a program: replaces every block by its graph.
 ///
 /// # Panics
 /// Panics on a program that the verifier refuses, such as one that calls a function that is not in the library.
@@ -67,7 +67,7 @@ fn lower_entry(entry: &Entry<Block>, definitions: TypeDefinitions<'_>) -> Entry<
     }
 }
 
-/// The graph of one block that is not within another.
+/// Lowers one outermost block.
 fn lower_block(block: &Block, parameters: &[Variable], definitions: TypeDefinitions<'_>) -> Graph {
     let changed = changed_variables(block, definitions.library);
     let mut builder = GraphBuilder::new(definitions, &changed, parameters);
@@ -75,21 +75,21 @@ fn lower_block(block: &Block, parameters: &[Variable], definitions: TypeDefiniti
     builder.graph
 }
 
-/// Lists the nodes of one graph.
+/// Builder of one graph, which appends its nodes in the order of evaluation.
 struct GraphBuilder<'a> {
     definitions: TypeDefinitions<'a>,
-    /// The variables that some call takes by `&mut`.
+    /// The variables that any call takes by `&mut`.
     changed: &'a BTreeSet<Var>,
     graph: Graph,
-    /// Where each variable comes from.
+    /// The operand that each variable stands for.
     variables: BTreeMap<Var, Operand>,
     /// The type of each variable.
     types: BTreeMap<Var, Type>,
-    /// The arm that is being lowered.
+    /// The arm that contains the operation being lowered.
     control: Option<Control>,
-    /// The step that is being lowered.
+    /// The atomic step that contains the operation being lowered.
     within: Option<NodeId>,
-    /// What the enclosing steps hold, also those of graphs outside.
+    /// The resources that enclosing steps hold, including steps of enclosing graphs.
     held: BTreeMap<Resource, Mode>,
     order: OrderTracker,
     names: BTreeMap<Text, u32>,
@@ -115,7 +115,7 @@ impl<'a> GraphBuilder<'a> {
         }
     }
 
-    /// Lists the nodes of a block; [`Operand::Never`] where it never yields.
+    /// Appends the nodes of a block and returns its result, [`Operand::Never`] if it never yields.
     fn block(&mut self, block: &Block) -> Operand {
         for binding in &block.lets {
             let source = self.binding(binding);
@@ -235,7 +235,7 @@ impl<'a> GraphBuilder<'a> {
         self.with_body(NodeKind::Map { body: Box::new(graph) }, "for", &[list], captures, binding)
     }
 
-    /// The graph of a body, and the variables that it captures: its last parameters.
+    /// Lowers a body; returns its graph and the variables that it captures, which are its last parameters.
     fn body(&mut self, block: &Block, parameters: &[&Variable]) -> (Graph, Vec<Atom>) {
         let own = parameters.iter().map(|variable| (*variable).clone());
         let captured = free_variables(block, parameters).into_iter().map(|var| {

@@ -66,7 +66,7 @@ pub fn body(graph: &Graph) -> String {
     page.text
 }
 
-/// The text so far, and how deep its next line is.
+/// The text so far, and the depth of its next line.
 #[derive(Default)]
 struct IndentedText {
     text: String,
@@ -173,7 +173,7 @@ impl Display for Binder<'_> {
     }
 }
 
-/// The name of something that has a number already; nothing where it is empty.
+/// The name of a variable behind its number; nothing if it is empty.
 struct NameHint<'a>(&'a Text);
 
 impl Display for NameHint<'_> {
@@ -182,7 +182,7 @@ impl Display for NameHint<'_> {
     }
 }
 
-/// ` @12..20`; nothing where there is no place.
+/// ` @12..20`; nothing for an empty origin.
 struct OriginText(Origin);
 
 impl Display for OriginText {

@@ -272,7 +272,7 @@ fn slow_value(recording: &Recording) -> Code {
 }
 
 impl Recording {
-    /// Adds to a counter, and says what it is now.
+    /// Adds to a counter, and returns its new count.
     fn add(&self, counter: &mut Counter, x: i64, what: &str) -> i64 {
         if counter.number >= SHARED_FROM {
             self.write_down(&format!("counter {}", counter.number), format!("{what} {x}"));
@@ -350,7 +350,7 @@ fn slow_next(recording: &Recording) -> Code {
     }))
 }
 
-/// Gives the thread up so often before it is ready.
+/// A future that yields the thread this number of times before it is ready.
 struct Yields(usize);
 
 impl Future for Yields {

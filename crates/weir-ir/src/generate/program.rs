@@ -1,4 +1,4 @@
-//! How a random program comes about: blocks of bindings, each of a type that is wanted.
+//! Generation of random programs: blocks of bindings, each of a requested type.
 //!
 //! Every binding is chosen by the type of its value, from what is in scope, so that a program is well typed by
 //! construction. A budget bounds its size, a depth its nesting; lists and loops are short, so that it ends soon.
@@ -14,10 +14,10 @@ use super::{Case, Random};
 use crate::expr::{Atom, Block, Call, Constraint, Let, Op, Program, Var, Variable};
 use crate::program::{Entry, Flow, Origin, SharedValue};
 
-/// How deep blocks nest.
+/// The depth to which blocks nest.
 const DEPTH_MAX: usize = 4;
 
-/// The case of this seed.
+/// Returns the case of this seed.
 #[must_use]
 pub fn case(seed: u64) -> Case {
     let mut random = Random::new(seed);
@@ -68,28 +68,28 @@ fn shared_counter(name: Text, number: i64) -> SharedValue<Block> {
     SharedValue { name, ty: counter(), per_session: false, init: Block { lets, result: Atom::Var(Var(0)) } }
 }
 
-/// A flow's body in the making.
+/// Generator of one flow's body.
 pub(super) struct Generator {
     pub(super) random: Random,
-    /// What can be seen, innermost last.
+    /// The variables in scope, innermost last.
     pub(super) scope: Vec<Variable>,
     /// The shared counters that may be touched: all, or within an atomic step those that it holds.
     pub(super) shared: Vec<Text>,
-    /// Those of them that steps hold per session: one is held so everywhere, or as a whole.
+    /// The shared counters that steps hold per session; all steps hold a counter in the same way.
     per_session: BTreeSet<Text>,
-    /// Those of these of which each session has its own: they are touched within steps only.
+    /// The shared counters that each session has one of: they are accessed within steps only.
     own: BTreeSet<Text>,
-    /// Whether a step is being made.
+    /// True within an atomic step.
     in_step: bool,
-    /// What tells one session from another, the same in all steps.
+    /// The session, the same in all steps.
     session: Atom,
     result: Type,
-    /// How many bindings may still be made.
+    /// The number of bindings that may still be made.
     budget: usize,
     variables: u32,
     sites: u32,
     depth: usize,
-    /// Where the innermost block begins in the scope.
+    /// The index in the scope at which the innermost block begins.
     pub(super) block_from: usize,
 }
 

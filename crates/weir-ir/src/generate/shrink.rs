@@ -1,4 +1,4 @@
-//! Smaller programs than a given one, so that a difference can be shown by a program that a person can read.
+//! Shrinking of random programs, so that a difference can be shown by a program that a person can read.
 //!
 //! Candidates come in the order of how much they take away. Many are not valid, such as those that lack a binding which
 //! is used; whoever tries them verifies them first.

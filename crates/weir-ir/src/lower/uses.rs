@@ -1,4 +1,4 @@
-//! What calls, blocks and the bodies of nodes touch.
+//! The resources that calls, blocks and bodies of nodes access, and the variables that blocks change or capture.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,8 @@ use weir_host::{Library, Mode, Passing, Resource, Signature, World};
 use crate::expr::{Atom, Block, Call, Op, Var, Variable};
 use crate::graph::{Graph, NodeKind, ResourceUse};
 
-/// The resources that a call touches, in the canonical order: from the signature's `&` and `&mut`, its marks, and the
-/// shared values that it is given.
+/// Returns the resources that a call accesses, in the canonical order: by the signature's `&` and `&mut`, its marks, and the
+/// shared values among the arguments.
 pub(crate) fn call_uses(signature: &Signature, call: &Call) -> Vec<ResourceUse> {
     let mut uses: BTreeMap<Resource, Mode> = BTreeMap::new();
     let mut touch = |resource, mode: Mode| {
@@ -32,7 +32,7 @@ pub(crate) fn call_uses(signature: &Signature, call: &Call) -> Vec<ResourceUse> 
     uses.into_iter().map(|(resource, mode)| ResourceUse { resource, mode, held: false }).collect()
 }
 
-/// All that bodies touch, each resource once in its strongest mode; held where all that touch it hold it.
+/// Returns all that bodies access, each resource once in its strongest mode, held if all accesses are held.
 pub(crate) fn body_uses(bodies: &[Graph]) -> Vec<ResourceUse> {
     let mut uses: BTreeMap<Resource, ResourceUse> = BTreeMap::new();
     let nodes = || bodies.iter().flat_map(|body| &body.nodes);
@@ -53,7 +53,7 @@ pub(crate) fn body_uses(bodies: &[Graph]) -> Vec<ResourceUse> {
     uses.into_values().collect()
 }
 
-/// The strongest mode in which a block touches each resource, steps within it included.
+/// Returns the strongest mode in which a block accesses each resource, inner steps included.
 pub(crate) fn needs(block: &Block, library: &Library) -> BTreeMap<Resource, Mode> {
     let mut needed: BTreeMap<Resource, Mode> = BTreeMap::new();
     visit(block, &mut |op| {
@@ -73,7 +73,7 @@ pub(crate) fn needs(block: &Block, library: &Library) -> BTreeMap<Resource, Mode
     needed
 }
 
-/// The variables that some call in the block takes by `&mut`.
+/// Returns the variables that any call in the block takes by `&mut`.
 pub(crate) fn changed_variables(block: &Block, library: &Library) -> BTreeSet<Var> {
     let mut changed = BTreeSet::new();
     visit(block, &mut |op| {
@@ -88,7 +88,7 @@ pub(crate) fn changed_variables(block: &Block, library: &Library) -> BTreeSet<Va
     changed
 }
 
-/// The variables that a body uses and does not bind, in ascending order.
+/// Returns the variables that a body uses and does not bind, in ascending order.
 pub(crate) fn free_variables(block: &Block, parameters: &[&Variable]) -> Vec<Var> {
     let mut used = BTreeSet::new();
     let mut bound: BTreeSet<Var> = parameters.iter().map(|variable| variable.var).collect();

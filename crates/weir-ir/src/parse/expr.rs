@@ -35,7 +35,7 @@ fn binding(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> P
     Ok(Let { bound, op, origin })
 }
 
-/// An operation, its blocks still empty.
+/// An operation with empty blocks.
 fn head(line: &mut Cursor<'_>) -> ParseResult<Op> {
     if line.eat("call") {
         let function = line.name("the path of a function")?;

@@ -51,7 +51,7 @@ fn node(lines: &mut LineReader<'_>, line: &mut Cursor<'_>, depth: usize) -> Pars
     Ok(Node { name, kind, inputs, outputs, control, after, uses, within, origin })
 }
 
-/// What a node does, its bodies still empty.
+/// The operation of a node, with empty bodies.
 fn kind(line: &mut Cursor<'_>) -> ParseResult<NodeKind> {
     if line.eat("call") {
         return Ok(NodeKind::Call { function: line.name("the path of a function")? });

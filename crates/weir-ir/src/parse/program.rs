@@ -1,4 +1,4 @@
-//! What both IRs have in common: types, shared values, entries, flows and routes.
+//! Parsing of the structure that both IRs share: types, shared values, entries, flows and routes.
 
 use weir_host::{Field, ParameterFrom, Text, Type, TypeDefinition, TypeShape, Variant};
 

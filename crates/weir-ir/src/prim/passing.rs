@@ -1,8 +1,8 @@
-//! Primitives that pass on values which can only be moved.
+//! Primitives that pass move-only operands on to their result.
 //!
-//! [`Prim::apply`] clones what it passes on, and a clone of a [`Value::Unique`] is empty. Here what can only be moved is
-//! moved out of its operand, and everything else stays where it is: taking a record apart field by field works. An
-//! engine decides by the type which of the two it needs; the reference evaluator always moves.
+//! [`Prim::apply`] clones what it passes on, and a clone of a [`Value::Unique`] is empty. Here a move-only value is
+//! moved out of its operand, and everything else stays in place, so that a record can be taken apart field by field. An
+//! engine chooses between the two by the type; the reference evaluator always moves.
 
 use weir_host::{Failure, Value, Values};
 
@@ -11,7 +11,7 @@ use super::moving::{elements, move_or_clone};
 use crate::prim::Prim;
 
 impl Prim {
-    /// Whether its operands, or parts of them, become part of its result, so that what cannot be cloned is moved.
+    /// Returns true if operands, or parts of them, become part of the result, so that move-only values are moved.
     #[must_use]
     pub fn passes_on(self) -> bool {
         use Prim::{Collect, Copy, Field, Flatten, List, Map, Pairs, Payload, Record, Variant, WithField};
@@ -21,10 +21,10 @@ impl Prim {
         )
     }
 
-    /// Applies it, and moves what it passes on out of its operands where that cannot be cloned.
+    /// Applies the primitive, and moves values that cannot be cloned out of its operands into the result.
     ///
     /// # Errors
-    /// Fails where [`Prim::may_fail`] says that it may.
+    /// Fails only if [`Prim::may_fail`].
     ///
     /// # Panics
     /// Panics on operands that the verifier refuses.

@@ -58,7 +58,7 @@ fn node(page: &mut IndentedText, id: NodeId, node: &Node) {
     });
 }
 
-/// What a node does and takes, without its bodies.
+/// The operation and inputs of a node, without its bodies.
 struct NodeText<'a>(&'a Node);
 
 impl Display for NodeText<'_> {
@@ -84,7 +84,7 @@ impl Display for NodeText<'_> {
     }
 }
 
-/// Control, order and resources of a node; nothing of what it has not.
+/// Control, order and resources of a node, each if present.
 struct AttributesText<'a>(&'a Node);
 
 impl Display for AttributesText<'_> {

@@ -1,4 +1,4 @@
-//! Nodes that may not overlap are ordered: by their inputs, their control and their `after` edges, or by a path of such.
+//! Verification of order: nodes that may not overlap are connected by a path of inputs, control and `after` edges.
 //!
 //! A path counts also where a node on it is skipped: a node is skipped only when all that it waits for has run or was
 //! skipped, so that skipping hands the order on. Nodes in different arms of one switch need no order.
@@ -12,7 +12,7 @@ use super::uses::constraints;
 use super::view::{GraphVerifier, GraphView};
 use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
-/// What keeps the order of two nodes.
+/// The key of an access whose order matters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ConflictKey {
     Resource(Resource),
@@ -52,7 +52,7 @@ impl NodeSet {
         self.0.get(node as usize / 64).is_some_and(|word| word & (1 << (node % 64)) != 0)
     }
 
-    /// Those that are not among the others, in ascending order.
+    /// Returns the nodes that are not among the others, in ascending order.
     fn without<'a>(&'a self, others: &'a NodeSet) -> impl Iterator<Item = NodeId> + 'a {
         let others = others.0.iter().copied().chain(std::iter::repeat(0));
         let words = self.0.iter().zip(others).map(|(word, other)| word & !other);
@@ -60,13 +60,13 @@ impl NodeSet {
     }
 }
 
-/// The bits that are set, from the lowest.
+/// Returns the indices of the set bits in ascending order.
 fn bits(word: u64) -> impl Iterator<Item = u32> {
     let rest = std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
     rest.take_while(|word| *word != 0).map(u64::trailing_zeros)
 }
 
-/// For each node, the nodes that have run or were skipped whenever it runs.
+/// The predecessors of each node: the nodes that have run or were skipped whenever it runs.
 struct Earlier(Vec<NodeSet>);
 
 impl Earlier {
@@ -87,13 +87,13 @@ impl Earlier {
         self.0[second.0 as usize].contains(first)
     }
 
-    /// Those of the nodes that have not always run or been skipped when `node` runs: 64 are looked at in one go.
+    /// Returns the nodes that may not have run or been skipped when `node` runs.
     fn missing<'a>(&'a self, nodes: &'a NodeSet, node: NodeId) -> impl Iterator<Item = NodeId> + 'a {
         nodes.without(&self.0[node.0 as usize])
     }
 }
 
-/// The nodes that a node waits for by itself.
+/// Returns the nodes that a node waits for directly.
 fn waits_for(node: &Node) -> impl Iterator<Item = NodeId> + '_ {
     let inputs = node.inputs.iter().filter_map(|input| match input {
         Operand::Port(from, _) => Some(*from),
@@ -108,7 +108,7 @@ fn waits_for(node: &Node) -> impl Iterator<Item = NodeId> + '_ {
     inputs.chain(of_kind).chain(control).chain(node.after.iter().copied())
 }
 
-/// Accesses to one resource, or to one value that is changed or moved, keep their order unless all only look.
+/// Checks that conflicting accesses to one resource, or to one value that is changed or moved, are ordered.
 fn resources(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier) {
     let mut accesses: BTreeMap<ConflictKey, Vec<(NodeId, Mode)>> = BTreeMap::new();
     for (id, node) in view.graph.nodes() {
@@ -157,7 +157,7 @@ fn accesses_of(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node) -> V
     resources.chain(values).collect()
 }
 
-/// How a node touches its input: what it changes, and what it takes that can only be moved, it touches alone.
+/// Returns the mode of an input: [`Mode::Write`] if the node changes it, or takes a move-only value.
 fn mode_of(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, input: usize) -> Mode {
     let changes = match &node.kind {
         NodeKind::Call { function } => {
@@ -191,7 +191,7 @@ fn mode_of(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, input: u
     if changes { Mode::Write } else { Mode::Read }
 }
 
-/// The body that captures this input of a `within` or `race`, and its parameter there.
+/// Returns the body that captures this input of a `within` or `race`, and its parameter there.
 fn captured(node: &Node, input: usize) -> Option<(&Graph, usize)> {
     let mut index = input.checked_sub(usize::from(matches!(node.kind, NodeKind::Within { .. })))?;
     for body in node.bodies() {
@@ -220,7 +220,7 @@ fn is_move_only(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, inp
     ty.is_some_and(|ty| checker.types.definitions.is_move_only(ty))
 }
 
-/// What changes something waits for all that may end the flow before.
+/// Checks that a node that writes waits for every earlier node that may end the flow.
 fn ends(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier) {
     let mut ends = NodeSet::default();
     for (id, node) in view.graph.nodes() {
@@ -236,8 +236,8 @@ fn ends(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Ear
     }
 }
 
-/// Atomic steps: what is within waits for the acquire, the release waits for what is within, and an acquire waits for
-/// all that may wait before it (see [`mod@crate::lower`]).
+/// Checks atomic steps: nodes within wait for the acquire, the release waits for them, and an acquire waits for
+/// every earlier node that may wait (see [`mod@crate::lower`]).
 fn steps(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier) {
     let mut waiting = NodeSet::default();
     let mut released: Vec<NodeId> = Vec::new();
@@ -282,7 +282,7 @@ fn release(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &
     }
 }
 
-/// Whether the node may keep the flow waiting.
+/// Returns true if the node may keep the flow waiting.
 fn may_wait(node: &Node) -> bool {
     matches!(node.kind, NodeKind::Call { .. } | NodeKind::Acquire { .. } | NodeKind::Release { .. })
         || !node.bodies().is_empty()
