@@ -7,9 +7,12 @@
 
 use weir_host::{Mode, Resource, Text, Value};
 
+mod traverse;
+
 use crate::prim::Prim;
 use crate::program;
 pub use crate::program::{Origin, Var, Variable};
+pub use traverse::{Runs, Scope, ScopeMut};
 
 /// A program whose bodies are blocks.
 pub type Program = program::Program<Block>;
@@ -187,55 +190,5 @@ impl Op {
             | Op::Within { .. }
             | Op::Race { .. } => false,
         }
-    }
-
-    /// The blocks inside it.
-    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
-        let (arms, bodies): (&[Arm], &[Block]) = match self {
-            Op::Switch { arms, .. } => (arms, &[]),
-            Op::Map { body, .. }
-            | Op::Fold { body, .. }
-            | Op::Loop { body, .. }
-            | Op::Atomic { body, .. }
-            | Op::Within { body, .. } => (&[], std::slice::from_ref(body)),
-            Op::Race { bodies } => (&[], bodies),
-            Op::Prim(..) | Op::Call(_) | Op::Return(_) | Op::Fail(_) => (&[], &[]),
-        };
-        arms.iter().map(|arm| &arm.body).chain(bodies)
-    }
-
-    /// The operands, those of inner blocks left out.
-    pub fn operands(&self) -> impl Iterator<Item = &Atom> {
-        let (list, single): (&[Atom], [Option<&Atom>; 2]) = match self {
-            Op::Prim(_, operands) => (operands, [None, None]),
-            Op::Call(call) => (&call.arguments, [None, None]),
-            Op::Switch { subject, .. } => (&[], [Some(subject), None]),
-            Op::Map { list, .. } => (&[], [Some(list), None]),
-            Op::Fold { list, init, .. } => (&[], [Some(list), Some(init)]),
-            Op::Loop { init, .. } => (&[], [Some(init), None]),
-            Op::Atomic { session, .. } => (&[], [session.as_ref(), None]),
-            Op::Within { limit, .. } => (&[], [Some(limit), None]),
-            Op::Race { .. } => (&[], [None, None]),
-            Op::Return(atom) | Op::Fail(atom) => (&[], [Some(atom), None]),
-        };
-        list.iter().chain(single.into_iter().flatten())
-    }
-
-    /// The variables that it binds within its blocks.
-    pub fn binders(&self) -> impl Iterator<Item = &Variable> {
-        let (arms, single): (&[Arm], [Option<&Variable>; 2]) = match self {
-            Op::Switch { arms, .. } => (arms, [None, None]),
-            Op::Map { element, .. } => (&[], [Some(element), None]),
-            Op::Fold { accumulator, element, .. } => (&[], [Some(accumulator), Some(element)]),
-            Op::Loop { state, .. } => (&[], [Some(state), None]),
-            Op::Prim(..)
-            | Op::Call(_)
-            | Op::Atomic { .. }
-            | Op::Within { .. }
-            | Op::Race { .. }
-            | Op::Return(_)
-            | Op::Fail(_) => (&[], [None, None]),
-        };
-        arms.iter().flat_map(|arm| &arm.payload).chain(single.into_iter().flatten())
     }
 }

@@ -21,10 +21,13 @@ use std::collections::BTreeSet;
 
 use weir_host::{Mode, Resource, Text, Type, Value};
 
+mod traverse;
+
 pub use crate::expr::{ArmTest, Constraint};
 use crate::prim::Prim;
 use crate::program;
 pub use crate::program::Origin;
+pub use traverse::Own;
 
 /// A program whose bodies are graphs.
 pub type Program = program::Program<Graph>;
@@ -203,67 +206,13 @@ impl Program {
     pub fn session_scoped(&self) -> BTreeSet<Resource> {
         let (mut sessions, mut whole) = (BTreeSet::new(), BTreeSet::new());
         for flow in self.entries.iter().flat_map(|entry| &entry.flows) {
-            scopes(&flow.body, &mut sessions, &mut whole);
+            flow.body.each_node(&mut |node| {
+                for constraint in node.kind.constraints() {
+                    let scope = if constraint.per_session { &mut sessions } else { &mut whole };
+                    scope.insert(constraint.resource.clone());
+                }
+            });
         }
         &sessions - &whole
-    }
-}
-
-/// Collects the resources that the steps of a graph hold per session, and those that they hold as a whole.
-fn scopes(graph: &Graph, sessions: &mut BTreeSet<Resource>, whole: &mut BTreeSet<Resource>) {
-    for node in &graph.nodes {
-        if let NodeKind::Acquire { constraints } = &node.kind {
-            for constraint in constraints {
-                let scope = if constraint.per_session { &mut *sessions } else { &mut *whole };
-                scope.insert(constraint.resource.clone());
-            }
-        }
-        node.bodies().iter().for_each(|body| scopes(body, sessions, whole));
-    }
-}
-
-impl Node {
-    /// The graphs within the node: the body of a `map`, `fold`, `loop` or `within`, or the bodies of a race.
-    #[must_use]
-    pub fn bodies(&self) -> &[Graph] {
-        match &self.kind {
-            NodeKind::Map { body }
-            | NodeKind::Fold { body }
-            | NodeKind::Loop { body, .. }
-            | NodeKind::Within { body } => std::slice::from_ref(body),
-            NodeKind::Race { bodies } => bodies,
-            _ => &[],
-        }
-    }
-
-    /// Returns true if the node may cancel one of its bodies before the body has ended.
-    #[must_use]
-    pub fn cancels_bodies(&self) -> bool {
-        matches!(self.kind, NodeKind::Within { .. } | NodeKind::Race { .. })
-    }
-
-    /// The first output port of a switch's arm.
-    #[must_use]
-    pub fn first_port(&self, arm: u32) -> u32 {
-        match &self.kind {
-            NodeKind::Switch { arms } => arms.iter().take(arm as usize).map(|arm| arm.payload).sum(),
-            _ => 0,
-        }
-    }
-
-    /// Returns true if the node may end the flow. Faults of calls do not count: see [`crate::expr::Op::may_end`].
-    #[must_use]
-    pub fn may_end(&self) -> bool {
-        match &self.kind {
-            NodeKind::Prim(prim) => prim.may_fail(),
-            NodeKind::Loop { .. } | NodeKind::Return | NodeKind::Fail => true,
-            _ => self.bodies().iter().any(|body| body.nodes.iter().any(Node::may_end)),
-        }
-    }
-
-    /// Returns true if the node changes a resource.
-    #[must_use]
-    pub fn writes(&self) -> bool {
-        self.uses.iter().any(|usage| usage.mode == Mode::Write)
     }
 }

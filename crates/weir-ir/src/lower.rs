@@ -1,7 +1,7 @@
 //! From the expression IR to the graph: control flow becomes data, resources become edges.
 //!
 //! Every `let` becomes a node, in the order of evaluation, so that the list of nodes is a topological order by
-//! construction. What the nodes must wait for beyond their inputs is worked out by `Order` as they are listed:
+//! construction. `OrderTracker` computes what the nodes must wait for beyond their inputs:
 //!
 //! 1. *Resources.* A writer waits for every earlier access since the last writer, a reader for the last writer
 //!    (design, "What the program means", 2). A frame's own value that some call takes by `&mut`, or that can only be
@@ -29,9 +29,8 @@ use crate::move_only::TypeDefinitions;
 use crate::prim::Prim;
 use crate::program::{Entry, Flow, Program, SharedValue};
 use crate::{graph, lower::order::OrderTracker};
-use listing::variable;
+pub(crate) use uses::changed_variables;
 use uses::{body_uses, call_uses};
-pub(crate) use uses::{changed_variables, free_variables};
 
 /// Lowers a program: replaces every block by its graph.
 ///
@@ -140,24 +139,24 @@ impl<'a> GraphBuilder<'a> {
             Op::Map { list, element, body } => self.map(list, element, body, binding),
             Op::Fold { list, init, accumulator, element, body } => {
                 let (graph, captures) = self.body(body, &[accumulator, element]);
-                self.with_body(NodeKind::Fold { body: Box::new(graph) }, "fold", &[list, init], captures, binding)
+                self.with_body(NodeKind::Fold { body: Box::new(graph) }, &[list, init], captures, binding)
             }
             Op::Loop { init, state, body, at_most } => {
                 let (graph, captures) = self.body(body, &[state]);
                 let kind = NodeKind::Loop { body: Box::new(graph), at_most: *at_most };
-                self.with_body(kind, "loop", &[init], captures, binding)
+                self.with_body(kind, &[init], captures, binding)
             }
             Op::Atomic { constraints, session, body } => self.atomic(constraints, session.as_ref(), body, binding),
             Op::Within { limit, body } => {
                 let (graph, captures) = self.body(body, &[]);
-                self.with_body(NodeKind::Within { body: Box::new(graph) }, "within", &[limit], captures, binding)
+                self.with_body(NodeKind::Within { body: Box::new(graph) }, &[limit], captures, binding)
             }
             Op::Race { bodies } => {
                 let (bodies, captures): (Vec<_>, Vec<_>) = bodies.iter().map(|body| self.body(body, &[])).unzip();
-                self.with_body(NodeKind::Race { bodies }, "race", &[], captures.concat(), binding)
+                self.with_body(NodeKind::Race { bodies }, &[], captures.concat(), binding)
             }
-            Op::Return(answer) => self.end(NodeKind::Return, "return", answer, binding),
-            Op::Fail(failure) => self.end(NodeKind::Fail, "fail", failure, binding),
+            Op::Return(answer) => self.end(NodeKind::Return, answer, binding),
+            Op::Fail(failure) => self.end(NodeKind::Fail, failure, binding),
         }
     }
 
@@ -187,7 +186,8 @@ impl<'a> GraphBuilder<'a> {
         self.list(node)
     }
 
-    fn end(&mut self, kind: NodeKind, name: &str, operand: &Atom, binding: &Let) -> Operand {
+    fn end(&mut self, kind: NodeKind, operand: &Atom, binding: &Let) -> Operand {
+        let name = kind.word();
         let mut node = self.draft(kind, name, std::slice::from_ref(operand), binding);
         node.outputs.clear();
         self.moves(operand);
@@ -232,13 +232,13 @@ impl<'a> GraphBuilder<'a> {
 
     fn map(&mut self, list: &Atom, element: &Variable, body: &Block, binding: &Let) -> Operand {
         let (graph, captures) = self.body(body, &[element]);
-        self.with_body(NodeKind::Map { body: Box::new(graph) }, "for", &[list], captures, binding)
+        self.with_body(NodeKind::Map { body: Box::new(graph) }, &[list], captures, binding)
     }
 
     /// Lowers a body; returns its graph and the variables that it captures, which are its last parameters.
     fn body(&mut self, block: &Block, parameters: &[&Variable]) -> (Graph, Vec<Atom>) {
         let own = parameters.iter().map(|variable| (*variable).clone());
-        let captured = free_variables(block, parameters).into_iter().map(|var| {
+        let captured = block.free_variables(parameters).into_iter().map(|var| {
             let ty = self.types.get(&var).expect("the verifier has seen the definition").clone();
             Variable { var, name: Text::default(), ty }
         });
@@ -262,11 +262,12 @@ impl<'a> GraphBuilder<'a> {
     ) -> Operand {
         let (own, captures) = (first.iter().map(|atom| (*atom).clone()), captures.into_iter());
         let operands: Vec<Atom> = own.chain(captures).collect();
+        let name = kind.word();
         let mut node = self.draft(kind, name, &operands, binding);
         node.uses = body_uses(node.bodies());
         for operand in &operands {
             self.moves(operand);
-            if variable(operand).is_some_and(|var| self.changed.contains(&var)) {
+            if operand.variable().is_some_and(|var| self.changed.contains(&var)) {
                 self.alone(operand);
             }
         }

@@ -1,7 +1,7 @@
 //! Evaluation of calls of host functions.
 //!
 //! 1. Every variable among the arguments moves into a slot of its own; a move-only by-value argument is
-//!    said to be the last use of its slot.
+//!    marked as the last use of its slot.
 //! 2. The function's adaptor takes, borrows and puts back (the protocol of [`weir_host::Call`]).
 //! 3. The slots move back to the variables: moved ones are empty, and changed ones are changed.
 

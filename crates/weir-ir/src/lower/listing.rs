@@ -3,7 +3,7 @@
 use weir_host::{Mode, Text, Type, Value};
 
 use super::GraphBuilder;
-use crate::expr::{Atom, Let, Var};
+use crate::expr::{Atom, Let};
 use crate::graph::{Node, NodeId, NodeKind, Operand};
 use crate::prim::Prim;
 use crate::program::Origin;
@@ -13,7 +13,7 @@ impl GraphBuilder<'_> {
     pub(super) fn draft(&mut self, kind: NodeKind, name: &str, operands: &[Atom], binding: &Let) -> Node {
         let inputs = operands.iter().map(|operand| self.atom(operand)).collect();
         for operand in operands {
-            if self.is_move_only(operand) || variable(operand).is_some_and(|var| self.changed.contains(&var)) {
+            if self.is_move_only(operand) || operand.variable().is_some_and(|var| self.changed.contains(&var)) {
                 let value = self.atom(operand);
                 self.order.touch(&value, Mode::Read);
             }
@@ -102,14 +102,7 @@ impl GraphBuilder<'_> {
     }
 
     pub(super) fn is_move_only(&self, operand: &Atom) -> bool {
-        let ty = variable(operand).and_then(|var| self.types.get(&var));
+        let ty = operand.variable().and_then(|var| self.types.get(&var));
         ty.is_some_and(|ty| self.definitions.is_move_only(ty))
-    }
-}
-
-pub(super) fn variable(atom: &Atom) -> Option<Var> {
-    match atom {
-        Atom::Var(var) => Some(*var),
-        _ => None,
     }
 }

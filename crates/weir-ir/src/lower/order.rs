@@ -83,11 +83,11 @@ impl OrderTracker {
     fn keys(&mut self, node: &Node) -> Vec<(OrderKey, Mode)> {
         let locals = std::mem::take(&mut self.locals).into_iter().map(|(value, mode)| (OrderKey::Local(value), mode));
         let uses = node.uses.iter().map(|usage| (OrderKey::Resource(usage.resource.clone()), usage.mode));
-        let held: &[_] = match &node.kind {
-            NodeKind::Acquire { constraints } => constraints,
-            _ => &[],
-        };
-        let held = held.iter().map(|constraint| (OrderKey::Resource(constraint.resource.clone()), constraint.mode));
+        let held = node
+            .kind
+            .constraints()
+            .iter()
+            .map(|constraint| (OrderKey::Resource(constraint.resource.clone()), constraint.mode));
         locals.chain(uses).chain(held).collect()
     }
 

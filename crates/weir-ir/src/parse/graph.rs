@@ -103,16 +103,13 @@ fn children(kind: &mut NodeKind, lines: &mut LineReader<'_>, depth: usize) -> Pa
                 arms.push(SwitchArm { test, payload });
             }
         }
-        NodeKind::Map { body } | NodeKind::Fold { body } | NodeKind::Loop { body, .. } | NodeKind::Within { body } => {
-            **body = graph(lines, depth)?;
-        }
         NodeKind::Race { bodies } => {
             while let Some(mut line) = lines.next_with(depth, "branch") {
                 line.end()?;
                 bodies.push(graph(lines, depth + 1)?);
             }
         }
-        _ => {}
+        kind => kind.bodies_mut().iter_mut().try_for_each(|body| graph(lines, depth).map(|parsed| *body = parsed))?,
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::report::{Report, Rule};
 use super::types::TypeTable;
 use super::{calls, prims};
 use crate::expr::{Arm, ArmTest, Atom, Block, Call, Constraint, Let, Op, Var, Variable};
-use crate::lower::{changed_variables, free_variables};
+use crate::lower::changed_variables;
 use crate::parse::NESTING_MAX;
 use crate::print::TypeText;
 
@@ -234,7 +234,7 @@ impl<'a> BlockVerifier<'a, '_> {
     /// Takes captured variables out of scope that a cancellable body changes or that are move-only.
     fn given_away(&mut self, body: &Block) {
         let changed = changed_variables(body, self.library);
-        for var in free_variables(body, &[]) {
+        for var in body.free_variables(&[]) {
             let is_move_only = |ty: &&Type| self.types.definitions.is_move_only(ty);
             if changed.contains(&var) || self.visible.get(&var).is_some_and(is_move_only) {
                 self.see(var, None);

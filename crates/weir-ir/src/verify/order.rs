@@ -74,7 +74,7 @@ impl Earlier {
         let mut all: Vec<NodeSet> = Vec::with_capacity(graph.nodes.len());
         for node in &graph.nodes {
             let mut earlier = NodeSet::default();
-            for edge in waits_for(node) {
+            for edge in node.waits_for() {
                 earlier.insert_all(&all[edge.0 as usize]);
                 earlier.insert(edge);
             }
@@ -91,21 +91,6 @@ impl Earlier {
     fn missing<'a>(&'a self, nodes: &'a NodeSet, node: NodeId) -> impl Iterator<Item = NodeId> + 'a {
         nodes.without(&self.0[node.0 as usize])
     }
-}
-
-/// Returns the nodes that a node waits for directly.
-fn waits_for(node: &Node) -> impl Iterator<Item = NodeId> + '_ {
-    let inputs = node.inputs.iter().filter_map(|input| match input {
-        Operand::Port(from, _) => Some(*from),
-        _ => None,
-    });
-    let of_kind = match node.kind {
-        NodeKind::Select { switch } => Some(switch),
-        NodeKind::Release { acquire } => Some(acquire),
-        _ => None,
-    };
-    let control = node.control.map(|control| control.switch);
-    inputs.chain(of_kind).chain(control).chain(node.after.iter().copied())
 }
 
 /// Checks that conflicting accesses to one resource, or to one value that is changed or moved, are ordered.
@@ -174,33 +159,20 @@ fn mode_of(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, input: u
             arms.iter().any(|arm| arm.payload > 0) && is_move_only(checker, graph, node, input)
         }
         NodeKind::Select { .. } | NodeKind::Return | NodeKind::Fail => is_move_only(checker, graph, node, input),
-        NodeKind::Map { body } if input > 0 => changes_parameter(checker, body, input),
-        NodeKind::Loop { body, .. } if input > 0 => changes_parameter(checker, body, input),
-        NodeKind::Fold { body } if input > 1 => changes_parameter(checker, body, input),
-        // The list, or what it begins with, goes into the body.
-        NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. } => {
-            is_move_only(checker, graph, node, input)
-        }
-        // A body that may be given up takes what it could lose.
+        NodeKind::Map { .. } | NodeKind::Fold { .. } | NodeKind::Loop { .. } => match node.captured(input) {
+            Some((body, parameter)) => changes_parameter(checker, &node.bodies()[body], parameter),
+            // The list, or the initial value, goes into the body.
+            None => is_move_only(checker, graph, node, input),
+        },
+        // A body that may be cancelled takes what it could lose.
         NodeKind::Within { .. } | NodeKind::Race { .. } => {
+            let captured = node.captured(input);
             is_move_only(checker, graph, node, input)
-                || captured(node, input).is_some_and(|(body, index)| changes_parameter(checker, body, index))
+                || captured.is_some_and(|(body, index)| changes_parameter(checker, &node.bodies()[body], index))
         }
         NodeKind::Acquire { .. } | NodeKind::Release { .. } => false,
     };
     if changes { Mode::Write } else { Mode::Read }
-}
-
-/// Returns the body that captures this input of a `within` or `race`, and its parameter there.
-fn captured(node: &Node, input: usize) -> Option<(&Graph, usize)> {
-    let mut index = input.checked_sub(usize::from(matches!(node.kind, NodeKind::Within { .. })))?;
-    for body in node.bodies() {
-        match index.checked_sub(body.parameters.len()) {
-            Some(rest) => index = rest,
-            None => return Some((body, index)),
-        }
-    }
-    None
 }
 
 fn changes_parameter(checker: &GraphVerifier<'_, '_>, body: &Graph, index: usize) -> bool {

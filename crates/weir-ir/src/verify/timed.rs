@@ -12,10 +12,9 @@ use crate::print::TypeText;
 
 /// Checks the inputs of a `within` or `race` against the captures of its bodies, and its output.
 pub(super) fn check(node: &Node, inputs: &[TypedOperand<'_>], types: &TypeTable<'_>) -> Result<(), String> {
-    let limit = Type::Duration;
-    let own = matches!(node.kind, NodeKind::Within { .. }).then_some(&limit);
+    let limit = std::iter::repeat_n(&Type::Duration, node.kind.own().inputs);
     let captured = node.bodies().iter().flat_map(|body| &body.parameters);
-    let expected: Vec<&Type> = own.into_iter().chain(captured).collect();
+    let expected: Vec<&Type> = limit.chain(captured).collect();
     if inputs.len() != expected.len() {
         return Err(format!("has {} inputs instead of {}", inputs.len(), expected.len()));
     }
@@ -53,8 +52,6 @@ fn held(body: &Graph) -> impl Iterator<Item = (&Resource, Mode)> {
 
 /// Returns true if a step of the body takes the resource, which no enclosing step holds then.
 fn takes(body: &Graph, resource: &Resource) -> bool {
-    body.nodes.iter().any(|node| match &node.kind {
-        NodeKind::Acquire { constraints } => constraints.iter().any(|constraint| constraint.resource == *resource),
-        _ => false,
-    })
+    let mut constraints = body.nodes.iter().flat_map(|node| node.kind.constraints());
+    constraints.any(|constraint| constraint.resource == *resource)
 }

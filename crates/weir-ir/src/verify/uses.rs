@@ -52,7 +52,7 @@ fn out_of_order<'a>(
     let used = node.uses.iter().filter(|usage| !usage.held && !session_scoped.contains(&usage.resource));
     // What a body takes is checked where it is taken.
     let used = used.filter(|_| node.bodies().is_empty()).map(|usage| usage.resource.clone());
-    let acquired = acquired(node).iter().filter(|own| {
+    let acquired = node.kind.constraints().iter().filter(|own| {
         let session = held.get(&(own.resource.clone(), false)).filter(|_| own.per_session);
         session.is_none_or(|mode| *mode < own.mode)
     });
@@ -136,14 +136,7 @@ fn body_uses(bodies: &[Graph]) -> Vec<ResourceUse> {
 
 /// Returns the resources that an acquire takes; nothing for other nodes.
 pub(super) fn constraints(node: &Node) -> impl Iterator<Item = (Resource, Mode)> + '_ {
-    acquired(node).iter().map(|constraint| (constraint.resource.clone(), constraint.mode))
-}
-
-fn acquired(node: &Node) -> &[Constraint] {
-    match &node.kind {
-        NodeKind::Acquire { constraints } => constraints,
-        _ => &[],
-    }
+    node.kind.constraints().iter().map(|constraint| (constraint.resource.clone(), constraint.mode))
 }
 
 /// Returns the resources held when the node runs: by the steps around it, here and in enclosing graphs. Session locks count
@@ -158,13 +151,11 @@ pub(super) fn held_at(
     let mut step = node.and_then(|id| view.graph.node(id).within);
     while let Some(acquire) = step {
         let node = view.graph.node(acquire);
-        if let NodeKind::Acquire { constraints } = &node.kind {
-            let counts = |own: &&Constraint| !own.per_session || session_scoped.contains(&own.resource);
-            for constraint in constraints.iter().filter(counts) {
-                let key = (constraint.resource.clone(), !constraint.per_session);
-                let entry = held.entry(key).or_insert(constraint.mode);
-                *entry = constraint.mode.max(*entry);
-            }
+        let counts = |own: &&Constraint| !own.per_session || session_scoped.contains(&own.resource);
+        for constraint in node.kind.constraints().iter().filter(counts) {
+            let key = (constraint.resource.clone(), !constraint.per_session);
+            let entry = held.entry(key).or_insert(constraint.mode);
+            *entry = constraint.mode.max(*entry);
         }
         step = node.within;
     }
