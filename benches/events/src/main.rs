@@ -7,8 +7,8 @@
 //! `^` before the part of the name means that the name begins with it, as with `^spsc`, which leaves tasks out.
 //!
 //! Prints nanoseconds per message and the throughput of weir-events relative to the best peer, where 1.00 is the same and
-//! more is better: the median of many short paired rounds, with the middle half of them. Writes the same as `events.json`
-//! beside this package.
+//! more is better: the median of many short paired rounds, with the middle half of them. Writes the same as
+//! `bench-events.json` into the target directory.
 
 mod combinators;
 mod crew;

@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
 use crate::Settings;
+use bench_harness::results;
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -110,11 +111,9 @@ impl Report {
     }
 
     pub(crate) fn write(&self) {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/events.json");
-        let text = json!({ "messages": self.messages, "rounds": self.rounds, "cases": self.rows }).to_string();
-        match std::fs::write(path, text) {
-            Ok(()) => println!("wrote {path}"),
-            Err(error) => println!("could not write {path}: {error}"),
+        let json = json!({ "messages": self.messages, "rounds": self.rounds, "cases": self.rows });
+        if let Err(error) = results::publish("bench-events", &json) {
+            println!("the results could not be written: {error}");
         }
     }
 }

@@ -9,6 +9,7 @@ mod load;
 pub mod peers;
 mod process;
 mod report;
+pub mod results;
 mod server;
 
 pub use load::{Load, Request, Sample, Workload, random};

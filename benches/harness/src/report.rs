@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::Outcome;
 use crate::load::Sample;
+use crate::{Outcome, results};
 
 /// All cases.
 #[derive(Debug, Default)]
@@ -115,17 +115,14 @@ impl Report {
         Value::Array(rows.collect())
     }
 
-    /// Prints the table and writes the JSON into `target/`.
+    /// Prints the table and writes the JSON into the target directory.
     ///
     /// # Errors
-    /// Fails where the file cannot be written.
+    /// Fails if the file cannot be written.
     #[expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
     pub fn publish(&self, name: &str) -> Outcome<()> {
         println!("{self}");
-        let path = format!("target/{name}.json");
-        std::fs::write(&path, serde_json::to_string_pretty(&self.json())?)?;
-        println!("written to {path}");
-        Ok(())
+        results::publish(name, &self.json())
     }
 }
 

@@ -11,7 +11,7 @@
 //! cargo run --release -p bench-image-server -- [--case hits] [--rounds 20] [--seconds 1] [--connections 16]
 //! ```
 //!
-//! It prints a table and writes `target/bench-image-server.json`.
+//! It prints a table and writes `bench-image-server.json` into the target directory.
 
 mod hand;
 mod pictures;

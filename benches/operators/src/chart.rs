@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::time::{Duration, Instant};
 
+use bench_harness::results;
 use weir_scheduler::{Scheduler, Work};
 
 use crate::Outcome;
@@ -47,7 +48,7 @@ impl Samples {
     pub(crate) fn watch<W: Work>(&mut self, scheduler: &Scheduler<W>, ports: usize, span: Duration) {
         let end = Instant::now() + span;
         // What comes to the sink comes in bursts: tuples are counted wherever they are worked on.
-        let tuples = || scheduler.snapshot().iter().map(|crew| crew.items).sum::<u64>() as f64 / ports as f64;
+        let tuples = || scheduler.pool_snapshots().iter().map(|pool| pool.items).sum::<u64>() as f64 / ports as f64;
         let mut last = (Instant::now(), tuples());
         while Instant::now() < end {
             std::thread::park_timeout(EVERY.min(end - Instant::now()));
@@ -55,7 +56,7 @@ impl Samples {
             let elapsed = (now.0 - last.0).as_secs_f64();
             self.samples.push(Sample {
                 seconds: self.begin.elapsed().as_secs_f64(),
-                threads: scheduler.snapshot().iter().map(|crew| crew.threads).sum(),
+                threads: scheduler.pool_snapshots().iter().map(|pool| pool.threads).sum(),
                 throughput: (now.1 - last.1) / elapsed,
             });
             last = now;
@@ -69,8 +70,8 @@ impl Samples {
 
     /// Writes the picture.
     pub(crate) fn write(&self, case: Case) -> Outcome<()> {
-        let path = format!("target/bench-operators-elastic-{}-{}.svg", case.family.name(), case.cost);
-        fs::write(path, self.svg(case)?)?;
+        let name = format!("bench-operators-elastic-{}-{}.svg", case.family.name(), case.cost);
+        fs::write(results::file(&name)?, self.svg(case)?)?;
         Ok(())
     }
 

@@ -163,9 +163,9 @@ impl Opened for Tuples {
                     break;
                 }
                 inputs.resize(1, Value::Float(f64::from(begun)));
-                match flows.give(0, &mut inputs) {
+                match flows.begin_detached(0, &mut inputs) {
                     Begun::Done(_) => {}
-                    Begun::Going(answer) => _ = tokio::task::spawn_local(answer),
+                    Begun::Pending(answer) => _ = tokio::task::spawn_local(answer),
                     Begun::Full => {
                         flows.room().await;
                         continue;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
-use weir_scheduler::{Ahead, Control, Crew, Full, PortId, Ports, Scheduler, Work};
+use weir_scheduler::{Full, Fusion, PortId, PortSettings, Scheduler, ThreadControl, ThreadPool, Work};
 
 use crate::Outcome;
 use crate::family::Tuple;
@@ -34,7 +34,7 @@ struct Sections;
 impl Work for Sections {
     type Item = Box<Tuple>;
 
-    fn run(&self, port: PortId, mut tuple: Box<Tuple>, _: &mut impl Ahead) -> Option<(PortId, Box<Tuple>)> {
+    fn run(&self, port: PortId, mut tuple: Box<Tuple>, _: &mut impl Fusion) -> Option<(PortId, Box<Tuple>)> {
         if tuple.payload[COMES_FIRST] > 0 {
             tuple.payload[COMES_FIRST] -= 1;
             keep_to(port.0);
@@ -130,9 +130,9 @@ fn flags() -> f64 {
 
 /// The nanoseconds until so many tuples have made so many hops.
 fn time(tuples: u64, hops: u64) -> Outcome<f64> {
-    let crews = ["one", "other"].map(|name| Crew { name: name.into(), control: Control::Fixed(1) });
-    let ports = [0, 1].map(|crew| Ports { capacity: 256, crew, brief: true });
-    let scheduler = Scheduler::start(Sections, &ports, crews.into(), Duration::from_millis(100))?;
+    let pools = ["one", "other"].map(|name| ThreadPool { name: name.into(), control: ThreadControl::Fixed(1) });
+    let ports = [0, 1].map(|pool| PortSettings { capacity: 256, pool, nonblocking: true });
+    let scheduler = Scheduler::start(Sections, &ports, pools.into(), Duration::from_millis(100))?;
     let mut all = (0..tuples).map(|number| {
         let mut tuple = Box::new(Tuple::new(number, 1));
         tuple.payload[HOPS_LEFT] = hops;
@@ -140,7 +140,7 @@ fn time(tuples: u64, hops: u64) -> Outcome<f64> {
         (PortId(0), tuple)
     });
     let begin = Instant::now();
-    if let Err(Full((port, tuple))) = scheduler.feed(&mut all) {
+    if let Err(Full((port, tuple))) = scheduler.submit_all(&mut all) {
         return Err(format!("{port:?} has no room for {}", tuple.value).into());
     }
     scheduler.drain();

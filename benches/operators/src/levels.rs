@@ -52,7 +52,7 @@ impl Seen {
         let (mut levels, mut runnable) = (Vec::new(), Vec::new());
         while begin.elapsed() < span {
             std::thread::park_timeout(EVERY);
-            levels.push(scheduler.snapshot().iter().map(|crew| crew.threads).sum());
+            levels.push(scheduler.pool_snapshots().iter().map(|pool| pool.threads).sum());
             // Not the one that counts.
             runnable.push(count_runnable().saturating_sub(1));
         }

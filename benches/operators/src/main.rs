@@ -25,8 +25,8 @@
 //!
 //! `--models` names the beginnings of those that are run. In every round all models take turns, and a model's row is the
 //! median of its rounds; the elastic engine's ratio to the best of the others is the median of the rounds' ratios. It
-//! prints a table, and writes `target/bench-operators.json` and the elastic engine's levels over time as
-//! `target/bench-operators-elastic-….svg`.
+//! prints a table, and writes `bench-operators.json` and the elastic engine's thread counts over time, as
+//! `bench-operators-elastic-….svg`, into the target directory.
 //!
 //! Others are measured instead: `--hops` a hop between two sections on two cores, as the median of so many rounds;
 //! `--levels` how the elastic engine's level moves in so many periods; `--idle` what engines cost that have nothing to do.
@@ -44,9 +44,9 @@ mod paper;
 mod scheduled;
 mod timely_peer;
 
-use std::fs;
 use std::time::Duration;
 
+use bench_harness::results;
 use family::{Case, Family};
 use measure::Row;
 use serde_json::{Value, json};
@@ -124,10 +124,7 @@ fn main() -> Outcome<()> {
 
 /// Writes what was measured.
 fn write(what: &str, json: &Value) -> Outcome<()> {
-    let path = format!("target/bench-operators{what}.json");
-    fs::write(&path, serde_json::to_string_pretty(json)?)?;
-    println!("written to {path}");
-    Ok(())
+    results::publish(&format!("bench-operators{what}"), json)
 }
 
 /// Measures all models in all cases.

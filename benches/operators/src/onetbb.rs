@@ -1,9 +1,12 @@
 //! oneTBB as a peer: a C++ program, compiled when `g++` and `libtbb-dev` are installed, and visibly skipped where not.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
+
+use bench_harness::results;
 
 use crate::Outcome;
 use crate::family::{Case, Family};
@@ -11,28 +14,34 @@ use crate::measure::Row;
 
 /// The peer's program.
 const SOURCE: &str = include_str!("onetbb.cpp");
-const PROGRAM: &str = "target/bench-operators-onetbb";
 
 /// Runs the case on oneTBB; no rows where it is not installed.
 pub(crate) fn run(case: Case, span: Duration) -> Outcome<Vec<Row>> {
-    static COMPILED: OnceLock<bool> = OnceLock::new();
-    if case.family != Family::Pipeline || !*COMPILED.get_or_init(compile) {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    if case.family != Family::Pipeline {
         return Ok(Vec::new());
     }
-    let output = Command::new(PROGRAM).args([case.cost.to_string(), span.as_secs_f64().to_string()]).output()?;
+    let Some(program) = PROGRAM.get_or_init(program) else { return Ok(Vec::new()) };
+    let output = Command::new(program).args([case.cost.to_string(), span.as_secs_f64().to_string()]).output()?;
     let lines = String::from_utf8(output.stdout)?;
     lines.lines().map(|line| row(case, line)).collect()
 }
 
-fn compile() -> bool {
-    let source = "target/bench-operators-onetbb.cpp";
-    let written = fs::write(source, SOURCE).is_ok();
-    let status = Command::new("g++").args(["-O2", "-std=c++17", source, "-o", PROGRAM, "-ltbb"]).output();
-    let compiled = written && status.is_ok_and(|output| output.status.success());
-    if !compiled {
+/// The compiled program; `None`, after saying so, where it cannot be compiled.
+fn program() -> Option<PathBuf> {
+    let program = compile().ok();
+    if program.is_none() {
         eprintln!("oneTBB skipped: install g++ and libtbb-dev to measure it");
     }
-    compiled
+    program
+}
+
+fn compile() -> Outcome<PathBuf> {
+    let (source, program) = (results::file("bench-operators-onetbb.cpp")?, results::file("bench-operators-onetbb")?);
+    fs::write(&source, SOURCE)?;
+    let mut compiler = Command::new("g++");
+    compiler.args(["-O2", "-std=c++17"]).arg(source).arg("-o").arg(&program).arg("-ltbb");
+    if compiler.output()?.status.success() { Ok(program) } else { Err("g++ refused the program".into()) }
 }
 
 /// `model tuples_per_second cpu_ns`.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use weir_scheduler::{Ahead, Control, Crew, PortId, Ports, Scheduler, Settings, Work};
+use weir_scheduler::{ElasticSettings, Fusion, PortId, PortSettings, Scheduler, ThreadControl, ThreadPool, Work};
 
 use crate::family::{Case, OPERATORS, Tuple, operate};
 use crate::measure::{Meter, Row};
@@ -37,7 +37,7 @@ impl Work for Operators {
     type Item = Box<Tuple>;
 
     #[inline]
-    fn run(&self, port: PortId, tuple: Box<Tuple>, _: &mut impl Ahead) -> Option<(PortId, Box<Tuple>)> {
+    fn run(&self, port: PortId, tuple: Box<Tuple>, _: &mut impl Fusion) -> Option<(PortId, Box<Tuple>)> {
         self.step(port, tuple)
     }
 }
@@ -87,44 +87,44 @@ fn pass(operators: &Operators, number: u64) {
 
 /// One crew of so many threads.
 pub(crate) fn fixed(case: Case, threads: usize, span: Duration) -> Outcome<Row> {
-    let crews = vec![Crew { name: "static".into(), control: Control::Fixed(threads) }];
-    scheduled(case, &format!("static-{threads}"), crews, |_| 0, span / 4, span)
+    let pools = vec![ThreadPool { name: "static".into(), control: ThreadControl::Fixed(threads) }];
+    scheduled(case, &format!("static-{threads}"), pools, |_| 0, span / 4, span)
 }
 
 /// A thread for every operator.
 pub(crate) fn dedicated(case: Case, span: Duration) -> Outcome<Row> {
-    let crews = (0..=OPERATORS).map(|port| Crew { name: port.to_string(), control: Control::Fixed(1) });
-    scheduled(case, "dedicated", crews.collect(), |port| port, PERIOD * SETTLE_PERIODS, span)
+    let pools = (0..=OPERATORS).map(|port| ThreadPool { name: port.to_string(), control: ThreadControl::Fixed(1) });
+    scheduled(case, "dedicated", pools.collect(), |port| port, PERIOD * SETTLE_PERIODS, span)
 }
 
 /// One crew that finds its size.
-pub(crate) fn elastic(case: Case, level_max: usize, span: Duration) -> Outcome<Row> {
-    scheduled(case, "elastic", elastic_crew(level_max), |_| 0, PERIOD * SETTLE_PERIODS, span)
+pub(crate) fn elastic(case: Case, threads_max: usize, span: Duration) -> Outcome<Row> {
+    scheduled(case, "elastic", elastic_pool(threads_max), |_| 0, PERIOD * SETTLE_PERIODS, span)
 }
 
 /// What `watch` sees of such a crew from its start on.
 pub(crate) fn while_elastic<R>(
     case: Case,
-    level_max: usize,
+    threads_max: usize,
     watch: impl FnOnce(&Scheduler<Operators>) -> R,
 ) -> Outcome<R> {
-    while_scheduled(case, elastic_crew(level_max), |_| 0, |scheduler| Ok(watch(scheduler)))
+    while_scheduled(case, elastic_pool(threads_max), |_| 0, |scheduler| Ok(watch(scheduler)))
 }
 
-fn elastic_crew(level_max: usize) -> Vec<Crew> {
-    let settings = Settings { level_min: 1, level_max, sensitivity: 0.05 };
-    vec![Crew { name: "elastic".into(), control: Control::Elastic(settings) }]
+fn elastic_pool(threads_max: usize) -> Vec<ThreadPool> {
+    let settings = ElasticSettings { threads_min: 1, threads_max, sensitivity: 0.05 };
+    vec![ThreadPool { name: "elastic".into(), control: ThreadControl::Elastic(settings) }]
 }
 
 fn scheduled(
     case: Case,
     model: &str,
-    crews: Vec<Crew>,
-    crew_of: impl Fn(usize) -> usize,
+    pools: Vec<ThreadPool>,
+    pool_of: impl Fn(usize) -> usize,
     settle: Duration,
     span: Duration,
 ) -> Outcome<Row> {
-    while_scheduled(case, crews, crew_of, |scheduler| {
+    while_scheduled(case, pools, pool_of, |scheduler| {
         let mut samples = chart::Samples::new();
         // Those of its branch, and the sink.
         let ports_of_tuple = case.family.depth() + 1;
@@ -143,13 +143,14 @@ fn scheduled(
 /// What `watch` yields while tuples go through these crews.
 fn while_scheduled<R>(
     case: Case,
-    crews: Vec<Crew>,
-    crew_of: impl Fn(usize) -> usize,
+    pools: Vec<ThreadPool>,
+    pool_of: impl Fn(usize) -> usize,
     watch: impl FnOnce(&Scheduler<Operators>) -> Outcome<R>,
 ) -> Outcome<R> {
-    let ports: Vec<Ports> =
-        (0..=OPERATORS).map(|port| Ports { capacity: CAPACITY, crew: crew_of(port), brief: true }).collect();
-    let scheduler = Scheduler::start(Operators::new(case), &ports, crews, PERIOD)?;
+    let ports: Vec<PortSettings> = (0..=OPERATORS)
+        .map(|port| PortSettings { capacity: CAPACITY, pool: pool_of(port), nonblocking: true })
+        .collect();
+    let scheduler = Scheduler::start(Operators::new(case), &ports, pools, PERIOD)?;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| source(&scheduler, case, &stop));
@@ -167,7 +168,7 @@ fn source(scheduler: &Scheduler<Operators>, case: Case, stop: &AtomicBool) {
         (PortId(tuple.branch * family.depth()), tuple)
     };
     let mut tuples = (0..).take_while(|_| !stop.load(Ordering::Relaxed)).map(tuple);
-    while let Err(full) = scheduler.feed(&mut tuples) {
+    while let Err(full) = scheduler.submit_all(&mut tuples) {
         let (port, tuple) = full.0;
         let mut waiting = Some(tuple);
         while let Some(tuple) = waiting.take().filter(|_| !stop.load(Ordering::Relaxed)) {

@@ -110,7 +110,7 @@ impl Opened for Counted {
             for number in 0..self.0 {
                 match flows.begin(0, &mut vec![Value::Int(number)]) {
                     Begun::Done(answer) => _ = black_box(answer?),
-                    Begun::Going(_) | Begun::Full => return Err(Failure::function("a flow had to wait")),
+                    Begun::Pending(_) | Begun::Full => return Err(Failure::function("a flow had to wait")),
                 }
             }
             println!("{}", begin.elapsed().as_nanos());

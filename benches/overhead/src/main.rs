@@ -7,7 +7,7 @@
 //! Every case is a process of its own that runs its loop a number of times; a figure is the difference between a long and
 //! a short loop, so that start-up is not in it. Nanoseconds are medians over rounds in which all cases take turns;
 //! instructions are counted by callgrind where `valgrind` is installed. It prints a table and writes
-//! `target/bench-overhead.json`.
+//! `bench-overhead.json` in the target directory.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints what it measured")]
 
 mod cases;
@@ -15,6 +15,7 @@ mod child;
 
 use std::process::Command;
 
+use bench_harness::results;
 use cases::{Case, NODES};
 use serde_json::json;
 
@@ -108,7 +109,5 @@ fn report(costs: &[Cost]) -> Outcome<()> {
         println!("{name:<38} {nanos:>10.1} {instructions:>14.1}");
         rows.push(json!({ "what": name, "nanoseconds": nanos, "instructions": instructions }));
     }
-    std::fs::write("target/bench-overhead.json", serde_json::to_string_pretty(&rows)?)?;
-    println!("written to target/bench-overhead.json");
-    Ok(())
+    results::publish("bench-overhead", &rows.into())
 }

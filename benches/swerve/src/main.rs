@@ -9,7 +9,7 @@
 //! is what the paper names as the trouble of the lock-step between file and network: clients that take their time.
 //!
 //! Servers are child processes on one core and the load is on another. It prints tables and writes
-//! `target/bench-swerve.json`; what is not installed is skipped and named.
+//! `bench-swerve.json` in the target directory; what is not installed is skipped and named.
 #![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
 
 mod httperf;
@@ -19,7 +19,7 @@ mod slow;
 use std::path::Path;
 use std::time::Duration;
 
-use bench_harness::{Outcome, Server};
+use bench_harness::{Outcome, Server, results};
 use serde_json::{Value, json};
 
 /// A small and a medium file: name and bytes.
@@ -64,11 +64,7 @@ fn main() -> Outcome<()> {
     std::fs::create_dir_all(folder.join("files"))?;
     let measured = measure(&options, &folder);
     std::fs::remove_dir_all(&folder)?;
-    let path = "target/bench-swerve.json";
-    std::fs::create_dir_all("target")?;
-    std::fs::write(path, serde_json::to_string_pretty(&measured?)?)?;
-    println!("wrote {path}");
-    Ok(())
+    results::publish("bench-swerve", &measured?)
 }
 
 fn measure(options: &Options, folder: &Path) -> Outcome<Value> {

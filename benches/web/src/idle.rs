@@ -1,13 +1,12 @@
 //! The memory of connections that have asked once and stay. They come a thousand a second.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bench_harness::{Outcome, Server};
+use bench_harness::{Outcome, Server, results};
 use serde_json::json;
 
 use crate::servers;
@@ -43,9 +42,8 @@ pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
         );
         drop(open);
     }
-    fs::write("target/bench-web-idle.json", serde_json::to_string_pretty(&rows)?)?;
-    println!("\nwritten to target/bench-web-idle.json");
-    Ok(())
+    println!();
+    results::publish("bench-web-idle", &rows.into())
 }
 
 /// The memory of a server whose connections are idle, once it no longer changes.

@@ -20,7 +20,7 @@
 //!     [--connections 32] [--idle 10000]
 //! ```
 //!
-//! It prints a table for each case and writes `target/bench-web-CASE.json`.
+//! It prints a table for each case and writes `bench-web-CASE.json` into the target directory.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 mod hand;

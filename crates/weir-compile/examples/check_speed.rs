@@ -2,11 +2,9 @@
 //! rounds printed, with the parts of it. Run it with `cargo run --release -p weir-compile --example check_speed`.
 #![allow(clippy::print_stdout, reason = "an example says what it measured")]
 
-mod made;
-
 use std::time::{Duration, Instant};
 
-use made::program;
+use test_support::long_program;
 use weir_host::Library;
 use weir_syntax::{SourceFile, SourceId};
 
@@ -45,7 +43,7 @@ fn edited(text: &str, library: &Library) -> Duration {
 fn main() {
     let library = Library::default();
     for lines in [1_000, 10_000] {
-        let text = program(lines);
+        let text = long_program::with_lines(lines);
         let file = SourceFile::new("made.weir", text.as_str());
         let said = weir_compile::compile(SourceId(0), &file, &library).diagnostics;
         assert!(said.is_empty(), "the made program is right: {said:?}");

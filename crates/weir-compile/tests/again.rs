@@ -1,12 +1,10 @@
 //! A file that is checked again after an edit gets the same answer as one that is checked for the first time.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
-extern crate weir_host as weir;
-
-mod fixture;
 mod mutator;
 
 use mutator::Numbers;
+use test_support::fixture;
 use weir_compile::{Checked, Memo};
 use weir_host::Library;
 use weir_syntax::{SourceFile, SourceId};

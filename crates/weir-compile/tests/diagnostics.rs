@@ -2,12 +2,9 @@
 //! shows, and has a snapshot of all that is said of it.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
-extern crate weir_host as weir;
-
-mod fixture;
-
 use std::path::PathBuf;
 
+use test_support::fixture;
 use weir_syntax::{SourceFile, Sources, Style, codes, render};
 
 fn folder() -> PathBuf {

@@ -3,10 +3,10 @@
 
 extern crate weir_host as weir;
 
-mod fixture;
 mod running;
 
 use running::compiled;
+use test_support::fixture;
 
 const HEAD: &str = "use http, accounts\nshared x = accounts.new()\nshared y = accounts.new()\n";
 

@@ -14,17 +14,13 @@
     reason = "a test ends at what it did not expect, and says what it did"
 )]
 
-extern crate weir_host as weir;
-
-mod fixture;
-#[path = "../../weir-syntax/tests/generator/mod.rs"]
-mod generator;
 mod mutator;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use generator::Generator;
 use mutator::Numbers;
+use test_support::fixture;
+use test_support::generator::Generator;
 use weir_compile::Compiled;
 use weir_host::Library;
 use weir_syntax::ast::outline;

@@ -1,12 +1,9 @@
 //! What editors ask: what a place names, where it is declared, where else it is named, and of what type it is.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
-extern crate weir_host as weir;
-
-mod fixture;
-
 use std::fmt::Write as _;
 
+use test_support::fixture;
 use weir_compile::{Checked, Entity};
 use weir_syntax::{SourceFile, SourceId};
 

@@ -1,10 +1,7 @@
 //! Tests in the language: `test`, `expect` and `with`.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
-extern crate weir_host as weir;
-
-mod fixture;
-
+use test_support::fixture;
 use weir_ir::evaluate::Evaluator;
 use weir_syntax::{SourceFile, SourceId};
 

@@ -3,7 +3,6 @@
 
 extern crate weir_host as weir;
 
-mod fixture;
 mod running;
 
 use running::{run, run_with, shown};

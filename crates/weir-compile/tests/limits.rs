@@ -3,12 +3,12 @@
 
 extern crate weir_host as weir;
 
-mod fixture;
 mod running;
 
 use std::fmt::Write as _;
 
 use running::compiled;
+use test_support::fixture;
 use weir_host::Value;
 use weir_ir::evaluate::Evaluator;
 

@@ -4,10 +4,10 @@
 
 extern crate weir_host as weir;
 
-mod fixture;
 mod running;
 
 use running::{program, shown};
+use test_support::fixture;
 use weir::Value;
 use weir_ir::evaluate::Evaluator;
 

@@ -4,11 +4,10 @@
 
 extern crate weir_host as weir;
 
-mod fixture;
-
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use test_support::fixture;
 use weir::{Mode, Resource};
 use weir_ir::graph::{Graph, Node, NodeKind};
 use weir_syntax::{SourceFile, SourceId};

@@ -3,10 +3,10 @@
 
 extern crate weir_host as weir;
 
-mod fixture;
 mod running;
 
 use running::answer;
+use test_support::fixture;
 use weir::Value;
 
 fn get(body: &str, name: &str) -> Result<String, String> {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_events::{Channel, Closed, Event, a_always, a_send, after, always, choose, choose_biased};
 
-/// What travels to the consumer.
+/// A message to the consumer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Transfer {
     Chunk(Vec<u8>),
@@ -21,7 +21,7 @@ enum Transfer {
     Timeout,
 }
 
-/// What the arbitrators share.
+/// State shared by the arbitrators.
 struct Arbitration {
     input: Channel<Transfer>,
     stopped: Channel<()>,

@@ -10,7 +10,7 @@
 use std::sync::{Arc, Mutex};
 use weir_events::{AsyncEvent, Channel, Event, a_guard, a_send, choose, guard};
 
-/// What happened, in order.
+/// The events of a run, in order.
 type Log = Arc<Mutex<Vec<String>>>;
 
 fn note(log: &Log, what: &str) {

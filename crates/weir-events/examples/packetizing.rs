@@ -7,7 +7,7 @@
 
 use weir_events::{AsyncEvent, Channel, Closed, Event, a_guard, a_receive};
 
-/// How many packets are made at the same time.
+/// Number of packets that are made at the same time.
 const PARALLEL: usize = 8;
 
 /// Starts one packet: yields the event of its being ready.

@@ -14,7 +14,7 @@ use weir_events::{Channel, Event, Signal, a_send, after, choose_biased, s_trans}
 /// Opens the nth file.
 type Open = dyn Fn(usize) -> io::Result<Box<dyn Write + Send>> + Send + Sync;
 
-/// What the log is sent.
+/// A message to the log.
 #[derive(Clone)]
 enum Record {
     Line(String),
@@ -31,7 +31,7 @@ struct Log {
     stop: Signal,
 }
 
-/// Where records go now.
+/// The current destination of records.
 struct File {
     number: usize,
     out: Box<dyn Write + Send>,

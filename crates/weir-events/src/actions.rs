@@ -1,7 +1,7 @@
-//! Implicit threads: where post-consumption actions run (§4, "an implicit thread of control").
+//! Implicit threads, which run post-consumption actions (§4, "an implicit thread of control").
 //!
-//! An action may wait as long as it likes, so each gets a thread of its own; threads are kept for a moment and used
-//! again. They are made when the first action runs, not before.
+//! An action may block for as long as it likes, so each runs on a thread of its own. The first action starts the first
+//! thread; an idle thread stays for a moment, ready for the next action.
 
 mod threads;
 

@@ -1,47 +1,45 @@
-//! How long a thread looks for something before it waits: as long as looking has lately been worth it.
+//! Adaptive spinning before a thread blocks: a thread spins for as long as spinning has recently paid off.
 //!
-//! Words: a *look* is one glance at what another thread may be about to do, after some pauses of the processor. A thread
-//! that waits is put to sleep and woken, which takes from two microseconds, where both threads have one core, to some tens,
-//! where an idle core is woken with it; one that looks has what it looks for some hundred nanoseconds after it is there, if
-//! the other thread is running at the same time.
+//! Blocking and waking a thread takes from two microseconds, if both threads share a core, to some tens, if an idle
+//! core has to be woken. A spinning thread sees a new value within some hundred nanoseconds, provided that the other
+//! thread is running at the same time.
 //!
-//! Whether it is, on cores that others share, shows only in how it went. So each thread keeps its *reach*, the number of
-//! pauses that it gives to the next wait: some more after each look that found something, half as many after one in
-//! vain. So looks in vain never cost much more than the finds between them have saved, and where nothing is ever found
-//! they cost nearly nothing.
+//! On shared cores only the past tells whether the other thread runs. Each thread therefore keeps a *spin limit*, the
+//! number of pauses that it spends on the next wait: a hit raises the limit by a constant, a miss halves it. Misses
+//! thus never cost much more than the hits between them have saved, and a thread that never hits spends nearly nothing.
 //!
-//! Once one of two threads sleeps, the other one, which wakes it, waits for as long as that takes: with a shorter reach it
-//! sleeps too, and they go on to sleep and wake each other in turns though both have a core. So the greatest reach is longer than
-//! a waking, and now and then a thread with the least one makes a *trial* of the greatest: soon at first, and the less often,
-//! the more trials were in vain.
+//! Once one of two threads blocks, the other one waits for as long as waking it takes. With a shorter limit it blocks
+//! too, and the two go on to block and wake each other in turns although each has a core. The largest limit is
+//! therefore longer than a wake-up, and a thread at the smallest limit occasionally makes a *trial* with the largest:
+//! soon at first, and less often the more trials have missed.
 
 use std::cell::Cell;
 
-/// The reach of a thread that has found nothing for long.
+/// Spin limit of a thread after many misses.
 const SPINS_MIN: u32 = 8;
-/// The reach of a thread that always finds something: longer than it takes to wake another one on an idle core.
+/// Largest spin limit: longer than it takes to wake a thread on an idle core.
 const SPINS_MAX: u32 = 2048;
-/// So much longer is the reach after each find.
+/// Increase of the spin limit after a hit.
 const SPINS_GAIN: u32 = 16;
-/// So many times in vain with the least reach, and the next time is a trial of the greatest.
+/// Number of misses at the smallest limit after which the first trial is made.
 const TRIAL_MIN: u32 = 16;
-/// So many times after trials that were in vain themselves.
+/// Largest number of misses between two trials.
 const TRIAL_MAX: u32 = 512;
-/// Pauses before each look at the most. A thread looks the less often, the more the buffer holds: the other one goes on
-/// meanwhile, and the more it has done, the fewer times they get into each other's way.
+/// Maximum number of pauses between two checks. A thread checks less often the larger the buffer is: the more the other
+/// thread has done between two checks, the less the two contend.
 const PAUSES_MAX: usize = 128;
 
 thread_local! {
     static HISTORY: Cell<SpinHistory> = const { Cell::new(SpinHistory { spins: SPINS_MAX, misses: 0, trial: TRIAL_MIN }) };
 }
 
-/// What a thread has learned.
+/// Spinning statistics of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SpinHistory {
     spins: u32,
-    /// Times in vain with the least reach, since the last trial.
+    /// Misses at the smallest limit since the last trial.
     misses: u32,
-    /// So many make the next trial.
+    /// Number of misses that triggers the next trial.
     trial: u32,
 }
 
@@ -63,25 +61,26 @@ impl SpinHistory {
     }
 }
 
-/// The looks of one wait.
+/// The spinning of one wait.
 pub(crate) struct AdaptiveSpin {
-    /// What is left of the thread's reach; unknown before the first look.
+    /// Pauses left of the thread's spin limit; `None` before the first check.
     left: Option<u32>,
-    /// Pauses before each look.
+    /// Pauses before each check.
     pauses: u32,
 }
 
 impl AdaptiveSpin {
-    /// For a channel. Whoever waits on one without a buffer is not looked for but met: there are no looks.
+    /// Creates the spinning of one wait on a channel. On a rendezvous channel a waiting peer is matched directly, so
+    /// there is nothing to spin for.
     pub(crate) fn new(capacity: usize) -> Self {
         let left = (capacity == 0).then_some(0);
         AdaptiveSpin { left, pauses: capacity.clamp(1, PAUSES_MAX) as u32 }
     }
 
-    /// Looks until it is there; false where it has not come within the thread's reach.
+    /// Checks until the condition holds; returns false if the spin limit is used up before.
     #[cold]
     pub(crate) fn spin_until(&mut self, is_there: impl Fn() -> bool) -> bool {
-        // The model explores every order of things; looking twice would add nothing but more of them.
+        // The model explores every interleaving; a second check would only multiply them.
         if cfg!(loom) || self.left == Some(0) {
             return false;
         }

@@ -1,7 +1,7 @@
-//! Asynchronous events: communication that somebody starts and somebody else completes, and that still composes
-//! (the paper's §4).
+//! Asynchronous events: communication that one thread starts, another completes, and that still composes (the paper's
+//! §4).
 //!
-//! Each file imports those named before it here at the most, and none imports this one.
+//! Each file imports at most those declared before it here, and none imports this one.
 
 mod node;
 
@@ -20,22 +20,22 @@ use kinds::{AsyncChoose, Choice};
 pub use node::AsyncEvent;
 
 impl<A: 'static, B: 'static> AsyncEvent<A, B> {
-    /// Starts the communication and returns without waiting for anybody (`aSync`); only [`s_choose`] waits.
+    /// Starts the communication and returns without waiting (`aSync`). Only [`s_choose`] waits.
     ///
     /// # Panics
-    /// If a guard or a post-creation action does. A communication that was placed by then stays.
+    /// If a guard or a post-creation action panics. A communication that was already placed stays placed.
     pub fn a_sync(&self) -> A {
         self.clone().forced().node.start(PostConsumption::none())
     }
 
-    /// The same with `action` applied to what starting it yields: a post-creation action, run by the thread that
-    /// starts it, after the communication was placed (`sWrap`).
+    /// Returns this event with a post-creation action: `action` is applied to the value that starting the event yields,
+    /// by the thread that starts it, after the communication was placed (`sWrap`).
     pub fn s_wrap<C: 'static>(&self, action: impl Fn(A) -> C + Send + Sync + 'static) -> AsyncEvent<C, B> {
         AsyncEvent::of(kinds::CreationWrap { inner: self.clone(), action: Arc::new(action) })
     }
 
-    /// The same with `action` applied to what its consumption yields: a post-consumption action, run by an implicit
-    /// thread after the communication was consumed (`aWrap`). It may wait.
+    /// Returns this event with a post-consumption action: `action` is applied to the value that the consumption yields,
+    /// in an implicit thread, after the communication was consumed (`aWrap`). The action may block.
     pub fn a_wrap<C: 'static>(&self, action: impl Fn(B) -> C + Send + Sync + 'static) -> AsyncEvent<A, C>
     where
         B: Send,
@@ -43,21 +43,21 @@ impl<A: 'static, B: 'static> AsyncEvent<A, B> {
         AsyncEvent::of(kinds::ConsumptionWrap { inner: self.clone(), action: Arc::new(action) })
     }
 
-    /// The synchronous event that takes effect when this communication is consumed (`aTrans`).
+    /// Returns the synchronous event that takes effect when this communication is consumed (`aTrans`).
     ///
-    /// In a choice it is taken only if it can be consumed. If another branch is taken, nothing of it stays on its
-    /// channel and none of its actions runs; if it is taken, the post-creation actions run in the thread that
-    /// synchronises and the post-consumption actions in the implicit thread.
+    /// A choice takes this branch only if it can be consumed. If another branch is taken, no offer of this one stays on
+    /// its channel and none of its actions runs. If this branch is taken, the post-creation actions run in the
+    /// synchronising thread and the post-consumption actions in the implicit thread.
     pub fn a_trans(&self) -> Event<A> {
         let event = self.clone();
         guard(move || event.clone().forced().node.transform(PostConsumption::none()))
     }
 
-    /// Starts this communication and yields an event that takes effect when it has been consumed, and then runs
-    /// `action` in the thread that synchronises (`callbackEvt`).
+    /// Returns an event that starts this communication and yields a second event; that one takes effect when the
+    /// communication has been consumed, and then runs `action` in the synchronising thread (`callbackEvt`).
     ///
-    /// Each start has its own event, to be synchronised once. Never synchronising it holds nothing up. Where the value
-    /// is passed on it is cloned, because further post-consumption actions get it too.
+    /// Each start yields an event of its own, to be synchronised once. Never synchronising it delays nothing. The
+    /// consumed value is cloned, because further post-consumption actions receive it too.
     pub fn callback<C: 'static>(&self, action: impl Fn(B) -> C + Send + Sync + 'static) -> AsyncEvent<Event<C>, B>
     where
         B: Clone + Send,
@@ -74,13 +74,13 @@ impl<A: 'static, B: 'static> AsyncEvent<A, B> {
     }
 }
 
-/// Sends `value` asynchronously; each start sends a clone (`aSendEvt`). Yields nothing at once, and when the value has
-/// been received `Ok`, or `Closed` if the channel was.
+/// Sends `value` asynchronously; each start sends a clone (`aSendEvt`). Starting it yields `()`; its consumption yields
+/// `Ok` if the value was received, or `Closed` if the channel was closed.
 pub fn a_send<T: Clone + Send + Sync + 'static>(channel: &Channel<T>, value: T) -> AsyncEvent<(), Result<(), Closed>> {
     AsyncEvent::of(kinds::AsyncSendClone { channel: channel.clone(), value })
 }
 
-/// Sends what is in the parcel asynchronously; started with an empty parcel it does nothing.
+/// Sends the value in the parcel asynchronously; a start with an empty parcel does nothing.
 pub fn a_send_parcel<T: Send + 'static>(
     channel: &Channel<T>,
     parcel: &Parcel<T>,
@@ -88,60 +88,62 @@ pub fn a_send_parcel<T: Send + 'static>(
     AsyncEvent::of(kinds::AsyncSendParcel { channel: channel.clone(), parcel: parcel.clone() })
 }
 
-/// Receives asynchronously (`aRecvEvt`): takes its place on the channel when it is started; what it receives goes to
-/// its post-consumption actions. Several started one after the other receive in that order.
+/// Receives asynchronously (`aRecvEvt`): starting it queues a receiver on the channel, and the received value goes to
+/// its post-consumption actions. Receivers are served in the order in which they were started.
 pub fn a_receive<T: Send + 'static>(channel: &Channel<T>) -> AsyncEvent<(), Result<T, Closed>> {
     AsyncEvent::of(kinds::AsyncReceive { channel: channel.clone() })
 }
 
-/// An asynchronous event that is consumed at once (`aAlwaysEvt`).
+/// Returns an asynchronous event that is consumed at once (`aAlwaysEvt`).
 pub fn a_always<T: Clone + Send + Sync + 'static>(value: T) -> AsyncEvent<(), T> {
     s_trans(&always(value))
 }
 
-/// An asynchronous event that is never consumed (`aNever`).
+/// Returns an asynchronous event that is never consumed (`aNever`).
 pub fn a_never<T: Send + 'static>() -> AsyncEvent<(), T> {
     s_trans(&never())
 }
 
-/// An asynchronous event made anew each time it is started (`aGuard`).
+/// Returns an asynchronous event that `make` creates anew at each start (`aGuard`).
 pub fn a_guard<A: 'static, B: 'static>(
     make: impl Fn() -> AsyncEvent<A, B> + Send + Sync + 'static,
 ) -> AsyncEvent<A, B> {
     AsyncEvent::of(kinds::AsyncGuard(make))
 }
 
-/// Starts one of the branches and returns at once (`aChoose`): one that can be consumed now if there is one, else any.
+/// Starts one of the branches and returns at once (`aChoose`): a branch that can be consumed now if there is one,
+/// otherwise any.
 ///
-/// The paper asks both for equal chances of all branches and for `choose[aTrans a, aTrans b]` ≡ `aChoose[a, b]`, though
-/// `aTrans` takes only what can be consumed (§4.1); this is how that is settled here. A synchronous event inside
-/// ([`s_trans`]) is tried first and, if it is then picked, synchronised anew: its guards run for each.
+/// The paper demands equal chances for all branches and also `choose[aTrans a, aTrans b]` ≡ `aChoose[a, b]`, although
+/// `aTrans` selects only branches that can be consumed (§4.1). This implementation prefers the branches that can be
+/// consumed and gives equal chances among them. A synchronous event inside ([`s_trans`]) is tried first and, if it is
+/// picked without being ready, synchronised anew, so its guards run twice.
 ///
 /// # Panics
-/// When it is started without branches.
+/// If it is started without branches.
 pub fn a_choose<A: 'static, B: 'static>(branches: impl IntoIterator<Item = AsyncEvent<A, B>>) -> AsyncEvent<A, B> {
     AsyncEvent::of(AsyncChoose { branches: branches.into_iter().collect(), choice: Choice::AtOnce })
 }
 
-/// Waits until one of the branches has been consumed, and then runs that one's actions (`sChoose`).
+/// Waits until one of the branches has been consumed, and then runs the actions of that branch (`sChoose`).
 ///
 /// Starting it blocks the thread; a task awaits its [`a_trans`](AsyncEvent::a_trans) instead.
 pub fn s_choose<A: 'static, B: 'static>(branches: impl IntoIterator<Item = AsyncEvent<A, B>>) -> AsyncEvent<A, B> {
     AsyncEvent::of(AsyncChoose { branches: branches.into_iter().collect(), choice: Choice::WhenConsumed })
 }
 
-/// The asynchronous event that synchronises `event` in the background (`sTrans`): its offers are placed when it is
-/// started, its wraps run in the implicit thread.
+/// Returns the asynchronous event that synchronises `event` in the background (`sTrans`): starting it places the
+/// offers, and the wraps run in the implicit thread.
 ///
-/// It waits until something takes effect, however long; close its channels to end it.
+/// It waits without a limit; close its channels to end it.
 pub fn s_trans<B: Send + 'static>(event: &Event<B>) -> AsyncEvent<(), B> {
     AsyncEvent::of(kinds::FromSynchronous(event.clone()))
 }
 
 impl<T: Send + 'static> Channel<T> {
-    /// See [`a_send`]: sends this very value at once, whether anybody receives or not.
+    /// Sends this very value at once, whether a receiver waits or not; see [`a_send`].
     ///
-    /// Costs no allocation beyond the value's place in the channel, and no thread.
+    /// Allocates nothing beyond the entry in the channel, and starts no thread.
     pub fn send_and_go(&self, value: T) {
         self.core.send_buffered(value, PostConsumption::none());
     }

@@ -1,24 +1,24 @@
-//! Waiting for what another thread does soon.
+//! Backoff while another thread finishes a short step.
 
-/// Waiting for something that another thread does within a few instructions, or a few turns of the scheduler.
+/// Exponential backoff, for conditions that another thread establishes within a few instructions or a few time slices.
 #[derive(Default)]
 pub(crate) struct Backoff {
     step: u32,
 }
 
-/// Up to this step a thread burns cycles (2^step pauses); above, it gives its core away.
+/// Last step at which a thread spins (2^step pauses); later steps yield the core.
 ///
-/// What comes, comes within a few hundred nanoseconds or after a turn of the scheduler. Of six settings that
-/// `benches/events` compared on two loaded cores, longer burning and more giving away each cost up to half of the
-/// throughput of a rendezvous: a core that is given away may come back only after somebody else's whole turn, while a
-/// thread that is woken goes first.
+/// The awaited condition comes within a few hundred nanoseconds or after one time slice. Of six settings that
+/// `benches/events` compared on two loaded cores, longer spinning and more yielding each cost up to half of the
+/// throughput of a rendezvous: a yielded core may come back only after another thread's whole time slice, while a woken
+/// thread is scheduled first.
 const SPIN_STEPS: u32 = 3;
 
-/// After this many steps it is cheaper to park.
+/// Number of steps after which parking is cheaper.
 const YIELD_STEPS: u32 = 5;
 
 impl Backoff {
-    /// One more step of waiting, longer than the one before.
+    /// Waits one step, longer than the one before.
     pub(crate) fn pause(&mut self) {
         if cfg!(loom) || self.step > SPIN_STEPS {
             yield_now();
@@ -28,7 +28,7 @@ impl Backoff {
         self.step += 1;
     }
 
-    /// Whether it is time to park instead.
+    /// Returns true if it is time to park instead.
     pub(crate) fn is_spent(&self) -> bool {
         cfg!(loom) || self.step > YIELD_STEPS
     }

@@ -1,6 +1,6 @@
-//! Channels: where offers to send and offers to receive meet.
+//! Channels: the meeting point of offers to send and offers to receive.
 //!
-//! Each file imports those named before it here at the most, and none imports this one.
+//! Each file imports at most those declared before it here, and none imports this one.
 
 mod closed;
 mod outcome;

@@ -1,6 +1,6 @@
-//! First-class events: values that describe a communication, to be combined before anybody synchronises on them.
+//! First-class events: values that describe a communication, to be combined before they are synchronised.
 //!
-//! Each file imports those named before it here at the most, and none imports this one.
+//! Each file imports at most those declared before it here, and none imports this one.
 
 pub(crate) mod nacks;
 pub(crate) mod registration;
@@ -28,48 +28,48 @@ pub(crate) use try_order::below as random_below;
 pub use try_order::seed_choices;
 
 impl<T: 'static> Event<T> {
-    /// The same event with `action` applied to its value, in the thread or task that synchronises (`wrap`).
+    /// Returns this event with `action` applied to its value, in the thread or task that synchronises (`wrap`).
     ///
-    /// The action runs after the commit, when all other branches have been withdrawn and their nacks have fired. If it
-    /// panics the commit stands.
+    /// The action runs after the commit, after all other branches have been withdrawn and their nacks have fired. If it
+    /// panics, the commit stands.
     pub fn wrap<B: 'static>(&self, action: impl Fn(T) -> B + Send + Sync + 'static) -> Event<B> {
         Event::of(wrap::Wrap::new(self.clone(), action))
     }
 
-    /// This event or the other, whichever can take effect; a fair choice (`choose` of two).
+    /// Returns a fair choice of this event and another one (`choose` of two).
     pub fn or(&self, other: &Event<T>) -> Event<T> {
         choose([self.clone(), other.clone()])
     }
 }
 
-/// An event that takes effect at once (`alwaysEvt`).
+/// Returns an event that takes effect at once (`alwaysEvt`).
 pub fn always<T: Clone + Send + Sync + 'static>(value: T) -> Event<T> {
     Event::of(base::Always(value))
 }
 
-/// An event that never takes effect (`never`).
+/// Returns an event that never takes effect (`never`).
 pub fn never<T: 'static>() -> Event<T> {
     Event::of(base::Never)
 }
 
-/// An event made anew by `make` for each synchronisation, before anything is tried (`guard`).
+/// Returns an event that `make` creates anew for each synchronisation, before any branch is tried (`guard`).
 ///
-/// If `make` panics the synchronisation is given up: nacks made before fire, nothing stays queued.
+/// If `make` panics, the synchronisation is abandoned: nacks that were made before fire, and nothing stays queued.
 pub fn guard<T: 'static>(make: impl Fn() -> Event<T> + Send + Sync + 'static) -> Event<T> {
     guard::guarded(move |first, context| guard::force_made(make(), first, context))
 }
 
-/// Exactly one of the branches takes effect (`choose`).
+/// Returns an event that is exactly one of the branches (`choose`).
 ///
-/// Of branches that can take effect at once each has the same chance; a choice inside a choice counts as its branches.
-/// Without branches it is [`never()`].
+/// If several branches can take effect at once, each has the same chance; a choice inside a choice counts as its
+/// branches. Without branches it is [`never()`].
 pub fn choose<T: 'static>(branches: impl IntoIterator<Item = Event<T>>) -> Event<T> {
     Event::of(Choose::new(branches.into_iter().collect(), Preference::Fair))
 }
 
-/// Exactly one of the branches takes effect; of those that can at once, the one named first.
+/// Returns an event that is exactly one of the branches; if several can take effect at once, it is the first of them.
 ///
-/// Only a choice between branches that are ready is biased: if all have to wait, the first to become ready is taken.
+/// Only a choice between ready branches is biased: if all have to wait, the first to become ready is taken.
 pub fn choose_biased<T: 'static>(branches: impl IntoIterator<Item = Event<T>>) -> Event<T> {
     Event::of(Choose::new(branches.into_iter().collect(), Preference::First))
 }

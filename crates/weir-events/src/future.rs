@@ -1,8 +1,8 @@
 //! A future as a branch of a choice.
 //!
-//! Words: the *watchers* are the synchronisations that wait for the future; a *fan* wakes them all, whoever polled it
-//! last. (The other way round needs nothing: an event is awaited, so it can be a branch of `tokio::select!`, where it
-//! loses nothing when it loses. [`until`] is that for one future and one event.)
+//! Several synchronisations may wait for one future; a [`WakerFanOut`] wakes all of them, whichever polled it last.
+//! (The other direction needs nothing: an event can be awaited, so it can be a branch of `tokio::select!`, where it
+//! loses nothing if it loses. [`until`] does that for one future and one event.)
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,11 +16,11 @@ use crate::event::registration::RegistrationContext;
 use crate::event::{Event, Synchronisation};
 use crate::primitives::SpinLock;
 
-/// An event that takes effect, once, when the future is ready; after that it never does again.
+/// Returns an event that takes effect once, when the future is ready; after that it never does again.
 ///
-/// The future is polled only while the event is being synchronised, by whoever synchronises. If it loses a choice it
-/// stays as far as it is, and so does its result if it was ready at the same moment: the next synchronisation goes on
-/// from there. It is dropped with the event. For a new future each time, see [`from_future_with`].
+/// The future is polled only while the event is being synchronised, by the synchronising thread or task. If it loses a
+/// choice it keeps its progress, and its result if it became ready at the same moment: the next synchronisation
+/// continues from there. It is dropped with the event. For a new future each time, see [`from_future_with`].
 pub fn from_future<F>(future: F) -> Event<F::Output>
 where
     F: Future + Send + 'static,
@@ -33,7 +33,7 @@ where
     })
 }
 
-/// An event that runs a new future for each synchronisation, and drops it when the choice is lost.
+/// Returns an event that runs a new future for each synchronisation, and drops it when the choice is lost.
 pub fn from_future_with<F>(make: impl Fn() -> F + Send + Sync + 'static) -> Event<F::Output>
 where
     F: Future + Send + 'static,
@@ -42,24 +42,26 @@ where
     guard(move || from_future(make()))
 }
 
-/// Awaits a future until an event takes effect: `Ok` of its output, or else `Err` of the event's value.
+/// Awaits a future until an event takes effect: `Ok` with the output of the future, or `Err` with the value of the
+/// event.
 ///
-/// The future belongs to this call alone, so unlike that of [`from_future`] it need be neither `Send` nor `'static`; one
-/// that may not be moved is given as `pin!(future)`. It is preferred where both are ready, and the event is not
-/// synchronised before the future has to wait: a time limit costs nothing where there is nothing to wait for.
+/// The future belongs to this call alone, so unlike the future of [`from_future`] it need be neither `Send` nor
+/// `'static`; pass a future that must not be moved as `pin!(future)`. The future is preferred if both are ready, and
+/// the event is not synchronised before the future has to wait: a time limit costs nothing if there is nothing to wait
+/// for.
 ///
-/// Cancellation safe: when the future is ready first, the synchronisation of the event is withdrawn as if it had never
-/// been made; when the event takes effect first, the future is as far as it was.
+/// Cancellation safe: if the future is ready first, the synchronisation of the event is withdrawn; if the event takes
+/// effect first, the future keeps its progress.
 pub fn until<F: Future + Unpin, T: 'static>(future: F, event: &Event<T>) -> Until<'_, F, T> {
     Until { future, event, end: None }
 }
 
-/// See [`until`].
+/// Future of [`until`].
 #[must_use = "a future does nothing until it is polled"]
 pub struct Until<'a, F, T: 'static> {
     future: F,
     event: &'a Event<T>,
-    /// The synchronisation, once the future has to wait.
+    /// The synchronisation of the event, once the future has to wait.
     end: Option<Synchronisation<T>>,
 }
 
@@ -99,7 +101,7 @@ impl Wake for WakerFanOut {
     }
 }
 
-/// One synchronisation's place among the watchers.
+/// The entry of one synchronisation among the wakers.
 struct FutureWatch {
     wakers: Arc<WakerFanOut>,
     waker: Waker,
@@ -125,9 +127,9 @@ impl WakerFanOut {
 }
 
 impl<T: Send + 'static> FutureEvent<T> {
-    /// Polls the future; whether its result is there.
+    /// Polls the future; returns true if its result is there.
     fn advance(&self) -> bool {
-        // The future is foreign code, so it must not run under a lock that others wait for.
+        // The future is user code, so it must not run under a lock that others wait for.
         let state = std::mem::replace(&mut *self.state.lock(), FutureState::Over);
         let FutureState::Running(mut future) = state else {
             let is_ready = matches!(state, FutureState::Ready(_));
@@ -187,7 +189,7 @@ impl<T: Send + 'static> EventNode<T> for FutureEvent<T> {
         registration.recover::<FutureWatch>().end();
     }
 
-    /// The result stays with the event.
+    /// Returns true: the result stays with the event.
     fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
         registration.into_iter().for_each(|registration| self.withdraw(base, registration));
         true

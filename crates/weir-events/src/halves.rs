@@ -73,7 +73,7 @@ impl<T: Send + 'static> Sender<T> {
         self.half.0.send_async(value)
     }
 
-    /// Whether all receivers have gone.
+    /// Returns true if all receivers have been dropped.
     pub fn is_closed(&self) -> bool {
         self.half.0.is_closed()
     }

@@ -1,10 +1,10 @@
 //! Events: composable communication, synchronous and asynchronous, for threads and tasks.
 //!
-//! An [`Event<T>`] is a communication as a value: it says what may happen, can be stored, wrapped and chosen from by
-//! people who do not know what is inside, and happens only when somebody *synchronises* on it. An [`AsyncEvent<A, B>`]
-//! is one that somebody starts and somebody else completes, and that composes just as well. Both meet on the same
-//! [`Channel`]s, and both are there for threads ([`sync`](Event::sync), [`sync_timeout`](Event::sync_timeout),
-//! [`poll`](Event::poll)) and for tasks of any executor (`.await`).
+//! An [`Event<T>`] is a communication as a value: it describes what may happen, can be stored, wrapped and chosen from
+//! without knowing its parts, and happens only when a thread or task *synchronises* on it. An [`AsyncEvent<A, B>`] is a
+//! communication that one thread starts and another one completes, and it composes just as well. Both use the same
+//! [`Channel`]s, and both serve threads ([`sync`](Event::sync), [`sync_timeout`](Event::sync_timeout),
+//! [`poll`](Event::poll)) and tasks of any executor (`.await`).
 //!
 //! ```
 //! use std::time::Duration;
@@ -26,12 +26,12 @@
 //! Jagannathan, *Composable Asynchronous Events* (PLDI 2011), "the paper" below, for the asynchronous ones.
 //! `docs/events.md` is the guide.
 //!
-//! # The promise
+//! # Guarantees
 //!
-//! A synchronisation that does not take effect, because another branch won, time ran out, a guard panicked or a future
-//! was dropped, is as if it had never been made: no offer stays in any queue, no value is lost, and every nack fires.
-//! This holds for sends as for receives. A future that is dropped after a peer had committed to it, but before it
-//! looked, gives a received value back to the front of its channel.
+//! A synchronisation that does not take effect, because another branch won, time ran out, a guard panicked or its
+//! future was dropped, leaves no trace: no offer stays in any queue, no value is lost, and every nack fires. This holds
+//! for sends and for receives. A future that is dropped after a peer has committed to it, but before it was polled
+//! again, gives a received value back to the front of its channel.
 //!
 //! # Names
 //!
@@ -51,52 +51,54 @@
 //!
 //! # The commit protocol
 //!
-//! Words: a *waiter* is one synchronisation; its *word* is `WAITING`, `CLAIMED`, `COMMITTED(base event)` or `ABANDONED`. A
-//! channel is a lock over a buffer and two queues of *offers* (and a second lock that lets receivers take from a buffer
-//! beside the senders, which no offer sees; `channel/core.rs`). An offer names its waiter and base event and, to send, has the value;
-//! what comes of it stays in its place in the queue until the owner fetches it. A value that lies in a parcel has that
-//! parcel's lock. Locks are taken in the order channel, then parcel, and never two channels; under them nobody sleeps
-//! (`lock.rs`). A task that just sends or receives has no waiter: it waits in the queue itself, where only who holds the channel's
-//! lock can take it. A initiator takes such a task as it takes from a buffer: a published one commits its own word alone.
+//! A *waiter* is one synchronisation; its *commit state* is `WAITING`, `CLAIMED`, `COMMITTED(base event)` or
+//! `ABANDONED`. A channel is a lock over a buffer and two queues of *offers* (a second lock lets receivers take from a
+//! buffer beside the senders, which no offer sees; `channel/core.rs`). An offer names its waiter and base event and, to
+//! send, holds the value; its result stays in its slot of the queue until the owner fetches it. A value in a parcel has
+//! the parcel's lock. Locks are taken in the order channel, then parcel, and never two channels; nobody sleeps under
+//! them (`lock.rs`). A task that just sends or receives has no waiter: it waits in the queue itself, where only the
+//! holder of the channel's lock can take it. An *initiator*, which looks for a peer, takes such a task as it takes from
+//! a buffer: a published initiator commits its own state alone.
 //!
 //! 1. **Force.** The owner runs all guards. It holds no lock. A panic here abandons the synchronisation.
-//! 2. **Attempt.** For each base event in turn the owner takes the channel's lock and looks for a peer. Nobody can see the
-//!    owner yet, so one word decides: it moves the peer's word from `WAITING` to `COMMITTED` (compare and exchange,
-//!    acquire-release). If that succeeds it exchanges the value through the peer's place in the queue, lets go of the lock,
-//!    and wakes the peer. If the peer is `CLAIMED` it waits for the end of the claim; if the peer
-//!    is taken or abandoned, its offer is stale and is set aside. A thread that does nothing but send or
-//!    receive on one buffered channel tries again for a while, as long as that has lately been worth it (`adaptive_spin.rs`).
-//! 3. **Publish.** If no base event succeeded, the owner visits the base events again. Under each channel's lock it looks once more
-//!    for a peer and otherwise queues its offer, so no peer can come in between unseen. From the first queued offer on,
-//!    others can take the owner; so to take a peer now, two words must change as one:
-//!    1. own word `WAITING` → `CLAIMED` (compare and exchange, acquire-release); if that fails somebody has taken the
-//!       owner, and it goes to step 5;
-//!    2. the peer's word `WAITING` → `COMMITTED`; if it succeeds, exchange the value and set the own word to
+//! 2. **Attempt.** For each base event in turn the owner takes the channel's lock and looks for a peer. Nobody can see
+//!    the owner yet, so one commit state decides: the owner moves the peer's from `WAITING` to `COMMITTED`
+//!    (compare-and-exchange, acquire-release). If that succeeds it exchanges the value through the peer's slot in the
+//!    queue, releases the lock, and wakes the peer. If the peer is `CLAIMED`, it waits for the end of the claim; if the
+//!    peer is committed or abandoned, its offer is stale and is detached. A thread that only sends or receives on one
+//!    buffered channel spins for a while if spinning has recently paid off (`adaptive_spin.rs`).
+//! 3. **Publish.** If no base event succeeded, the owner visits the base events again. Under each channel's lock it
+//!    looks once more for a peer and otherwise queues its offer, so no peer can slip in between. From the first queued
+//!    offer on, others can commit the owner; to commit to a peer now, two states must change as one:
+//!    1. own state `WAITING` → `CLAIMED` (compare-and-exchange, acquire-release); if that fails, a peer has committed
+//!       the owner, and it goes to step 5;
+//!    2. the peer's state `WAITING` → `COMMITTED`; if it succeeds, exchange the value and set the own state to
 //!       `COMMITTED` (store, release);
-//!    3. if the peer is stale, set the own word back to `WAITING` (store, release) and look on;
-//!    4. if the peer is `CLAIMED` too: whoever has the smaller identity keeps its claim and waits; the other one goes
+//!    3. if the peer is stale, set the own state back to `WAITING` (store, release) and look on;
+//!    4. if the peer is `CLAIMED` too: the one with the smaller identity keeps its claim and waits; the other one goes
 //!       back to `WAITING` until the peer is not claimed, and begins again at 1.
 //!
 //!    A waiter never takes its own offer: identity is the waiter, not the thread or task.
-//! 4. **Wait.** The owner parks, or its task returns `Pending`, until its word is `COMMITTED` (load, acquire). A timer
-//!    commits the owner's word like a peer would. To give up, the owner moves its word from `WAITING` to `ABANDONED`; if
-//!    that fails the match stands.
-//! 5. **Withdraw.** The owner removes the offers of all other base events from their queues, each under its channel's lock,
-//!    and then fires the nacks that do not cover the winner.
-//! 6. **Redeem.** The owner takes what came of the winner out of its queue, under the channel's lock, lets go of that, and
+//! 4. **Wait.** The owner parks, or its task returns `Pending`, until its state is `COMMITTED` (load, acquire). A timer
+//!    commits the owner's state like a peer does. To give up, the owner moves its state from `WAITING` to `ABANDONED`;
+//!    if that fails, the match stands.
+//! 5. **Withdraw.** The owner removes the offers of all other base events from their queues, each under its channel's
+//!    lock, and then fires the nacks that do not cover the winner.
+//! 6. **Complete.** The owner takes the winner's result out of its queue under the channel's lock, releases that, and
 //!    runs the wraps.
 //!
-//! Why it does not deadlock: a claim is made and let go of under one channel's lock, and no other channel's lock is
-//! taken in between; claimed waiters wait only for greater ones. So waits end.
+//! It does not deadlock: a claim begins and ends under one channel's lock, and no other channel's lock is taken in
+//! between; claimed waiters wait only for waiters with a greater identity. So every wait ends.
 //!
-//! Why the value is there: the peer holds the channel's lock from before its commit until the exchange is done; the owner
-//! takes that lock after it has seen the commit. The lock orders the value, so the orderings on the word need only order
-//! the commit itself; they are acquire and release all the same, so that whoever sees a commit sees what led to it.
+//! It loses no value: the peer holds the channel's lock from before its commit until the exchange is done, and the
+//! owner takes that lock after it has seen the commit. The lock orders the value, so the orderings on the commit state
+//! need only order the commit itself; they are acquire and release all the same, so that a thread that sees a commit
+//! sees everything before it.
 //!
-//! No foreign code, be it a clone, a waker, an action or a drop of a value, runs under one of these locks.
+//! No user code (a clone, a waker, an action, a drop of a value) runs under one of these locks.
 //!
-//! The protocol is model-checked (`tests/model.rs`, loom) for two and three waiters, with faults in it that the model
-//! has to find, and stressed under ThreadSanitizer (`tests/stress.rs`).
+//! The protocol is model-checked for two and three waiters (`tests/model.rs`, loom), with injected faults that the
+//! model has to find, and stressed under ThreadSanitizer (`tests/stress.rs`).
 
 mod actions;
 mod adaptive_spin;

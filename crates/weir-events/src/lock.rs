@@ -1,18 +1,18 @@
-//! A lock that is let go of with one plain store.
+//! A spin lock that is released with one plain store.
 //!
-//! A value through a buffer costs hardly more than the atomic exchanges on its way. A lock under which threads sleep until
-//! they are woken needs one to be taken and another to be let go of, which is how it learns whether anybody sleeps. What is
-//! done under the locks of this crate takes some tens of nanoseconds and never waits, so nobody is woken here: who finds
-//! a lock taken pauses for a moment and then gives its core away, so that the other one can do several things in a row, which
-//! is cheaper for both than taking turns; and whoever holds it is hardly ever not running.
+//! Passing a value through a buffer costs little more than its atomic exchanges. A lock that puts threads to sleep
+//! needs one exchange to take it and another to release it, because the holder must learn of sleepers. The critical
+//! sections of this crate take some tens of nanoseconds and never wait, so nobody sleeps: a thread that finds the lock
+//! taken pauses and then yields its core. The holder can thus do several operations in a row, which is cheaper for both
+//! than alternating.
 //!
 //! The protocol:
-//! 1. Taking: one compare-and-exchange from free to taken (acquire).
-//! 2. Letting go: one store of free (release). So whoever takes the lock sees all that was done under it before.
-//! 3. Waiting: after some pauses and turns of the scheduler the holder must have lost its core to others. Then a thread naps, for
-//!    twice as long each time, so that even where it goes before the holder by its priority, the holder goes on.
+//! 1. Lock: one compare-and-exchange from free to taken (acquire).
+//! 2. Unlock: one store of free (release). A thread that takes the lock thus sees everything done under it before.
+//! 3. Contention: after some pauses and yields the holder must have been descheduled. The thread then sleeps, twice as
+//!    long each time, so that the holder makes progress even if this thread has a higher priority.
 //!
-//! No user code ever runs under one of these locks, and a panic under one lets go of it.
+//! No user code ever runs under one of these locks, and a panic under one releases it.
 
 pub(crate) use here::{SpinLock, SpinLockGuard};
 
@@ -20,19 +20,19 @@ pub(crate) use here::{SpinLock, SpinLockGuard};
 mod here {
     use std::time::Duration;
 
-    /// A mutual exclusion lock for brief work.
+    /// A mutual exclusion lock for short critical sections.
     pub(crate) struct SpinLock<T>(spin::mutex::SpinMutex<T>);
 
-    /// A lock that is taken, until this is dropped.
+    /// A taken lock; dropping it releases the lock.
     pub(crate) type SpinLockGuard<'a, T> = spin::mutex::SpinMutexGuard<'a, T>;
 
-    /// So many pauses of the processor before the first turn of the scheduler.
+    /// Number of processor pauses before the first yield.
     const PAUSES: u32 = 8;
-    /// So many pauses and turns before the first nap.
+    /// Number of pauses and yields before the first sleep.
     const TURNS_MAX: u32 = PAUSES + 16;
-    /// The first nap.
+    /// Duration of the first sleep.
     const NAP_MIN: Duration = Duration::from_micros(20);
-    /// The longest nap.
+    /// Longest sleep.
     const NAP_MAX: Duration = Duration::from_millis(1);
 
     impl<T> SpinLock<T> {
@@ -49,7 +49,7 @@ mod here {
             }
         }
 
-        /// Without locking, by whoever has it alone.
+        /// Returns the value without locking, given exclusive access.
         pub(crate) fn get_mut(&mut self) -> &mut T {
             self.0.get_mut()
         }
@@ -68,7 +68,7 @@ mod here {
                     std::thread::sleep(nap);
                     nap = (nap * 2).min(NAP_MAX);
                 }
-                // A look before an exchange: what is taken stays in the holder's cache.
+                // Reading before the exchange leaves the cache line with the holder.
                 if !self.0.is_locked()
                     && let Some(held) = self.0.try_lock()
                 {
@@ -79,7 +79,7 @@ mod here {
     }
 }
 
-/// In the model a lock is the checker's own, under which threads do sleep.
+/// In the model a lock is loom's own, under which threads do sleep.
 #[cfg(loom)]
 mod here {
     pub(crate) struct SpinLock<T>(loom::sync::Mutex<T>);

@@ -55,7 +55,7 @@ impl<T: Send + 'static> Mailbox<T> {
 
     /// An event that receives the oldest letter; `Closed` once the mailbox is closed and empty.
     ///
-    /// Cancellation safe: a synchronisation that does not take effect base events the letter where it is.
+    /// Cancellation safe: a synchronisation that does not take effect leaves the letter where it is.
     pub fn receive(&self) -> Event<Result<T, Closed>> {
         match self.credits.clone() {
             None => self.letters.receive(),
@@ -63,12 +63,12 @@ impl<T: Send + 'static> Mailbox<T> {
         }
     }
 
-    /// How many letters lie in it.
+    /// Returns the number of letters in the mailbox.
     pub fn len(&self) -> usize {
         self.letters.len()
     }
 
-    /// Whether no letter lies in it.
+    /// Returns true if the mailbox is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,6 +1,6 @@
-//! Deliberate faults in the protocol, to prove that the model checker would find them.
+//! Injected faults in the protocol, to prove that the model checker finds them.
 //!
-//! Only a build under `--cfg loom` has them at all; there a test picks one, and asserts that the model fails.
+//! They exist only in a build with `--cfg loom`; there a test activates one and asserts that the model fails.
 
 /// One fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,29 +10,29 @@ pub enum Mutant {
     None,
     /// A peer is committed by a plain store instead of a compare-and-exchange.
     CommitWithoutCompare,
-    /// A published initiator looks at its own word instead of claiming it.
+    /// A published initiator reads its own commit state instead of claiming it.
     MatchWithoutClaim,
     /// A synchronisation pairs with its own offer.
     PairWithItself,
     /// Two waiters that claim at once both keep their claims.
     NeitherClaimYields,
-    /// A committed peer is not told.
+    /// A committed peer is not woken.
     ForgetToWake,
-    /// A waiter publishes without looking again for peers that came since it was private.
+    /// A waiter publishes without looking again for peers that came since its attempt.
     PublishWithoutLooking,
-    /// A loser's offers stay in their queues and are honoured without a look at the word.
+    /// The value of a parcel is taken before the commit.
     TakeValueBeforeCommit,
-    /// Who queues an offer does not look into the consumer buffer.
+    /// A thread that queues an offer does not look into the consumer buffer.
     IgnoreConsumerBuffer,
-    /// Who takes the buffer aside does not say how much it was.
+    /// A receiver that takes the consumer buffer does not record its length.
     ForgetConsumerBufferLen,
-    /// A published initiator that was taken serves a task or a buffered offer all the same.
+    /// A published initiator that was committed elsewhere serves a task or a buffered offer all the same.
     CommitSelfWithoutCheck,
-    /// A received value whose synchronisation was dropped is dropped with it.
+    /// A received value is dropped with its dropped synchronisation.
     DropWithoutReturn,
 }
 
-/// Whether a fault is switched on: never outside the model.
+/// Returns true if a fault is active: never outside the model.
 #[cfg(not(loom))]
 pub(crate) const fn is_active(_mutant: Mutant) -> bool {
     false
@@ -50,7 +50,7 @@ mod model {
 
     static ACTIVE: AtomicU8 = AtomicU8::new(Mutant::None as u8);
 
-    /// Switches one fault on, and all others off.
+    /// Activates one fault and deactivates all others.
     pub fn activate(mutant: Mutant) {
         ACTIVE.store(mutant as u8, SeqCst);
     }

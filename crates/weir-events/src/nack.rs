@@ -1,14 +1,15 @@
-//! `with_nack`: an event that learns when it is not wanted any more.
+//! `with_nack`: an event that learns that it was not chosen.
 
 use crate::event::Event;
 use crate::event::guard::{force_made, guarded};
 use crate::event::nacks::Nack;
 use crate::signal::Signal;
 
-/// Like [`guard`](fn@crate::guard), with an event that tells when this one is not wanted any more (`withNack`, Reppy 1999, §4.2.5).
+/// Like [`guard`](fn@crate::guard); `make` also receives an event that takes effect if this one is not chosen
+/// (`withNack`, Reppy 1999, §4.2.5).
 ///
-/// The nack takes effect, from then on and for everybody, when and only when the synchronisation chose a branch
-/// outside of this event or was given up: by a time limit, a drop, or a panic in a guard.
+/// The nack takes effect, from then on and for everybody, if and only if the synchronisation chose a branch outside of
+/// this event or was abandoned: by a time limit, a drop before the commit, or a panic in a guard.
 pub fn with_nack<T: 'static>(make: impl Fn(Event<()>) -> Event<T> + Send + Sync + 'static) -> Event<T> {
     guarded(move |first, context| {
         let signal = Signal::new();

@@ -1,4 +1,4 @@
-//! The few primitives that the protocol stands on, or, under `--cfg loom`, what the model checker has in their place.
+//! The synchronisation primitives of the protocol, or loom's replacements under `--cfg loom`.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::AtomicUsize;
@@ -13,16 +13,16 @@ mod parker {
     use std::thread::{Thread, current, park, park_timeout};
     use std::time::{Duration, Instant};
 
-    /// Lets one thread wait until another wakes it; it may also wake for no reason.
+    /// Blocks one thread until another one wakes it; spurious wake-ups are possible.
     pub(crate) struct Parker(Thread);
 
     impl Parker {
-        /// For the calling thread.
+        /// Creates a parker of the calling thread.
         pub(crate) fn new() -> Self {
             Parker(current())
         }
 
-        /// Waits, at the longest until the deadline. Only the thread that made the parker may call it.
+        /// Blocks until woken or until the deadline. Only the thread that created the parker may call it.
         pub(crate) fn park(&self, deadline: Option<Instant>) {
             match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
                 None => park(),
@@ -38,7 +38,7 @@ mod parker {
 }
 
 /// loom's `unpark` also wakes a thread that waits for a lock, which then fails; so this is made of a lock and a
-/// condition. The model has no clock: a limited wait ends at once.
+/// condition variable. The model has no clock: a wait with a deadline ends at once.
 #[cfg(loom)]
 mod parker {
     use loom::sync::{Condvar, Mutex};

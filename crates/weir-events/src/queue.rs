@@ -1,27 +1,27 @@
-//! A first-come queue from which any entry can be removed in constant time by its ticket.
+//! A first-come-first-served queue with removal of any entry in constant time, by its ticket.
 //!
-//! Words: an *entry* waits at a *place* (an index into a slab); its *ticket* is the place together with a stamp that
-//! no other entry of this queue ever gets, so a ticket that was already served is recognised. An entry that is *detached*
-//! has left the order, but keeps its place until it is fetched.
+//! An *entry* waits in a *slot* of a slab; its *ticket* is the index of the slot together with a stamp that no other
+//! entry of this queue ever gets, so that the ticket of a removed entry is recognised. A *detached* entry has left the
+//! order, but keeps its slot until it is fetched.
 //!
 //! Waiting offers are queued here: most leave at the front, those that lost their choice leave from anywhere.
 
-/// Where an entry waits, and which entry it is.
+/// The slot of an entry, and the stamp that identifies the entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueTicket {
     pub(crate) place: u32,
-    /// From 1 upwards.
+    /// Counts from 1.
     pub(crate) stamp: u64,
 }
 
-/// The entries in order of arrival: a doubly linked list inside a slab.
+/// A doubly linked list inside a slab, in order of arrival.
 pub(crate) struct OfferQueue<E> {
     slots: Vec<Slot<E>>,
     head: u32,
     tail: u32,
     free: u32,
     len: usize,
-    /// Entries that are detached.
+    /// Number of detached entries.
     detached: usize,
     stamps: u64,
 }
@@ -33,12 +33,12 @@ struct Slot<E> {
     next: u32,
 }
 
-/// No place.
+/// No slot.
 const NONE: u32 = u32::MAX;
-/// Instead of the previous place, of an entry that is detached.
+/// Stands for the previous slot of a detached entry.
 const DETACHED: u32 = u32::MAX - 1;
 
-/// A queue that has become empty gives its memory back if it once held more than this many entries.
+/// An empty queue frees its memory if it once held more entries than this.
 const KEPT_PLACES_MAX: usize = 256;
 
 impl<E> OfferQueue<E> {
@@ -80,12 +80,12 @@ impl<E> OfferQueue<E> {
         place
     }
 
-    /// The first entry's ticket.
+    /// Returns the ticket of the first entry.
     pub(crate) fn first(&self) -> Option<QueueTicket> {
         self.ticket(self.head)
     }
 
-    /// The ticket behind this one, which must still be queued.
+    /// Returns the ticket behind this one, which must still be queued.
     pub(crate) fn after(&self, ticket: QueueTicket) -> Option<QueueTicket> {
         self.ticket(self.slots[ticket.place as usize].next)
     }
@@ -94,17 +94,17 @@ impl<E> OfferQueue<E> {
         self.slots.get(place as usize).map(|slot| QueueTicket { place, stamp: slot.stamp })
     }
 
-    /// The entry of a ticket, if it is still queued.
+    /// Returns the entry of a ticket, if it is still there.
     pub(crate) fn get(&self, ticket: QueueTicket) -> Option<&E> {
         self.slots.get(ticket.place as usize).filter(|slot| slot.stamp == ticket.stamp)?.entry.as_ref()
     }
 
-    /// The same, to be changed where it is.
+    /// Returns the entry of a ticket for modification, if it is still there.
     pub(crate) fn get_mut(&mut self, ticket: QueueTicket) -> Option<&mut E> {
         self.slots.get_mut(ticket.place as usize).filter(|slot| slot.stamp == ticket.stamp)?.entry.as_mut()
     }
 
-    /// Takes a queued entry out of the order, where it is.
+    /// Detaches a queued entry from the order; it keeps its slot.
     pub(crate) fn detach(&mut self, ticket: QueueTicket) -> Option<&mut E> {
         let slot = self.slots.get_mut(ticket.place as usize).filter(|slot| slot.stamp == ticket.stamp)?;
         let (previous, next) = (slot.previous, slot.next);
@@ -114,12 +114,12 @@ impl<E> OfferQueue<E> {
         self.slots[ticket.place as usize].entry.as_mut()
     }
 
-    /// Sets a queued entry detached with what came of it in its place; gives what was there.
+    /// Detaches a queued entry, replaces it by its outcome, and returns the entry.
     pub(crate) fn finish(&mut self, ticket: QueueTicket, outcome: E) -> Option<E> {
         self.detach(ticket).map(|entry| std::mem::replace(entry, outcome))
     }
 
-    /// Adds an entry that is detached from the beginning.
+    /// Adds a detached entry.
     pub(crate) fn push_detached(&mut self, entry: E) -> QueueTicket {
         self.stamps += 1;
         self.detached += 1;
@@ -127,7 +127,7 @@ impl<E> OfferQueue<E> {
         QueueTicket { place: self.store(slot), stamp: self.stamps }
     }
 
-    /// Takes the entry of a ticket out, if it is still there.
+    /// Removes the entry of a ticket, if it is still there.
     pub(crate) fn remove(&mut self, ticket: QueueTicket) -> Option<E> {
         let slot = self.slots.get_mut(ticket.place as usize).filter(|slot| slot.stamp == ticket.stamp)?;
         let entry = slot.entry.take()?;

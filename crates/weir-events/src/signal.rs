@@ -1,13 +1,13 @@
-//! A signal that is given once and for good: shutdown, cancellation, and the nacks of `with_nack`.
+//! A one-shot signal: shutdown, cancellation, and the nacks of `with_nack`.
 
 use std::convert::Infallible;
 
 use crate::channel::Channel;
 use crate::event::{Event, choose_biased};
 
-/// Something that happens at most once and that any number of threads and tasks can wait for.
+/// An event that happens at most once and that any number of threads and tasks can wait for.
 ///
-/// It is a channel on which nobody ever sends and that is closed when the signal is given, so its event goes into any
+/// It is a channel on which nobody ever sends and that is closed when the signal fires, so its event goes into any
 /// choice, before and after.
 #[derive(Clone, Debug)]
 pub struct Signal {
@@ -15,29 +15,30 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// A signal that was not given yet.
+    /// Creates a signal that has not fired.
     pub fn new() -> Self {
         Signal { channel: Channel::rendezvous() }
     }
 
-    /// Gives the signal; again is no different from once. Whether it was this call that gave it.
+    /// Fires the signal; firing it again changes nothing. Returns true if this call fired it.
     pub fn fire(&self) -> bool {
         self.channel.core.close()
     }
 
-    /// Whether the signal was given.
+    /// Returns true if the signal has fired.
     pub fn is_fired(&self) -> bool {
         self.channel.is_closed()
     }
 
-    /// An event that takes effect once the signal was given, and ever after.
+    /// Returns an event that takes effect once the signal has fired, and ever after.
     pub fn fired(&self) -> Event<()> {
         self.channel.receive().wrap(|_| ())
     }
 }
 
 impl<T: 'static> Event<T> {
-    /// This event, or `None` once the signal was given; the signal is preferred if both can take effect.
+    /// Returns an event that is this one, or `None` once the signal has fired; the signal is preferred if both can take
+    /// effect.
     pub fn unless(&self, signal: &Signal) -> Event<Option<T>> {
         choose_biased([signal.fired().wrap(|()| None), self.wrap(Some)])
     }

@@ -1,4 +1,4 @@
-//! Events of time: `after` a duration, `at` an instant.
+//! Timed events: `after` a duration, `at` an instant.
 
 use std::time::{Duration, Instant};
 
@@ -7,31 +7,33 @@ use crate::event::node::{EventNode, EventShape, Registration};
 use crate::event::registration::RegistrationContext;
 use crate::event::{Event, choose_biased, random_below};
 
-/// An event that takes effect `delay` after its synchronisation began (CML's `timeOutEvt`).
+/// Returns an event that takes effect `delay` after its synchronisation began (CML's `timeOutEvt`).
 ///
-/// A choice that is won by another branch before base events no timer behind.
+/// If another branch wins before, no timer is left behind.
 pub fn after(delay: Duration) -> Event<()> {
     Event::of(Timer::After(delay))
 }
 
-/// An event that takes effect at `instant` and ever after (CML's `atTimeEvt`).
+/// Returns an event that takes effect at `instant` and ever after (CML's `atTimeEvt`).
 pub fn at(instant: Instant) -> Event<()> {
     Event::of(Timer::At(instant))
 }
 
-/// An event that takes effect a random time after its synchronisation began, from half of `delay` to all of it.
+/// Returns an event that takes effect a random time after its synchronisation began, between half of `delay` and all of
+/// it.
 ///
-/// For whoever tries again: clients that failed together do not come back together ("equal jitter"). Each synchronisation
-/// draws anew, from the choices of its thread: [`seed_choices`](crate::seed_choices) makes it repeatable.
+/// It is meant for retries: clients that failed together do not return together ("equal jitter"). Each synchronisation
+/// draws anew, from the random numbers of its thread: [`seed_choices`](crate::seed_choices) makes it reproducible.
 pub fn after_about(delay: Duration) -> Event<()> {
     Event::of(Timer::About(delay))
 }
 
 impl<T: 'static> Event<T> {
-    /// This event, or `None` when it has not taken effect within `limit` of the beginning of its synchronisation.
+    /// Returns an event that is this one, or `None` if it has not taken effect within `limit` of the start of its
+    /// synchronisation.
     ///
-    /// If it and the limit can take effect at the same time, the event is taken. Nothing of the event is left behind
-    /// when the limit wins.
+    /// If both can take effect at the same time, the event is taken. Nothing of the event is left behind if the limit
+    /// wins.
     pub fn within(&self, limit: Duration) -> Event<Option<T>> {
         choose_biased([self.wrap(Some), after(limit).wrap(|()| None)])
     }
@@ -44,7 +46,7 @@ enum Timer {
 }
 
 impl Timer {
-    /// `None`: so far away that it never comes.
+    /// Returns the instant of the timer; `None` if it is too far away to be represented.
     fn instant(&self) -> Option<Instant> {
         match self {
             Timer::About(delay) => Instant::now().checked_add(drawn(*delay)),
@@ -80,7 +82,7 @@ impl EventNode<()> for Timer {
     fn complete(&self, _: usize, _: Option<Registration>) {}
 }
 
-/// Half of a delay, and a random part of the other half in steps of its thousandth.
+/// Returns half of a delay plus a random part of the other half, in steps of a thousandth.
 fn drawn(delay: Duration) -> Duration {
     const STEPS: u32 = 1000;
     let half = delay / 2;

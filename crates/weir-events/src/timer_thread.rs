@@ -1,19 +1,19 @@
-//! The clock that rings for tasks: one thread for the whole process, started when a task first waits for time.
+//! The timer thread for tasks: one per process, started when a task first waits for time.
 //!
-//! Threads do not need it, they park with a limit. An alarm that is dropped is taken out at once, so choices that were
-//! lost against a long timer leave nothing behind.
+//! Threads do not need it, because they park with a time limit. A timer that is dropped is removed at once, so choices
+//! that were lost against a long timer leave nothing behind.
 //!
-//! Words: a *shard* holds the alarms of some threads by their instant, under a lock of its own, so that threads that set
-//! and take back alarms do not meet. The clock's *sleep* says until when it does.
+//! A *shard* holds the timers of some threads by their instant, under a lock of its own, so that threads that set and
+//! drop timers do not contend. The thread's *sleep state* says until when it sleeps.
 //!
 //! The protocol:
-//! 1. Whoever sets an alarm puts it on its thread's shard. Where it is the first there, it looks at the sleep, with no
-//!    shard locked: if the clock sleeps past the alarm, or is looking around, it tells the clock to look again.
-//! 2. The clock forgets what it was told, takes from each shard what is due, and notes the earliest of what is left. It
-//!    sleeps until then only if it was not told to look again meanwhile; otherwise it begins anew.
-//! 3. Taking an alarm back tells nobody: at worst the clock wakes once for nothing.
+//! 1. A thread that sets a timer puts it into its own shard. If it is the earliest there, the thread reads the sleep
+//!    state, with no shard locked: if the timer thread sleeps past the timer, or is scanning, it requests another scan.
+//! 2. The timer thread clears the request, takes all due timers from each shard, and notes the earliest of the rest. It
+//!    sleeps until then only if no scan was requested meanwhile; otherwise it scans again.
+//! 3. Dropping a timer notifies nobody: at worst the thread wakes once for nothing.
 //!
-//! Parties are committed and woken outside all locks.
+//! Waiters are committed and woken outside all locks.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -23,13 +23,13 @@ use std::time::Instant;
 
 use crate::waiter::Waiter;
 
-/// An alarm that is set; dropping it takes it back.
+/// A timer that is set; dropping it removes it.
 pub(crate) struct ScheduledTimer {
     shard: usize,
     key: TimerKey,
 }
 
-/// When it is due, and which of those that are due then.
+/// The instant of a timer, and a number that distinguishes timers of the same instant.
 type TimerKey = (Instant, u64);
 
 struct TimerThread {
@@ -38,7 +38,7 @@ struct TimerThread {
     notified: Condvar,
 }
 
-/// On cache lines of its own.
+/// Aligned to its own cache lines.
 #[derive(Default)]
 #[repr(align(128))]
 struct TimerShard {
@@ -49,14 +49,14 @@ struct TimerShard {
 struct SleepState {
     is_looking: bool,
     look_again: bool,
-    /// `None`: until it is told.
+    /// `None`: until it is notified.
     until: Option<Instant>,
 }
 
-/// Threads take the shards in turn; so many are enough for those that run at once to hardly ever meet.
+/// Number of shards. Threads are assigned in turn; with so many, threads that run at once hardly ever share one.
 const SHARDS: usize = 16;
 
-/// Commits `waiter` to `base event` at `instant`, unless it is taken before, and wakes it.
+/// Commits `waiter` to the base event `base` at `instant`, unless it is committed before, and wakes it.
 pub(crate) fn set(instant: Instant, waiter: Arc<Waiter>, base: usize) -> ScheduledTimer {
     let (timer_thread, number) = (timer_thread(), own_shard());
     let mut shard = lock(&timer_thread.shards[number]);
@@ -112,7 +112,7 @@ fn timer_thread() -> &'static TimerThread {
 }
 
 impl TimerThread {
-    /// An alarm for `instant` is the first on its shard.
+    /// Announces a timer for `instant` that is the earliest of its shard.
     fn notify(&self, instant: Instant) {
         let mut sleep = lock(&self.sleep_state);
         let in_time = !sleep.is_looking && sleep.until.is_some_and(|until| until <= instant);
@@ -130,7 +130,7 @@ impl TimerThread {
         }
     }
 
-    /// Sleeps until `earliest` or until it is told, and comes back looking.
+    /// Sleeps until `earliest` or until notified, and marks the thread as scanning again.
     fn sleep_until(&self, earliest: Option<Instant>) {
         let mut sleep = lock(&self.sleep_state);
         (sleep.is_looking, sleep.until) = (false, earliest);
@@ -146,7 +146,7 @@ impl TimerThread {
     }
 }
 
-/// Rings what is due on a shard; gives when the next is.
+/// Fires the due timers of a shard; returns the instant of the next one.
 fn expire_due(shard: &Mutex<TimerShard>) -> Option<Instant> {
     loop {
         let mut locked = lock(shard);

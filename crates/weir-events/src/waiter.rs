@@ -1,26 +1,26 @@
-//! One synchronisation's state word, and how two synchronisations commit to each other.
+//! The commit state of a synchronisation, and the commit of two synchronisations to each other.
 //!
-//! Words: a *waiter* is one synchronisation that waits, of a thread or of a task; its *word* says how far it is. A
-//! waiter's *base events* are the base events of its choice, numbered from 0. A *initiator* is who looks for a peer in a
-//! channel's queue: *private* while none of its own offers is queued anywhere, *published* afterwards.
+//! A *waiter* is one synchronisation that waits, of a thread or of a task. Its *base events* are those of its choice,
+//! numbered from 0. An *initiator* looks for a peer in a channel's queue: it is *private* while none of its own offers
+//! is queued anywhere, and *published* afterwards.
 //!
 //! ```text
-//!            peer: commit                      owner: commit_claimed
-//! WAITING ───────────────▶ COMMITTED(base event) ◀─────────────── CLAIMED
-//!    │  ▲                                                     ▲ │
-//!    │  └───────────────── owner: release ────────────────────┼─┘
-//!    ├────────────────── owner: claim ────────────────────────┘
+//!            peer: commit                            owner: commit_claimed
+//! WAITING ───────────────▶ COMMITTED(base event) ◀────────────── CLAIMED
+//!    │  ▲                                                          ▲ │
+//!    │  └────────────────────── owner: release ────────────────────┼─┘
+//!    ├─────────────────────── owner: claim ────────────────────────┘
 //!    └── owner: abandon ──▶ ABANDONED
 //! ```
 //!
-//! The invariants, which the steps in the crate's documentation rely on:
-//! - Only its owner moves a word into or out of `CLAIMED` and into `ABANDONED`; a peer only moves `WAITING` to
-//!   `COMMITTED`. A word never base events `COMMITTED` or `ABANDONED`.
+//! The invariants, on which the commit protocol in the crate's documentation relies:
+//! - Only the owner moves a state into or out of `CLAIMED` and into `ABANDONED`; a peer only moves `WAITING` to
+//!   `COMMITTED`. A state never leaves `COMMITTED` or `ABANDONED`.
 //! - An owner that has claimed itself holds exactly one channel's lock, which it took before, takes no other channel's
-//!   lock, and lets go of the claim before it lets go of the lock. So a claim is always short, and it is sound to wait
-//!   for its end, whatever locks one holds.
+//!   lock, and releases the claim before the lock. So a claim is always short, and waiting for its end is sound,
+//!   whatever locks the waiting thread holds.
 //! - An owner that has claimed itself waits only for claimed waiters with a greater `id`. So claims never wait in a
-//!   circle.
+//!   cycle.
 
 pub(crate) mod pool;
 
@@ -33,16 +33,17 @@ use crate::backoff::Backoff;
 use crate::mutants::{Mutant, is_active};
 use crate::primitives::{AtomicUsize, Parker, SpinLock};
 
-/// Nobody has taken the waiter yet.
+/// No peer has committed the waiter yet.
 const WAITING: usize = 0;
-/// Its owner is trying to commit it together with a peer.
+/// The owner is trying to commit itself together with a peer.
 const CLAIMED: usize = 1;
-/// It was given up before anybody took it.
+/// The owner gave up before any commit.
 const ABANDONED: usize = 2;
-/// `COMMITTED + base event`: that base event took effect.
+/// `COMMITTED + base`: the base event with index `base` took effect.
 const COMMITTED: usize = 3;
 
-/// One synchronisation that may be waiting; its identity is its own, not that of its thread or task.
+/// The commit state of one synchronisation, with its way to be woken. Its identity is its own, not that of its thread
+/// or task.
 pub(crate) struct Waiter {
     /// See [`Waiter::id`].
     #[cfg(loom)]
@@ -51,41 +52,41 @@ pub(crate) struct Waiter {
     wake: Wake,
 }
 
-/// How the owner is told. A task's waker may change between polls.
+/// The way to wake the owner. The waker of a task may change between polls.
 enum Wake {
     Thread(Parker),
     Task(SpinLock<Option<Waker>>),
 }
 
-/// What came of trying to commit a peer.
+/// Result of trying to commit a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MatchOutcome {
     /// The peer is committed; a published initiator is still claimed and must now commit itself.
     Committed,
-    /// The peer had been taken or had given up: its offer is stale.
+    /// The peer is committed or abandoned: its offer is stale.
     Stale,
     /// The offer is the initiator's own.
     Own,
-    /// The initiator itself was taken by somebody else in the meantime.
+    /// A peer has committed the initiator itself in the meantime.
     Taken,
 }
 
-/// Who looks for a peer.
+/// The synchronisation that looks for a peer.
 #[derive(Clone, Copy)]
 pub(crate) enum Initiator<'a> {
-    /// Nobody can take the initiator: none of its offers is queued, or it has none.
+    /// Nobody can commit the initiator: none of its offers is queued, or it has none.
     Private,
-    /// The initiator offers this base event, and others may take it at any moment.
+    /// The initiator offers this base event, and others may commit it at any moment.
     Published(&'a Waiter, usize),
 }
 
 impl Waiter {
-    /// A waiter of the calling thread.
+    /// Creates a waiter of the calling thread.
     pub(crate) fn of_thread() -> Self {
         Waiter::new(Wake::Thread(Parker::new()))
     }
 
-    /// A waiter of a task that is told by `waker`.
+    /// Creates a waiter of a task that is woken by `waker`.
     pub(crate) fn of_task(waker: &Waker) -> Self {
         Waiter::new(Wake::Task(SpinLock::new(Some(waker.clone()))))
     }
@@ -99,14 +100,14 @@ impl Waiter {
         }
     }
 
-    /// Unique among living waiters; orders those that claim at the same time. A waiter that others can see does not move,
-    /// so that its place says who it is.
+    /// Returns a number that is unique among living waiters and orders those that claim at the same time. A waiter that
+    /// others can see does not move, so its address identifies it.
     #[cfg(not(loom))]
     fn id(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Counted, as the model repeats executions and wants the same order each time.
+    /// Returns a counted number, because the model repeats executions and needs the same order each time.
     #[cfg(loom)]
     fn id(&self) -> usize {
         self.id
@@ -118,12 +119,12 @@ impl Waiter {
         self.commit_state = AtomicUsize::new(WAITING);
     }
 
-    /// The base event that took effect, once one has.
+    /// Returns the base event that took effect, once one has.
     pub(crate) fn outcome(&self) -> Option<usize> {
         self.commit_state.load(Acquire).checked_sub(COMMITTED)
     }
 
-    /// Owner: gives up, unless somebody was faster.
+    /// Owner: gives up and returns true, unless a base event has taken effect.
     pub(crate) fn abandon(&self) -> bool {
         self.commit_state.compare_exchange(WAITING, ABANDONED, AcqRel, Acquire).is_ok()
     }
@@ -137,7 +138,7 @@ impl Waiter {
         self.commit_state.compare_exchange(WAITING, COMMITTED + base, AcqRel, Acquire).map(drop)
     }
 
-    /// Owner: commits itself to a base event for which no peer is needed, unless somebody was faster.
+    /// Owner: commits itself to a base event that needs no peer; returns false if it is already committed.
     pub(crate) fn commit_alone(&self, base: usize) -> bool {
         self.commit(base).is_ok()
     }
@@ -167,7 +168,7 @@ impl Waiter {
         }
     }
 
-    /// Anybody, after a commit and outside all locks: tells the owner.
+    /// Wakes the owner. Called after a commit and outside all locks.
     pub(crate) fn wake(&self) {
         match &self.wake {
             Wake::Thread(thread) => thread.unpark(),
@@ -180,8 +181,8 @@ impl Waiter {
         }
     }
 
-    /// Owner, on each poll and before it looks at the word: says whom to tell. A commit that comes before this is
-    /// seen in the word; one that comes after it finds the waker.
+    /// Owner, on each poll and before it reads the commit state: sets the waker. A commit before this call is seen in
+    /// the state; a commit after it finds the waker.
     pub(crate) fn listen(&self, waker: &Waker) {
         if let Wake::Task(slot) = &self.wake {
             let mut slot = slot.lock();
@@ -191,7 +192,8 @@ impl Waiter {
         }
     }
 
-    /// Owner, a thread: waits until a base event took effect, the deadline has passed, or it was woken for another reason.
+    /// Owner, a thread: blocks until a base event took effect, the deadline has passed, or it was woken for another
+    /// reason.
     pub(crate) fn wait(&self, deadline: Option<Instant>) {
         let mut backoff = Backoff::default();
         while !backoff.is_spent() {
@@ -208,7 +210,7 @@ impl Waiter {
     }
 }
 
-/// A future that a waiter waits for tells it like a peer does.
+/// A future wakes a waiter as a peer does.
 impl std::task::Wake for Waiter {
     fn wake(self: Arc<Self>) {
         Waiter::wake(&self);
@@ -216,9 +218,9 @@ impl std::task::Wake for Waiter {
 }
 
 impl Initiator<'_> {
-    /// Tries to commit `peer` to `base event`, and to claim the initiator with it.
+    /// Tries to commit `peer` to its base event `base`, and claims a published initiator for it.
     ///
-    /// After [`MatchOutcome::Committed`] the caller exchanges the value and then calls [`Initiator::settle`].
+    /// After [`MatchOutcome::Committed`] the caller exchanges the value and then calls [`Initiator::commit_self`].
     pub(crate) fn commit_peer(self, peer: &Waiter, base: usize) -> MatchOutcome {
         match self {
             Initiator::Private => loop {
@@ -237,14 +239,14 @@ impl Initiator<'_> {
         if is_active(Mutant::PairWithItself) { MatchOutcome::Committed } else { MatchOutcome::Own }
     }
 
-    /// Commits the initiator after it has seized a peer.
+    /// Commits the initiator after it has committed a peer.
     pub(crate) fn commit_self(self) {
         if let Initiator::Published(own, base) = self {
             own.commit_claimed(base);
         }
     }
 
-    /// Commits the initiator to something that needs no peer; false if it was taken.
+    /// Commits the initiator to an operation that needs no peer; returns false if it is already committed.
     pub(crate) fn try_commit_self(self) -> bool {
         match self {
             Initiator::Private => true,
@@ -253,7 +255,8 @@ impl Initiator<'_> {
     }
 }
 
-/// Claims `own`, then commits `peer`; of two that claim at once and want each other, the greater gives way.
+/// Claims `own`, then commits `peer`. If two waiters claim at once and want each other, the one with the greater
+/// identity yields.
 fn claim_and_commit(own: &Waiter, peer: &Waiter, base: usize) -> MatchOutcome {
     while own.claim() {
         match commit_while_claimed(own, peer, base) {
@@ -271,7 +274,7 @@ fn claim_and_commit(own: &Waiter, peer: &Waiter, base: usize) -> MatchOutcome {
     MatchOutcome::Taken
 }
 
-/// The lesser keeps its claim and waits: the peer, being greater, gives way.
+/// Keeps the claim and waits if the peer has the greater identity, because that one yields.
 fn commit_while_claimed(own: &Waiter, peer: &Waiter, base: usize) -> Result<(), usize> {
     loop {
         match peer.commit(base) {

@@ -1,4 +1,4 @@
-//! What can be a branch besides a channel: time, a future, a signal; and an event as a branch of a future.
+//! Branches besides channels: time, a future, a signal; and an event as a branch of a future.
 #![cfg(not(loom))]
 #![allow(clippy::unwrap_used, reason = "a test may fail anywhere")]
 

@@ -194,14 +194,14 @@ impl Party {
     }
 }
 
-/// Who sends and who receives in one round, and what has come of it.
+/// The senders and receivers of one round, and their results so far.
 struct Round {
     channel: Channel<u64>,
     idle: Channel<u64>,
     runtime: Arc<tokio::runtime::Runtime>,
     /// Told once by each party that has done its part.
     done: mpsc::Sender<()>,
-    /// How many values there are to receive, and how many of them somebody is receiving or has received.
+    /// Number of values to receive, and the number of those that are being or have been received.
     values: u64,
     taken: Arc<AtomicU64>,
     sum: Arc<AtomicU64>,

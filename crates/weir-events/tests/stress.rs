@@ -27,7 +27,7 @@ fn rounds() -> usize {
     std::env::var("WEIR_EVENTS_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(30_000)
 }
 
-/// What was sent and what was received, as counts and as sums of distinct values.
+/// Counts, and sums of distinct values, of the sends and the receives.
 #[derive(Default)]
 struct Books {
     sent: AtomicUsize,
@@ -89,7 +89,7 @@ fn mixed_choice(channels: &[Channel<u64>], party: usize, round: usize) -> Event<
     }
 }
 
-/// What a task waits for in one channel's queue.
+/// The ways of a task to wait in the queue of one channel.
 async fn one_way(channels: &[Channel<u64>], party: usize, round: usize) -> Exchange {
     let (value, channel) = ((party * 1_000_000_000 + round) as u64, &channels[(round / 4 + party) % CHANNELS]);
     match round % 2 {

@@ -33,7 +33,7 @@ pub type PendingBatch = Pin<Box<dyn Future<Output = Vec<Outcome>> + Send>>;
 pub type BatchCode = dyn Fn(Vec<Value>, &Environment) -> Result<PendingBatch, Box<Failure>> + Send + Sync;
 
 /// The calls of a batch on their way through the Rust function; for the attribute.
-pub struct Calls<K> {
+pub struct BatchCalls<K> {
     /// The arguments that are still to be answered, by the place of their call.
     waiting: VecDeque<(usize, K)>,
     /// The places of the calls that the Rust function has now.
@@ -41,11 +41,11 @@ pub struct Calls<K> {
     answers: Vec<Outcome>,
 }
 
-impl<K: HostType> Calls<K> {
+impl<K: HostType> BatchCalls<K> {
     /// The calls with these arguments of the parameter.
     #[must_use]
     pub fn new(arguments: Vec<Value>, parameter: &str) -> Self {
-        let mut calls = Calls { waiting: VecDeque::new(), asked: Vec::new(), answers: Vec::new() };
+        let mut calls = BatchCalls { waiting: VecDeque::new(), asked: Vec::new(), answers: Vec::new() };
         for (place, argument) in arguments.into_iter().enumerate() {
             calls.answers.push(Outcome::Value(Value::Absent));
             match K::from_value(argument) {

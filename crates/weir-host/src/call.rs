@@ -54,7 +54,7 @@ pub struct Settled {
 pub type Pending = Pin<Box<dyn Future<Output = Settled> + Send>>;
 
 /// A call that holds its thread, ready to be run on one that may be held.
-pub type Job = Box<dyn FnOnce() -> Settled + Send>;
+pub type BlockingJob = Box<dyn FnOnce() -> Settled + Send>;
 
 /// The adaptor of a function that returns at once.
 pub type ImmediateCode = dyn Fn(&mut Call<'_>) -> Outcome + Send + Sync;
@@ -63,7 +63,7 @@ pub type ImmediateCode = dyn Fn(&mut Call<'_>) -> Outcome + Send + Sync;
 pub type WaitingCode = dyn Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + Send + Sync;
 
 /// The adaptor of a function that holds its thread: it takes what the call needs out of the frame.
-pub type BlockingCode = dyn Fn(&mut Call<'_>) -> Result<Job, Box<Failure>> + Send + Sync;
+pub type BlockingCode = dyn Fn(&mut Call<'_>) -> Result<BlockingJob, Box<Failure>> + Send + Sync;
 
 /// The body of a host function, behind its adaptor.
 #[derive(Clone)]

@@ -2,7 +2,7 @@
 //!
 //! [`HostType`] carries a whole value over; `#[derive(weir::Type)]` implements it. [`Borrowable`] is what a function may
 //! take by `&`: in place where the value lies so in Weir (`&str`, `&[u8]`, host types), else through an owned temporary.
-//! [`Changing`] is the same for `&mut`.
+//! [`BorrowedArgumentMut`] is the same for `&mut`.
 
 mod borrow;
 mod collections;
@@ -11,7 +11,7 @@ mod numbers;
 mod parts;
 mod simple;
 
-pub use borrow::{Borrowable, Changing, Lent};
+pub use borrow::{Borrowable, BorrowedArgument, BorrowedArgumentMut};
 pub use collections::{Elements, Entries};
 pub use measures::Size;
 pub use parts::Parts;

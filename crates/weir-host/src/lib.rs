@@ -55,9 +55,9 @@ pub mod macros;
 pub use batch::{Batch, BatchCode, PendingBatch};
 pub use bytes::Bytes;
 pub use call::{
-    Argument, BlockingCode, Call, Closing, Code, Environment, ImmediateCode, Job, Pending, Settled, WaitingCode,
+    Argument, BlockingCode, BlockingJob, Call, Closing, Code, Environment, ImmediateCode, Pending, Settled, WaitingCode,
 };
-pub use convert::{Borrowable, Changing, Elements, Entries, Generic, HostType, Lent, Size};
+pub use convert::{Borrowable, BorrowedArgument, BorrowedArgumentMut, Elements, Entries, Generic, HostType, Size};
 pub use failure::{Failure, FailureKind};
 pub use library::{Function, Library, LibraryError, Module};
 pub use location::Location;

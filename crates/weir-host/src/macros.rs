@@ -6,25 +6,27 @@
 mod adaptor;
 mod answer;
 mod definition;
-mod describe;
+mod function_builder;
 mod opaque;
 mod panic;
 mod state;
 
 pub use adaptor::{
-    Loan, Place, blocking, change, distinct, environment, environment_of, hold, immediate, restored, waiting,
-    with_home, with_homes,
+    OwnedBorrow, ReadBorrow, blocking, borrow_argument, borrow_argument_mut, distinct, environment, environment_of,
+    immediate, restored, waiting, with_mut_slot, with_mut_slots,
 };
-pub use answer::{FailsDisplayed, FailsTyped, FailsWithError, Fallible, Tag, answer, answer_to};
+pub use answer::{ErrorTag, FailsDisplayed, FailsTyped, FailsWithError, Fallible, answer, answer_to};
 pub use definition::{define, field, mismatched, variant, with_function};
-pub use describe::Described;
+pub use function_builder::FunctionBuilder;
 pub use opaque::{
     shared_from_value, shared_in_place, shared_in_place_mut, unique_from_value, unique_in_place, unique_in_place_mut,
 };
-pub use panic::{caught, caught_later};
-pub use state::{make_state, start, start_from, state_mut, state_ref, unmade};
+pub use panic::{catch_panic, catch_panic_async};
+pub use state::{
+    constructor_argument, constructor_argument_ref, constructor_failure, make_state, state_mut, state_ref,
+};
 
 pub use crate::Outcome;
-pub use crate::batch::{Calls, PendingBatch, batch};
-pub use crate::call::{Call, Code, Environment, Job, Pending, Settled};
-pub use crate::convert::{Borrowable, Changing, HostType, Parts};
+pub use crate::batch::{BatchCalls, PendingBatch, batch};
+pub use crate::call::{BlockingJob, Call, Code, Environment, Pending, Settled};
+pub use crate::convert::{Borrowable, BorrowedArgumentMut, HostType, Parts};

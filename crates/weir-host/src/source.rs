@@ -100,7 +100,7 @@ pub trait Flows: Send + Sync {
 
     /// The same for a flow whose answer nobody wants, as those of a stream. [`Begun::Done`] then says no more than that
     /// somebody else sees to it; it may not even have begun before the source waits for something.
-    fn give(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun {
+    fn begin_detached(&self, entry: usize, inputs: &mut Vec<Value>) -> Begun {
         self.begin(entry, inputs)
     }
 
@@ -113,7 +113,7 @@ pub enum Begun {
     /// It is through already.
     Done(Result<Value, Failure>),
     /// It goes on; dropping the future gives the flow up.
-    Going(LocalFuture<Result<Value, Failure>>),
+    Pending(LocalFuture<Result<Value, Failure>>),
     /// The engine's queue of flows is full: nothing has begun. A service answers 503, a stream waits for
     /// [`Flows::room`].
     Full,

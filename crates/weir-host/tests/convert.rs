@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use indexmap::IndexMap;
-use weir_host::{Borrowable, Bytes, Changing, Failure, Generic, HostType, Size, Text, Value};
+use weir_host::{Borrowable, BorrowedArgumentMut, Bytes, Failure, Generic, HostType, Size, Text, Value};
 
 #[track_caller]
 fn carried<T: HostType + Clone + PartialEq + Debug>(rust: T, ty: &str, shown: &str) {
@@ -16,7 +16,7 @@ fn carried<T: HostType + Clone + PartialEq + Debug>(rust: T, ty: &str, shown: &s
     assert_eq!(T::from_value(value.clone()).unwrap(), rust);
     assert_eq!(T::from_value(rust.clone().into_value().unwrap()).unwrap(), rust, "held by nobody else");
     assert!(T::copied(&value).is_none_or(|copy| copy == rust));
-    assert_eq!(*T::hold(&value).unwrap(), rust);
+    assert_eq!(*T::borrow_from(&value).unwrap(), rust);
 }
 
 #[track_caller]
@@ -103,22 +103,22 @@ fn results_that_no_value_can_hold() {
 fn what_lies_so_is_borrowed_in_place() {
     let text = Value::text("water");
     let Value::Text(inside) = &text else { panic!("{text}") };
-    assert!(std::ptr::eq(<str as Borrowable>::hold(&text).unwrap(), inside.as_str()));
+    assert!(std::ptr::eq(<str as Borrowable>::borrow_from(&text).unwrap(), inside.as_str()));
     let bytes = Value::bytes(&b"abc"[..]);
-    assert!(std::ptr::eq(&*<[u8]>::hold(&bytes).unwrap(), &*<[u8]>::hold(&bytes).unwrap()));
+    assert!(std::ptr::eq(&*<[u8]>::borrow_from(&bytes).unwrap(), &*<[u8]>::borrow_from(&bytes).unwrap()));
     let list = Value::list(vec![Value::Int(1)]);
-    assert!(std::ptr::eq(&*<[Value]>::hold(&list).unwrap(), &*<[Value]>::hold(&list).unwrap()));
-    assert_eq!(*<[i64]>::hold(&list).unwrap(), [1], "a temporary");
+    assert!(std::ptr::eq(&*<[Value]>::borrow_from(&list).unwrap(), &*<[Value]>::borrow_from(&list).unwrap()));
+    assert_eq!(*<[i64]>::borrow_from(&list).unwrap(), [1], "a temporary");
 }
 
 #[test]
 fn a_change_that_cannot_be_carried_back_leaves_the_value_as_it_was() {
     let mut value = Value::Int(1);
-    let mut changing = Changing::<u64>::new(&mut value).unwrap();
+    let mut changing = BorrowedArgumentMut::<u64>::new(&mut value).unwrap();
     *changing = u64::MAX;
     changing.finish().unwrap_err();
     assert_eq!(value, Value::Int(1));
-    let mut changing = Changing::<u64>::new(&mut value).unwrap();
+    let mut changing = BorrowedArgumentMut::<u64>::new(&mut value).unwrap();
     *changing = 5;
     changing.finish().unwrap();
     assert_eq!(value, Value::Int(5));

@@ -1,14 +1,10 @@
 //! What editors are told. Each case is a small program in which `<|>` marks where the cursor stands.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
-extern crate weir_host as weir;
-
-#[path = "../../weir-compile/tests/fixture/mod.rs"]
-mod fixture;
-
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use test_support::fixture;
 use weir_ide::{Definition, Document, Place, Position, RenameRefusal, apply};
 use weir_syntax::Span;
 
@@ -40,8 +36,8 @@ fn rust_at(place: &Place) -> String {
 
 /// The text without the places of Rust files, which are elsewhere on each machine.
 fn without_places(markdown: &str) -> String {
-    let (text, place) = markdown.split_once("\n\n[mod.rs:").unwrap_or((markdown, ""));
-    if place.is_empty() { text.to_owned() } else { format!("{text}\n\n[mod.rs]") }
+    let (text, place) = markdown.split_once("\n\n[fixture.rs:").unwrap_or((markdown, ""));
+    if place.is_empty() { text.to_owned() } else { format!("{text}\n\n[fixture.rs]") }
 }
 
 const SHOP: &str = r#"use http, image

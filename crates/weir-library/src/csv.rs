@@ -6,16 +6,16 @@ use csv::{Terminator, WriterBuilder};
 use indexmap::IndexMap;
 use weir::{Failure, FailureKind, Module, Parameter, Text, Type, Value};
 
-use crate::checked::Bad;
-use crate::feed::{StreamRow, optional, parameter};
-use rows::{CsvRows, Fault, Rows};
+use crate::bad_elements::BadElements;
+use crate::stream_source::{StreamDefinition, optional, parameter};
+use rows::{CsvRows, RowError, Rows};
 
 /// Rows that [`parse`] gives at most.
 const ROWS_MAX: usize = 1_000_000;
 
 /// The module `csv`.
 pub(crate) fn csv() -> Module {
-    let rows = StreamRow {
+    let rows = StreamDefinition {
         name: "rows",
         doc: "Begins a flow for each row of a file of comma-separated values, in their order, and ends with it. Its \
               first row names the columns; the element maps these names to the row's fields. A row with more or fewer \
@@ -23,16 +23,16 @@ pub(crate) fn csv() -> Module {
         parameters: parameters(),
         element: Type::map(Type::Text, Type::Text),
         ordered: true,
-        open: |given| CsvRows::open(given, Bad::Ends("csv.checked_rows")),
+        open: |given| CsvRows::open(given, BadElements::EndStream("csv.checked_rows")),
     };
-    let checked = StreamRow {
+    let checked = StreamDefinition {
         name: "checked_rows",
         doc: "As `rows`, but a row with more or fewer fields than there are columns, or that is not UTF-8, is an element \
               too: a failure that says its line. `row?` ends the flow of that row with it, `row else { … }` handles it.",
         parameters: parameters(),
         element: Type::result(Type::map(Type::Text, Type::Text), Type::Failure),
         ordered: true,
-        open: |given| CsvRows::open(given, Bad::IsGiven),
+        open: |given| CsvRows::open(given, BadElements::Emit),
     };
     checked.within(rows.within(functions::csv()))
 }
@@ -58,7 +58,7 @@ mod functions {
 pub fn parse(text: &str, #[default(",")] separator: &str) -> Result<Vec<IndexMap<Text, Text>>, Failure> {
     let mut rows = Rows::new(text.as_bytes(), separator_of(separator)?)?;
     let mut parsed = Vec::new();
-    while let Some(row) = rows.next_row().map_err(Fault::into_failure)? {
+    while let Some(row) = rows.next_row().map_err(RowError::into_failure)? {
         if parsed.len() == ROWS_MAX {
             return Err(Failure::new(FailureKind::Limit, format!("there are more than {ROWS_MAX} rows")));
         }

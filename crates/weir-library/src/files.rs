@@ -3,19 +3,19 @@
 //! Everything goes through a [`Root`], which the embedder opens; a program names files relative to it. Nothing in a
 //! path is decoded: `%2e%2e` is a name like any other.
 
-#[cfg(target_os = "linux")]
-mod cached;
+mod cache;
 mod follow;
-mod kept;
 mod lines;
-mod open;
-mod opened;
+mod open_beneath;
+mod open_file;
+#[cfg(target_os = "linux")]
+mod page_cache;
 mod root;
 mod write;
 
-pub use kept::Keeping;
+pub use cache::FileCacheOptions;
 pub(crate) use lines::{FileLines, root_of};
-pub use opened::{OpenFile, length, open};
+pub use open_file::{OpenFile, length, open};
 pub use root::{FileError, Root};
 pub use write::{Appender, write};
 
@@ -32,7 +32,7 @@ mod functions {
 
     weir::library! {
         /// Files below the program's root.
-        pub(crate) files: super::read, super::exists, super::list, super::opened::open, super::opened::length,
+        pub(crate) files: super::read, super::exists, super::list, super::open_file::open, super::open_file::length,
             super::write::Appender::append, super::write::write
     }
 }
@@ -43,7 +43,7 @@ mod functions {
 /// A [`FileError`].
 #[weir::function(reads)]
 pub async fn read(#[environment] root: &Root, path: &str) -> Result<Bytes, FileError> {
-    if let Some(read) = root.read_cached(path) {
+    if let Some(read) = root.read_from_memory(path) {
         return read;
     }
     let elsewhere = |path: String, root: Root| move || root.read(&path);

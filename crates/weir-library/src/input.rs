@@ -8,22 +8,22 @@ use weir::{Type, TypeDefinition, TypeShape, Value};
 
 /// Something that is not what is wanted, such as in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub(crate) struct InputError {
     /// Where it is: `` `scale` in the query ``.
     pub(crate) place: String,
     /// What is the matter: `expected a whole number, found "big"`.
     pub(crate) what: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.what)
     }
 }
 
-impl Problem {
+impl InputError {
     pub(crate) fn new(place: impl Into<String>, what: impl Into<String>) -> Self {
-        Problem { place: place.into(), what: what.into() }
+        InputError { place: place.into(), what: what.into() }
     }
 }
 
@@ -42,16 +42,16 @@ const DURATION_UNITS: [(&str, u64); 7] = [
 
 /// The definitions that types refer to.
 #[derive(Clone, Copy)]
-pub(crate) struct Definitions<'a>(pub(crate) &'a [TypeDefinition]);
+pub(crate) struct TypeDefinitions<'a>(pub(crate) &'a [TypeDefinition]);
 
-impl<'a> Definitions<'a> {
+impl<'a> TypeDefinitions<'a> {
     pub(crate) fn shape(self, name: &str) -> Option<&'a TypeShape> {
         self.0.iter().find(|definition| &*definition.name == name).map(|definition| &definition.shape)
     }
 }
 
 /// Whether values of this type can be written as one text, such as a part of a path.
-pub(crate) fn is_scalar(ty: &Type, definitions: Definitions<'_>) -> bool {
+pub(crate) fn is_scalar(ty: &Type, definitions: TypeDefinitions<'_>) -> bool {
     match ty {
         Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration => true,
         Type::Named(name) => matches!(definitions.shape(name), Some(TypeShape::Enum(variants))
@@ -61,7 +61,7 @@ pub(crate) fn is_scalar(ty: &Type, definitions: Definitions<'_>) -> bool {
 }
 
 /// What a text of this type looks like, for messages.
-pub(crate) fn expected(ty: &Type, definitions: Definitions<'_>) -> String {
+pub(crate) fn expected(ty: &Type, definitions: TypeDefinitions<'_>) -> String {
     match ty {
         Type::Bool => "`true` or `false`".into(),
         Type::Int => "a whole number".into(),
@@ -85,7 +85,7 @@ pub(crate) fn expected(ty: &Type, definitions: Definitions<'_>) -> String {
 }
 
 /// The value that a decoded text of a scalar type says; `None` where it says none.
-pub(crate) fn scalar(ty: &Type, text: &str, definitions: Definitions<'_>) -> Option<Value> {
+pub(crate) fn scalar(ty: &Type, text: &str, definitions: TypeDefinitions<'_>) -> Option<Value> {
     match ty {
         Type::Text => Some(Value::text(text)),
         Type::Int => text.parse().ok().map(Value::Int),
@@ -118,7 +118,7 @@ fn measure(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 }
 
 /// The same with what is wrong, in the words of a message.
-pub(crate) fn scalar_or_problem(ty: &Type, text: &str, definitions: Definitions<'_>) -> Result<Value, String> {
+pub(crate) fn scalar_or_error(ty: &Type, text: &str, definitions: TypeDefinitions<'_>) -> Result<Value, String> {
     scalar(ty, text, definitions)
         .ok_or_else(|| format!("expected {}, found {}", expected(ty, definitions), shown(text)))
 }

@@ -4,13 +4,13 @@ pub(crate) mod decode;
 pub(crate) mod encode;
 mod lines;
 mod tree;
-mod unique;
+mod unique_keys;
 
 pub use tree::{Json, TooDeep};
 
 use indexmap::IndexMap;
 use serde_json::error::Category;
-use tree::{DEPTH_MAX, Node};
+use tree::{DEPTH_MAX, JsonNode};
 use weir::{Failure, FailureKind, Module, Text, Typed};
 
 use crate::Limited;
@@ -77,20 +77,20 @@ fn parse_line(line: &str) -> Result<Json, String> {
 /// What an object has under a key.
 #[weir::function(pure)]
 pub fn get(value: &Json, key: &str) -> Option<Json> {
-    if let Node::Object(_, fields) = &value.0 { fields.get(key).cloned() } else { None }
+    if let JsonNode::Object(_, fields) = &value.0 { fields.get(key).cloned() } else { None }
 }
 
 /// The item of a list at a position, counted from 0.
 #[weir::function(pure)]
 pub fn at(value: &Json, position: i64) -> Option<Json> {
-    if let Node::List(_, items) = &value.0 { items.get(usize::try_from(position).ok()?).cloned() } else { None }
+    if let JsonNode::List(_, items) = &value.0 { items.get(usize::try_from(position).ok()?).cloned() } else { None }
 }
 
 /// What is at the end of a path of keys and positions, such as `user/emails/0`.
 #[weir::function(pure)]
 pub fn find(value: &Json, path: &str) -> Option<Json> {
     path.split('/').try_fold(value.clone(), |value, key| match &value.0 {
-        Node::List(..) => at(&value, key.parse().ok()?),
+        JsonNode::List(..) => at(&value, key.parse().ok()?),
         _ => get(&value, key),
     })
 }
@@ -98,43 +98,43 @@ pub fn find(value: &Json, path: &str) -> Option<Json> {
 /// The items of a list; none of anything else.
 #[weir::function(pure)]
 pub fn items(value: &Json) -> Vec<Json> {
-    if let Node::List(_, items) = &value.0 { items.to_vec() } else { Vec::new() }
+    if let JsonNode::List(_, items) = &value.0 { items.to_vec() } else { Vec::new() }
 }
 
 /// The keys of an object, in its order; none of anything else.
 #[weir::function(pure)]
 pub fn keys(value: &Json) -> Vec<Text> {
-    if let Node::Object(_, fields) = &value.0 { fields.keys().cloned().collect() } else { Vec::new() }
+    if let JsonNode::Object(_, fields) = &value.0 { fields.keys().cloned().collect() } else { Vec::new() }
 }
 
 /// The text that the value is.
 #[weir::function(pure)]
 pub fn text(value: &Json) -> Option<Text> {
-    if let Node::Text(text) = &value.0 { Some(text.clone()) } else { None }
+    if let JsonNode::Text(text) = &value.0 { Some(text.clone()) } else { None }
 }
 
 /// The whole number that the value is, where 64 bits hold it.
 #[weir::function(pure)]
 pub fn int(value: &Json) -> Option<i64> {
-    if let Node::Number(number) = &value.0 { number.as_i64() } else { None }
+    if let JsonNode::Number(number) = &value.0 { number.as_i64() } else { None }
 }
 
 /// The number that the value is, as near as a `Float` comes to it.
 #[weir::function(pure)]
 pub fn float(value: &Json) -> Option<f64> {
-    if let Node::Number(number) = &value.0 { number.as_f64() } else { None }
+    if let JsonNode::Number(number) = &value.0 { number.as_f64() } else { None }
 }
 
 /// The truth value that the value is.
 #[weir::function(pure)]
 pub fn bool(value: &Json) -> Option<bool> {
-    if let Node::Bool(value) = value.0 { Some(value) } else { None }
+    if let JsonNode::Bool(value) = value.0 { Some(value) } else { None }
 }
 
 /// Whether the value is `null`.
 #[weir::function(pure)]
 pub fn is_null(value: &Json) -> bool {
-    value.0 == Node::Null
+    value.0 == JsonNode::Null
 }
 
 /// The value as a text of one line.
@@ -154,13 +154,13 @@ pub fn encode(value: Typed<'T'>) -> Limited<String> {
 /// A text as a value.
 #[weir::function(pure)]
 pub fn of_text(text: Text) -> Json {
-    Json(Node::Text(text))
+    Json(JsonNode::Text(text))
 }
 
 /// A whole number as a value.
 #[weir::function(pure)]
 pub fn of_int(number: i64) -> Json {
-    Json(Node::Number(number.into()))
+    Json(JsonNode::Number(number.into()))
 }
 
 /// A number as a value.
@@ -170,19 +170,19 @@ pub fn of_int(number: i64) -> Json {
 #[weir::function(pure)]
 pub fn of_float(number: f64) -> Result<Json, Failure> {
     let number = serde_json::Number::from_f64(number).ok_or_else(|| Failure::argument("JSON has no such number"))?;
-    Ok(Json(Node::Number(number)))
+    Ok(Json(JsonNode::Number(number)))
 }
 
 /// A truth value as a value.
 #[weir::function(pure)]
 pub fn of_bool(value: bool) -> Json {
-    Json(Node::Bool(value))
+    Json(JsonNode::Bool(value))
 }
 
 /// `null`.
 #[weir::function(pure)]
 pub fn null() -> Json {
-    Json(Node::Null)
+    Json(JsonNode::Null)
 }
 
 /// A list of values.

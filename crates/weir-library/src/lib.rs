@@ -5,11 +5,10 @@
 //!
 //! `files` works below a [`files::Root`] that the embedder puts into the library's environment.
 
+mod bad_elements;
 pub mod bytes;
-mod checked;
 pub mod csv;
 pub mod failure;
-mod feed;
 pub mod files;
 pub mod html;
 pub mod http;
@@ -25,6 +24,7 @@ pub mod output;
 pub mod state;
 pub mod stdio;
 pub mod stream;
+mod stream_source;
 pub mod tcp;
 pub mod text;
 pub mod time;

@@ -51,7 +51,7 @@ impl LineError {
 }
 
 /// The lines of a reader.
-pub(crate) struct Lines {
+pub(crate) struct LineReader {
     buffer: BytesMut,
     /// How much of the buffer's start is the line that was lent last.
     lent: usize,
@@ -63,10 +63,10 @@ pub(crate) struct Lines {
     bytes: u64,
 }
 
-impl Lines {
+impl LineReader {
     /// No lines yet.
     pub(crate) fn new() -> Self {
-        Lines { buffer: BytesMut::new(), lent: 0, scanned: 0, number: 0, bytes: 0 }
+        LineReader { buffer: BytesMut::new(), lent: 0, scanned: 0, number: 0, bytes: 0 }
     }
 
     /// The number of the line that was given last, counted from 1.
@@ -162,7 +162,7 @@ mod tests {
     /// Gives the pieces one read at a time.
     async fn lines_of(pieces: &[&[u8]]) -> Vec<String> {
         let mut builder = tokio::io::empty().chain(pieces[0]);
-        let mut lines = Lines::new();
+        let mut lines = LineReader::new();
         let mut found = Vec::new();
         let mut rest = pieces[1..].iter();
         loop {

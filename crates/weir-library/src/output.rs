@@ -7,7 +7,7 @@
 //!
 //! A failure to write is told to the next call that writes there, or else at the end of the program; what could not be
 //! written is dropped then, and not written twice. Where nobody reads the standard output any more, an embedder may have
-//! something done instead ([`Outputs::when_unread`]).
+//! something done instead ([`Outputs::on_broken_pipe`]).
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -31,20 +31,20 @@ pub(crate) const STANDARD_OUTPUT: &str = "the standard output";
 
 /// The outputs of a program, each open once however many calls write to it.
 #[derive(Clone, Default)]
-pub struct Outputs(Arc<Mutex<State>>);
+pub struct Outputs(Arc<Mutex<OutputTable>>);
 
 #[derive(Default)]
-struct State {
+struct OutputTable {
     /// By what messages call them; a file by its path, where no path has the words of a standard stream.
-    open: IndexMap<String, Arc<Output>>,
+    open: IndexMap<String, Arc<OutputFile>>,
     /// Whether a thread is there that will flush them.
     flushing: bool,
-    when_unread: WhenUnread,
+    on_broken_pipe: BrokenPipePolicy,
 }
 
 /// What happens where nobody reads the standard output any more.
 #[derive(Default)]
-enum WhenUnread {
+enum BrokenPipePolicy {
     /// Who writes there is told.
     #[default]
     Fails,
@@ -55,25 +55,25 @@ enum WhenUnread {
 }
 
 /// One output.
-pub(crate) struct Output {
+pub(crate) struct OutputFile {
     name: String,
     /// Whether a person watches: each write is flushed.
-    watched: bool,
-    file: Mutex<Buffered>,
+    interactive: bool,
+    file: Mutex<BufferedFile>,
 }
 
-struct Buffered {
+struct BufferedFile {
     file: File,
     buffer: Vec<u8>,
     /// Why bytes were lost since somebody was told.
     failure: Option<Failure>,
     /// Whether nobody is at the other end.
-    unread: bool,
+    broken_pipe: bool,
 }
 
 impl Outputs {
     /// The output of this name, opened where it is not open.
-    pub(crate) fn open<E>(&self, name: &str, open: impl FnOnce() -> Result<File, E>) -> Result<Arc<Output>, Failure>
+    pub(crate) fn open<E>(&self, name: &str, open: impl FnOnce() -> Result<File, E>) -> Result<Arc<OutputFile>, Failure>
     where
         Failure: From<E>,
     {
@@ -84,7 +84,7 @@ impl Outputs {
         if state.open.len() >= OUTPUTS_MAX {
             state.close_unused()?;
         }
-        let output = Arc::new(Output::new(name, open()?));
+        let output = Arc::new(OutputFile::new(name, open()?));
         state.open.insert(name.to_owned(), Arc::clone(&output));
         Ok(output)
     }
@@ -97,43 +97,43 @@ impl Outputs {
 
     /// Has `then` called, once, where nobody reads the standard output any more. What is written there then is thrown away,
     /// and that is no failure.
-    pub fn when_unread(&self, then: impl FnOnce() + Send + 'static) {
-        self.0.lock().when_unread = WhenUnread::Calls(Box::new(then));
+    pub fn on_broken_pipe(&self, then: impl FnOnce() + Send + 'static) {
+        self.0.lock().on_broken_pipe = BrokenPipePolicy::Calls(Box::new(then));
     }
 
     /// Writes `parts`, one directly behind the other.
-    pub(crate) fn write(&self, output: &Output, parts: &[&[u8]]) -> Result<(), Failure> {
+    pub(crate) fn write(&self, output: &OutputFile, parts: &[&[u8]]) -> Result<(), Failure> {
         match output.write(parts) {
             Ok(false) => Ok(()),
             Ok(true) => {
                 self.flush_soon();
                 Ok(())
             }
-            Err(failure) => self.unless_unread(output, failure),
+            Err(failure) => self.unless_broken_pipe(output, failure),
         }
     }
 
     /// The failure, unless something else is to be done because nobody reads the output.
-    fn unless_unread(&self, output: &Output, failure: Failure) -> Result<(), Failure> {
-        if self.notice_unread(output) { Ok(()) } else { Err(failure) }
+    fn unless_broken_pipe(&self, output: &OutputFile, failure: Failure) -> Result<(), Failure> {
+        if self.notice_broken_pipe(output) { Ok(()) } else { Err(failure) }
     }
 
     /// Does what is to be done where nobody reads the output; whether there is something.
-    fn notice_unread(&self, output: &Output) -> bool {
-        if output.name != STANDARD_OUTPUT || !output.file.lock().unread {
+    fn notice_broken_pipe(&self, output: &OutputFile) -> bool {
+        if output.name != STANDARD_OUTPUT || !output.file.lock().broken_pipe {
             return false;
         }
         let mut state = self.0.lock();
-        match std::mem::replace(&mut state.when_unread, WhenUnread::Called) {
-            WhenUnread::Fails => {
-                state.when_unread = WhenUnread::Fails;
+        match std::mem::replace(&mut state.on_broken_pipe, BrokenPipePolicy::Called) {
+            BrokenPipePolicy::Fails => {
+                state.on_broken_pipe = BrokenPipePolicy::Fails;
                 return false;
             }
-            WhenUnread::Calls(then) => {
+            BrokenPipePolicy::Calls(then) => {
                 drop(state);
                 then();
             }
-            WhenUnread::Called => {}
+            BrokenPipePolicy::Called => {}
         }
         true
     }
@@ -166,12 +166,12 @@ impl Outputs {
         };
         for output in open {
             output.file.lock().flush(&output.name);
-            self.notice_unread(&output);
+            self.notice_broken_pipe(&output);
         }
     }
 }
 
-impl State {
+impl OutputTable {
     /// Closes what nobody writes to at present.
     fn close_unused(&mut self) -> Result<(), Failure> {
         let mut flushed = Ok(());
@@ -193,17 +193,18 @@ impl State {
 impl weir::Closing for Outputs {
     fn close(&self) -> Result<(), Failure> {
         let open: Vec<_> = self.0.lock().open.values().cloned().collect();
-        let flushed = |output: &Arc<Output>| output.flush().or_else(|failure| self.unless_unread(output, failure));
+        let flushed =
+            |output: &Arc<OutputFile>| output.flush().or_else(|failure| self.unless_broken_pipe(output, failure));
         let failures = open.iter().filter_map(|output| flushed(output).err());
         failures.reduce(|first, _| first).map_or(Ok(()), Err)
     }
 }
 
-impl Output {
+impl OutputFile {
     fn new(name: &str, file: File) -> Self {
-        let watched = io::IsTerminal::is_terminal(&file);
-        let file = Buffered { file, buffer: Vec::new(), failure: None, unread: false };
-        Output { name: name.to_owned(), watched, file: Mutex::new(file) }
+        let interactive = io::IsTerminal::is_terminal(&file);
+        let file = BufferedFile { file, buffer: Vec::new(), failure: None, broken_pipe: false };
+        OutputFile { name: name.to_owned(), interactive, file: Mutex::new(file) }
     }
 
     /// Writes, and says whether bytes began to wait.
@@ -212,7 +213,7 @@ impl Output {
         file.tell()?;
         let waited = !file.buffer.is_empty();
         parts.iter().for_each(|part| file.buffer.extend_from_slice(part));
-        if self.watched || file.buffer.len() >= BUFFER_BYTES {
+        if self.interactive || file.buffer.len() >= BUFFER_BYTES {
             file.flush(&self.name);
             return file.tell().map(|()| false);
         }
@@ -226,12 +227,12 @@ impl Output {
     }
 }
 
-impl Buffered {
+impl BufferedFile {
     fn flush(&mut self, name: &str) {
         let written = self.file.write_all(&self.buffer);
         self.buffer.clear();
         if let Err(error) = written {
-            self.unread |= error.kind() == io::ErrorKind::BrokenPipe;
+            self.broken_pipe |= error.kind() == io::ErrorKind::BrokenPipe;
             let why = match error.kind() {
                 io::ErrorKind::BrokenPipe => "nobody reads it any more".to_owned(),
                 io::ErrorKind::StorageFull => "the disk is full".to_owned(),

@@ -6,19 +6,19 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use weir::{Failure, Module, Type, Value};
 
-use crate::feed::{Feeder, Stream, StreamRow};
-use crate::lines::Lines;
+use crate::lines::LineReader;
 use crate::output::{Outputs, STANDARD_OUTPUT};
+use crate::stream_source::{Emitter, Stream, StreamDefinition};
 
 /// The module `stdio`.
 pub(crate) fn stdio() -> Module {
-    let lines = StreamRow {
+    let lines = StreamDefinition {
         name: "lines",
         doc: "Begins a flow for each line of the standard input, in their order, and ends with it.",
         parameters: vec![],
         element: Type::Text,
         ordered: true,
-        open: |_| Ok(Input),
+        open: |_| Ok(StandardInput),
     };
     lines.within(functions::stdio())
 }
@@ -28,17 +28,17 @@ mod functions {
 
     weir::library! {
         /// The standard streams of the program: lines in, lines out.
-        pub(crate) stdio: super::Printer::print, super::Printer::print_error
+        pub(crate) stdio: super::LinePrinter::print, super::LinePrinter::print_error
     }
 }
 
 /// Prints lines. It is private to its call site so that lines come in the order of their source; the streams are shared
 /// by all.
 #[derive(Default)]
-pub struct Printer;
+pub struct LinePrinter;
 
 #[weir::function]
-impl Printer {
+impl LinePrinter {
     /// Prints a line to the standard output. On a terminal it is seen at once, else within 50 ms and before the program
     /// ends.
     ///
@@ -64,18 +64,18 @@ fn print_to(outputs: &Outputs, name: &str, stream: BorrowedFd<'_>, line: &str) -
 }
 
 /// The standard input.
-struct Input;
+struct StandardInput;
 
-impl Stream for Input {
+impl Stream for StandardInput {
     fn describe(&self) -> String {
         "the lines of the standard input".to_owned()
     }
 
-    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+    async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut input = tokio::io::stdin();
-        let mut lines = Lines::new();
+        let mut lines = LineReader::new();
         while let Some(line) = lines.next(&mut input).await.map_err(|error| error.of("the standard input"))? {
-            feeder.give(Value::text(line)).await;
+            emitter.emit(Value::text(line)).await;
         }
         Ok(())
     }

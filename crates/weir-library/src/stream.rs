@@ -2,11 +2,11 @@
 
 use weir::{Failure, Module, Type, Value};
 
-use crate::feed::{Feeder, Stream, StreamRow, parameter};
+use crate::stream_source::{Emitter, Stream, StreamDefinition, parameter};
 
 /// The module `stream`.
 pub(crate) fn stream() -> Module {
-    let range = StreamRow {
+    let range = StreamDefinition {
         name: "range",
         doc: "Begins a flow for each whole number from `from` up to and without `to`, in their order.",
         parameters: vec![parameter("from", Type::Int), parameter("to", Type::Int)],
@@ -32,9 +32,9 @@ impl Stream for Range {
         Some((elements, self.from.abs_diff(self.to.max(self.from))))
     }
 
-    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+    async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         for number in self.from..self.to {
-            feeder.give(Value::Int(number)).await;
+            emitter.emit(Value::Int(number)).await;
         }
         Ok(())
     }

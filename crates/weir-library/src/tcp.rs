@@ -1,7 +1,7 @@
 //! TCP: connections as values, to be read from and written to, and lines that come over them.
 
 mod connection;
-mod limits;
+mod idle_timeout;
 mod listen;
 mod zero_copy;
 

@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::{MissedTickBehavior, interval};
 use weir::{Failure, Type, Value};
 
-use crate::feed::{Feeder, Stream, StreamRow, parameter};
+use crate::stream_source::{Emitter, Stream, StreamDefinition, parameter};
 
 /// The module `time`.
 pub(crate) fn time() -> weir::Module {
-    let every = StreamRow {
+    let every = StreamDefinition {
         name: "every",
         doc: "Begins a flow at once and then each time the interval has passed; its element is the time. A tick that \
               comes while there is no room for its flow is left out.",
@@ -78,12 +78,12 @@ impl Stream for Ticks {
         format!("every {:?}", self.0)
     }
 
-    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+    async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut ticks = interval(self.0);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             ticks.tick().await;
-            feeder.give(Value::Time(nanoseconds_of(SystemTime::now()))).await;
+            emitter.emit(Value::Time(nanoseconds_of(SystemTime::now()))).await;
         }
     }
 }

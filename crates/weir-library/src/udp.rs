@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use tokio::net::UdpSocket;
 use weir::{Failure, HostType, Module, Type, Value};
 
-use crate::feed::{Feeder, Stream, StreamRow, optional, parameter};
+use crate::stream_source::{Emitter, Stream, StreamDefinition, optional, parameter};
 use crate::tcp::address;
 
 /// The most bytes of a packet.
@@ -39,7 +39,7 @@ struct Inner {
 
 /// The module `udp`.
 pub(crate) fn udp() -> Module {
-    let packets = StreamRow {
+    let packets = StreamDefinition {
         name: "packets",
         doc: "Begins a flow for each packet that comes to a port of this machine. `address: \"0.0.0.0\"` lets others \
               in; port 0 lets the system choose. Packets that come while there is no room are kept by the system, as \
@@ -121,7 +121,7 @@ impl Stream for Packets {
         format!("udp://{}", self.address)
     }
 
-    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+    async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let socket = self.socket.watched()?;
         let mut room = BytesMut::new();
         loop {
@@ -132,7 +132,7 @@ impl Stream for Packets {
                     // A copy, so that a small packet does not hold room for the largest.
                     let bytes = Bytes::copy_from_slice(&room);
                     let packet = Packet { sender: sender.to_string(), bytes, socket: self.socket.clone() };
-                    feeder.give(packet.into_value()?).await;
+                    emitter.emit(packet.into_value()?).await;
                 }
                 // An earlier packet of ours found nobody: that is no end of what comes.
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {}

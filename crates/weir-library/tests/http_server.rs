@@ -103,7 +103,7 @@ fn silence_half_a_head_and_an_idle_connection_end_in_time() {
 
 /// Rests whenever it may.
 fn restless() -> Limits {
-    Limits { rest_after: Duration::ZERO, ..Limits::default() }
+    Limits { release_buffers_after: Duration::ZERO, ..Limits::default() }
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_connection_that_has_rested_is_served_as_before() {
 
 #[test]
 fn a_connection_that_rests_ends_in_time_and_with_the_server() {
-    let server = Running::start(Limits { rest_after: Duration::ZERO, ..short() });
+    let server = Running::start(Limits { release_buffers_after: Duration::ZERO, ..short() });
     let mut client = server.connect();
     client.send(HELLO);
     assert_eq!(client.answer().status, 200);

@@ -74,7 +74,7 @@ impl Flows for TwoAtATime {
         self.most.fetch_max(self.going.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         self.elements.lock().unwrap().append(inputs);
         let (going, ended, release) = (Arc::clone(&self.going), Arc::clone(&self.ended), Arc::clone(&self.release));
-        Begun::Going(Box::pin(async move {
+        Begun::Pending(Box::pin(async move {
             tokio::task::yield_now().await;
             going.fetch_sub(1, Ordering::SeqCst);
             ended.fetch_add(1, Ordering::SeqCst);

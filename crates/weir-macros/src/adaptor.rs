@@ -11,11 +11,11 @@ use syn::spanned::Spanned;
 use crate::host::HostFunction;
 use crate::marks::Flag;
 use crate::parameter::{Parameter, Passing};
-use crate::written::is_result;
+use crate::type_syntax::is_result;
 
 /// The `weir::Code` of a function.
 pub(crate) fn code(function: &HostFunction) -> TokenStream {
-    let parts = Parts::of(function);
+    let parts = AdaptorTokens::of(function);
     match (function.waits, function.marks.has(Flag::Blocking)) {
         (true, _) => parts.waiting(),
         (_, true) => parts.blocking(),
@@ -24,7 +24,7 @@ pub(crate) fn code(function: &HostFunction) -> TokenStream {
 }
 
 /// The steps of an adaptor, from which its three kinds are put together.
-struct Parts<'f> {
+struct AdaptorTokens<'f> {
     function: &'f HostFunction,
     /// Refuses arguments that are one and the same, where Rust forbids it.
     distinct: TokenStream,
@@ -42,9 +42,9 @@ struct Parts<'f> {
     answer: TokenStream,
 }
 
-impl<'f> Parts<'f> {
+impl<'f> AdaptorTokens<'f> {
     fn of(function: &'f HostFunction) -> Self {
-        Parts {
+        AdaptorTokens {
             function,
             distinct: distinct(function),
             takes: function.parameters.iter().map(take).collect(),
@@ -58,7 +58,7 @@ impl<'f> Parts<'f> {
 
     /// From the borrows to the outcome.
     fn body(&self) -> TokenStream {
-        let Parts { holds, changes, invocation, finishes, answer, .. } = self;
+        let AdaptorTokens { holds, changes, invocation, finishes, answer, .. } = self;
         let state = state(self.function);
         let waits = if self.function.waits { quote!(.await) } else { TokenStream::new() };
         quote_spanned! { Span::mixed_site()=>
@@ -70,19 +70,19 @@ impl<'f> Parts<'f> {
     }
 
     fn immediate(&self) -> TokenStream {
-        let Parts { distinct, takes, .. } = self;
+        let AdaptorTokens { distinct, takes, .. } = self;
         let lock = lock(self.function, "write", "read");
         let places: TokenStream = passed(self.function, Passing::Borrow).map(place).collect();
         let body = self.body();
-        let (indices, homes) = homes(self.function);
-        let inner = match (indices.as_slice(), homes.as_slice()) {
+        let (indices, mut_slots) = mut_slots(self.function);
+        let inner = match (indices.as_slice(), mut_slots.as_slice()) {
             ([], _) if is_result(&self.function.returns) => quote!(#places #body),
             ([], _) => self.answered(&places),
             ([index], [home]) => quote_spanned! { Span::mixed_site()=>
-                ::weir::macros::with_home(call, #index, |call, #home| { #places #body })
+                ::weir::macros::with_mut_slot(call, #index, |call, #home| { #places #body })
             },
             _ => quote_spanned! { Span::mixed_site()=>
-                ::weir::macros::with_homes(call, [#(#indices),*], |call, [#(#homes),*]| { #places #body })
+                ::weir::macros::with_mut_slots(call, [#(#indices),*], |call, [#(#mut_slots),*]| { #places #body })
             },
         };
         quote_spanned! { Span::mixed_site()=>
@@ -93,7 +93,7 @@ impl<'f> Parts<'f> {
     /// The same where nothing is changed and the function cannot fail: nothing of the call is borrowed any more when the
     /// value is there, so that it goes straight to where the call wants it.
     fn answered(&self, places: &TokenStream) -> TokenStream {
-        let Parts { holds, invocation, .. } = self;
+        let AdaptorTokens { holds, invocation, .. } = self;
         let state = state(self.function);
         quote_spanned! { Span::mixed_site()=>
             let returned = { #places #holds #state #invocation };
@@ -108,7 +108,7 @@ impl<'f> Parts<'f> {
             ::weir::macros::waiting(|call| {
                 #prepare
                 let pending: ::weir::macros::Pending = ::std::boxed::Box::pin(async move {
-                    let outcome = ::weir::macros::caught_later(async { #opened #body }).await;
+                    let outcome = ::weir::macros::catch_panic_async(async { #opened #body }).await;
                     #settled
                 });
                 ::core::result::Result::Ok(pending)
@@ -122,8 +122,8 @@ impl<'f> Parts<'f> {
         quote_spanned! { Span::mixed_site()=>
             ::weir::macros::blocking(|call| {
                 #prepare
-                let job: ::weir::macros::Job = ::std::boxed::Box::new(move || {
-                    let outcome = ::weir::macros::caught(|| { #opened #body });
+                let job: ::weir::macros::BlockingJob = ::std::boxed::Box::new(move || {
+                    let outcome = ::weir::macros::catch_panic(|| { #opened #body });
                     #settled
                 });
                 ::core::result::Result::Ok(job)
@@ -133,7 +133,7 @@ impl<'f> Parts<'f> {
 
     /// Takes all that the call will need; what may fail comes first, so that nothing is taken out of its slot in vain.
     fn prepare(&self) -> TokenStream {
-        let Parts { distinct, takes, .. } = self;
+        let AdaptorTokens { distinct, takes, .. } = self;
         let lock = lock(self.function, "write_owned", "read_owned");
         let loans = self.function.parameters.iter().map(loan);
         quote!(#distinct #takes #lock #(#loans)*)
@@ -174,10 +174,10 @@ fn take(parameter: &Parameter) -> TokenStream {
 
 fn place(parameter: &Parameter) -> TokenStream {
     let (place, index) = (parameter.local("place"), parameter.index);
-    quote_spanned!(Span::mixed_site()=> let #place = call.place(#index);)
+    quote_spanned!(Span::mixed_site()=> let #place = call.borrow_read(#index);)
 }
 
-fn homes(function: &HostFunction) -> (Vec<usize>, Vec<Ident>) {
+fn mut_slots(function: &HostFunction) -> (Vec<usize>, Vec<Ident>) {
     passed(function, Passing::Change).map(|parameter| (parameter.index, parameter.local("home"))).unzip()
 }
 
@@ -185,8 +185,8 @@ fn loan(parameter: &Parameter) -> TokenStream {
     let index = parameter.index;
     let (place, home) = (parameter.local("place"), parameter.local("home"));
     match parameter.passing {
-        Passing::Borrow => quote_spanned!(Span::mixed_site()=> let #place = call.lend(#index);),
-        Passing::Change => quote_spanned!(Span::mixed_site()=> let mut #home = call.lend_mut(#index);),
+        Passing::Borrow => quote_spanned!(Span::mixed_site()=> let #place = call.borrow_owned(#index);),
+        Passing::Change => quote_spanned!(Span::mixed_site()=> let mut #home = call.borrow_owned_mut(#index);),
         _ => TokenStream::new(),
     }
 }
@@ -201,7 +201,7 @@ fn hold(parameter: &Parameter) -> TokenStream {
     let Parameter { name, ty, .. } = parameter;
     let (value, place) = (parameter.local("value"), parameter.local("place"));
     quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
-        let #value = ::weir::macros::hold::<#ty>(&#place, #name)?;
+        let #value = ::weir::macros::borrow_argument::<#ty>(&#place, #name)?;
     )
 }
 
@@ -209,7 +209,7 @@ fn change(parameter: &Parameter) -> TokenStream {
     let Parameter { name, ty, .. } = parameter;
     let (value, home) = (parameter.local("value"), parameter.local("home"));
     quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
-        let mut #value = ::weir::macros::change::<#ty>(#home, #name)?;
+        let mut #value = ::weir::macros::borrow_argument_mut::<#ty>(#home, #name)?;
     )
 }
 
@@ -276,7 +276,7 @@ pub(crate) fn outcome(returns: &Type) -> TokenStream {
         match ::weir::macros::Fallible::result(returned) {
             ::core::result::Result::Ok(value) => ::weir::macros::answer(value),
             ::core::result::Result::Err(error) => {
-                (&&&::weir::macros::Tag::<<#returns as ::weir::macros::Fallible>::Err>::new()).failure(error)
+                (&&&::weir::macros::ErrorTag::<<#returns as ::weir::macros::Fallible>::Err>::new()).failure(error)
             }
         }
     }

@@ -9,18 +9,18 @@ use syn::{Error, Ident, ItemFn, LitInt, LitStr, Result, Token, Type};
 use crate::adaptor;
 use crate::function::{described_result, location_of};
 use crate::host::{HostFunction, sibling_of};
-use crate::marks::Marks;
+use crate::marks::FunctionMarks;
 use crate::parameter::{Parameter, Passing};
-use crate::written::arguments_of;
+use crate::type_syntax::arguments_of;
 
 /// What the attribute says.
-struct Options {
+struct BatchOptions {
     at_most: usize,
     each: Option<String>,
-    marks: Marks,
+    marks: FunctionMarks,
 }
 
-impl Parse for Options {
+impl Parse for BatchOptions {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let (mut at_most, mut each, mut marks) = (None, None, TokenStream::new());
         while !input.is_empty() {
@@ -44,7 +44,7 @@ impl Parse for Options {
         if at_most == 0 {
             return Err(Error::new_spanned(limit, "a batch takes at least one call"));
         }
-        Ok(Options { at_most, each, marks: Marks::parse(marks)? })
+        Ok(BatchOptions { at_most, each, marks: FunctionMarks::parse(marks)? })
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     quote!(#function #sibling)
 }
 
-fn sibling(options: Options, item: &mut ItemFn) -> Result<TokenStream> {
+fn sibling(options: BatchOptions, item: &mut ItemFn) -> Result<TokenStream> {
     if let Some(receiver) = item.sig.receiver() {
         return Err(Error::new_spanned(
             receiver,
@@ -144,7 +144,7 @@ impl<'f> Batched<'f> {
             #visibility fn #sibling() -> ::weir::Function {
                 #[allow(unused_imports)]
                 use ::weir::macros::{FailsDisplayed as _, FailsTyped as _, FailsWithError as _};
-                ::weir::macros::Described::new(#name, #doc, #effects) #location #takes #gives .gathers(#at_most, #code)
+                ::weir::macros::FunctionBuilder::new(#name, #doc, #effects) #location #takes #gives .build_batched(#at_most, #code)
             }
         }
     }
@@ -162,7 +162,7 @@ impl<'f> Batched<'f> {
             ::weir::macros::batch(|arguments, environment| {
                 #(#given)*
                 let pending: ::weir::macros::PendingBatch = ::std::boxed::Box::pin(async move {
-                    let mut calls = ::weir::macros::Calls::<#element>::new(arguments, #each);
+                    let mut calls = ::weir::macros::BatchCalls::<#element>::new(arguments, #each);
                     while let ::core::option::Option::Some(#many) = calls.next(#at_most) {
                         let answers = #invocation.await;
                         calls.answer(answers.into_iter().map(|returned| #outcome).collect());

@@ -9,7 +9,7 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Error, FnArg, Ident, ImplItemFn, Result, ReturnType, Type};
 
 use crate::parameter::{Parameter, Passing};
-use crate::written::is_result;
+use crate::type_syntax::is_result;
 
 /// What makes the state.
 #[derive(Clone)]
@@ -45,13 +45,13 @@ impl Constructor {
         Ok(Some(Constructor { ident: signature.ident.clone(), parameters, fallible }))
     }
 
-    /// The steps of `weir::macros::Described` for its parameters.
+    /// The steps of `weir::macros::FunctionBuilder` for its parameters.
     pub(crate) fn described(&self) -> TokenStream {
         let each = self.parameters.iter().map(|parameter| {
             let (name, ty, default) = (&parameter.name, &parameter.ty, parameter.default_value());
             match parameter.passing {
-                Passing::Borrow => quote_spanned!(ty.span()=> .starts_from::<#ty>(#name, #default)),
-                _ => quote_spanned!(ty.span()=> .starts::<#ty>(#name, #default)),
+                Passing::Borrow => quote_spanned!(ty.span()=> .constructor_borrows::<#ty>(#name, #default)),
+                _ => quote_spanned!(ty.span()=> .constructor_takes::<#ty>(#name, #default)),
             }
         });
         each.collect()
@@ -95,8 +95,8 @@ fn taken(parameter: &Parameter) -> TokenStream {
     let Parameter { name, ty, index, .. } = parameter;
     let value = parameter.local("value");
     let take = match parameter.passing {
-        Passing::Borrow => quote!(start_from),
-        _ => quote!(start),
+        Passing::Borrow => quote!(constructor_argument_ref),
+        _ => quote!(constructor_argument),
     };
     quote_spanned!(ty.span().resolved_at(Span::mixed_site())=>
         let #value = ::weir::macros::#take::<#ty>(arguments, #index, #name)?;
@@ -106,8 +106,8 @@ fn taken(parameter: &Parameter) -> TokenStream {
 /// What a constructor that may refuse gave.
 fn refused(returns: &Type, call: &TokenStream) -> TokenStream {
     quote_spanned! { Span::mixed_site()=>
-        ::weir::macros::Fallible::result(#call).map_err(|error| ::weir::macros::unmade(
-            (&&&::weir::macros::Tag::<<#returns as ::weir::macros::Fallible>::Err>::new()).failure(error)
+        ::weir::macros::Fallible::result(#call).map_err(|error| ::weir::macros::constructor_failure(
+            (&&&::weir::macros::ErrorTag::<<#returns as ::weir::macros::Fallible>::Err>::new()).failure(error)
         ))
     }
 }

@@ -13,14 +13,14 @@ mod record;
 
 /// What the attribute `#[weir(…)]` says.
 #[derive(Default)]
-pub(crate) struct Options {
+pub(crate) struct TypeOptions {
     name: Option<LitStr>,
     opaque: Option<Span>,
     unique: Option<Span>,
 }
 
 /// A type that is carried over, by its Rust name, its name in Weir and its documentation.
-pub(crate) struct Carried<'a> {
+pub(crate) struct DerivedType<'a> {
     ident: &'a Ident,
     name: String,
     doc: String,
@@ -36,36 +36,36 @@ fn implementation(input: &DeriveInput) -> Result<TokenStream> {
         let why = "a type of Weir has no generic parameters of its own: give each instance a name by a newtype";
         return Err(Error::new_spanned(&input.generics.params, why));
     }
-    let options = Options::parse(&input.attrs)?;
-    let carried = Carried {
+    let options = TypeOptions::parse(&input.attrs)?;
+    let derived = DerivedType {
         ident: &input.ident,
         name: options.name.as_ref().map_or_else(|| input.ident.to_string(), LitStr::value),
         doc: docs::text(&input.attrs),
     };
     if options.opaque.is_some() {
-        return Ok(opaque::expand(&carried, options.unique.is_some()));
+        return Ok(opaque::expand(&derived, options.unique.is_some()));
     }
     if let Some(span) = options.unique {
         return Err(Error::new(span, "only an opaque type can be `unique`: `#[weir(opaque, unique)]`"));
     }
     match &input.data {
         Data::Struct(data) => match &data.fields {
-            Fields::Named(fields) => Ok(record::record(&carried, fields)),
+            Fields::Named(fields) => Ok(record::record(&derived, fields)),
             _ if options.name.is_some() => Err(Error::new(
                 options.name.span(),
                 "a tuple struct is what it holds, and has no name of its own in Weir",
             )),
-            Fields::Unnamed(fields) => Ok(record::tuple(&carried, fields)),
-            Fields::Unit => Ok(record::unit(&carried)),
+            Fields::Unnamed(fields) => Ok(record::tuple(&derived, fields)),
+            Fields::Unit => Ok(record::unit(&derived)),
         },
-        Data::Enum(data) => enumeration::expand(&carried, data),
+        Data::Enum(data) => enumeration::expand(&derived, data),
         Data::Union(data) => Err(Error::new_spanned(data.union_token, "a union cannot be looked into: make it opaque")),
     }
 }
 
-impl Options {
+impl TypeOptions {
     fn parse(attributes: &[Attribute]) -> Result<Self> {
-        let mut options = Options::default();
+        let mut options = TypeOptions::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("weir")) {
             attribute.parse_nested_meta(|meta| {
                 let span = meta.path.span();
@@ -92,10 +92,10 @@ fn whole_name(name: LitStr) -> Result<LitStr> {
     }
 }
 
-impl Carried<'_> {
+impl DerivedType<'_> {
     /// The implementation for a named type, with its parts defined by `shape` and their types by `parts`.
     fn named(&self, shape: &TokenStream, parts: &[&syn::Type], conversions: &TokenStream) -> TokenStream {
-        let Carried { ident, name, doc } = self;
+        let DerivedType { ident, name, doc } = self;
         let parts = parts.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as ::weir::HostType>::define(definitions);));
         quote! {
             #[automatically_derived]

@@ -8,9 +8,9 @@ use syn::{Attribute, Error, ImplItem, Item, ItemFn, ItemImpl, Result, Type};
 use crate::adaptor;
 use crate::construct::Constructor;
 use crate::host::{HostFunction, refuse_generics, sibling_of};
-use crate::marks::Marks;
+use crate::marks::FunctionMarks;
 use crate::parameter::Parameter;
-use crate::written::is_result;
+use crate::type_syntax::is_result;
 
 /// The expansion of the attribute. What is wrong becomes an error beside the item, which stays callable.
 pub(crate) fn expand(marks: TokenStream, item: TokenStream) -> TokenStream {
@@ -19,7 +19,7 @@ pub(crate) fn expand(marks: TokenStream, item: TokenStream) -> TokenStream {
             Ok(parsed) => parsed,
             Err(error) => return with_error(item, error),
         };
-    let siblings = match (Marks::parse(marks), &mut parsed) {
+    let siblings = match (FunctionMarks::parse(marks), &mut parsed) {
         (Err(error), _) => Err(error),
         (Ok(marks), Item::Fn(function)) => free_function(&marks, function),
         (Ok(marks), Item::Impl(block)) => implementation(&marks, block),
@@ -36,13 +36,13 @@ fn with_error(item: TokenStream, error: Error) -> TokenStream {
     quote!(#item #error)
 }
 
-fn free_function(marks: &Marks, function: &mut ItemFn) -> Result<TokenStream> {
+fn free_function(marks: &FunctionMarks, function: &mut ItemFn) -> Result<TokenStream> {
     let ItemFn { attrs, vis, sig, .. } = function;
     let associated = sig.receiver().is_some();
     HostFunction::read(marks.clone(), attrs, vis, sig, associated).map(|function| sibling(&function))
 }
 
-fn implementation(marks: &Marks, block: &mut ItemImpl) -> Result<TokenStream> {
+fn implementation(marks: &FunctionMarks, block: &mut ItemImpl) -> Result<TokenStream> {
     if let Some((_, path, _)) = &block.trait_ {
         return Err(Error::new(
             path.span(),
@@ -91,12 +91,12 @@ fn constructor(block: &mut ItemImpl) -> Result<(Option<Constructor>, Option<usiz
 }
 
 /// The marks of one function of a block, which its own `#[weir::function(…)]` gives.
-fn own_marks(attributes: &mut Vec<Attribute>) -> Result<Marks> {
+fn own_marks(attributes: &mut Vec<Attribute>) -> Result<FunctionMarks> {
     let is_mark = |attribute: &Attribute| attribute.path().segments.last().is_some_and(|last| last.ident == "function");
-    let Some(position) = attributes.iter().position(is_mark) else { return Ok(Marks::default()) };
+    let Some(position) = attributes.iter().position(is_mark) else { return Ok(FunctionMarks::default()) };
     match attributes.remove(position).meta {
-        syn::Meta::List(list) => Marks::parse(list.tokens),
-        _ => Ok(Marks::default()),
+        syn::Meta::List(list) => FunctionMarks::parse(list.tokens),
+        _ => Ok(FunctionMarks::default()),
     }
 }
 
@@ -115,7 +115,7 @@ fn sibling(function: &HostFunction) -> TokenStream {
         #visibility fn #sibling() -> ::weir::Function {
             #[allow(unused_imports)]
             use ::weir::macros::{FailsDisplayed as _, FailsTyped as _, FailsWithError as _};
-            ::weir::macros::Described::new(#name, #doc, #effects) #location #(#parameters)* #starts #result #state .runs(#code)
+            ::weir::macros::FunctionBuilder::new(#name, #doc, #effects) #location #(#parameters)* #starts #result #state .build(#code)
         }
     }
 }
@@ -123,7 +123,7 @@ fn sibling(function: &HostFunction) -> TokenStream {
 /// Where the function stands: the words are put where its name is, and so mean its line.
 pub(crate) fn location_of(name: &Ident) -> TokenStream {
     quote_spanned! { name.span()=>
-        .stands(::weir::Location {
+        .located_at(::weir::Location {
             crate_folder: match ::core::option_env!("CARGO_MANIFEST_DIR") {
                 ::core::option::Option::Some(folder) => folder,
                 ::core::option::Option::None => "",
@@ -147,7 +147,7 @@ fn described_state(function: &HostFunction) -> TokenStream {
         }
     };
     quote_spanned! { Span::mixed_site()=>
-        .keeps::<Self>(::weir::Mode::#mode, |arguments| {
+        .with_state::<Self>(::weir::Mode::#mode, |arguments| {
             ::weir::macros::make_state::<Self>(|| { #make })
         })
     }
@@ -156,14 +156,14 @@ fn described_state(function: &HostFunction) -> TokenStream {
 /// What calls get, of a function that returns this.
 pub(crate) fn described_result(returns: &Type) -> TokenStream {
     if !is_result(returns) {
-        return quote_spanned!(returns.span()=> .gives::<#returns>());
+        return quote_spanned!(returns.span()=> .returns::<#returns>());
     }
     quote_spanned! { returns.span()=>
-        .gives::<<#returns as ::weir::macros::Fallible>::Ok>()
+        .returns::<<#returns as ::weir::macros::Fallible>::Ok>()
         .fails(
-            (&&&::weir::macros::Tag::<<#returns as ::weir::macros::Fallible>::Err>::new()).failure_type(),
+            (&&&::weir::macros::ErrorTag::<<#returns as ::weir::macros::Fallible>::Err>::new()).failure_type(),
             |definitions| {
-                (&&&::weir::macros::Tag::<<#returns as ::weir::macros::Fallible>::Err>::new())
+                (&&&::weir::macros::ErrorTag::<<#returns as ::weir::macros::Fallible>::Err>::new())
                     .failure_define(definitions)
             },
         )

@@ -6,7 +6,7 @@ use syn::{Attribute, Error, FnArg, Receiver, Result, ReturnType, Signature, Type
 
 use crate::construct::Constructor;
 use crate::docs;
-use crate::marks::{Flag, Marks};
+use crate::marks::{Flag, FunctionMarks};
 use crate::parameter::{Parameter, Passing, supported};
 
 /// What a Rust function says of itself.
@@ -25,14 +25,14 @@ pub(crate) struct HostFunction {
     /// What it returns, as written.
     pub(crate) returns: Type,
     pub(crate) waits: bool,
-    pub(crate) marks: Marks,
+    pub(crate) marks: FunctionMarks,
     /// What makes the state behind `self`, where it is made of something.
     pub(crate) constructor: Option<Constructor>,
 }
 
 impl HostFunction {
     pub(crate) fn read(
-        marks: Marks,
+        marks: FunctionMarks,
         attributes: &[Attribute],
         visibility: &Visibility,
         signature: &mut Signature,
@@ -76,14 +76,14 @@ impl HostFunction {
 
     /// Checks the marks against the signature.
     fn check(&self) -> Result<()> {
-        let blocking = self.marks.place(Flag::Blocking);
+        let blocking = self.marks.span_of(Flag::Blocking);
         if let (Some(span), true) = (blocking, self.waits) {
             return Err(Error::new(
                 span,
                 "`blocking` contradicts `async`: a function that may wait never holds its thread",
             ));
         }
-        if let (Some(span), true) = (self.marks.place(Flag::Pure), self.changes()) {
+        if let (Some(span), true) = (self.marks.span_of(Flag::Pure), self.changes()) {
             return Err(Error::new(span, "`pure` contradicts `&mut`: a pure function changes nothing"));
         }
         if let (Some(new), None) = (&self.marks.new, self.receiver) {

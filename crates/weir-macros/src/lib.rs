@@ -19,7 +19,7 @@ mod host;
 mod library;
 mod marks;
 mod parameter;
-mod written;
+mod type_syntax;
 
 /// Makes a function, or each function of an `impl` block, callable from Weir.
 ///

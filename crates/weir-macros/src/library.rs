@@ -9,14 +9,14 @@ use syn::{Attribute, Error, Ident, Path, Result, Token, Visibility};
 use crate::docs;
 use crate::host::sibling_of;
 
-struct Library {
+struct LibraryInput {
     attributes: Vec<Attribute>,
     visibility: Option<Visibility>,
     name: Ident,
     functions: Vec<Path>,
 }
 
-impl Parse for Library {
+impl Parse for LibraryInput {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let attributes = input.call(Attribute::parse_outer)?;
         let visibility = match input.parse()? {
@@ -26,22 +26,22 @@ impl Parse for Library {
         let name = input.parse()?;
         input.parse::<Token![:]>()?;
         let functions = Punctuated::<Path, Token![,]>::parse_terminated_with(input, Path::parse_mod_style)?;
-        Ok(Library { attributes, visibility, name, functions: functions.into_iter().collect() })
+        Ok(LibraryInput { attributes, visibility, name, functions: functions.into_iter().collect() })
     }
 }
 
 /// The expansion.
 pub(crate) fn expand(input: TokenStream) -> TokenStream {
-    match syn::parse2::<Library>(input).and_then(|library| library.module()) {
+    match syn::parse2::<LibraryInput>(input).and_then(|library| library.module()) {
         Ok(module) => module,
         Err(error) => error.into_compile_error(),
     }
 }
 
-impl Library {
+impl LibraryInput {
     fn module(&self) -> Result<TokenStream> {
         self.refuse_twice()?;
-        let Library { attributes, name, .. } = self;
+        let LibraryInput { attributes, name, .. } = self;
         let visibility = self.visibility.as_ref().map_or_else(|| quote!(pub), |visibility| quote!(#visibility));
         let doc = docs::text(attributes);
         let shown = if doc.is_empty() { format!("The module `{name}`.") } else { doc.clone() };

@@ -36,7 +36,7 @@ const EXPECTED: &str = "the marks are `pure`, `reads`, `fresh = \"2m\"`, `deferr
 
 /// The marks of one function.
 #[derive(Clone, Default)]
-pub(crate) struct Marks {
+pub(crate) struct FunctionMarks {
     flags: Vec<(Flag, Span)>,
     fresh: Option<(u64, Span)>,
     /// Its name in Weir.
@@ -45,34 +45,38 @@ pub(crate) struct Marks {
     pub(crate) new: Option<Path>,
 }
 
-enum Mark {
+enum FunctionMark {
     Flag(Flag, Span),
     Fresh(u64, Span),
     Name(LitStr),
     New(Path),
 }
 
-impl Parse for Mark {
+impl Parse for FunctionMark {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let word: Ident = input.parse()?;
         if let Some((_, flag)) = FLAGS.iter().find(|(name, _)| word == name) {
-            return Ok(Mark::Flag(*flag, word.span()));
+            return Ok(FunctionMark::Flag(*flag, word.span()));
         }
         if !["fresh", "name", "new"].iter().any(|name| word == name) {
             return Err(Error::new(word.span(), format!("there is no mark `{word}`; {EXPECTED}")));
         }
         input.parse::<Token![=]>()?;
         if word == "new" {
-            return Ok(Mark::New(input.parse()?));
+            return Ok(FunctionMark::New(input.parse()?));
         }
         let text: LitStr = input.parse()?;
-        if word == "name" { name(text) } else { nanoseconds(&text).map(|nanos| Mark::Fresh(nanos, word.span())) }
+        if word == "name" {
+            name(text)
+        } else {
+            nanoseconds(&text).map(|nanos| FunctionMark::Fresh(nanos, word.span()))
+        }
     }
 }
 
-fn name(text: LitStr) -> Result<Mark> {
+fn name(text: LitStr) -> Result<FunctionMark> {
     match syn::parse_str::<Ident>(&text.value()) {
-        Ok(_) => Ok(Mark::Name(text)),
+        Ok(_) => Ok(FunctionMark::Name(text)),
         Err(_) => Err(Error::new(text.span(), "a function's name is one word of letters, digits and `_`")),
     }
 }
@@ -98,37 +102,37 @@ fn nanoseconds(text: &LitStr) -> Result<u64> {
     })
 }
 
-impl Marks {
+impl FunctionMarks {
     /// The marks between the parentheses of an attribute.
     pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
-        let mut marks = Marks::default();
-        for mark in Punctuated::<Mark, Token![,]>::parse_terminated.parse2(tokens)? {
+        let mut marks = FunctionMarks::default();
+        for mark in Punctuated::<FunctionMark, Token![,]>::parse_terminated.parse2(tokens)? {
             marks.add(mark)?;
         }
         Ok(marks)
     }
 
-    fn add(&mut self, mark: Mark) -> Result<()> {
+    fn add(&mut self, mark: FunctionMark) -> Result<()> {
         let (twice, span) = match &mark {
-            Mark::Flag(flag, span) => (self.has(*flag), *span),
-            Mark::Fresh(_, span) => (self.fresh.is_some(), *span),
-            Mark::Name(name) => (self.name.is_some(), name.span()),
-            Mark::New(path) => (self.new.is_some(), syn::spanned::Spanned::span(path)),
+            FunctionMark::Flag(flag, span) => (self.has(*flag), *span),
+            FunctionMark::Fresh(_, span) => (self.fresh.is_some(), *span),
+            FunctionMark::Name(name) => (self.name.is_some(), name.span()),
+            FunctionMark::New(path) => (self.new.is_some(), syn::spanned::Spanned::span(path)),
         };
         if twice {
             return Err(Error::new(span, "this mark is given twice"));
         }
         match mark {
-            Mark::Flag(flag, span) => self.flags.push((flag, span)),
-            Mark::Fresh(nanos, span) => self.fresh = Some((nanos, span)),
-            Mark::Name(name) => self.name = Some(name),
-            Mark::New(path) => self.new = Some(path),
+            FunctionMark::Flag(flag, span) => self.flags.push((flag, span)),
+            FunctionMark::Fresh(nanos, span) => self.fresh = Some((nanos, span)),
+            FunctionMark::Name(name) => self.name = Some(name),
+            FunctionMark::New(path) => self.new = Some(path),
         }
         Ok(())
     }
 
     /// These marks, with those of one function of the block on top.
-    pub(crate) fn with(&self, own: Marks) -> Marks {
+    pub(crate) fn with(&self, own: FunctionMarks) -> FunctionMarks {
         let mut marks = self.clone();
         marks.flags.extend(own.flags);
         marks.fresh = own.fresh.or(marks.fresh);
@@ -139,18 +143,18 @@ impl Marks {
 
     /// Whether the flag is given.
     pub(crate) fn has(&self, flag: Flag) -> bool {
-        self.place(flag).is_some()
+        self.span_of(flag).is_some()
     }
 
     /// Where the flag is given.
-    pub(crate) fn place(&self, flag: Flag) -> Option<Span> {
+    pub(crate) fn span_of(&self, flag: Flag) -> Option<Span> {
         self.flags.iter().find(|(given, _)| *given == flag).map(|(_, span)| *span)
     }
 
     /// Whether the marks can stand together.
     pub(crate) fn check(&self) -> Result<()> {
         for (one, other, why) in CONTRADICTIONS {
-            if let (Some(span), true) = (self.place(one), self.has(other)) {
+            if let (Some(span), true) = (self.span_of(one), self.has(other)) {
                 return Err(Error::new(span, why));
             }
         }

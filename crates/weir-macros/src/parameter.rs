@@ -60,7 +60,7 @@ impl Parameter {
         format_ident!("{kind}_{}", self.name, span = proc_macro2::Span::mixed_site())
     }
 
-    /// The step of `weir::macros::Described` for this parameter.
+    /// The step of `weir::macros::FunctionBuilder` for this parameter.
     pub(crate) fn described(&self) -> TokenStream {
         let (name, ty) = (&self.name, &self.ty);
         let default = self.default_value();

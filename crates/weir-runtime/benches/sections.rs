@@ -5,15 +5,12 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-#[path = "../tests/support/mod.rs"]
-mod support;
-
 use std::hint::black_box;
 use std::time::Instant;
 
-use support::gates::{immediate, int, library};
-use support::options;
-use support::stream::Numbers;
+use test_support::flows::gates::{immediate, int, library};
+use test_support::flows::options;
+use test_support::flows::stream::Numbers;
 use weir_host::{Outcome, Passing, Type, Value};
 use weir_ir::plan::Plan;
 use weir_runtime::{Options, start};

@@ -12,8 +12,8 @@ use tokio::runtime::Handle;
 use weir_host::{Begun, LocalFuture};
 use weir_ir::graph::Program;
 use weir_ir::plan::{EngineFact, Plan};
-use weir_scheduler::{Control, Crew};
-use weir_trace::What;
+use weir_scheduler::{ThreadControl, ThreadPool};
+use weir_trace::EventKind;
 
 use crate::crowd::Crowd;
 use crate::flow::Beginning;
@@ -99,7 +99,7 @@ pub(crate) struct Threading {
     /// Whether its sections share their threads.
     pub shares_threads: bool,
     /// How the number of threads is found, from how many there may be and the length of the queue.
-    pub control: fn(usize, usize) -> Control,
+    pub control: fn(usize, usize) -> ThreadControl,
 }
 
 impl Steering {
@@ -112,10 +112,10 @@ impl Steering {
     }
 
     /// Changes how crews find theirs, where it is not as planned.
-    pub(crate) fn apply(self, crews: &mut [Crew]) {
+    pub(crate) fn apply(self, crews: &mut [ThreadPool]) {
         let Steering::Random { seed, .. } = self else { return };
         for (crew, seed) in crews.iter_mut().zip(seed..) {
-            crew.control = Control::Random { like: Box::new(crew.control.clone()), seed };
+            crew.control = ThreadControl::Random { like: Box::new(crew.control.clone()), seed };
         }
     }
 }
@@ -197,7 +197,7 @@ pub(crate) trait Engine: Send + Sync {
     fn drained(&self) -> LocalFuture<()>;
 
     /// What its sections are doing.
-    fn sections(&self, live: &Live) -> Vec<What>;
+    fn sections(&self, live: &Live) -> Vec<EventKind>;
 
     /// Ends its threads. No flow is left.
     fn close(&self);
@@ -207,12 +207,12 @@ pub(crate) trait Engine: Send + Sync {
 }
 
 /// What an engine is doing whose flows are one section each.
-pub(crate) fn whole(engine: &'static str, threads: usize, waiting: &Crowd, live: &Live) -> Vec<What> {
+pub(crate) fn whole(engine: &'static str, threads: usize, waiting: &Crowd, live: &Live) -> Vec<EventKind> {
     let (waiting, waiting_max) = waiting.extent();
-    vec![What::Section {
+    vec![EventKind::Section {
         section: WHOLE.into(),
         engine,
-        crew: engine.into(),
+        pool: engine.into(),
         threads: threads as u64,
         threads_max: threads as u64,
         waiting,

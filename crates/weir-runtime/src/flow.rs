@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker, ready};
 
 use weir_host::{Failure, Value};
-use weir_trace::{Detail, FlowKey, What};
+use weir_trace::{Detail, EventKind, FlowKey};
 
 use crate::frame::{Ended, Finished, Frame};
 use crate::live::{Env, Hold, Live, Tally};
@@ -81,7 +81,7 @@ impl<'a> Beginning<'a> {
             slot.put(input.take());
         }
         self.inputs.clear();
-        live.record(Detail::Flows, || What::FlowBegan { flow: key });
+        live.record(Detail::Flows, || EventKind::FlowBegan { flow: key });
         let records_nodes = live.recorder.wants(Detail::Nodes);
         let began_ns = if live.recorder.wants(Detail::Sections) { live.machine.now_ns() } else { 0 };
         Flow { live, going: Going { key, frame: Some(frame), began_ns, records_nodes } }
@@ -220,7 +220,7 @@ impl Going {
         let tally = live.tally(self.key);
         tally.count_ended();
         self.measure(live, tally);
-        live.record(Detail::Flows, || What::FlowEnded { flow: self.key });
+        live.record(Detail::Flows, || EventKind::FlowEnded { flow: self.key });
     }
 
     #[cold]
@@ -244,7 +244,7 @@ impl Going {
     fn record_failure(&self, live: &Live, ended: &Ended, failure: &Failure) {
         live.record(Detail::Log, || {
             let flow = live.flow(self.key);
-            What::FlowFailed {
+            EventKind::FlowFailed {
                 flow: self.key,
                 path: format!("{}: {}", flow.name, ended.path(&flow.body)).into(),
                 kind: failure.kind.name(),
@@ -268,7 +268,7 @@ impl Going {
         if self.release(live) {
             let tally = live.tally(self.key);
             tally.count(&tally.given_up);
-            live.record(Detail::Flows, || What::FlowGivenUp { flow: self.key });
+            live.record(Detail::Flows, || EventKind::FlowGivenUp { flow: self.key });
         }
     }
 }

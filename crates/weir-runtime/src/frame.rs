@@ -17,7 +17,7 @@ use std::task::{Context, Poll};
 use std::thread::LocalKey;
 
 use weir_host::{Argument, Failure, FailureKind, Value};
-use weir_trace::{Detail, What};
+use weir_trace::{Detail, EventKind};
 
 use crate::live::Env;
 use crate::lock::Held;
@@ -285,7 +285,7 @@ impl Frame {
         self.see(node);
         if env.records_nodes {
             let name = || Arc::clone(&body.names[node]);
-            env.live.record(Detail::Nodes, || What::NodeWaits { flow: env.key, node: name() });
+            env.live.record(Detail::Nodes, || EventKind::NodeWaits { flow: env.key, node: name() });
         }
         let since_ns = if env.records_nodes { env.live.machine.now_ns() } else { 0 };
         self.waits.push(Wait { node, stage: Some(stage), since_ns });
@@ -370,7 +370,7 @@ pub(crate) fn record_ran(body: &Body, env: Env<'_>, node: usize, since_ns: u64) 
     if env.records_nodes {
         let took_ns = env.live.machine.now_ns().saturating_sub(since_ns);
         let name = || Arc::clone(&body.names[node]);
-        env.live.record(Detail::Nodes, || What::NodeRan { flow: env.key, node: name(), took_ns });
+        env.live.record(Detail::Nodes, || EventKind::NodeRan { flow: env.key, node: name(), took_ns });
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 use tokio::sync::Notify;
 use weir_host::Environment;
-use weir_trace::{Detail, FlowKey, Histogram, Recorder, What};
+use weir_trace::{Detail, EventKind, FlowKey, Histogram, Recorder};
 
 use crate::machine::Machine;
 use crate::prepare::PreparedFlow;
@@ -128,9 +128,9 @@ impl Live {
     }
 
     /// What the flows of each route are doing.
-    pub(crate) fn routes(&self) -> Vec<What> {
+    pub(crate) fn routes(&self) -> Vec<EventKind> {
         let entries = (0..).zip(&self.entries);
-        let route = |(entry, (flow, tally)): (u32, &(PreparedFlow, Tally))| What::Route {
+        let route = |(entry, (flow, tally)): (u32, &(PreparedFlow, Tally))| EventKind::Route {
             entry,
             route: Arc::clone(&flow.name),
             begun: tally.begun.load(Ordering::Relaxed),
@@ -150,7 +150,7 @@ impl Live {
 
     /// Records what happened, where somebody wants it.
     #[inline]
-    pub(crate) fn record(&self, detail: Detail, what: impl FnOnce() -> What) {
+    pub(crate) fn record(&self, detail: Detail, what: impl FnOnce() -> EventKind) {
         if self.recorder.wants(detail) {
             self.recorder.record(self.machine.now_ns(), what());
         }

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use weir_events::{Event, Signal, after, from_future_with, until};
 use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, Stop, Value};
 use weir_ir::program::AT_END;
-use weir_trace::{Detail, What};
+use weir_trace::{Detail, EventKind};
 
 use crate::engine::Engine;
 use crate::event_loop::EventLoop;
@@ -56,7 +56,7 @@ impl Stopper {
     /// Tells the program to stop: it takes in nothing new, and ends what it has begun.
     pub fn stop(&self) {
         if self.0.fire() {
-            self.1.record(Detail::Log, || What::Stopping);
+            self.1.record(Detail::Log, || EventKind::Stopping);
         }
     }
 }
@@ -203,7 +203,7 @@ async fn run_source(source: Arc<dyn Opened>, entry: u32, shift: Shift) {
     let flows = Arc::new(EntryFlows { live: Arc::clone(&shift.live), engine: Arc::clone(&shift.engine), entry });
     let ended = Arc::clone(&source).run(Arc::clone(&flows) as _, Stop::new(shift.stop.fired())).await;
     let failure: Option<Arc<str>> = ended.as_ref().err().map(|failure| failure.message.as_str().into());
-    shift.live.record(Detail::Log, || What::SourceEnded { entry, failure });
+    shift.live.record(Detail::Log, || EventKind::SourceEnded { entry, failure });
     match ended {
         Ok(()) => shift.end(&flows, source.loops()).await,
         Err(failure) => shift.fail(failure),
@@ -230,7 +230,7 @@ impl Shift {
             match flows.begin(AT_END, &mut Vec::new()) {
                 Begun::Done(_) => return,
                 // Its failure was recorded, as that of any flow.
-                Begun::Going(flow) => return drop(flow.await),
+                Begun::Pending(flow) => return drop(flow.await),
                 Begun::Full => flows.room().await,
             }
         }
@@ -269,7 +269,7 @@ impl Flows for EntryFlows {
         begun
     }
 
-    fn give(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
+    fn begin_detached(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         let mut beginning = Beginning::new(&self.live, self.entry, route as u32, inputs);
         let begun = self.engine.give(self.entry as usize, route, &mut beginning);
         self.see_refused(&begun);
@@ -285,7 +285,7 @@ impl EntryFlows {
     /// Records that a flow was refused, where it was.
     fn see_refused(&self, begun: &Begun) {
         if matches!(begun, Begun::Full) && self.live.entries[self.entry as usize].answers {
-            self.live.record(Detail::Log, || What::Refused { entry: self.entry });
+            self.live.record(Detail::Log, || EventKind::Refused { entry: self.entry });
         }
     }
 }

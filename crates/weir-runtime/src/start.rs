@@ -16,7 +16,7 @@ use weir_host::{Failure, Library, Opened, Route, RouteParameter, Text, TypeDefin
 use weir_ir::graph::{Graph, Program};
 use weir_ir::plan::{Plan, Problem};
 use weir_ir::program::Flow as IrFlow;
-use weir_trace::{Detail, FlowKey, Recorder, What};
+use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
 use crate::engine::{ENGINES, EngineRow, Planned, Section, Setup, Steering, engine, engine_facts};
 use crate::event_loop::EventLoop;
@@ -269,7 +269,7 @@ fn open_sources(
         let source = source.open(arguments, routes, &live.environment).map_err(failed)?;
         let description: Arc<str> = source.describe().into();
         let entry = opened.len() as u32;
-        live.record(Detail::Log, || What::SourceOpened { entry, description });
+        live.record(Detail::Log, || EventKind::SourceOpened { entry, description });
         opened.push(source);
     }
     Ok(opened)

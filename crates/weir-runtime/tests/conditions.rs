@@ -1,9 +1,7 @@
 //! Switches that decide their condition by themselves, under every engine.
 
-mod support;
-
-use support::gates::{Gates, library};
-use support::{Feed, options, start_expr};
+use test_support::flows::gates::{Gates, library};
+use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Value, World};
 use weir_runtime::ENGINES;
 

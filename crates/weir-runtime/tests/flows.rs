@@ -1,16 +1,14 @@
 //! Flows under the engines: what overlaps, what keeps its order, how they end.
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use support::gates::{Gates, failure, fallible, function, immediate, int, library, on_shared, with_state};
-use support::{Feed, options, start_expr};
+use test_support::flows::gates::{Gates, failure, fallible, function, immediate, int, library, on_shared, with_state};
+use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Code, Failure, FailureKind, Function, Library, Mode, Outcome, Passing, StateOf, Type, Value, World};
 use weir_ir::expr::Program;
 use weir_runtime::{ENGINES, Options, Running};
-use weir_trace::{Detail, Recorder, What};
+use weir_trace::{Detail, EventKind, Recorder};
 
 /// A program of one flow that is fed by hand: `body` in the text of the expression IR.
 fn started(
@@ -117,7 +115,7 @@ fn iterations_overlap_where_their_calls_only_read() {
         let mut begun = [gates.next(), gates.next(), gates.next()];
         begun.reverse();
         assert_eq!(begun.each_ref().map(|call| call.argument), [3, 2, 1]);
-        begun.into_iter().for_each(support::gates::Waiting::release);
+        begun.into_iter().for_each(test_support::flows::gates::Waiting::release);
         assert_eq!(answer.blocking_recv().unwrap(), Ok(Value::Int(3)));
     });
 }
@@ -211,7 +209,7 @@ fn a_stateful_call_sees_the_flows_of_an_ordered_source_in_their_order() {
         let answers: Vec<_> = (1..=4).map(|flow| feed.begin(vec![Value::Int(flow)])).collect();
         let mut calls: Vec<_> = (0..4).map(|_| gates.next()).collect();
         calls.sort_by_key(|call| std::cmp::Reverse(call.argument));
-        calls.into_iter().for_each(support::gates::Waiting::release);
+        calls.into_iter().for_each(test_support::flows::gates::Waiting::release);
         let answers: Vec<_> = answers.into_iter().map(|answer| answer.blocking_recv().unwrap()).collect();
         assert_eq!(answers, [1, 12, 0, 124].map(|number| Ok(Value::Int(number))));
     });
@@ -271,8 +269,8 @@ fn a_panic_ends_its_own_flow_and_is_recorded_with_its_path() {
         let failed = feed.run(vec![Value::Int(13)]).unwrap_err();
         assert_eq!((failed.kind, &*failed.message), (FailureKind::Panic, "`a.broken` panicked: thirteen"));
         assert_eq!(feed.run(vec![Value::Int(1)]), Ok(Value::Int(1)));
-        let paths = reader.take().into_iter().filter_map(|event| match event.what {
-            What::FlowFailed { path, kind, .. } => Some((path.to_string(), kind)),
+        let paths = reader.take().into_iter().filter_map(|event| match event.kind {
+            EventKind::FlowFailed { path, kind, .. } => Some((path.to_string(), kind)),
             _ => None,
         });
         assert_eq!(paths.collect::<Vec<_>>(), [("feed: far/a.broken".to_owned(), "panic")]);

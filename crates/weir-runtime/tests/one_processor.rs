@@ -1,11 +1,9 @@
 //! Flows that wait, where the system runs one thread at a time: who wakes them cannot work beside who goes on with them.
 #![cfg(target_os = "linux")]
 
-mod support;
-
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use support::gates::{Gates, library};
-use support::{Feed, options, start_expr};
+use test_support::flows::gates::{Gates, library};
+use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Value, World};
 use weir_runtime::ENGINES;
 

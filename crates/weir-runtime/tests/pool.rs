@@ -1,12 +1,10 @@
 //! The engine `pool`: what its loop begins by itself, and what it leaves to the threads. Time moves only when a test says so.
 
-mod support;
-
 use std::sync::Arc;
 use std::thread;
 
-use support::gates::{Gates, function, immediate, int, library, on_shared};
-use support::{Feed, options, start_expr};
+use test_support::flows::gates::{Gates, function, immediate, int, library, on_shared};
+use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Code, Function, Outcome, Passing, Settled, Type, Value, World};
 use weir_runtime::{Options, Running, Scripted};
 

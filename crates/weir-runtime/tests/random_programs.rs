@@ -1,8 +1,6 @@
 //! Random programs under every engine, compared with the reference evaluator.
 
-mod support;
-
-use support::{Feed, options};
+use test_support::flows::{Feed, options};
 use weir_ir::generate::{Case, Execution, Random, Recording, check, evaluate};
 use weir_ir::plan::Plan;
 use weir_runtime::{ENGINES, Options, start};

@@ -1,19 +1,17 @@
 //! Streams under the engines: nothing is lost or doubled, order is kept where it is asked for, and pressure runs backwards.
 
-mod support;
-
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use support::gates::{Gates, Waiting, function, immediate, int, library, on_shared, with_state};
-use support::options;
-use support::stream::Numbers;
+use test_support::flows::gates::{Gates, Waiting, function, immediate, int, library, on_shared, with_state};
+use test_support::flows::options;
+use test_support::flows::stream::Numbers;
 use weir_host::{Call, Code, Function, Outcome, Passing, Settled, Type, Value, World};
 use weir_ir::plan::Plan;
 use weir_runtime::{ENGINES, Options, start};
-use weir_trace::{Detail, Recorder, What};
+use weir_trace::{Detail, EventKind, Recorder};
 
 const COUNT: i64 = 3_000;
 
@@ -208,7 +206,7 @@ fn a_section_in_which_a_flow_would_do_nothing_is_not_entered() {
         assert_eq!(problems, []);
         let functions = vec![step("a.step"), rare, step("a.last")];
         check(functions, body, 3, Options { plan, recorder, ..options("event", 1) });
-        let said: Vec<String> = reader.take().iter().map(|event| event.what.to_string()).collect();
+        let said: Vec<String> = reader.take().iter().map(|event| event.kind.to_string()).collect();
         let passed = said.iter().rfind(|said| said.starts_with("section rare: ")).expect("it is told of");
         assert_eq!(passed, "section rare: 1 threads, 0 waiting, 999 passed", "{thread}");
     }
@@ -220,12 +218,12 @@ fn the_trace_tells_what_sections_and_routes_have_done() {
     let (plan, _) = Plan::parse("engine = \"manual\"\n[[section]]\nname = \"sums\"\nnodes = [\"sum\"]\n");
     check(pipeline(), PIPELINE, 5, Options { plan, recorder, ..options("event", 1) });
     let events = reader.take();
-    let said: Vec<String> = events.iter().map(|event| event.what.to_string()).collect();
+    let said: Vec<String> = events.iter().map(|event| event.kind.to_string()).collect();
     let last = &said[said.len() - 3..];
     assert!(last[0].starts_with("section rest: 1 threads, 0 waiting, "), "{said:?}");
     assert_eq!(last[1], format!("section sums: 1 threads, 0 waiting, {COUNT} passed"));
     assert_eq!(last[2], format!("route feed: {COUNT} begun, {COUNT} ended, 0 failed"));
-    let Some(What::Route { took, .. }) = events.last().map(|event| &event.what) else { panic!("{said:?}") };
+    let Some(EventKind::Route { took, .. }) = events.last().map(|event| &event.kind) else { panic!("{said:?}") };
     assert_eq!(took.count(), u64::try_from(COUNT).unwrap(), "every flow was watched from its beginning");
 }
 
@@ -235,8 +233,8 @@ fn the_trace_tells_of_every_engine_on_what_its_sections_run() {
         let (recorder, reader) = Recorder::new(Detail::Sections, 256);
         check(pipeline(), PIPELINE, 5, Options { recorder, engine, ..options("event", 2) });
         let events = reader.take();
-        let mut sections = events.iter().filter_map(|event| match &event.what {
-            What::Section { engine, threads, threads_max, waiting_max, .. } => {
+        let mut sections = events.iter().filter_map(|event| match &event.kind {
+            EventKind::Section { engine, threads, threads_max, waiting_max, .. } => {
                 Some((*engine, *threads <= *threads_max, *waiting_max > 0))
             }
             _ => None,

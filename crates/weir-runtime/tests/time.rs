@@ -1,16 +1,14 @@
 //! Time limits and races: who wins, and that nothing stays behind of what was given up. Time moves only when a test says so.
 
-mod support;
-
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use parking_lot::Mutex;
-use support::gates::{Gates, immediate, int, library, on_shared, with_state};
-use support::{Feed, options, start_expr};
+use test_support::flows::gates::{Gates, immediate, int, library, on_shared, with_state};
+use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Failure, Function, Outcome, Passing, Type, Value, World};
 use weir_runtime::{ENGINES, Options, Running, Scripted};
-use weir_trace::{Detail, Recorder, What};
+use weir_trace::{Detail, EventKind, Recorder};
 
 const MS: u64 = 1_000_000;
 const ONE_SHARED: &str = "shared s: Int\n  yield 0\n";
@@ -274,8 +272,8 @@ fn a_body_that_is_given_up_is_recorded_with_its_place() {
             first.into_iter().for_each(|call| call.release());
             assert_eq!(answer.blocking_recv().unwrap(), Ok(Value::Int(winner)));
             case.end();
-            let lost = reader.take().into_iter().filter_map(|event| match event.what {
-                What::BodyGivenUp { body, .. } => Some(body as i64 + 1),
+            let lost = reader.take().into_iter().filter_map(|event| match event.kind {
+                EventKind::BodyGivenUp { body, .. } => Some(body as i64 + 1),
                 _ => None,
             });
             assert_eq!(lost.collect::<Vec<_>>(), [3 - winner]);
@@ -326,7 +324,7 @@ fn a_flow_that_is_given_up_gives_up_its_race_and_is_recorded() {
         case.end();
         assert!(one.is_given_up() && other.is_given_up());
         let events = reader.take();
-        assert!(events.iter().any(|event| matches!(event.what, What::FlowGivenUp { .. })), "{events:?}");
+        assert!(events.iter().any(|event| matches!(event.kind, EventKind::FlowGivenUp { .. })), "{events:?}");
     });
 }
 

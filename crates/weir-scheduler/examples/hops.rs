@@ -7,14 +7,14 @@
 
 use std::time::{Duration, Instant};
 
-use weir_scheduler::{Ahead, Control, Crew, PortId, Ports, Scheduler, Work};
+use weir_scheduler::{Fusion, PortId, PortSettings, Scheduler, ThreadControl, ThreadPool, Work};
 
 struct Chain(usize);
 
 impl Work for Chain {
     type Item = Box<u64>;
 
-    fn run(&self, PortId(port): PortId, mut item: Box<u64>, _: &mut impl Ahead) -> Option<(PortId, Box<u64>)> {
+    fn run(&self, PortId(port): PortId, mut item: Box<u64>, _: &mut impl Fusion) -> Option<(PortId, Box<u64>)> {
         *item += 1;
         (port + 1 < self.0).then_some((PortId(port + 1), item))
     }
@@ -25,9 +25,9 @@ fn main() -> std::io::Result<()> {
         std::env::args().nth(index).and_then(|argument| argument.parse().ok()).unwrap_or(default)
     };
     let (ports, threads, items) = (argument(1, 100), argument(2, 1), 200_000);
-    let crews = vec![Crew { name: "hops".into(), control: Control::Fixed(threads) }];
-    let ports_of = vec![Ports { capacity: 128, crew: 0, brief: true }; ports];
-    let scheduler = Scheduler::start(Chain(ports), &ports_of, crews, Duration::from_millis(100))?;
+    let pools = vec![ThreadPool { name: "hops".into(), control: ThreadControl::Fixed(threads) }];
+    let ports_of = vec![PortSettings { capacity: 128, pool: 0, nonblocking: true }; ports];
+    let scheduler = Scheduler::start(Chain(ports), &ports_of, pools, Duration::from_millis(100))?;
     let begin = Instant::now();
     for number in 0..items {
         let mut item = Box::new(number);

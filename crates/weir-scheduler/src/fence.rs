@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Whether [`fence_of_all`] may be used in this process.
+/// Whether [`heavy_fence`] may be used in this process.
 #[cfg(target_os = "linux")]
-pub(crate) fn has_fence_of_all() -> bool {
+pub(crate) fn has_heavy_fence() -> bool {
     use std::sync::OnceLock;
 
     use rustix::thread::{MembarrierCommand, membarrier};
@@ -14,18 +14,18 @@ pub(crate) fn has_fence_of_all() -> bool {
     *REGISTERED.get_or_init(|| membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok())
 }
 
-/// Whether [`fence_of_all`] may be used in this process: nothing is known of this system.
+/// Whether [`heavy_fence`] may be used in this process: nothing is known of this system.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn has_fence_of_all() -> bool {
+pub(crate) fn has_heavy_fence() -> bool {
     false
 }
 
 /// What every thread of this process wrote before is seen by all from here on, as if each had made a fence.
 ///
 /// # Panics
-/// Panics where there is none ([`has_fence_of_all`]).
+/// Panics where there is none ([`has_heavy_fence`]).
 #[cfg(target_os = "linux")]
-pub(crate) fn fence_of_all() {
+pub(crate) fn heavy_fence() {
     use rustix::thread::{MembarrierCommand, membarrier};
 
     membarrier(MembarrierCommand::PrivateExpedited).expect("a process that is registered for it may use it");
@@ -34,8 +34,8 @@ pub(crate) fn fence_of_all() {
 
 /// There is none.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn fence_of_all() {
-    unreachable!("has_fence_of_all() is false");
+pub(crate) fn heavy_fence() {
+    unreachable!("has_heavy_fence() is false");
 }
 
 /// The number that the next thread gets which asks for one.
@@ -49,7 +49,7 @@ thread_local! {
 /// The number of this thread, which no other has or had: never 0. Where it was inlined into other crates, these would come
 /// to the word by more detours than a call takes.
 #[inline(never)]
-pub(crate) fn number_of_thread() -> usize {
+pub(crate) fn thread_number() -> usize {
     let number = NUMBER.get();
     if number > 0 { number } else { draw_number() }
 }

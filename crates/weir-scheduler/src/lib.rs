@@ -19,36 +19,36 @@
 //!
 //! Architecture invariant: it knows neither graphs nor frames, and has no `unsafe` code.
 
-mod bias;
-mod crew;
-mod curve;
-mod feed;
+mod batch_execution;
+mod biased_lock;
+mod caller_runs;
+mod controller;
+mod controller_parking;
+mod execution_mode;
 mod fence;
-mod guest;
-mod hands;
-mod idle;
-mod inbox;
-#[cfg(test)]
-mod inbox_tests;
-mod level;
-mod machine;
+mod fusion_limit;
+mod idle_set;
+mod measurement_noise;
 #[cfg(test)]
 mod model;
-mod noise;
-mod places;
-mod reach;
-mod ready;
-mod rest;
+mod port_queue;
+#[cfg(test)]
+mod port_queue_tests;
+mod processor_load;
+mod ready_queue;
 mod scheduler;
-mod shared;
-mod steer;
+mod state;
+mod submit;
 mod sync;
-mod turn;
+mod thread_count;
+mod thread_pool;
+mod throughput_history;
 mod work;
 mod worker;
+mod worker_local;
 
-pub use crew::{Control, Crew};
-pub use feed::{Bringing, Done, Full};
-pub use level::{Elasticity, Settings};
-pub use scheduler::{Ports, Queue, Scheduler, Snapshot};
-pub use work::{Ahead, PortId, Work};
+pub use scheduler::{PoolSnapshot, PortSettings, QueueSnapshot, Scheduler};
+pub use submit::{CallerFusion, Full, InlineOutcome};
+pub use thread_count::{ElasticSettings, ThreadCountController};
+pub use thread_pool::{ThreadControl, ThreadPool};
+pub use work::{Fusion, PortId, Work};

@@ -13,34 +13,34 @@ use loom::sync::Arc;
 use loom::sync::atomic::Ordering;
 use loom::thread;
 
-use idle::Idle;
-use inbox::{Inbox, Released, Rest};
-use places::Places;
-use ready::Ready;
-use rest::Rest as Steering;
-use sync::{AtomicBool, AtomicUsize, Mutant};
+use controller_parking::ControllerParking;
+use execution_mode::ModeLock;
+use idle_set::IdleSet;
+use port_queue::{PortQueue, Released, Remaining};
+use ready_queue::ReadyQueue;
+use sync::{AtomicBool, AtomicUsize, SchedulerMutant};
 
-#[path = "bias.rs"]
+#[path = "biased_lock.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
-mod bias;
-#[path = "idle.rs"]
+mod biased_lock;
+#[path = "controller_parking.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
-#[expect(dead_code, reason = "the model needs only what the waking protocol uses")]
-mod idle;
-#[path = "inbox.rs"]
-#[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
-#[expect(dead_code, reason = "the model needs only what the waking protocol uses")]
-mod inbox;
-#[path = "places.rs"]
+mod controller_parking;
+#[path = "execution_mode.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
 #[expect(dead_code, reason = "the model says itself when a thread becomes the favourite")]
-mod places;
-#[path = "ready.rs"]
+mod execution_mode;
+#[path = "idle_set.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
-mod ready;
-#[path = "rest.rs"]
+#[expect(dead_code, reason = "the model needs only what the waking protocol uses")]
+mod idle_set;
+#[path = "port_queue.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
-mod rest;
+#[expect(dead_code, reason = "the model needs only what the waking protocol uses")]
+mod port_queue;
+#[path = "ready_queue.rs"]
+#[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
+mod ready_queue;
 
 /// Loom's primitives, with the faces of those in `crate::sync`.
 mod sync {
@@ -51,13 +51,16 @@ mod sync {
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use loom::thread::{Thread, current, park};
 
-    pub(crate) use crate::sync::Mutant;
+    pub(crate) use crate::sync::SchedulerMutant;
 
-    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+    pub(crate) use LoomMutex as Mutex;
+    pub(crate) use LoomSpinWait as SpinWait;
 
-    impl<T> Mutex<T> {
+    pub(crate) struct LoomMutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> LoomMutex<T> {
         pub(crate) fn new(value: T) -> Self {
-            Mutex(loom::sync::Mutex::new(value))
+            LoomMutex(loom::sync::Mutex::new(value))
         }
 
         pub(crate) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
@@ -66,27 +69,27 @@ mod sync {
     }
 
     /// A model has no time to wait.
-    pub(crate) fn lock_within<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    pub(crate) fn lock_within<T>(mutex: &LoomMutex<T>) -> Option<MutexGuard<'_, T>> {
         mutex.0.try_lock().ok()
     }
 
-    pub(crate) fn has_fence_of_all() -> bool {
+    pub(crate) fn has_heavy_fence() -> bool {
         true
     }
 
     /// The two halves of a fence: loom knows none that one thread makes for another.
-    pub(crate) fn fence_of_all() {
+    pub(crate) fn heavy_fence() {
         fence(Ordering::SeqCst);
     }
 
-    pub(crate) fn fence_of_compiler() {
+    pub(crate) fn light_fence() {
         fence(Ordering::SeqCst);
     }
 
     #[derive(Default)]
-    pub(crate) struct Patience(());
+    pub(crate) struct LoomSpinWait(());
 
-    impl Patience {
+    impl LoomSpinWait {
         #[expect(clippy::unused_self, reason = "the system's counts")]
         pub(crate) fn pause(&mut self) {
             loom::thread::yield_now();
@@ -105,33 +108,33 @@ mod sync {
 
     thread_local! {
         /// All threads of a model run on one thread of the system.
-        pub(crate) static MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };
+        pub(crate) static MUTANT: Cell<Option<SchedulerMutant>> = const { Cell::new(None) };
     }
 
-    pub(crate) fn is(mutant: Mutant) -> bool {
+    pub(crate) fn is(mutant: SchedulerMutant) -> bool {
         MUTANT.get() == Some(mutant)
     }
 }
 
 /// One port, its crew's list and its sleepers.
-struct Crew {
-    inbox: Inbox<u32>,
-    ready: Ready,
-    idle: Idle,
+struct PoolModel {
+    queue: PortQueue<u32>,
+    ready: ReadyQueue,
+    idle: IdleSet,
 }
 
-impl Crew {
+impl PoolModel {
     fn new() -> Self {
-        Crew { inbox: Inbox::new(4, 2), ready: Ready::new(1), idle: Idle::new() }
+        PoolModel { queue: PortQueue::new(4, 2), ready: ReadyQueue::new(1), idle: IdleSet::new() }
     }
 
-    fn bring(&self, item: u32) {
-        if self.inbox.offer(item).expect("there is room").hand {
-            self.hand();
+    fn submit(&self, item: u32) {
+        if self.queue.try_put(item).expect("there is room").must_schedule {
+            self.schedule();
         }
     }
 
-    fn hand(&self) {
+    fn schedule(&self) {
         self.ready.push(0);
         self.idle.wake();
     }
@@ -142,9 +145,9 @@ impl Crew {
         while batch.len() < items {
             match self.ready.pop() {
                 Some(_) => {
-                    self.inbox.take(1, &mut batch, &mut released);
-                    if self.inbox.rest() == Rest::More {
-                        self.hand();
+                    self.queue.take_batch(1, &mut batch, &mut released);
+                    if self.queue.finish_batch() == Remaining::More {
+                        self.schedule();
                     }
                 }
                 None => {
@@ -157,14 +160,14 @@ impl Crew {
 }
 
 /// A port that never runs on two threads at once, and counts how often it did in a word that only who runs it uses.
-struct Exclusive {
+struct ExclusivePort {
     runs: AtomicBool,
     count: AtomicUsize,
 }
 
-impl Exclusive {
+impl ExclusivePort {
     fn new() -> Self {
-        Exclusive { runs: AtomicBool::new(false), count: AtomicUsize::new(0) }
+        ExclusivePort { runs: AtomicBool::new(false), count: AtomicUsize::new(0) }
     }
 
     fn run(&self) {
@@ -175,22 +178,22 @@ impl Exclusive {
 }
 
 /// One port, which threads that come by with an item run themselves where they may.
-struct Fused {
-    crew: Crew,
-    port: Exclusive,
+struct FusedModel {
+    pool: PoolModel,
+    port: ExclusivePort,
     done: AtomicUsize,
 }
 
-impl Fused {
+impl FusedModel {
     fn pass(&self, item: u32) {
-        if self.crew.inbox.claim() {
+        if self.pool.queue.try_claim() {
             self.run(1);
         } else {
-            self.crew.bring(item);
+            self.pool.submit(item);
         }
-        while self.crew.ready.pop().is_some() {
+        while self.pool.ready.pop().is_some() {
             let mut batch = Vec::new();
-            self.crew.inbox.take(2, &mut batch, &mut Released::default());
+            self.pool.queue.take_batch(2, &mut batch, &mut Released::default());
             self.run(batch.len());
         }
     }
@@ -198,13 +201,13 @@ impl Fused {
     fn run(&self, items: usize) {
         self.port.run();
         self.done.fetch_add(items, Ordering::Relaxed);
-        if self.crew.inbox.rest() == Rest::More {
-            self.crew.hand();
+        if self.pool.queue.finish_batch() == Remaining::More {
+            self.pool.schedule();
         }
     }
 }
 
-fn check(mutant: Option<Mutant>, model: impl Fn() + Send + Sync + 'static) {
+fn check(mutant: Option<SchedulerMutant>, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
@@ -214,16 +217,16 @@ fn check(mutant: Option<Mutant>, model: impl Fn() + Send + Sync + 'static) {
 }
 
 fn waking() {
-    let crew = Arc::new(Crew::new());
-    let other = crew.clone();
+    let pool = Arc::new(PoolModel::new());
+    let other = pool.clone();
     let worker = thread::spawn(move || other.work(2));
-    crew.bring(1);
-    crew.bring(2);
+    pool.submit(1);
+    pool.submit(2);
     worker.join().unwrap();
 }
 
 fn claiming() {
-    let fused = Arc::new(Fused { crew: Crew::new(), port: Exclusive::new(), done: AtomicUsize::new(0) });
+    let fused = Arc::new(FusedModel { pool: PoolModel::new(), port: ExclusivePort::new(), done: AtomicUsize::new(0) });
     let other = fused.clone();
     let thread = thread::spawn(move || other.pass(1));
     fused.pass(2);
@@ -232,13 +235,13 @@ fn claiming() {
 }
 
 /// Two ports, and how often each was made ready and taken.
-struct Listed {
-    ready: Ready,
+struct ReadyModel {
+    ready: ReadyQueue,
     made: [AtomicUsize; 2],
     taken: [AtomicUsize; 2],
 }
 
-impl Listed {
+impl ReadyModel {
     fn make(&self, port: usize) {
         self.made[port].store(self.made[port].load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.ready.push(port);
@@ -255,20 +258,21 @@ impl Listed {
 }
 
 fn listing() {
-    let listed = Arc::new(Listed { ready: Ready::new(2), made: Default::default(), taken: Default::default() });
-    let other = listed.clone();
+    let scheduled =
+        Arc::new(ReadyModel { ready: ReadyQueue::new(2), made: Default::default(), taken: Default::default() });
+    let other = scheduled.clone();
     let maker = thread::spawn(move || {
         other.make(0);
         other.make(1);
     });
-    let other = listed.clone();
+    let other = scheduled.clone();
     let taker = thread::spawn(move || other.take().into_iter().for_each(|port| other.make(port)));
-    listed.take();
+    scheduled.take();
     maker.join().unwrap();
     taker.join().unwrap();
-    while listed.take().is_some() {}
+    while scheduled.take().is_some() {}
     let all = |of: &[AtomicUsize; 2]| of.iter().map(|count| count.load(Ordering::Relaxed)).collect::<Vec<_>>();
-    assert_eq!(all(&listed.made), all(&listed.taken), "nothing is left behind");
+    assert_eq!(all(&scheduled.made), all(&scheduled.taken), "nothing is left behind");
 }
 
 /// The numbers of two threads.
@@ -276,45 +280,45 @@ const SOURCE: usize = 1;
 const OTHER: usize = 2;
 
 /// A source works alone, and meanwhile a thread joins.
-fn places(times_of_favourite: Option<u32>) {
-    let shared = Arc::new((Places::leaning_after(times_of_favourite), Exclusive::new()));
+fn exclusive_and_shared(bias_threshold: Option<u32>) {
+    let shared = Arc::new((ModeLock::with_bias_after(bias_threshold), ExclusivePort::new()));
     let alone = || {
-        let alone = shared.0.alone_again(SOURCE);
+        let alone = shared.0.try_exclusive_biased(SOURCE);
         alone.iter().for_each(|_| shared.1.run());
         usize::from(alone.is_some())
     };
     let before = alone();
     let other = shared.clone();
     let thread = thread::spawn(move || {
-        other.0.join();
+        other.0.enter_shared();
         other.1.run();
-        other.0.leave();
+        other.0.leave_shared();
     });
     let runs = before + alone();
     thread.join().unwrap();
-    assert!(shared.0.alone().is_some(), "nobody works any more");
+    assert!(shared.0.try_exclusive().is_some(), "nobody works any more");
     assert_eq!(shared.1.count.load(Ordering::Relaxed), runs + 1, "who comes later sees what was done");
 }
 
 /// Two threads work alone, and either may become the favourite.
-fn favourites() {
-    let shared = Arc::new((Places::leaning_after(Some(1)), Exclusive::new()));
+fn bias_owners() {
+    let shared = Arc::new((ModeLock::with_bias_after(Some(1)), ExclusivePort::new()));
     let other = shared.clone();
-    let alone = |shared: &(Places, Exclusive), thread| {
-        let alone = shared.0.alone_again(thread);
+    let alone = |shared: &(ModeLock, ExclusivePort), thread| {
+        let alone = shared.0.try_exclusive_biased(thread);
         alone.iter().for_each(|_| shared.1.run());
         usize::from(alone.is_some())
     };
     let first = alone(&shared, SOURCE);
     let thread = thread::spawn(move || alone(&other, OTHER));
     let runs = first + alone(&shared, SOURCE) + thread.join().unwrap();
-    assert!(shared.0.alone().is_some(), "nobody works any more");
+    assert!(shared.0.try_exclusive().is_some(), "nobody works any more");
     assert_eq!(shared.1.count.load(Ordering::Relaxed), runs, "who comes later sees what was done");
 }
 
 /// Who steers would rest; an item is put in by one thread and taken up by another.
-fn resting() {
-    let shared = Arc::new((Steering::new(), AtomicUsize::new(0), Ready::new(1)));
+fn parking() {
+    let shared = Arc::new((ControllerParking::new(), AtomicUsize::new(0), ReadyQueue::new(1)));
     let other = shared.clone();
     let source = thread::spawn(move || {
         other.1.fetch_add(1, Ordering::AcqRel);
@@ -325,55 +329,55 @@ fn resting() {
         while other.2.pop().is_none() {
             thread::yield_now();
         }
-        other.0.rouse();
+        other.0.unpark();
     });
-    shared.0.rest(|| Steering::look(&shared.1) > 0);
+    shared.0.park_unless(|| ControllerParking::read_in_flight(&shared.1) > 0);
     source.join().unwrap();
     worker.join().unwrap();
 }
 
 /// Who steers would rest, and is told to end.
 fn ending() {
-    let shared = Arc::new((Steering::new(), AtomicBool::new(false)));
+    let shared = Arc::new((ControllerParking::new(), AtomicBool::new(false)));
     let other = shared.clone();
-    let steering = thread::spawn(move || other.0.rest(|| other.1.load(Ordering::Relaxed)));
+    let steering = thread::spawn(move || other.0.park_unless(|| other.1.load(Ordering::Relaxed)));
     shared.1.store(true, Ordering::Relaxed);
-    shared.0.rouse_resting();
+    shared.0.unpark_parked();
     steering.join().unwrap();
 }
 
 /// Names the mutant for a process of its own: loom cannot clean up after a model that failed.
 const MUTANT: &str = "WEIR_SCHEDULER_MUTANT";
 /// The mutants, each with the model that must catch it.
-const MUTANTS: [(Mutant, &str); 19] = [
-    (Mutant::NoSecondLook, "model::no_wake_up_is_lost"),
-    (Mutant::RelaxedRegistration, "model::no_wake_up_is_lost"),
-    (Mutant::PlainLoad, "model::no_wake_up_is_lost"),
-    (Mutant::BlindRest, "model::no_wake_up_is_lost"),
-    (Mutant::BlindClaim, "model::a_port_that_is_claimed_runs_on_one_thread"),
-    (Mutant::RelaxedPlace, "model::ready_ports_are_taken_once"),
-    (Mutant::AnyLap, "model::ready_ports_are_taken_once"),
-    (Mutant::HeadUnlooked, "model::ready_ports_are_taken_once"),
-    (Mutant::JoinsUncounted, "model::who_works_alone_is_alone"),
-    (Mutant::AloneUnlooked, "model::who_works_alone_is_alone"),
-    (Mutant::AnyFavourite, "model::who_works_alone_as_the_favourite_is_alone"),
-    (Mutant::EntersUnfenced, "model::who_works_alone_as_the_favourite_is_alone"),
-    (Mutant::EntersUnlooked, "model::who_works_alone_as_the_favourite_is_alone"),
-    (Mutant::LeavesUnreleased, "model::who_works_alone_as_the_favourite_is_alone"),
-    (Mutant::EndsUnfenced, "model::who_works_alone_as_the_favourite_is_alone"),
-    (Mutant::InsideUnlooked, "model::who_works_alone_as_the_favourite_is_alone"),
-    (Mutant::RestUnlooked, "model::an_item_rouses_who_steers"),
-    (Mutant::RelaxedRest, "model::the_end_rouses_who_steers"),
-    (Mutant::PlainFlight, "model::an_item_rouses_who_steers"),
+const MUTANTS: [(SchedulerMutant, &str); 19] = [
+    (SchedulerMutant::NoSecondLook, "model::no_wake_up_is_lost"),
+    (SchedulerMutant::RelaxedRegistration, "model::no_wake_up_is_lost"),
+    (SchedulerMutant::PlainLoad, "model::no_wake_up_is_lost"),
+    (SchedulerMutant::BlindUnschedule, "model::no_wake_up_is_lost"),
+    (SchedulerMutant::BlindClaim, "model::a_claimed_port_runs_on_one_thread"),
+    (SchedulerMutant::RelaxedSlot, "model::ready_ports_are_taken_once"),
+    (SchedulerMutant::AnyLap, "model::ready_ports_are_taken_once"),
+    (SchedulerMutant::HeadUnchecked, "model::ready_ports_are_taken_once"),
+    (SchedulerMutant::SharedUncounted, "model::an_exclusive_worker_is_alone"),
+    (SchedulerMutant::ExclusiveUnchecked, "model::an_exclusive_worker_is_alone"),
+    (SchedulerMutant::AnyBiasOwner, "model::a_biased_exclusive_worker_is_alone"),
+    (SchedulerMutant::EnterUnfenced, "model::a_biased_exclusive_worker_is_alone"),
+    (SchedulerMutant::EnterUnchecked, "model::a_biased_exclusive_worker_is_alone"),
+    (SchedulerMutant::LeaveUnreleased, "model::a_biased_exclusive_worker_is_alone"),
+    (SchedulerMutant::RevokeUnfenced, "model::a_biased_exclusive_worker_is_alone"),
+    (SchedulerMutant::RevokeUnchecked, "model::a_biased_exclusive_worker_is_alone"),
+    (SchedulerMutant::ParkUnchecked, "model::an_item_unparks_the_controller"),
+    (SchedulerMutant::RelaxedPark, "model::the_end_unparks_the_controller"),
+    (SchedulerMutant::PlainInFlight, "model::an_item_unparks_the_controller"),
 ];
 
 /// The mutant that this process is asked for.
-fn asked() -> Option<Mutant> {
+fn asked() -> Option<SchedulerMutant> {
     let named = std::env::var(MUTANT).ok();
     MUTANTS.into_iter().map(|(mutant, _)| mutant).find(|mutant| named == Some(format!("{mutant:?}")))
 }
 
-fn is_caught(mutant: Mutant, by: &str) -> bool {
+fn is_caught(mutant: SchedulerMutant, by: &str) -> bool {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     let command = command.args(["--exact", by]).env(MUTANT, format!("{mutant:?}"));
     !command.output().unwrap().status.success()
@@ -385,7 +389,7 @@ fn no_wake_up_is_lost() {
 }
 
 #[test]
-fn a_port_that_is_claimed_runs_on_one_thread() {
+fn a_claimed_port_runs_on_one_thread() {
     check(asked(), claiming);
 }
 
@@ -395,23 +399,23 @@ fn ready_ports_are_taken_once() {
 }
 
 #[test]
-fn who_works_alone_is_alone() {
-    check(asked(), || places(None));
+fn an_exclusive_worker_is_alone() {
+    check(asked(), || exclusive_and_shared(None));
 }
 
 #[test]
-fn who_works_alone_as_the_favourite_is_alone() {
-    check(asked(), || places(Some(1)));
-    check(asked(), favourites);
+fn a_biased_exclusive_worker_is_alone() {
+    check(asked(), || exclusive_and_shared(Some(1)));
+    check(asked(), bias_owners);
 }
 
 #[test]
-fn an_item_rouses_who_steers() {
-    check(asked(), resting);
+fn an_item_unparks_the_controller() {
+    check(asked(), parking);
 }
 
 #[test]
-fn the_end_rouses_who_steers() {
+fn the_end_unparks_the_controller() {
     check(asked(), ending);
 }
 

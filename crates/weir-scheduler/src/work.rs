@@ -14,15 +14,15 @@ pub trait Work: Send + Sync + 'static {
     /// among its crew's threads.
     ///
     /// Where the work of several ports is cheaper done in one go, it asks `ahead` for those that follow.
-    fn run(&self, port: PortId, item: Self::Item, ahead: &mut impl Ahead) -> Option<(PortId, Self::Item)>;
+    fn run(&self, port: PortId, item: Self::Item, ahead: &mut impl Fusion) -> Option<(PortId, Self::Item)>;
 
     /// A thread has worked off a batch: what it kept back to do for all of it in one go is due.
     fn after_batch(&self) {}
 }
 
 /// Lets [`Work::run`] do the work of the ports that follow in one go, instead of yielding the item for each.
-pub trait Ahead {
+pub trait Fusion {
     /// Whether the item's work at this port, where it goes on after those asked for before, may be done now too. Who is
     /// told so does it, unless the item ends before.
-    fn may_run(&mut self, port: PortId) -> bool;
+    fn may_fuse(&mut self, port: PortId) -> bool;
 }

@@ -3,143 +3,160 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::crew::{Running, Seat};
-use crate::hands::Hands;
-use crate::places::Alone;
-use crate::shared::Shared;
-use crate::turn::Way;
+use crate::batch_execution::ExecutionMode;
+use crate::execution_mode::ExclusiveGuard;
+use crate::state::SchedulerState;
+use crate::thread_pool::{RunningPool, WorkerSlot};
 use crate::work::Work;
+use crate::worker_local::WorkerLocal;
 
 /// How often a thread looks for work before it sleeps.
 const LOOKS_MAX: usize = 104;
 /// How often it does so before it lets others have the processor in between: about the microseconds that a thread takes to
 /// be woken.
-const LOOKS_AT_WORK: usize = 100;
+const LOOKS_SPINNING: usize = 100;
 
 /// One thread of a crew.
 pub(crate) struct Worker<W: Work> {
-    shared: Arc<Shared<W>>,
-    seat: usize,
-    hands: Hands<W>,
+    shared: Arc<SchedulerState<W>>,
+    slot: usize,
+    local: WorkerLocal<W>,
     /// Whether it is counted among those who work beside each other.
-    joined: bool,
+    in_shared_mode: bool,
 }
 
 impl<W: Work> Worker<W> {
-    pub(crate) fn new(shared: Arc<Shared<W>>, crew: usize, seat: usize) -> Self {
-        Worker { shared, seat, hands: Hands::new(crew), joined: false }
+    pub(crate) fn new(shared: Arc<SchedulerState<W>>, pool: usize, slot: usize) -> Self {
+        Worker { shared, slot, local: WorkerLocal::new(pool), in_shared_mode: false }
     }
 
     /// Works until it is told to end.
     pub(crate) fn run(mut self) {
         let shared = self.shared.clone();
-        let crew = &shared.crews[self.hands.crew];
-        let seat: &Seat = &crew.seats[self.seat];
-        let mut carried = None;
-        let mut carried_on = 0;
-        while !seat.ended.load(Ordering::Acquire) {
+        let pool = &shared.pools[self.local.pool];
+        let slot: &WorkerSlot = &pool.slots[self.slot];
+        let mut next_port = None;
+        let mut chained = 0;
+        while !slot.ended.load(Ordering::Acquire) {
             // What was carried is warm, but others wait too: a ring of ports would never let go.
-            if carried_on > shared.ports.len() {
-                carried.take().into_iter().for_each(|port| crew.hand(port));
+            if chained > shared.ports.len() {
+                next_port.take().into_iter().for_each(|port| pool.schedule(port));
             }
             // What is carried is carried to its end: at the end of the list it could hold up all that leads to it.
-            if carried.is_none() && seat.suspended.load(Ordering::Acquire) {
-                self.hands.settle(&shared);
-                self.leave();
-                suspend(crew, seat);
-                carried_on = 0;
+            if next_port.is_none() && slot.suspended.load(Ordering::Acquire) {
+                self.local.flush_deferred(&shared);
+                self.leave_shared();
+                suspend(pool, slot);
+                chained = 0;
                 continue;
             }
-            carried_on = if carried.is_some() { carried_on + 1 } else { 0 };
-            match carried.take().or_else(|| self.look(crew)) {
+            chained = if next_port.is_some() { chained + 1 } else { 0 };
+            match next_port.take().or_else(|| self.find_work(pool)) {
                 Some(port) => {
-                    shared.rest.rouse();
-                    carried = self.turn(&shared, crew, seat, port);
+                    shared.controller.unpark();
+                    next_port = self.run_batch(&shared, pool, slot, port);
                 }
-                None => self.sleep(crew, seat),
+                None => self.sleep(pool, slot),
             }
         }
-        self.hands.settle(&shared);
-        self.leave();
-        carried.into_iter().for_each(|port| crew.hand(port));
+        self.local.flush_deferred(&shared);
+        self.leave_shared();
+        next_port.into_iter().for_each(|port| pool.schedule(port));
     }
 
     /// Looks for a port for a few microseconds, without a pause that would be longer than a hop takes. Where threads
     /// outnumber processors, who looks holds up who works, and lets that come first.
-    fn look(&self, crew: &Running) -> Option<usize> {
-        if self.shared.crowded {
-            return crew.ready.pop().or_else(|| {
+    fn find_work(&self, pool: &RunningPool) -> Option<usize> {
+        if self.shared.oversubscribed {
+            return pool.ready.pop().or_else(|| {
                 std::thread::yield_now();
-                crew.ready.pop()
+                pool.ready.pop()
             });
         }
         for looks in 0..LOOKS_MAX {
-            if let Some(found) = crew.ready.pop() {
+            if let Some(found) = pool.ready.pop() {
                 return Some(found);
             }
-            if looks < LOOKS_AT_WORK { std::hint::spin_loop() } else { std::thread::yield_now() }
+            if looks < LOOKS_SPINNING { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
         None
     }
 
-    fn turn(&mut self, shared: &Shared<W>, crew: &Running, seat: &Seat, port: usize) -> Option<usize> {
-        let turns = seat.turns.load(Ordering::Relaxed);
-        seat.turns.store(turns + 1, Ordering::Relaxed);
-        let carried = if crew.is_solo && shared.ports[port].is_brief() {
-            self.hands.turn(shared, seat, port, Way::Alone)
-        } else if let Some(_alone) = self.alone(shared, crew, port) {
-            self.hands.turn(shared, seat, port, Way::Alone)
+    fn run_batch(
+        &mut self,
+        shared: &SchedulerState<W>,
+        pool: &RunningPool,
+        slot: &WorkerSlot,
+        port: usize,
+    ) -> Option<usize> {
+        let epoch = slot.epoch.load(Ordering::Relaxed);
+        slot.epoch.store(epoch + 1, Ordering::Relaxed);
+        let next_port = if pool.is_always_exclusive && shared.ports[port].is_nonblocking() {
+            self.local.run_batch(shared, slot, port, ExecutionMode::Exclusive)
+        } else if let Some(_exclusive) = self.try_exclusive(shared, pool, port) {
+            self.local.run_batch(shared, slot, port, ExecutionMode::Exclusive)
         } else {
-            self.turn_beside(shared, crew, seat, port)
+            self.run_batch_shared(shared, pool, slot, port)
         };
-        seat.turns.store(turns + 2, Ordering::Relaxed);
-        carried
+        slot.epoch.store(epoch + 2, Ordering::Relaxed);
+        next_port
     }
 
     /// The right to work alone, where the crew has one thread. Nobody could take it from a thread that is stuck, so that
     /// it is for ports whose work is brief.
-    fn alone<'a>(&mut self, shared: &'a Shared<W>, crew: &Running, port: usize) -> Option<Alone<'a>> {
-        if !crew.is_alone() || !shared.ports[port].is_brief() {
+    fn try_exclusive<'a>(
+        &mut self,
+        shared: &'a SchedulerState<W>,
+        pool: &RunningPool,
+        port: usize,
+    ) -> Option<ExclusiveGuard<'a>> {
+        if !pool.has_one_thread() || !shared.ports[port].is_nonblocking() {
             return None;
         }
-        self.leave();
-        shared.places[self.hands.crew].alone()
+        self.leave_shared();
+        shared.modes[self.local.pool].try_exclusive()
     }
 
-    fn turn_beside(&mut self, shared: &Shared<W>, crew: &Running, seat: &Seat, port: usize) -> Option<usize> {
-        if !std::mem::replace(&mut self.joined, true) {
-            shared.places[self.hands.crew].join();
+    fn run_batch_shared(
+        &mut self,
+        shared: &SchedulerState<W>,
+        pool: &RunningPool,
+        slot: &WorkerSlot,
+        port: usize,
+    ) -> Option<usize> {
+        if !std::mem::replace(&mut self.in_shared_mode, true) {
+            shared.modes[self.local.pool].enter_shared();
         }
-        let reach = &shared.ports[port].reach;
-        let way = Way::Beside(if shared.ports[port].is_brief() { reach.get() } else { 1 });
-        let carried = self.hands.turn(shared, seat, port, way);
-        if crew.idle.has_sleepers() && !crew.ready.is_empty() {
-            reach.shrink();
+        let fusion_limit = &shared.ports[port].fusion_limit;
+        let mode = ExecutionMode::Shared(if shared.ports[port].is_nonblocking() { fusion_limit.get() } else { 1 });
+        let next_port = self.local.run_batch(shared, slot, port, mode);
+        if pool.idle.has_sleepers() && !pool.ready.is_empty() {
+            fusion_limit.shrink();
         }
-        carried
+        next_port
     }
 
-    fn sleep(&mut self, crew: &Running, seat: &Seat) {
-        self.hands.settle(&self.shared);
-        self.leave();
-        crew.idle.sleep(self.seat, || {
-            !crew.ready.is_empty() || seat.suspended.load(Ordering::Acquire) || seat.ended.load(Ordering::Acquire)
+    fn sleep(&mut self, pool: &RunningPool, slot: &WorkerSlot) {
+        self.local.flush_deferred(&self.shared);
+        self.leave_shared();
+        pool.idle.sleep(self.slot, || {
+            !pool.ready.is_empty() || slot.suspended.load(Ordering::Acquire) || slot.ended.load(Ordering::Acquire)
         });
     }
 
-    fn leave(&mut self) {
-        if std::mem::replace(&mut self.joined, false) {
-            self.shared.places[self.hands.crew].leave();
+    fn leave_shared(&mut self) {
+        if std::mem::replace(&mut self.in_shared_mode, false) {
+            self.shared.modes[self.local.pool].leave_shared();
         }
     }
 }
 
-fn suspend(crew: &Running, seat: &Seat) {
+fn suspend(pool: &RunningPool, slot: &WorkerSlot) {
     // It may have been woken for work that it does not do now.
-    if !crew.ready.is_empty() {
-        crew.idle.wake();
+    if !pool.ready.is_empty() {
+        pool.idle.wake();
     }
-    while seat.suspended.load(Ordering::Acquire) && !seat.ended.load(Ordering::Acquire) {
+    while slot.suspended.load(Ordering::Acquire) && !slot.ended.load(Ordering::Acquire) {
         std::thread::park();
     }
 }

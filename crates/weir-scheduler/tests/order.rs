@@ -16,7 +16,9 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_scheduler::{Ahead, Control, Crew, Done, Full, PortId, Ports, Scheduler, Settings, Work};
+use weir_scheduler::{
+    ElasticSettings, Full, Fusion, InlineOutcome, PortId, PortSettings, Scheduler, ThreadControl, ThreadPool, Work,
+};
 
 /// An item: where it came from and its number there.
 type Item = (usize, u64);
@@ -47,7 +49,7 @@ impl Work for Routes {
         &self,
         port: PortId,
         ((source, number), visit): Self::Item,
-        _: &mut impl Ahead,
+        _: &mut impl Fusion,
     ) -> Option<(PortId, Self::Item)> {
         let route = &self.routes[source];
         assert_eq!(route[visit as usize], port.0, "an item is where it belongs");
@@ -85,7 +87,7 @@ fn wait_for_room(scheduler: &Scheduler<Routes>, port: PortId) {
 
 fn put_all(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u64) {
     let mut items = (1..=items).map(|number| (PortId(first), ((source, number), 0)));
-    while let Err(Full((port, item))) = scheduler.feed(&mut items) {
+    while let Err(Full((port, item))) = scheduler.submit_all(&mut items) {
         let mut item = item;
         while let Err(Full(back)) = scheduler.submit(port, item) {
             item = back;
@@ -95,11 +97,12 @@ fn put_all(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u6
 }
 
 /// Works on items right here where it may, and puts the others in.
-fn bring_all(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u64) {
+fn run_all_inline(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u64) {
     let port = PortId(first);
     for number in 1..=items {
         let item = ((source, number), 0);
-        let brought = scheduler.bring(port, |ahead| Done { answer: (), left: scheduler.work().run(port, item, ahead) });
+        let brought = scheduler
+            .run_inline(port, |ahead| InlineOutcome { answer: (), remaining: scheduler.work().run(port, item, ahead) });
         let mut waiting = brought.is_none().then_some(item);
         while let Some(item) = waiting.take() {
             if let Err(Full(back)) = scheduler.submit(port, item) {
@@ -111,20 +114,26 @@ fn bring_all(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: 
 }
 
 /// Puts items in from a thread for each route, and waits until all are through.
-fn all_through(routes: Vec<Vec<usize>>, ports: Vec<Ports>, crews: Vec<Crew>, items: u64) {
-    all_through_by(put_all, routes, ports, crews, items);
+fn all_through(routes: Vec<Vec<usize>>, ports: Vec<PortSettings>, pools: Vec<ThreadPool>, items: u64) {
+    all_through_by(put_all, routes, ports, pools, items);
 }
 
 /// How a thread puts its items in: by source, first port and number.
 type PutAll = fn(&Scheduler<Routes>, usize, usize, u64);
 
 /// The same, where the first route's thread has its own way.
-fn all_through_by(first: PutAll, routes: Vec<Vec<usize>>, ports: Vec<Ports>, crews: Vec<Crew>, items: u64) {
+fn all_through_by(
+    first: PutAll,
+    routes: Vec<Vec<usize>>,
+    ports: Vec<PortSettings>,
+    pools: Vec<ThreadPool>,
+    items: u64,
+) {
     let mut ways: Vec<PutAll> = vec![put_all; routes.len()];
     ways[0] = first;
     let firsts: Vec<usize> = routes.iter().map(|route| route[0]).collect();
     let work = Routes::new(routes, ports.len());
-    let scheduler = Scheduler::start(work, &ports, crews, Duration::from_millis(1)).expect("threads are to be had");
+    let scheduler = Scheduler::start(work, &ports, pools, Duration::from_millis(1)).expect("threads are to be had");
     std::thread::scope(|scope| {
         for (source, (&first, way)) in firsts.iter().zip(ways).enumerate() {
             let scheduler = &scheduler;
@@ -135,12 +144,12 @@ fn all_through_by(first: PutAll, routes: Vec<Vec<usize>>, ports: Vec<Ports>, cre
     assert_eq!(scheduler.work().through.load(Ordering::Relaxed), items * firsts.len() as u64);
 }
 
-fn crew(name: &str, control: Control) -> Crew {
-    Crew { name: name.into(), control }
+fn pool(name: &str, control: ThreadControl) -> ThreadPool {
+    ThreadPool { name: name.into(), control }
 }
 
-fn fixed(threads: usize) -> Vec<Crew> {
-    vec![crew("fixed", Control::Fixed(threads))]
+fn fixed(threads: usize) -> Vec<ThreadPool> {
+    vec![pool("fixed", ThreadControl::Fixed(threads))]
 }
 
 fn items() -> u64 {
@@ -150,53 +159,55 @@ fn items() -> u64 {
 #[test]
 fn a_chain_on_one_thread_and_on_several() {
     for threads in 1..=4 {
-        let ports = vec![Ports { capacity: 4, crew: 0, brief: true }; 10];
+        let ports = vec![PortSettings { capacity: 4, pool: 0, nonblocking: true }; 10];
         all_through(vec![(0..10).collect()], ports, fixed(threads), items());
     }
 }
 
 #[test]
 fn a_chain_with_a_thread_for_every_port() {
-    let ports: Vec<Ports> = (0..6).map(|port| Ports { capacity: 16, crew: port, brief: true }).collect();
-    let crews = (0..6).map(|port| crew(&port.to_string(), Control::Fixed(1))).collect();
-    all_through(vec![(0..6).collect()], ports, crews, items());
+    let ports: Vec<PortSettings> =
+        (0..6).map(|port| PortSettings { capacity: 16, pool: port, nonblocking: true }).collect();
+    let pools = (0..6).map(|port| pool(&port.to_string(), ThreadControl::Fixed(1))).collect();
+    all_through(vec![(0..6).collect()], ports, pools, items());
 }
 
 #[test]
 fn many_routes_that_meet() {
     let routes = vec![vec![0, 3, 4, 5], vec![1, 3, 5], vec![2, 4, 5]];
-    all_through(routes, vec![Ports { capacity: 2, crew: 0, brief: true }; 6], fixed(3), items());
+    all_through(routes, vec![PortSettings { capacity: 2, pool: 0, nonblocking: true }; 6], fixed(3), items());
 }
 
 #[test]
 fn full_queues_in_a_ring() {
     let routes = vec![vec![0, 1, 2, 0, 1, 2], vec![2, 1, 0, 2, 1, 0]];
-    let ports: Vec<Ports> = (0..3).map(|port| Ports { capacity: 1, crew: port, brief: true }).collect();
-    let crews = (0..3).map(|port| crew(&port.to_string(), Control::Fixed(1))).collect();
-    all_through(routes.clone(), ports, crews, items() / 4);
-    all_through(routes, vec![Ports { capacity: 1, crew: 0, brief: true }; 3], fixed(2), items() / 4);
+    let ports: Vec<PortSettings> =
+        (0..3).map(|port| PortSettings { capacity: 1, pool: port, nonblocking: true }).collect();
+    let pools = (0..3).map(|port| pool(&port.to_string(), ThreadControl::Fixed(1))).collect();
+    all_through(routes.clone(), ports, pools, items() / 4);
+    all_through(routes, vec![PortSettings { capacity: 1, pool: 0, nonblocking: true }; 3], fixed(2), items() / 4);
 }
 
 #[test]
 fn threads_that_come_and_go() {
-    let by_queue = Control::QueueLength { threads_min: 1, threads_max: 4, queue_length: 3 };
-    let elastic = Control::Elastic(Settings { level_min: 1, level_max: 4, sensitivity: 0.01 });
-    let random = Control::Random { like: Box::new(elastic.clone()), seed: 7 };
-    let both = |control: &Control| [(control.clone(), 1), (control.clone(), 3)];
+    let by_queue = ThreadControl::QueueLength { threads_min: 1, threads_max: 4, queue_length: 3 };
+    let elastic = ThreadControl::Elastic(ElasticSettings { threads_min: 1, threads_max: 4, sensitivity: 0.01 });
+    let random = ThreadControl::Random { like: Box::new(elastic.clone()), seed: 7 };
+    let both = |control: &ThreadControl| [(control.clone(), 1), (control.clone(), 3)];
     for (control, brief_of) in [by_queue, elastic, random].iter().flat_map(both) {
-        let port = |port| Ports { capacity: 8, crew: 0, brief: port % brief_of == 0 };
+        let port = |port| PortSettings { capacity: 8, pool: 0, nonblocking: port % brief_of == 0 };
         let ports = (0..12).map(port).collect();
-        all_through(vec![(0..12).collect(), (0..12).collect()], ports, vec![crew("steered", control)], items());
+        all_through(vec![(0..12).collect(), (0..12).collect()], ports, vec![pool("steered", control)], items());
     }
 }
 
 #[test]
 fn a_source_that_brings_its_items_while_threads_and_another_source_come_and_go() {
-    let elastic = Control::Elastic(Settings { level_min: 1, level_max: 3, sensitivity: 0.01 });
-    let random = Control::Random { like: Box::new(elastic.clone()), seed: 3 };
+    let elastic = ThreadControl::Elastic(ElasticSettings { threads_min: 1, threads_max: 3, sensitivity: 0.01 });
+    let random = ThreadControl::Random { like: Box::new(elastic.clone()), seed: 3 };
     for (control, routes) in [(elastic, vec![vec![0, 2, 3]]), (random, vec![vec![0, 2, 3], vec![1, 2, 3]])] {
-        let ports = vec![Ports { capacity: 8, crew: 0, brief: true }; 4];
-        all_through_by(bring_all, routes, ports, vec![crew("steered", control)], items());
+        let ports = vec![PortSettings { capacity: 8, pool: 0, nonblocking: true }; 4];
+        all_through_by(run_all_inline, routes, ports, vec![pool("steered", control)], items());
     }
 }
 
@@ -205,21 +216,21 @@ fn where_one_thread_is_enough_it_is_the_one_that_puts_items_in() {
     struct Notes(Mutex<Vec<std::thread::ThreadId>>);
     impl Work for Notes {
         type Item = ();
-        fn run(&self, port: PortId, (): (), _: &mut impl Ahead) -> Option<(PortId, ())> {
+        fn run(&self, port: PortId, (): (), _: &mut impl Fusion) -> Option<(PortId, ())> {
             self.0.lock().push(std::thread::current().id());
             (port.0 < 2).then_some((PortId(port.0 + 1), ()))
         }
     }
-    let control = Control::Elastic(Settings { level_min: 1, level_max: 1, sensitivity: 0.05 });
-    let port = |brief| Ports { capacity: 1, crew: 0, brief };
+    let control = ThreadControl::Elastic(ElasticSettings { threads_min: 1, threads_max: 1, sensitivity: 0.05 });
+    let port = |nonblocking| PortSettings { capacity: 1, pool: 0, nonblocking };
     let ports = [port(true), port(true), port(false)];
     let work = Notes(Mutex::new(Vec::new()));
-    let scheduler = Scheduler::start(work, &ports, vec![crew("elastic", control)], Duration::from_secs(1)).unwrap();
-    assert_eq!(scheduler.feed(&mut std::iter::once((PortId(0), ()))), Ok(()));
+    let scheduler = Scheduler::start(work, &ports, vec![pool("elastic", control)], Duration::from_secs(1)).unwrap();
+    assert_eq!(scheduler.submit_all(&mut std::iter::once((PortId(0), ()))), Ok(()));
     scheduler.drain();
     let here = std::thread::current().id();
     let ran: Vec<bool> = scheduler.work().0.lock().iter().map(|thread| *thread == here).collect();
-    assert_eq!(ran, [true, true, false], "a port that may hold its thread up is left to the crew");
+    assert_eq!(ran, [true, true, false], "a port that may hold its thread up is left to the pool");
 }
 
 #[test]
@@ -228,7 +239,7 @@ fn a_thread_that_is_stuck_is_replaced() {
     struct Blocks(Mutex<std::sync::mpsc::Receiver<()>>, std::sync::mpsc::Sender<()>);
     impl Work for Blocks {
         type Item = ();
-        fn run(&self, port: PortId, (): (), _: &mut impl Ahead) -> Option<(PortId, ())> {
+        fn run(&self, port: PortId, (): (), _: &mut impl Fusion) -> Option<(PortId, ())> {
             if port == PortId(0) {
                 self.0.lock().recv().unwrap();
             } else {
@@ -239,10 +250,10 @@ fn a_thread_that_is_stuck_is_replaced() {
     }
     let (sender, receiver) = std::sync::mpsc::channel();
     let work = Blocks(Mutex::new(receiver), sender);
-    let crews =
-        vec![crew("steered", Control::QueueLength { threads_min: 1, threads_max: 1, queue_length: usize::MAX })];
-    let ports = [Ports { capacity: 1, crew: 0, brief: false }; 2];
-    let scheduler = Scheduler::start(work, &ports, crews, Duration::from_millis(1)).unwrap();
+    let pools =
+        vec![pool("steered", ThreadControl::QueueLength { threads_min: 1, threads_max: 1, queue_length: usize::MAX })];
+    let ports = [PortSettings { capacity: 1, pool: 0, nonblocking: false }; 2];
+    let scheduler = Scheduler::start(work, &ports, pools, Duration::from_millis(1)).unwrap();
     scheduler.submit(PortId(0), ()).unwrap();
     scheduler.submit(PortId(1), ()).unwrap();
     scheduler.drain();

@@ -7,9 +7,7 @@
 //! `WEIR_FUZZ_CASES` says how many programs each law is tried on; `WEIR_FUZZ_SEED` where to begin. A failure names its
 //! seed, and the same seed gives the same program.
 
-mod generator;
-
-use generator::Generator;
+use test_support::generator::Generator;
 use weir_syntax::ast::outline;
 use weir_syntax::{Diagnostic, SourceFile, SourceId, Sources, Style, format, parse, print, render, render_json};
 

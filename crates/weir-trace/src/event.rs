@@ -7,11 +7,11 @@ use crate::durations::Durations;
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Event {
+pub struct TraceEvent {
     /// When, in nanoseconds of the clock of the machine that the program runs on.
     pub at_ns: u64,
     /// What.
-    pub what: What,
+    pub kind: EventKind,
 }
 
 /// How much is recorded; each includes those before it.
@@ -42,7 +42,7 @@ pub struct FlowKey {
 
 /// Everything that can happen.
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
+pub enum EventKind {
     /// A source is open: where it listens or what it reads.
     SourceOpened {
         /// The entry point.
@@ -120,7 +120,7 @@ pub enum What {
         /// Its engine.
         engine: &'static str,
         /// Whose threads serve it; sections with the same crew share them.
-        crew: Arc<str>,
+        pool: Arc<str>,
         /// How many threads its crew has.
         threads: u64,
         /// The most threads that its crew may have.
@@ -153,19 +153,19 @@ pub enum What {
     Stopping,
 }
 
-impl What {
+impl EventKind {
     /// From which detail on it is recorded.
     #[must_use]
     pub fn detail(&self) -> Detail {
         match self {
-            What::SourceOpened { .. }
-            | What::SourceEnded { .. }
-            | What::FlowFailed { .. }
-            | What::Refused { .. }
-            | What::Stopping => Detail::Log,
-            What::Section { .. } | What::Route { .. } => Detail::Sections,
-            What::FlowBegan { .. } | What::FlowEnded { .. } | What::FlowGivenUp { .. } => Detail::Flows,
-            What::NodeRan { .. } | What::NodeWaits { .. } | What::BodyGivenUp { .. } => Detail::Nodes,
+            EventKind::SourceOpened { .. }
+            | EventKind::SourceEnded { .. }
+            | EventKind::FlowFailed { .. }
+            | EventKind::Refused { .. }
+            | EventKind::Stopping => Detail::Log,
+            EventKind::Section { .. } | EventKind::Route { .. } => Detail::Sections,
+            EventKind::FlowBegan { .. } | EventKind::FlowEnded { .. } | EventKind::FlowGivenUp { .. } => Detail::Flows,
+            EventKind::NodeRan { .. } | EventKind::NodeWaits { .. } | EventKind::BodyGivenUp { .. } => Detail::Nodes,
         }
     }
 }
@@ -176,29 +176,29 @@ impl fmt::Display for FlowKey {
     }
 }
 
-impl fmt::Display for What {
+impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            What::SourceOpened { entry, description } => write!(f, "source {entry} opened: {description}"),
-            What::SourceEnded { entry, failure: None } => write!(f, "source {entry} ended"),
-            What::SourceEnded { entry, failure: Some(failure) } => write!(f, "source {entry} failed: {failure}"),
-            What::FlowBegan { flow } => write!(f, "flow {flow} began"),
-            What::FlowEnded { flow } => write!(f, "flow {flow} ended"),
-            What::FlowFailed { flow, path, kind, message } => {
+            EventKind::SourceOpened { entry, description } => write!(f, "source {entry} opened: {description}"),
+            EventKind::SourceEnded { entry, failure: None } => write!(f, "source {entry} ended"),
+            EventKind::SourceEnded { entry, failure: Some(failure) } => write!(f, "source {entry} failed: {failure}"),
+            EventKind::FlowBegan { flow } => write!(f, "flow {flow} began"),
+            EventKind::FlowEnded { flow } => write!(f, "flow {flow} ended"),
+            EventKind::FlowFailed { flow, path, kind, message } => {
                 write!(f, "flow {flow} failed in {path} ({kind}): {message}")
             }
-            What::FlowGivenUp { flow } => write!(f, "flow {flow} given up"),
-            What::NodeRan { flow, node, took_ns } => write!(f, "flow {flow} ran {node} in {took_ns} ns"),
-            What::NodeWaits { flow, node } => write!(f, "flow {flow} waits in {node}"),
-            What::BodyGivenUp { flow, node, body } => write!(f, "flow {flow} gave up body {body} of {node}"),
-            What::Refused { entry } => write!(f, "flow of source {entry} refused"),
-            What::Section { section, threads, waiting, passed, .. } => {
+            EventKind::FlowGivenUp { flow } => write!(f, "flow {flow} given up"),
+            EventKind::NodeRan { flow, node, took_ns } => write!(f, "flow {flow} ran {node} in {took_ns} ns"),
+            EventKind::NodeWaits { flow, node } => write!(f, "flow {flow} waits in {node}"),
+            EventKind::BodyGivenUp { flow, node, body } => write!(f, "flow {flow} gave up body {body} of {node}"),
+            EventKind::Refused { entry } => write!(f, "flow of source {entry} refused"),
+            EventKind::Section { section, threads, waiting, passed, .. } => {
                 write!(f, "section {section}: {threads} threads, {waiting} waiting, {passed} passed")
             }
-            What::Route { route, begun, ended, failed, .. } => {
+            EventKind::Route { route, begun, ended, failed, .. } => {
                 write!(f, "route {route}: {begun} begun, {ended} ended, {failed} failed")
             }
-            What::Stopping => f.write_str("stopping"),
+            EventKind::Stopping => f.write_str("stopping"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The closed list of things that can happen in a running program, and a recorder of them.
 //!
-//! An [`Event`] is one thing that happened at one time; [`What`] lists them all. A [`Recorder`] keeps the latest events
+//! An [`Event`] is one thing that happened at one time; [`EventKind`] lists them all. A [`Recorder`] keeps the latest events
 //! in a bounded ring for each [`Reader`], which takes them out. Profiler, dashboard and log are readers: the trace is the
 //! only way out of a running program. How long things took is counted in a [`Histogram`] and told as [`Durations`].
 //!
@@ -11,5 +11,5 @@ mod event;
 mod recorder;
 
 pub use durations::{Durations, Histogram};
-pub use event::{Detail, Event, FlowKey, What};
-pub use recorder::{Reader, Recorder};
+pub use event::{Detail, EventKind, FlowKey, TraceEvent};
+pub use recorder::{Recorder, TraceReader};

@@ -12,20 +12,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use crate::event::{Detail, Event, What};
+use crate::event::{Detail, EventKind, TraceEvent};
 
 /// Where a program records what happens in it. Cloned freely.
 #[derive(Clone)]
-pub struct Recorder(Arc<Shared>);
+pub struct Recorder(Arc<RecorderState>);
 
 /// Takes recorded events out.
-pub struct Reader {
-    shared: Arc<Shared>,
-    queue: Arc<Queue>,
+pub struct TraceReader {
+    shared: Arc<RecorderState>,
+    queue: Arc<ReaderQueue>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct RecorderState {
     /// The finest [`Detail`] that a reader wants, as its number; read by every thread before it records, written under the
     /// lock of `listeners`.
     detail: AtomicU8,
@@ -35,13 +35,13 @@ struct Shared {
 #[derive(Default)]
 struct Listeners {
     /// One for each reader.
-    queues: Vec<Arc<Queue>>,
+    queues: Vec<Arc<ReaderQueue>>,
     /// Those who wait until another detail is wanted.
     waiting: Vec<Waker>,
 }
 
 /// What waits for one reader.
-struct Queue {
+struct ReaderQueue {
     /// A [`Detail`] as its number; written by its reader.
     detail: AtomicU8,
     ring: Mutex<Ring>,
@@ -51,7 +51,7 @@ struct Queue {
 
 #[derive(Default)]
 struct Ring {
-    events: VecDeque<Event>,
+    events: VecDeque<TraceEvent>,
     lost: u64,
     /// Nobody waits any more.
     ended: bool,
@@ -63,7 +63,7 @@ impl Recorder {
 
     /// A recorder with a first reader, of this detail.
     #[must_use]
-    pub fn new(detail: Detail, events_max: usize) -> (Recorder, Reader) {
+    pub fn new(detail: Detail, events_max: usize) -> (Recorder, TraceReader) {
         let recorder = Recorder::off();
         let reader = recorder.reader(detail, events_max);
         (recorder, reader)
@@ -77,14 +77,14 @@ impl Recorder {
 
     /// One more reader; it is given what is recorded from now on, and loses the oldest where more than `events_max` wait.
     #[must_use]
-    pub fn reader(&self, detail: Detail, events_max: usize) -> Reader {
-        let queue = Queue {
+    pub fn reader(&self, detail: Detail, events_max: usize) -> TraceReader {
+        let queue = ReaderQueue {
             detail: AtomicU8::new(detail as u8),
             ring: Mutex::default(),
             arrived: Condvar::new(),
             events_max: events_max.max(1),
         };
-        let reader = Reader { shared: Arc::clone(&self.0), queue: Arc::new(queue) };
+        let reader = TraceReader { shared: Arc::clone(&self.0), queue: Arc::new(queue) };
         self.0.change(|queues| queues.push(Arc::clone(&reader.queue)));
         reader
     }
@@ -110,15 +110,15 @@ impl Recorder {
     }
 
     /// Records what happened at `at_ns`. Whether somebody wants it is the caller's to ask.
-    pub fn record(&self, at_ns: u64, what: What) {
-        let detail = what.detail() as u8;
+    pub fn record(&self, at_ns: u64, kind: EventKind) {
+        let detail = kind.detail() as u8;
         for queue in self.0.listeners().queues.iter().filter(|queue| queue.detail.load(Ordering::Relaxed) >= detail) {
-            queue.push(Event { at_ns, what: what.clone() });
+            queue.push(TraceEvent { at_ns, kind: kind.clone() });
         }
     }
 }
 
-impl Reader {
+impl TraceReader {
     /// Changes what is recorded from now on.
     pub fn set_detail(&self, detail: Detail) {
         self.shared.change(|_| self.queue.detail.store(detail as u8, Ordering::Relaxed));
@@ -126,13 +126,13 @@ impl Reader {
 
     /// Takes all events that wait.
     #[must_use]
-    pub fn take(&self) -> Vec<Event> {
+    pub fn take(&self) -> Vec<TraceEvent> {
         self.queue.ring().events.drain(..).collect()
     }
 
     /// Takes all events that wait, and waits for the first at most `at_most`.
     #[must_use]
-    pub fn wait(&self, at_most: Duration) -> Vec<Event> {
+    pub fn wait(&self, at_most: Duration) -> Vec<TraceEvent> {
         let ring = self.queue.ring();
         let waited = self.queue.arrived.wait_timeout_while(ring, at_most, |ring| ring.events.is_empty());
         let (mut ring, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -141,7 +141,7 @@ impl Reader {
 
     /// Takes all events that wait, and waits for the first; nothing once the reader is ended and all were taken.
     #[must_use]
-    pub fn next(&self) -> Option<Vec<Event>> {
+    pub fn next(&self) -> Option<Vec<TraceEvent>> {
         let ring = self.queue.ring();
         let waited = self.queue.arrived.wait_while(ring, |ring| ring.events.is_empty() && !ring.ended);
         let mut ring = waited.unwrap_or_else(PoisonError::into_inner);
@@ -161,19 +161,19 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for TraceReader {
     fn drop(&mut self) {
         self.shared.change(|queues| queues.retain(|queue| !Arc::ptr_eq(queue, &self.queue)));
     }
 }
 
-impl Shared {
+impl RecorderState {
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the readers, and then what is recorded.
-    fn change(&self, change: impl FnOnce(&mut Vec<Arc<Queue>>)) {
+    fn change(&self, change: impl FnOnce(&mut Vec<Arc<ReaderQueue>>)) {
         let mut listeners = self.listeners();
         change(&mut listeners.queues);
         let finest = listeners.queues.iter().map(|queue| queue.detail.load(Ordering::Relaxed)).max();
@@ -184,8 +184,8 @@ impl Shared {
     }
 }
 
-impl Queue {
-    fn push(&self, event: Event) {
+impl ReaderQueue {
+    fn push(&self, event: TraceEvent) {
         let mut ring = self.ring();
         if ring.events.len() >= self.events_max {
             ring.events.pop_front();
@@ -217,7 +217,7 @@ mod tests {
     fn a_full_ring_loses_the_oldest_and_counts_it() {
         let (recorder, reader) = Recorder::new(Detail::Log, 2);
         for entry in 0..3 {
-            recorder.record(u64::from(entry), What::Refused { entry });
+            recorder.record(u64::from(entry), EventKind::Refused { entry });
         }
         assert_eq!(reader.lost(), 1);
         let times: Vec<u64> = reader.take().iter().map(|event| event.at_ns).collect();
@@ -229,11 +229,11 @@ mod tests {
         let (recorder, log) = Recorder::new(Detail::Log, 8);
         let slow = recorder.reader(Detail::Flows, 1);
         let flow = crate::FlowKey { entry: 0, route: 0, sequence: 0 };
-        for what in [What::FlowBegan { flow }, What::Stopping, What::FlowEnded { flow }] {
-            recorder.record(1, what);
+        for kind in [EventKind::FlowBegan { flow }, EventKind::Stopping, EventKind::FlowEnded { flow }] {
+            recorder.record(1, kind);
         }
-        assert_eq!(log.take(), [Event { at_ns: 1, what: What::Stopping }]);
-        assert_eq!(slow.take(), [Event { at_ns: 1, what: What::FlowEnded { flow } }]);
+        assert_eq!(log.take(), [TraceEvent { at_ns: 1, kind: EventKind::Stopping }]);
+        assert_eq!(slow.take(), [TraceEvent { at_ns: 1, kind: EventKind::FlowEnded { flow } }]);
         assert_eq!((log.lost(), slow.lost()), (0, 2));
     }
 
@@ -248,13 +248,13 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_listener_is_woken_by_one_who_wants_as_much() {
-        struct Count(AtomicU8);
-        impl std::task::Wake for Count {
+        struct WakeCount(AtomicU8);
+        impl std::task::Wake for WakeCount {
             fn wake(self: Arc<Self>) {
                 self.0.fetch_add(1, Ordering::Relaxed);
             }
         }
-        let (recorder, woken) = (Recorder::off(), Arc::new(Count(AtomicU8::new(0))));
+        let (recorder, woken) = (Recorder::off(), Arc::new(WakeCount(AtomicU8::new(0))));
         let waker = Waker::from(Arc::clone(&woken));
         let wanted = || recorder.poll_wants(Detail::Sections, &Context::from_waker(&waker)).is_ready();
         assert!(!wanted() && !wanted());
@@ -267,9 +267,9 @@ mod tests {
     #[test]
     fn a_reader_that_is_ended_yields_what_is_left() {
         let (recorder, reader) = Recorder::new(Detail::Log, 2);
-        recorder.record(7, What::Stopping);
+        recorder.record(7, EventKind::Stopping);
         reader.end();
-        assert_eq!(reader.next(), Some(vec![Event { at_ns: 7, what: What::Stopping }]));
+        assert_eq!(reader.next(), Some(vec![TraceEvent { at_ns: 7, kind: EventKind::Stopping }]));
         assert_eq!(reader.next(), None);
     }
 
@@ -286,8 +286,8 @@ mod tests {
     #[test]
     fn a_reader_waits_for_what_another_thread_records() {
         let (recorder, reader) = Recorder::new(Detail::Log, 2);
-        let writer = std::thread::spawn(move || recorder.record(7, What::Stopping));
-        assert_eq!(reader.wait(Duration::from_secs(60)), [Event { at_ns: 7, what: What::Stopping }]);
+        let writer = std::thread::spawn(move || recorder.record(7, EventKind::Stopping));
+        assert_eq!(reader.wait(Duration::from_secs(60)), [TraceEvent { at_ns: 7, kind: EventKind::Stopping }]);
         writer.join().unwrap();
     }
 }

@@ -4,14 +4,12 @@
 //! Run it with `cargo run --release -p weir --example lsp_speed`. Without an argument it starts itself as the server.
 #![allow(clippy::print_stdout, reason = "an example says what it measured")]
 
-#[path = "../../weir-compile/examples/made/mod.rs"]
-mod made;
-
 use std::io::{BufRead, BufReader, Error, Read, Result, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use test_support::long_program;
 
 /// How often each way is measured.
 const ROUNDS: usize = 200;
@@ -156,7 +154,7 @@ impl Drop for Editor {
 }
 
 fn measured() -> Result<()> {
-    let mut editor = Editor::start(made::program(LINES))?;
+    let mut editor = Editor::start(long_program::with_lines(LINES))?;
     println!("{} lines, {} KiB", editor.text.lines().count(), editor.text.len() / 1024);
     let ways = [
         ("what is wrong", None),

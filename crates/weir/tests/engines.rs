@@ -67,7 +67,7 @@ async fn result(flows: &dyn Flows, row: &[Value]) -> Result<Value, Failure> {
     loop {
         match flows.begin(0, &mut inputs) {
             Begun::Done(result) => return result,
-            Begun::Going(result) => return result.await,
+            Begun::Pending(result) => return result.await,
             Begun::Full => flows.room().await,
         }
     }

@@ -7,7 +7,7 @@ use weir_ir::evaluate::Evaluator;
 use weir_ir::expr::Program;
 use weir_syntax::{Severity, SourceFile, Sources, Style, render};
 
-use crate::fixture;
+use test_support::fixture;
 
 /// The program of a text without errors, and all that is said of it.
 pub(crate) fn compiled(text: &str) -> (Option<Program>, Library, String, bool) {

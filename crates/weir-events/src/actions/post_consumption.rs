@@ -1,21 +1,22 @@
-//! What follows when an asynchronous event is consumed, and where it runs.
+//! Post-consumption actions: the continuation of an asynchronous event that has been consumed.
 
 use std::sync::Arc;
 
 use super::threads::run;
 
-/// The post-consumption actions of one asynchronous event, `B` being what its consumption yields.
+/// The post-consumption actions of one asynchronous event; `B` is the type that its consumption yields.
 pub(crate) struct PostConsumption<B>(Option<Arc<Continuation<B>>>);
 
-/// In a box, so that a [`PostConsumption`] is one word: it lies beside each value that is buffered, mostly empty.
+/// A boxed closure behind the `Arc`, so that a [`PostConsumption`] is one word wide: every buffered value carries one,
+/// and most are empty.
 struct Continuation<B>(Box<dyn Fn(B, ActionContext) + Send + Sync>);
 
-/// Which thread is running the continuation.
+/// The kind of thread that runs the continuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ActionContext {
-    /// The one that consumed the event, which has its own things to do: no foreign code may run here.
+    /// The thread that consumed the event. It has other work to do, so no user code may run here.
     Consumer,
-    /// The implicit thread of this event (§4).
+    /// The implicit thread of the event (§4), where user code may run.
     Implicit,
 }
 
@@ -26,7 +27,7 @@ impl<B> Clone for PostConsumption<B> {
 }
 
 impl<B: 'static> PostConsumption<B> {
-    /// No action: nothing is allocated and no thread is made.
+    /// No actions: allocates nothing and starts no thread.
     pub(crate) const fn none() -> Self {
         PostConsumption(None)
     }
@@ -39,7 +40,7 @@ impl<B: 'static> PostConsumption<B> {
         self.0.is_none()
     }
 
-    /// Runs it, from the thread that consumed the event.
+    /// Runs the actions, called by the thread that consumed the event.
     pub(crate) fn run(&self, consumed: B) {
         self.run_at(consumed, ActionContext::Consumer);
     }
@@ -50,7 +51,7 @@ impl<B: 'static> PostConsumption<B> {
         }
     }
 
-    /// `action` before these, in the implicit thread.
+    /// Returns actions that first run `action` in the implicit thread, and then these.
     pub(crate) fn after<A: Send + 'static>(self, action: Arc<dyn Fn(A) -> B + Send + Sync>) -> PostConsumption<A>
     where
         B: 'static,
@@ -64,7 +65,8 @@ impl<B: 'static> PostConsumption<B> {
         })
     }
 
-    /// `tap` before these, in whichever thread it is; it must not wait and is not foreign code.
+    /// Returns actions that first run `tap` in the current thread, and then these. `tap` must not block and must not be
+    /// user code.
     pub(crate) fn tapped(self, tap: Arc<dyn Fn(&B) + Send + Sync>) -> PostConsumption<B> {
         PostConsumption::of(move |consumed: B, context| {
             tap(&consumed);

@@ -1,4 +1,4 @@
-//! The threads in which actions run.
+//! Thread pool for post-consumption actions.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// At most so many actions run at once; more wait for one to end. An action that waits for another one needs both.
+/// Maximum number of actions that run at the same time. Further actions queue until one ends.
 pub const ACTION_THREADS_MAX: usize = 4096;
 
-/// A thread that had nothing to do for so long ends.
+/// Idle time after which a thread ends, in milliseconds.
 const IDLE_MS: u64 = 500;
 
 type ActionJob = Box<dyn FnOnce() + Send>;
@@ -32,13 +32,13 @@ static POOL: ActionPool = ActionPool {
     panics: AtomicUsize::new(0),
 };
 
-/// How many post-consumption actions have panicked so far. Each was also reported by the panic hook; the channel and
-/// all others are untouched by it.
+/// Returns the number of post-consumption actions that have panicked so far. The panic hook has reported each of them;
+/// a panic affects neither the channel nor any other action.
 pub fn action_panics() -> usize {
     POOL.panics.load(Relaxed)
 }
 
-/// How many implicit threads there are now, idle ones included.
+/// Returns the current number of implicit threads, idle ones included.
 pub fn action_threads() -> usize {
     POOL.lock().threads
 }
@@ -59,7 +59,7 @@ pub(crate) fn run(job: impl FnOnce() + Send + 'static) {
 fn start_thread() {
     let started = std::thread::Builder::new().name("weir-events-action".to_owned()).spawn(|| POOL.work());
     if started.is_err() {
-        // The system has no more threads: those there are will take the job.
+        // The system refuses more threads; a running one will take the job.
         POOL.lock().threads -= 1;
     }
 }
@@ -77,7 +77,7 @@ impl ActionPool {
         }
     }
 
-    /// The next job, or `None` when this thread is to end.
+    /// Returns the next job, or `None` if this thread is to end.
     fn next_job(&self) -> Option<ActionJob> {
         let mut state = self.lock();
         loop {

@@ -1,7 +1,7 @@
-//! A synchronisation that nobody waits for: what `s_trans` makes of a synchronous event.
+//! A synchronisation in the background, which no thread waits for: the result of `s_trans`.
 //!
-//! Its offers are queued by the thread that starts it. When a peer commits it, or its time comes, an implicit thread
-//! takes it from there and runs its wraps; until then it holds no thread.
+//! The thread that starts it queues its offers. Once a peer or a timer commits it, an implicit thread takes over and
+//! runs its wraps; until then it occupies no thread.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
@@ -12,7 +12,7 @@ use crate::event::{CommittedSync, Event, Synchronisation};
 struct BackgroundSync<T: 'static> {
     synchronisation: Mutex<Option<Synchronisation<T>>>,
     actions: PostConsumption<T>,
-    /// No foreign code follows the commit, so whoever commits may finish it.
+    /// True if no user code follows the commit, so that the committing thread may finish it.
     is_plain: bool,
 }
 
@@ -51,7 +51,7 @@ impl<T: Send + 'static> BackgroundSync<T> {
 }
 
 impl<T: Send + 'static> Wake for BackgroundSync<T> {
-    /// May be called by anybody, with locks held: foreign code waits for an implicit thread.
+    /// Hands user code over to an implicit thread, because the caller may hold locks.
     fn wake(self: Arc<Self>) {
         match self.is_plain {
             true => self.turn(),

@@ -11,7 +11,7 @@ use crate::event::node::{EventNode, EventShape, Registration};
 use crate::event::registration::{RegistrationContext, WakeRequests};
 use crate::waiter::Waiter;
 
-/// Takes effect when `inner` does, and base events the rest to an implicit thread.
+/// Takes effect when `inner` does, and leaves its wraps and the actions to an implicit thread.
 pub(crate) struct DeferredWraps<B> {
     pub(crate) inner: Event<B>,
     pub(crate) actions: PostConsumption<B>,
@@ -38,7 +38,7 @@ impl<B: Send + 'static> EventNode<()> for DeferredWraps<B> {
         Some(Event::of(DeferredWraps { inner, actions: self.actions.clone() }))
     }
 
-    /// An attempt of `inner` would run its wraps here and now; so it is placed for a moment instead.
+    /// Registers `inner` for a moment instead of attempting it, because an attempt would run its wraps in this thread.
     fn attempt(&self, base: usize, nacks: &mut NackSet) -> Option<()> {
         let waiter = Arc::new(Waiter::of_thread());
         let mut wake_requests = WakeRequests::default();

@@ -1,4 +1,4 @@
-//! The kinds of nodes that asynchronous events are made of, and what each does when it is synchronised.
+//! The kinds of nodes of asynchronous events, each with its start and its synchronous form.
 
 use std::sync::Arc;
 
@@ -114,7 +114,7 @@ where
     }
 }
 
-/// Looks at what was consumed, without a thread; for actions of this crate that never wait.
+/// Passes the consumed value by reference to `tap`, without a thread; for actions of this crate that never block.
 pub(crate) struct Tap<A, B> {
     pub(crate) inner: AsyncEvent<A, B>,
     pub(crate) tap: Arc<dyn Fn(&B) + Send + Sync>,
@@ -155,12 +155,12 @@ where
     }
 }
 
-/// Whether a choice waits until a branch was consumed.
+/// Waiting behaviour of a choice of asynchronous events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// `a_choose`: never waits.
     AtOnce,
-    /// `s_choose`: waits.
+    /// `s_choose`: waits until a branch was consumed.
     WhenConsumed,
 }
 
@@ -206,7 +206,7 @@ impl<B: Send + 'static> AsyncNode<(), B> for FromSynchronous<B> {
     }
 
     fn transform(&self, actions: PostConsumption<B>) -> Event<()> {
-        // The event's wraps are post-consumption actions here: they belong to the implicit thread.
+        // The wraps of the event are post-consumption actions here, so they belong to the implicit thread.
         Event::of(DeferredWraps { inner: self.0.clone(), actions })
     }
 }

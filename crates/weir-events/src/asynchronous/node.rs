@@ -1,4 +1,4 @@
-//! What an asynchronous event is: a tree of nodes, each of which can be started or made a branch of a choice.
+//! The tree behind an asynchronous event; each node can be started or converted into a branch of a choice.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use crate::event::Event;
 /// An asynchronous communication: starting it yields an `A` at once, its consumption yields a `B` later (the paper's
 /// `('a, 'b) AEvent`).
 ///
-/// [`a_sync`](AsyncEvent::a_sync) places the communication on its channel whether anybody is there or not, and returns
-/// what the *post-creation* actions ([`s_wrap`](AsyncEvent::s_wrap)) make of it, in the caller. When a peer has
+/// [`a_sync`](AsyncEvent::a_sync) places the communication on its channel, whether a peer waits or not, and returns the
+/// result of the *post-creation* actions ([`s_wrap`](AsyncEvent::s_wrap)), which run in the caller. After a peer has
 /// consumed it, the *post-consumption* actions ([`a_wrap`](AsyncEvent::a_wrap)) run in an implicit thread.
 ///
-/// What one thread starts on one channel is consumed in the order in which it was started.
+/// Communications that one thread starts on one channel are consumed in the order of their starts.
 ///
-/// Like an [`Event`] it is a value, and starting it twice is two independent communications. What was started cannot
-/// be taken back: for that, make it a branch of a choice with [`a_trans`](AsyncEvent::a_trans).
+/// Like an [`Event`] it is a value: starting it twice makes two independent communications. A started communication
+/// cannot be taken back; to keep that option, make it a branch of a choice with [`a_trans`](AsyncEvent::a_trans).
 ///
-/// An action that panics is reported by the panic hook and counted ([`action_panics`](crate::action_panics)); nothing
-/// else is touched by it.
+/// If an action panics, the panic hook reports it and [`action_panics`](crate::action_panics) counts it; nothing else
+/// is affected.
 #[must_use = "an asynchronous event does nothing until it is synchronised"]
 pub struct AsyncEvent<A, B> {
     pub(crate) node: Arc<dyn AsyncNode<A, B>>,
@@ -51,14 +51,15 @@ impl<A: 'static, B: 'static> AsyncEvent<A, B> {
 
 /// One node of an asynchronous event.
 pub(crate) trait AsyncNode<A, B>: Send + Sync {
-    /// Runs the guards inside; `None` if there are none.
+    /// Runs the guards inside and returns the tree without them, or `None` if there are none.
     fn force_guards(&self) -> Option<AsyncEvent<A, B>> {
         None
     }
 
-    /// Starts it: places it on its channel, whatever its state, and returns what its post-creation actions make of it.
+    /// Places the communication on its channel, whatever state that is in, and returns the result of its post-creation
+    /// actions.
     fn start(&self, actions: PostConsumption<B>) -> A;
 
-    /// The synchronous event that takes effect when this one is consumed. Guards must have run.
+    /// Returns the synchronous event that takes effect when this one is consumed. Its guards must have run.
     fn transform(&self, actions: PostConsumption<B>) -> Event<A>;
 }

@@ -1,4 +1,4 @@
-//! Sending and receiving as base events of an event.
+//! The base events of a channel: sending a clone, sending from a parcel, and receiving.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) struct SendClone<T> {
     pub(crate) value: T,
 }
 
-/// Sends the value that is at home, if there is one.
+/// Sends the value in the parcel, if there is one.
 pub(crate) struct SendParcel<T> {
     pub(crate) channel: Arc<Core<T>>,
     pub(crate) slot: Arc<SpinLock<Option<T>>>,
@@ -35,7 +35,8 @@ impl<T: Clone + Send + Sync + 'static> EventNode<Result<(), Closed>> for SendClo
     }
 
     fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<Result<(), Closed>> {
-        // A clone may be dear and is foreign code, which must not run under the channel's lock: so ask before.
+        // Cloning may be expensive and is user code, which must not run under the channel's lock: so ask before
+        // cloning.
         if std::mem::needs_drop::<T>() && !self.channel.would_take() {
             return None;
         }
@@ -50,7 +51,7 @@ impl<T: Clone + Send + Sync + 'static> EventNode<Result<(), Closed>> for SendClo
         self.channel.leave_sending(registration.ticket());
     }
 
-    /// What was sent has been sent.
+    /// Returns false unless the channel refused the value: a sent value stays sent.
     fn undo_commit(&self, _: usize, registration: Option<Registration>) -> bool {
         registration.is_some_and(|registration| self.channel.conclude_send(registration.ticket()).is_err())
     }
@@ -79,7 +80,7 @@ impl<T: Send + 'static> EventNode<Result<(), Closed>> for SendParcel<T> {
         self.channel.leave_sending(registration.ticket());
     }
 
-    /// What was sent has been sent.
+    /// Returns false unless the channel refused the value: a sent value stays sent.
     fn undo_commit(&self, _: usize, registration: Option<Registration>) -> bool {
         registration.is_some_and(|registration| self.channel.conclude_send(registration.ticket()).is_err())
     }

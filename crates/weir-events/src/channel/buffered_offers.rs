@@ -1,5 +1,5 @@
-//! Deposits: what is sent or received for nobody who waits, be it asynchronous or the value of a synchronisation that was
-//! dropped.
+//! Buffered offers: sends and receives that no thread or task waits for, because they are asynchronous, or because
+//! their synchronisation was dropped after its commit.
 
 use super::closed::Closed;
 use super::core::Core;
@@ -11,7 +11,7 @@ use crate::actions::PostConsumption;
 use crate::waiter::Initiator;
 
 impl<T: Send + 'static> Core<T> {
-    /// Sends for nobody who waits: the value is taken, buffered or queued before this returns.
+    /// Sends without a waiting owner: when this returns, the value has been received, buffered or queued.
     pub(crate) fn send_buffered(&self, value: T, consumed: PostConsumption<Result<(), Closed>>) {
         let mut effects = MatchEffects::default();
         let mut state = self.lock();
@@ -26,7 +26,8 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Like [`Core::deposit_send`] without an action; what follows from it is left to the caller, who holds a lock.
+    /// Like [`Core::send_buffered`] without an action; returns the effects for the caller to run once it has released
+    /// its own lock.
     pub(crate) fn send_buffered_deferred(&self, value: T) -> MatchEffects<T> {
         let mut effects = MatchEffects::default();
         let item = QueuedValue::of(value);
@@ -38,7 +39,7 @@ impl<T: Send + 'static> Core<T> {
         effects
     }
 
-    /// Receives for nobody who waits: the action gets what comes.
+    /// Receives without a waiting owner: the received value goes to the action.
     pub(crate) fn receive_to_actions(&self, action: PostConsumption<Result<T, Closed>>) {
         let mut effects = MatchEffects::default();
         let mut state = self.lock();
@@ -58,7 +59,7 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Gives a value back that was received by a synchronisation which was then dropped: the next receiver gets it.
+    /// Returns a value to the front of the channel, after the synchronisation that received it was dropped.
     pub(crate) fn return_value(&self, value: T) {
         let mut effects = MatchEffects::default();
         let mut state = self.lock();

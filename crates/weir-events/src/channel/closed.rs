@@ -1,8 +1,8 @@
-//! What is learned of a channel that was closed.
+//! The error of an operation on a closed channel.
 
 use std::fmt;
 
-/// The channel is closed: what was sent can no longer be received, or nothing is left to receive.
+/// The channel is closed: a sent value cannot be received any more, or nothing is left to receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Closed;
 

@@ -1,17 +1,19 @@
-//! A channel behind its locks: each operation locks, matches, unlocks, and only then tells whom it concerns.
+//! A channel behind its locks: each operation locks, matches, unlocks, and only then wakes waiters and runs actions.
 //!
-//! Senders and receivers of a buffered channel would take turns on one lock. So a receiver that finds the buffer takes
-//! all of it at once: it becomes the *consumer buffer*, under a lock of its own, from which receivers take until it is empty.
-//! What came first lies in the consumer buffer, what came later in the buffer. A channel with few places has no consumer buffer.
+//! Senders and receivers of a buffered channel would contend for one lock. A receiver that finds a filled buffer
+//! therefore takes all of it at once: it becomes the *consumer buffer*, under a lock of its own, from which receivers
+//! take until it is empty. The consumer buffer holds the older values, the buffer the younger ones. A channel of small
+//! capacity has no consumer buffer.
 //!
 //! The invariants:
-//! - The consumer buffer grows only with both locks held (consumer buffer before state), and only while no sender and no receiver waits.
-//!   So whoever holds the state's lock and sees its length at 0 knows that the consumer buffer is empty and stays so.
-//! - Nobody is queued, and no value given back, while there is a consumer buffer: [`Core::lock`] puts it back into the buffer
-//!   first. So a sender that waits still sees each place that becomes free.
-//! - The consumer buffer's length may be seen too large by a sender, never too small: a sender may find the channel full and look
-//!   again under both locks, but never overfills it. It looks only when it must: what it saw last, or the whole consumer buffer when
-//!   it was taken, is noted in the state (`aside`), and there is no more of it than that.
+//! - The consumer buffer grows only while both locks are held (consumer buffer before state), and only while no sender
+//!   and no receiver is queued. A thread that holds the state's lock and reads length 0 therefore knows that the
+//!   consumer buffer is empty and stays so.
+//! - While the consumer buffer holds values, nobody is queued and no value is returned: [`Core::lock`] merges it into
+//!   the buffer first. A queued sender thus sees each slot that becomes free.
+//! - A sender may read a length of the consumer buffer that is too large, never one that is too small: it may take the
+//!   channel for full and check again under both locks, but it never exceeds the capacity. It reads the length only if
+//!   it must: the state keeps an upper bound (`consumer_buffer_len_max`), which is the last length read.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -25,40 +27,40 @@ use crate::mutants::{Mutant, is_active};
 use crate::primitives::{AtomicUsize, SpinLock, SpinLockGuard};
 use crate::waiter::Initiator;
 
-/// What all handles of one channel share.
+/// The shared state of all handles of one channel.
 pub(crate) struct Core<T> {
     state: Padded<SpinLock<ChannelState<T>>>,
     consumer_buffer: Padded<ConsumerBuffer<T>>,
-    /// `THERE` while there is anything to receive but the consumer buffer, or the channel is closed; `WANTED` while a receiver waits
-    /// where there is no buffer. So that looking needs no lock: written under the state's, and whoever goes to wait looks
-    /// again under it. On a line of its own, so that who looks does not take the lock's line from who works under it.
+    /// Hints for readers without a lock: [`HINT_NOT_EMPTY`] and [`HINT_RECEIVER_WAITING`]. They are written under the
+    /// state's lock, and a thread that goes to wait checks again under it. They have a cache line of their own, so that
+    /// readers do not take the lock's line away from its holder.
     hints: Padded<AtomicUsize>,
-    /// How many values wait in the buffer before a sender has to.
+    /// Number of values in the buffer from which on senders wait.
     capacity: usize,
 }
 
-/// The buffer that was taken aside, and what senders may know of it without its lock.
+/// The values that a receiver has taken from the buffer at once, with their number for senders.
 struct ConsumerBuffer<T> {
     items: SpinLock<VecDeque<QueuedValue<T>>>,
-    /// How many there are. Written under the lock.
+    /// Number of items. Written under the lock, read without it.
     len: AtomicUsize,
 }
 
-/// On cache lines of its own, which senders and receivers do not take from each other.
+/// Aligned to its own cache lines, so that senders and receivers do not share them.
 #[repr(align(128))]
 struct Padded<V>(V);
 
-/// The buffer of a channel that holds fewer is not taken aside: there is too little in it for a second lock. The model has
-/// small ones of either kind.
+/// Smallest capacity with a consumer buffer: with fewer values a second lock does not pay. The model uses small
+/// channels of both kinds.
 const CONSUMER_BUFFER_CAPACITY_MIN: usize = if cfg!(loom) { 2 } else { 16 };
 
-/// See [`Core::signs`].
+/// Set while the buffer or the senders' queue holds a value, or the channel is closed.
 const HINT_NOT_EMPTY: usize = 1;
-/// See [`Core::signs`].
+/// Set while a receiver waits on a rendezvous channel.
 const HINT_RECEIVER_WAITING: usize = 2;
 
 impl<T> QueuedValue<T> {
-    /// It was received, and no lock is held.
+    /// Runs the post-consumption actions of a received value. No lock may be held.
     #[inline]
     fn consumed(self) -> Received<T> {
         if !self.consumed.is_none() {
@@ -82,17 +84,17 @@ impl<T: Send + 'static> Core<T> {
         self.capacity
     }
 
-    /// Locks the state, with everything that is buffered in its buffer.
+    /// Locks the state after merging the consumer buffer into its buffer.
     pub(super) fn lock(&self) -> SpinLockGuard<'_, ChannelState<T>> {
         self.merge_consumer_buffer(self.state.0.lock())
     }
 
-    /// Locks the state, for what has nothing to do with what is buffered.
+    /// Locks the state, for operations that do not look at buffered values.
     pub(super) fn lock_without_consumer_buffer(&self) -> SpinLockGuard<'_, ChannelState<T>> {
         self.state.0.lock()
     }
 
-    /// The locked state with what is in the consumer buffer before what is in its buffer.
+    /// Returns the locked state with the values of the consumer buffer at the front of its buffer.
     #[inline]
     fn merge_consumer_buffer<'a>(
         &'a self,
@@ -107,7 +109,7 @@ impl<T: Send + 'static> Core<T> {
         self.merge_consumer_buffer_slow(state)
     }
 
-    /// The state with the consumer buffer, whose lock comes first.
+    /// Takes the consumer buffer's lock before the state's, and merges the two buffers.
     #[cold]
     fn merge_consumer_buffer_slow<'a>(
         &'a self,
@@ -122,14 +124,14 @@ impl<T: Send + 'static> Core<T> {
         state
     }
 
-    /// Values in the buffer and with waiting senders.
+    /// Returns the number of buffered values and queued senders.
     pub(crate) fn len(&self) -> usize {
         let state = self.lock();
         self.publish_hints(&state);
         state.buffer.len() + state.senders.len()
     }
 
-    /// Entries of waiting receivers.
+    /// Returns the number of queued receivers.
     pub(crate) fn receivers_len(&self) -> usize {
         self.state.0.lock().receivers.len()
     }
@@ -138,14 +140,14 @@ impl<T: Send + 'static> Core<T> {
         self.state.0.lock().closed
     }
 
-    /// Whether a send would probably find a taker: a hint, for values that are dear to clone.
+    /// Returns true if a send would probably succeed: a hint that saves an expensive clone.
     pub(crate) fn would_take(&self) -> bool {
         let state = self.state.0.lock();
         let buffered = state.buffer.len() + self.consumer_buffer.0.len.load(Relaxed);
         state.closed || !state.receivers.is_empty() || buffered < self.capacity
     }
 
-    /// Sends without waiting. The value is there before, and gone if it is done.
+    /// Sends without waiting. Takes the value out of `value` if it succeeds.
     #[inline]
     pub(crate) fn send(&self, value: &mut Option<T>) -> Sent {
         let mut state = self.state.0.lock();
@@ -155,7 +157,8 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Sends what is in a parcel, if anything is. The channel's lock comes before the parcel's.
+    /// Sends the value in a parcel without waiting; `None` if the parcel is empty. The channel's lock comes before the
+    /// parcel's.
     pub(crate) fn send_parcel(&self, parcel: &SpinLock<Option<T>>) -> Option<Sent> {
         let mut state = self.state.0.lock();
         let buffer_parcel = |state: &mut ChannelState<T>, room| match &mut *parcel.lock() {
@@ -168,7 +171,7 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Where nobody waits and the channel is open, buffering is all there is to do; `Taken`: it is not.
+    /// Buffers a value if nobody waits and the channel is open; returns `Taken` if the slow path has to decide.
     #[inline]
     fn buffer_at_once(
         &self,
@@ -187,7 +190,7 @@ impl<T: Send + 'static> Core<T> {
         let consumer_buffer_len_max = state.consumer_buffer_len_max;
         match buffer(state, self.capacity.saturating_sub(consumer_buffer_len_max)) {
             Sent::Done => self.publish_hints(state),
-            // The consumer buffer may have become smaller than it was seen.
+            // The consumer buffer may have become smaller since its length was read.
             Sent::Full if consumer_buffer_len_max > 0 => return Sent::Taken,
             sent => return sent,
         }
@@ -222,7 +225,7 @@ impl<T: Send + 'static> Core<T> {
         sent
     }
 
-    /// Whether a sender had to wait a moment ago, without a lock; it is known where there is no buffer or one place.
+    /// Returns true if a sender had to wait a moment ago; reads no lock. Known only for capacities 0 and 1.
     pub(crate) fn seems_full(&self) -> bool {
         match self.capacity {
             0 => self.hints.0.load(Relaxed) & HINT_RECEIVER_WAITING == 0,
@@ -231,18 +234,18 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Whether the buffer was empty a moment ago, without a lock.
+    /// Returns true if the buffer was empty a moment ago; takes no lock.
     fn seems_empty(&self) -> bool {
         self.hints.0.load(Relaxed) & HINT_NOT_EMPTY == 0
     }
 
-    /// Sends once more, after looking for a while whether room comes.
+    /// Spins until there may be room, and sends again.
     #[cold]
     pub(crate) fn send_spinning(&self, value: &mut Option<T>) -> Sent {
         let mut spin = AdaptiveSpin::new(self.capacity);
         loop {
             let buffered_by_consumer = self.consumer_buffer.0.len.load(Relaxed);
-            // Not for the first place, but for all at once: several values are then sent in a row.
+            // Waits for the whole buffer and not for one slot, so that several values can then be sent in a row.
             let has_room = || self.seems_empty() || self.consumer_buffer.0.len.load(Relaxed) != buffered_by_consumer;
             if !spin.spin_until(has_room) {
                 return Sent::Full;
@@ -254,7 +257,7 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Receives once more, after looking for a while whether something comes.
+    /// Spins until there may be a value, and receives again.
     #[cold]
     pub(crate) fn receive_spinning(&self) -> Received<T> {
         let mut spin = AdaptiveSpin::new(self.capacity);
@@ -287,7 +290,7 @@ impl<T: Send + 'static> Core<T> {
         item.consumed()
     }
 
-    /// Where nobody waits, taking the first value is all there is to do.
+    /// Receives from a channel without a consumer buffer; takes the first value if nobody waits.
     #[inline]
     fn receive_one(&self) -> Received<T> {
         let mut state = self.state.0.lock();
@@ -300,16 +303,16 @@ impl<T: Send + 'static> Core<T> {
         item.consumed()
     }
 
-    /// Whether there is nothing to receive, nor to hear of.
+    /// Returns true if there is nothing to receive and the channel is open, without taking a lock.
     #[inline]
     fn is_idle(&self) -> bool {
-        // Without a look at the senders' line where there is a consumer buffer; and what base events the buffer for the consumer buffer is counted
-        // there before it is missing here.
+        // If there is a consumer buffer, the senders' cache line is not read. A value that moves from the buffer to the
+        // consumer buffer is counted there before it disappears here, hence the second look.
         let is_consumer_buffer_empty = || self.consumer_buffer.0.len.load(Acquire) == 0;
         is_consumer_buffer_empty() && self.hints.0.load(Acquire) & HINT_NOT_EMPTY == 0 && is_consumer_buffer_empty()
     }
 
-    /// Takes the buffer for the empty consumer buffer, if there is one and nobody waits.
+    /// Swaps the buffer into the empty consumer buffer, unless the buffer is empty or somebody is queued.
     fn fill(&self, consumer_buffer: &mut VecDeque<QueuedValue<T>>) -> bool {
         let mut state = self.state.0.lock();
         if state.buffer.is_empty() || !state.senders.is_empty() || !state.receivers.is_empty() {
@@ -334,8 +337,7 @@ impl<T: Send + 'static> Core<T> {
         received
     }
 
-    /// Before the lock is let go: says whether there is anything to receive or to hear of, and whether anybody waits for
-    /// it.
+    /// Publishes the hints for readers without a lock; called before the state's lock is released.
     #[inline]
     pub(super) fn publish_hints(&self, state: &ChannelState<T>) {
         let is_there = !state.buffer.is_empty() || !state.senders.is_empty() || state.closed;
@@ -346,7 +348,8 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Closes: wakes all offers; what was deposited stays to be received. Whether it was open before.
+    /// Closes the channel: wakes all waiting offers; buffered values can still be received. Returns true if it was
+    /// open.
     pub(crate) fn close(&self) -> bool {
         let mut state = self.lock();
         let was_open = !state.closed;

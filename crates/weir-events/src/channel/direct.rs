@@ -1,4 +1,4 @@
-//! Sending and receiving without making an event first, for code that has nothing to choose.
+//! Sending and receiving without an event, for code that has no choice to make.
 
 use std::fmt;
 
@@ -8,30 +8,33 @@ use super::handle::Channel;
 use super::outcome::{Received, Sent};
 use crate::waiter::{Waiter, pool};
 
-/// The channel is closed; here is the value that was not sent.
+/// Error of a send on a closed channel, with the value that was not sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
-/// Why a value was not sent at once; here it is back.
+/// Error of a send that did not succeed at once, with the value that was not sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
-    /// Nobody takes it now, and the buffer is full.
+    /// No receiver waits and the buffer is full.
     Full(T),
     /// The channel is closed.
     Closed(T),
 }
 
-/// Why nothing was received at once.
+/// Error of a receive that did not succeed at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryReceiveError {
-    /// Nothing is there now.
+    /// No value is there now.
     Empty,
-    /// Nothing is there, and nothing will come.
+    /// No value is there and none will come.
     Closed,
 }
 
 impl<T: Send + 'static> Channel<T> {
     /// Sends if a receiver waits or the buffer has room.
+    ///
+    /// # Errors
+    /// If nobody takes the value now or the channel is closed; the value comes back.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         let mut value = Some(value);
         let sent = self.core.send(&mut value);
@@ -43,6 +46,9 @@ impl<T: Send + 'static> Channel<T> {
     }
 
     /// Receives if a value is there.
+    ///
+    /// # Errors
+    /// If there is no value now, or the channel is closed and drained.
     pub fn try_receive(&self) -> Result<T, TryReceiveError> {
         match self.core.receive() {
             Received::Done(value) => Ok(value),
@@ -52,6 +58,9 @@ impl<T: Send + 'static> Channel<T> {
     }
 
     /// Sends, blocking the thread until a receiver or the buffer has the value (`send`).
+    ///
+    /// # Errors
+    /// If the channel is closed; the value comes back.
     pub fn blocking_send(&self, value: T) -> Result<(), SendError<T>> {
         let mut value = Some(value);
         let mut sent = self.core.send(&mut value);
@@ -75,7 +84,10 @@ impl<T: Send + 'static> Channel<T> {
         refused.map_or(Ok(()), |value| Err(SendError(value)))
     }
 
-    /// Receives, blocking the thread until a value comes (`recv`).
+    /// Receives, blocking the thread until a value arrives (`recv`).
+    ///
+    /// # Errors
+    /// If the channel is closed and drained.
     pub fn blocking_receive(&self) -> Result<T, Closed> {
         match self.core.receive() {
             Received::Done(value) => Ok(value),

@@ -1,26 +1,26 @@
-//! What is left to do after a match, once the channel's lock is free: tell owners, run actions.
+//! The effects of a match that remain once the channel's lock is free: waking owners and running actions.
 //!
-//! Wakers and actions are foreign code; none of it may run under a lock.
+//! Wakers and actions are user code, so none of them may run under a lock.
 
 use super::closed::Closed;
 use super::entry::WakeTarget;
 use crate::actions::PostConsumption;
 use crate::mutants::{Mutant, is_active};
 
-/// The consequences of one match: at most one action, and at most the two owners whom a receive from a buffer that
-/// was overfull can serve at once.
+/// The effects of one match: at most one action, and the owners to wake. A receive that refills the buffer may serve
+/// more than one.
 pub(crate) struct MatchEffects<T> {
     woken: Option<WakeTarget>,
     more_woken: Option<Box<More>>,
     consumed_offer: ConsumedOffer<T>,
 }
 
-/// Owners beyond the first: hardly ever any, so that they are not to be looked after where there are none.
+/// Owners beyond the first. They are rare, so that the common case pays one pointer for them.
 struct More(Vec<WakeTarget>);
 
-/// A buffered offer that was consumed, with its action.
+/// A buffered offer that was consumed, with its actions.
 pub(crate) enum ConsumedOffer<T> {
-    /// None was, or it has no action.
+    /// No buffered offer was consumed, or it has no actions.
     Nothing,
     /// An asynchronous send.
     Sent(PostConsumption<Result<(), Closed>>),

@@ -1,7 +1,7 @@
-//! Who waits in a channel's queues, and the value that goes from one to the other through its place there.
+//! The entries of a channel's queues: waiting senders and receivers, and the values that pass through them.
 //!
-//! All of it is under the channel's lock. Whoever takes an offer holds that lock from before it commits the waiter until the
-//! entry is finished. So an owner that sees `COMMITTED` and takes the lock sees what came of it.
+//! All entries are under the channel's lock. A thread that takes an offer holds that lock from before it commits the
+//! waiter until the entry is finished. An owner that sees `COMMITTED` and takes the lock therefore sees the result.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -12,57 +12,58 @@ use crate::mutants::{Mutant, is_active};
 use crate::primitives::SpinLock;
 use crate::waiter::{Initiator, MatchOutcome, Waiter};
 
-/// A value on its way, and what runs when it is consumed.
+/// A value in transit, with the actions that run when it is consumed.
 pub(crate) struct QueuedValue<T> {
     pub(crate) value: T,
     pub(crate) consumed: PostConsumption<Result<(), Closed>>,
 }
 
-/// One base event of a waiter, of a thread or of a task that chooses.
+/// One base event of a waiter.
 pub(crate) struct Offer {
     pub(crate) waiter: Arc<Waiter>,
     pub(crate) base: usize,
 }
 
-/// What an offer sends.
+/// The value of an offer to send.
 pub(crate) enum Payload<T> {
     Value(T),
-    /// What is in the parcel when a peer comes; until then it stays there.
+    /// The content of the parcel at the time a peer comes; it stays in the parcel until then.
     Parcel(Arc<SpinLock<Option<T>>>),
 }
 
-/// Who waits to send.
+/// A waiting sender.
 pub(super) enum SendEntry<T> {
     Offer(Offer, Payload<T>),
-    /// A task that waits for nothing else.
+    /// A task that waits for this channel only.
     Task(T, Waker),
     Buffered(QueuedValue<T>),
     Finished(SendResult<T>),
 }
 
-/// Who waits to receive.
+/// A waiting receiver.
 pub(super) enum ReceiveEntry<T> {
     Offer(Offer),
-    /// A task that waits for nothing else.
+    /// A task that waits for this channel only.
     Task(Waker),
     Buffered(PostConsumption<Result<T, Closed>>),
-    /// What came of an offer or a task.
+    /// The result of an offer or a task.
     Finished(Result<T, Closed>),
 }
 
-/// Who is to be told.
+/// The owner of an entry, to be woken.
 pub(crate) enum WakeTarget {
-    /// The owner of an offer.
+    /// The waiter of an offer.
     Owner(Arc<Waiter>),
-    /// A task that waits for nothing else.
+    /// A task that waits for this channel only.
     Task(Waker),
 }
 
-/// What came of a sender's offer or task: sent, or refused by the closed channel, with the value unless it is in a parcel.
+/// Result of a sender's offer or task: `Ok`, or refused by the closed channel, with the value unless it lies in a
+/// parcel.
 pub(crate) type SendResult<T> = Result<(), Option<T>>;
 
 impl<T> QueuedValue<T> {
-    /// A value whose sender waited for it.
+    /// A value without actions.
     pub(super) fn of(value: T) -> Self {
         QueuedValue { value, consumed: PostConsumption::none() }
     }
@@ -83,12 +84,13 @@ impl Offer {
 }
 
 impl<T> Payload<T> {
-    /// Commits the waiter and takes the value, if that lies in a parcel; otherwise it is left in the entry.
+    /// Commits the waiter, and takes the value if it lies in a parcel; otherwise the value stays in the entry.
     pub(super) fn commit_peer(&self, offer: &Offer, initiator: Initiator<'_>) -> Result<Option<T>, MatchOutcome> {
         let Payload::Parcel(slot) = self else { return offer.commit_peer(initiator).map(|()| None) };
         let mut slot = slot.lock();
         if slot.is_none() {
-            // A parcel that was emptied meanwhile: the offer is honest again if it is filled.
+            // The parcel was emptied meanwhile. The offer stays queued, because it becomes valid again if the parcel is
+            // filled.
             return Err(MatchOutcome::Own);
         }
         let early = if is_active(Mutant::TakeValueBeforeCommit) { slot.take() } else { None };
@@ -96,21 +98,21 @@ impl<T> Payload<T> {
         Ok(early.or_else(|| slot.take()))
     }
 
-    /// The value, unless it lies in a parcel.
+    /// Returns the value, unless it lies in a parcel.
     pub(super) fn value(self) -> Option<T> {
         if let Payload::Value(value) = self { Some(value) } else { None }
     }
 }
 
 impl<T> SendEntry<T> {
-    /// By which a waiting task is told.
+    /// Returns the waker of a waiting task.
     pub(super) fn waker(&mut self) -> Option<&mut Waker> {
         if let SendEntry::Task(_, waker) = self { Some(waker) } else { None }
     }
 }
 
 impl<T> ReceiveEntry<T> {
-    /// Whom to tell.
+    /// Returns the owner to wake.
     pub(super) fn owner(self) -> Option<WakeTarget> {
         match self {
             ReceiveEntry::Offer(offer) => Some(WakeTarget::Owner(offer.waiter)),
@@ -119,7 +121,7 @@ impl<T> ReceiveEntry<T> {
         }
     }
 
-    /// By which a waiting task is told.
+    /// Returns the waker of a waiting task.
     pub(super) fn waker(&mut self) -> Option<&mut Waker> {
         if let ReceiveEntry::Task(waker) = self { Some(waker) } else { None }
     }

@@ -1,26 +1,26 @@
-//! What came of trying to send or to receive.
+//! The results of trying to send and to receive.
 
-/// What came of trying to send. Where it is not `Done`, the value is still where it was.
+/// Result of trying to send. Unless it is `Done`, the value is still where it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
-    /// A receiver or the buffer has it.
+    /// A receiver or the buffer has the value.
     Done,
     /// The channel is closed.
     Closed,
-    /// Nobody takes it now.
+    /// No receiver or buffer slot takes the value now.
     Full,
-    /// The initiator was committed to another base event meanwhile.
+    /// A peer has committed the initiator to another base event meanwhile.
     Taken,
 }
 
-/// What came of trying to receive.
+/// Result of trying to receive.
 pub(crate) enum Received<T> {
     /// A value.
     Done(T),
     /// Nothing is left, and nothing will come.
     Closed,
-    /// Nothing is here now.
+    /// No value is there now.
     Empty,
-    /// The initiator was committed to another base event meanwhile.
+    /// A peer has committed the initiator to another base event meanwhile.
     Taken,
 }

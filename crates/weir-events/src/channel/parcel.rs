@@ -1,12 +1,12 @@
-//! A value that is to be sent at most once, and that comes back if it is not.
+//! A value that is sent at most once, and that its owner keeps if it is not sent.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::primitives::SpinLock;
 
-/// A value on offer, for values that cannot be cloned: [`Channel::send_parcel`](crate::Channel::send_parcel) offers
-/// it, on as many channels and in as many choices as you like; whoever receives it first empties the parcel.
+/// A value that is offered without being cloned: [`Channel::send_parcel`](crate::Channel::send_parcel) offers it, on
+/// any number of channels and in any number of choices; the first receiver empties the parcel.
 ///
 /// The value stays in the parcel until that moment, so it is never in two places, and losing a choice cannot lose it.
 pub struct Parcel<T> {
@@ -14,18 +14,19 @@ pub struct Parcel<T> {
 }
 
 impl<T> Parcel<T> {
-    /// A parcel that holds `value`.
+    /// Creates a parcel that holds `value`.
     pub fn new(value: T) -> Self {
         Parcel { slot: Arc::new(SpinLock::new(Some(value))) }
     }
 
-    /// Takes the value out, if it was not sent. Synchronisations that offer it wait in vain from then on.
+    /// Takes the value out, if it was not sent. Synchronisations that offer it wait from then on until the parcel is
+    /// filled.
     pub fn take(&self) -> Option<T> {
         self.slot.lock().take()
     }
 
-    /// Puts a value in for the next synchronisation, and returns what was in it. Peers that wait already are not told:
-    /// fill a parcel before it is offered.
+    /// Puts a value in for the next synchronisation, and returns the previous one. Peers that already wait are not
+    /// woken: fill a parcel before it is offered.
     pub fn fill(&self, value: T) -> Option<T> {
         self.slot.lock().replace(value)
     }

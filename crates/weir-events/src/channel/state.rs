@@ -1,18 +1,18 @@
-//! A channel's state under its lock, and the matching of offers: who meets whom, in which order.
+//! The state of a channel under its lock, and the matching of offers.
 //!
-//! Words: the *buffer* holds values that no sender waits for any more; *senders* and *receivers* hold, in order of
-//! arrival, *offers* of waiters that wait, *tasks* that wait for this channel only, and *buffered offers* of asynchronous
-//! events, for which nobody waits. A buffered offer's *action* is what runs when it is consumed.
+//! The *buffer* holds values whose senders do not wait any more. *Senders* and *receivers* hold, in order of arrival,
+//! *offers* of waiters, *tasks* that wait for this channel only, and *buffered offers* of asynchronous events, for
+//! which nobody waits. The *actions* of a buffered offer run when it is consumed.
 //!
-//! A task that just sends or receives has no waiter: only who holds the lock can take it. What came of an offer or a task
-//! stays in its place, aside, until the owner fetches it, as does an offer that turned out to be stale.
+//! A task that just sends or receives has no waiter: only the holder of the lock can take it. The result of an offer or
+//! a task stays in its slot, detached from the order, until the owner fetches it; so does a stale offer.
 //!
-//! Under the lock, besides entries of waiters that were taken elsewhere:
-//! - a sender waits only while the buffer is full (whoever takes from the buffer refills it from the senders);
-//! - values and receivers wait at once only where one synchronisation offers both to send and to receive.
+//! Invariants under the lock, apart from entries of waiters that were committed elsewhere:
+//! - a sender waits only while the buffer is full (a receive from the buffer refills it from the senders);
+//! - values and receivers wait at the same time only if one synchronisation offers both to send and to receive.
 //!
-//! The second is why the paper's invariant (§5, Figure 8: a channel holds send acts or receive acts, never both) is
-//! not kept: it does not survive choice.
+//! The second differs from the paper's invariant (§5, Figure 8: a channel holds send acts or receive acts, never both),
+//! which does not survive choice.
 
 use std::collections::VecDeque;
 
@@ -25,21 +25,21 @@ use crate::mutants::{Mutant, is_active};
 use crate::queue::{OfferQueue, QueueTicket};
 use crate::waiter::{Initiator, MatchOutcome};
 
-/// What is under a channel's lock, in this order: what an exchange with nobody waiting writes lies in one cache line with
-/// the lock, and what it only reads is not taken from the other side.
+/// The fields under a channel's lock, in an order that keeps the fields that an uncontended exchange writes in one
+/// cache line with the lock, and the fields that it only reads in another.
 #[repr(C)]
 pub(super) struct ChannelState<T> {
     pub(super) buffer: VecDeque<QueuedValue<T>>,
-    /// No more than so many values are in the consumer buffer.
+    /// Upper bound of the number of values in the consumer buffer.
     pub(super) consumer_buffer_len_max: usize,
     pub(super) closed: bool,
     pub(super) receivers: OfferQueue<ReceiveEntry<T>>,
     pub(super) senders: OfferQueue<SendEntry<T>>,
 }
 
-/// What came of sending for nobody who waits. What is left of it is dropped or run outside the lock.
+/// Result of a buffered send. The caller drops or runs its contents outside the lock.
 pub(super) enum BufferedSend<T> {
-    /// It waits for a receiver.
+    /// The value waits for a receiver.
     Queued,
     /// A receiver has the value.
     Consumed(PostConsumption<Result<(), Closed>>),
@@ -108,7 +108,8 @@ impl<T: Send + 'static> ChannelState<T> {
         Sent::Full
     }
 
-    /// Hands a value to one receiver. A task or a buffered offer is certain to take it: nobody else can take either meanwhile.
+    /// Hands a value to one receiver. A task or a buffered offer always takes it, because only the holder of the lock
+    /// can take either.
     fn hand_to(
         &mut self,
         ticket: QueueTicket,
@@ -190,7 +191,7 @@ impl<T: Send + 'static> ChannelState<T> {
         Received::Empty
     }
 
-    /// Takes the value of one sender. A task or a buffered offer is certain to give it.
+    /// Takes the value of one sender. A task or a buffered offer always gives it.
     fn collect_from(
         &mut self,
         ticket: QueueTicket,
@@ -261,7 +262,7 @@ impl<T: Send + 'static> ChannelState<T> {
         BufferedSend::Queued
     }
 
-    /// Tells all who wait but the buffered offers of senders, which can still be received.
+    /// Wakes all waiting receivers and senders. Buffered offers to send stay, because they can still be received.
     pub(super) fn close(&mut self) -> Vec<MatchEffects<T>> {
         self.closed = true;
         let mut all = Vec::new();

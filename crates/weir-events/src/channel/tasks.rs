@@ -1,4 +1,4 @@
-//! Sending and receiving by tasks without making an event first.
+//! Sending and receiving by tasks without an event.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,47 +12,47 @@ use super::outcome::{Received, Sent};
 use crate::queue::QueueTicket;
 
 impl<T: Send + 'static> Channel<T> {
-    /// A future that sends `value`; the same as awaiting [`send_once`](Channel::send_once), but cheaper.
+    /// Returns a future that sends `value`; equivalent to awaiting [`send_once`](Channel::send_once), but cheaper.
     ///
-    /// Cancellation safe in that nothing is lost on the way: dropped before the value was received or buffered, it
-    /// drops the value with it. To keep the value, choose with [`send_parcel`](Channel::send_parcel).
+    /// Cancellation safe in that no value is lost in transit: if the future is dropped before the value was received or
+    /// buffered, it drops the value. To keep the value, choose with [`send_parcel`](Channel::send_parcel).
     pub fn send_async(&self, value: T) -> Sending<'_, T> {
         Sending { channel: &self.core, progress: DirectProgress::New(Some(value)) }
     }
 
-    /// A future that receives; the same as awaiting [`receive`](Channel::receive), but cheaper.
+    /// Returns a future that receives; equivalent to awaiting [`receive`](Channel::receive), but cheaper.
     ///
-    /// Cancellation safe: dropped before it is ready it takes nothing; a value that had come meanwhile goes back to the
-    /// front of the channel.
+    /// Cancellation safe: if it is dropped before it is ready it receives nothing; a value that arrived meanwhile goes
+    /// back to the front of the channel.
     pub fn receive_async(&self) -> Receiving<'_, T> {
         Receiving { channel: &self.core, progress: DirectProgress::New(()) }
     }
 }
 
-/// See [`Channel::send_async`].
+/// Future of [`Channel::send_async`].
 #[must_use = "a future does nothing until it is polled"]
 pub struct Sending<'a, T: Send + 'static> {
     channel: &'a Core<T>,
     progress: DirectProgress<Option<T>>,
 }
 
-/// See [`Channel::receive_async`].
+/// Future of [`Channel::receive_async`].
 #[must_use = "a future does nothing until it is polled"]
 pub struct Receiving<'a, T: Send + 'static> {
     channel: &'a Core<T>,
     progress: DirectProgress<()>,
 }
 
-/// How far a future is.
+/// Progress of a future.
 enum DirectProgress<N> {
-    /// Not polled yet, and with what.
+    /// Not polled yet; holds its argument.
     New(N),
-    /// In the channel's queue.
+    /// Queued in the channel.
     Waiting(QueueTicket),
     Over,
 }
 
-/// Neither holds a reference into itself.
+/// Neither future holds a reference into itself.
 impl<T: Send + 'static> Unpin for Sending<'_, T> {}
 impl<T: Send + 'static> Unpin for Receiving<'_, T> {}
 
@@ -79,13 +79,13 @@ impl<T: Send + 'static> Future for Sending<'_, T> {
     }
 }
 
-/// Sends at once, which base events the value only where the channel is closed, or begins to wait.
+/// Sends at once, or queues the task. Leaves the value only if the channel is closed.
 fn begin_sending<T: Send + 'static>(
     channel: &Core<T>,
     value: &mut Option<T>,
     context: &Context<'_>,
 ) -> Result<(), QueueTicket> {
-    // Whoever goes to wait looks again, and under the same lock.
+    // The slow path checks again under the lock in which it queues the task.
     let mut sent = if channel.seems_full() { Sent::Full } else { channel.send(value) };
     if sent == Sent::Full {
         sent = channel.send_or_wait(context.waker().clone(), value)?;
@@ -115,7 +115,7 @@ impl<T: Send + 'static> Future for Receiving<'_, T> {
     }
 }
 
-/// Receives at once, or begins to wait.
+/// Receives at once, or queues the task.
 fn begin_receiving<T: Send + 'static>(
     channel: &Core<T>,
     context: &Context<'_>,
@@ -132,7 +132,7 @@ fn begin_receiving<T: Send + 'static>(
 
 impl<T: Send + 'static> Drop for Sending<'_, T> {
     fn drop(&mut self) {
-        // What was sent has been sent.
+        // A sent value stays sent.
         if let DirectProgress::Waiting(ticket) = self.progress {
             self.channel.leave_sending(ticket);
         }

@@ -1,4 +1,4 @@
-//! Offers and tasks that wait on a channel: placed, withdrawn, and undone when nobody wants what they got.
+//! Waiting offers and tasks on a channel: registered, withdrawn, and undone if their owner has gone.
 
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -15,8 +15,8 @@ use crate::queue::{OfferQueue, QueueTicket};
 use crate::waiter::Initiator;
 
 impl<T: Send + 'static> Core<T> {
-    /// Sends for a waiter's base event now, or queues the offer. If the send is done now the waiter is committed. `None`: another
-    /// base event has taken effect meanwhile.
+    /// Sends for a waiter's base event now, or queues the offer. If it sends now, the waiter is committed. Returns
+    /// `None` if a peer has committed the waiter to another base event meanwhile.
     pub(crate) fn place_send(&self, offer: Offer, payload: Payload<T>) -> Option<QueueTicket> {
         let mut effects = MatchEffects::default();
         let mut state = self.lock();
@@ -27,7 +27,7 @@ impl<T: Send + 'static> Core<T> {
         self.publish_hints(&state);
         drop(state);
         effects.run();
-        // What is left of a value goes outside the lock.
+        // The rest of a value is dropped outside the lock.
         placed.ok()
     }
 
@@ -48,7 +48,7 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// The parcel's lock is held until the outcome is known: a peer that finds another offer of the same parcel meanwhile
+    /// Holds the parcel's lock until the outcome is known: a peer that finds another offer of the same parcel meanwhile
     /// must not take the parcel for empty.
     fn place_parcel(
         &self,
@@ -70,8 +70,8 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Receives for a waiter's base event now, or queues the offer. If something is received now the waiter is committed. `None`:
-    /// another base event has taken effect meanwhile.
+    /// Receives for a waiter's base event now, or queues the offer. If it receives now, the waiter is committed.
+    /// Returns `None` if a peer has committed the waiter to another base event meanwhile.
     pub(crate) fn place_receive(&self, offer: Offer) -> Option<QueueTicket> {
         let mut effects = MatchEffects::default();
         let mut state = self.lock();
@@ -91,7 +91,7 @@ impl<T: Send + 'static> Core<T> {
         ticket
     }
 
-    /// Owner, after the commit: what came of the base event that sends.
+    /// Owner, after the commit: returns the result of the base event that sends.
     pub(crate) fn conclude_send(&self, ticket: QueueTicket) -> SendResult<T> {
         let entry = self.lock_without_consumer_buffer().senders.remove(ticket);
         match entry {
@@ -100,7 +100,7 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Owner, after the commit: what came of the base event that receives.
+    /// Owner, after the commit: returns the result of the base event that receives.
     pub(crate) fn conclude_receive(&self, ticket: QueueTicket) -> Result<T, Closed> {
         let entry = self.lock_without_consumer_buffer().receivers.remove(ticket);
         match entry {
@@ -109,7 +109,7 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Sends for a task that waits for nothing else, or queues it.
+    /// Sends for a task that waits for this channel only, or queues it.
     pub(crate) fn send_or_wait(&self, waker: Waker, value: &mut Option<T>) -> Result<Sent, QueueTicket> {
         let mut effects = MatchEffects::default();
         let mut state = self.lock();
@@ -128,7 +128,7 @@ impl<T: Send + 'static> Core<T> {
         outcome
     }
 
-    /// Receives for a task that waits for nothing else, or queues it.
+    /// Receives for a task that waits for this channel only, or queues it.
     pub(crate) fn receive_or_wait(&self, waker: Waker) -> Result<Received<T>, QueueTicket> {
         let mut effects = MatchEffects::default();
         let mut state = self.lock();
@@ -146,7 +146,7 @@ impl<T: Send + 'static> Core<T> {
         outcome
     }
 
-    /// What came of a task that waits to send.
+    /// Returns the result of a task that waits to send.
     pub(crate) fn fetch_sent(&self, ticket: QueueTicket, waker: &Waker) -> Poll<SendResult<T>> {
         self.fetch(ticket, waker, |state| &mut state.senders, SendEntry::waker).map(|entry| match entry {
             Some(SendEntry::Finished(sent)) => sent,
@@ -154,7 +154,7 @@ impl<T: Send + 'static> Core<T> {
         })
     }
 
-    /// What came of a task that waits to receive.
+    /// Returns the result of a task that waits to receive.
     pub(crate) fn fetch_received(&self, ticket: QueueTicket, waker: &Waker) -> Poll<Result<T, Closed>> {
         self.fetch(ticket, waker, |state| &mut state.receivers, ReceiveEntry::waker).map(|entry| match entry {
             Some(ReceiveEntry::Finished(received)) => received,
@@ -162,7 +162,7 @@ impl<T: Send + 'static> Core<T> {
         })
     }
 
-    /// Takes what came of a task out of its queue. While nothing has, it is told by this waker from now on.
+    /// Takes the result of a task out of its queue. If there is none yet, `waker` is woken from now on.
     fn fetch<E>(
         &self,
         ticket: QueueTicket,
@@ -170,7 +170,7 @@ impl<T: Send + 'static> Core<T> {
         queue: impl Fn(&mut ChannelState<T>) -> &mut OfferQueue<E>,
         told: impl Fn(&mut E) -> Option<&mut Waker>,
     ) -> Poll<Option<E>> {
-        // A waker is foreign code, to be cloned and dropped outside the lock: this one goes after the lock does.
+        // A waker is user code, to be cloned and dropped outside the lock: this one is dropped after the guard.
         let mut fresh = None;
         loop {
             let mut state = self.lock_without_consumer_buffer();
@@ -188,7 +188,7 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Nobody waits here to send any more; a value that was not sent goes, outside the lock.
+    /// Withdraws an entry of a sender; a value that was not sent is dropped outside the lock.
     pub(crate) fn leave_sending(&self, ticket: QueueTicket) {
         let mut state = self.lock_without_consumer_buffer();
         let entry = state.senders.remove(ticket);
@@ -197,7 +197,7 @@ impl<T: Send + 'static> Core<T> {
         drop(entry);
     }
 
-    /// Nobody waits here to receive any more; a value that has come for them goes to the next one.
+    /// Withdraws an entry of a receiver; a value that has arrived for it goes to the next one.
     pub(crate) fn leave_receiving(&self, ticket: QueueTicket) {
         let mut state = self.lock_without_consumer_buffer();
         let entry = state.receivers.remove(ticket);

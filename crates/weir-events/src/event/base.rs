@@ -1,4 +1,4 @@
-//! The base events that need no peer: `always` and `never`.
+//! The base events without a peer: `always` and `never`.
 
 use super::nacks::NackSet;
 use super::node::{EventNode, EventShape, Registration};
@@ -27,7 +27,7 @@ impl<T: Clone + Send + Sync> EventNode<T> for Always<T> {
     }
 }
 
-/// `never()`: no base event at all.
+/// `never()`: has no base event.
 pub(crate) struct Never;
 
 impl<T> EventNode<T> for Never {

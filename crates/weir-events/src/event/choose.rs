@@ -6,19 +6,19 @@ use super::node::{Event, EventNode, EventShape, Registration};
 use super::registration::RegistrationContext;
 use super::try_order;
 
-/// Which of several base events that could take effect now is taken.
+/// The choice among several base events that could take effect now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preference {
-    /// Any, with equal chances.
+    /// Any of them, with equal chances.
     Fair,
-    /// The one named first.
+    /// The first of them.
     First,
 }
 
 /// `choose(branches)`.
 pub(crate) struct Choose<T> {
     branches: Vec<Event<T>>,
-    /// Where each branch's base events begin.
+    /// Index of each branch's first base event.
     starts: Vec<usize>,
     shape: EventShape,
     preference: Preference,
@@ -35,7 +35,7 @@ impl<T> Choose<T> {
         Choose { branches, starts, shape, preference }
     }
 
-    /// The branch of a base event, and the base event's number in it.
+    /// Returns the branch of a base event, and the index of the base event in it.
     #[inline]
     fn branch(&self, base: usize) -> (&Event<T>, usize) {
         let one_base_event_each = self.shape.base_events == self.branches.len() && self.starts[base] == base;

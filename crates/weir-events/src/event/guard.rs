@@ -1,11 +1,12 @@
-//! `guard`: an event that is made anew for each synchronisation; `with_nack` is one that is told how that ends.
+//! `guard`: an event that is created anew for each synchronisation. `with_nack` builds on it.
 
 use super::guard_context::GuardContext;
 use super::nacks::NackSet;
 use super::node::{Event, EventNode, EventShape, Registration};
 use super::registration::RegistrationContext;
 
-/// An event that `make` makes, and forces, where its base events begin with this one.
+/// Returns an event that `make` creates; `make` receives the index of the first base event, and forces the guards
+/// inside.
 pub(crate) fn guarded<T: 'static>(
     make: impl Fn(usize, &mut GuardContext) -> Event<T> + Send + Sync + 'static,
 ) -> Event<T> {
@@ -36,7 +37,7 @@ impl<T: 'static, F: Fn(usize, &mut GuardContext) -> Event<T> + Send + Sync> Even
     }
 }
 
-/// Forces an event that a guard has just made.
+/// Forces the guards of an event that a guard has just made.
 pub(crate) fn force_made<T: 'static>(event: Event<T>, first: usize, context: &mut GuardContext) -> Event<T> {
     context.enter();
     let forced = event.node.force_guards(first, context).unwrap_or(event);

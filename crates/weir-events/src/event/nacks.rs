@@ -1,7 +1,7 @@
-//! Which nacks fire when a synchronisation is over.
+//! Negative acknowledgements of a synchronisation.
 //!
-//! A nack covers a range of base events. When a base event takes effect, all nacks fire that do not cover it; when the
-//! synchronisation is given up, by a drop or a panic before a base event took effect, all of them fire.
+//! A nack covers a range of base events. When a base event takes effect, all nacks fire that do not cover it. When the
+//! synchronisation is abandoned before that, by a drop or a panic, all nacks fire.
 
 use std::ops::Range;
 
@@ -17,29 +17,29 @@ struct Covering {
     covers: Range<usize>,
 }
 
-/// What can be told that a branch is not wanted any more.
+/// The receiver of a negative acknowledgement.
 pub(crate) trait Nack: Send + Sync {
     fn fire(&self);
 }
 
 impl NackSet {
-    /// Adds a nack that covers nothing yet; returns its number.
+    /// Adds a nack that covers nothing yet, and returns its number.
     pub(crate) fn add(&mut self, nack: Box<dyn Nack>) -> usize {
         self.nacks.push(Covering { nack, covers: 0..0 });
         self.nacks.len() - 1
     }
 
-    /// Says which base events a nack covers.
+    /// Sets the base events that a nack covers.
     pub(crate) fn cover(&mut self, nack: usize, base_events: Range<usize>) {
         self.nacks[nack].covers = base_events;
     }
 
-    /// Says which base event is tried next, numbered in the whole tree.
+    /// Sets the base event that is tried next, numbered in the whole tree.
     pub(crate) fn set_candidate(&mut self, base: usize) {
         self.candidate = base;
     }
 
-    /// The base event that was tried took effect: fires the nacks of the others. Nothing fires after that.
+    /// Fires the nacks that do not cover the candidate, which has taken effect. Nothing fires after that.
     #[inline]
     pub(crate) fn fire_losers(&mut self) {
         if !self.nacks.is_empty() {

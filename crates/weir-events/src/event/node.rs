@@ -1,8 +1,8 @@
-//! What an event is made of: a tree whose base events are base events, asked in the same order by every synchronisation.
+//! The tree behind an event: its leaves are base events, numbered from left to right.
 //!
-//! Words: the *base events* of an event are its base events, numbered from left to right; *forcing* runs the guards and
-//! gives a tree without any; an *attempt* tries one base event without waiting; a *registration* is what a waiting synchronisation
-//! has placed for one base event, to be redeemed if the base event takes effect and withdrawn if another does.
+//! *Forcing* runs the guards and yields a tree without any. An *attempt* tries one base event without waiting. A
+//! *registration* is the entry that a waiting synchronisation has placed for one base event, to be completed if that
+//! base event takes effect and withdrawn if another does.
 
 use std::any::Any;
 use std::fmt;
@@ -13,14 +13,13 @@ use super::nacks::NackSet;
 use super::registration::RegistrationContext;
 use crate::queue::QueueTicket;
 
-/// A communication that may take effect once per synchronisation, and then yields a `T` (the paper's `'a Event`, §2).
+/// A communication that may take effect once per synchronisation and then yields a `T` (the paper's `'a Event`, §2).
 ///
-/// An event is a value: it can be stored, cloned (cheaply), wrapped and chosen from, by people who do not know what is
-/// inside. Nothing happens before it is synchronised, by a thread with [`sync`](Event::sync),
-/// [`sync_timeout`](Event::sync_timeout) or [`poll`](Event::poll), or by a task with `.await`. Synchronising twice is
-/// two independent synchronisations.
+/// An event is a value: it can be stored, cloned (cheaply), wrapped and chosen from, without knowing its parts. Nothing
+/// happens before it is synchronised, by a thread with [`sync`](Event::sync), [`sync_timeout`](Event::sync_timeout) or
+/// [`poll`](Event::poll), or by a task with `.await`. Synchronising it twice makes two independent synchronisations.
 ///
-/// An event that loses a choice, runs out of time or is dropped base events nothing behind and loses no value.
+/// An event that loses a choice, times out or is dropped before its commit leaves nothing behind and loses no value.
 #[must_use = "an event does nothing until it is synchronised"]
 pub struct Event<T> {
     pub(crate) node: Arc<dyn EventNode<T>>,
@@ -50,60 +49,62 @@ impl<T> Event<T> {
 
 /// One node of an event.
 ///
-/// Leaf numbers are relative to the node: `0..self.shape().base events`.
+/// Base events are numbered relative to the node: `0..self.shape().base_events`.
 pub(crate) trait EventNode<T>: Send + Sync {
-    /// How large it is and what is in it.
+    /// Returns the size of the tree and its properties.
     fn shape(&self) -> EventShape;
 
-    /// Runs the guards inside; `None` if there are none. `first` is the number of its first base event in the whole tree.
+    /// Runs the guards inside and returns the tree without them, or `None` if there are none. `first` is the index of
+    /// the node's first base event in the whole tree.
     fn force_guards(&self, first: usize, context: &mut GuardContext) -> Option<Event<T>> {
         let _ = (first, context);
         None
     }
 
-    /// Tries one base event on behalf of a synchronisation that has published nothing. On success the base event has taken effect;
-    /// it settles, so that the nacks of the others fire, before any wrap runs.
+    /// Tries one base event on behalf of a synchronisation that has published nothing. If it takes effect, it fires the
+    /// nacks of the others before any wrap runs.
     fn attempt(&self, base: usize, nacks: &mut NackSet) -> Option<T>;
 
-    /// Places what makes the base event reachable for peers; may find that it can take effect at once, and commits the waiter
-    /// then. `None`: nothing needs to be taken back.
+    /// Makes the base event reachable for peers. It may find that it can take effect at once, and commits the waiter
+    /// then. Returns `None` if nothing has to be withdrawn.
     fn register(&self, base: usize, context: &mut RegistrationContext<'_>) -> Option<Registration>;
 
-    /// Another base event took effect or the synchronisation was given up: takes back what was placed, as if it had never been.
+    /// Withdraws a registration, because another base event took effect or the synchronisation was abandoned.
     fn withdraw(&self, base: usize, registration: Registration) {
         let _ = (base, registration);
     }
 
-    /// The base event took effect but nobody wants it any more. True if it could be undone without a loss.
+    /// Undoes a committed base event whose synchronisation was dropped. Returns true if nothing was lost by that.
     fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
         let _ = (base, registration);
         true
     }
 
-    /// The value of the base event that took effect, with all wraps run.
+    /// Returns the value of the base event that took effect, after running all wraps.
     fn complete(&self, base: usize, registration: Option<Registration>) -> T;
 
-    /// Looks again at a base event that asked for it with [`RegistrationContext::look_again`]; may commit the waiter.
+    /// Checks again a base event that asked for it with [`RegistrationContext::recheck_on_wake`]; may commit the
+    /// waiter.
     fn recheck(&self, base: usize, context: &mut RegistrationContext<'_>) {
         let _ = (base, context);
     }
 
-    /// The order in which to try the base events, where it is not simply fair.
+    /// Returns the order in which to try the base events, if it is not simply fair.
     fn try_order(&self, first: usize) -> Vec<usize> {
         (first..first + self.shape().base_events).collect()
     }
 }
 
-/// The size of a tree, and which special nodes are in it.
+/// The size of a tree and its properties.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EventShape {
-    /// How many base events; not meaningful while there are guards.
+    /// Number of base events; meaningless while there are guards.
     pub(crate) base_events: usize,
-    /// Guards are in it, or `with_nack`.
+    /// True if it contains guards, or `with_nack`.
     pub(crate) guarded: bool,
-    /// A biased choice is in it.
+    /// True if it contains a biased choice.
     pub(crate) biased: bool,
-    /// It runs foreign code when it takes effect.
+    /// True if it runs user code when it takes effect.
     pub(crate) acts: bool,
 }
 
@@ -111,7 +112,7 @@ impl EventShape {
     /// One base event.
     pub(crate) const BASE_EVENT: EventShape = EventShape { base_events: 1, guarded: false, biased: false, acts: false };
 
-    /// Of several side by side.
+    /// Combines the shapes of two branches.
     pub(crate) fn beside(self, other: EventShape) -> EventShape {
         EventShape {
             base_events: self.base_events + other.base_events,
@@ -122,11 +123,11 @@ impl EventShape {
     }
 }
 
-/// What a synchronisation has placed for one base event; everything that becomes of it goes back to that base event.
+/// The entry of a waiting synchronisation for one base event, returned to that base event in the end.
 pub(crate) enum Registration {
-    /// A place in a channel's queue.
+    /// An entry in a channel's queue.
     Ticket(QueueTicket),
-    /// Something that the base event alone knows the type of.
+    /// A value whose type only the base event knows.
     Own(Box<dyn Any + Send + Sync>),
 }
 
@@ -138,7 +139,7 @@ impl Registration {
         }
     }
 
-    /// Gets a registration back in its own type.
+    /// Returns a registration in its own type.
     pub(crate) fn recover<S: 'static>(self) -> S {
         match self {
             Registration::Own(registration) => {

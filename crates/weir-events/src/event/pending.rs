@@ -1,6 +1,6 @@
-//! One synchronisation from its guards to its end, the same for threads and tasks.
+//! One synchronisation from its guards to its end, for threads and tasks alike.
 //!
-//! The steps are numbered in the crate's documentation; this file is steps 1 to 6.
+//! This file is steps 1 to 6 of the commit protocol in the crate's documentation.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -13,14 +13,14 @@ use super::registration::{RegistrationContext, WakeRequests};
 use super::try_order::TryOrder;
 use crate::waiter::{Waiter, pool};
 
-/// A synchronisation that has run its guards and has no result yet. Dropping it gives it up.
+/// A synchronisation that has run its guards and has no result yet. Dropping it abandons it.
 pub(crate) struct PendingSync<T: 'static> {
     event: Event<T>,
     nacks: NackSet,
     published: Option<PublishedOffers>,
 }
 
-/// What others can see of it.
+/// The part of a synchronisation that peers can see.
 struct PublishedOffers {
     waiter: Arc<Waiter>,
     registrations: Vec<(usize, Registration)>,
@@ -40,7 +40,7 @@ impl<T: 'static> PendingSync<T> {
         attempt(&self.event, &mut self.nacks)
     }
 
-    /// Step 3: places a registration for every base event, until one is found to take effect.
+    /// Step 3: registers every base event, until one takes effect.
     pub(crate) fn publish(&mut self, waiter: Arc<Waiter>) {
         let order = order(&self.event);
         let published = PublishedOffers { waiter, registrations: Vec::new(), wake_requests: WakeRequests::default() };
@@ -50,7 +50,7 @@ impl<T: 'static> PendingSync<T> {
             let mut context =
                 RegistrationContext { waiter: &published.waiter, base, wake_requests: &mut published.wake_requests };
             if let Some(registration) = self.event.node.register(base, &mut context) {
-                // Not before there is one: a timer alone has none.
+                // A timer alone has no registration, so none is reserved for it.
                 if published.registrations.is_empty() {
                     published.registrations.reserve(base_events);
                 }
@@ -62,13 +62,13 @@ impl<T: 'static> PendingSync<T> {
         }
     }
 
-    /// The waiting waiter and the base event of its timer, for a clock that rings while nobody looks.
+    /// Returns the earliest timer: its instant, the waiter, and its base event.
     pub(crate) fn timer(&self) -> Option<(Instant, Arc<Waiter>, usize)> {
         let published = self.published.as_ref()?;
         published.wake_requests.timer.map(|(instant, base)| (instant, published.waiter.clone(), base))
     }
 
-    /// Says whom to tell, unless there is no need any more.
+    /// Sets the waker, unless a base event has already taken effect.
     pub(crate) fn listen(&self, waker: &Waker) {
         if let Some(published) = &self.published
             && published.waiter.outcome().is_none()
@@ -77,7 +77,7 @@ impl<T: 'static> PendingSync<T> {
         }
     }
 
-    /// Whether it is certain, without looking at any base event, that nothing has taken effect yet.
+    /// Returns true if certainly no base event has taken effect yet, without checking any of them.
     pub(crate) fn is_waiting(&self) -> bool {
         let waits = |published: &PublishedOffers| {
             published.wake_requests.watched.is_empty() && published.waiter.outcome().is_none()
@@ -85,7 +85,7 @@ impl<T: 'static> PendingSync<T> {
         self.published.as_ref().is_some_and(waits)
     }
 
-    /// Step 4, on each turn: whether a base event has taken effect by now.
+    /// Step 4, after each wake-up: returns true if a base event has taken effect.
     pub(crate) fn is_committed(&mut self) -> bool {
         let Some(published) = &mut self.published else { return false };
         for number in 0..published.wake_requests.watched.len() {
@@ -106,7 +106,7 @@ impl<T: 'static> PendingSync<T> {
         published.waiter.outcome().is_some()
     }
 
-    /// Step 4, for threads: waits until there is something to look at.
+    /// Step 4, for threads: waits until there may be something to check.
     pub(crate) fn wait(&self, deadline: Option<Instant>) {
         if let Some(published) = &self.published {
             let timer = published.wake_requests.timer.map(|(instant, _)| instant);
@@ -118,7 +118,7 @@ impl<T: 'static> PendingSync<T> {
         }
     }
 
-    /// Steps 5 and 6: takes the losers back, fires their nacks, and gives the winner's value.
+    /// Steps 5 and 6: withdraws the losers, fires their nacks, and returns the winner's value.
     pub(crate) fn conclude(mut self) -> T {
         let published = self.published.take().expect("only a published synchronisation waits for its result");
         let base = published.waiter.outcome().expect("a synchronisation is concluded after its commit");
@@ -130,7 +130,7 @@ impl<T: 'static> PendingSync<T> {
         value
     }
 
-    /// Gives up if nothing has taken effect; otherwise the session must be concluded.
+    /// Abandons the synchronisation and returns true, unless a base event has taken effect; then it must be concluded.
     pub(crate) fn give_up(&mut self) -> bool {
         let Some(published) = &self.published else { return true };
         if !published.waiter.abandon() {
@@ -147,7 +147,8 @@ impl<T: 'static> PendingSync<T> {
         true
     }
 
-    /// Takes all registrations back but the winner's, which it returns. The latest goes first: it is the last in its queue.
+    /// Withdraws all registrations but the winner's, which it returns. The latest goes first, because it is the last in
+    /// its queue.
     fn withdraw_losers(&self, registrations: Vec<(usize, Registration)>, winner: usize) -> Option<Registration> {
         let mut won = None;
         for (base, registration) in registrations.into_iter().rev() {
@@ -168,7 +169,7 @@ impl<T: 'static> Drop for PendingSync<T> {
         }
         let Some(published) = self.published.take() else { return };
         let Some(base) = published.waiter.outcome() else { return };
-        // Taken before anybody could look: what can be undone without a loss is undone, anything else stands.
+        // Committed before its owner looked: undo the commit if that loses nothing, otherwise it stands.
         let registration = self.withdraw_losers(published.registrations, base);
         let undone = self.event.node.undo_commit(base, registration);
         if !undone {
@@ -178,7 +179,7 @@ impl<T: 'static> Drop for PendingSync<T> {
     }
 }
 
-/// Steps 1 and 2 of an event without guards, for which no synchronisation is needed yet.
+/// Steps 1 and 2 of an event without guards, which needs no [`PendingSync`] yet.
 pub(crate) fn attempt_unguarded<T: 'static>(event: &Event<T>) -> Option<T> {
     if event.shape().guarded {
         return None;

@@ -1,36 +1,36 @@
-//! What a base event needs to know in order to place its registration, and what it may ask for.
+//! The context in which a base event registers, and the wake-ups that it may request.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::waiter::Waiter;
 
-/// One synchronisation that is publishing its base events, or looks at some of them again.
+/// A synchronisation that is registering its base events, or checks some of them again.
 pub(crate) struct RegistrationContext<'a> {
     pub(crate) waiter: &'a Arc<Waiter>,
-    /// The base event at hand, numbered in the whole tree.
+    /// The current base event, numbered in the whole tree.
     pub(crate) base: usize,
     pub(crate) wake_requests: &'a mut WakeRequests,
 }
 
-/// What the base events asked for besides being found by peers.
+/// The wake-ups that base events requested besides those by peers.
 #[derive(Default)]
 pub(crate) struct WakeRequests {
-    /// The base event that takes effect by time alone, earliest first.
+    /// The earliest timer, with the base event that takes effect at that instant.
     pub(crate) timer: Option<(Instant, usize)>,
-    /// Leaves that want to be looked at whenever the waiter is woken.
+    /// Base events to be checked whenever the waiter is woken.
     pub(crate) watched: Vec<usize>,
 }
 
 impl RegistrationContext<'_> {
-    /// The base event takes effect at `instant`, if nothing else has by then.
+    /// Lets the base event take effect at `instant`, unless another one has by then.
     pub(crate) fn expire_at(&mut self, instant: Instant) {
         if self.wake_requests.timer.is_none_or(|(earliest, _)| instant < earliest) {
             self.wake_requests.timer = Some((instant, self.base));
         }
     }
 
-    /// The base event is looked at again each time the waiter is woken.
+    /// Requests a check of the base event at each wake-up of the waiter.
     pub(crate) fn recheck_on_wake(&mut self) {
         self.wake_requests.watched.push(self.base);
     }

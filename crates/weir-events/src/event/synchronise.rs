@@ -1,4 +1,4 @@
-//! Synchronising an event: a thread waits, a task awaits.
+//! Synchronising an event: a thread blocks, a task awaits.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -11,10 +11,10 @@ use crate::timer_thread::{self, ScheduledTimer};
 use crate::waiter::pool;
 
 impl<T: 'static> Event<T> {
-    /// Waits, blocking the thread, until the event takes effect (the paper's `sync`, §2).
+    /// Blocks the thread until the event takes effect (the paper's `sync`, §2).
     ///
     /// # Panics
-    /// If a guard or a wrap of the event panics; see the crate's documentation for what is undone then.
+    /// If a guard or a wrap of the event panics; the crate's documentation says what is undone then.
     pub fn sync(&self) -> T {
         match synchronise(self, None) {
             Some(value) => value,
@@ -22,10 +22,10 @@ impl<T: 'static> Event<T> {
         }
     }
 
-    /// Like [`Event::sync`], for at most `limit`.
+    /// Blocks like [`Event::sync`], for at most `limit`.
     ///
-    /// `None` means that nothing took effect: it is as if the event had never been synchronised. A match that races
-    /// with the limit is never lost, it is returned even if the limit has passed meanwhile.
+    /// `None` means that nothing took effect, as if the event had never been synchronised. A match that races with the
+    /// limit is never lost: it is returned even if the limit has passed meanwhile.
     pub fn sync_timeout(&self, limit: Duration) -> Option<T> {
         match Instant::now().checked_add(limit) {
             Some(deadline) => synchronise(self, Some(deadline)),
@@ -38,11 +38,11 @@ impl<T: 'static> Event<T> {
         PendingSync::begin(self).attempt()
     }
 
-    /// A future of one synchronisation of this event, independent of all others; `event.await` makes one too.
+    /// Returns a future of one synchronisation of this event, independent of all others; `event.await` makes one too.
     ///
-    /// Cancellation safe: dropping it before it is ready withdraws every offer and fires every nack. If a peer had
-    /// committed but the future was not polled again, a value that was received goes back to the front of its channel;
-    /// a value that was sent has been sent.
+    /// Cancellation safe: dropping it before a peer has committed withdraws every offer and fires every nack. If a peer
+    /// had committed but the future was not polled again, a received value goes back to the front of its channel, and a
+    /// sent value stays sent.
     pub fn synchronise(&self) -> Synchronisation<T> {
         Synchronisation { progress: SyncProgress::New(self.clone(), StartMode::Attempt) }
     }
@@ -96,16 +96,16 @@ pub struct Synchronisation<T: 'static> {
 
 enum SyncProgress<T: 'static> {
     New(Event<T>, StartMode),
-    /// The alarm goes first, so that nobody holds the waiter any more when it is put back.
+    /// The timer is dropped first, so that it does not hold the waiter any more when that is put back.
     Waiting(Option<ScheduledTimer>, PendingSync<T>),
     Over,
 }
 
-/// How a synchronisation begins.
+/// The first step of a synchronisation.
 enum StartMode {
-    /// Tries everything first, which is cheap, and runs the wraps at once where that succeeds.
+    /// Tries everything first, which is cheap, and runs the wraps at once if that succeeds.
     Attempt,
-    /// Places all offers first, so that whatever takes effect, the wraps run only when it is concluded.
+    /// Registers all offers first, so that the wraps run only when the synchronisation is concluded.
     Publish,
 }
 
@@ -123,16 +123,16 @@ impl<T: 'static> Future for Synchronisation<T> {
     }
 }
 
-/// A synchronisation of which something took effect.
+/// A synchronisation with a base event that took effect.
 pub(crate) enum CommittedSync<T: 'static> {
-    /// At once: wraps have run.
+    /// It took effect at once, and the wraps have run.
     Value(T),
-    /// After placing offers: wraps run when it is concluded.
+    /// It took effect after registering, and the wraps run when it is concluded.
     Committed(PendingSync<T>),
 }
 
 impl<T: 'static> CommittedSync<T> {
-    /// The value, with all wraps run.
+    /// Returns the value, after running all wraps.
     pub(crate) fn conclude(self) -> T {
         match self {
             CommittedSync::Value(value) => value,
@@ -142,20 +142,22 @@ impl<T: 'static> CommittedSync<T> {
 }
 
 impl<T: 'static> Synchronisation<T> {
-    /// Whether it has begun and nothing has taken effect yet: then a poll would change nothing but whom to wake.
+    /// Returns true if the synchronisation has begun and nothing has taken effect yet; a poll would then change nothing
+    /// but the waker.
     ///
-    /// A glance, of one atomic load, for a task that is polled for many other reasons and keeps its waker. Where a future
-    /// is a branch (see [`from_future`](crate::from_future)) only a poll can tell, and this is `false`.
+    /// It costs one atomic load. A task that is polled for many other reasons and keeps its waker can check this first.
+    /// If a future is a branch (see [`from_future`](crate::from_future)), only a poll can tell, and this returns
+    /// `false`.
     pub fn is_waiting(&self) -> bool {
         matches!(&self.progress, SyncProgress::Waiting(_, pending) if pending.is_waiting())
     }
 
-    /// One whose wraps never run inside [`Synchronisation::advance`].
+    /// Creates a synchronisation whose wraps never run inside [`Synchronisation::advance`].
     pub(crate) fn with_deferred_wraps(event: Event<T>) -> Self {
         Synchronisation { progress: SyncProgress::New(event, StartMode::Publish) }
     }
 
-    /// One poll, up to the commit.
+    /// Polls up to the commit.
     pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Option<CommittedSync<T>> {
         let (mut pending, timer) = match std::mem::replace(&mut self.progress, SyncProgress::Over) {
             SyncProgress::Waiting(timer, pending) => {

@@ -1,19 +1,19 @@
-//! In which order the count of a choice are tried: fair, cheap, and the same for the same seed.
+//! The order in which the branches of a choice are tried: fair, cheap, and reproducible from a seed.
 
 use std::cell::Cell;
 
-/// The count in the order of one synchronisation.
+/// The order in which one synchronisation tries its base events.
 pub(crate) enum TryOrder {
-    /// `base event = (start + i * step) mod count`, with a step that shares no factor with the number of count. Of two
-    /// count either comes first in exactly half of all pairs of start and step, because a step and its negation are
-    /// equally likely; and nothing is allocated.
+    /// `base event = (start + i * step) mod count`, with a step that is coprime to the count. Of two base events,
+    /// either comes first in exactly half of all pairs of start and step, because a step and its negation are equally
+    /// likely. Nothing is allocated.
     Stride { next: usize, step: usize, left: usize, count: usize },
-    /// Written out, where a biased choice is in it.
+    /// An explicit order, used if a biased choice is involved.
     List(std::vec::IntoIter<usize>),
 }
 
 impl TryOrder {
-    /// A fair order.
+    /// Returns a fair order.
     pub(crate) fn fair(count: usize) -> Self {
         match count {
             0 | 1 => TryOrder::Stride { next: 0, step: 0, left: count, count },
@@ -42,7 +42,7 @@ impl Iterator for TryOrder {
     }
 }
 
-/// A random step in `1..count` that visits every base event.
+/// Returns a random step in `1..count` that visits every base event.
 fn stride(count: usize) -> usize {
     if count.is_power_of_two() {
         return below(count) | 1;
@@ -80,13 +80,13 @@ thread_local! {
 
 /// Seeds the choices of the calling thread, so that a simulation can be repeated.
 ///
-/// Without a seed a thread begins with one that depends only on how many threads have chosen before it.
+/// Without a seed, the first choice of a thread depends only on the number of threads that have chosen before it.
 pub fn seed_choices(seed: u64) {
     STATE.with(|state| state.set(mix(seed) | 1));
 }
 
-/// A random number below `limit`, which is not 0 (xorshift64*, Vigna 2016; the bias of the reduction is below 2^-32
-/// for any number of count that fits into memory).
+/// Returns a random number below `limit`, which is not 0 (xorshift64*, Vigna 2016; the bias of the reduction is below
+/// 2^-32 for any count that fits into memory).
 pub(crate) fn below(limit: usize) -> usize {
     STATE.with(|state| {
         let mut x = match state.get() {

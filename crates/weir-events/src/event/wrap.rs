@@ -1,4 +1,4 @@
-//! `wrap`: what is done with the value of an event once it has taken effect.
+//! `wrap`: applies a function to the value of an event after it has taken effect.
 
 use std::sync::Arc;
 

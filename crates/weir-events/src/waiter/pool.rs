@@ -1,4 +1,4 @@
-//! Parties that are used again where they were used before: a thread waits for one thing at a time, its tasks for some.
+//! Object pool of waiters, per thread: a thread waits for one thing at a time, its tasks for several.
 
 pub(crate) use here::{put_back, take, take_for_task};
 
@@ -14,15 +14,15 @@ mod here {
         static SPARE_TASKS: RefCell<Vec<Arc<Waiter>>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// A thread keeps so many waiters of tasks.
+    /// Maximum number of task waiters that a thread keeps.
     const SPARE_TASKS_MAX: usize = 32;
 
-    /// A waiting waiter of this thread.
+    /// Returns a waiter of this thread in its initial state.
     pub(crate) fn take() -> Arc<Waiter> {
         SPARE.try_with(Cell::take).ok().flatten().unwrap_or_else(|| Arc::new(Waiter::of_thread()))
     }
 
-    /// A waiting waiter of a task.
+    /// Returns a waiter of a task in its initial state.
     pub(crate) fn take_for_task(waker: &Waker) -> Arc<Waiter> {
         match SPARE_TASKS.try_with(|spare| spare.borrow_mut().pop()).ok().flatten() {
             None => Arc::new(Waiter::of_task(waker)),
@@ -35,16 +35,16 @@ mod here {
         }
     }
 
-    /// Keeps a waiter for the next time, unless a peer still looks at it. The waiter of a thread must be given back by
-    /// that thread.
+    /// Keeps a waiter for reuse, unless a peer still refers to it. The waiter of a thread must be returned by that
+    /// thread.
     pub(crate) fn put_back(mut waiter: Arc<Waiter>) {
         let Some(unshared) = Arc::get_mut(&mut waiter) else { return };
         unshared.reset();
-        // The thread may be ending; then the waiter simply goes.
+        // If the thread is ending, the waiter is simply dropped.
         match &mut unshared.wake {
             Wake::Thread(_) => drop(SPARE.try_with(|spare| spare.set(Some(waiter)))),
             Wake::Task(waker) => {
-                // What the waker keeps alive must not live on in a pool.
+                // A pooled waiter must not keep alive whatever its waker refers to.
                 drop(waker.get_mut().take());
                 let _ = SPARE_TASKS.try_with(|spare| {
                     let mut spare = spare.borrow_mut();
@@ -57,7 +57,7 @@ mod here {
     }
 }
 
-/// The model makes each anew.
+/// The model creates each waiter anew.
 #[cfg(loom)]
 mod here {
     use crate::waiter::Waiter;

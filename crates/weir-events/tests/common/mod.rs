@@ -1,4 +1,4 @@
-//! What the tests share: waiting without sleeping, and tasks on one thread.
+//! Support for the tests: waiting without sleeping, and tasks on one thread.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::future::Future;
@@ -28,7 +28,7 @@ pub(crate) fn on_one_thread<T>(tasks: impl Future<Output = T>) -> T {
     runtime.block_on(tokio::task::LocalSet::new().run_until(tasks))
 }
 
-/// How many threads this process has (Linux).
+/// Returns the number of threads of this process (Linux).
 pub(crate) fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }

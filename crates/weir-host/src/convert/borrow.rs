@@ -17,100 +17,100 @@ pub trait Borrowable: 'static {
     type Owned: HostType;
 
     /// What holds the borrowed value during the call.
-    type Held<'a>: Deref<Target = Self>;
+    type Ref<'a>: Deref<Target = Self>;
 
     /// Borrows the value.
     ///
     /// # Errors
     /// Fails where [`HostType::from_value`] of the owned type would.
-    fn hold(value: &Value) -> Result<Self::Held<'_>, Failure>;
+    fn borrow_from(value: &Value) -> Result<Self::Ref<'_>, Failure>;
 }
 
 /// A borrowed argument: in place, or a temporary that was made for the call.
 #[derive(Debug)]
-pub enum Lent<'a, T: ?Sized, O = T> {
+pub enum BorrowedArgument<'a, T: ?Sized, O = T> {
     /// In place.
-    Place(&'a T),
+    InPlace(&'a T),
     /// Made for the call.
-    Made(O),
+    Temporary(O),
 }
 
-impl<T: ?Sized, O: Borrow<T>> Deref for Lent<'_, T, O> {
+impl<T: ?Sized, O: Borrow<T>> Deref for BorrowedArgument<'_, T, O> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
         match self {
-            Lent::Place(place) => place,
-            Lent::Made(made) => made.borrow(),
+            BorrowedArgument::InPlace(place) => place,
+            BorrowedArgument::Temporary(made) => made.borrow(),
         }
     }
 }
 
 impl<T: HostType> Borrowable for T {
     type Owned = T;
-    type Held<'a> = Lent<'a, T>;
+    type Ref<'a> = BorrowedArgument<'a, T>;
 
     #[inline]
-    fn hold(value: &Value) -> Result<Lent<'_, T>, Failure> {
+    fn borrow_from(value: &Value) -> Result<BorrowedArgument<'_, T>, Failure> {
         match T::in_place(value) {
-            Some(place) => Ok(Lent::Place(place)),
-            None => T::from_value(value.clone()).map(Lent::Made),
+            Some(place) => Ok(BorrowedArgument::InPlace(place)),
+            None => T::from_value(value.clone()).map(BorrowedArgument::Temporary),
         }
     }
 }
 
 impl Borrowable for str {
     type Owned = String;
-    type Held<'a> = &'a str;
+    type Ref<'a> = &'a str;
 
     #[inline]
-    fn hold(value: &Value) -> Result<&str, Failure> {
+    fn borrow_from(value: &Value) -> Result<&str, Failure> {
         if let Value::Text(text) = value { Ok(text.as_str()) } else { Err(mismatch(&Type::Text, value)) }
     }
 }
 
 impl<T: HostType> Borrowable for [T] {
     type Owned = Vec<T>;
-    type Held<'a> = Lent<'a, [T], Vec<T>>;
+    type Ref<'a> = BorrowedArgument<'a, [T], Vec<T>>;
 
     #[inline]
-    fn hold(value: &Value) -> Result<Lent<'_, [T], Vec<T>>, Failure> {
+    fn borrow_from(value: &Value) -> Result<BorrowedArgument<'_, [T], Vec<T>>, Failure> {
         match T::list_in_place(value) {
-            Some(place) => Ok(Lent::Place(place)),
-            None => T::list_from_value(value.clone()).map(Lent::Made),
+            Some(place) => Ok(BorrowedArgument::InPlace(place)),
+            None => T::list_from_value(value.clone()).map(BorrowedArgument::Temporary),
         }
     }
 }
 
-/// An argument that is taken by `&mut`: in place, or a temporary that [`Changing::finish`] carries back.
+/// An argument that is taken by `&mut`: in place, or a temporary that [`BorrowedArgumentMut::finish`] carries back.
 ///
 /// Where the function panics, a temporary is dropped, and the value is as it was.
 #[derive(Debug)]
-pub enum Changing<'a, T> {
+pub enum BorrowedArgumentMut<'a, T> {
     /// In place.
-    Place(&'a mut T),
+    InPlace(&'a mut T),
     /// Made for the call.
-    Made {
+    Temporary {
         /// Where it belongs.
-        home: &'a mut Value,
+        slot: &'a mut Value,
         /// What the function changes.
         made: T,
     },
 }
 
-impl<'a, T: HostType> Changing<'a, T> {
-    /// Borrows the value at `home`.
+impl<'a, T: HostType> BorrowedArgumentMut<'a, T> {
+    /// Borrows the value at `slot`.
     ///
     /// # Errors
     /// Fails where [`HostType::from_value`] does.
     #[inline]
-    pub fn new(home: &'a mut Value) -> Result<Self, Failure> {
-        if T::in_place(home).is_none() {
-            let made = T::from_value(home.clone())?;
-            return Ok(Changing::Made { home, made });
+    pub fn new(slot: &'a mut Value) -> Result<Self, Failure> {
+        if T::in_place(slot).is_none() {
+            let made = T::from_value(slot.clone())?;
+            return Ok(BorrowedArgumentMut::Temporary { slot, made });
         }
-        T::in_place_mut(home).map(Changing::Place).ok_or_else(|| Failure::argument("cannot be changed"))
+        T::in_place_mut(slot).map(BorrowedArgumentMut::InPlace).ok_or_else(|| Failure::argument("cannot be changed"))
     }
 
     /// Carries the change back.
@@ -119,31 +119,31 @@ impl<'a, T: HostType> Changing<'a, T> {
     /// Fails where [`HostType::into_value`] does; the value is then as it was.
     #[inline]
     pub fn finish(self) -> Result<(), Failure> {
-        if let Changing::Made { home, made } = self {
-            *home = made.into_value()?;
+        if let BorrowedArgumentMut::Temporary { slot, made } = self {
+            *slot = made.into_value()?;
         }
         Ok(())
     }
 }
 
-impl<T> Deref for Changing<'_, T> {
+impl<T> Deref for BorrowedArgumentMut<'_, T> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
         match self {
-            Changing::Place(place) => place,
-            Changing::Made { made, .. } => made,
+            BorrowedArgumentMut::InPlace(place) => place,
+            BorrowedArgumentMut::Temporary { made, .. } => made,
         }
     }
 }
 
-impl<T> DerefMut for Changing<'_, T> {
+impl<T> DerefMut for BorrowedArgumentMut<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         match self {
-            Changing::Place(place) => place,
-            Changing::Made { made, .. } => made,
+            BorrowedArgumentMut::InPlace(place) => place,
+            BorrowedArgumentMut::Temporary { made, .. } => made,
         }
     }
 }

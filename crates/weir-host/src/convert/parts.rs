@@ -44,7 +44,7 @@ impl Parts {
             Some(values) => values.get_mut(index).map(Value::take),
             None => self.values.get(index).cloned(),
         };
-        let _deeper = Deeper::enter()?;
+        let _deeper = DepthGuard::enter()?;
         T::from_value(part.unwrap_or_default())
     }
 
@@ -75,20 +75,20 @@ thread_local! {
 }
 
 /// One part, while it is carried over.
-struct Deeper;
+struct DepthGuard;
 
-impl Deeper {
-    fn enter() -> Result<Deeper, Failure> {
+impl DepthGuard {
+    fn enter() -> Result<DepthGuard, Failure> {
         let nested = NESTED.get();
         if nested == NESTED_MAX {
             return Err(too_deep());
         }
         NESTED.set(nested + 1);
-        Ok(Deeper)
+        Ok(DepthGuard)
     }
 }
 
-impl Drop for Deeper {
+impl Drop for DepthGuard {
     fn drop(&mut self) {
         NESTED.set(NESTED.get() - 1);
     }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use crate::call::named;
 use crate::{
-    Argument, Borrowable, Call, Changing, Code, Environment, Failure, HostType, Job, Outcome, Pending, ReadGuard,
-    Reading, Shared, Value, WriteGuard, Writing,
+    Argument, BlockingJob, Borrowable, BorrowedArgumentMut, Call, Code, Environment, Failure, HostType, Outcome,
+    Pending, ReadGuard, Reading, Shared, Value, WriteGuard, Writing,
 };
 
 /// The code of a function that returns at once.
@@ -24,44 +24,44 @@ pub fn waiting(body: impl Fn(&mut Call<'_>) -> Result<Pending, Box<Failure>> + S
 }
 
 /// The code of a function that holds its thread.
-pub fn blocking(body: impl Fn(&mut Call<'_>) -> Result<Job, Box<Failure>> + Send + Sync + 'static) -> Code {
+pub fn blocking(body: impl Fn(&mut Call<'_>) -> Result<BlockingJob, Box<Failure>> + Send + Sync + 'static) -> Code {
     Code::Blocking(Arc::new(body))
 }
 
 /// Where an argument is read during a call that returns at once.
-pub enum Place<'a> {
+pub enum ReadBorrow<'a> {
     /// In a slot or among the constants.
     Value(&'a Value),
     /// In a shared value.
     Shared(Reading<'a>),
 }
 
-impl Deref for Place<'_> {
+impl Deref for ReadBorrow<'_> {
     type Target = Value;
 
     #[inline]
     fn deref(&self) -> &Value {
         match self {
-            Place::Value(value) => value,
-            Place::Shared(guard) => guard,
+            ReadBorrow::Value(value) => value,
+            ReadBorrow::Shared(guard) => guard,
         }
     }
 }
 
 /// Where one of several arguments is changed during a call that returns at once.
-enum Home<'a> {
+enum MutSlot<'a> {
     /// Taken out of its slot for the call, so that the slots can be read.
     Taken(Value),
     /// In a shared value.
     Shared(Writing<'a>),
 }
 
-impl Home<'_> {
+impl MutSlot<'_> {
     #[inline]
     fn value_mut(&mut self) -> &mut Value {
         match self {
-            Home::Taken(value) => value,
-            Home::Shared(guard) => guard,
+            MutSlot::Taken(value) => value,
+            MutSlot::Shared(guard) => guard,
         }
     }
 }
@@ -70,38 +70,38 @@ impl<'a> Call<'a> {
     /// Where the argument is read.
     #[inline]
     #[must_use]
-    pub fn place(&self, index: usize) -> Place<'_> {
+    pub fn borrow_read(&self, index: usize) -> ReadBorrow<'_> {
         match self.shared(index) {
-            Some(shared) => Place::Shared(shared.read()),
-            None => Place::Value(self.borrow(index)),
+            Some(shared) => ReadBorrow::Shared(shared.read()),
+            None => ReadBorrow::Value(self.borrow(index)),
         }
     }
 
     #[inline]
-    fn home(&mut self, index: usize) -> Home<'a> {
+    fn mut_slot(&mut self, index: usize) -> MutSlot<'a> {
         match self.shared(index) {
-            Some(shared) => Home::Shared(shared.write()),
-            None => Home::Taken(self.take_unique(index)),
+            Some(shared) => MutSlot::Shared(shared.write()),
+            None => MutSlot::Taken(self.take_unique(index)),
         }
     }
 
     /// Lends the argument to a call that waits and takes it by `&`.
     #[must_use]
-    pub fn lend(&mut self, index: usize) -> Loan {
+    pub fn borrow_owned(&mut self, index: usize) -> OwnedBorrow {
         match self.shared(index) {
-            Some(shared) => Loan::Read(shared.read_owned()),
+            Some(shared) => OwnedBorrow::Read(shared.read_owned()),
             // What cannot be cloned is taken out and comes back when the call has settled.
-            None if matches!(self.borrow(index), Value::Unique(_)) => Loan::Home(index, self.take_unique(index)),
-            None => Loan::Value(self.value(index)),
+            None if matches!(self.borrow(index), Value::Unique(_)) => OwnedBorrow::Slot(index, self.take_unique(index)),
+            None => OwnedBorrow::Value(self.value(index)),
         }
     }
 
     /// Lends the argument to a call that waits and takes it by `&mut`.
     #[must_use]
-    pub fn lend_mut(&mut self, index: usize) -> Loan {
+    pub fn borrow_owned_mut(&mut self, index: usize) -> OwnedBorrow {
         match self.shared(index) {
-            Some(shared) => Loan::Write(shared.write_owned()),
-            None => Loan::Home(index, self.take_unique(index)),
+            Some(shared) => OwnedBorrow::Write(shared.write_owned()),
+            None => OwnedBorrow::Slot(index, self.take_unique(index)),
         }
     }
 }
@@ -111,18 +111,18 @@ impl<'a> Call<'a> {
 /// # Errors
 /// Those of the body.
 #[inline]
-pub fn with_home<R>(
+pub fn with_mut_slot<R>(
     call: &mut Call<'_>,
     index: usize,
-    body: impl FnOnce(&Others<'_>, &mut Value) -> Result<R, Box<Failure>>,
+    body: impl FnOnce(&OtherArguments<'_>, &mut Value) -> Result<R, Box<Failure>>,
 ) -> Result<R, Box<Failure>> {
     let (constants, shared, arguments) = (call.constants, call.shared, call.arguments);
-    let others = |before, after| Others { before, after, constants, shared, arguments };
+    let others = |before, after| OtherArguments { before, after, constants, shared, arguments };
     match arguments[index] {
         Argument::Slot { index, .. } => {
             let (before, rest) = call.slots.split_at_mut(index as usize);
-            let (home, after) = rest.split_first_mut().ok_or_else(no_slot)?;
-            body(&others(before, after), home)
+            let (slot, after) = rest.split_first_mut().ok_or_else(no_slot)?;
+            body(&others(before, after), slot)
         }
         Argument::Shared(index) => body(&others(call.slots, &[]), &mut shared[index as usize].write()),
         Argument::Constant(index) => body(&others(call.slots, &[]), &mut constants[index as usize].clone()),
@@ -135,7 +135,7 @@ fn no_slot() -> Box<Failure> {
 }
 
 /// The arguments of a call beside the one that is changed.
-pub struct Others<'a> {
+pub struct OtherArguments<'a> {
     before: &'a [Value],
     /// The slots after the home.
     after: &'a [Value],
@@ -144,15 +144,15 @@ pub struct Others<'a> {
     arguments: &'a [Argument],
 }
 
-impl<'a> Others<'a> {
+impl<'a> OtherArguments<'a> {
     /// Where the argument is read.
     #[inline]
     #[must_use]
-    pub fn place(&self, index: usize) -> Place<'a> {
+    pub fn borrow_read(&self, index: usize) -> ReadBorrow<'a> {
         match self.arguments[index] {
-            Argument::Slot { index, .. } => Place::Value(self.slot(index as usize)),
-            Argument::Constant(index) => Place::Value(&self.constants[index as usize]),
-            Argument::Shared(index) => Place::Shared(self.shared[index as usize].read()),
+            Argument::Slot { index, .. } => ReadBorrow::Value(self.slot(index as usize)),
+            Argument::Constant(index) => ReadBorrow::Value(&self.constants[index as usize]),
+            Argument::Shared(index) => ReadBorrow::Shared(self.shared[index as usize].read()),
         }
     }
 
@@ -167,16 +167,16 @@ impl<'a> Others<'a> {
 }
 
 /// The homes of a call, which are put back as this is dropped: also where the function panics.
-struct Homes<'c, 'a, const COUNT: usize> {
+struct MutSlots<'c, 'a, const COUNT: usize> {
     call: &'c mut Call<'a>,
     indices: [usize; COUNT],
-    homes: [Home<'a>; COUNT],
+    slots: [MutSlot<'a>; COUNT],
 }
 
-impl<const COUNT: usize> Drop for Homes<'_, '_, COUNT> {
+impl<const COUNT: usize> Drop for MutSlots<'_, '_, COUNT> {
     fn drop(&mut self) {
-        for (index, home) in self.indices.into_iter().zip(&mut self.homes) {
-            if let Home::Taken(value) = home {
+        for (index, slot) in self.indices.into_iter().zip(&mut self.slots) {
+            if let MutSlot::Taken(value) = slot {
                 self.call.restore(index, value.take());
             }
         }
@@ -188,59 +188,59 @@ impl<const COUNT: usize> Drop for Homes<'_, '_, COUNT> {
 /// # Errors
 /// Those of the body.
 #[inline]
-pub fn with_homes<const COUNT: usize>(
+pub fn with_mut_slots<const COUNT: usize>(
     call: &mut Call<'_>,
     indices: [usize; COUNT],
     body: impl FnOnce(&Call<'_>, [&mut Value; COUNT]) -> Result<Outcome, Box<Failure>>,
 ) -> Result<Outcome, Box<Failure>> {
-    let homes = indices.map(|index| call.home(index));
-    let mut held = Homes { call, indices, homes };
-    let Homes { call, homes, .. } = &mut held;
-    body(call, homes.each_mut().map(Home::value_mut))
+    let slots = indices.map(|index| call.mut_slot(index));
+    let mut held = MutSlots { call, indices, slots };
+    let MutSlots { call, slots, .. } = &mut held;
+    body(call, slots.each_mut().map(MutSlot::value_mut))
 }
 
 /// An argument that a call owns while it waits.
-pub enum Loan {
+pub enum OwnedBorrow {
     /// A clone, or the value itself at its last use.
     Value(Value),
     /// The value itself, which goes back to the argument of this index.
-    Home(usize, Value),
+    Slot(usize, Value),
     /// A shared value that is read.
     Read(ReadGuard),
     /// A shared value that is changed.
     Write(WriteGuard),
 }
 
-impl Loan {
+impl OwnedBorrow {
     /// The value, to be changed.
     ///
     /// # Errors
     /// Fails where the loan was made by [`Call::lend`] of a shared value.
     pub fn value_mut(&mut self) -> Result<&mut Value, Box<Failure>> {
         match self {
-            Loan::Value(value) | Loan::Home(_, value) => Ok(value),
-            Loan::Write(guard) => Ok(guard),
-            Loan::Read(_) => Err(Box::new(Failure::argument("was lent to be read, not to be changed"))),
+            OwnedBorrow::Value(value) | OwnedBorrow::Slot(_, value) => Ok(value),
+            OwnedBorrow::Write(guard) => Ok(guard),
+            OwnedBorrow::Read(_) => Err(Box::new(Failure::argument("was lent to be read, not to be changed"))),
         }
     }
 }
 
-impl Deref for Loan {
+impl Deref for OwnedBorrow {
     type Target = Value;
 
     fn deref(&self) -> &Value {
         match self {
-            Loan::Value(value) | Loan::Home(_, value) => value,
-            Loan::Read(guard) => guard,
-            Loan::Write(guard) => guard,
+            OwnedBorrow::Value(value) | OwnedBorrow::Slot(_, value) => value,
+            OwnedBorrow::Read(guard) => guard,
+            OwnedBorrow::Write(guard) => guard,
         }
     }
 }
 
 /// What is to be put back, by the index of its argument; all locks are let go.
-pub fn restored<const COUNT: usize>(loans: [Loan; COUNT]) -> Vec<(usize, Value)> {
-    let home = |loan| if let Loan::Home(index, value) = loan { Some((index, value)) } else { None };
-    loans.into_iter().filter_map(home).collect()
+pub fn restored<const COUNT: usize>(loans: [OwnedBorrow; COUNT]) -> Vec<(usize, Value)> {
+    let slot = |loan| if let OwnedBorrow::Slot(index, value) = loan { Some((index, value)) } else { None };
+    loans.into_iter().filter_map(slot).collect()
 }
 
 /// Borrows an argument.
@@ -248,8 +248,11 @@ pub fn restored<const COUNT: usize>(loans: [Loan; COUNT]) -> Vec<(usize, Value)>
 /// # Errors
 /// Fails where its conversion does; the message names the parameter.
 #[inline]
-pub fn hold<'a, T: Borrowable + ?Sized>(value: &'a Value, parameter: &str) -> Result<T::Held<'a>, Box<Failure>> {
-    T::hold(value).map_err(|failure| named(parameter, failure))
+pub fn borrow_argument<'a, T: Borrowable + ?Sized>(
+    value: &'a Value,
+    parameter: &str,
+) -> Result<T::Ref<'a>, Box<Failure>> {
+    T::borrow_from(value).map_err(|failure| named(parameter, failure))
 }
 
 /// Borrows an argument to be changed.
@@ -257,8 +260,11 @@ pub fn hold<'a, T: Borrowable + ?Sized>(value: &'a Value, parameter: &str) -> Re
 /// # Errors
 /// Fails where its conversion does; the message names the parameter.
 #[inline]
-pub fn change<'a, T: HostType>(home: &'a mut Value, parameter: &str) -> Result<Changing<'a, T>, Box<Failure>> {
-    Changing::new(home).map_err(|failure| named(parameter, failure))
+pub fn borrow_argument_mut<'a, T: HostType>(
+    slot: &'a mut Value,
+    parameter: &str,
+) -> Result<BorrowedArgumentMut<'a, T>, Box<Failure>> {
+    BorrowedArgumentMut::new(slot).map_err(|failure| named(parameter, failure))
 }
 
 /// Checks that no argument that is changed is also given as another one: Rust promises the function as much.

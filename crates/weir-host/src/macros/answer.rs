@@ -2,7 +2,7 @@
 //!
 //! The error of a function is carried over as precisely as its Rust type allows: as its own type in Weir where it has
 //! one, else as a `Failure` made of the error and its sources, else of its `Display`. The three traits below are told
-//! apart by how often `&&&Tag` has to be dereferenced until one applies (autoref specialisation).
+//! apart by how often `&&&ErrorTag` has to be dereferenced until one applies (autoref specialisation).
 
 use std::error::Error;
 use std::fmt::Display;
@@ -55,19 +55,19 @@ impl<T, E> Fallible for Result<T, E> {
 }
 
 /// Stands for the error type `E`.
-pub struct Tag<E>(PhantomData<fn() -> E>);
+pub struct ErrorTag<E>(PhantomData<fn() -> E>);
 
-impl<E> Tag<E> {
+impl<E> ErrorTag<E> {
     /// The tag of `E`.
     #[must_use]
     pub const fn new() -> Self {
-        Tag(PhantomData)
+        ErrorTag(PhantomData)
     }
 }
 
-impl<E> Default for Tag<E> {
+impl<E> Default for ErrorTag<E> {
     fn default() -> Self {
-        Tag::new()
+        ErrorTag::new()
     }
 }
 
@@ -81,7 +81,7 @@ pub trait FailsTyped<E> {
     fn failure(&self, error: E) -> Outcome;
 }
 
-impl<E: HostType> FailsTyped<E> for &&Tag<E> {
+impl<E: HostType> FailsTyped<E> for &&ErrorTag<E> {
     fn failure_type(&self) -> Type {
         E::ty()
     }
@@ -110,7 +110,7 @@ pub trait FailsWithError<E> {
     fn failure(&self, error: E) -> Outcome;
 }
 
-impl<E: Error> FailsWithError<E> for &Tag<E> {
+impl<E: Error> FailsWithError<E> for &ErrorTag<E> {
     fn failure(&self, error: E) -> Outcome {
         Outcome::Error(Value::Failure(Box::new(Failure::from(error))))
     }
@@ -128,7 +128,7 @@ pub trait FailsDisplayed<E> {
     fn failure(&self, error: E) -> Outcome;
 }
 
-impl<E: Display> FailsDisplayed<E> for Tag<E> {
+impl<E: Display> FailsDisplayed<E> for ErrorTag<E> {
     fn failure(&self, error: E) -> Outcome {
         // `{:#}` is how errors that keep their sources show them all.
         Outcome::Error(Value::Failure(Box::new(Failure::function(format!("{error:#}")))))

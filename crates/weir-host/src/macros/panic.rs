@@ -11,16 +11,16 @@ use std::task::Poll;
 
 use crate::{Failure, FailureKind, Outcome};
 
-type Ended = Result<Outcome, Box<Failure>>;
+type BodyResult = Result<Outcome, Box<Failure>>;
 
 /// Runs the body of a function that holds its thread.
-pub fn caught(body: impl FnOnce() -> Ended) -> Outcome {
+pub fn catch_panic(body: impl FnOnce() -> BodyResult) -> Outcome {
     let ended = catch_unwind(AssertUnwindSafe(body));
     ended.unwrap_or_else(|panic| Err(panicked(&*panic))).unwrap_or_else(Outcome::Fault)
 }
 
 /// Runs the body of a function that waits.
-pub async fn caught_later(body: impl Future<Output = Ended>) -> Outcome {
+pub async fn catch_panic_async(body: impl Future<Output = BodyResult>) -> Outcome {
     let mut body = pin!(body);
     let ended = poll_fn(|context| {
         let polled = catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(context)));

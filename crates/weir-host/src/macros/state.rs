@@ -4,15 +4,15 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::adaptor::hold;
+use super::adaptor::borrow_argument;
 use super::panic::panicked;
 use crate::call::named;
 use crate::{Borrowable, Call, Failure, FailureKind, HostType, HostValue, Outcome, Shared, Unique, Value};
 
 /// Holds the state of a call site. It is a value only to lie behind a [`Shared`]; no program sees it.
-struct State<T>(T);
+struct CallSiteState<T>(T);
 
-impl<T: Send + Sync + 'static> HostValue for State<T> {
+impl<T: Send + Sync + 'static> HostValue for CallSiteState<T> {
     fn type_name(&self) -> &'static str {
         std::any::type_name::<T>()
     }
@@ -38,7 +38,11 @@ impl<T: Send + Sync + 'static> HostValue for State<T> {
 ///
 /// # Errors
 /// Fails where its conversion does; the message names the parameter.
-pub fn start<T: HostType>(arguments: &[Value], index: usize, parameter: &str) -> Result<T, Box<Failure>> {
+pub fn constructor_argument<T: HostType>(
+    arguments: &[Value],
+    index: usize,
+    parameter: &str,
+) -> Result<T, Box<Failure>> {
     T::from_value(arguments.get(index).cloned().unwrap_or(Value::Absent)).map_err(|failure| named(parameter, failure))
 }
 
@@ -46,12 +50,12 @@ pub fn start<T: HostType>(arguments: &[Value], index: usize, parameter: &str) ->
 ///
 /// # Errors
 /// Fails where its conversion does; the message names the parameter.
-pub fn start_from<'a, T: Borrowable + ?Sized>(
+pub fn constructor_argument_ref<'a, T: Borrowable + ?Sized>(
     arguments: &'a [Value],
     index: usize,
     parameter: &str,
-) -> Result<T::Held<'a>, Box<Failure>> {
-    hold::<T>(arguments.get(index).unwrap_or(&Value::Absent), parameter)
+) -> Result<T::Ref<'a>, Box<Failure>> {
+    borrow_argument::<T>(arguments.get(index).unwrap_or(&Value::Absent), parameter)
 }
 
 /// The state of a new call site. What makes it may panic.
@@ -62,12 +66,12 @@ pub fn make_state<T: Send + Sync + 'static>(
     make: impl FnOnce() -> Result<T, Box<Failure>>,
 ) -> Result<Value, Box<Failure>> {
     let made = catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|panic| Err(panicked(&*panic)));
-    made.map(|state| Value::Unique(Unique::new(Box::new(State(state)))))
+    made.map(|state| Value::Unique(Unique::new(Box::new(CallSiteState(state)))))
 }
 
 /// Why what makes a state gave none.
 #[must_use]
-pub fn unmade(outcome: Outcome) -> Box<Failure> {
+pub fn constructor_failure(outcome: Outcome) -> Box<Failure> {
     match outcome.returned() {
         Err(failure) | Ok(Err(Value::Failure(failure))) => failure,
         Ok(Err(error) | Ok(error)) => Box::new(Failure::function(error.to_string())),
@@ -80,9 +84,9 @@ pub fn unmade(outcome: Outcome) -> Box<Failure> {
 /// Fails where the engine gave the state of another function.
 #[inline]
 pub fn state_ref<T: 'static>(state: &Value) -> Result<&T, Box<Failure>> {
-    let Value::Unique(unique) = state else { return Err(foreign::<T>()) };
-    let state = unique.get().and_then(|value| value.as_any().downcast_ref::<State<T>>());
-    state.map(|state| &state.0).ok_or_else(foreign::<T>)
+    let Value::Unique(unique) = state else { return Err(wrong_state::<T>()) };
+    let state = unique.get().and_then(|value| value.as_any().downcast_ref::<CallSiteState<T>>());
+    state.map(|state| &state.0).ok_or_else(wrong_state::<T>)
 }
 
 /// The state behind `&mut self`.
@@ -91,9 +95,9 @@ pub fn state_ref<T: 'static>(state: &Value) -> Result<&T, Box<Failure>> {
 /// Fails where the engine gave the state of another function.
 #[inline]
 pub fn state_mut<T: 'static>(state: &mut Value) -> Result<&mut T, Box<Failure>> {
-    let Value::Unique(unique) = state else { return Err(foreign::<T>()) };
-    let state = unique.get_mut().and_then(|value| value.as_any_mut().downcast_mut::<State<T>>());
-    state.map(|state| &mut state.0).ok_or_else(foreign::<T>)
+    let Value::Unique(unique) = state else { return Err(wrong_state::<T>()) };
+    let state = unique.get_mut().and_then(|value| value.as_any_mut().downcast_mut::<CallSiteState<T>>());
+    state.map(|state| &mut state.0).ok_or_else(wrong_state::<T>)
 }
 
 impl<'a> Call<'a> {
@@ -108,7 +112,7 @@ impl<'a> Call<'a> {
 }
 
 #[cold]
-fn foreign<T>() -> Box<Failure> {
+fn wrong_state<T>() -> Box<Failure> {
     let name = std::any::type_name::<T>();
     Box::new(Failure::new(FailureKind::Function, format!("the state of the call site is not a `{name}`")))
 }

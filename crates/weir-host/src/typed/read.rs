@@ -8,7 +8,7 @@ const DEPTH_MAX: usize = 256;
 
 /// The type that a text says.
 pub(super) fn type_of(text: &str) -> Result<TypeOf, Failure> {
-    let mut reader = Reader { text, at: 0, depth: 0 };
+    let mut reader = TypeParser { text, at: 0, depth: 0 };
     let ty = reader.ty()?;
     let mut definitions = Vec::new();
     while reader.takes(";") {
@@ -17,14 +17,14 @@ pub(super) fn type_of(text: &str) -> Result<TypeOf, Failure> {
     if reader.rest().is_empty() { Ok(TypeOf { ty, definitions }) } else { Err(reader.expected("the end")) }
 }
 
-struct Reader<'a> {
+struct TypeParser<'a> {
     text: &'a str,
     /// The offset of the next byte.
     at: usize,
     depth: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TypeParser<'a> {
     /// What is left, from the next that is no blank.
     fn rest(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
         if self.depth > DEPTH_MAX {
             return Err(self.expected("less depth"));
         }
-        let ty = if self.takes("(") { tuple(self.listed(")", Reader::ty)?) } else { self.named()? };
+        let ty = if self.takes("(") { tuple(self.listed(")", TypeParser::ty)?) } else { self.named()? };
         self.depth -= 1;
         Ok(ty)
     }
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
         if !self.takes("(") {
             return Ok(simple(name).unwrap_or_else(|| Type::named(name)));
         }
-        Ok(match (name, self.listed(")", Reader::ty)?.as_slice()) {
+        Ok(match (name, self.listed(")", TypeParser::ty)?.as_slice()) {
             ("List", [part]) => Type::list(part.clone()),
             ("Option", [part]) => Type::option(part.clone()),
             ("Map", [key, value]) => Type::map(key.clone(), value.clone()),
@@ -97,11 +97,11 @@ impl<'a> Reader<'a> {
         let shape = match kind {
             "record" => {
                 self.mark("{")?;
-                TypeShape::Record(self.listed("}", Reader::field)?)
+                TypeShape::Record(self.listed("}", TypeParser::field)?)
             }
             "enum" => {
                 self.mark("{")?;
-                TypeShape::Enum(self.listed("}", Reader::variant)?)
+                TypeShape::Enum(self.listed("}", TypeParser::variant)?)
             }
             "opaque" => TypeShape::Opaque { shareable: true },
             _ => return Err(self.expected("`record` or `enum`")),
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
     fn variant(&mut self) -> Result<Variant, Failure> {
         let name = self.name()?.into();
         self.mark("(")?;
-        Ok(Variant { name, fields: self.listed(")", Reader::field)? })
+        Ok(Variant { name, fields: self.listed(")", TypeParser::field)? })
     }
 }
 

@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 use weir::{Failure, FailureKind, HostType, Text, Value};
 
 use super::separator_of;
-use crate::checked::Bad;
-use crate::feed::{Feeder, Given, Stream};
+use crate::bad_elements::BadElements;
 use crate::files::root_of;
+use crate::stream_source::{Emitter, SourceArguments, Stream};
 
 /// Rows that are read before others use what was read.
 const BATCH_ROWS: usize = 256;
@@ -25,28 +25,28 @@ const FIELDS_MAX: usize = 4096;
 const ROW_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Why there is no row.
-pub(super) enum Fault {
+pub(super) enum RowError {
     /// The next one may be right.
     Row(Failure),
     /// There is no next one.
     End(Failure),
 }
 
-impl Fault {
+impl RowError {
     pub(super) fn into_failure(self) -> Failure {
-        let (Fault::Row(failure) | Fault::End(failure)) = self;
+        let (RowError::Row(failure) | RowError::End(failure)) = self;
         failure
     }
 }
 
 /// A reader that fails where a row is too long.
-struct Bounded<R> {
+struct BoundedReader<R> {
     inner: R,
     /// What may be read before the row ends.
     left: u64,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -60,7 +60,7 @@ impl<R: Read> Read for Bounded<R> {
 
 /// The rows of a reader, after the one that names the columns.
 pub(super) struct Rows<R> {
-    reader: csv::Reader<Bounded<R>>,
+    reader: csv::Reader<BoundedReader<R>>,
     columns: Vec<Text>,
     /// The last row; kept so that its memory is used again.
     record: StringRecord,
@@ -68,11 +68,11 @@ pub(super) struct Rows<R> {
 
 impl<R: Read> Rows<R> {
     pub(super) fn new(reader: R, separator: u8) -> Result<Self, Failure> {
-        let bounded = Bounded { inner: reader, left: ROW_BYTES_MAX };
+        let bounded = BoundedReader { inner: reader, left: ROW_BYTES_MAX };
         let mut reader = ReaderBuilder::new().delimiter(separator).from_reader(bounded);
         let columns: Vec<Text> = match reader.headers() {
             Ok(columns) => columns.iter().map(Text::from).collect(),
-            Err(error) => return Err(fault(&error, 1).into_failure()),
+            Err(error) => return Err(row_error(&error, 1).into_failure()),
         };
         if columns.len() > FIELDS_MAX {
             return Err(Failure::new(FailureKind::Limit, format!("there are more than {FIELDS_MAX} columns")));
@@ -83,40 +83,40 @@ impl<R: Read> Rows<R> {
         Ok(Rows { reader, columns, record: StringRecord::new() })
     }
 
-    pub(super) fn next_row(&mut self) -> Result<Option<IndexMap<Text, Text>>, Fault> {
+    pub(super) fn next_row(&mut self) -> Result<Option<IndexMap<Text, Text>>, RowError> {
         let line = self.reader.position().line();
         self.reader.get_mut().left = ROW_BYTES_MAX;
         match self.reader.read_record(&mut self.record) {
             Ok(true) => Ok(Some(self.columns.iter().cloned().zip(self.record.iter().map(Text::from)).collect())),
             Ok(false) => Ok(None),
-            Err(error) => Err(fault(&error, line)),
+            Err(error) => Err(row_error(&error, line)),
         }
     }
 }
 
 /// What is wrong, with its line; `line` is where the row begins.
-fn fault(error: &csv::Error, line: u64) -> Fault {
+fn row_error(error: &csv::Error, line: u64) -> RowError {
     let at = error.position().map_or(line, csv::Position::line);
     match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             let fields = if *len == 1 { "1 field".to_owned() } else { format!("{len} fields") };
             let columns =
                 if *expected_len == 1 { "is 1 column".to_owned() } else { format!("are {expected_len} columns") };
-            Fault::Row(Failure::function(format!("line {at}: {fields} where there {columns}")))
+            RowError::Row(Failure::function(format!("line {at}: {fields} where there {columns}")))
         }
-        csv::ErrorKind::Utf8 { .. } => Fault::Row(Failure::function(format!("line {at} is not UTF-8"))),
+        csv::ErrorKind::Utf8 { .. } => RowError::Row(Failure::function(format!("line {at} is not UTF-8"))),
         csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
             let message = format!("line {line}: a row of more than {ROW_BYTES_MAX} bytes; is a quote not closed?");
-            Fault::End(Failure::new(FailureKind::Limit, message))
+            RowError::End(Failure::new(FailureKind::Limit, message))
         }
-        _ => Fault::End(Failure::function(error.to_string())),
+        _ => RowError::End(Failure::function(error.to_string())),
     }
 }
 
 /// `csv.rows("users.csv")`.
 pub(super) struct CsvRows {
     path: String,
-    bad: Bad,
+    bad: BadElements,
     /// Taken when it runs.
     rows: Mutex<Option<Rows<File>>>,
     /// Its bytes when it was opened.
@@ -126,7 +126,7 @@ pub(super) struct CsvRows {
 }
 
 impl CsvRows {
-    pub(super) fn open(given: &Given<'_>, bad: Bad) -> Result<Self, Failure> {
+    pub(super) fn open(given: &SourceArguments<'_>, bad: BadElements) -> Result<Self, Failure> {
         let (path, separator) = (given.text(0)?.to_owned(), separator_of(given.text(1)?)?);
         let file = root_of(given)?.open_to_read(&path)?;
         let length = file.metadata()?.len();
@@ -140,10 +140,10 @@ fn of(path: &str, failure: Failure) -> Failure {
 }
 
 /// Some rows as elements, with what comes after them: further rows, the end, or a failure.
-type Batch = (Vec<Value>, Result<Option<Rows<File>>, Failure>);
+type RowBatch = (Vec<Value>, Result<Option<Rows<File>>, Failure>);
 
 /// Reads some rows. Holds its thread.
-fn batch(mut rows: Rows<File>, path: &str, bad: Bad) -> Batch {
+fn batch(mut rows: Rows<File>, path: &str, bad: BadElements) -> RowBatch {
     let mut elements = Vec::with_capacity(BATCH_ROWS);
     while elements.len() < BATCH_ROWS {
         match element(rows.next_row(), path, bad) {
@@ -156,12 +156,16 @@ fn batch(mut rows: Rows<File>, path: &str, bad: Bad) -> Batch {
 }
 
 /// The element of a row.
-fn element(row: Result<Option<IndexMap<Text, Text>>, Fault>, path: &str, bad: Bad) -> Result<Option<Value>, Failure> {
+fn element(
+    row: Result<Option<IndexMap<Text, Text>>, RowError>,
+    path: &str,
+    bad: BadElements,
+) -> Result<Option<Value>, Failure> {
     let read = match row {
         Ok(None) => return Ok(None),
         Ok(Some(row)) => Ok(row.into_value()?),
-        Err(Fault::Row(failure)) => Err(of(path, failure)),
-        Err(Fault::End(failure)) => return Err(of(path, failure)),
+        Err(RowError::Row(failure)) => Err(of(path, failure)),
+        Err(RowError::End(failure)) => return Err(of(path, failure)),
     };
     bad.element(read).map(Some)
 }
@@ -175,13 +179,13 @@ impl Stream for CsvRows {
         Some((self.given.load(Ordering::Relaxed), self.length))
     }
 
-    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+    async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut left = self.rows.lock().take();
         while let Some(rows) = left {
             let (path, bad) = (self.path.clone(), self.bad);
             let (elements, next) = tokio::task::spawn_blocking(move || batch(rows, &path, bad)).await?;
             for element in elements {
-                feeder.give(element).await;
+                emitter.emit(element).await;
             }
             left = next?;
             let given = left.as_ref().map_or(self.length, |rows| rows.reader.position().byte());

@@ -21,15 +21,15 @@ use weir::{Failure, Module, Type, Value};
 
 use super::lines::root_of;
 use super::{FileError, Root};
-use crate::feed::{Feeder, Given, Stream, StreamRow, optional, parameter};
-use crate::lines::Lines;
+use crate::lines::LineReader;
+use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, optional, parameter};
 
 /// How often it looks, unless the program says otherwise.
 const INTERVAL_NS: i64 = 100_000_000;
 
 /// The source `follow`, in the module.
 pub(super) fn within(module: Module) -> Module {
-    let follow = StreamRow {
+    let follow = StreamDefinition {
         name: "follow",
         doc: "Begins a flow for each line that is added to the file, in their order, for as long as the program runs; \
               with `whole: true` for the lines that it has already, too. A file that takes its name, as when a log is \
@@ -56,7 +56,7 @@ struct Follow {
 }
 
 impl Follow {
-    fn open(given: &Given<'_>) -> Result<Self, Failure> {
+    fn open(given: &SourceArguments<'_>) -> Result<Self, Failure> {
         let (root, path) = (root_of(given)?, given.text(0)?.to_owned());
         let file = root.open_to_read(&path)?;
         let from = if given.bool(1)? { 0 } else { file.metadata()?.len() };
@@ -83,14 +83,14 @@ impl Stream for Follow {
         format!("the lines added to {}", self.path)
     }
 
-    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
-        let mut current = Current::begin(self.file.try_clone()?, self.from).await?;
+    async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
+        let mut current = FollowedFile::begin(self.file.try_clone()?, self.from).await?;
         loop {
-            current.give_ended(&feeder, &self.path).await?;
+            current.emit_complete(&emitter, &self.path).await?;
             match self.named().await? {
                 Some((file, status)) if !current.is(&status) => {
-                    current.give_rest(&feeder, &self.path).await?;
-                    current = Current::begin(file, 0).await?;
+                    current.emit_remainder(&emitter, &self.path).await?;
+                    current = FollowedFile::begin(file, 0).await?;
                 }
                 Some((_, status)) if current.is_longer_than(&status).await? => current.begin_again().await?,
                 Some((_, status)) if current.is_shorter_than(&status).await? => {}
@@ -101,9 +101,9 @@ impl Stream for Follow {
 }
 
 /// The file that is read now.
-struct Current {
+struct FollowedFile {
     file: tokio::fs::File,
-    lines: Lines,
+    lines: LineReader,
     /// Its device and its number there.
     identity: (u64, u64),
 }
@@ -112,12 +112,12 @@ fn identity(status: &Metadata) -> (u64, u64) {
     (status.dev(), status.ino())
 }
 
-impl Current {
+impl FollowedFile {
     async fn begin(file: std::fs::File, from: u64) -> io::Result<Self> {
         let identity = identity(&file.metadata()?);
         let mut file = tokio::fs::File::from_std(file);
         file.seek(io::SeekFrom::Start(from)).await?;
-        Ok(Current { file, lines: Lines::new(), identity })
+        Ok(FollowedFile { file, lines: LineReader::new(), identity })
     }
 
     async fn begin_again(&mut self) -> io::Result<()> {
@@ -139,17 +139,17 @@ impl Current {
         Ok(self.file.stream_position().await? < status.len())
     }
 
-    async fn give_ended(&mut self, feeder: &Feeder, path: &str) -> Result<(), Failure> {
+    async fn emit_complete(&mut self, emitter: &Emitter, path: &str) -> Result<(), Failure> {
         while let Some(line) = self.lines.next_ended(&mut self.file).await.map_err(|error| error.of(path))? {
-            feeder.give(Value::text(line)).await;
+            emitter.emit(Value::text(line)).await;
         }
         Ok(())
     }
 
-    async fn give_rest(&mut self, feeder: &Feeder, path: &str) -> Result<(), Failure> {
-        self.give_ended(feeder, path).await?;
+    async fn emit_remainder(&mut self, emitter: &Emitter, path: &str) -> Result<(), Failure> {
+        self.emit_complete(emitter, path).await?;
         if let Some(line) = self.lines.rest().map_err(|error| error.of(path))? {
-            feeder.give(Value::text(line)).await;
+            emitter.emit(Value::text(line)).await;
         }
         Ok(())
     }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use weir::{Failure, Module, Type, Value};
 
 use super::Root;
-use crate::feed::{Feeder, Given, Stream, StreamRow, parameter};
-use crate::lines::Lines;
+use crate::lines::LineReader;
+use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter};
 
 /// The source `lines`, in the module.
 pub(super) fn within(module: Module) -> Module {
-    let lines = StreamRow {
+    let lines = StreamDefinition {
         name: "lines",
         doc: "Begins a flow for each line of the file, in their order, and ends with it. A line is UTF-8, is at most \
               1 MiB long, and comes without its end.",
@@ -24,7 +24,7 @@ pub(super) fn within(module: Module) -> Module {
 }
 
 /// The root that the embedder gave.
-pub(crate) fn root_of(given: &Given<'_>) -> Result<Arc<Root>, Failure> {
+pub(crate) fn root_of(given: &SourceArguments<'_>) -> Result<Arc<Root>, Failure> {
     given.environment.get::<Root>().ok_or_else(|| Failure::function("this program has no directory for its files"))
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct FileLines {
 
 impl FileLines {
     /// The file that the first argument names.
-    pub(crate) fn open(given: &Given<'_>) -> Result<Self, Failure> {
+    pub(crate) fn open(given: &SourceArguments<'_>) -> Result<Self, Failure> {
         let path = given.text(0)?.to_owned();
         let file = root_of(given)?.open_to_read(&path)?;
         let length = file.metadata()?.len();
@@ -53,7 +53,7 @@ impl FileLines {
     }
 
     /// Notes that the lines up to the last one were given.
-    pub(crate) fn note(&self, lines: &Lines) {
+    pub(crate) fn note(&self, lines: &LineReader) {
         self.given.store(lines.bytes(), Ordering::Relaxed);
     }
 
@@ -76,11 +76,11 @@ impl Stream for FileLines {
         Some((self.given.load(Ordering::Relaxed), self.length))
     }
 
-    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+    async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut file = self.reader()?;
-        let mut lines = Lines::new();
+        let mut lines = LineReader::new();
         while let Some(line) = lines.next(&mut file).await.map_err(|error| error.of(&self.path))? {
-            feeder.give(Value::text(line)).await;
+            emitter.emit(Value::text(line)).await;
             self.note(&lines);
         }
         Ok(())

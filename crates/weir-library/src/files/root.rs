@@ -13,10 +13,10 @@ use bytes::Bytes;
 use rustix::fs::{AtFlags, Dir, FileType, Stat, fstat, readlinkat_raw, statat};
 use rustix::io::Errno;
 
+use super::cache::{Candidate, FileCache, FileCacheOptions, FileStatus, FileTime, PathLookup, has_reliable_times};
+use super::open_beneath::{Access, BeneathPath, open};
 #[cfg(target_os = "linux")]
-use super::cached;
-use super::kept::{Found, Keeping, Kept, Status, Time, Tree, has_times_to_believe};
-use super::open::{Access, Below, open};
+use super::page_cache;
 
 /// The most bytes of a file that is read at once, unless the embedder says otherwise: 64 MiB.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -31,7 +31,7 @@ pub struct Root {
     file_bytes_max: u64,
     /// Whether the directory's own times are believed.
     has_times: bool,
-    kept: Arc<Kept>,
+    cache: Arc<FileCache>,
 }
 
 /// Why a file is not given. The path in it is the program's, relative to the root.
@@ -88,10 +88,10 @@ impl Root {
         // Reading its names now tells at start, and not at the first request, that it may not be read.
         std::fs::read_dir(path)?;
         let directory: OwnedFd = File::open(path)?.into();
-        let has_times = has_times_to_believe(&directory);
-        let kept = Arc::new(Kept::new(Keeping::default()));
+        let has_times = has_reliable_times(&directory);
+        let cache = Arc::new(FileCache::new(FileCacheOptions::default()));
         let (directory, path) = (Arc::new(directory), path.to_owned());
-        Ok(Root { directory, path, file_bytes_max: FILE_BYTES_MAX, has_times, kept })
+        Ok(Root { directory, path, file_bytes_max: FILE_BYTES_MAX, has_times, cache })
     }
 
     /// The same directory, with another limit for the bytes of a file that is read at once.
@@ -102,8 +102,8 @@ impl Root {
 
     /// The same directory, keeping other amounts of what is read.
     #[must_use]
-    pub fn with_keeping(self, keeping: Keeping) -> Root {
-        Root { kept: Arc::new(Kept::new(keeping)), ..self }
+    pub fn with_cache_options(self, options: FileCacheOptions) -> Root {
+        Root { cache: Arc::new(FileCache::new(options)), ..self }
     }
 
     /// Where it is.
@@ -117,14 +117,14 @@ impl Root {
     /// # Errors
     /// A [`FileError`].
     pub fn read(&self, path: &str) -> Result<Bytes, FileError> {
-        let kept = self.kept.find(path).and_then(|found| self.confirmed(path, &found));
-        kept.map_or_else(|| self.read_anew(path), Ok)
+        let cached = self.cache.find(path).and_then(|found| self.validated(path, &found));
+        cached.map_or_else(|| self.read_anew(path), Ok)
     }
 
     fn read_anew(&self, path: &str) -> Result<Bytes, FileError> {
         let opened = self.now();
         let (file, stat) = self.open_file(path, Access::Read)?;
-        let status = Status::of(&stat);
+        let status = FileStatus::of(&stat);
         let too_large = || FileError::TooLarge { path: path.into(), limit: self.file_bytes_max };
         if status.size > self.file_bytes_max {
             return Err(too_large());
@@ -137,31 +137,31 @@ impl Root {
             return Err(too_large());
         }
         let bytes = bytes.into();
-        if self.kept.wants(&status, opened) && has_times_to_believe(&file) {
-            self.kept.keep(path, &status, &bytes, self);
+        if self.cache.wants(&status, opened) && has_reliable_times(&file) {
+            self.cache.keep(path, &status, &bytes, self);
         }
         Ok(bytes)
     }
 
     /// The whole file at `path`, where the system can say so without waiting for a disk; else `None`.
     #[cfg(target_os = "linux")]
-    pub(super) fn read_cached(&self, path: &str) -> Option<Result<Bytes, FileError>> {
-        if let Some(found) = self.kept.find(path) {
+    pub(super) fn read_from_memory(&self, path: &str) -> Option<Result<Bytes, FileError>> {
+        if let Some(found) = self.cache.find(path) {
             // Looking at a path may need the disk, and nothing says so beforehand; opening it as far as it is in memory
             // puts it there, or tells.
-            let in_memory = found.is_in_memory() || cached::is_there(&self.directory, path);
-            let kept = if in_memory { self.confirmed(path, &found) } else { None };
-            if let Some(bytes) = kept {
+            let in_memory = found.is_in_memory() || page_cache::is_there(&self.directory, path);
+            let cached = if in_memory { self.validated(path, &found) } else { None };
+            if let Some(bytes) = cached {
                 return Some(Ok(bytes));
             }
         }
         let opened = self.now();
-        match cached::read(&self.directory, path)? {
+        match page_cache::read(&self.directory, path)? {
             Ok(ready) => {
-                let status = Status::of(&ready.stat);
+                let status = FileStatus::of(&ready.stat);
                 let allowed = status.size <= self.file_bytes_max;
-                if allowed && self.kept.wants(&status, opened) && has_times_to_believe(&ready.file) {
-                    self.kept.keep(path, &status, &ready.bytes, self);
+                if allowed && self.cache.wants(&status, opened) && has_reliable_times(&ready.file) {
+                    self.cache.keep(path, &status, &ready.bytes, self);
                 }
                 allowed.then_some(Ok(ready.bytes))
             }
@@ -171,15 +171,15 @@ impl Root {
 
     /// Nobody can tell here.
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn read_cached(&self, _path: &str) -> Option<Result<Bytes, FileError>> {
+    pub(super) fn read_from_memory(&self, _path: &str) -> Option<Result<Bytes, FileError>> {
         None
     }
 
     /// The bytes that are kept, where they are still the file's.
-    fn confirmed(&self, path: &str, found: &Found) -> Option<Bytes> {
+    fn validated(&self, path: &str, found: &Candidate) -> Option<Bytes> {
         // Another root over the same directory may have allowed more.
         let allowed = found.length() <= self.file_bytes_max;
-        if allowed { self.kept.confirmed(path, found, self) } else { None }
+        if allowed { self.cache.validated(path, found, self) } else { None }
     }
 
     /// Whether `path` names something below the root. A path that leads out names nothing.
@@ -254,19 +254,19 @@ impl Root {
         if path.is_empty() || path.contains('\0') {
             return Err(FileError::NotAPath(path.into()));
         }
-        let below = Below::new(path).ok_or_else(|| FileError::Outside(path.into()))?;
+        let below = BeneathPath::new(path).ok_or_else(|| FileError::Outside(path.into()))?;
         open(&self.directory, &below, access).map_err(|errno| explain(path, errno))
     }
 }
 
-impl Tree for Root {
-    fn now(&self) -> Time {
+impl PathLookup for Root {
+    fn now(&self) -> FileTime {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
 
-    fn root_changed(&self) -> Option<Time> {
+    fn root_changed(&self) -> Option<FileTime> {
         let stat = if self.has_times { fstat(&self.directory).ok() } else { None };
-        stat.map(|stat| Status::of(&stat).changed)
+        stat.map(|stat| FileStatus::of(&stat).changed)
     }
 
     fn is_no_link(&self, path: &str) -> bool {
@@ -275,8 +275,8 @@ impl Tree for Root {
         readlinkat_raw(&self.directory, path, &mut target).is_err_and(|errno| errno == Errno::INVAL)
     }
 
-    fn status(&self, path: &str) -> Option<Status> {
-        statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Status::of(&stat))
+    fn status(&self, path: &str) -> Option<FileStatus> {
+        statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| FileStatus::of(&stat))
     }
 }
 

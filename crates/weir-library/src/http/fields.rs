@@ -3,7 +3,7 @@
 use hyper::header::{COOKIE, HeaderMap, HeaderName};
 use weir::{RouteParameter, Type, Value};
 
-use super::input::{Definitions, Problem, expected, is_scalar, left_out, scalar_or_problem};
+use super::input::{InputError, TypeDefinitions, expected, is_scalar, left_out, scalar_or_error};
 
 /// The field that a parameter is: its name, with `-` for each `_`.
 pub(super) fn field_of(parameter: &str) -> String {
@@ -11,7 +11,7 @@ pub(super) fn field_of(parameter: &str) -> String {
 }
 
 /// Whether a field can hold the type.
-pub(super) fn can_hold(field: &str, ty: &Type, definitions: Definitions<'_>) -> bool {
+pub(super) fn can_hold(field: &str, ty: &Type, definitions: TypeDefinitions<'_>) -> bool {
     let ty = if let Type::Option(some) = ty { some } else { ty };
     HeaderName::from_bytes(field.as_bytes()).is_ok() && is_scalar(ty, definitions)
 }
@@ -21,9 +21,9 @@ pub(super) fn field_input(
     parameter: &RouteParameter,
     field: &str,
     header: &HeaderMap,
-    definitions: Definitions<'_>,
-) -> Result<Value, Problem> {
-    let problem = |what| Problem::new(format!("`{field}` in the header"), what);
+    definitions: TypeDefinitions<'_>,
+) -> Result<Value, InputError> {
+    let problem = |what| InputError::new(format!("`{field}` in the header"), what);
     let mut values = header.get_all(field).iter();
     let value = match (values.next(), values.next()) {
         (Some(_), Some(_)) => return Err(problem("is given twice".into())),
@@ -37,18 +37,19 @@ pub(super) fn field_input(
 pub(super) fn cookie_input(
     parameter: &RouteParameter,
     header: &HeaderMap,
-    definitions: Definitions<'_>,
-) -> Result<Value, Problem> {
+    definitions: TypeDefinitions<'_>,
+) -> Result<Value, InputError> {
     let lines = header.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let value = pairs.find(|(name, _)| *name == &*parameter.name).map(|(_, value)| value);
-    input(parameter, value, definitions).map_err(|what| Problem::new(format!("the cookie `{}`", parameter.name), what))
+    input(parameter, value, definitions)
+        .map_err(|what| InputError::new(format!("the cookie `{}`", parameter.name), what))
 }
 
-fn input(parameter: &RouteParameter, text: Option<&str>, definitions: Definitions<'_>) -> Result<Value, String> {
+fn input(parameter: &RouteParameter, text: Option<&str>, definitions: TypeDefinitions<'_>) -> Result<Value, String> {
     match (text, &parameter.ty) {
-        (Some(text), Type::Option(some)) => scalar_or_problem(some, text, definitions).map(Value::some),
-        (Some(text), ty) => scalar_or_problem(ty, text, definitions),
+        (Some(text), Type::Option(some)) => scalar_or_error(some, text, definitions).map(Value::some),
+        (Some(text), ty) => scalar_or_error(ty, text, definitions),
         (None, ty) => left_out(parameter).ok_or_else(|| format!("is missing, expected {}", expected(ty, definitions))),
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use percent_encoding::percent_decode_str;
 use weir::{RouteParameter, Type, Value};
 
-pub(super) use crate::input::{Definitions, Problem, expected, is_scalar, scalar_or_problem};
+pub(super) use crate::input::{InputError, TypeDefinitions, expected, is_scalar, scalar_or_error};
 
 /// A part of a path without its percent-encoding; `None` where that is broken or does not give UTF-8.
 pub(super) fn decode_path(part: &str) -> Option<Cow<'_, str>> {

@@ -7,7 +7,7 @@ use std::iter;
 
 use weir::{RouteParameter, Type, Value};
 
-use super::input::{Definitions, Problem, decode_query, expected, left_out, scalar_or_problem};
+use super::input::{InputError, TypeDefinitions, decode_query, expected, left_out, scalar_or_error};
 
 /// Pairs of a query that are looked at; further ones are refused.
 const PAIRS_MAX: usize = 1000;
@@ -19,7 +19,7 @@ pub(super) struct Query<'q> {
 }
 
 /// How often a query has a name.
-enum Given<'a> {
+enum Occurrences<'a> {
     Never,
     Once(&'a str),
     Twice,
@@ -30,7 +30,7 @@ impl<'q> Query<'q> {
     ///
     /// # Errors
     /// Fails where there are too many, or one is not UTF-8 in percent-encoding.
-    pub(super) fn new(query: Option<&'q str>) -> Result<Query<'q>, Problem> {
+    pub(super) fn new(query: Option<&'q str>) -> Result<Query<'q>, InputError> {
         let query = query.unwrap_or_default();
         // No byte takes part in two pairs, so that a short query has few.
         let is_plain = query.len() <= PAIRS_MAX && !query.bytes().any(|byte| matches!(byte, b'%' | b'+'));
@@ -38,15 +38,15 @@ impl<'q> Query<'q> {
     }
 
     #[cold]
-    fn decoded(query: &'q str) -> Result<Query<'q>, Problem> {
+    fn decoded(query: &'q str) -> Result<Query<'q>, InputError> {
         let mut decoded = Vec::new();
         for (name, value) in pairs(query).map(|pair| cut(pair, b'=')) {
             let (Some(name), Some(value)) = (decode_query(name), decode_query(value)) else {
                 let place = format!("`{}` in the query", decode_query(name).unwrap_or(Cow::Borrowed(name)));
-                return Err(Problem::new(place, "not UTF-8 in percent-encoding"));
+                return Err(InputError::new(place, "not UTF-8 in percent-encoding"));
             };
             if decoded.len() == PAIRS_MAX {
-                return Err(Problem::new("the query", format!("has more than {PAIRS_MAX} parameters")));
+                return Err(InputError::new("the query", format!("has more than {PAIRS_MAX} parameters")));
             }
             decoded.push((name, value));
         }
@@ -58,30 +58,34 @@ impl<'q> Query<'q> {
     /// # Errors
     /// What the query says is not of its type, or it is not there and has to be.
     #[inline]
-    pub(super) fn input(&self, parameter: &RouteParameter, definitions: Definitions<'_>) -> Result<Value, Problem> {
-        let problem = |what| Problem::new(format!("`{}` in the query", parameter.name), what);
-        let one = |ty, text| scalar_or_problem(ty, text, definitions).map_err(problem);
+    pub(super) fn input(
+        &self,
+        parameter: &RouteParameter,
+        definitions: TypeDefinitions<'_>,
+    ) -> Result<Value, InputError> {
+        let problem = |what| InputError::new(format!("`{}` in the query", parameter.name), what);
+        let one = |ty, text| scalar_or_error(ty, text, definitions).map_err(problem);
         if let Type::List(element) = &parameter.ty {
             let given: Vec<Value> =
                 self.values(&parameter.name).map(|text| one(element, text)).collect::<Result<_, _>>()?;
             let default = parameter.default.clone().filter(|_| given.is_empty());
             return Ok(default.unwrap_or_else(|| Value::list(given)));
         }
-        match (self.given(&parameter.name), &parameter.ty) {
-            (Given::Once(text), Type::Option(some)) => one(some, text).map(Value::some),
-            (Given::Once(text), ty) => one(ty, text),
-            (Given::Twice, _) => Err(problem("is given twice".into())),
-            (Given::Never, ty) => left_out(parameter)
+        match (self.occurrences(&parameter.name), &parameter.ty) {
+            (Occurrences::Once(text), Type::Option(some)) => one(some, text).map(Value::some),
+            (Occurrences::Once(text), ty) => one(ty, text),
+            (Occurrences::Twice, _) => Err(problem("is given twice".into())),
+            (Occurrences::Never, ty) => left_out(parameter)
                 .ok_or_else(|| problem(format!("is missing, expected {}", expected(ty, definitions)))),
         }
     }
 
-    fn given<'a>(&'a self, name: &'a str) -> Given<'a> {
+    fn occurrences<'a>(&'a self, name: &'a str) -> Occurrences<'a> {
         let mut values = self.values(name);
         match (values.next(), values.next()) {
-            (None, _) => Given::Never,
-            (Some(value), None) => Given::Once(value),
-            (Some(_), Some(_)) => Given::Twice,
+            (None, _) => Occurrences::Never,
+            (Some(value), None) => Occurrences::Once(value),
+            (Some(_), Some(_)) => Occurrences::Twice,
         }
     }
 

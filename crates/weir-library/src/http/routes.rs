@@ -7,7 +7,7 @@ use matchit::{Params, Router};
 use weir::{Failure, ParameterFrom, Route, RouteParameter, Type, Value};
 
 use super::fields;
-use super::input::{Definitions, Problem, decode_path, is_scalar, left_out, scalar_or_problem};
+use super::input::{InputError, TypeDefinitions, decode_path, is_scalar, left_out, scalar_or_error};
 use super::query::Query;
 use crate::json::decode;
 
@@ -15,20 +15,20 @@ use crate::json::decode;
 pub(super) struct Routes {
     routes: std::sync::Arc<[Route]>,
     /// For each route and each of its parameters, where a request has it.
-    places: Vec<Vec<Place>>,
+    sources: Vec<Vec<ParameterSource>>,
     router: Router<usize>,
-    paths: Vec<Path>,
+    paths: Vec<PathRoutes>,
 }
 
 /// The routes of one path.
-struct Path {
+struct PathRoutes {
     pattern: String,
     methods: Vec<(Method, usize)>,
     allow: HeaderValue,
 }
 
 /// Where a request has a parameter.
-enum Place {
+enum ParameterSource {
     /// In the path: the number of the part that its pattern leaves open.
     Path(usize),
     Query,
@@ -39,7 +39,7 @@ enum Place {
 }
 
 /// What a method and a path lead to.
-pub(super) enum Found<'r, 'p> {
+pub(super) enum RouteMatch<'r, 'p> {
     /// The route, by its index, and the parts of the path that its pattern leaves open.
     Route(usize, Params<'r, 'p>),
     /// The path has other methods.
@@ -47,7 +47,7 @@ pub(super) enum Found<'r, 'p> {
     /// A question for the methods that the path has.
     Options(HeaderValue),
     /// There is no such path.
-    Nothing,
+    NotFound,
 }
 
 impl Routes {
@@ -56,7 +56,7 @@ impl Routes {
     /// # Errors
     /// Fails where two have the same method and path, and where a parameter's type cannot be found in a request.
     pub(super) fn new(routes: std::sync::Arc<[Route]>) -> Result<Routes, Failure> {
-        let mut all = Routes { routes, places: Vec::new(), router: Router::new(), paths: Vec::new() };
+        let mut all = Routes { routes, sources: Vec::new(), router: Router::new(), paths: Vec::new() };
         for index in 0..all.routes.len() {
             all.add(index)?;
         }
@@ -70,18 +70,18 @@ impl Routes {
         let route = &self.routes[index];
         let refused = |reason: String| Failure::function(format!("route {} {}: {reason}", route.method, route.pattern));
         let (pattern, names) = without_names(&route.pattern);
-        let place_of = |parameter: &RouteParameter| {
-            let place = place_of(parameter, &names)?;
-            check(parameter, &place, Definitions(&route.types)).map(|()| place)
+        let source_of = |parameter: &RouteParameter| {
+            let place = source_of(parameter, &names)?;
+            check(parameter, &place, TypeDefinitions(&route.types)).map(|()| place)
         };
-        let places: Vec<_> = route.parameters.iter().map(place_of).collect::<Result<_, _>>().map_err(refused)?;
+        let sources: Vec<_> = route.parameters.iter().map(source_of).collect::<Result<_, _>>().map_err(refused)?;
         let method = Method::from_bytes(route.method.as_bytes()).map_err(|error| refused(error.to_string()))?;
         let at = match self.paths.iter().position(|path| path.pattern == pattern) {
             Some(at) => at,
             None => {
                 let at = self.paths.len();
                 self.router.insert(pattern.clone(), at).map_err(|error| refused(error.to_string()))?;
-                self.paths.push(Path { pattern, methods: Vec::new(), allow: HeaderValue::from_static("") });
+                self.paths.push(PathRoutes { pattern, methods: Vec::new(), allow: HeaderValue::from_static("") });
                 at
             }
         };
@@ -89,20 +89,20 @@ impl Routes {
             return Err(refused("is there twice".into()));
         }
         self.paths[at].methods.push((method, index));
-        self.places.push(places);
+        self.sources.push(sources);
         Ok(())
     }
 
     /// What a request leads to. `HEAD` takes the route of `GET`.
-    pub(super) fn find<'r, 'p>(&'r self, method: &Method, path: &'p str) -> Found<'r, 'p> {
-        let Ok(found) = self.router.at(path) else { return Found::Nothing };
-        let Path { methods, allow, .. } = &self.paths[*found.value];
+    pub(super) fn find<'r, 'p>(&'r self, method: &Method, path: &'p str) -> RouteMatch<'r, 'p> {
+        let Ok(found) = self.router.at(path) else { return RouteMatch::NotFound };
+        let PathRoutes { methods, allow, .. } = &self.paths[*found.value];
         let route_of = |method: &Method| methods.iter().find(|(other, _)| other == method).map(|(_, route)| *route);
         let route = route_of(method).or_else(|| route_of(&Method::GET).filter(|_| method == Method::HEAD));
         match route {
-            Some(route) => Found::Route(route, found.params),
-            None if method == Method::OPTIONS => Found::Options(allow.clone()),
-            None => Found::OtherMethods(allow.clone()),
+            Some(route) => RouteMatch::Route(route, found.params),
+            None if method == Method::OPTIONS => RouteMatch::Options(allow.clone()),
+            None => RouteMatch::OtherMethods(allow.clone()),
         }
     }
 
@@ -117,20 +117,20 @@ impl Routes {
         query: Option<&str>,
         header: &HeaderMap,
         inputs: &mut Vec<Value>,
-    ) -> Result<Option<usize>, Vec<Problem>> {
+    ) -> Result<Option<usize>, Vec<InputError>> {
         let Route { parameters, types, .. } = &self.routes[route];
-        let definitions = Definitions(types);
+        let definitions = TypeDefinitions(types);
         let query = Query::new(query).map_err(|problem| vec![problem])?;
         let (mut body, mut problems) = (None, Vec::new());
-        for (index, (parameter, place)) in parameters.iter().zip(&self.places[route]).enumerate() {
+        for (index, (parameter, place)) in parameters.iter().zip(&self.sources[route]).enumerate() {
             let input = match place {
-                Place::Path(number) => {
+                ParameterSource::Path(number) => {
                     path_input(parameter, parts.iter().nth(*number).map_or("", |(_, part)| part), definitions)
                 }
-                Place::Query => query.input(parameter, definitions),
-                Place::Header(field) => fields::field_input(parameter, field, header, definitions),
-                Place::Cookie => fields::cookie_input(parameter, header, definitions),
-                Place::Body => {
+                ParameterSource::Query => query.input(parameter, definitions),
+                ParameterSource::Header(field) => fields::field_input(parameter, field, header, definitions),
+                ParameterSource::Cookie => fields::cookie_input(parameter, header, definitions),
+                ParameterSource::Body => {
                     body = Some(index);
                     Ok(Value::Absent)
                 }
@@ -147,7 +147,7 @@ impl Routes {
     ///
     /// # Errors
     /// What in it is not what the route takes.
-    pub(super) fn body_input(&self, route: usize, parameter: usize, body: Bytes) -> Result<Value, Problem> {
+    pub(super) fn body_input(&self, route: usize, parameter: usize, body: Bytes) -> Result<Value, InputError> {
         let Route { parameters, types, .. } = &self.routes[route];
         let parameter = &parameters[parameter];
         if let (true, Some(missing)) = (body.is_empty(), left_out(parameter)) {
@@ -157,9 +157,9 @@ impl Routes {
             Type::Bytes => Ok(Value::bytes(body)),
             Type::Text => match std::str::from_utf8(&body) {
                 Ok(text) => Ok(Value::text(text)),
-                Err(error) => Err(Problem::new("body", format!("not UTF-8: {error}"))),
+                Err(error) => Err(InputError::new("body", format!("not UTF-8: {error}"))),
             },
-            ty => decode::parse(&body, ty, Definitions(types)),
+            ty => decode::parse(&body, ty, TypeDefinitions(types)),
         }
     }
 }
@@ -186,29 +186,29 @@ fn next_parameter(pattern: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Where requests have the parameter, in a path whose pattern leaves parts of these names open.
-fn place_of(parameter: &RouteParameter, names: &[&str]) -> Result<Place, String> {
+fn source_of(parameter: &RouteParameter, names: &[&str]) -> Result<ParameterSource, String> {
     Ok(match parameter.from {
         ParameterFrom::Path => {
             let number = names.iter().position(|name| *name == &*parameter.name);
-            Place::Path(number.ok_or_else(|| cannot_hold(parameter))?)
+            ParameterSource::Path(number.ok_or_else(|| cannot_hold(parameter))?)
         }
-        ParameterFrom::Query => Place::Query,
-        ParameterFrom::Header => Place::Header(fields::field_of(&parameter.name)),
-        ParameterFrom::Cookie => Place::Cookie,
-        ParameterFrom::Body => Place::Body,
+        ParameterFrom::Query => ParameterSource::Query,
+        ParameterFrom::Header => ParameterSource::Header(fields::field_of(&parameter.name)),
+        ParameterFrom::Cookie => ParameterSource::Cookie,
+        ParameterFrom::Body => ParameterSource::Body,
     })
 }
 
 /// Whether requests can hold the parameter; the compiler has said so already, and this is for other callers.
-fn check(parameter: &RouteParameter, place: &Place, definitions: Definitions<'_>) -> Result<(), String> {
+fn check(parameter: &RouteParameter, place: &ParameterSource, definitions: TypeDefinitions<'_>) -> Result<(), String> {
     let fits = match (place, &parameter.ty) {
-        (Place::Path(_), ty) => is_scalar(ty, definitions),
-        (Place::Header(field), ty) => fields::can_hold(field, ty, definitions),
-        (Place::Cookie, ty) => fields::can_hold("cookie", ty, definitions),
-        (Place::Query, Type::Option(ty) | Type::List(ty)) => is_scalar(ty, definitions),
-        (Place::Query, ty) => is_scalar(ty, definitions),
-        (Place::Body, Type::Bytes) => true,
-        (Place::Body, ty) => decode::is_sayable(ty, definitions),
+        (ParameterSource::Path(_), ty) => is_scalar(ty, definitions),
+        (ParameterSource::Header(field), ty) => fields::can_hold(field, ty, definitions),
+        (ParameterSource::Cookie, ty) => fields::can_hold("cookie", ty, definitions),
+        (ParameterSource::Query, Type::Option(ty) | Type::List(ty)) => is_scalar(ty, definitions),
+        (ParameterSource::Query, ty) => is_scalar(ty, definitions),
+        (ParameterSource::Body, Type::Bytes) => true,
+        (ParameterSource::Body, ty) => decode::is_sayable(ty, definitions),
     };
     if fits { Ok(()) } else { Err(cannot_hold(parameter)) }
 }
@@ -226,8 +226,8 @@ fn allow(methods: &[(Method, usize)]) -> HeaderValue {
     HeaderValue::try_from(names.join(", ")).expect("methods are tokens")
 }
 
-fn path_input(parameter: &RouteParameter, part: &str, definitions: Definitions<'_>) -> Result<Value, Problem> {
+fn path_input(parameter: &RouteParameter, part: &str, definitions: TypeDefinitions<'_>) -> Result<Value, InputError> {
     let place = || format!("`{}` in the path", parameter.name);
-    let text = decode_path(part).ok_or_else(|| Problem::new(place(), "not UTF-8 in percent-encoding"))?;
-    scalar_or_problem(&parameter.ty, &text, definitions).map_err(|what| Problem::new(place(), what))
+    let text = decode_path(part).ok_or_else(|| InputError::new(place(), "not UTF-8 in percent-encoding"))?;
+    scalar_or_error(&parameter.ty, &text, definitions).map_err(|what| InputError::new(place(), what))
 }

@@ -8,22 +8,22 @@
 //! It speaks HTTP/1.0 and 1.1 with keep-alive and pipelining, and HTTP/2 without TLS to clients that begin with it.
 //!
 //! 1. `connection` finds out the protocol and hands the connection to hyper,
-//! 2. behind a `guard` that refuses what hyper lets through,
-//! 3. under a `pulse` that ends what takes too long, and lets a connection rest that is idle.
-//! 4. When the server stops, its `crowd` of connections ends after what each has begun, within the grace time.
+//! 2. behind a `validated` that refuses what hyper lets through,
+//! 3. under a `activity` that ends what takes too long, and lets a connection rest that is idle.
+//! 4. When the server stops, its `shutdown` of connections ends after what each has begun, within the grace time.
 
+mod activity;
 mod body;
+mod chunked_body;
 mod connection;
-mod crowd;
 mod framing;
-mod guard;
+mod graceful_shutdown;
 mod limits;
-mod metered;
-mod pieces;
-mod pulse;
+mod metered_body;
+mod request_validation;
 
 pub use body::{BodyError, read_body};
-pub use limits::{Late, Limits};
+pub use limits::{Limits, RequestDeadlines};
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -44,7 +44,7 @@ use tokio::task::JoinSet;
 use weir_events::{Event, after, until};
 
 use connection::serve_connection;
-use crowd::Crowd;
+use graceful_shutdown::GracefulShutdown;
 
 /// Connections that the system completes before they are accepted.
 const BACKLOG: i32 = 1024;
@@ -103,13 +103,13 @@ impl Server {
     /// Fails where the socket cannot be watched by this event loop.
     pub async fn run<H: Handler>(&self, handler: H, stop: &Event<()>) -> io::Result<()> {
         let listener = TcpListener::from_std(self.listener.try_clone()?)?;
-        let crowd = Crowd::new();
+        let shutdown = GracefulShutdown::new();
         let mut connections = JoinSet::new();
-        let accepting = self.accept(&listener, &crowd, Rc::new(handler), &mut connections);
+        let accepting = self.accept(&listener, &shutdown, Rc::new(handler), &mut connections);
         let Err(()) = until(pin!(accepting), stop).await;
         drop(listener);
         // Whoever is not through when the grace time is over is given up with the set.
-        crowd.disperse(&self.limits).await;
+        shutdown.shut_down(&self.limits).await;
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl Server {
     async fn accept<H: Handler>(
         &self,
         listener: &TcpListener,
-        crowd: &Crowd,
+        shutdown: &GracefulShutdown,
         handler: Rc<H>,
         connections: &mut JoinSet<()>,
     ) -> Infallible {
@@ -130,8 +130,8 @@ impl Server {
                     pause = ACCEPT_PAUSE_MIN;
                     // An answer is written whole; waiting to fill a packet would only delay its end.
                     let _ = stream.set_nodelay(true);
-                    let member = crowd.join(slot);
-                    connections.spawn_local(serve_connection(stream, Rc::clone(&limits), Rc::clone(&handler), member));
+                    let handle = shutdown.join(slot);
+                    connections.spawn_local(serve_connection(stream, Rc::clone(&limits), Rc::clone(&handler), handle));
                     while connections.try_join_next().is_some() {}
                 }
                 Err(error) if is_of_one_connection(&error) => {}

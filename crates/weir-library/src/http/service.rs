@@ -15,11 +15,11 @@ use hyper::{Method, Request, StatusCode};
 use weir::{Begun, Environment, Failure, Flows, LocalFuture, Loops, Opened, Route, Source, Stop, Value};
 use weir_events::until;
 
-use super::input::Problem;
+use super::input::InputError;
 use super::parameters;
 use super::response::Response;
-use super::routes::{Found, Routes};
-use super::server::{Handler, Late, Server, read_body};
+use super::routes::{RouteMatch, Routes};
+use super::server::{Handler, RequestDeadlines, Server, read_body};
 
 /// `http(port: …)`.
 pub(super) struct Http;
@@ -36,7 +36,7 @@ impl Source for Http {
         let routes = Arc::new(Routes::new(routes)?);
         let server = Server::bind(address, limits).map_err(|error| cannot_listen(address, &error))?;
         let address = server.address().map_err(|error| cannot_listen(address, &error))?;
-        Ok(Arc::new(Service { server, routes, address }))
+        Ok(Arc::new(HttpService { server, routes, address }))
     }
 }
 
@@ -52,13 +52,13 @@ fn cannot_listen(address: SocketAddr, error: &std::io::Error) -> Failure {
 }
 
 /// A service that listens.
-struct Service {
+struct HttpService {
     server: Server,
     routes: Arc<Routes>,
     address: SocketAddr,
 }
 
-impl Opened for Service {
+impl Opened for HttpService {
     fn describe(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -71,23 +71,29 @@ impl Opened for Service {
         Box::pin(async move {
             let limits = self.server.limits();
             let (routes, body_bytes_max) = (Arc::clone(&self.routes), limits.body_bytes_max);
-            let answers = Answers { routes, body_bytes_max, late: Late::of(limits), flows, spare: Cell::default() };
+            let answers = FlowHandler {
+                routes,
+                body_bytes_max,
+                deadlines: RequestDeadlines::of(limits),
+                flows,
+                spare: Cell::default(),
+            };
             self.server.run(answers, &stop.stopped()).await.map_err(Failure::from)
         })
     }
 }
 
 /// Answers requests with the results of flows.
-struct Answers {
+struct FlowHandler {
     routes: Arc<Routes>,
     body_bytes_max: usize,
-    late: Late,
+    deadlines: RequestDeadlines,
     flows: Arc<dyn Flows>,
     /// An empty list for the inputs of the next flow.
     spare: Cell<Vec<Value>>,
 }
 
-impl Handler for Answers {
+impl Handler for FlowHandler {
     fn handle(&self, mut request: Request<Incoming>) -> impl Future<Output = hyper::Response<Bytes>> {
         let to_head = request.method() == Method::HEAD;
         let mut inputs = self.spare.take();
@@ -96,55 +102,55 @@ impl Handler for Answers {
             Ok((route, None)) => self.begin(route, inputs),
             Ok((route, Some(parameter))) => {
                 let (head, body) = request.into_parts();
-                return Answered::later(self.after_body(route, parameter, inputs, body), to_head, head.headers);
+                return ResponseFuture::later(self.after_body(route, parameter, inputs, body), to_head, head.headers);
             }
-            Err(refusal) => return Answered::now(*refusal, to_head, HeaderMap::new()),
+            Err(refusal) => return ResponseFuture::now(*refusal, to_head, HeaderMap::new()),
         };
         let done = mem::take(request.headers_mut());
         match begun {
-            Begun::Done(result) => Answered::now(response_of(result), to_head, done),
-            Begun::Going(flow) => {
+            Begun::Done(result) => ResponseFuture::now(response_of(result), to_head, done),
+            Begun::Pending(flow) => {
                 let answer = self.within_time(flow);
                 // What of the request was not read is dropped when there is an answer, and not while it is waited for.
-                Answered::later(async move { (answer.await, request).0 }, to_head, done)
+                ResponseFuture::later(async move { (answer.await, request).0 }, to_head, done)
             }
-            Begun::Full => Answered::now(Response::overloaded(), to_head, done),
+            Begun::Full => ResponseFuture::now(Response::overloaded(), to_head, done),
         }
     }
 }
 
 /// An answer, which most often is there at once: no future is made for it then, and nothing moved into one.
-enum Answered<'a> {
+enum ResponseFuture<'a> {
     /// Taken when it is polled.
     Now(Option<hyper::Response<Bytes>>),
     Later(Pin<Box<dyn Future<Output = hyper::Response<Bytes>> + 'a>>),
 }
 
-impl<'a> Answered<'a> {
+impl<'a> ResponseFuture<'a> {
     /// The request is `done` with its fields, which have room for those of the answer.
     fn now(response: Response, to_head: bool, done: HeaderMap) -> Self {
-        Answered::Now(Some(response.into_hyper(to_head, done)))
+        ResponseFuture::Now(Some(response.into_hyper(to_head, done)))
     }
 
     fn later(answer: impl Future<Output = Response> + 'a, to_head: bool, done: HeaderMap) -> Self {
-        Answered::Later(Box::pin(async move { answer.await.into_hyper(to_head, done) }))
+        ResponseFuture::Later(Box::pin(async move { answer.await.into_hyper(to_head, done) }))
     }
 }
 
-impl Future for Answered<'_> {
+impl Future for ResponseFuture<'_> {
     type Output = hyper::Response<Bytes>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.get_mut() {
-            Answered::Now(response) => {
+            ResponseFuture::Now(response) => {
                 Poll::Ready(response.take().expect("an answer is not polled after it was given"))
             }
-            Answered::Later(answer) => answer.as_mut().poll(cx),
+            ResponseFuture::Later(answer) => answer.as_mut().poll(cx),
         }
     }
 }
 
-impl Answers {
+impl FlowHandler {
     fn begin(&self, route: usize, mut inputs: Vec<Value>) -> Begun {
         let begun = self.flows.begin(route, &mut inputs);
         self.spare.set(inputs);
@@ -154,12 +160,12 @@ impl Answers {
     /// The answer of a flow that waits, unless that takes too long.
     async fn within_time(&self, flow: LocalFuture<Result<Value, Failure>>) -> Response {
         // Where time is up the flow is dropped with its future: it is given up where it waits, and releases what it holds.
-        until(flow, &self.late.answer).await.map_or_else(|()| Response::overloaded(), response_of)
+        until(flow, &self.deadlines.answer).await.map_or_else(|()| Response::overloaded(), response_of)
     }
 
     /// The answer to a request whose body is one of the inputs.
     async fn after_body(&self, route: usize, parameter: usize, mut inputs: Vec<Value>, body: Incoming) -> Response {
-        let body = match read_body(body, self.body_bytes_max, &self.late).await {
+        let body = match read_body(body, self.body_bytes_max, &self.deadlines).await {
             Ok(body) => body,
             Err(error) => return Response::of_status(error.status()).closing(),
         };
@@ -169,7 +175,7 @@ impl Answers {
         }
         match self.begin(route, inputs) {
             Begun::Done(result) => response_of(result),
-            Begun::Going(flow) => self.within_time(flow).await,
+            Begun::Pending(flow) => self.within_time(flow).await,
             Begun::Full => Response::overloaded(),
         }
     }
@@ -183,22 +189,22 @@ impl Answers {
     ) -> Result<(usize, Option<usize>), Box<Response>> {
         let uri = request.uri();
         match self.routes.find(request.method(), uri.path()) {
-            Found::Route(route, parts) => {
+            RouteMatch::Route(route, parts) => {
                 let body = self
                     .routes
                     .inputs(route, &parts, uri.query(), request.headers(), inputs)
                     .map_err(|all| refusal(&all))?;
                 Ok((route, body))
             }
-            Found::OtherMethods(allow) => Err(Box::new(Response::not_allowed(allow))),
-            Found::Options(allow) => Err(Box::new(Response::options(allow))),
-            Found::Nothing => Err(Box::new(Response::of_status(StatusCode::NOT_FOUND))),
+            RouteMatch::OtherMethods(allow) => Err(Box::new(Response::not_allowed(allow))),
+            RouteMatch::Options(allow) => Err(Box::new(Response::options(allow))),
+            RouteMatch::NotFound => Err(Box::new(Response::of_status(StatusCode::NOT_FOUND))),
         }
     }
 }
 
-fn refusal(problems: &[Problem]) -> Box<Response> {
-    let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
+fn refusal(problems: &[InputError]) -> Box<Response> {
+    let lines: Vec<String> = problems.iter().map(InputError::to_string).collect();
     Box::new(Response::plain(StatusCode::BAD_REQUEST, lines.join("\n")))
 }
 

@@ -10,7 +10,7 @@ use std::fmt;
 use bytes::Bytes;
 use weir::Size;
 
-use super::lfu::Lfu;
+use super::lfu::LfuCache;
 
 /// What an entry is charged beyond its key and value: its places in the map and in the order.
 const ENTRY_BYTES: u64 = 192;
@@ -19,13 +19,13 @@ const ENTRY_BYTES: u64 = 192;
 #[derive(weir::Type)]
 #[weir(opaque, unique, name = "image.Cache")]
 pub struct Cache {
-    entries: Lfu<Bytes>,
+    entries: LfuCache<Bytes>,
 }
 
 impl Cache {
     /// An empty cache whose keys and values, with 192 bytes for each entry, take at most `capacity` bytes.
     pub fn new(capacity: u64) -> Self {
-        Cache { entries: Lfu::new(capacity) }
+        Cache { entries: LfuCache::new(capacity) }
     }
 
     /// The value of `key`, whose use is counted. While any clone of it lives, the entry is not evicted.

@@ -48,7 +48,7 @@ pub fn decode_within(file: Bytes, limits: DecodeLimits) -> Result<Ppm, ImageErro
         _ => return Err(ImageError::WrongMagic),
     };
     let mut words = Words::after_magic(&file);
-    let head = Head::read(&mut words, limits)?;
+    let head = PpmHeader::read(&mut words, limits)?;
     let samples = if plain {
         plain_samples(words, &head)?
     } else {
@@ -59,15 +59,15 @@ pub fn decode_within(file: Bytes, limits: DecodeLimits) -> Result<Ppm, ImageErro
 }
 
 /// A header whose sizes are within the limits.
-struct Head {
+struct PpmHeader {
     width: u32,
     height: u32,
     maxval: u32,
     samples: usize,
 }
 
-impl Head {
-    fn read(words: &mut Words<'_>, limits: DecodeLimits) -> Result<Head, ImageError> {
+impl PpmHeader {
+    fn read(words: &mut Words<'_>, limits: DecodeLimits) -> Result<PpmHeader, ImageError> {
         let width = words.number("width")?;
         let height = words.number("height")?;
         let maxval = words.number("largest sample value")?;
@@ -80,7 +80,7 @@ impl Head {
         }
         let samples = pixels.checked_mul(CHANNELS as u64).filter(|bytes| *bytes <= limits.bytes_max);
         match samples.and_then(|samples| usize::try_from(samples).ok()) {
-            Some(samples) if pixels <= limits.pixels_max => Ok(Head { width, height, maxval, samples }),
+            Some(samples) if pixels <= limits.pixels_max => Ok(PpmHeader { width, height, maxval, samples }),
             _ => Err(ImageError::TooLarge { width, height }),
         }
     }
@@ -94,7 +94,7 @@ impl Head {
     }
 }
 
-fn plain_samples(mut words: Words<'_>, head: &Head) -> Result<Bytes, ImageError> {
+fn plain_samples(mut words: Words<'_>, head: &PpmHeader) -> Result<Bytes, ImageError> {
     // A sample takes a digit and a separator, of which the last may be missing.
     if words.rest_len() < 2 * head.samples {
         return Err(ImageError::Short { what: "raster" });
@@ -109,7 +109,7 @@ fn plain_samples(mut words: Words<'_>, head: &Head) -> Result<Bytes, ImageError>
     Ok(samples.into())
 }
 
-fn binary_samples(file: &Bytes, start: usize, head: &Head) -> Result<Bytes, ImageError> {
+fn binary_samples(file: &Bytes, start: usize, head: &PpmHeader) -> Result<Bytes, ImageError> {
     let sample_bytes = if head.maxval > 255 { 2 } else { 1 };
     let raster = &file[start..];
     let expected = head.samples * sample_bytes;

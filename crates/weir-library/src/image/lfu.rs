@@ -14,43 +14,43 @@ use std::ops::{Index, IndexMut};
 use indexmap::IndexMap;
 
 /// A bounded map from text to `V`.
-pub(super) struct Lfu<V> {
+pub(super) struct LfuCache<V> {
     capacity: u64,
     size: u64,
-    places: IndexMap<Box<str>, Id<Entry<V>>>,
-    entries: Slots<Entry<V>>,
-    buckets: Slots<Bucket<V>>,
-    fewest: Option<Id<Bucket<V>>>,
+    index: IndexMap<Box<str>, SlabKey<LfuEntry<V>>>,
+    entries: Slab<LfuEntry<V>>,
+    buckets: Slab<Bucket<V>>,
+    fewest: Option<SlabKey<Bucket<V>>>,
 }
 
-struct Entry<V> {
+struct LfuEntry<V> {
     key: Box<str>,
     value: V,
     size: u64,
-    bucket: Id<Bucket<V>>,
-    older: Option<Id<Entry<V>>>,
-    newer: Option<Id<Entry<V>>>,
+    bucket: SlabKey<Bucket<V>>,
+    older: Option<SlabKey<LfuEntry<V>>>,
+    newer: Option<SlabKey<LfuEntry<V>>>,
 }
 
 /// All entries of equal `uses`. No bucket is empty but while one step is under way.
 struct Bucket<V> {
     uses: u64,
-    oldest: Option<Id<Entry<V>>>,
-    newest: Option<Id<Entry<V>>>,
-    fewer: Option<Id<Bucket<V>>>,
-    more: Option<Id<Bucket<V>>>,
+    oldest: Option<SlabKey<LfuEntry<V>>>,
+    newest: Option<SlabKey<LfuEntry<V>>>,
+    fewer: Option<SlabKey<Bucket<V>>>,
+    more: Option<SlabKey<Bucket<V>>>,
 }
 
-impl<V> Lfu<V> {
+impl<V> LfuCache<V> {
     /// An empty map for values whose sizes add up to at most `capacity`.
     pub(super) fn new(capacity: u64) -> Self {
-        let (entries, buckets) = (Slots::new(), Slots::new());
-        Lfu { capacity, size: 0, places: IndexMap::new(), entries, buckets, fewest: None }
+        let (entries, buckets) = (Slab::new(), Slab::new());
+        LfuCache { capacity, size: 0, index: IndexMap::new(), entries, buckets, fewest: None }
     }
 
     /// The value of `key`, whose use is counted.
     pub(super) fn get(&mut self, key: &str) -> Option<&V> {
-        let id = *self.places.get(key)?;
+        let id = *self.index.get(key)?;
         self.count_use(id);
         Some(&self.entries[id].value)
     }
@@ -58,7 +58,7 @@ impl<V> Lfu<V> {
     /// Puts `value` under `key` in place of what was there, with one use. Evicts until it fits, only entries that are
     /// `free`; false where it cannot fit, and then `key` has no value.
     pub(super) fn put(&mut self, key: &str, value: V, size: u64, free: impl Fn(&V) -> bool) -> bool {
-        if let Some(id) = self.places.get(key) {
+        if let Some(id) = self.index.get(key) {
             self.remove(*id);
         }
         if size > self.capacity {
@@ -74,12 +74,12 @@ impl<V> Lfu<V> {
 
     /// Whether `key` has a value; does not count as a use.
     pub(super) fn contains(&self, key: &str) -> bool {
-        self.places.contains_key(key)
+        self.index.contains_key(key)
     }
 
     /// How many keys have a value.
     pub(super) fn len(&self) -> usize {
-        self.places.len()
+        self.index.len()
     }
 
     /// The sizes of all values.
@@ -93,22 +93,22 @@ impl<V> Lfu<V> {
             first => self.insert_bucket(1, None, first),
         };
         let key: Box<str> = key.into();
-        let id = self.entries.insert(Entry { key: key.clone(), value, size, bucket, older: None, newer: None });
-        self.places.insert(key, id);
+        let id = self.entries.insert(LfuEntry { key: key.clone(), value, size, bucket, older: None, newer: None });
+        self.index.insert(key, id);
         self.size += size;
         self.link(id, bucket);
     }
 
-    fn remove(&mut self, id: Id<Entry<V>>) {
+    fn remove(&mut self, id: SlabKey<LfuEntry<V>>) {
         self.unlink(id);
         let entry = self.entries.remove(id);
         self.remove_bucket_if_empty(entry.bucket);
-        self.places.swap_remove(&entry.key);
+        self.index.swap_remove(&entry.key);
         self.size -= entry.size;
     }
 
     /// The first entry, by uses and then by age, that is `free`.
-    fn victim(&self, free: impl Fn(&V) -> bool) -> Option<Id<Entry<V>>> {
+    fn victim(&self, free: impl Fn(&V) -> bool) -> Option<SlabKey<LfuEntry<V>>> {
         let mut bucket = self.fewest;
         while let Some(bucket_id) = bucket {
             let mut entry = self.buckets[bucket_id].oldest;
@@ -123,7 +123,7 @@ impl<V> Lfu<V> {
         None
     }
 
-    fn count_use(&mut self, id: Id<Entry<V>>) {
+    fn count_use(&mut self, id: SlabKey<LfuEntry<V>>) {
         let from = self.entries[id].bucket;
         let (uses, more) = (self.buckets[from].uses + 1, self.buckets[from].more);
         let to = match more {
@@ -136,7 +136,7 @@ impl<V> Lfu<V> {
     }
 
     /// Appends an entry to a bucket as its newest.
-    fn link(&mut self, id: Id<Entry<V>>, bucket: Id<Bucket<V>>) {
+    fn link(&mut self, id: SlabKey<LfuEntry<V>>, bucket: SlabKey<Bucket<V>>) {
         let older = self.buckets[bucket].newest.replace(id);
         match older {
             Some(older) => self.entries[older].newer = Some(id),
@@ -147,8 +147,8 @@ impl<V> Lfu<V> {
     }
 
     /// Takes an entry out of its bucket, which may be empty then.
-    fn unlink(&mut self, id: Id<Entry<V>>) {
-        let Entry { bucket, older, newer, .. } = self.entries[id];
+    fn unlink(&mut self, id: SlabKey<LfuEntry<V>>) {
+        let LfuEntry { bucket, older, newer, .. } = self.entries[id];
         match older {
             Some(older) => self.entries[older].newer = newer,
             None => self.buckets[bucket].oldest = newer,
@@ -159,14 +159,19 @@ impl<V> Lfu<V> {
         }
     }
 
-    fn insert_bucket(&mut self, uses: u64, fewer: Option<Id<Bucket<V>>>, more: Option<Id<Bucket<V>>>) -> Id<Bucket<V>> {
+    fn insert_bucket(
+        &mut self,
+        uses: u64,
+        fewer: Option<SlabKey<Bucket<V>>>,
+        more: Option<SlabKey<Bucket<V>>>,
+    ) -> SlabKey<Bucket<V>> {
         let id = self.buckets.insert(Bucket { uses, oldest: None, newest: None, fewer, more });
         self.join_buckets(fewer, Some(id));
         self.join_buckets(Some(id), more);
         id
     }
 
-    fn remove_bucket_if_empty(&mut self, id: Id<Bucket<V>>) {
+    fn remove_bucket_if_empty(&mut self, id: SlabKey<Bucket<V>>) {
         if self.buckets[id].oldest.is_none() {
             let Bucket { fewer, more, .. } = self.buckets.remove(id);
             self.join_buckets(fewer, more);
@@ -174,7 +179,7 @@ impl<V> Lfu<V> {
     }
 
     /// Makes two buckets neighbours; without a `fewer`, `more` becomes the first.
-    fn join_buckets(&mut self, fewer: Option<Id<Bucket<V>>>, more: Option<Id<Bucket<V>>>) {
+    fn join_buckets(&mut self, fewer: Option<SlabKey<Bucket<V>>>, more: Option<SlabKey<Bucket<V>>>) {
         match fewer {
             Some(fewer) => self.buckets[fewer].more = more,
             None => self.fewest = more,
@@ -185,57 +190,57 @@ impl<V> Lfu<V> {
     }
 }
 
-/// The place of a `T` in its [`Slots`]; valid until it is removed.
-struct Id<T> {
+/// The place of a `T` in its [`Slab`]; valid until it is removed.
+struct SlabKey<T> {
     at: usize,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T> Clone for Id<T> {
+impl<T> Clone for SlabKey<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Id<T> {}
+impl<T> Copy for SlabKey<T> {}
 
 /// Values at places that do not move; a place is used again once its value is removed.
-struct Slots<T> {
+struct Slab<T> {
     slots: Vec<Option<T>>,
     vacant: Vec<usize>,
 }
 
-impl<T> Slots<T> {
+impl<T> Slab<T> {
     fn new() -> Self {
-        Slots { slots: Vec::new(), vacant: Vec::new() }
+        Slab { slots: Vec::new(), vacant: Vec::new() }
     }
 
-    fn insert(&mut self, value: T) -> Id<T> {
+    fn insert(&mut self, value: T) -> SlabKey<T> {
         let at = self.vacant.pop().unwrap_or(self.slots.len());
         if at == self.slots.len() {
             self.slots.push(None);
         }
         self.slots[at] = Some(value);
-        Id { at, of: PhantomData }
+        SlabKey { at, of: PhantomData }
     }
 
-    fn remove(&mut self, id: Id<T>) -> T {
+    fn remove(&mut self, id: SlabKey<T>) -> T {
         let value = self.slots[id.at].take().expect("an id is used only until its value is removed");
         self.vacant.push(id.at);
         value
     }
 }
 
-impl<T> Index<Id<T>> for Slots<T> {
+impl<T> Index<SlabKey<T>> for Slab<T> {
     type Output = T;
 
-    fn index(&self, id: Id<T>) -> &T {
+    fn index(&self, id: SlabKey<T>) -> &T {
         self.slots[id.at].as_ref().expect("an id is used only until its value is removed")
     }
 }
 
-impl<T> IndexMut<Id<T>> for Slots<T> {
-    fn index_mut(&mut self, id: Id<T>) -> &mut T {
+impl<T> IndexMut<SlabKey<T>> for Slab<T> {
+    fn index_mut(&mut self, id: SlabKey<T>) -> &mut T {
         self.slots[id.at].as_mut().expect("an id is used only until its value is removed")
     }
 }

@@ -39,8 +39,8 @@ pub fn scale(image: &Ppm, eighths: i64) -> Result<Ppm, ScaleError> {
 fn shrink(image: &Ppm, eighths: u64) -> Ppm {
     let to_eighths = |side: u32| (u64::from(side) * eighths).div_ceil(8) as usize;
     let (width, height) = (to_eighths(image.width), to_eighths(image.height));
-    let columns = Side { old: image.width as usize, new: width };
-    let rows = Side { old: image.height as usize, new: height };
+    let columns = ScaledAxis { old: image.width as usize, new: width };
+    let rows = ScaledAxis { old: image.height as usize, new: height };
     let row_length = columns.old * CHANNELS;
 
     let mut samples = Vec::with_capacity(width * height * CHANNELS);
@@ -57,12 +57,12 @@ fn shrink(image: &Ppm, eighths: u64) -> Ppm {
 
 /// One dimension: its pixels before and after.
 #[derive(Clone, Copy)]
-struct Side {
+struct ScaledAxis {
     old: usize,
     new: usize,
 }
 
-impl Side {
+impl ScaledAxis {
     /// Calls `visit` with each old pixel that the new pixel `at` covers and the units of it that it covers; the units
     /// of one new pixel add up to `old`.
     fn for_each_covered(self, at: usize, mut visit: impl FnMut(usize, u64)) {
@@ -83,7 +83,7 @@ fn add_weighted(sums: &mut [u64], row: &[u8], weight: u64) {
     }
 }
 
-fn average_row(sums: &[u64], columns: Side, rows_weight: u64, samples: &mut Vec<u8>) {
+fn average_row(sums: &[u64], columns: ScaledAxis, rows_weight: u64, samples: &mut Vec<u8>) {
     let total = rows_weight * columns.old as u64;
     for x in 0..columns.new {
         let mut pixel = [0u64; CHANNELS];

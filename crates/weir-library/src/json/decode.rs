@@ -12,25 +12,25 @@ use serde_json::Value as Json;
 use weir::{Field, HostType, Type, TypeShape, Value};
 
 use super::tree::JSON_VALUE;
-use super::unique::Unique;
+use super::unique_keys::UniqueKeys;
 use super::why;
-use crate::input::{Definitions, Problem, expected, scalar, shown};
+use crate::input::{InputError, TypeDefinitions, expected, scalar, shown};
 
 /// The value that `body` says.
-pub(crate) fn parse(body: &[u8], ty: &Type, definitions: Definitions<'_>) -> Result<Value, Problem> {
-    let Unique(json) = serde_json::from_slice(body).map_err(|error| {
-        Problem::new("body", format!("{} at line {} column {}", why(&error), error.line(), error.column()))
+pub(crate) fn parse(body: &[u8], ty: &Type, definitions: TypeDefinitions<'_>) -> Result<Value, InputError> {
+    let UniqueKeys(json) = serde_json::from_slice(body).map_err(|error| {
+        InputError::new("body", format!("{} at line {} column {}", why(&error), error.line(), error.column()))
     })?;
-    Turn { definitions, path: "body".into() }.value(ty, &json)
+    JsonDecoder { definitions, path: "body".into() }.value(ty, &json)
 }
 
 /// Whether JSON can say values of this type.
-pub(crate) fn is_sayable(ty: &Type, definitions: Definitions<'_>) -> bool {
+pub(crate) fn is_sayable(ty: &Type, definitions: TypeDefinitions<'_>) -> bool {
     sayable(ty, definitions, &mut Vec::new())
 }
 
 /// `inside` holds the named types that are being looked into, so that one that holds itself is looked into once.
-fn sayable<'a>(ty: &'a Type, definitions: Definitions<'a>, inside: &mut Vec<&'a str>) -> bool {
+fn sayable<'a>(ty: &'a Type, definitions: TypeDefinitions<'a>, inside: &mut Vec<&'a str>) -> bool {
     match ty {
         Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Text | Type::Size | Type::Duration => true,
         Type::List(element) | Type::Option(element) => sayable(element, definitions, inside),
@@ -51,14 +51,14 @@ fn sayable<'a>(ty: &'a Type, definitions: Definitions<'a>, inside: &mut Vec<&'a 
 }
 
 /// A walk down the tree.
-struct Turn<'a> {
-    definitions: Definitions<'a>,
+struct JsonDecoder<'a> {
+    definitions: TypeDefinitions<'a>,
     /// Where it is, for messages.
     path: String,
 }
 
-impl Turn<'_> {
-    fn value(&mut self, ty: &Type, json: &Json) -> Result<Value, Problem> {
+impl JsonDecoder<'_> {
+    fn value(&mut self, ty: &Type, json: &Json) -> Result<Value, InputError> {
         match (ty, json) {
             (Type::Option(_), Json::Null) => Ok(Value::none()),
             (Type::Option(some), json) => self.value(some, json).map(Value::some),
@@ -81,7 +81,7 @@ impl Turn<'_> {
             }
             (Type::Map(pair), Json::Object(entries)) => {
                 let entry = |(key, json): (&String, _)| {
-                    Ok((Value::text(key), self.at(&format!(".{key}"), |turn| turn.value(&pair.1, json))?))
+                    Ok((Value::text(key), self.at(&format!(".{key}"), |decoder| decoder.value(&pair.1, json))?))
                 };
                 Ok(Value::Map(std::sync::Arc::new(entries.iter().map(entry).collect::<Result<_, _>>()?)))
             }
@@ -94,7 +94,7 @@ impl Turn<'_> {
         }
     }
 
-    fn named(&mut self, ty: &Type, name: &str, json: &Json) -> Result<Value, Problem> {
+    fn named(&mut self, ty: &Type, name: &str, json: &Json) -> Result<Value, InputError> {
         match (self.definitions.shape(name), json) {
             (Some(TypeShape::Record(fields)), Json::Object(entries)) => {
                 Ok(Value::Record(self.fields(fields, |field| entries.get(&*field.name))?.into()))
@@ -103,7 +103,8 @@ impl Turn<'_> {
                 let (name, payload) = tagged(json).ok_or_else(|| self.problem(ty, json))?;
                 let tag = variants.iter().position(|variant| &*variant.name == name);
                 let tag = tag.ok_or_else(|| self.problem(ty, json))?;
-                let payload = self.at(&format!(".{name}"), |turn| turn.payload(&variants[tag].fields, payload))?;
+                let payload =
+                    self.at(&format!(".{name}"), |decoder| decoder.payload(&variants[tag].fields, payload))?;
                 Ok(Value::Variant(u32::try_from(tag).unwrap_or(u32::MAX), payload))
             }
             _ => Err(self.problem(ty, json)),
@@ -111,7 +112,7 @@ impl Turn<'_> {
     }
 
     /// One positional field is written as itself, several as a list, named ones as an object.
-    fn payload(&mut self, fields: &[Field], json: Option<&Json>) -> Result<Option<weir::Values>, Problem> {
+    fn payload(&mut self, fields: &[Field], json: Option<&Json>) -> Result<Option<weir::Values>, InputError> {
         let positional = fields.first().is_some_and(|field| &*field.name == "0");
         match (fields, json) {
             ([], None) => Ok(None),
@@ -122,8 +123,8 @@ impl Turn<'_> {
             ([_, ..], Some(Json::Object(entries))) if !positional => {
                 Ok(Some(self.fields(fields, |field| entries.get(&*field.name))?.into()))
             }
-            ([], Some(_)) => Err(Problem::new(&self.path, "expected no payload")),
-            _ => Err(Problem::new(&self.path, format!("expected a payload of {} fields", fields.len()))),
+            ([], Some(_)) => Err(InputError::new(&self.path, "expected no payload")),
+            _ => Err(InputError::new(&self.path, format!("expected a payload of {} fields", fields.len()))),
         }
     }
 
@@ -131,27 +132,27 @@ impl Turn<'_> {
         &mut self,
         types: impl Iterator<Item = &'t Type>,
         elements: &[Json],
-    ) -> Result<Vec<Value>, Problem> {
+    ) -> Result<Vec<Value>, InputError> {
         let numbered = types.zip(elements).enumerate();
-        numbered.map(|(index, (ty, json))| self.at(&format!("[{index}]"), |turn| turn.value(ty, json))).collect()
+        numbered.map(|(index, (ty, json))| self.at(&format!("[{index}]"), |decoder| decoder.value(ty, json))).collect()
     }
 
     fn fields<'j>(
         &mut self,
         fields: &[Field],
         find: impl Fn(&Field) -> Option<&'j Json>,
-    ) -> Result<Vec<Value>, Problem> {
-        let turn_field = |field: &Field| {
-            self.at(&format!(".{}", field.name), |turn| match (find(field), &field.ty) {
-                (Some(json), ty) => turn.value(ty, json),
+    ) -> Result<Vec<Value>, InputError> {
+        let decode_field = |field: &Field| {
+            self.at(&format!(".{}", field.name), |decoder| match (find(field), &field.ty) {
+                (Some(json), ty) => decoder.value(ty, json),
                 (None, Type::Option(_)) => Ok(Value::none()),
                 (None, ty) => {
-                    let expected = expected(ty, turn.definitions);
-                    Err(Problem::new(&turn.path, format!("is missing, expected {expected}")))
+                    let expected = expected(ty, decoder.definitions);
+                    Err(InputError::new(&decoder.path, format!("is missing, expected {expected}")))
                 }
             })
         };
-        fields.iter().map(turn_field).collect()
+        fields.iter().map(decode_field).collect()
     }
 
     /// Goes a step down and comes back.
@@ -163,7 +164,7 @@ impl Turn<'_> {
         result
     }
 
-    fn problem(&self, ty: &Type, found: &Json) -> Problem {
+    fn problem(&self, ty: &Type, found: &Json) -> InputError {
         let found = match found {
             Json::Null => "`null`".into(),
             Json::Bool(value) => format!("`{value}`"),
@@ -172,7 +173,7 @@ impl Turn<'_> {
             Json::Array(elements) => format!("a list of {}", elements.len()),
             Json::Object(_) => "an object".into(),
         };
-        Problem::new(&self.path, format!("expected {}, found {found}", expected(ty, self.definitions)))
+        InputError::new(&self.path, format!("expected {}, found {found}", expected(ty, self.definitions)))
     }
 }
 

@@ -20,8 +20,8 @@ use super::tree::DEPTH_MAX;
 /// Fails where it nests deeper than what is read, or where its text is longer than [`TEXT_BYTES_MAX`]: what a value shares with
 /// itself is written as often as it is there.
 pub(crate) fn written(value: &Value, of: &TypeOf) -> Result<Vec<u8>, Failure> {
-    let mut text = Text { bytes: Vec::with_capacity(BYTES_AT_FIRST), is_full: false };
-    let written = serde_json::to_writer(&mut text, &Written::whole(value, of));
+    let mut text = BoundedBuffer { bytes: Vec::with_capacity(BYTES_AT_FIRST), is_full: false };
+    let written = serde_json::to_writer(&mut text, &JsonView::whole(value, of));
     match (written, text.is_full) {
         (Ok(()), _) => Ok(text.bytes),
         (Err(_), true) => Err(limit(format!("JSON of more than {TEXT_BYTES_MAX} bytes"))),
@@ -37,12 +37,12 @@ fn limit(message: String) -> Failure {
 const BYTES_AT_FIRST: usize = 128;
 
 /// A text of at most [`TEXT_BYTES_MAX`] bytes.
-struct Text {
+struct BoundedBuffer {
     bytes: Vec<u8>,
     is_full: bool,
 }
 
-impl io::Write for Text {
+impl io::Write for BoundedBuffer {
     #[inline]
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         self.write_all(piece).map(|()| piece.len())
@@ -69,7 +69,7 @@ fn too_deep<E: Error>() -> E {
 
 /// A value with its type, to be written.
 #[derive(Clone, Copy)]
-pub(crate) struct Written<'a> {
+pub(crate) struct JsonView<'a> {
     pub(crate) value: &'a Value,
     pub(crate) ty: &'a Type,
     pub(crate) of: &'a TypeOf,
@@ -77,19 +77,19 @@ pub(crate) struct Written<'a> {
     left: u8,
 }
 
-impl<'a> Written<'a> {
+impl<'a> JsonView<'a> {
     /// The whole of a value that came with its type.
     pub(crate) fn whole(value: &'a Value, of: &'a TypeOf) -> Self {
-        Written { value, ty: &of.ty, of, left: DEPTH_MAX }
+        JsonView { value, ty: &of.ty, of, left: DEPTH_MAX }
     }
 
     fn part(self, value: &'a Value, ty: &'a Type) -> Self {
-        Written { value, ty, of: self.of, left: self.left }
+        JsonView { value, ty, of: self.of, left: self.left }
     }
 
     /// What may stand in it.
     fn inside<E: Error>(self) -> Result<Self, E> {
-        self.left.checked_sub(1).map(|left| Written { left, ..self }).ok_or_else(too_deep)
+        self.left.checked_sub(1).map(|left| JsonView { left, ..self }).ok_or_else(too_deep)
     }
 
     fn array<S: Serializer>(
@@ -145,7 +145,7 @@ impl<'a> Written<'a> {
             (Type::Map(pair), Value::Map(entries)) => {
                 let mut object = to.serialize_map(Some(entries.len()))?;
                 for (key, value) in &**entries {
-                    object.serialize_entry(&KeyOf(self.part(key, &pair.0)), &self.part(value, &pair.1))?;
+                    object.serialize_entry(&JsonKey(self.part(key, &pair.0)), &self.part(value, &pair.1))?;
                 }
                 object.end()
             }
@@ -167,7 +167,7 @@ impl<'a> Written<'a> {
     }
 }
 
-impl Serialize for Written<'_> {
+impl Serialize for JsonView<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match (self.ty, self.value) {
             (_, Value::Bool(value)) => to.serialize_bool(*value),
@@ -188,7 +188,7 @@ impl Serialize for Written<'_> {
 
 /// The fields of a record, or the payload of a variant: one without a name is itself, several are an array.
 struct Payload<'a> {
-    whole: Written<'a>,
+    whole: JsonView<'a>,
     fields: &'a [Field],
     values: &'a [Value],
 }
@@ -211,9 +211,9 @@ impl Serialize for Payload<'_> {
 }
 
 /// A key of an object: a text as it is, anything else as its JSON.
-struct KeyOf<'a>(Written<'a>);
+struct JsonKey<'a>(JsonView<'a>);
 
-impl Serialize for KeyOf<'_> {
+impl Serialize for JsonKey<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         if let Value::Text(text) = self.0.value {
             return to.serialize_str(text);

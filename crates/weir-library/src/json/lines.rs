@@ -5,30 +5,30 @@
 use weir::{Failure, HostType, Module, Type, Value};
 
 use super::parse_line;
-use crate::checked::Bad;
-use crate::feed::{Feeder, Given, Stream, StreamRow, parameter};
+use crate::bad_elements::BadElements;
 use crate::files::FileLines;
-use crate::lines::{LineError, Lines};
+use crate::lines::{LineError, LineReader};
+use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, parameter};
 
 /// The sources, in the module.
 pub(super) fn within(module: Module) -> Module {
-    let lines = StreamRow {
+    let lines = StreamDefinition {
         name: "lines",
         doc: "Begins a flow for each line of the file, in their order, and ends with it. Each line is a JSON value of \
               its own; empty lines are passed over. A line that is none ends the program.",
         parameters: vec![parameter("path", Type::Text)],
         element: Type::named("json.Value"),
         ordered: true,
-        open: |given| JsonLines::open(given, Bad::Ends("json.checked_lines")),
+        open: |given| JsonLines::open(given, BadElements::EndStream("json.checked_lines")),
     };
-    let checked = StreamRow {
+    let checked = StreamDefinition {
         name: "checked_lines",
         doc: "As `lines`, but a line that is no JSON value is an element too: a failure that says its line and column. \
               `line?` ends the flow of that line with it, `line else { … }` handles it.",
         parameters: vec![parameter("path", Type::Text)],
         element: Type::result(Type::named("json.Value"), Type::Failure),
         ordered: true,
-        open: |given| JsonLines::open(given, Bad::IsGiven),
+        open: |given| JsonLines::open(given, BadElements::Emit),
     };
     checked.within(lines.within(module))
 }
@@ -36,11 +36,11 @@ pub(super) fn within(module: Module) -> Module {
 /// `json.lines("events.jsonl")`.
 struct JsonLines {
     file: FileLines,
-    bad: Bad,
+    bad: BadElements,
 }
 
 impl JsonLines {
-    fn open(given: &Given<'_>, bad: Bad) -> Result<Self, Failure> {
+    fn open(given: &SourceArguments<'_>, bad: BadElements) -> Result<Self, Failure> {
         Ok(JsonLines { file: FileLines::open(given)?, bad })
     }
 
@@ -70,14 +70,14 @@ impl Stream for JsonLines {
         self.file.extent(elements)
     }
 
-    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+    async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let mut file = self.file.reader()?;
-        let mut lines = Lines::new();
+        let mut lines = LineReader::new();
         loop {
             let number = lines.number() + 1;
             let Some(line) = lines.next(&mut file).await.transpose() else { return Ok(()) };
             if let Some(element) = self.element(line, number)? {
-                feeder.give(element).await;
+                emitter.emit(element).await;
             }
             self.file.note(&lines);
         }

@@ -18,11 +18,11 @@ pub(super) const JSON_VALUE: &str = "json.Value";
 /// A JSON value: `null`, a truth value, a number, a text, a list or an object. Cloning it copies nothing.
 #[derive(Clone, Debug, PartialEq, weir::Type)]
 #[weir(opaque, name = "json.Value")]
-pub struct Json(pub(super) Node);
+pub struct Json(pub(super) JsonNode);
 
 /// What a value is. Lists and objects know how deep they are.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum JsonNode {
     Null,
     Bool(bool),
     Number(Number),
@@ -46,17 +46,17 @@ impl std::error::Error for TooDeep {}
 impl Json {
     /// A list.
     pub(super) fn list(items: Vec<Json>) -> Result<Json, TooDeep> {
-        Ok(Json(Node::List(around(items.iter())?, items.into())))
+        Ok(Json(JsonNode::List(around(items.iter())?, items.into())))
     }
 
     /// An object.
     pub(super) fn object(fields: IndexMap<Text, Json>) -> Result<Json, TooDeep> {
-        Ok(Json(Node::Object(around(fields.values())?, Arc::new(fields))))
+        Ok(Json(JsonNode::Object(around(fields.values())?, Arc::new(fields))))
     }
 
     pub(super) fn depth(&self) -> u8 {
         match &self.0 {
-            Node::List(depth, _) | Node::Object(depth, _) => *depth,
+            JsonNode::List(depth, _) | JsonNode::Object(depth, _) => *depth,
             _ => 0,
         }
     }
@@ -73,26 +73,26 @@ fn around<'a>(parts: impl Iterator<Item = &'a Json>) -> Result<u8, TooDeep> {
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match &self.0 {
-            Node::Null => to.serialize_unit(),
-            Node::Bool(value) => to.serialize_bool(*value),
-            Node::Number(number) => number.serialize(to),
-            Node::Text(text) => to.serialize_str(text),
-            Node::List(_, items) => to.collect_seq(items.iter()),
-            Node::Object(_, fields) => to.collect_map(fields.iter().map(|(key, value)| (key.as_str(), value))),
+            JsonNode::Null => to.serialize_unit(),
+            JsonNode::Bool(value) => to.serialize_bool(*value),
+            JsonNode::Number(number) => number.serialize(to),
+            JsonNode::Text(text) => to.serialize_str(text),
+            JsonNode::List(_, items) => to.collect_seq(items.iter()),
+            JsonNode::Object(_, fields) => to.collect_map(fields.iter().map(|(key, value)| (key.as_str(), value))),
         }
     }
 }
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Parts)
+        from.deserialize_any(JsonVisitor)
     }
 }
 
 /// Takes what the parser finds.
-struct Parts;
+struct JsonVisitor;
 
-impl<'de> Visitor<'de> for Parts {
+impl<'de> Visitor<'de> for JsonVisitor {
     type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,28 +100,28 @@ impl<'de> Visitor<'de> for Parts {
     }
 
     fn visit_unit<E>(self) -> Result<Json, E> {
-        Ok(Json(Node::Null))
+        Ok(Json(JsonNode::Null))
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
-        Ok(Json(Node::Bool(value)))
+        Ok(Json(JsonNode::Bool(value)))
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Json, E> {
-        Ok(Json(Node::Number(number.into())))
+        Ok(Json(JsonNode::Number(number.into())))
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Json, E> {
-        Ok(Json(Node::Number(number.into())))
+        Ok(Json(JsonNode::Number(number.into())))
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<Json, E> {
         let number = Number::from_f64(number).ok_or_else(|| E::custom("a number out of range"))?;
-        Ok(Json(Node::Number(number)))
+        Ok(Json(JsonNode::Number(number)))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Json, E> {
-        Ok(Json(Node::Text(text.into())))
+        Ok(Json(JsonNode::Text(text.into())))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Json, A::Error> {

@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use weir::{Failure, FailureKind, Text};
 
-use super::limits::{Limits, Waits};
+use super::idle_timeout::{IdleLimits, IdleTimer};
 use crate::files::OpenFile;
 
 /// Bytes that one read gives at most.
@@ -31,29 +31,29 @@ pub struct Connection {
     peer: SocketAddr,
     /// What has arrived and is not given yet.
     buffer: BytesMut,
-    waits: Waits,
+    idle_timer: IdleTimer,
 }
 
 impl Connection {
     /// A connection that keeps to these limits.
-    pub(super) fn new(stream: TcpStream, peer: SocketAddr, limits: Limits) -> Self {
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr, limits: IdleLimits) -> Self {
         // What a program writes is meant to go; waiting to fill a packet would only delay it.
         let _ = stream.set_nodelay(true);
-        Connection { stream, peer, buffer: BytesMut::new(), waits: Waits::new(limits) }
+        Connection { stream, peer, buffer: BytesMut::new(), idle_timer: IdleTimer::new(limits) }
     }
 
     /// Waits for the first of something new, unless the program stops; false at the end.
     async fn fill_first(&mut self) -> Result<bool, Failure> {
         self.buffer.reserve(PIECE_BYTES);
         let read = self.stream.read_buf(&mut self.buffer);
-        self.waits.unless_stopped("sent nothing", read).await.map(|count| count.is_some_and(|count| count > 0))
+        self.idle_timer.unless_stopped("sent nothing", read).await.map(|count| count.is_some_and(|count| count > 0))
     }
 
     /// Waits for more; false at the end.
     async fn fill(&mut self) -> Result<bool, Failure> {
         self.buffer.reserve(PIECE_BYTES);
         let read = self.stream.read_buf(&mut self.buffer);
-        self.waits.within("sent nothing", read).await.map(|count| count > 0)
+        self.idle_timer.within("sent nothing", read).await.map(|count| count > 0)
     }
 
     /// Where `end` ends in what arrives; `None` where the input ends before.
@@ -188,14 +188,14 @@ pub async fn write_both(connection: &mut Connection, first: Bytes, second: Bytes
 }
 
 async fn write_all<const PARTS: usize>(connection: &mut Connection, parts: [&[u8]; PARTS]) -> Result<(), Failure> {
-    let Connection { stream, waits, .. } = connection;
+    let Connection { stream, idle_timer, .. } = connection;
     let mut slices = parts.map(io::IoSlice::new);
     let mut left = &mut slices[..];
     io::IoSlice::advance_slices(&mut left, 0);
     let sent = if left.is_empty() { None } else { send_joined(stream, left) };
     io::IoSlice::advance_slices(&mut left, sent.unwrap_or(0));
     while !left.is_empty() {
-        match waits.within("took nothing", stream.write_vectored(left)).await? {
+        match idle_timer.within("took nothing", stream.write_vectored(left)).await? {
             0 => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
             written => io::IoSlice::advance_slices(&mut left, written),
         }
@@ -223,9 +223,9 @@ fn send_joined(stream: &TcpStream, parts: &[io::IoSlice<'_>]) -> Option<usize> {
 /// it was opened; the other side then has a part of it, and the connection is of no more use.
 #[weir::function]
 pub async fn send_file(connection: &mut Connection, head: Bytes, file: OpenFile) -> Result<(), Failure> {
-    let Connection { stream, waits, .. } = connection;
-    super::zero_copy::send_head(stream, waits, &head, file.length > 0).await?;
-    super::zero_copy::send_file(stream, waits, &file).await
+    let Connection { stream, idle_timer, .. } = connection;
+    super::zero_copy::send_head(stream, idle_timer, &head, file.length > 0).await?;
+    super::zero_copy::send_file(stream, idle_timer, &file).await
 }
 
 /// Says that nothing more is sent, and closes.

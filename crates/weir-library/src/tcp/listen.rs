@@ -14,9 +14,9 @@ use weir::{Failure, HostType, Loops, Parameter, Type, Value};
 use weir_events::{Channel, Event, after, halves, until};
 
 use super::Connection;
-use super::limits::Limits;
-use crate::feed::{Feeder, Given, Stream, StreamRow, optional, parameter};
-use crate::lines::Lines;
+use super::idle_timeout::IdleLimits;
+use crate::lines::LineReader;
+use crate::stream_source::{Emitter, SourceArguments, Stream, StreamDefinition, optional, parameter};
 
 /// Connections that the system completes before they are accepted.
 const BACKLOG: i32 = 1024;
@@ -36,8 +36,8 @@ fn parameters() -> Vec<Parameter> {
 }
 
 /// `tcp.listen(port)`.
-pub(super) fn connections() -> StreamRow<Connections> {
-    StreamRow {
+pub(super) fn connections() -> StreamDefinition<Connections> {
+    StreamDefinition {
         name: "listen",
         doc: "Begins a flow for each connection to a port of this machine. `address: \"0.0.0.0\"` lets others in; port \
               0 lets the system choose. A connection that is idle for longer than `idle` fails.",
@@ -49,8 +49,8 @@ pub(super) fn connections() -> StreamRow<Connections> {
 }
 
 /// `tcp.lines(port)`.
-pub(super) fn lines() -> StreamRow<ConnectionLines> {
-    StreamRow {
+pub(super) fn lines() -> StreamDefinition<ConnectionLines> {
+    StreamDefinition {
         name: "lines",
         doc: "Begins a flow for each line that comes over any connection to a port of this machine. The lines of one \
               connection come in their order; those of several are mixed as they arrive. A connection that sends what \
@@ -73,7 +73,7 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    fn open(given: &Given<'_>) -> Result<Self, Failure> {
+    fn open(given: &SourceArguments<'_>) -> Result<Self, Failure> {
         let address = address(given)?;
         let bound = bind(address).and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) =
@@ -88,7 +88,7 @@ impl Listening {
 }
 
 /// The address that the first two arguments say.
-pub(crate) fn address(given: &Given<'_>) -> Result<SocketAddr, Failure> {
+pub(crate) fn address(given: &SourceArguments<'_>) -> Result<SocketAddr, Failure> {
     let (port, address) = (given.int(0)?, given.text(1)?);
     let port =
         u16::try_from(port).map_err(|_| Failure::argument(format!("`port` is {port}, it must be 0 to 65535")))?;
@@ -129,15 +129,15 @@ impl Stream for Connections {
         Loops::Each
     }
 
-    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+    async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let listener = self.0.listener()?;
         // Dropped with this loop when the program stops.
         let (_running, ends) = halves(Channel::<()>::rendezvous());
-        let limits = Limits::new(self.0.idle, &ends.receive().wrap(|_| ()));
+        let limits = IdleLimits::new(self.0.idle, &ends.receive().wrap(|_| ()));
         loop {
             let (stream, peer) = accept(&listener).await;
             let connection = Connection::new(stream, peer, limits.clone());
-            feeder.give(connection.into_value()?).await;
+            emitter.emit(connection.into_value()?).await;
         }
     }
 }
@@ -152,23 +152,23 @@ impl Stream for ConnectionLines {
         format!("the lines to tcp://{}", self.listening.address)
     }
 
-    async fn run(&self, feeder: Feeder) -> Result<(), Failure> {
+    async fn run(&self, emitter: Emitter) -> Result<(), Failure> {
         let listener = self.listening.listener()?;
         let mut connections = JoinSet::new();
         let late = after(self.listening.idle);
         loop {
             let slot = Arc::clone(&self.slots).acquire_owned().await?;
             let (stream, _) = accept(&listener).await;
-            connections.spawn_local(give_lines(stream, late.clone(), feeder.clone(), slot));
+            connections.spawn_local(emit_lines(stream, late.clone(), emitter.clone(), slot));
             while connections.try_join_next().is_some() {}
         }
     }
 }
 
 /// Gives the lines of one connection. How it ends is nobody's but its client's.
-async fn give_lines(mut stream: TcpStream, late: Event<()>, feeder: Feeder, _slot: OwnedSemaphorePermit) {
-    let mut lines = Lines::new();
+async fn emit_lines(mut stream: TcpStream, late: Event<()>, emitter: Emitter, _slot: OwnedSemaphorePermit) {
+    let mut lines = LineReader::new();
     while let Ok(Ok(Some(line))) = until(pin!(lines.next(&mut stream)), &late).await {
-        feeder.give(Value::text(line)).await;
+        emitter.emit(Value::text(line)).await;
     }
 }

@@ -8,14 +8,19 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use weir::Failure;
 
-use super::limits::Waits;
+use super::idle_timeout::IdleTimer;
 use crate::files::OpenFile;
 
 /// Bytes that one call of the system may send: it holds the thread while the disk works.
 const CHUNK_BYTES: u64 = 1024 * 1024;
 
 /// Sends `head`; where a file follows, the system waits for it and fills the packet.
-pub(super) async fn send_head(stream: &TcpStream, waits: &mut Waits, head: &[u8], more: bool) -> Result<(), Failure> {
+pub(super) async fn send_head(
+    stream: &TcpStream,
+    idle_timer: &mut IdleTimer,
+    head: &[u8],
+    more: bool,
+) -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     let flags = if more { SendFlags::MORE | SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL };
     #[cfg(not(target_os = "linux"))]
@@ -25,21 +30,21 @@ pub(super) async fn send_head(stream: &TcpStream, waits: &mut Waits, head: &[u8]
     };
     let mut sent = 0;
     while sent < head.len() {
-        sent += ready(stream, waits, || send(stream.as_fd(), &head[sent..], flags)).await?;
+        sent += ready(stream, idle_timer, || send(stream.as_fd(), &head[sent..], flags)).await?;
     }
     Ok(())
 }
 
 /// Sends the whole file.
 #[cfg(target_os = "linux")]
-pub(super) async fn send_file(stream: &TcpStream, waits: &mut Waits, file: &OpenFile) -> Result<(), Failure> {
+pub(super) async fn send_file(stream: &TcpStream, idle_timer: &mut IdleTimer, file: &OpenFile) -> Result<(), Failure> {
     use rustix::fs::sendfile;
 
     let mut offset = 0;
     while offset < file.length {
         let count = usize::try_from((file.length - offset).min(CHUNK_BYTES)).unwrap_or(usize::MAX);
         let before = offset;
-        ready(stream, waits, || sendfile(stream.as_fd(), file.file.as_fd(), Some(&mut offset), count)).await?;
+        ready(stream, idle_timer, || sendfile(stream.as_fd(), file.file.as_fd(), Some(&mut offset), count)).await?;
         if offset == before {
             return Err(Failure::function(format!("the file ended after {offset} of {} bytes", file.length)));
         }
@@ -49,7 +54,7 @@ pub(super) async fn send_file(stream: &TcpStream, waits: &mut Waits, file: &Open
 
 /// Sends the whole file through a buffer: other systems have their own calls for it.
 #[cfg(not(target_os = "linux"))]
-pub(super) async fn send_file(stream: &TcpStream, waits: &mut Waits, file: &OpenFile) -> Result<(), Failure> {
+pub(super) async fn send_file(stream: &TcpStream, idle_timer: &mut IdleTimer, file: &OpenFile) -> Result<(), Failure> {
     use std::os::unix::fs::FileExt;
 
     let mut offset = 0;
@@ -59,7 +64,7 @@ pub(super) async fn send_file(stream: &TcpStream, waits: &mut Waits, file: &Open
         if count == 0 {
             return Err(Failure::function(format!("the file ended after {offset} of {} bytes", file.length)));
         }
-        send_head(stream, waits, &chunk[..count], false).await?;
+        send_head(stream, idle_timer, &chunk[..count], false).await?;
         offset += count as u64;
     }
     Ok(())
@@ -68,9 +73,9 @@ pub(super) async fn send_file(stream: &TcpStream, waits: &mut Waits, file: &Open
 /// Does a step as soon as the socket takes something.
 async fn ready<T>(
     stream: &TcpStream,
-    waits: &mut Waits,
+    idle_timer: &mut IdleTimer,
     mut step: impl FnMut() -> rustix::io::Result<T>,
 ) -> Result<T, Failure> {
     let step = stream.async_io(Interest::WRITABLE, || step().map_err(io::Error::from));
-    waits.within("took nothing", step).await
+    idle_timer.within("took nothing", step).await
 }

@@ -33,7 +33,7 @@ impl Flows for Shown {
         };
         match entry % 2 {
             0 => Begun::Done(answer),
-            _ => Begun::Going(Box::pin(async {
+            _ => Begun::Pending(Box::pin(async {
                 tokio::task::yield_now().await;
                 answer
             })),
@@ -49,7 +49,7 @@ impl Shown {
     /// A flow that waits for ever, and says when it is given up.
     fn never(&self) -> Begun {
         let given_up = GivenUp(Arc::clone(&self.given_up));
-        Begun::Going(Box::pin(async move {
+        Begun::Pending(Box::pin(async move {
             let _given_up = given_up;
             std::future::pending().await
         }))

@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use tokio::sync::Notify;
 use weir_events::Signal;
-use weir_library::http::server::{Handler, Late, Limits, Server, read_body};
+use weir_library::http::server::{Handler, Limits, RequestDeadlines, Server, read_body};
 
 /// How long a test waits for what should come at once, before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -44,7 +44,7 @@ pub(crate) struct Hold {
 
 struct Routes {
     limits: Limits,
-    late: Late,
+    late: RequestDeadlines,
     hold: Arc<Hold>,
 }
 
@@ -91,7 +91,8 @@ impl Running {
         let address = server.address().unwrap();
         let (hold, stop) = (Arc::new(Hold::default()), Signal::new());
         let spawn = |_| {
-            let routes = Routes { late: Late::of(&limits), limits: limits.clone(), hold: Arc::clone(&hold) };
+            let routes =
+                Routes { late: RequestDeadlines::of(&limits), limits: limits.clone(), hold: Arc::clone(&hold) };
             let (server, stopped) = (Arc::clone(&server), stop.fired());
             std::thread::spawn(move || {
                 let runtime = tokio::runtime::LocalRuntime::new().unwrap();

@@ -5,18 +5,18 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{DataEnum, Error, Ident, Member, Result, Type, Variant};
 
-use super::Carried;
+use super::DerivedType;
 
 /// The implementation for an enum.
-pub(super) fn expand(carried: &Carried<'_>, data: &DataEnum) -> Result<TokenStream> {
+pub(super) fn expand(derived: &DerivedType<'_>, data: &DataEnum) -> Result<TokenStream> {
     if data.variants.is_empty() {
-        return Err(Error::new(carried.ident.span(), "an enum without variants has no value that could be passed"));
+        return Err(Error::new(derived.ident.span(), "an enum without variants has no value that could be passed"));
     }
-    let variants: Vec<Parts<'_>> =
-        data.variants.iter().zip(0_u32..).map(|(variant, tag)| Parts::of(variant, tag)).collect();
-    let described = variants.iter().map(Parts::described);
-    let read = variants.iter().map(Parts::read);
-    let written = variants.iter().map(Parts::written);
+    let variants: Vec<VariantTokens<'_>> =
+        data.variants.iter().zip(0_u32..).map(|(variant, tag)| VariantTokens::of(variant, tag)).collect();
+    let described = variants.iter().map(VariantTokens::described);
+    let read = variants.iter().map(VariantTokens::read);
+    let written = variants.iter().map(VariantTokens::written);
     let types: Vec<&Type> = variants.iter().flat_map(|variant| variant.types.iter().copied()).collect();
     let shape = quote!(::weir::TypeShape::Enum(::std::vec![#(#described),*]));
     let conversions = quote! {
@@ -31,21 +31,26 @@ pub(super) fn expand(carried: &Carried<'_>, data: &DataEnum) -> Result<TokenStre
             ::core::result::Result::Ok(match self { #(#written)* })
         }
     };
-    Ok(carried.named(&shape, &types, &conversions))
+    Ok(derived.named(&shape, &types, &conversions))
 }
 
 /// One variant.
-struct Parts<'a> {
+struct VariantTokens<'a> {
     ident: &'a Ident,
     tag: u32,
     members: Vec<Member>,
     types: Vec<&'a Type>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> VariantTokens<'a> {
     fn of(variant: &'a Variant, tag: u32) -> Self {
         let members = variant.fields.members().collect();
-        Parts { ident: &variant.ident, tag, members, types: variant.fields.iter().map(|field| &field.ty).collect() }
+        VariantTokens {
+            ident: &variant.ident,
+            tag,
+            members,
+            types: variant.fields.iter().map(|field| &field.ty).collect(),
+        }
     }
 
     fn names(&self) -> Vec<String> {
@@ -67,7 +72,7 @@ impl<'a> Parts<'a> {
     }
 
     fn read(&self) -> TokenStream {
-        let Parts { ident, tag, members, .. } = self;
+        let VariantTokens { ident, tag, members, .. } = self;
         if members.is_empty() {
             return quote! {
                 ::weir::Value::Variant(#tag, ::core::option::Option::None) => {
@@ -85,7 +90,7 @@ impl<'a> Parts<'a> {
     }
 
     fn written(&self) -> TokenStream {
-        let Parts { ident, tag, members, .. } = self;
+        let VariantTokens { ident, tag, members, .. } = self;
         if members.is_empty() {
             return quote!(Self::#ident {} => ::weir::Value::Variant(#tag, ::core::option::Option::None),);
         }

@@ -3,15 +3,15 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 
-use super::Carried;
+use super::DerivedType;
 
 /// The implementation for a type that only host functions look into.
-pub(super) fn expand(carried: &Carried<'_>, unique: bool) -> TokenStream {
-    let ident = carried.ident;
+pub(super) fn expand(derived: &DerivedType<'_>, unique: bool) -> TokenStream {
+    let ident = derived.ident;
     let shareable = !unique;
     let shape = quote!(::weir::TypeShape::Opaque { shareable: #shareable });
-    let implementation = carried.named(&shape, &[], &conversions(unique));
-    let host_value = host_value(ident, &carried.name);
+    let implementation = derived.named(&shape, &[], &conversions(unique));
+    let host_value = host_value(ident, &derived.name);
     quote!(#implementation #host_value)
 }
 

@@ -5,10 +5,10 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{FieldsNamed, FieldsUnnamed, Type};
 
-use super::Carried;
+use super::DerivedType;
 
 /// `struct Post { id: i64, title: String }` is a record.
-pub(super) fn record(carried: &Carried<'_>, fields: &FieldsNamed) -> TokenStream {
+pub(super) fn record(derived: &DerivedType<'_>, fields: &FieldsNamed) -> TokenStream {
     let idents: Vec<_> = fields.named.iter().filter_map(|field| field.ident.as_ref()).collect();
     let names: Vec<_> = idents.iter().map(|ident| ident.to_string().trim_start_matches("r#").to_owned()).collect();
     let types: Vec<&Type> = fields.named.iter().map(|field| &field.ty).collect();
@@ -39,21 +39,21 @@ pub(super) fn record(carried: &Carried<'_>, fields: &FieldsNamed) -> TokenStream
             ])))
         }
     };
-    carried.named(&shape, &types, &conversions)
+    derived.named(&shape, &types, &conversions)
 }
 
 /// `struct PostId(i64)` is an `Int`, `struct Point(f64, f64)` is a tuple.
-pub(super) fn tuple(carried: &Carried<'_>, fields: &FieldsUnnamed) -> TokenStream {
+pub(super) fn tuple(derived: &DerivedType<'_>, fields: &FieldsUnnamed) -> TokenStream {
     let types: Vec<&Type> = fields.unnamed.iter().map(|field| &field.ty).collect();
     match types.as_slice() {
-        [] => unit(carried),
-        [inner] => newtype(carried, inner),
-        types => several(carried, types),
+        [] => unit(derived),
+        [inner] => newtype(derived, inner),
+        types => several(derived, types),
     }
 }
 
-fn newtype(carried: &Carried<'_>, inner: &Type) -> TokenStream {
-    let ident = carried.ident;
+fn newtype(derived: &DerivedType<'_>, inner: &Type) -> TokenStream {
+    let ident = derived.ident;
     quote_spanned! { inner.span()=>
         #[automatically_derived]
         impl ::weir::HostType for #ident {
@@ -81,8 +81,8 @@ fn newtype(carried: &Carried<'_>, inner: &Type) -> TokenStream {
     }
 }
 
-fn several(carried: &Carried<'_>, types: &[&Type]) -> TokenStream {
-    let ident = carried.ident;
+fn several(derived: &DerivedType<'_>, types: &[&Type]) -> TokenStream {
+    let ident = derived.ident;
     let described = types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as ::weir::HostType>::ty()));
     let parts = types.iter().map(|ty| quote_spanned!(ty.span()=> parts.next::<#ty>()?));
     let indices = (0..types.len()).map(syn::Index::from);
@@ -115,8 +115,8 @@ fn several(carried: &Carried<'_>, types: &[&Type]) -> TokenStream {
 }
 
 /// `struct Nothing;` is `()`.
-pub(super) fn unit(carried: &Carried<'_>) -> TokenStream {
-    let ident = carried.ident;
+pub(super) fn unit(derived: &DerivedType<'_>) -> TokenStream {
+    let ident = derived.ident;
     quote! {
         #[automatically_derived]
         impl ::weir::HostType for #ident {

@@ -59,7 +59,7 @@ impl Answer {
     /// The future of this answer, for who began the flow. Until it is dropped it is one of those who await an answer.
     pub(super) fn going(self: &Arc<Self>, member: Member) -> Begun {
         let mut awaited = Awaited(Arc::clone(self), member);
-        Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context))))
+        Begun::Pending(Box::pin(poll_fn(move |context| awaited.poll(context))))
     }
 
     /// Gives the answer.

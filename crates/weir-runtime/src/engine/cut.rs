@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 use weir_host::{Code, Text};
 use weir_ir::graph::{Control, Graph, Node, NodeKind};
 use weir_ir::plan::{self, Given, REST, is_stateless};
-use weir_scheduler::Control as CrewControl;
+use weir_scheduler::ThreadControl;
 
 use super::{Drive, Grain, Planned, Threading, engine};
 use crate::step::{Action, Step};
@@ -277,7 +277,7 @@ impl Section {
 
     /// How the number of threads is found of the crew that serves it, and `ports` in all: more threads would have nothing to
     /// do.
-    pub(super) fn control(&self, ports: usize) -> CrewControl {
+    pub(super) fn control(&self, ports: usize) -> ThreadControl {
         (self.threading.control)(self.threads.min(ports), self.queue)
     }
 

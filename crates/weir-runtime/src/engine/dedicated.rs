@@ -3,7 +3,7 @@
 //! The dedicated threading model of the Streams paper (§2.2). Primitives and switches go with the call before them: they
 //! cost less than a queue.
 
-use weir_scheduler::Control;
+use weir_scheduler::ThreadControl;
 
 use super::{Drive, EngineRow, Grain, Threading};
 use crate::live::Blocking;
@@ -14,5 +14,9 @@ pub(super) const ROW: EngineRow = EngineRow {
     doc: "each call is a section with a thread of its own",
     loops: |_| 1,
     blocking: Blocking::InPlace,
-    drive: Drive::Sections(Threading { grain: Grain::Calls, shares_threads: false, control: |_, _| Control::Fixed(1) }),
+    drive: Drive::Sections(Threading {
+        grain: Grain::Calls,
+        shares_threads: false,
+        control: |_, _| ThreadControl::Fixed(1),
+    }),
 };

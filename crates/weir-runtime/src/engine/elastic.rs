@@ -14,7 +14,7 @@
 //! through ports is a flow, not one of its rounds. Rounds that were items of their own would let a single long flow use
 //! several threads; where many flows are under way they would gain nothing.
 
-use weir_scheduler::{Control, Settings};
+use weir_scheduler::{ElasticSettings, ThreadControl};
 
 use super::{Drive, EngineRow, Grain, Threading};
 use crate::live::Blocking;
@@ -31,6 +31,8 @@ pub(super) const ROW: EngineRow = EngineRow {
     drive: Drive::Sections(Threading {
         grain: Grain::States,
         shares_threads: true,
-        control: |threads, _| Control::Elastic(Settings { level_min: 1, level_max: threads, sensitivity: SENSITIVITY }),
+        control: |threads, _| {
+            ThreadControl::Elastic(ElasticSettings { threads_min: 1, threads_max: threads, sensitivity: SENSITIVITY })
+        },
     }),
 };

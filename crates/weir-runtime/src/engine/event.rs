@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use weir_host::{Begun, LocalFuture};
-use weir_trace::What;
+use weir_trace::EventKind;
 
 use super::{Drive, Engine, EngineRow, whole};
 use crate::crowd::Crowd;
@@ -37,7 +37,7 @@ impl Engine for Event {
             Ok(answer) => Begun::Done(answer),
             Err(flow) => {
                 let member = self.waiting.enter();
-                Begun::Going(Box::pin(async move {
+                Begun::Pending(Box::pin(async move {
                     let answer = flow.await;
                     drop(member);
                     answer
@@ -54,7 +54,7 @@ impl Engine for Event {
         Box::pin(Arc::clone(&self.waiting).empty())
     }
 
-    fn sections(&self, live: &Live) -> Vec<What> {
+    fn sections(&self, live: &Live) -> Vec<EventKind> {
         whole(ROW.name, self.threads, &self.waiting, live)
     }
 

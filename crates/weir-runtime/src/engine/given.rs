@@ -116,7 +116,7 @@ impl<T> Inside<T> {
 impl<T: Send + 'static> Kept<T> {
     fn hand_over<W: Work<Item = T>>(&mut self, scheduler: &Scheduler<W>) {
         if !self.items.is_empty() {
-            scheduler.resume_all(self.port, &mut self.items);
+            scheduler.resume_batch(self.port, &mut self.items);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use weir_scheduler::{Crew, PortId, Ports};
+use weir_scheduler::{PortId, PortSettings, ThreadPool};
 
 use super::cut::{Cut, Section, cut};
 use super::{Setup, Threading};
@@ -16,9 +16,9 @@ use super::{Setup, Threading};
 /// A program's ports and crews.
 pub(super) struct Layout {
     /// The ports.
-    pub ports: Vec<Ports>,
+    pub ports: Vec<PortSettings>,
     /// The crews.
-    pub crews: Vec<Crew>,
+    pub crews: Vec<ThreadPool>,
     /// The stretches of each flow, by entry and route.
     pub stretches: Vec<Vec<Vec<Stretch>>>,
     /// The sections.
@@ -101,13 +101,13 @@ impl Layout {
                 ports: first..first + section.replicas,
                 passed: AtomicU64::new(0),
             });
-            let port = Ports { capacity: section.queue, crew, brief: !section.blocks };
+            let port = PortSettings { capacity: section.queue, pool: crew, nonblocking: !section.blocks };
             self.ports.extend((0..section.replicas).map(|_| port));
         }
     }
 
     fn add_crew(&mut self, section: &Section, name: &str, ports: usize) -> usize {
-        self.crews.push(Crew { name: name.to_owned(), control: section.control(ports) });
+        self.crews.push(ThreadPool { name: name.to_owned(), control: section.control(ports) });
         self.crews.len() - 1
     }
 }

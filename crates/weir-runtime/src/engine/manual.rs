@@ -2,7 +2,7 @@
 //!
 //! The section mappings of the Ohua thesis (§2.4), and the threaded ports of the Streams paper (§2.2).
 
-use weir_scheduler::Control;
+use weir_scheduler::ThreadControl;
 
 use super::{Drive, EngineRow, Grain, Threading};
 use crate::live::Blocking;
@@ -16,6 +16,6 @@ pub(super) const ROW: EngineRow = EngineRow {
     drive: Drive::Sections(Threading {
         grain: Grain::Whole,
         shares_threads: false,
-        control: |threads, _| Control::Fixed(threads),
+        control: |threads, _| ThreadControl::Fixed(threads),
     }),
 };

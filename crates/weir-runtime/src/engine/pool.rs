@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::Handle;
 use weir_host::{Begun, LocalFuture};
-use weir_trace::What;
+use weir_trace::EventKind;
 
 use super::answer::{Answer, run};
 use super::pace::Pace;
@@ -146,7 +146,7 @@ impl Engine for Pool {
         Box::pin(Arc::clone(&self.flows).empty())
     }
 
-    fn sections(&self, live: &Live) -> Vec<What> {
+    fn sections(&self, live: &Live) -> Vec<EventKind> {
         whole(ROW.name, self.threads.lock().len(), &self.queued, live)
     }
 

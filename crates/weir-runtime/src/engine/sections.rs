@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use weir_host::{Begun, LocalFuture, Value};
-use weir_scheduler::{Ahead, Done, PortId, Queue, Scheduler, Snapshot, Work};
-use weir_trace::What;
+use weir_scheduler::{Fusion, InlineOutcome, PoolSnapshot, PortId, QueueSnapshot, Scheduler, Work};
+use weir_trace::EventKind;
 
 use super::given::Given;
 use super::job::{Awaited, Carried, Home, Job, Link, Task};
@@ -60,21 +60,21 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
         unanswered: Arc::default(),
         machine: Arc::clone(setup.machine),
         exchange: Arc::default(),
-        paces: layout.ports.iter().map(|port| port.brief.then(Pace::new)).collect(),
+        paces: layout.ports.iter().map(|port| port.nonblocking.then(Pace::new)).collect(),
         crowded: AtomicBool::new(false),
     };
     let (ports, crews, period) = (&layout.ports, layout.crews, setup.steering.period());
     // What answers are for keeps the loop as busy as a thread; a stream only waits for room.
     let busy_loops = usize::from(setup.live.entries.iter().any(|entry| entry.answers));
-    let scheduler = Arc::new(Scheduler::start_beside(busy_loops, work, ports, crews, period)?);
-    scheduler.work().crowded.store(scheduler.is_crowded(), Ordering::Relaxed);
+    let scheduler = Arc::new(Scheduler::start_with_producers(busy_loops, work, ports, crews, period)?);
+    scheduler.work().crowded.store(scheduler.is_oversubscribed(), Ordering::Relaxed);
     // Flows do not keep the scheduler.
     let back = Arc::downgrade(&scheduler);
     let resume = move |port, job| {
         let Some(scheduler) = back.upgrade() else { return };
-        if !scheduler.is_single() {
+        if !scheduler.is_single_processor() {
             scheduler.resume(port, job);
-        } else if scheduler.leave(port, job) {
+        } else if scheduler.resume_deferred(port, job) {
             // The loop goes on with it, when it has begun all that it can.
             scheduler.work().exchange.owe(port);
         }
@@ -116,8 +116,8 @@ impl Sections {
 
     /// Brings a flow to its first port whose answer is awaited.
     fn ask(&self, port: PortId, stretches: &[Stretch], beginning: &mut Beginning<'_>) -> Option<Begun> {
-        let here = self.scheduler.bring(port, |ahead| {
-            self.begin_here(stretches, beginning, ahead, advance_asked, |flow, stretch| self.asked(flow, stretch))
+        let here = self.scheduler.run_inline(port, |fusion| {
+            self.begin_here(stretches, beginning, fusion, advance_asked, |flow, stretch| self.asked(flow, stretch))
         });
         if here.is_some() || self.scheduler.room(port) == 0 {
             return here;
@@ -131,9 +131,9 @@ impl Sections {
     fn take(&self, port: PortId, stretches: &[Stretch], beginning: &mut Beginning<'_>) -> Option<Begun> {
         // What is kept came first.
         let here = self.given.is_empty().then(|| {
-            self.scheduler.bring(port, |ahead| {
+            self.scheduler.run_inline(port, |fusion| {
                 let job = |flow, stretch| (self.unasked(flow, stretch), ());
-                self.begin_here(stretches, beginning, ahead, Going::advance_unasked, job)
+                self.begin_here(stretches, beginning, fusion, Going::advance_unasked, job)
             })
         });
         if here.flatten().is_none() {
@@ -149,13 +149,13 @@ impl Sections {
         &self,
         stretches: &[Stretch],
         beginning: &mut Beginning<'_>,
-        ahead: &mut impl Ahead,
+        fusion: &mut impl Fusion,
         advance: impl FnOnce(&mut Going, &Live, usize, &mut Context<'_>) -> Poll<Option<R>>,
         job: impl FnOnce(Going, usize) -> (Box<Carried>, R),
-    ) -> Done<Stretches, R> {
+    ) -> InlineOutcome<Stretches, R> {
         let mut flow = beginning.borrowed();
         let (live, going) = flow.going();
-        let to = if stretches.len() == 1 { 0 } else { fused(stretches, 0, going, ahead) };
+        let to = if stretches.len() == 1 { 0 } else { fused(stretches, 0, going, fusion) };
         let sequence = going.key().sequence;
         let port_of = |stretch: usize| stretches[stretch].port_of(sequence);
         let advanced = advance(going, live, until(stretches, to), &mut Context::from_waker(Waker::noop()));
@@ -163,18 +163,18 @@ impl Sections {
             count(&self.placed, &stretches[0], going);
         }
         match advanced {
-            Poll::Ready(Some(answer)) => Done { answer, left: None },
+            Poll::Ready(Some(answer)) => InlineOutcome { answer, remaining: None },
             Poll::Ready(None) => {
                 let stretch = after(stretches, to, going);
                 let (job, answer) = job(flow.part(), stretch);
-                Done { answer, left: Some((port_of(stretch), job)) }
+                InlineOutcome { answer, remaining: Some((port_of(stretch), job)) }
             }
             // It waits as one that came through the port: to be found again it has to be a job.
             Poll::Pending => {
                 let (job, answer) = job(flow.part(), 0);
-                let left = self.scheduler.work().run(port_of(0), job, ahead);
+                let remaining = self.scheduler.work().run(port_of(0), job, fusion);
                 self.scheduler.work().after_batch();
-                Done { answer, left }
+                InlineOutcome { answer, remaining }
             }
         }
     }
@@ -182,10 +182,10 @@ impl Sections {
     /// Puts a new flow into its first port. Where a thread could not run beside the loop, it is woken when the loop has
     /// begun all that it can.
     fn put(&self, port: PortId, job: Box<Carried>) {
-        if !self.scheduler.is_crowded() {
+        if !self.scheduler.is_oversubscribed() {
             return self.scheduler.resume(port, job);
         }
-        if self.scheduler.leave(port, job) {
+        if self.scheduler.resume_deferred(port, job) {
             self.scheduler.work().exchange.owe(port);
         }
     }
@@ -195,7 +195,7 @@ impl Sections {
         let task = Arc::new(Task::new(&self.scheduler.work().link, &self.home));
         let job = Job { flow, stretch, task: Some(Arc::clone(&task)) };
         let mut awaited = Awaited::new(task, self.awaited.enter());
-        (Carried::new(job, &self.home), Begun::Going(Box::pin(poll_fn(move |context| awaited.poll(context)))))
+        (Carried::new(job, &self.home), Begun::Pending(Box::pin(poll_fn(move |context| awaited.poll(context)))))
     }
 
     /// A flow as a job whose answer nobody wants.
@@ -218,8 +218,8 @@ impl Engine for Sections {
         Box::pin(async move {
             let back = Arc::downgrade(&scheduler);
             scheduler.work().exchange.carry(move |port| match back.upgrade() {
-                Some(scheduler) if scheduler.is_single() => scheduler.visit(port),
-                Some(scheduler) => scheduler.hand(port),
+                Some(scheduler) if scheduler.is_single_processor() => scheduler.schedule_inline(port),
+                Some(scheduler) => scheduler.schedule(port),
                 None => {}
             });
             given.tended(&scheduler).await
@@ -243,8 +243,8 @@ impl Engine for Sections {
         })
     }
 
-    fn sections(&self, _live: &Live) -> Vec<What> {
-        let crews = self.scheduler.snapshot();
+    fn sections(&self, _live: &Live) -> Vec<EventKind> {
+        let crews = self.scheduler.pool_snapshots();
         self.placed.iter().filter_map(|section| doing(section, &self.scheduler, &crews)).collect()
     }
 
@@ -261,13 +261,13 @@ impl Engine for Sections {
 }
 
 /// What a section is doing; nothing where it has no port.
-fn doing(section: &Placed, scheduler: &Scheduler<Stretches>, crews: &[Snapshot]) -> Option<What> {
-    let queues: Vec<Queue> = section.ports.clone().map(|port| scheduler.queue(PortId(port))).collect();
-    let crew = crews.get(queues.first()?.crew)?;
-    Some(What::Section {
+fn doing(section: &Placed, scheduler: &Scheduler<Stretches>, crews: &[PoolSnapshot]) -> Option<EventKind> {
+    let queues: Vec<QueueSnapshot> = section.ports.clone().map(|port| scheduler.queue_snapshot(PortId(port))).collect();
+    let crew = crews.get(queues.first()?.pool)?;
+    Some(EventKind::Section {
         section: Arc::clone(&section.name),
         engine: section.engine,
-        crew: crew.crew.as_str().into(),
+        pool: crew.name.as_str().into(),
         threads: crew.threads as u64,
         threads_max: crew.threads_max as u64,
         waiting: queues.iter().map(|queue| queue.waiting as u64).sum(),
@@ -285,6 +285,6 @@ fn advance_asked(flow: &mut Going, live: &Live, until: usize, context: &mut Cont
 fn answered_at_once(mut flow: Flow) -> Begun {
     match flow.advance(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => Begun::Done(answer),
-        Poll::Pending => Begun::Going(Box::pin(flow)),
+        Poll::Pending => Begun::Pending(Box::pin(flow)),
     }
 }

@@ -3,7 +3,7 @@
 //! SEDA (Welsh, Culler and Brewer, SOSP 2001), the third runtime of Flux (§3.2) and the basis of FLUXO: a controller adds
 //! a thread to a stage whose queue is long, and takes one away where none was needed.
 
-use weir_scheduler::Control;
+use weir_scheduler::ThreadControl;
 
 use super::{Drive, EngineRow, Grain, Threading};
 use crate::live::Blocking;
@@ -20,7 +20,7 @@ pub(super) const ROW: EngineRow = EngineRow {
     drive: Drive::Sections(Threading {
         grain: Grain::Whole,
         shares_threads: false,
-        control: |threads, queue| Control::QueueLength {
+        control: |threads, queue| ThreadControl::QueueLength {
             threads_min: 1,
             threads_max: threads,
             queue_length: (queue / LONG_QUEUE).max(1),

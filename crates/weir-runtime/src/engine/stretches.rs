@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::Handle;
 use weir_host::{Failure, Value};
-use weir_scheduler::{Ahead, PortId, Work};
+use weir_scheduler::{Fusion, PortId, Work};
 
 use super::exchange::Exchange;
 use super::job::{Carried, Home, Job, Link, Unanswered, park};
@@ -49,13 +49,13 @@ impl Work for Stretches {
     /// Boxed, because it is moved several times at each port.
     type Item = Box<Carried>;
 
-    fn run(&self, port: PortId, mut carried: Box<Carried>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Carried>)> {
+    fn run(&self, port: PortId, mut carried: Box<Carried>, fusion: &mut impl Fusion) -> Option<(PortId, Box<Carried>)> {
         // Two looks at the clock cost more than a short hop: only for those whose answers somebody awaits.
         if !self.crowded.load(Ordering::Relaxed) || carried.job().task.is_none() {
-            return self.pass(port, carried, ahead);
+            return self.pass(port, carried, fusion);
         }
         let began_ns = self.machine.now_ns();
-        let left = self.pass(port, carried, ahead);
+        let left = self.pass(port, carried, fusion);
         if let Some(pace) = &self.paces[port.0] {
             pace.note(self.machine.now_ns().saturating_sub(began_ns), BRIEF_NS);
         }
@@ -73,7 +73,12 @@ impl Work for Stretches {
 
 impl Stretches {
     /// Takes a flow through the port, and through those behind it that may be run in one go.
-    fn pass(&self, port: PortId, mut carried: Box<Carried>, ahead: &mut impl Ahead) -> Option<(PortId, Box<Carried>)> {
+    fn pass(
+        &self,
+        port: PortId,
+        mut carried: Box<Carried>,
+        fusion: &mut impl Fusion,
+    ) -> Option<(PortId, Box<Carried>)> {
         let key = carried.job().flow.key();
         let stretches = &self.stretches[key.entry as usize][key.route as usize];
         loop {
@@ -86,7 +91,7 @@ impl Stretches {
                 self.home.give_up(carried);
                 return None;
             }
-            let to = fused(stretches, job.stretch, &job.flow, ahead);
+            let to = fused(stretches, job.stretch, &job.flow, fusion);
             match self.advance(job, until(stretches, to), stretches[to].calls_out) {
                 Poll::Ready(None) => {
                     count(&self.placed, &stretches[job.stretch], &job.flow);
@@ -106,12 +111,12 @@ impl Stretches {
 
 /// The last stretch of those that the thread may run in one go from this one on. None of them waits, so that none has to
 /// be found again. A flow that is watched is counted at each.
-pub(super) fn fused(stretches: &[Stretch], first: usize, flow: &Going, ahead: &mut impl Ahead) -> usize {
+pub(super) fn fused(stretches: &[Stretch], first: usize, flow: &Going, fusion: &mut impl Fusion) -> usize {
     if stretches[first].waits || flow.is_watched() {
         return first;
     }
     let (further, sequence) = (stretches[first + 1..].iter(), flow.key().sequence);
-    first + further.take_while(|stretch| !stretch.waits && ahead.may_run(stretch.port_of(sequence))).count()
+    first + further.take_while(|stretch| !stretch.waits && fusion.may_fuse(stretch.port_of(sequence))).count()
 }
 
 /// Where a flow stops that goes on to the end of this stretch. The last stretch also ends the flow.

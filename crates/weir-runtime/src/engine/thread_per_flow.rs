@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, FailureKind, LocalFuture};
-use weir_trace::What;
+use weir_trace::EventKind;
 
 use super::answer::{Answer, run};
 use super::{Drive, Engine, EngineRow, whole};
@@ -77,7 +77,7 @@ impl Engine for ThreadPerFlow {
         })
     }
 
-    fn sections(&self, live: &Live) -> Vec<What> {
+    fn sections(&self, live: &Live) -> Vec<EventKind> {
         // Each flow has a thread.
         whole(ROW.name, self.flows.extent().0 as usize, &self.flows, live)
     }

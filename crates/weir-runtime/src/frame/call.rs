@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use smallvec::SmallVec;
-use weir_host::{Argument, Call, Code, Failure, FailureKind, Job, Mode, Outcome, Pending, Settled, Shared, Value};
+use weir_host::{
+    Argument, BlockingJob, Call, Code, Failure, FailureKind, Mode, Outcome, Pending, Settled, Shared, Value,
+};
 use weir_ir::evaluate::failure_of;
 use weir_ir::prim::elements;
 
@@ -230,7 +232,7 @@ fn all_locks(step: &CallStep) -> Acquiring {
 }
 
 /// Runs the job on the blocking pool. It keeps the locks until it is through, even where its flow is given up.
-fn elsewhere(job: Job, held: Vec<Held>, scopes: Vec<Scope>, path: Arc<str>) -> Pending {
+fn elsewhere(job: BlockingJob, held: Vec<Held>, scopes: Vec<Scope>, path: Arc<str>) -> Pending {
     let running = tokio::task::spawn_blocking(move || {
         let done = catch_unwind(AssertUnwindSafe(job));
         drop((held, scopes));

@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 
 use weir_events::Synchronisation;
 use weir_host::Value;
-use weir_trace::{Detail, What};
+use weir_trace::{Detail, EventKind};
 
 use super::repeat::capture;
 use super::{Ended, Finished, Frame};
@@ -96,7 +96,7 @@ impl Timed {
         for (turn, (index, _)) in self.bodies[..self.begun].iter().enumerate() {
             if decided != Some(turn) {
                 let (node, body) = (Arc::clone(&step.name), *index as u64);
-                env.live.record(Detail::Nodes, || What::BodyGivenUp { flow: env.key, node, body });
+                env.live.record(Detail::Nodes, || EventKind::BodyGivenUp { flow: env.key, node, body });
             }
         }
     }

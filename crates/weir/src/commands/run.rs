@@ -16,7 +16,7 @@ pub(super) mod signals;
 
 use std::path::Path;
 
-use weir_library::files::{Keeping, Root};
+use weir_library::files::{FileCacheOptions, Root};
 use weir_library::output::Outputs;
 use weir_runtime::{Options, Running, StartError};
 use weir_trace::{Detail, Recorder};
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
     // As for any program in a pipe: `weir run … | head` ends when `head` does.
     if let Some(outputs) = library.environment.get::<Outputs>() {
         let stopper = running.stopper();
-        outputs.when_unread(move || stopper.stop());
+        outputs.on_broken_pipe(move || stopper.stop());
     }
     // Whoever has read the greeting may watch.
     let socket = Server::start(hello(&arguments.file, &chosen, &running), recorder);
@@ -102,7 +102,7 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
     let exit = project.report(arguments.error_format, terminal);
     let Some(mut program) = compiled else { return Err(exit) };
     let root = arguments.root.clone().unwrap_or_else(|| folder(&arguments.file));
-    library.environment.insert(open_root(&root, terminal)?.with_keeping(keeping(arguments)));
+    library.environment.insert(open_root(&root, terminal)?.with_cache_options(keeping(arguments)));
     if program.entries.is_empty() {
         let message = format!("`{}` has nothing to run", arguments.file.display());
         let hint = "a program begins at `service … on http(…)` or `for … in …`";
@@ -122,10 +122,13 @@ fn open_root(path: &Path, terminal: &mut Terminal) -> Result<Root, Exit> {
 }
 
 /// What is kept of the files that are read.
-fn keeping(arguments: &RunArguments) -> Keeping {
+fn keeping(arguments: &RunArguments) -> FileCacheOptions {
     const MEGABYTE: u64 = 1024 * 1024;
-    let default = Keeping::default();
-    Keeping { bytes_max: arguments.files_kept.map_or(default.bytes_max, |size| u64::from(size) * MEGABYTE), ..default }
+    let default = FileCacheOptions::default();
+    FileCacheOptions {
+        bytes_max: arguments.files_kept.map_or(default.bytes_max, |size| u64::from(size) * MEGABYTE),
+        ..default
+    }
 }
 
 /// Says why the program did not start.

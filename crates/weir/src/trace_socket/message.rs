@@ -1,7 +1,7 @@
 //! What is said on the socket: one JSON object on a line.
 
 use serde::{Deserialize, Serialize};
-use weir_trace::{Durations, Event, What};
+use weir_trace::{Durations, EventKind, TraceEvent};
 
 /// The version of the form of the messages. A reader of another version goes on where it can: events that it does not
 /// know are passed over, and fields that it does not know too.
@@ -132,8 +132,8 @@ impl Route {
 
 impl Line {
     /// An event as a line; nothing for what readers of sections are not told.
-    pub(crate) fn of(event: &Event) -> Option<Line> {
-        Message::of(&event.what).map(|message| Line { at_ns: event.at_ns, message })
+    pub(crate) fn of(event: &TraceEvent) -> Option<Line> {
+        Message::of(&event.kind).map(|message| Line { at_ns: event.at_ns, message })
     }
 
     /// The text, with its end of line.
@@ -158,40 +158,41 @@ impl From<Message> for Line {
 }
 
 impl Message {
-    fn of(what: &What) -> Option<Message> {
-        Some(match what {
-            What::SourceOpened { entry, description } => {
+    fn of(kind: &EventKind) -> Option<Message> {
+        Some(match kind {
+            EventKind::SourceOpened { entry, description } => {
                 Message::SourceOpened { entry: *entry, description: description.to_string() }
             }
-            What::SourceEnded { entry, failure } => {
+            EventKind::SourceEnded { entry, failure } => {
                 Message::SourceEnded { entry: *entry, failure: failure.as_ref().map(ToString::to_string) }
             }
-            What::FlowFailed { path, kind, message, .. } => {
+            EventKind::FlowFailed { path, kind, message, .. } => {
                 Message::FlowFailed { path: path.to_string(), kind: (*kind).to_owned(), message: message.to_string() }
             }
-            What::Refused { entry } => Message::Refused { entry: *entry },
-            What::Section { .. } => Message::Section(Section::of(what)),
-            What::Route { .. } => Message::Route(Route::of(what)),
-            What::Stopping => Message::Stopping,
-            What::FlowBegan { .. }
-            | What::FlowEnded { .. }
-            | What::FlowGivenUp { .. }
-            | What::NodeRan { .. }
-            | What::NodeWaits { .. }
-            | What::BodyGivenUp { .. } => return None,
+            EventKind::Refused { entry } => Message::Refused { entry: *entry },
+            EventKind::Section { .. } => Message::Section(Section::of(kind)),
+            EventKind::Route { .. } => Message::Route(Route::of(kind)),
+            EventKind::Stopping => Message::Stopping,
+            EventKind::FlowBegan { .. }
+            | EventKind::FlowEnded { .. }
+            | EventKind::FlowGivenUp { .. }
+            | EventKind::NodeRan { .. }
+            | EventKind::NodeWaits { .. }
+            | EventKind::BodyGivenUp { .. } => return None,
         })
     }
 }
 
 impl Section {
-    fn of(what: &What) -> Section {
-        let What::Section { section, engine, crew, threads, threads_max, waiting, waiting_max, passed } = what else {
+    fn of(kind: &EventKind) -> Section {
+        let EventKind::Section { section, engine, pool, threads, threads_max, waiting, waiting_max, passed } = kind
+        else {
             return Section::default();
         };
         Section {
             section: section.to_string(),
             engine: (*engine).to_owned(),
-            crew: crew.to_string(),
+            crew: pool.to_string(),
             threads: *threads,
             threads_max: *threads_max,
             waiting: *waiting,
@@ -202,8 +203,10 @@ impl Section {
 }
 
 impl Route {
-    fn of(what: &What) -> Route {
-        let What::Route { entry, route, begun, ended, failed, given_up, took } = what else { return Route::default() };
+    fn of(kind: &EventKind) -> Route {
+        let EventKind::Route { entry, route, begun, ended, failed, given_up, took } = kind else {
+            return Route::default();
+        };
         Route {
             entry: *entry,
             route: route.to_string(),
@@ -224,7 +227,7 @@ mod tests {
     #[test]
     fn a_line_is_read_as_it_was_written() {
         let took = Durations::new(vec![(40, 2)], 90);
-        let what = What::Route {
+        let kind = EventKind::Route {
             entry: 1,
             route: "get /".into(),
             begun: 3,
@@ -233,7 +236,7 @@ mod tests {
             given_up: 0,
             took: took.clone(),
         };
-        let line = Line::of(&Event { at_ns: 7, what }).unwrap();
+        let line = Line::of(&TraceEvent { at_ns: 7, kind }).unwrap();
         let text = line.text();
         assert_eq!(
             text.trim_end(),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
-use weir_trace::{Detail, Reader, Recorder};
+use weir_trace::{Detail, Recorder, TraceReader};
 
 use super::message::{Hello, Line, Message};
 use super::place;
@@ -145,7 +145,7 @@ impl Talk<'_> {
     }
 
     /// What has happened, and how much of it was lost.
-    fn news(&mut self, reader: &Reader) -> Vec<Line> {
+    fn news(&mut self, reader: &TraceReader) -> Vec<Line> {
         let events = reader.wait(NAP);
         let lost = reader.lost();
         let count = lost - std::mem::replace(&mut self.told, lost);
@@ -181,7 +181,7 @@ pub(crate) mod tests {
     use std::io::{BufRead, BufReader};
     use std::path::Path;
 
-    use weir_trace::What;
+    use weir_trace::EventKind;
 
     use super::*;
 
@@ -235,7 +235,7 @@ pub(crate) mod tests {
         assert!(!recorder.wants(Detail::Log), "nothing is recorded where nobody is connected");
         let mut lines = BufReader::new(UnixStream::connect(&server.path).unwrap()).lines();
         assert_eq!(next(&mut lines), Message::Hello(hello()));
-        recorder.record(1, What::Stopping);
+        recorder.record(1, EventKind::Stopping);
         assert_eq!(next(&mut lines), Message::Stopping);
         let path = server.path.clone();
         server.end();
@@ -251,7 +251,7 @@ pub(crate) mod tests {
         let mut lines = BufReader::new(UnixStream::connect(&server.path).unwrap()).lines();
         assert_eq!(next(&mut lines), Message::Hello(hello()));
         // Far more than the ring and what the system holds for a socket; this thread does not read, and is not held up.
-        (0..EVENTS).for_each(|entry| recorder.record(u64::from(entry), What::Refused { entry }));
+        (0..EVENTS).for_each(|entry| recorder.record(u64::from(entry), EventKind::Refused { entry }));
         let (mut came, mut lost) = (0, 0);
         while came + lost < u64::from(EVENTS) {
             match next(&mut lines) {
@@ -270,7 +270,7 @@ pub(crate) mod tests {
         let stream = UnixStream::connect(&server.path).unwrap();
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
         assert_eq!(next(&mut lines), Message::Hello(hello()));
-        (0..100_000).for_each(|entry| recorder.record(1, What::Refused { entry }));
+        (0..100_000).for_each(|entry| recorder.record(1, EventKind::Refused { entry }));
         server.end();
         drop(stream);
     }
@@ -288,7 +288,7 @@ pub(crate) mod tests {
         let mut lines = BufReader::new(UnixStream::connect(&server.path).unwrap()).lines();
         assert_eq!(next(&mut lines), Message::Full { readers_max: READERS_MAX });
         assert!(lines.next().is_none());
-        recorder.record(1, What::Stopping);
+        recorder.record(1, EventKind::Stopping);
         readers.iter_mut().for_each(|lines| assert_eq!(next(lines), Message::Stopping));
     }
 }

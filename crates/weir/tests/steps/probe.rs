@@ -185,7 +185,7 @@ impl Opened for AllAtOnce {
                     match flows.begin(0, &mut inputs) {
                         Begun::Done(_) => break,
                         // It gets on only where somebody polls it, and waits for others meanwhile.
-                        Begun::Going(end) => break going.push(tokio::task::spawn_local(end)),
+                        Begun::Pending(end) => break going.push(tokio::task::spawn_local(end)),
                         Begun::Full => flows.room().await,
                     }
                 }

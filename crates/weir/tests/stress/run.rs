@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use weir_host::{Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Route, Source, Stop, Value};
 use weir_ir::generate::{Case, Execution, Recording};
 use weir_runtime::{Options, Running, start};
-use weir_trace::{Detail, Reader, Recorder};
+use weir_trace::{Detail, Recorder, TraceReader};
 
 use crate::setting::Setting;
 
@@ -86,7 +86,7 @@ impl Rows {
     }
 
     /// How far it came, for a message.
-    fn stand(&self, reader: &Reader) -> String {
+    fn stand(&self, reader: &TraceReader) -> String {
         let missing: Vec<usize> = self
             .answers
             .lock()
@@ -95,7 +95,7 @@ impl Rows {
             .filter(|(_, answers)| answers.is_empty())
             .map(|(flow, _)| flow)
             .collect();
-        let said: Vec<String> = reader.take().iter().map(|event| event.what.to_string()).collect();
+        let said: Vec<String> = reader.take().iter().map(|event| event.kind.to_string()).collect();
         let latest = said.len().saturating_sub(LATEST);
         format!("the flows {missing:?} have no answer; the trace says\n  {}", said[latest..].join("\n  "))
     }
@@ -108,8 +108,8 @@ impl Rows {
         for (flow, row) in self.rows.iter().enumerate() {
             match (begin(&*flows, row).await, self.begin) {
                 (Begun::Done(answer), _) => self.keep(flow, answer),
-                (Begun::Going(answer), Begin::OneByOne) => self.keep(flow, answer.await),
-                (Begun::Going(answer), Begin::Together) => {
+                (Begun::Pending(answer), Begin::OneByOne) => self.keep(flow, answer.await),
+                (Begun::Pending(answer), Begin::Together) => {
                     let own = Arc::clone(&self);
                     tokio::task::spawn_local(async move { own.keep(flow, answer.await) });
                 }

@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use hyper::body::{Body, Incoming};
 use weir_events::until;
 
-use super::limits::Late;
+use super::limits::RequestDeadlines;
 
 /// Why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,18 +37,18 @@ impl BodyError {
 ///
 /// # Errors
 /// A [`BodyError`] for one that is too large, too slow, or broken.
-pub async fn read_body(body: Incoming, bytes_max: usize, late: &Late) -> Result<Bytes, BodyError> {
+pub async fn read_body(body: Incoming, bytes_max: usize, deadlines: &RequestDeadlines) -> Result<Bytes, BodyError> {
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(BodyError::TooLarge);
     }
-    until(pin!(read_pieces(body, bytes_max, late)), &late.body).await.unwrap_or(Err(BodyError::TooSlow))
+    until(pin!(read_pieces(body, bytes_max, deadlines)), &deadlines.body).await.unwrap_or(Err(BodyError::TooSlow))
 }
 
-async fn read_pieces(mut body: Incoming, bytes_max: usize, late: &Late) -> Result<Bytes, BodyError> {
+async fn read_pieces(mut body: Incoming, bytes_max: usize, deadlines: &RequestDeadlines) -> Result<Bytes, BodyError> {
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     loop {
-        let piece = match until(body.frame(), &late.piece).await {
+        let piece = match until(body.frame(), &deadlines.piece).await {
             Err(()) => return Err(BodyError::TooSlow),
             Ok(None) => break,
             Ok(Some(Err(_))) => return Err(BodyError::Broken),

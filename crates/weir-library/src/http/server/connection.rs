@@ -12,11 +12,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 
-use super::crowd::Member;
-use super::guard::Guard;
-use super::metered::Metered;
-use super::pieces::Pieces;
-use super::pulse::{Ending, Pulse, Watch};
+use super::activity::{ActivityTracker, Watchdog, WatchdogEvent};
+use super::chunked_body::ChunkedBody;
+use super::graceful_shutdown::ShutdownHandle;
+use super::metered_body::MeteredBody;
+use super::request_validation::ValidatingStream;
 use super::{Handler, Limits};
 
 /// What every connection of HTTP/2 begins with (RFC 9113 §3.4).
@@ -36,25 +36,29 @@ pub(super) async fn serve_connection<H: Handler>(
     mut stream: TcpStream,
     limits: Rc<Limits>,
     handler: Rc<H>,
-    member: Member,
+    handle: ShutdownHandle,
 ) {
-    let pulse = Rc::new(Pulse::default());
-    let mut end = End { pulse: &pulse, watch: Watch::new(&limits, member.stopping()), _member: member };
+    let activity = Rc::new(ActivityTracker::default());
+    let mut supervisor = ConnectionSupervisor {
+        activity: &activity,
+        watchdog: Watchdog::new(&limits, handle.stopping()),
+        _shutdown: handle,
+    };
     let mut first = Vec::new();
-    match end.before(|cx| poll_protocol(&stream, &mut first, cx)).await.flatten() {
+    match supervisor.before(|cx| poll_protocol(&stream, &mut first, cx)).await.flatten() {
         Some(Protocol::Http1) => {}
         Some(Protocol::Http2) => {
-            let guard = Guard::http2(stream, first, Rc::clone(&pulse));
-            return Box::pin(serve_http2(guard, &limits, handler, Rc::clone(&pulse), end)).await;
+            let validated = ValidatingStream::http2(stream, first, Rc::clone(&activity));
+            return Box::pin(serve_http2(validated, &limits, handler, Rc::clone(&activity), supervisor)).await;
         }
         None => return,
     }
     loop {
-        let guard = Guard::http1(stream, first, Rc::clone(&pulse));
+        let validated = ValidatingStream::http1(stream, first, Rc::clone(&activity));
         // Apart, like the other: a connection that rests keeps its own future, and nothing of this one.
-        let Some(resting) = Box::pin(serve_http1(guard, &limits, &*handler, &mut end)).await else { return };
+        let Some(resting) = Box::pin(serve_http1(validated, &limits, &*handler, &mut supervisor)).await else { return };
         (stream, first) = resting;
-        if end.before(|cx| stream.poll_read_ready(cx)).await.is_none() {
+        if supervisor.before(|cx| stream.poll_read_ready(cx)).await.is_none() {
             return;
         }
     }
@@ -88,22 +92,22 @@ fn poll_protocol(stream: &TcpStream, first: &mut Vec<u8>, cx: &mut Context<'_>) 
 
 /// Yields the socket and what was read of it already, where hyper's part of the connection is given up between requests.
 async fn serve_http1<H: Handler>(
-    guard: Guard,
+    validated: ValidatingStream,
     limits: &Limits,
     handler: &H,
-    end: &mut End<'_>,
+    supervisor: &mut ConnectionSupervisor<'_>,
 ) -> Option<(TcpStream, Vec<u8>)> {
-    let pulse = end.pulse;
-    let copies = !pulse.large.get();
+    let activity = supervisor.activity;
+    let copies = !activity.large.get();
     let piece_bytes_max = if copies { COPIED_BYTES_MAX } else { usize::MAX };
     let service = service_fn(move |request| {
         // Outside the future, so that the request is not moved into it.
         let answer = handler.handle(request);
         async move {
-            let _answering = Counted::one_more(&pulse.answering);
+            let _answering = CountGuard::one_more(&activity.answering);
             let answer = answer.await;
-            pulse.large.set(answer.body().len() > COPIED_BYTES_MAX);
-            Ok::<_, Infallible>(answer.map(|body| Pieces::new(body, piece_bytes_max)))
+            activity.large.set(answer.body().len() > COPIED_BYTES_MAX);
+            Ok::<_, Infallible>(answer.map(|body| ChunkedBody::new(body, piece_bytes_max)))
         }
     });
     let mut connection = http1::Builder::new()
@@ -112,27 +116,33 @@ async fn serve_http1<H: Handler>(
         .header_read_timeout(None)
         .max_header_size(limits.header_bytes_max)
         .writev(!copies)
-        .serve_connection(TokioIo::new(guard), service);
-    let leaves = || copies && pulse.large.get();
-    match end.drive(Pin::new(&mut connection), http1::Connection::graceful_shutdown, leaves).await {
-        Driven::Ended => None,
-        Driven::Leaves => {
+        .serve_connection(TokioIo::new(validated), service);
+    let releases = || copies && activity.large.get();
+    match supervisor.drive(Pin::new(&mut connection), http1::Connection::graceful_shutdown, releases).await {
+        DriveResult::Ended => None,
+        DriveResult::Released => {
             let parts = connection.into_parts();
             Some((parts.io.into_inner().into_stream(), parts.read_buf.into()))
         }
     }
 }
 
-async fn serve_http2<H: Handler>(guard: Guard, limits: &Limits, handler: Rc<H>, pulse: Rc<Pulse>, mut end: End<'_>) {
+async fn serve_http2<H: Handler>(
+    validated: ValidatingStream,
+    limits: &Limits,
+    handler: Rc<H>,
+    activity: Rc<ActivityTracker>,
+    mut supervisor: ConnectionSupervisor<'_>,
+) {
     let service = service_fn(move |request| {
-        let (handler, pulse) = (Rc::clone(&handler), Rc::clone(&pulse));
+        let (handler, activity) = (Rc::clone(&handler), Rc::clone(&activity));
         async move {
-            pulse.heads.set(pulse.heads.get() + 1);
+            activity.heads.set(activity.heads.get() + 1);
             let answer = {
-                let _answering = Counted::one_more(&pulse.answering);
+                let _answering = CountGuard::one_more(&activity.answering);
                 handler.handle(request).await
             };
-            Ok::<_, Infallible>(answer.map(|body| Metered::new(body, pulse)))
+            Ok::<_, Infallible>(answer.map(|body| MeteredBody::new(body, activity)))
         }
     });
     let header_bytes_max = u32::try_from(limits.header_bytes_max).unwrap_or(u32::MAX);
@@ -140,9 +150,9 @@ async fn serve_http2<H: Handler>(guard: Guard, limits: &Limits, handler: Rc<H>, 
         .timer(TokioTimer::new())
         .max_header_list_size(header_bytes_max)
         .max_concurrent_streams(limits.streams_max)
-        .serve_connection(TokioIo::new(guard), service);
+        .serve_connection(TokioIo::new(validated), service);
     // What it has of frames and windows must not be lost, so that it never rests.
-    end.drive(pin!(connection), http2::Connection::graceful_shutdown, || false).await;
+    supervisor.drive(pin!(connection), http2::Connection::graceful_shutdown, || false).await;
 }
 
 /// Runs the streams of HTTP/2 beside their connection.
@@ -156,27 +166,27 @@ impl<F: Future<Output = ()> + 'static> hyper::rt::Executor<F> for SameThread {
 }
 
 /// What ends a connection from outside.
-struct End<'a> {
-    pulse: &'a Pulse,
-    watch: Watch<'a>,
-    _member: Member,
+struct ConnectionSupervisor<'a> {
+    activity: &'a ActivityTracker,
+    watchdog: Watchdog<'a>,
+    _shutdown: ShutdownHandle,
 }
 
 /// What has become of a connection.
-enum Driven {
+enum DriveResult {
     Ended,
     /// It is between requests, and should keep no more than its socket, for now or until the next.
-    Leaves,
+    Released,
 }
 
-impl End<'_> {
+impl ConnectionSupervisor<'_> {
     /// What is polled, unless the connection has to end before.
     async fn before<T>(&mut self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
         poll_fn(|cx| {
             loop {
-                match self.watch.poll(self.pulse, cx) {
-                    Poll::Ready(Ending::Stopping | Ending::Due) => return Poll::Ready(None),
-                    Poll::Ready(Ending::Resting) => {}
+                match self.watchdog.poll(self.activity, cx) {
+                    Poll::Ready(WatchdogEvent::Stopping | WatchdogEvent::Expired) => return Poll::Ready(None),
+                    Poll::Ready(WatchdogEvent::Idle) => {}
                     Poll::Pending => return poll(cx).map(Some),
                 }
             }
@@ -184,28 +194,30 @@ impl End<'_> {
         .await
     }
 
-    /// Polls the connection to its end, or until it rests or `leaves`; `finish` makes it end after the requests that it has
+    /// Polls the connection to its end, or until it rests or `releases`; `finish` makes it end after the requests that it has
     /// begun.
     async fn drive<C: Future>(
         &mut self,
         mut connection: Pin<&mut C>,
         finish: impl Fn(Pin<&mut C>),
-        leaves: impl Fn() -> bool,
-    ) -> Driven {
+        releases: impl Fn() -> bool,
+    ) -> DriveResult {
         poll_fn(|cx| {
             loop {
                 // Its error has been answered where it can be, and says nothing to anybody else.
                 if connection.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(Driven::Ended);
+                    return Poll::Ready(DriveResult::Ended);
                 }
-                if leaves() && self.pulse.is_between_requests() {
-                    return Poll::Ready(Driven::Leaves);
+                if releases() && self.activity.is_between_requests() {
+                    return Poll::Ready(DriveResult::Released);
                 }
-                match ready!(self.watch.poll(self.pulse, cx)) {
-                    Ending::Stopping => finish(connection.as_mut()),
-                    Ending::Due => return Poll::Ready(Driven::Ended),
-                    Ending::Resting if self.pulse.is_between_requests() => return Poll::Ready(Driven::Leaves),
-                    Ending::Resting => {}
+                match ready!(self.watchdog.poll(self.activity, cx)) {
+                    WatchdogEvent::Stopping => finish(connection.as_mut()),
+                    WatchdogEvent::Expired => return Poll::Ready(DriveResult::Ended),
+                    WatchdogEvent::Idle if self.activity.is_between_requests() => {
+                        return Poll::Ready(DriveResult::Released);
+                    }
+                    WatchdogEvent::Idle => {}
                 }
             }
         })
@@ -214,16 +226,16 @@ impl End<'_> {
 }
 
 /// One more in a count, until it is dropped.
-struct Counted<'a>(&'a std::cell::Cell<u32>);
+struct CountGuard<'a>(&'a std::cell::Cell<u32>);
 
-impl<'a> Counted<'a> {
+impl<'a> CountGuard<'a> {
     fn one_more(count: &'a std::cell::Cell<u32>) -> Self {
         count.set(count.get() + 1);
-        Counted(count)
+        CountGuard(count)
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for CountGuard<'_> {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }

@@ -33,7 +33,7 @@ const IN_HOST: [bool; 256] = {
 
 /// What to do with the bytes that were followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum FramingVerdict {
     /// They may be read.
     Pass,
     /// Those before `at` may; there, the request becomes wrong.
@@ -42,7 +42,7 @@ pub(super) enum Verdict {
 
 /// Where a connection is in its sequence of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum FramingState {
     /// Before a head's first line, or among the empty lines that may come before it.
     Between,
     Fields,
@@ -63,7 +63,7 @@ enum AfterCounted {
 
 /// What a head has said so far about its request.
 #[derive(Default)]
-struct Head {
+struct RequestHead {
     needs_host: bool,
     hosts: u32,
     length: Option<u64>,
@@ -71,12 +71,12 @@ struct Head {
 }
 
 /// What makes a request wrong; it carries nothing because hyper's answer, 400, says no more.
-struct Wrong;
+struct FramingError;
 
 /// Follows one connection.
 pub(super) struct Framing {
-    place: Place,
-    head: Head,
+    state: FramingState,
+    head: RequestHead,
     heads_begun: u64,
     /// The beginning of a line whose end has not come yet.
     line: Vec<u8>,
@@ -87,18 +87,18 @@ pub(super) struct Framing {
 
 impl Framing {
     pub(super) fn new() -> Self {
-        let (head, line, known) = (Head::default(), Vec::new(), Vec::new());
-        Framing { place: Place::Between, head, heads_begun: 0, line, known }
+        let (head, line, known) = (RequestHead::default(), Vec::new(), Vec::new());
+        Framing { state: FramingState::Between, head, heads_begun: 0, line, known }
     }
 
     /// Whether the connection is between requests: nothing of the next has come.
     pub(super) fn is_between(&self) -> bool {
-        self.place == Place::Between && self.line.is_empty()
+        self.state == FramingState::Between && self.line.is_empty()
     }
 
     /// Whether a head has begun and is not complete.
     pub(super) fn is_in_head(&self) -> bool {
-        self.place == Place::Fields || (self.place == Place::Between && !self.line.is_empty())
+        self.state == FramingState::Fields || (self.state == FramingState::Between && !self.line.is_empty())
     }
 
     /// How many heads have begun.
@@ -106,40 +106,42 @@ impl Framing {
         self.heads_begun
     }
 
-    /// Follows the next bytes of the connection. After anything but [`Verdict::Pass`] there are no next.
-    pub(super) fn follow(&mut self, bytes: &[u8]) -> Verdict {
+    /// Follows the next bytes of the connection. After anything but [`FramingVerdict::Pass`] there are no next.
+    pub(super) fn follow(&mut self, bytes: &[u8]) -> FramingVerdict {
         let mut at = 0;
         while at < bytes.len() {
-            if let Place::Counted { left, then } = self.place {
+            if let FramingState::Counted { left, then } = self.state {
                 at += self.skip(left, then, bytes.len() - at);
                 continue;
             }
             match self.follow_lines(&bytes[at..]) {
                 Ok(followed) => at += followed,
-                Err((Wrong, wrong)) => return Verdict::Refuse { at: at + wrong },
+                Err((FramingError, wrong)) => return FramingVerdict::Refuse { at: at + wrong },
             }
         }
-        Verdict::Pass
+        FramingVerdict::Pass
     }
 
     /// Follows lines until there are no more or they lead to counted bytes, and says how many bytes they were; or where it
     /// is wrong.
-    fn follow_lines(&mut self, bytes: &[u8]) -> Result<usize, (Wrong, usize)> {
+    fn follow_lines(&mut self, bytes: &[u8]) -> Result<usize, (FramingError, usize)> {
         let mut at = 0;
         let mut fields = None;
         while let Some(length) = memchr(b'\n', &bytes[at..]) {
-            let (before, end) = (self.place, at + length);
+            let (before, end) = (self.state, at + length);
             self.note_beginning(bytes[at]);
             self.complete_line(&bytes[at..=end]).map_err(|wrong| (wrong, end))?;
             at = end + 1;
-            match (before, self.place) {
-                (Place::Between, Place::Fields) if self.is_known(&bytes[at..]) => {
+            match (before, self.state) {
+                (FramingState::Between, FramingState::Fields) if self.is_known(&bytes[at..]) => {
                     at += self.known.len();
-                    self.place = Place::Between;
+                    self.state = FramingState::Between;
                 }
-                (Place::Between, Place::Fields) => fields = Some(at),
-                (Place::Fields, Place::Between) => self.know(fields.take().map_or(&[], |begin| &bytes[begin..at])),
-                (_, Place::Counted { .. }) => return Ok(at),
+                (FramingState::Between, FramingState::Fields) => fields = Some(at),
+                (FramingState::Fields, FramingState::Between) => {
+                    self.know(fields.take().map_or(&[], |begin| &bytes[begin..at]))
+                }
+                (_, FramingState::Counted { .. }) => return Ok(at),
                 _ => {}
             }
         }
@@ -172,24 +174,24 @@ impl Framing {
 
     fn skip(&mut self, left: u64, then: AfterCounted, available: usize) -> usize {
         let skipped = left.min(available as u64);
-        self.place = match (left - skipped, then) {
-            (0, AfterCounted::Between) => Place::Between,
-            (0, AfterCounted::ChunkSize) => Place::ChunkSize,
-            (left, then) => Place::Counted { left, then },
+        self.state = match (left - skipped, then) {
+            (0, AfterCounted::Between) => FramingState::Between,
+            (0, AfterCounted::ChunkSize) => FramingState::ChunkSize,
+            (left, then) => FramingState::Counted { left, then },
         };
         skipped as usize
     }
 
     /// Keeps a line's beginning until its end comes.
-    fn keep(&mut self, beginning: &[u8]) -> Result<(), Wrong> {
+    fn keep(&mut self, beginning: &[u8]) -> Result<(), FramingError> {
         if self.line.len() + beginning.len() > LINE_BYTES_MAX {
-            return Err(Wrong);
+            return Err(FramingError);
         }
         self.line.extend_from_slice(beginning);
         Ok(())
     }
 
-    fn complete_line(&mut self, end: &[u8]) -> Result<(), Wrong> {
+    fn complete_line(&mut self, end: &[u8]) -> Result<(), FramingError> {
         if self.line.is_empty() {
             return self.follow_line(end);
         }
@@ -201,46 +203,48 @@ impl Framing {
         followed
     }
 
-    fn follow_line(&mut self, line: &[u8]) -> Result<(), Wrong> {
+    fn follow_line(&mut self, line: &[u8]) -> Result<(), FramingError> {
         // RFC 9112 §2.2: a bare line feed may be taken for a line end; we do not.
-        let Some(line) = line.strip_suffix(b"\r\n") else { return Err(Wrong) };
-        match self.place {
-            Place::Between if line.is_empty() => {}
-            Place::Between => self.first_line(line),
-            Place::Fields if line.is_empty() => self.end_head()?,
-            Place::Fields => self.head.field(line)?,
-            Place::ChunkSize => self.chunk_size(line)?,
-            Place::Trailers if line.is_empty() => self.place = Place::Between,
-            Place::Trailers | Place::Counted { .. } => {}
+        let Some(line) = line.strip_suffix(b"\r\n") else { return Err(FramingError) };
+        match self.state {
+            FramingState::Between if line.is_empty() => {}
+            FramingState::Between => self.first_line(line),
+            FramingState::Fields if line.is_empty() => self.end_head()?,
+            FramingState::Fields => self.head.field(line)?,
+            FramingState::ChunkSize => self.chunk_size(line)?,
+            FramingState::Trailers if line.is_empty() => self.state = FramingState::Between,
+            FramingState::Trailers | FramingState::Counted { .. } => {}
         }
         Ok(())
     }
 
     fn first_line(&mut self, line: &[u8]) {
-        self.head = Head { needs_host: line.ends_with(b" HTTP/1.1"), ..Head::default() };
-        self.place = Place::Fields;
+        self.head = RequestHead { needs_host: line.ends_with(b" HTTP/1.1"), ..RequestHead::default() };
+        self.state = FramingState::Fields;
     }
 
-    fn end_head(&mut self) -> Result<(), Wrong> {
-        self.place = self.head.body()?;
+    fn end_head(&mut self) -> Result<(), FramingError> {
+        self.state = self.head.body()?;
         Ok(())
     }
 
     /// `chunk-size [ chunk-ext ]`; the data's own line end is counted to it.
-    fn chunk_size(&mut self, line: &[u8]) -> Result<(), Wrong> {
+    fn chunk_size(&mut self, line: &[u8]) -> Result<(), FramingError> {
         let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         let size = std::str::from_utf8(&line[..digits]).ok().and_then(|text| u64::from_str_radix(text, 16).ok());
-        self.place = match size.ok_or(Wrong)? {
-            0 => Place::Trailers,
-            size => Place::Counted { left: size.checked_add(2).ok_or(Wrong)?, then: AfterCounted::ChunkSize },
+        self.state = match size.ok_or(FramingError)? {
+            0 => FramingState::Trailers,
+            size => {
+                FramingState::Counted { left: size.checked_add(2).ok_or(FramingError)?, then: AfterCounted::ChunkSize }
+            }
         };
         Ok(())
     }
 }
 
-impl Head {
+impl RequestHead {
     /// Notes a field of the three that say how a request is framed and for whom.
-    fn field(&mut self, line: &[u8]) -> Result<(), Wrong> {
+    fn field(&mut self, line: &[u8]) -> Result<(), FramingError> {
         match line[0] | 0x20 {
             b'h' => self.host(line),
             b'c' => self.content_length(line),
@@ -250,48 +254,48 @@ impl Head {
     }
 
     /// RFC 9112 §3.2: more than one `Host`, or one that is no host, is refused.
-    fn host(&mut self, line: &[u8]) -> Result<(), Wrong> {
+    fn host(&mut self, line: &[u8]) -> Result<(), FramingError> {
         let Some(value) = value_of(line, b"host:") else { return Ok(()) };
         self.hosts += 1;
         let is_host = value.iter().all(|byte| IN_HOST[usize::from(*byte)]);
-        if self.hosts == 1 && is_host { Ok(()) } else { Err(Wrong) }
+        if self.hosts == 1 && is_host { Ok(()) } else { Err(FramingError) }
     }
 
     /// One number of digits, once: RFC 9112 §6.3 lets a server take equal ones, and we do not.
-    fn content_length(&mut self, line: &[u8]) -> Result<(), Wrong> {
+    fn content_length(&mut self, line: &[u8]) -> Result<(), FramingError> {
         let Some(value) = value_of(line, b"content-length:") else { return Ok(()) };
         let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
         let length = std::str::from_utf8(value).ok().filter(|_| digits).and_then(|text| text.parse().ok());
         match (self.length, length) {
             (None, Some(_)) => self.length = length,
-            _ => return Err(Wrong),
+            _ => return Err(FramingError),
         }
         Ok(())
     }
 
     /// `chunked`, once: no other coding of a request is understood.
-    fn transfer_encoding(&mut self, line: &[u8]) -> Result<(), Wrong> {
+    fn transfer_encoding(&mut self, line: &[u8]) -> Result<(), FramingError> {
         let Some(value) = value_of(line, b"transfer-encoding:") else { return Ok(()) };
         if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
-            return Err(Wrong);
+            return Err(FramingError);
         }
         self.chunked = true;
         Ok(())
     }
 
     /// Where the connection is behind this head.
-    fn body(&self) -> Result<Place, Wrong> {
+    fn body(&self) -> Result<FramingState, FramingError> {
         if self.needs_host && self.hosts == 0 {
-            return Err(Wrong);
+            return Err(FramingError);
         }
         match (self.length, self.chunked) {
             // RFC 9112 §6.1: the sign of a smuggled request.
-            (Some(_), true) => Err(Wrong),
+            (Some(_), true) => Err(FramingError),
             // HTTP/1.0 has no chunks.
-            (None, true) if !self.needs_host => Err(Wrong),
-            (None, true) => Ok(Place::ChunkSize),
-            (None | Some(0), false) => Ok(Place::Between),
-            (Some(left), false) => Ok(Place::Counted { left, then: AfterCounted::Between }),
+            (None, true) if !self.needs_host => Err(FramingError),
+            (None, true) => Ok(FramingState::ChunkSize),
+            (None | Some(0), false) => Ok(FramingState::Between),
+            (Some(left), false) => Ok(FramingState::Counted { left, then: AfterCounted::Between }),
         }
     }
 }

@@ -22,7 +22,7 @@ pub struct Limits {
     /// Between an answer and the next request on its connection.
     pub idle_timeout: Duration,
     /// How long a connection of HTTP/1 is idle until it gives up its buffers, to have new ones for its next request.
-    pub rest_after: Duration,
+    pub release_buffers_after: Duration,
     /// How long a client may take nothing of an answer that it is being sent.
     pub write_timeout: Duration,
     /// Bytes a second that a client has to take, on average since it first kept the server waiting.
@@ -47,7 +47,7 @@ impl Default for Limits {
             body_idle_timeout: Duration::from_secs(10),
             answer_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(75),
-            rest_after: Duration::from_secs(1),
+            release_buffers_after: Duration::from_secs(1),
             write_timeout: Duration::from_secs(30),
             write_rate_min: 512,
             connections_max: 10_000,
@@ -60,7 +60,7 @@ impl Default for Limits {
 
 /// The time limits of one request, as events: made once, and synchronised only by a request that has to wait.
 #[derive(Clone, Debug)]
-pub struct Late {
+pub struct RequestDeadlines {
     /// Its body was not whole in time.
     pub(super) body: Event<()>,
     /// The next piece of its body did not come in time.
@@ -69,11 +69,11 @@ pub struct Late {
     pub(in crate::http) answer: Event<()>,
 }
 
-impl Late {
+impl RequestDeadlines {
     /// The events of these limits; each counts from the moment that something waits for it.
     #[must_use]
     pub fn of(limits: &Limits) -> Self {
-        Late {
+        RequestDeadlines {
             body: after(limits.body_timeout),
             piece: after(limits.body_idle_timeout),
             answer: after(limits.answer_timeout),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use weir::{Field, Text, Type, TypeDefinition, TypeOf, TypeShape, Value, Variant};
 
 use super::parse;
-use crate::input::Definitions;
+use crate::input::TypeDefinitions;
 use crate::json::encode::written;
 
 fn field(name: &str, ty: Type) -> Field {
@@ -100,7 +100,7 @@ proptest! {
     fn what_is_written_is_read_back((ty, value) in types().prop_flat_map(|ty| (Just(ty.clone()), value_of(ty)))) {
         let of = TypeOf { ty, definitions: definitions() };
         let text = written(&value, &of).expect("all of it can be said");
-        let again = parse(&text, &of.ty, Definitions(&of.definitions));
+        let again = parse(&text, &of.ty, TypeDefinitions(&of.definitions));
         prop_assert_eq!(again, Ok(value), "{}", String::from_utf8_lossy(&text));
     }
 }
@@ -134,7 +134,7 @@ fn what_is_written_nests_as_deep_as_what_is_read() {
     let chain = |links: usize| (0..links).fold(Value::Variant(0, None), |rest, _| Value::variant(1, [rest]));
     let deepest = chain(127);
     let text = written(&deepest, &of).expect("as deep as may be");
-    assert_eq!(parse(&text, &of.ty, Definitions(&of.definitions)), Ok(deepest));
+    assert_eq!(parse(&text, &of.ty, TypeDefinitions(&of.definitions)), Ok(deepest));
     for links in [128, 1_000] {
         let failure = written(&chain(links), &of).expect_err("deeper");
         assert_eq!(failure.message.as_str(), "JSON nests at most 127 deep");
@@ -156,8 +156,9 @@ fn what_a_value_shares_with_itself_is_written_up_to_a_limit() {
 #[test]
 fn what_is_no_body_is_refused_with_its_place() {
     let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
-    let said =
-        |body: &[u8], ty: Type| parse(body, &ty, Definitions(&definitions())).map_err(|problem| problem.to_string());
+    let said = |body: &[u8], ty: Type| {
+        parse(body, &ty, TypeDefinitions(&definitions())).map_err(|problem| problem.to_string())
+    };
     let refused = |body: &str, ty: Type| said(body.as_bytes(), ty).expect_err("it is no such body");
     let post = || Type::named("Post");
     assert_eq!(refused(&nested(100_000), post()), "body: not JSON: nests more than 127 deep at line 1 column 128");
@@ -192,7 +193,7 @@ fn json_of_any_shape_is_read_and_written_as_it_is() {
     let value = TypeDefinition { name: "json.Value".into(), doc: Text::default(), shape: opaque };
     let of = TypeOf { ty: Type::list(Type::named("Hook")), definitions: vec![hook, value] };
     let text = r#"[{"from":"a","event":{"z":[1,null,2.5,"x"],"a":{}}},{"from":"b","event":null}]"#;
-    let hooks = parse(text.as_bytes(), &of.ty, Definitions(&of.definitions)).expect("it is such a body");
+    let hooks = parse(text.as_bytes(), &of.ty, TypeDefinitions(&of.definitions)).expect("it is such a body");
     assert_eq!(written(&hooks, &of).as_deref(), Ok(text.as_bytes()));
     // In a list and a record, there is room for so many more.
     let nested = |depth: usize| json::parse(&format!("{}{}", "[".repeat(depth), "]".repeat(depth))).expect("JSON");
@@ -201,6 +202,6 @@ fn json_of_any_shape_is_read_and_written_as_it_is() {
         Value::list(vec![Value::Record([Value::text("a"), event].into())])
     };
     let deepest = written(&hook(125), &of).expect("it fits");
-    assert!(parse(&deepest, &of.ty, Definitions(&of.definitions)).is_ok());
+    assert!(parse(&deepest, &of.ty, TypeDefinitions(&of.definitions)).is_ok());
     assert!(written(&hook(126), &of).is_err());
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use weir_trace::{Event, Reader, What};
+use weir_trace::{EventKind, TraceEvent, TraceReader};
 
 use super::places::Places;
 use crate::terminal::Paint;
 
 /// Writes the log on a thread of its own.
 pub(super) struct Log {
-    reader: Arc<Reader>,
+    reader: Arc<TraceReader>,
     writer: Writer,
     thread: JoinHandle<()>,
 }
@@ -25,7 +25,7 @@ struct Writer {
 }
 
 impl Log {
-    pub(super) fn begin(reader: Reader, places: Places, paint: Paint) -> Log {
+    pub(super) fn begin(reader: TraceReader, places: Places, paint: Paint) -> Log {
         let (reader, writer) = (Arc::new(reader), Writer { places: Arc::new(places), paint });
         let (events, lines) = (Arc::clone(&reader), writer.clone());
         let thread = std::thread::spawn(move || {
@@ -52,24 +52,24 @@ impl Log {
 }
 
 impl Writer {
-    fn write(&self, events: &[Event]) {
-        let lines: String = events.iter().filter_map(|event| self.line(&event.what)).collect();
+    fn write(&self, events: &[TraceEvent]) {
+        let lines: String = events.iter().filter_map(|event| self.line(&event.kind)).collect();
         if !lines.is_empty() {
             say(&lines);
         }
     }
 
     /// One event as a line; nothing for what the greeting said already.
-    fn line(&self, what: &What) -> Option<String> {
+    fn line(&self, kind: &EventKind) -> Option<String> {
         let failure = self.paint.red("failure");
-        let words = match what {
-            What::FlowFailed { flow, path, kind, message } => {
+        let words = match kind {
+            EventKind::FlowFailed { flow, path, kind, message } => {
                 let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
                 format!("{failure} in {}{kind}: {message}", self.places.describe(*flow, path))
             }
-            What::SourceEnded { failure: Some(message), .. } => format!("{failure} of a source: {message}"),
-            What::Refused { .. } => "refused a flow: as many wait as may".to_owned(),
-            What::Stopping => "stopping; what has begun is finished first".to_owned(),
+            EventKind::SourceEnded { failure: Some(message), .. } => format!("{failure} of a source: {message}"),
+            EventKind::Refused { .. } => "refused a flow: as many wait as may".to_owned(),
+            EventKind::Stopping => "stopping; what has begun is finished first".to_owned(),
             _ => return None,
         };
         Some(format!("{} {words}\n", self.paint.faint(&clock())))

@@ -1,12 +1,12 @@
 //! Requests that pass, requests that do not, and where.
 
-use super::{Framing, Verdict};
+use super::{Framing, FramingVerdict};
 
 /// Follows `text` cut into pieces of `length` bytes; where it is refused, the bytes before.
 fn refused_at(text: &[u8], length: usize) -> Option<usize> {
     let mut framing = Framing::new();
     for (index, piece) in text.chunks(length).enumerate() {
-        if let Verdict::Refuse { at } = framing.follow(piece) {
+        if let FramingVerdict::Refuse { at } = framing.follow(piece) {
             return Some(index * length + at);
         }
     }
@@ -85,7 +85,7 @@ fn a_head_is_begun_by_its_first_byte_and_ended_by_its_last() {
     let mut framing = Framing::new();
     assert!(!framing.is_in_head());
     for byte in &OK.as_bytes()[..OK.len() - 1] {
-        assert_eq!(framing.follow(&[*byte]), Verdict::Pass);
+        assert_eq!(framing.follow(&[*byte]), FramingVerdict::Pass);
         assert!(framing.is_in_head() && framing.heads_begun() == 1);
     }
     framing.follow(b"\n");

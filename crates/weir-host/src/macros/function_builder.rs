@@ -1,0 +1,137 @@
+//! Describing a function: its signature, put together from its Rust types.
+
+use std::sync::Arc;
+
+use crate::convert::Borrowable;
+use crate::macros::waiting;
+use crate::{
+    Batch, BatchCode, Code, Effects, Failure, Function, HostType, Location, Mode, Outcome, Parameter, Passing, Settled,
+    Signature, StateOf, Type, TypeDefinition, Value,
+};
+
+/// A function that is being described.
+pub struct FunctionBuilder {
+    signature: Signature,
+    types: Vec<TypeDefinition>,
+    location: Option<Location>,
+}
+
+impl FunctionBuilder {
+    /// A function without parameters that gives `()`.
+    #[must_use]
+    pub fn new(name: &str, doc: &str, effects: Effects) -> Self {
+        let signature = Signature {
+            module: "".into(),
+            name: name.into(),
+            doc: doc.into(),
+            parameters: Vec::new(),
+            result: Type::Unit,
+            failure: None,
+            effects,
+            state: None,
+            batch: None,
+        };
+        FunctionBuilder { signature, types: Vec::new(), location: None }
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn located_at(mut self, location: Location) -> Self {
+        self.location = Some(location);
+        self
+    }
+
+    /// The next parameter is taken by value.
+    #[must_use]
+    pub fn takes<T: HostType>(self, name: &str, default: Option<T>) -> Self {
+        self.parameter(name, if T::TYPED { Passing::Typed } else { Passing::Value }, default)
+    }
+
+    /// The next parameter is taken by `&`.
+    #[must_use]
+    pub fn borrows<T: Borrowable + ?Sized>(self, name: &str, default: Option<T::Owned>) -> Self {
+        self.parameter(name, Passing::Borrow, default)
+    }
+
+    /// The next parameter is taken by `&mut`.
+    #[must_use]
+    pub fn changes<T: HostType>(self, name: &str) -> Self {
+        self.parameter::<T>(name, Passing::Change, None)
+    }
+
+    /// The next parameter is of what makes the state, by value.
+    #[must_use]
+    pub fn constructor_takes<T: HostType>(self, name: &str, default: Option<T>) -> Self {
+        self.parameter(name, Passing::Start, default)
+    }
+
+    /// The next parameter is of what makes the state, by `&`.
+    #[must_use]
+    pub fn constructor_borrows<T: Borrowable + ?Sized>(self, name: &str, default: Option<T::Owned>) -> Self {
+        self.parameter(name, Passing::Start, default)
+    }
+
+    fn parameter<T: HostType>(mut self, name: &str, passing: Passing, default: Option<T>) -> Self {
+        T::define(&mut self.types);
+        let default = default.map(|value| default_value(name, value));
+        self.signature.parameters.push(Parameter { name: name.into(), ty: T::ty(), passing, default });
+        self
+    }
+
+    /// What it gives.
+    #[must_use]
+    pub fn returns<T: HostType>(mut self) -> Self {
+        T::define(&mut self.types);
+        self.signature.result = T::ty();
+        self
+    }
+
+    /// What it gives when it fails, and how to define that.
+    #[must_use]
+    pub fn fails(mut self, failure: Type, define: impl FnOnce(&mut Vec<TypeDefinition>)) -> Self {
+        define(&mut self.types);
+        self.signature.failure = Some(failure);
+        self
+    }
+
+    /// It has private state of this type.
+    #[must_use]
+    pub fn with_state<T>(mut self, mode: Mode, make: fn(&[Value]) -> Result<Value, Box<Failure>>) -> Self {
+        let path = std::any::type_name::<T>();
+        let name = path.rsplit("::").next().unwrap_or(path);
+        self.signature.state = Some(StateOf { name: name.into(), mode, make });
+        self
+    }
+
+    /// The function, whose calls may be gathered, `at_most` of them into one.
+    #[must_use]
+    pub fn build_batched(mut self, at_most: usize, batch: Arc<BatchCode>) -> Function {
+        self.signature.batch = Some(Batch { at_most });
+        let alone = batch.clone();
+        let mut function = self.build(waiting(move |call| {
+            let answers = alone(vec![call.value(0)], call.environment)?;
+            Ok(Box::pin(async move { Settled { outcome: only(answers.await), restored: Vec::new() } }))
+        }));
+        function.batch = Some(batch);
+        function
+    }
+
+    /// The function.
+    #[must_use]
+    pub fn build(self, code: Code) -> Function {
+        Function { signature: self.signature, code, batch: None, types: self.types, location: self.location }
+    }
+}
+
+/// The answer of a batch of one.
+fn only(mut answers: Vec<Outcome>) -> Outcome {
+    answers.pop().unwrap_or_else(|| Outcome::Fault(Box::new(Failure::function("the function gave no answer"))))
+}
+
+/// The default of a parameter.
+///
+/// # Panics
+/// Where the default is outside what Weir's type can hold: a mistake of the function's author, found at start.
+fn default_value<T: HostType>(name: &str, value: T) -> Value {
+    value.into_value().unwrap_or_else(|failure| panic!("the default of `{name}` cannot be passed: {failure}"))
+}

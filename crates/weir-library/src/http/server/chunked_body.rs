@@ -1,0 +1,45 @@
+//! The body of an answer, given in pieces.
+//!
+//! Where hyper copies what it sends, it copies pieces only until it has some hundred kilobytes, and goes on when those are
+//! taken: so the copy of a large body takes no more memory than that.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+
+/// What is left of a body.
+pub(super) struct ChunkedBody {
+    left: Bytes,
+    piece_bytes_max: usize,
+}
+
+impl ChunkedBody {
+    /// A body in pieces of at most this length.
+    pub(super) fn new(body: Bytes, piece_bytes_max: usize) -> Self {
+        ChunkedBody { left: body, piece_bytes_max }
+    }
+}
+
+impl Body for ChunkedBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.left.is_empty() {
+            return Poll::Ready(None);
+        }
+        let length = self.left.len().min(self.piece_bytes_max);
+        Poll::Ready(Some(Ok(Frame::data(self.left.split_to(length)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left.len() as u64)
+    }
+}

@@ -1,0 +1,213 @@
+//! Stands between a socket and hyper: refuses requests that are framed in more than one way, and keeps the pulse.
+//!
+//! 1. What the socket gives is followed by a [`Framing`] before hyper sees it.
+//! 2. Where a request becomes wrong, hyper reads a NUL in the place of that byte, the end of a head, and nothing after
+//!    it. No part of a head may hold a NUL, so hyper answers 400 and closes, once it has answered what came before.
+//! 3. What hyper writes in several parts is sent as one where it is short: the system takes one part sooner than two, by
+//!    more than copying costs.
+//! 4. A connection that ends with input unread is read on for a while after the last byte written (*lingering*): the
+//!    system would otherwise reset it, and the client lose the answer that says why.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::activity::ActivityTracker;
+use super::framing::{Framing, FramingVerdict};
+
+/// What hyper reads of a request that is refused: a byte that may stand nowhere in a head, and the end of the head,
+/// because hyper looks again at a head that it has begun only when it ends.
+const MALFORMED_HEAD: &[u8] = b"\0\n\n";
+/// What is read of a lingering connection before it is reset after all.
+const LINGER_BYTES_MAX: usize = 1024 * 1024;
+
+/// A client that has gone makes an error and no signal; where the system has no such flag, Rust ignores the signal.
+#[cfg(not(target_vendor = "apple"))]
+const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(target_vendor = "apple")]
+const NO_SIGNAL: SendFlags = SendFlags::empty();
+
+/// What is copied at most to be sent in one part.
+const GATHERED_BYTES_MAX: usize = 4096;
+
+/// A socket as hyper sees it.
+pub(super) struct ValidatingStream {
+    stream: TcpStream,
+    /// What was read of the connection to know its protocol.
+    first: Vec<u8>,
+    input: InputState,
+    activity: Rc<ActivityTracker>,
+    discarded: usize,
+}
+
+enum InputState {
+    Followed(Framing),
+    /// HTTP/2: its frames are its own.
+    Opaque,
+    /// What is left of [`MALFORMED_HEAD`].
+    Refused(&'static [u8]),
+}
+
+impl ValidatingStream {
+    /// A connection of HTTP/1, of which `first` has been read.
+    pub(super) fn http1(stream: TcpStream, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
+        ValidatingStream { stream, first, input: InputState::Followed(Framing::new()), activity, discarded: 0 }
+    }
+
+    /// A connection of HTTP/2, of which `first` has been read.
+    pub(super) fn http2(stream: TcpStream, first: Vec<u8>, activity: Rc<ActivityTracker>) -> Self {
+        ValidatingStream { stream, first, input: InputState::Opaque, activity, discarded: 0 }
+    }
+
+    /// The socket of a connection that is between requests.
+    pub(super) fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
+    fn read(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.first.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(cx, buf);
+        }
+        let length = self.first.len().min(buf.remaining());
+        buf.put_slice(&self.first[..length]);
+        self.first.drain(..length);
+        if self.first.is_empty() {
+            self.first = Vec::new();
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Follows what was read into `buf` from `start` on.
+    fn follow(&mut self, buf: &mut ReadBuf<'_>, start: usize) {
+        let InputState::Followed(framing) = &mut self.input else { return };
+        let heads_before = framing.heads_begun();
+        let verdict = framing.follow(&buf.filled()[start..]);
+        self.activity.in_head.set(framing.is_in_head());
+        self.activity.between.set(framing.is_between());
+        self.activity.heads.set(self.activity.heads.get() + framing.heads_begun() - heads_before);
+        if let FramingVerdict::Refuse { at } = verdict {
+            buf.set_filled(start + at);
+            self.input = InputState::Refused(MALFORMED_HEAD);
+            self.refuse(buf);
+        }
+    }
+
+    /// Gives hyper what is left of [`MALFORMED_HEAD`]; false where nothing is.
+    fn refuse(&mut self, buf: &mut ReadBuf<'_>) -> bool {
+        let InputState::Refused(left) = &mut self.input else { return false };
+        let (now, later) = left.split_at(left.len().min(buf.remaining()));
+        buf.put_slice(now);
+        *left = later;
+        !now.is_empty()
+    }
+
+    fn write_parts(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        if length > GATHERED_BYTES_MAX {
+            return poll_send(&self.stream, cx, parts);
+        }
+        let mut space = [MaybeUninit::uninit(); GATHERED_BYTES_MAX];
+        let mut gathered = ReadBuf::uninit(&mut space);
+        parts.iter().for_each(|part| gathered.put_slice(part));
+        Pin::new(&mut self.stream).poll_write(cx, gathered.filled())
+    }
+
+    fn note_write(&self, written: &Poll<io::Result<usize>>) {
+        match written {
+            Poll::Pending => self.activity.write_blocked.set(true),
+            Poll::Ready(Ok(length)) => {
+                self.activity.write_blocked.set(false);
+                self.activity.written.set(self.activity.written.get() + *length as u64);
+            }
+            Poll::Ready(Err(_)) => {}
+        }
+    }
+
+    fn has_unread_input(&self) -> bool {
+        match &self.input {
+            InputState::Followed(framing) => !framing.is_between() || !self.first.is_empty(),
+            InputState::Opaque => false,
+            InputState::Refused(_) => true,
+        }
+    }
+
+    fn linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.activity.lingering.set(true);
+        let mut scratch = [MaybeUninit::uninit(); 4096];
+        while self.discarded < LINGER_BYTES_MAX {
+            let mut buf = ReadBuf::uninit(&mut scratch);
+            match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf)) {
+                Ok(()) if !buf.filled().is_empty() => self.discarded += buf.filled().len(),
+                _ => break,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Sends parts by `sendmsg`, which knows that it has a socket, where `writev` has to find that out.
+fn poll_send(stream: &TcpStream, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    let send = || Ok(sendmsg(stream, parts, &mut SendAncillaryBuffer::default(), NO_SIGNAL)?);
+    loop {
+        match stream.try_io(Interest::WRITABLE, send) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready!(stream.poll_write_ready(cx))?,
+            sent => return Poll::Ready(sent),
+        }
+    }
+}
+
+impl AsyncRead for ValidatingStream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if !matches!(this.input, InputState::Refused(_)) {
+            let start = buf.filled().len();
+            let read = this.read(cx, buf);
+            this.activity.starved.set(read.is_pending());
+            ready!(read)?;
+            this.follow(buf, start);
+            return Poll::Ready(Ok(()));
+        }
+        // Pending is not the end of input: that would make hyper drop an answer that is still being made.
+        if this.refuse(buf) { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+}
+
+impl AsyncWrite for ValidatingStream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write(cx, bytes);
+        this.note_write(&written);
+        written
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = this.write_parts(cx, parts);
+        this.note_write(&written);
+        written
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
+        if this.has_unread_input() { this.linger(cx) } else { Poll::Ready(Ok(())) }
+    }
+}

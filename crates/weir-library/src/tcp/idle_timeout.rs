@@ -1,0 +1,133 @@
+//! How long a connection waits for its other side, and what else ends a wait.
+//!
+//! A connection waits often and seldom for long, so it does not set a timer for each wait. It has one synchronisation of
+//! "the program stops, or an instant comes", and keeps it from wait to wait:
+//! 1. A step that has to wait begins with the clock, and knows its deadline. The instant that was set for an earlier wait
+//!    is no later than that. Where there is none, it is the one that all connections of a listener wait for: the time that
+//!    each may be idle, from now. So a connection that is idle from its beginning has no event of its own.
+//! 2. When the instant comes before the deadline, it is set anew, to the deadline.
+//! 3. The program's stop is noted, and ends only waits for something new.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use weir::{Failure, FailureKind};
+use weir_events::{Event, Synchronisation, after, at};
+
+/// The limits of all connections of one listener.
+#[derive(Clone, Debug)]
+pub(super) struct IdleLimits {
+    idle: Duration,
+    stopped: Event<WaitEnd>,
+    /// A connection has been idle for too long, or the program stops.
+    over: Event<WaitEnd>,
+}
+
+impl IdleLimits {
+    /// No step may take longer than `idle`, and nothing new begins after `stopped`.
+    pub(super) fn new(idle: Duration, stopped: &Event<()>) -> Self {
+        let stopped = stopped.wrap(|()| WaitEnd::Stopped);
+        let over = stopped.or(&after(idle).wrap(|()| WaitEnd::Late));
+        IdleLimits { idle, stopped, over }
+    }
+}
+
+/// Why waiting is over.
+#[derive(Clone, Copy, Debug)]
+enum WaitEnd {
+    /// An instant has come.
+    Late,
+    /// The program stops.
+    Stopped,
+}
+
+/// The waits of one connection, one at a time.
+pub(super) struct IdleTimer {
+    limits: IdleLimits,
+    is_stopped: bool,
+    over: Option<Synchronisation<WaitEnd>>,
+}
+
+impl fmt::Debug for IdleTimer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Waits(at most {:?})", self.limits.idle)
+    }
+}
+
+impl IdleTimer {
+    pub(super) fn new(limits: IdleLimits) -> Self {
+        IdleTimer { limits, is_stopped: false, over: None }
+    }
+
+    /// Waits for a step of the other side.
+    ///
+    /// # Errors
+    /// If the step fails or takes too long; `what` says what the other side did instead.
+    pub(super) async fn within<T>(
+        &mut self,
+        what: &str,
+        step: impl Future<Output = io::Result<T>>,
+    ) -> Result<T, Failure> {
+        let (mut step, mut deadline) = (pin!(step), None);
+        poll_fn(|context| match step.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(done.map_err(Failure::from)),
+            Poll::Pending => {
+                ready!(self.poll_late(&mut deadline, context));
+                Poll::Ready(Err(self.failure(what)))
+            }
+        })
+        .await
+    }
+
+    /// Waits for the first step of something new; `None` where the program stops.
+    ///
+    /// # Errors
+    /// If the step fails or takes too long; `what` says what the other side did instead.
+    pub(super) async fn unless_stopped<T>(
+        &mut self,
+        what: &str,
+        step: impl Future<Output = io::Result<T>>,
+    ) -> Result<Option<T>, Failure> {
+        let (mut step, mut deadline) = (pin!(step), None);
+        poll_fn(|context| match step.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(done.map(Some).map_err(Failure::from)),
+            Poll::Pending => match self.poll_late(&mut deadline, context) {
+                _ if self.is_stopped => Poll::Ready(Ok(None)),
+                Poll::Ready(()) => Poll::Ready(Err(self.failure(what))),
+                Poll::Pending => Poll::Pending,
+            },
+        })
+        .await
+    }
+
+    /// Ready when the deadline has come, which is set where there is none yet.
+    fn poll_late(&mut self, deadline: &mut Option<Instant>, context: &mut Context<'_>) -> Poll<()> {
+        let begins = deadline.is_none();
+        let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.limits.idle);
+        if begins && self.over.is_none() && !self.is_stopped {
+            self.over = Some(self.limits.over.synchronise());
+        }
+        loop {
+            let over = self.over.get_or_insert_with(|| {
+                let late = at(deadline).wrap(|()| WaitEnd::Late);
+                if self.is_stopped { late.synchronise() } else { self.limits.stopped.or(&late).synchronise() }
+            });
+            let ended = ready!(Pin::new(over).poll(context));
+            self.over = None;
+            match ended {
+                WaitEnd::Stopped => self.is_stopped = true,
+                WaitEnd::Late if deadline <= Instant::now() => return Poll::Ready(()),
+                // It was set for an earlier wait.
+                WaitEnd::Late => {}
+            }
+        }
+    }
+
+    fn failure(&self, what: &str) -> Failure {
+        Failure::new(FailureKind::Timeout, format!("the other side {what} for {:?}", self.limits.idle))
+    }
+}

@@ -1,0 +1,162 @@
+//! Random files and items.
+
+use super::{Generator, name, nowhere};
+use std::sync::Arc;
+use weir_syntax::ast::{
+    Constraint, Entry, Enum, FailureHandler, FieldDeclaration, Function, Item, ItemKind, Method, Parameter,
+    ParameterPlace, PathPart, PayloadField, Record, Route, RouteParameter, RoutePath, Service, ServiceMember,
+    ServiceMemberKind, Session, Shared, Test, Tree, Use, UsedModule, Variant,
+};
+
+/// Maximal depth of the expressions of a generated program.
+const DEPTH: usize = 4;
+
+impl Generator {
+    /// Generates a whole program.
+    pub fn tree(&mut self) -> Tree {
+        let docs = self.docs();
+        let items = self.several(1, 5, Self::item);
+        Tree { docs, items, span: nowhere(), expr_count: 0, pattern_count: 0 }
+    }
+
+    fn item(&mut self) -> Item {
+        let docs = self.docs();
+        let kind = match self.below(10) {
+            0 => ItemKind::Use(Use { modules: self.several(1, 3, Self::used_module) }),
+            1 => ItemKind::Shared(Shared {
+                name: self.lower(),
+                ty: self.some(30, |generator| generator.ty(2)),
+                value: self.expr(DEPTH),
+                per_session: self.chance(30),
+            }),
+            2 => ItemKind::Constraint(Constraint { name: self.lower() }),
+            3 => ItemKind::Record(Record { name: self.upper(), fields: self.several(0, 4, Self::field) }),
+            4 => ItemKind::Enum(Enum { name: self.upper(), variants: self.several(0, 4, Self::variant) }),
+            5 => ItemKind::Service(self.service()),
+            6 => ItemKind::Entry(self.entry()),
+            7 => ItemKind::FailureHandler(self.handler()),
+            8 => ItemKind::Test(Test {
+                name: Arc::from(self.characters()),
+                name_span: nowhere(),
+                body: self.body(DEPTH),
+            }),
+            _ => ItemKind::Function(Function {
+                name: self.lower(),
+                parameters: self.several(0, 3, Self::parameter),
+                returns: self.some(50, |generator| generator.ty(2)),
+                body: self.body(DEPTH),
+            }),
+        };
+        Item { docs, kind, span: nowhere() }
+    }
+
+    fn used_module(&mut self) -> UsedModule {
+        UsedModule { name: self.lower(), alias: self.some(30, Self::lower), span: nowhere() }
+    }
+
+    fn field(&mut self) -> FieldDeclaration {
+        FieldDeclaration { docs: self.docs(), name: self.lower(), ty: self.ty(3), span: nowhere() }
+    }
+
+    fn variant(&mut self) -> Variant {
+        let payload = self.several(0, 3, |generator| PayloadField {
+            name: generator.some(50, Self::lower),
+            ty: generator.ty(2),
+            span: nowhere(),
+        });
+        Variant { docs: self.docs(), name: self.upper(), payload, span: nowhere() }
+    }
+
+    fn parameter(&mut self) -> Parameter {
+        Parameter {
+            name: self.lower(),
+            ty: self.ty(2),
+            default: self.some(30, |generator| generator.expr(2)),
+            span: nowhere(),
+        }
+    }
+
+    pub(super) fn handler(&mut self) -> FailureHandler {
+        FailureHandler {
+            function: self.lower_path(),
+            failure: self.some(50, Self::lower),
+            body: self.block(2),
+            span: nowhere(),
+        }
+    }
+
+    fn entry(&mut self) -> Entry {
+        Entry {
+            pattern: self.pattern(2),
+            source: self.expr(2),
+            session: self.some(40, |generator| Session { value: generator.expr(2), span: nowhere() }),
+            body: self.body(DEPTH),
+            end: self.some(40, |generator| generator.body(2)),
+        }
+    }
+
+    fn service(&mut self) -> Service {
+        let mut members = self.several(0, 4, Self::member);
+        let session = ServiceMemberKind::Session(Session { value: self.expr(2), span: nowhere() });
+        if self.chance(40) {
+            members.insert(0, ServiceMember { docs: self.docs(), kind: session, span: nowhere() });
+        }
+        Service {
+            name: self.lower(),
+            transport: self.lower(),
+            arguments: self.arguments(2),
+            members,
+            braces: nowhere(),
+        }
+    }
+
+    fn member(&mut self) -> ServiceMember {
+        let docs = self.docs();
+        let kind = match self.chance(20) {
+            true => ServiceMemberKind::FailureHandler(self.handler()),
+            false => ServiceMemberKind::Route(self.route()),
+        };
+        ServiceMember { docs, kind, span: nowhere() }
+    }
+
+    fn route(&mut self) -> Route {
+        let path = self.route_path();
+        let mut parameters: Vec<RouteParameter> = path
+            .names()
+            .cloned()
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|name| {
+                let parameter = Parameter { name, ..self.parameter() };
+                RouteParameter { place: ParameterPlace::Path, parameter }
+            })
+            .collect();
+        if self.chance(40) {
+            let parameter = Parameter { name: name("other"), ..self.parameter() };
+            parameters.push(RouteParameter { place: ParameterPlace::Query, parameter });
+        }
+        for (mark, place) in [("header", ParameterPlace::Header), ("cookie", ParameterPlace::Cookie)] {
+            if self.chance(20) {
+                let parameter = Parameter { name: name(mark), ..self.parameter() };
+                parameters.push(RouteParameter { place, parameter });
+            }
+        }
+        if self.chance(40) {
+            let parameter = Parameter { name: name("body"), ..self.parameter() };
+            parameters.push(RouteParameter { place: ParameterPlace::Body, parameter });
+        }
+        Route { method: self.pick(&Method::ALL), method_span: nowhere(), path, parameters, body: self.body(DEPTH) }
+    }
+
+    fn route_path(&mut self) -> RoutePath {
+        let mut parts = vec![PathPart::Literal(Arc::from(std::format!("/{}", self.characters())))];
+        if self.chance(60) {
+            parts.push(PathPart::Parameter(name("id")));
+            if self.chance(50) {
+                parts.push(PathPart::Literal(Arc::from("/files/")));
+                parts.push(PathPart::Rest(name("rest")));
+            }
+        }
+        RoutePath { parts, span: nowhere() }
+    }
+}

@@ -1,0 +1,38 @@
+//! Long generated programs, for measuring the compiler and the language server.
+
+use std::fmt::Write as _;
+
+/// Returns a program of about this many lines: records, enums, and `fn`s that call those before them.
+pub fn with_lines(lines: usize) -> String {
+    let mut text = String::new();
+    let mut written = 0;
+    let mut part = 0;
+    while written < lines {
+        let callee = if part % 8 == 0 { "n + 1".to_owned() } else { format!("score{}(n)", part - 1) };
+        let whole = format!(
+            "/// A post of the kind {part}.\n\
+             record Post{part} {{ id: Int, title: Text, tags: List(Text) }}\n\n\
+             enum State{part} {{ Draft, Live(since: Int, views: Int), Gone(Text) }}\n\n\
+             fn show{part}(post: Post{part}, state: State{part}) -> Text {{\n\
+             \x20 let tags = for tag in post.tags {{ \"<{{tag}}>\" }}\n\
+             \x20 match state {{\n\
+             \x20   Draft => \"draft of {{post.title}}\"\n\
+             \x20   Live(views: v, since: s) if v > 100 && s < 10 => \"{{post.title}}: {{v * 2}}\"\n\
+             \x20   Live(..=0, _) => \"{{post.title}} {{tags}}\"\n\
+             \x20   Live(s, _) => \"{{s + post.id}}\"\n\
+             \x20   Gone(why) => why\n\
+             \x20 }}\n\
+             }}\n\n\
+             fn score{part}(n: Int) -> Int {{\n\
+             \x20 if n < 0 {{ return 0 }}\n\
+             \x20 let half = n / 2\n\
+             \x20 let rest = if half > 10 {{ half - 10 }} else {{ {callee} }}\n\
+             \x20 rest * 3 - 1\n\
+             }}\n\n"
+        );
+        written += whole.lines().count();
+        _ = write!(text, "{whole}");
+        part += 1;
+    }
+    text
+}
