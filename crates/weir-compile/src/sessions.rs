@@ -24,12 +24,11 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn block(&mut self, block: &Block) {
-        for binding in &block.lets {
+        block.each_binding(&mut |binding| {
             if let Some(does) = self.fault(&binding.op) {
                 self.report(&does, binding.origin);
             }
-            binding.op.blocks().for_each(|inner| self.block(inner));
-        }
+        });
     }
 
     /// What an operation does that has no place here.

@@ -96,19 +96,11 @@ fn session_of(block: &Block) -> Option<Atom> {
 }
 
 fn each_step(block: &Block, visit: &mut dyn FnMut(&[Constraint], Option<&Atom>)) {
-    for binding in &block.lets {
+    block.each_binding(&mut |binding| {
         if let Op::Atomic { constraints, session, .. } = &binding.op {
             visit(constraints, session.as_ref());
         }
-        binding.op.blocks().for_each(|inner| each_step(inner, visit));
-    }
-}
-
-fn shared(atom: &Atom) -> Option<&Text> {
-    match atom {
-        Atom::Shared(name) => Some(name),
-        Atom::Var(_) | Atom::Value(_) => None,
-    }
+    });
 }
 
 /// A lock that something takes, and how.
@@ -143,11 +135,6 @@ impl Steps<'_> {
     fn binding(&mut self, binding: &mut Let, held: &BTreeSet<(Resource, bool)>) {
         let origin = binding.origin;
         match &mut binding.op {
-            Op::Switch { arms, .. } => arms.iter_mut().for_each(|arm| self.block(&mut arm.body, held)),
-            Op::Map { body, .. } | Op::Fold { body, .. } | Op::Loop { body, .. } | Op::Within { body, .. } => {
-                self.block(body, held);
-            }
-            Op::Race { bodies } => bodies.iter_mut().for_each(|body| self.block(body, held)),
             Op::Atomic { constraints, session, body } => {
                 let mut within = self.locks_of(body);
                 within.retain(|key, _| !held.contains(key));
@@ -159,27 +146,24 @@ impl Steps<'_> {
                 held.extend(constraints.iter().map(|held| (held.resource.clone(), !held.per_session)));
                 self.block(body, &held);
             }
-            Op::Call(_) | Op::Prim(..) | Op::Return(_) | Op::Fail(_) => {}
+            op => op.blocks_mut().for_each(|body| self.block(body, held)),
         }
     }
 
     /// All that is taken in a block, however deep.
     fn locks_of(&self, block: &Block) -> Locks {
         let mut locks = Locks::new();
-        for binding in &block.lets {
-            match &binding.op {
-                Op::Call(call) => join(&mut locks, self.call(call, binding.origin)),
-                Op::Atomic { constraints, .. } => {
-                    let own = constraints.iter().map(|held| {
-                        let taken = Taken { mode: held.mode, per_session: held.per_session, at: binding.origin };
-                        ((held.resource.clone(), !held.per_session), taken)
-                    });
-                    join(&mut locks, own.collect());
-                }
-                _ => {}
+        block.each_binding(&mut |binding| {
+            if let Op::Call(call) = &binding.op {
+                join(&mut locks, self.call(call, binding.origin));
+            } else if let Op::Atomic { constraints, .. } = &binding.op {
+                let own = constraints.iter().map(|held| {
+                    let taken = Taken { mode: held.mode, per_session: held.per_session, at: binding.origin };
+                    ((held.resource.clone(), !held.per_session), taken)
+                });
+                join(&mut locks, own.collect());
             }
-            binding.op.blocks().for_each(|inner| join(&mut locks, self.locks_of(inner)));
-        }
+        });
         locks
     }
 
@@ -188,7 +172,7 @@ impl Steps<'_> {
             self.library.function(&call.function).map_or(&[][..], |function| &function.signature.parameters);
         let mut locks = Locks::new();
         for (atom, parameter) in call.arguments.iter().zip(parameters) {
-            let Some(name) = shared(atom) else { continue };
+            let Some(name) = atom.shared() else { continue };
             let resource = Resource::Shared(name.clone());
             // Held for the call alone, which waits for nothing else: it cannot be part of a circle.
             if self.per_session.contains(&resource) {

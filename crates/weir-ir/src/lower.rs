@@ -252,14 +252,7 @@ impl<'a> GraphBuilder<'a> {
         (builder.graph, captured.iter().map(|variable| Atom::Var(variable.var)).collect())
     }
 
-    fn with_body(
-        &mut self,
-        kind: NodeKind,
-        name: &str,
-        first: &[&Atom],
-        captures: Vec<Atom>,
-        binding: &Let,
-    ) -> Operand {
+    fn with_body(&mut self, kind: NodeKind, first: &[&Atom], captures: Vec<Atom>, binding: &Let) -> Operand {
         let (own, captures) = (first.iter().map(|atom| (*atom).clone()), captures.into_iter());
         let operands: Vec<Atom> = own.chain(captures).collect();
         let name = kind.word();

@@ -114,7 +114,7 @@ impl Part {
             (Some(call), _) => call.passing.get(input) == Some(&Passing::Change),
             // Inputs of a repeated body are its parameters, but for the list, which is not changed itself.
             (_, Some(body)) => body.handed.get(input).copied().unwrap_or(false),
-            _ => timed::captured(node, &self.timed, input).is_some_and(|(body, index)| body.handed[index]),
+            _ => node.captured(input).is_some_and(|(body, parameter)| self.timed[body].handed[parameter]),
         }
     }
 }
@@ -175,7 +175,13 @@ impl<'a> Preparation<'a> {
                     bodies.map(|body| self.body(body, None, depth + 1).map_err(|error| error.within(&node.name)));
                 part.timed = bodies.collect::<Result<_, _>>()?;
             }
-            _ => {}
+            NodeKind::Prim(_)
+            | NodeKind::Switch { .. }
+            | NodeKind::Select { .. }
+            | NodeKind::Acquire { .. }
+            | NodeKind::Release { .. }
+            | NodeKind::Return
+            | NodeKind::Fail => {}
         }
         part.turns = self.turns[turns_before..].to_vec();
         Ok(part)
