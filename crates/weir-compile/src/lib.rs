@@ -130,12 +130,11 @@ fn tests_are_right(tests: &expr::Program, library: &Library) -> bool {
     weir_ir::verify::expr(tests, library).iter().all(|found| found.rule == weir_ir::verify::Rule::Known)
 }
 
-/// The program as graphs. Both are verified where assertions are on: what the verifier finds is a bug of ours.
+/// The program as graphs, behind all passes. It is verified after each step if assertions are on: what the verifier finds is
+/// a bug of the step.
 fn to_graph(program: &expr::Program, library: &Library) -> graph::Program {
     debug_assert_eq!(weir_ir::verify::expr(program, library), [], "the lowering of the tree is right");
-    let graph = weir_ir::lower(program, library);
-    debug_assert_eq!(weir_ir::verify::graph(&graph, library), [], "the lowering to graphs is right");
-    graph
+    weir_ir::optimize(program, library)
 }
 
 fn has_errors(diagnostics: &[Diagnostic]) -> bool {

@@ -82,6 +82,9 @@ pub struct Effects {
     pub blocking: bool,
     /// Whether it may wait (`async`).
     pub waits: bool,
+    /// True if it returns for all arguments of its types: it neither panics nor refuses an argument nor ends the flow in
+    /// another way. A failure that it returns counts as returning.
+    pub total: bool,
 }
 
 /// What a call does to its library's part of the outside world.
@@ -104,6 +107,7 @@ impl Default for Effects {
             idempotent: false,
             blocking: false,
             waits: false,
+            total: false,
         }
     }
 }

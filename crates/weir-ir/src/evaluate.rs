@@ -223,7 +223,8 @@ impl FlowEvaluation<'_, '_> {
 
     fn switch(&mut self, subject: &Atom, arms: &[Arm]) -> Result<Value, FlowEnd> {
         let mut tested = self.value(subject);
-        let chosen = arms.iter().find(|arm| holds(&arm.test, &tested)).expect("the verifier has seen an arm for it");
+        let chosen =
+            arms.iter().find(|arm| test_holds(&arm.test, &tested)).expect("the verifier has seen an arm for it");
         for (variable, index) in chosen.payload.iter().zip(0..) {
             let part = Prim::Payload(index).apply_moving(std::slice::from_mut(&mut tested))?;
             self.bind(variable, part);
@@ -265,7 +266,7 @@ impl FlowEvaluation<'_, '_> {
 
 /// Returns true if the test holds for the subject.
 #[must_use]
-pub fn holds(test: &ArmTest, subject: &Value) -> bool {
+pub fn test_holds(test: &ArmTest, subject: &Value) -> bool {
     match (test, subject) {
         (ArmTest::Tag(tag), Value::Variant(actual, _)) => tag == actual,
         (ArmTest::Tag(_), _) => false,

@@ -18,7 +18,7 @@ pub use traverse::{Runs, Scope, ScopeMut};
 pub type Program = program::Program<Block>;
 
 /// An operand: a variable, a constant or a shared value, none of which needs evaluation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Atom {
     /// A variable.
     Var(Var),

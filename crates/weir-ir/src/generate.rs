@@ -25,12 +25,13 @@ mod operations;
 mod program;
 mod random;
 mod recording;
+mod rewritable;
 mod shrink;
 mod timed;
 mod values;
 
 pub use cover::constructs;
-pub use program::case;
+pub use program::{case, rewritable_case};
 pub use random::Random;
 pub use recording::Recording;
 pub use shrink::smaller;
@@ -93,8 +94,12 @@ pub fn evaluate_many(case: &Case, seed: u64, flows: usize) -> Result<Execution, 
 
 /// Runs the test on the case of this seed, and shrinks the case if the test fails or panics.
 pub fn find(seed: u64, test: impl Fn(&Case) -> Result<(), String>) -> Option<Counterexample> {
+    find_in(case(seed), test)
+}
+
+/// Runs the test on a case, and shrinks the case if the test fails or panics.
+pub fn find_in(case: Case, test: impl Fn(&Case) -> Result<(), String>) -> Option<Counterexample> {
     let library = Recording::new(0).library();
-    let case = case(seed);
     let difference = outcome(&test, &case).err()?;
     let mut found = Counterexample { case, difference };
     let mut tests_left = SHRINKING_MAX;

@@ -21,12 +21,14 @@ use std::collections::BTreeSet;
 
 use weir_host::{Mode, Resource, Text, Type, Value};
 
+mod predecessors;
 mod traverse;
 
 pub use crate::expr::{ArmTest, Constraint};
 use crate::prim::Prim;
 use crate::program;
 pub use crate::program::Origin;
+pub(crate) use predecessors::{NodeSet, Predecessors};
 pub use traverse::Own;
 
 /// A program whose bodies are graphs.

@@ -56,6 +56,7 @@ fn lower_entry(entry: &Entry<Block>, definitions: TypeDefinitions<'_>) -> Entry<
         parameters: flow.parameters.clone(),
         result: flow.result.clone(),
         body: lower_block(&flow.body, &flow.parameters, definitions),
+        former_sites: flow.former_sites.clone(),
     });
     Entry {
         name: entry.name.clone(),

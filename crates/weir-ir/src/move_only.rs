@@ -18,6 +18,18 @@ impl<'a> TypeDefinitions<'a> {
         own.or_else(|| self.library.definition(name)).map(|definition| &definition.shape)
     }
 
+    /// Returns the types of the fields of a tuple or record.
+    pub(crate) fn fields(self, ty: &Type) -> Option<Vec<Type>> {
+        match ty {
+            Type::Tuple(parts) => Some(parts.to_vec()),
+            Type::Named(name) => match self.shape(name)? {
+                TypeShape::Record(fields) => Some(fields.iter().map(|field| field.ty.clone()).collect()),
+                TypeShape::Enum(_) | TypeShape::Opaque { .. } => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Returns true if a value of the type is or holds a value that can only be moved.
     pub(crate) fn is_move_only(self, ty: &Type) -> bool {
         self.holds_move_only(ty, &mut BTreeSet::new())

@@ -15,7 +15,7 @@ pub use interpolate::interpolate;
 pub use moving::{elements, move_or_clone, moves};
 
 /// A primitive operation. The verifier checks types; an error that depends on the values is a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Prim {
     /// `a`, as it is.
     Copy,

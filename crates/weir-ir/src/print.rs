@@ -28,7 +28,7 @@ use weir_host::{ParameterFrom, Text, TypeDefinition, TypeShape};
 
 use crate::expr::Block;
 use crate::graph::Graph;
-use crate::program::{Entry, Flow, FlowRoute, Origin, Program, SharedValue, Variable};
+use crate::program::{Entry, Flow, FlowRoute, FormerSite, Origin, Program, SharedValue, Variable};
 
 mod expr;
 mod graph;
@@ -143,8 +143,15 @@ fn flow<B>(page: &mut IndentedText, flow: &Flow<B>, body: PrintBody<B>) {
     page.line(format_args!("flow {} ({parameters}) -> {}", NameText(&flow.name), TypeText(&flow.result)));
     page.nested(|page| {
         flow.route.iter().for_each(|value| route(page, value));
+        flow.former_sites.iter().for_each(|value| former_site(page, value));
         body(page, &flow.body);
     });
+}
+
+/// `former files.read#2 now files.read`
+fn former_site(page: &mut IndentedText, former: &FormerSite) {
+    let now = former.now.as_ref().map_or(String::new(), |now| format!(" now {}", NameText(now)));
+    page.line(format_args!("former {}{now}", NameText(&former.site)));
 }
 
 fn route(page: &mut IndentedText, route: &FlowRoute) {

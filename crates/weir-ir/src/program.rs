@@ -60,6 +60,17 @@ pub struct Flow<B> {
     pub result: Type,
     /// The body.
     pub body: B,
+    /// The call sites that passes removed from the body, whose names plans may still use.
+    pub former_sites: Vec<FormerSite>,
+}
+
+/// A call site that a pass removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormerSite {
+    /// Its name.
+    pub site: Text,
+    /// The name of the call site that took its place; `None` if nothing did, because its result was not used.
+    pub now: Option<Text>,
 }
 
 /// The route of a service's flow. Its parameters are the flow's, in the same order.
@@ -113,6 +124,14 @@ impl<B> Entry<B> {
     #[must_use]
     pub fn end(&self) -> Option<&Flow<B>> {
         self.flows.get(AT_END).filter(|flow| flow.route.is_none())
+    }
+}
+
+impl Variable {
+    /// Returns true if an operation that binds the variable yields a value.
+    #[must_use]
+    pub fn yields(&self) -> bool {
+        self.ty != Type::Never
     }
 }
 

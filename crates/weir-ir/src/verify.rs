@@ -22,6 +22,7 @@ mod view;
 
 use report::Report;
 pub use report::{Rule, Violation};
+pub(crate) use types::scalar;
 
 /// Returns the violations of a program in the expression IR.
 #[must_use]

@@ -79,7 +79,7 @@ fn execute(case: &Case, options: Options) -> Result<Execution, String> {
     let results = Results::default();
     let source = OneByOne { inputs: case.inputs.clone(), results: Arc::clone(&results) };
     let library = with_source(recording.library(), source);
-    let program = weir_ir::lower(&case.program, &library);
+    let program = weir_ir::optimize(&case.program, &library);
     let running = start(&program, &library, options).map_err(|error| error.to_string())?;
     wait(running)?;
     let results = std::mem::take(&mut *results.lock());

@@ -175,6 +175,12 @@ impl Atom {
 }
 
 impl Block {
+    /// Returns true if the block yields its result, and does not end the flow before.
+    #[must_use]
+    pub fn yields(&self) -> bool {
+        self.lets.last().is_none_or(|last| last.bound.yields())
+    }
+
     /// Visits every binding of the block and of all blocks within, each before the blocks of its operation.
     pub fn each_binding<'a>(&'a self, see: &mut impl FnMut(&'a Let)) {
         for binding in &self.lets {

@@ -38,7 +38,14 @@ fn program() -> Program {
     ];
     let body = Graph { nodes, ..Graph::default() };
     let result = weir_host::Type::Unit;
-    let flow = Flow { name: "get /{name}".into(), route: None, parameters: Vec::new(), result, body };
+    let flow = Flow {
+        name: "get /{name}".into(),
+        route: None,
+        parameters: Vec::new(),
+        result,
+        body,
+        former_sites: Vec::new(),
+    };
     let arguments = Graph::default();
     let (name, source) = ("images".into(), "http.http".into());
     Program {

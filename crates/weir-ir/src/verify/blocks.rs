@@ -380,7 +380,7 @@ pub(super) fn covers(tests: &[&ArmTest], subject: TypedOperand<'_>, types: &Type
     let all = match (subject, subject.ty()) {
         _ if has(&ArmTest::Otherwise) => true,
         (TypedOperand::Unknown, _) => true,
-        (TypedOperand::Constant(value), _) => tests.iter().any(|test| crate::evaluate::holds(test, value)),
+        (TypedOperand::Constant(value), _) => tests.iter().any(|test| crate::evaluate::test_holds(test, value)),
         (_, Some(Type::Bool)) => [true, false].into_iter().all(|value| has(&ArmTest::Value(Value::Bool(value)))),
         (_, Some(Type::Unit)) => has(&ArmTest::Value(Value::Unit)),
         _ => variants.is_some_and(|variants| (0..).zip(&variants).all(|(tag, _)| has(&ArmTest::Tag(tag)))),

@@ -10,7 +10,7 @@ use weir_host::{Mode, Passing, Resource};
 use super::report::Rule;
 use super::uses::constraints;
 use super::view::{GraphVerifier, GraphView};
-use crate::graph::{Graph, Node, NodeId, NodeKind, Operand};
+use crate::graph::{Graph, Node, NodeId, NodeKind, NodeSet, Operand, Predecessors};
 
 /// The key of an access whose order matters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,79 +22,14 @@ enum ConflictKey {
 
 /// Checks the order of all nodes of one graph.
 pub(super) fn check(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>) {
-    let earlier = Earlier::new(view.graph);
+    let earlier = Predecessors::new(view.graph);
     resources(checker, view, &earlier);
     ends(checker, view, &earlier);
     steps(checker, view, &earlier);
 }
 
-/// A set of nodes, a bit for each, up to the last of them.
-#[derive(Default)]
-struct NodeSet(Vec<u64>);
-
-impl NodeSet {
-    fn insert(&mut self, NodeId(node): NodeId) {
-        let word = node as usize / 64;
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        self.0[word] |= 1 << (node % 64);
-    }
-
-    fn insert_all(&mut self, others: &NodeSet) {
-        if self.0.len() < others.0.len() {
-            self.0.resize(others.0.len(), 0);
-        }
-        self.0.iter_mut().zip(&others.0).for_each(|(word, other)| *word |= other);
-    }
-
-    fn contains(&self, NodeId(node): NodeId) -> bool {
-        self.0.get(node as usize / 64).is_some_and(|word| word & (1 << (node % 64)) != 0)
-    }
-
-    /// Returns the nodes that are not among the others, in ascending order.
-    fn without<'a>(&'a self, others: &'a NodeSet) -> impl Iterator<Item = NodeId> + 'a {
-        let others = others.0.iter().copied().chain(std::iter::repeat(0));
-        let words = self.0.iter().zip(others).map(|(word, other)| word & !other);
-        (0..).zip(words).flat_map(|(index, word)| bits(word).map(move |bit| NodeId(index * 64 + bit)))
-    }
-}
-
-/// Returns the indices of the set bits in ascending order.
-fn bits(word: u64) -> impl Iterator<Item = u32> {
-    let rest = std::iter::successors(Some(word), |word| Some(word & word.wrapping_sub(1)));
-    rest.take_while(|word| *word != 0).map(u64::trailing_zeros)
-}
-
-/// The predecessors of each node: the nodes that have run or were skipped whenever it runs.
-struct Earlier(Vec<NodeSet>);
-
-impl Earlier {
-    fn new(graph: &Graph) -> Self {
-        let mut all: Vec<NodeSet> = Vec::with_capacity(graph.nodes.len());
-        for node in &graph.nodes {
-            let mut earlier = NodeSet::default();
-            for edge in node.waits_for() {
-                earlier.insert_all(&all[edge.0 as usize]);
-                earlier.insert(edge);
-            }
-            all.push(earlier);
-        }
-        Earlier(all)
-    }
-
-    fn is(&self, first: NodeId, second: NodeId) -> bool {
-        self.0[second.0 as usize].contains(first)
-    }
-
-    /// Returns the nodes that may not have run or been skipped when `node` runs.
-    fn missing<'a>(&'a self, nodes: &'a NodeSet, node: NodeId) -> impl Iterator<Item = NodeId> + 'a {
-        nodes.without(&self.0[node.0 as usize])
-    }
-}
-
 /// Checks that conflicting accesses to one resource, or to one value that is changed or moved, are ordered.
-fn resources(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier) {
+fn resources(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Predecessors) {
     let mut accesses: BTreeMap<ConflictKey, Vec<(NodeId, Mode)>> = BTreeMap::new();
     for (id, node) in view.graph.nodes() {
         for (key, mode) in accesses_of(checker, view.graph, node) {
@@ -193,7 +128,7 @@ fn is_move_only(checker: &GraphVerifier<'_, '_>, graph: &Graph, node: &Node, inp
 }
 
 /// Checks that a node that writes waits for every earlier node that may end the flow.
-fn ends(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier) {
+fn ends(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Predecessors) {
     let mut ends = NodeSet::default();
     for (id, node) in view.graph.nodes() {
         if node.writes() {
@@ -210,7 +145,7 @@ fn ends(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Ear
 
 /// Checks atomic steps: nodes within wait for the acquire, the release waits for them, and an acquire waits for
 /// every earlier node that may wait (see [`mod@crate::lower`]).
-fn steps(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier) {
+fn steps(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Predecessors) {
     let mut waiting = NodeSet::default();
     let mut released: Vec<NodeId> = Vec::new();
     for (id, node) in view.graph.nodes() {
@@ -242,7 +177,13 @@ fn steps(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Ea
     }
 }
 
-fn release(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Earlier, id: NodeId, acquire: NodeId) {
+fn release(
+    checker: &mut GraphVerifier<'_, '_>,
+    view: &GraphView<'_>,
+    earlier: &Predecessors,
+    id: NodeId,
+    acquire: NodeId,
+) {
     let node = view.graph.node(id);
     let within = view.graph.nodes().filter(|(_, inner)| inner.within == Some(acquire) && may_wait(inner));
     for (inner, _) in within.filter(|(inner, _)| !earlier.is(*inner, id)) {

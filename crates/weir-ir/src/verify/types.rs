@@ -30,14 +30,7 @@ impl<'a> TypeTable<'a> {
 
     /// Returns the types of the fields of a tuple or record.
     pub(super) fn fields(&self, ty: &Type) -> Option<Vec<Type>> {
-        match ty {
-            Type::Tuple(parts) => Some(parts.to_vec()),
-            Type::Named(name) => match self.definitions.shape(name)? {
-                TypeShape::Record(fields) => Some(types(fields)),
-                _ => None,
-            },
-            _ => None,
-        }
+        self.definitions.fields(ty)
     }
 
     /// Returns the types of the payload of each variant, by tag.
@@ -85,7 +78,7 @@ fn types(fields: &[Field]) -> Vec<Type> {
 }
 
 /// Returns the type of a scalar constant.
-fn scalar(value: &Value) -> Option<Type> {
+pub(crate) fn scalar(value: &Value) -> Option<Type> {
     Some(match value {
         Value::Unit => Type::Unit,
         Value::Bool(_) => Type::Bool,
