@@ -17,7 +17,7 @@ use weir::{
     SourceSignature, Stop, Type, Value,
 };
 use weir_ir::plan::Plan;
-use weir_runtime::{Options, Running, start};
+use weir_runtime::{Options, RunningProgram, start};
 
 use crate::family::{Case, spin};
 use crate::measure::{Meter, Row};
@@ -83,7 +83,7 @@ pub(crate) fn run(case: Case, model: Model, span: Duration) -> Outcome<Row> {
 }
 
 /// Starts the case's program on so many tuples.
-pub(crate) fn begin(case: Case, tuples: u32, options: Options) -> Outcome<Running> {
+pub(crate) fn begin(case: Case, tuples: u32, options: Options) -> Outcome<RunningProgram> {
     COST.store(case.cost, Ordering::Relaxed);
     let library = library()?;
     let program = weir_ir::parse::expr(&text(case, tuples)).map_err(|error| error.to_string())?;

@@ -26,14 +26,14 @@ fn measured(rounds: usize, mut work: impl FnMut()) -> (Duration, Duration) {
 /// How long the check takes after an edit of one line in the middle, at best: with what is known from the check before, and
 /// without taking the state before apart, which a language server does when it has answered.
 fn edited(text: &str, library: &Library) -> Duration {
-    let mut memo = weir_compile::Memo::default();
+    let mut cache = weir_compile::CheckCache::default();
     let (mut times, mut before) = (Vec::new(), None);
     let middle = text.len() / 2 + text[text.len() / 2..].find("half - 10").expect("each part has one");
     for round in 0..ROUNDS {
         let changed = format!("{}half - 1{round}{}", &text[..middle], &text[middle + "half - 10".len()..]);
         let file = SourceFile::new("made.weir", changed);
         let begin = Instant::now();
-        let checked = weir_compile::check_again(SourceId(0), &file, library, &mut memo);
+        let checked = weir_compile::check_again(SourceId(0), &file, library, &mut cache);
         times.push(begin.elapsed());
         drop(before.replace(checked));
     }

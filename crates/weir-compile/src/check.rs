@@ -1,4 +1,4 @@
-//! The checker: gives every name its meaning and every expression its type, and says what is wrong.
+//! The checker: gives every name its resolution and every expression its type, and says what is wrong.
 //!
 //! Types flow both ways within a body (Pierce and Turner, "Local type inference", 2000): an expression is looked at
 //! with what its place expects, where the place expects something, and answers with what it is. What was expected
@@ -13,7 +13,7 @@ mod call;
 mod control;
 mod entry;
 mod expr;
-mod failing;
+mod failures;
 mod handlers;
 mod method;
 mod names;
@@ -21,7 +21,7 @@ mod operators;
 mod pattern;
 mod record;
 mod recursion;
-mod tests;
+mod test_items;
 mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,20 +32,22 @@ use weir_syntax::ast::{self, Expr, ExprId, ItemKind, PatternId};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use crate::declare::{self, Declarations};
-use crate::effects::{self, Seen};
-use crate::entity::{Entity, Reference};
-use crate::typed::{CallOf, EntryInfo, HandlerOf, Local, LocalId, Meaning, Target, TryOf, Typed};
+use crate::effects::{self, BodyEffects};
+use crate::symbol::{Reference, Symbol};
+use crate::typed_tree::{
+    CallTarget, EntryInfo, Local, LocalId, Resolution, ResolvedCall, ResolvedHandler, ResolvedTry, TypedTree,
+};
 use crate::types::{Inference, Ty};
 
 /// Checks a tree.
-pub(crate) fn check(tree: &ast::Tree, library: &Library, diagnostics: &mut Vec<Diagnostic>) -> Typed {
+pub(crate) fn check(tree: &ast::Tree, library: &Library, diagnostics: &mut Vec<Diagnostic>) -> TypedTree {
     let declarations = declare::declare(tree, library, diagnostics);
-    let mut checker = Checker::new(tree, library, declarations, diagnostics);
+    let mut checker = TypeChecker::new(tree, library, declarations, diagnostics);
     checker.items();
     checker.finish()
 }
 
-pub(crate) use tests::tests;
+pub(crate) use test_items::tests;
 
 /// A type that a place expects, and why.
 #[derive(Clone)]
@@ -66,7 +68,7 @@ impl Expected {
 
 /// Where `return` and `?` lead in the body that is checked.
 #[derive(Clone)]
-enum Leaves {
+enum Exits {
     /// They end the flow, with this answer.
     Flow(Expected),
     /// They leave the `fn`, with this result.
@@ -77,7 +79,7 @@ enum Leaves {
     Start,
 }
 
-struct Checker<'a> {
+struct TypeChecker<'a> {
     tree: &'a ast::Tree,
     library: &'a Library,
     declarations: Declarations,
@@ -88,29 +90,29 @@ struct Checker<'a> {
     /// The end of the expression that was checked last.
     reached: u32,
     pattern_types: Vec<Ty>,
-    meanings: BTreeMap<ExprId, Meaning>,
-    calls: BTreeMap<ExprId, CallOf>,
-    tries: BTreeMap<ExprId, TryOf>,
-    handler_targets: BTreeMap<u32, HandlerOf>,
+    resolutions: BTreeMap<ExprId, Resolution>,
+    calls: BTreeMap<ExprId, ResolvedCall>,
+    tries: BTreeMap<ExprId, ResolvedTry>,
+    handlers: BTreeMap<u32, ResolvedHandler>,
     /// The call whose result a local name holds, so that a `?` behind the name knows whose failure it is.
-    local_calls: BTreeMap<LocalId, Target>,
+    local_calls: BTreeMap<LocalId, CallTarget>,
     locals: Vec<Local>,
     pattern_locals: BTreeMap<PatternId, LocalId>,
     pattern_tags: BTreeMap<PatternId, u32>,
     failure_locals: BTreeMap<ExprId, LocalId>,
     at_most: BTreeMap<ExprId, u64>,
     /// What each `with` replaces.
-    replacements: BTreeMap<ExprId, Vec<Option<Target>>>,
+    replacements: BTreeMap<ExprId, Vec<Option<CallTarget>>>,
     in_test: bool,
     /// The failure of the innermost `retry` that is checked, to which a `?` leads.
     retried: Option<Ty>,
     fn_locals: Vec<Vec<LocalId>>,
     entries: Vec<EntryInfo>,
-    scope: names::Scope,
-    leaves: Leaves,
+    scope: names::LocalScope,
+    exits: Exits,
     /// What the body that is checked was seen to do.
-    seen: Seen,
-    fn_seen: Vec<Seen>,
+    seen: BodyEffects,
+    fn_seen: Vec<BodyEffects>,
     /// How each resource is held, by the first step that names it.
     scopes_of: BTreeMap<Arc<str>, (bool, Span)>,
     /// What the bodies of all flows were seen to do.
@@ -125,17 +127,17 @@ struct Checker<'a> {
     /// Whether the parser found faults, so that a match without arms may only seem so.
     text_is_wrong: bool,
     /// The matches and patterns to be looked at for missing cases when all types are known.
-    matches: Vec<Cases<'a>>,
+    matches: Vec<ExhaustivenessCheck<'a>>,
 }
 
 /// A place where patterns must cover all values.
-enum Cases<'a> {
+enum ExhaustivenessCheck<'a> {
     Match(&'a Expr, &'a [ast::Arm]),
     /// A pattern that must match everything.
-    Whole(&'a ast::Pattern),
+    Irrefutable(&'a ast::Pattern),
 }
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     fn new(
         tree: &'a ast::Tree,
         library: &'a Library,
@@ -144,7 +146,7 @@ impl<'a> Checker<'a> {
     ) -> Self {
         let fns = declarations.functions.len();
         let text_is_wrong = !diagnostics.is_empty();
-        Checker {
+        TypeChecker {
             tree,
             library,
             declarations,
@@ -154,10 +156,10 @@ impl<'a> Checker<'a> {
             reached: 0,
             expr_spans: vec![Span::default(); tree.expr_count as usize],
             pattern_types: vec![Ty::Error; tree.pattern_count as usize],
-            meanings: BTreeMap::new(),
+            resolutions: BTreeMap::new(),
             calls: BTreeMap::new(),
             tries: BTreeMap::new(),
-            handler_targets: BTreeMap::new(),
+            handlers: BTreeMap::new(),
             local_calls: BTreeMap::new(),
             locals: Vec::new(),
             pattern_locals: BTreeMap::new(),
@@ -169,10 +171,10 @@ impl<'a> Checker<'a> {
             retried: None,
             fn_locals: vec![Vec::new(); fns],
             entries: Vec::new(),
-            scope: names::Scope::default(),
-            leaves: Leaves::Start,
-            seen: Seen::default(),
-            fn_seen: vec![Seen::default(); fns],
+            scope: names::LocalScope::default(),
+            exits: Exits::Start,
+            seen: BodyEffects::default(),
+            fn_seen: vec![BodyEffects::default(); fns],
             scopes_of: BTreeMap::new(),
             flow_callees: BTreeSet::new(),
             unit_blocks: BTreeSet::new(),
@@ -211,9 +213,9 @@ impl<'a> Checker<'a> {
     }
 
     fn shared(&mut self, shared: &'a ast::Shared) {
-        self.begin_body(Leaves::Start);
+        self.begin_body(Exits::Start);
         let expected = shared.ty.as_ref().map(|ty| {
-            let written = self.written(ty);
+            let written = self.resolve_type(ty);
             Expected::new(written, ty.span, "the type that is written here")
         });
         let ty = self.expr(&shared.value, expected.as_ref());
@@ -232,11 +234,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn begin_body(&mut self, leaves: Leaves) {
-        self.scope = names::Scope::default();
-        self.leaves = leaves;
+    fn begin_body(&mut self, exits: Exits) {
+        self.scope = names::LocalScope::default();
+        self.exits = exits;
         self.flow_callees.append(&mut self.seen.callees);
-        self.seen = Seen::default();
+        self.seen = BodyEffects::default();
         self.current_fn = None;
     }
 
@@ -246,7 +248,7 @@ impl<'a> Checker<'a> {
         let ItemKind::Function(function) = &tree.items[declared.item].kind else { return };
         let taken: Vec<_> = declared.parameters.iter().map(|p| p.ty.clone()).collect();
         let result = Expected::new(declared.result.clone(), declared.result_span, result_reason(function));
-        self.begin_body(Leaves::Function(result.clone()));
+        self.begin_body(Exits::Function(result.clone()));
         self.current_fn = Some(at);
         for (ty, parameter) in taken.into_iter().zip(&function.parameters) {
             if let Some(default) = &parameter.default {
@@ -260,8 +262,8 @@ impl<'a> Checker<'a> {
         self.fn_seen[at] = std::mem::take(&mut self.seen);
     }
 
-    fn written(&mut self, ty: &ast::Type) -> Ty {
-        declare::written(&mut self.declarations, self.library, ty, self.diagnostics)
+    fn resolve_type(&mut self, ty: &ast::Type) -> Ty {
+        declare::resolve_type(&mut self.declarations, self.library, ty, self.diagnostics)
     }
 
     /// Brings a local name into the scope.
@@ -270,17 +272,17 @@ impl<'a> Checker<'a> {
         let from = span.end.max(self.reached);
         self.locals.push(Local { name: name.clone(), span, ty, from });
         self.scope.bind(name, id);
-        let entity = Entity::Local(id.0);
-        self.declarations.references.push(Reference { span, entity, defines: true });
+        let symbol = Symbol::Local(id.0);
+        self.declarations.references.push(Reference { span, symbol, defines: true });
         id
     }
 
-    fn refer(&mut self, span: Span, entity: Entity) {
-        self.declarations.refer(span, entity);
+    fn refer(&mut self, span: Span, symbol: Symbol) {
+        self.declarations.refer(span, symbol);
     }
 
-    fn finish(mut self) -> Typed {
-        self.begin_body(Leaves::Start);
+    fn finish(mut self) -> TypedTree {
+        self.begin_body(Exits::Start);
         self.resolve_all();
         self.unknown_types();
         self.unused_modules();
@@ -290,15 +292,15 @@ impl<'a> Checker<'a> {
         let own = self.declarations.shared.iter().filter(|(_, shared)| shared.per_session);
         let mut per_session: BTreeSet<Arc<str>> = own.map(|(name, _)| name.clone()).collect();
         per_session.extend(self.scopes_of.into_iter().filter(|(_, scope)| scope.0).map(|(name, _)| name));
-        let typed = Typed {
+        let typed = TypedTree {
             declarations: self.declarations,
             expr_types: self.expr_types,
             expr_spans: self.expr_spans,
             pattern_types: self.pattern_types,
-            meanings: self.meanings,
+            resolutions: self.resolutions,
             calls: self.calls,
             tries: self.tries,
-            handlers: self.handler_targets,
+            handlers: self.handlers,
             locals: self.locals,
             pattern_locals: self.pattern_locals,
             pattern_tags: self.pattern_tags,
@@ -315,10 +317,12 @@ impl<'a> Checker<'a> {
         };
         for cases in matches {
             match cases {
-                Cases::Match(value, arms) => {
-                    crate::cases::check_match(&typed, self.library, value, arms, self.diagnostics)
+                ExhaustivenessCheck::Match(value, arms) => {
+                    crate::exhaustiveness::check_match(&typed, self.library, value, arms, self.diagnostics)
                 }
-                Cases::Whole(pattern) => crate::cases::check_whole(&typed, self.library, pattern, self.diagnostics),
+                ExhaustivenessCheck::Irrefutable(pattern) => {
+                    crate::exhaustiveness::check_irrefutable(&typed, self.library, pattern, self.diagnostics)
+                }
             }
         }
         typed

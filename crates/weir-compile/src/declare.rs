@@ -1,6 +1,6 @@
 //! What a file declares at its top level, and what it may use of the library.
 
-mod written;
+mod type_resolution;
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use weir_host::{Field, Library, Text, Type, TypeDefinition, TypeShape, Variant};
 use weir_syntax::ast::{self, ItemKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use crate::entity::{Entity, Reference};
 use crate::suggest::nearest;
+use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
-pub(crate) use written::written;
+pub(crate) use type_resolution::resolve_type;
 
 /// The declarations of a file.
 #[derive(Default)]
 pub(crate) struct Declarations {
     /// The modules that are used, by what the file calls them.
-    pub(crate) modules: IndexMap<Arc<str>, UsedModule>,
+    pub(crate) modules: IndexMap<Arc<str>, ImportedModule>,
     /// The modules that are used and that there are not: said once.
     pub(crate) unknown_modules: IndexSet<Arc<str>>,
     pub(crate) types: IndexMap<Text, DeclaredType>,
@@ -31,7 +31,7 @@ pub(crate) struct Declarations {
     pub(crate) references: Vec<Reference>,
 }
 
-pub(crate) struct UsedModule {
+pub(crate) struct ImportedModule {
     pub(crate) module: Text,
     pub(crate) span: Span,
     pub(crate) used: bool,
@@ -114,8 +114,8 @@ impl Declarer<'_> {
             return;
         };
         if self.take(called) {
-            self.declarations.define(called, Entity::Module(module.name.clone()));
-            let entry = UsedModule { module: module.name.clone(), span: used.span, used: false };
+            self.declarations.define(called, Symbol::Module(module.name.clone()));
+            let entry = ImportedModule { module: module.name.clone(), span: used.span, used: false };
             self.declarations.modules.insert(called.text.clone(), entry);
         }
     }
@@ -145,7 +145,7 @@ impl Declarer<'_> {
                 _ => continue,
             };
             if self.take(name) {
-                self.declarations.define(name, Entity::Type((&*name.text).into()));
+                self.declarations.define(name, Symbol::Type((&*name.text).into()));
                 let shape = TypeShape::Record(Vec::new());
                 let definition = TypeDefinition { name: (&*name.text).into(), doc: item.docs.text().into(), shape };
                 let declared = DeclaredType { definition, span: name.span };
@@ -168,7 +168,7 @@ impl Declarer<'_> {
                 declared.definition.shape = shape;
             }
         }
-        self.infinite_types();
+        self.endless_types();
     }
 
     fn record(&mut self, record: &ast::Record) -> TypeShape {
@@ -176,9 +176,9 @@ impl Declarer<'_> {
         let mut fields = Vec::new();
         for field in &record.fields {
             if self.first_of(&mut seen, &field.name, "field") {
-                let ty = self.written(&field.ty).to_type();
-                let entity = Entity::Field((&*record.name.text).into(), (&*field.name.text).into());
-                self.declarations.define(&field.name, entity);
+                let ty = self.resolve_type(&field.ty).to_type();
+                let symbol = Symbol::Field((&*record.name.text).into(), (&*field.name.text).into());
+                self.declarations.define(&field.name, symbol);
                 fields.push(Field { name: (&*field.name.text).into(), ty });
             }
         }
@@ -192,8 +192,8 @@ impl Declarer<'_> {
             if self.first_of(&mut seen, &variant.name, "variant") {
                 let enums = self.declarations.variants.entry((&*variant.name.text).into()).or_default();
                 enums.push((&*declared.name.text).into());
-                let entity = Entity::Variant((&*declared.name.text).into(), (&*variant.name.text).into());
-                self.declarations.define(&variant.name, entity);
+                let symbol = Symbol::Variant((&*declared.name.text).into(), (&*variant.name.text).into());
+                self.declarations.define(&variant.name, symbol);
                 variants.push(self.variant(variant));
             }
         }
@@ -204,7 +204,7 @@ impl Declarer<'_> {
         let mut fields = Vec::new();
         for (index, field) in variant.payload.iter().enumerate() {
             let name = field.name.as_ref().map_or_else(|| index.to_string().into(), |name| (&*name.text).into());
-            fields.push(Field { name, ty: self.written(&field.ty).to_type() });
+            fields.push(Field { name, ty: self.resolve_type(&field.ty).to_type() });
         }
         Variant { name: (&*variant.name.text).into(), fields }
     }
@@ -226,7 +226,7 @@ impl Declarer<'_> {
     }
 
     /// Reports records that hold themselves without end: no value of them could be made.
-    fn infinite_types(&mut self) {
+    fn endless_types(&mut self) {
         let names: Vec<Text> = self.declarations.types.keys().cloned().collect();
         for name in names {
             if self.holds(&name, &name, &mut Vec::new()) {
@@ -277,7 +277,7 @@ impl Declarer<'_> {
     fn shared(&mut self, item: usize, shared: &ast::Shared) {
         let name = &shared.name;
         if self.take(name) {
-            self.declarations.define(name, Entity::Shared(name.as_str().into()));
+            self.declarations.define(name, Symbol::Shared(name.as_str().into()));
             let per_session = shared.per_session;
             let declared = DeclaredShared { item, span: name.span, ty: Ty::Error, per_session };
             self.declarations.shared.insert(name.text.clone(), declared);
@@ -287,7 +287,7 @@ impl Declarer<'_> {
     fn constraint(&mut self, constraint: &ast::Constraint) {
         let name = &constraint.name;
         if self.take(name) {
-            self.declarations.define(name, Entity::Constraint(name.as_str().into()));
+            self.declarations.define(name, Symbol::Constraint(name.as_str().into()));
             self.declarations.constraints.insert(name.text.clone(), name.span);
         }
     }
@@ -295,7 +295,7 @@ impl Declarer<'_> {
     fn service(&mut self, service: &ast::Service) {
         let name = &service.name;
         if self.take(name) {
-            self.declarations.define(name, Entity::Service(name.as_str().into()));
+            self.declarations.define(name, Symbol::Service(name.as_str().into()));
         }
     }
 
@@ -304,21 +304,21 @@ impl Declarer<'_> {
         let mut parameters = Vec::new();
         for parameter in &function.parameters {
             self.first_of(&mut seen, &parameter.name, "parameter");
-            let ty = self.written(&parameter.ty);
+            let ty = self.resolve_type(&parameter.ty);
             let (name, span) = (parameter.name.text.clone(), parameter.span);
             parameters.push(DeclaredParameter { name, span, ty, has_default: parameter.default.is_some() });
         }
-        let result = function.returns.as_ref().map_or(Ty::UNIT, |ty| self.written(ty));
+        let result = function.returns.as_ref().map_or(Ty::UNIT, |ty| self.resolve_type(ty));
         let result_span = function.returns.as_ref().map_or(function.name.span, |ty| ty.span);
         if self.take(&function.name) {
-            self.declarations.define(&function.name, Entity::Function((&*function.name.text).into()));
+            self.declarations.define(&function.name, Symbol::Function((&*function.name.text).into()));
             let declared = DeclaredFn { item, parameters, result, result_span };
             self.declarations.functions.insert(function.name.text.clone(), declared);
         }
     }
 
-    fn written(&mut self, ty: &ast::Type) -> Ty {
-        written(&mut self.declarations, self.library, ty, self.diagnostics)
+    fn resolve_type(&mut self, ty: &ast::Type) -> Ty {
+        resolve_type(&mut self.declarations, self.library, ty, self.diagnostics)
     }
 }
 
@@ -329,13 +329,13 @@ impl Declarations {
     }
 
     /// Notes that a name is declared here.
-    fn define(&mut self, name: &Name, entity: Entity) {
-        self.references.push(Reference { span: name.span, entity, defines: true });
+    fn define(&mut self, name: &Name, symbol: Symbol) {
+        self.references.push(Reference { span: name.span, symbol, defines: true });
     }
 
     /// Notes that a place names something.
-    pub(crate) fn refer(&mut self, span: Span, entity: Entity) {
-        self.references.push(Reference { span, entity, defines: false });
+    pub(crate) fn refer(&mut self, span: Span, symbol: Symbol) {
+        self.references.push(Reference { span, symbol, defines: false });
     }
 
     /// What to say of a word before a dot that is no module of this file; `None` where it is said already.

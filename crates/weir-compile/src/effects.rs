@@ -7,14 +7,14 @@ use weir_host::{Mode, Resource, Signature, Text, World};
 
 /// What a `fn` or a flow touches, its calls of other `fn`s counted in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effects {
+pub struct EffectSummary {
     /// The resources, and whether they are written.
     pub resources: BTreeMap<Resource, Mode>,
     /// Whether a call in it may wait.
     pub waits: bool,
 }
 
-impl Effects {
+impl EffectSummary {
     /// Notes that a resource is touched; a writer stays a writer.
     pub(crate) fn touch(&mut self, resource: Resource, mode: Mode) {
         let known = self.resources.entry(resource).or_insert(mode);
@@ -35,7 +35,7 @@ impl Effects {
     }
 
     /// Adds all that `other` touches.
-    pub(crate) fn join(&mut self, other: &Effects) {
+    pub(crate) fn join(&mut self, other: &EffectSummary) {
         for (resource, mode) in &other.resources {
             self.touch(resource.clone(), *mode);
         }
@@ -44,7 +44,7 @@ impl Effects {
 }
 
 /// One line for people: ``changes `thumbnails`, reads the world outside by `files` ``.
-impl fmt::Display for Effects {
+impl fmt::Display for EffectSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.resources.is_empty() {
             return f.write_str("touches nothing");
@@ -65,14 +65,14 @@ impl fmt::Display for Effects {
 
 /// What a body was seen to do by itself, and which `fn`s it calls.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
-    pub(crate) own: Effects,
+pub(crate) struct BodyEffects {
+    pub(crate) own: EffectSummary,
     pub(crate) callees: BTreeSet<usize>,
 }
 
 /// What each `fn` touches with all that it calls. Recursion, an error told elsewhere, is cut.
-pub(crate) fn close(seen: &[Seen]) -> Vec<Effects> {
-    let mut closed: Vec<Option<Effects>> = vec![None; seen.len()];
+pub(crate) fn close(seen: &[BodyEffects]) -> Vec<EffectSummary> {
+    let mut closed: Vec<Option<EffectSummary>> = vec![None; seen.len()];
     for at in 0..seen.len() {
         close_one(at, seen, &mut closed);
     }
@@ -80,7 +80,7 @@ pub(crate) fn close(seen: &[Seen]) -> Vec<Effects> {
 }
 
 /// The callees first, with a stack of our own: a chain of calls may be as long as the program.
-fn close_one(at: usize, seen: &[Seen], closed: &mut [Option<Effects>]) {
+fn close_one(at: usize, seen: &[BodyEffects], closed: &mut [Option<EffectSummary>]) {
     let mut stack = vec![(at, false)];
     let mut begun = BTreeSet::new();
     while let Some((at, callees_done)) = stack.pop() {

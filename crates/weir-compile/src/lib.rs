@@ -1,7 +1,7 @@
 //! From the tree to a verified graph: names, types, effects, lowering and passes.
 //!
 //! ```text
-//! SourceFile ─parse─▶ tree ─check─▶ Typed ─lower─▶ expression IR ─▶ graph
+//! SourceFile ─parse─▶ tree ─check─▶ TypedTree ─lower─▶ expression IR ─▶ graph
 //!                                     └── diagnostics ──┴── moves, lost updates
 //! ```
 //!
@@ -10,26 +10,26 @@
 //!
 //! Architecture invariant: no I/O, no threads, no runtime. The library comes as an argument; the text comes as a value.
 
-mod cases;
+mod cascade;
 mod check;
+mod check_cache;
 mod constant;
 mod declare;
-mod division;
+mod dialects;
 mod effects;
-mod entity;
-mod followups;
-mod foreign;
-mod index;
+mod exhaustiveness;
+mod integer_division;
+mod lock_order;
+mod lost_updates;
 mod lower;
-mod memo;
-mod moves;
+mod move_checker;
 mod races;
-mod sessions;
-mod steps;
+mod session_values;
 mod suggest;
-mod typed;
+mod symbol;
+mod symbol_index;
+mod typed_tree;
 mod types;
-mod updates;
 
 use std::collections::BTreeSet;
 
@@ -37,12 +37,12 @@ use weir_host::Library;
 use weir_ir::{expr, graph};
 use weir_syntax::{Diagnostic, Parsed, SourceFile, SourceId};
 
-pub use effects::Effects;
-pub use entity::{Entity, Reference};
-pub use index::{Described, LocalName};
+pub use check_cache::CheckCache;
+pub use effects::EffectSummary;
 pub use lower::OPERATIONS_MAX;
-pub use memo::Memo;
-pub use typed::Typed;
+pub use symbol::{Reference, Symbol};
+pub use symbol_index::{LocalName, SymbolInfo};
+pub use typed_tree::TypedTree;
 
 /// The module with the functions that every shared value has.
 pub const STATE: &str = "state";
@@ -57,8 +57,8 @@ const JSON_VALUE: &str = "json.Value";
 pub struct Checked {
     /// The tree and its comments.
     pub parsed: Parsed,
-    /// The meanings and types of the tree.
-    pub typed: Typed,
+    /// The resolutions and types of the tree.
+    pub typed: TypedTree,
     /// The program, where nothing is wrong with it.
     pub expr: Option<expr::Program>,
     /// The tests of the text: a program with one flow for each, in the order of the text.
@@ -83,29 +83,29 @@ pub struct Compiled {
 /// Says all that is wrong with a text. `source` is the file's number in the caller's [`weir_syntax::Sources`].
 #[must_use]
 pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked {
-    check_again(source, file, library, &mut Memo::default())
+    check_again(source, file, library, &mut CheckCache::default())
 }
 
 /// As [`check()`], of a file that was checked before under the same library: what cannot have changed is not looked at
 /// again. The result is the same.
 #[must_use]
-pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, memo: &mut Memo) -> Checked {
+pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, cache: &mut CheckCache) -> Checked {
     let mut parsed = weir_syntax::parse(source, file.text());
     let mut diagnostics = std::mem::take(&mut parsed.diagnostics);
-    let of_parser = diagnostics.len();
+    let from_parser = diagnostics.len();
     let typed = check::check(&parsed.tree, library, &mut diagnostics);
-    let mut of_checker = diagnostics.split_off(of_parser);
-    followups::remove(&diagnostics, &mut of_checker, file.text());
-    division::check(source, file.text(), &parsed, &typed, &mut of_checker);
-    diagnostics.append(&mut of_checker);
+    let mut from_checker = diagnostics.split_off(from_parser);
+    cascade::suppress(&diagnostics, &mut from_checker, file.text());
+    integer_division::check(source, file.text(), &parsed, &typed, &mut from_checker);
+    diagnostics.append(&mut from_checker);
     let (mut expr, mut tests) = (None, None);
     if !has_errors(&diagnostics) {
         let mut program = lower::lower(&parsed.tree, &typed, library, &mut diagnostics);
-        steps::order(&mut program, library, source, &mut diagnostics);
-        sessions::check(&program, library, source, &mut diagnostics);
-        check_bodies((source, file), &parsed, &typed, library, &program, memo, &mut diagnostics);
+        lock_order::order(&mut program, library, source, &mut diagnostics);
+        session_values::check(&program, library, source, &mut diagnostics);
+        check_bodies((source, file), &parsed, &typed, library, &program, cache, &mut diagnostics);
         let mut tested = lower::lower_tests(&parsed.tree, &typed, library, file.text(), &program, &mut diagnostics);
-        steps::order(&mut tested, library, source, &mut diagnostics);
+        lock_order::order(&mut tested, library, source, &mut diagnostics);
         check_values(source, library, &tested, &mut diagnostics);
         if !has_errors(&diagnostics) {
             (expr, tests) = (Some(program), Some(tested));
@@ -121,12 +121,12 @@ pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, memo:
 pub fn compile(source: SourceId, file: &SourceFile, library: &Library) -> Compiled {
     let checked = check(source, file, library);
     let graph = checked.expr.as_ref().map(|program| to_graph(program, library));
-    debug_assert!(checked.tests.iter().all(|tests| tests_are_right(tests, library)), "the lowering of tests is right");
+    debug_assert!(checked.tests.iter().all(|tests| tests_are_valid(tests, library)), "the lowering of tests is right");
     Compiled { expr: checked.expr, graph, tests: checked.tests, diagnostics: checked.diagnostics }
 }
 
 /// Whether the verifier finds nothing in the tests but their source, which names nothing.
-fn tests_are_right(tests: &expr::Program, library: &Library) -> bool {
+fn tests_are_valid(tests: &expr::Program, library: &Library) -> bool {
     weir_ir::verify::expr(tests, library).iter().all(|found| found.rule == weir_ir::verify::Rule::Known)
 }
 
@@ -145,39 +145,39 @@ fn has_errors(diagnostics: &[Diagnostic]) -> bool {
 fn check_bodies(
     (source, file): (SourceId, &SourceFile),
     parsed: &Parsed,
-    typed: &Typed,
+    typed: &TypedTree,
     library: &Library,
     program: &expr::Program,
-    memo: &mut Memo,
+    cache: &mut CheckCache,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     check_values(source, library, program, diagnostics);
     // A test has its shared values for itself, so that only those of flows can lose an update.
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
-        updates::check(&flow.body, library, source, diagnostics);
+        lost_updates::check(&flow.body, library, source, diagnostics);
     }
-    let fingerprints = memo::Fingerprints::new(&parsed.tree, typed, file.text());
+    let fingerprints = check_cache::Fingerprints::new(&parsed.tree, typed, file.text());
     let mut clean = BTreeSet::new();
     for at in typed.unreached_fns() {
         let fingerprint = fingerprints.of(at);
         let before = diagnostics.len();
-        if !memo.knows(fingerprint)
-            && let Some((parameters, body)) = lower::lower_fn(at, &parsed.tree, typed, library, diagnostics)
+        if !cache.knows(fingerprint)
+            && let Some((parameters, body)) = lower::lower_unreached_fn(at, &parsed.tree, typed, library, diagnostics)
         {
-            moves::check(&parameters, &body, &program.types, library, source, diagnostics);
-            updates::check(&body, library, source, diagnostics);
+            move_checker::check(&parameters, &body, &program.types, library, source, diagnostics);
+            lost_updates::check(&body, library, source, diagnostics);
             races::check(&body, library, source, diagnostics);
         }
         if diagnostics.len() == before {
             clean.insert(fingerprint);
         }
     }
-    memo.keep(clean);
+    cache.keep(clean);
 }
 
 fn check_values(source: SourceId, library: &Library, program: &expr::Program, diagnostics: &mut Vec<Diagnostic>) {
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
-        moves::check(&flow.parameters, &flow.body, &program.types, library, source, diagnostics);
+        move_checker::check(&flow.parameters, &flow.body, &program.types, library, source, diagnostics);
         races::check(&flow.body, library, source, diagnostics);
     }
 }

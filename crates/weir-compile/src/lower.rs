@@ -5,21 +5,21 @@
 //! [`Atom`], or for something that can be called, which is inlined where it is called: no value of the IR is a function.
 
 mod atomic;
+mod block_builder;
 mod boolean;
 mod branch;
 mod call;
-mod draft;
+mod constants;
 mod entry;
 mod expr;
-mod failing;
-mod long;
+mod failures;
+mod join_points;
 mod matching;
 mod pattern;
 mod repeat;
 mod show;
-mod start;
-mod tests;
-mod typed;
+mod test_items;
+mod typed_arguments;
 mod types;
 mod waiting;
 
@@ -34,11 +34,11 @@ use weir_ir::program::SharedValue;
 use weir_syntax::ast::{self, AtomicResource, ClosureParameter, Expr, FailureHandler, ItemKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use crate::typed::{LocalId, Target, Typed};
+use crate::typed_tree::{CallTarget, LocalId, TypedTree};
 use crate::types::Ty;
-pub(crate) use tests::lower_tests;
+pub(crate) use test_items::lower_tests;
 
-use draft::{Closing, FrameId, Scope, Vars};
+use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
 
 /// The most operations of one flow, everything inlined.
 pub const OPERATIONS_MAX: usize = 100_000;
@@ -50,7 +50,12 @@ const DEPTH_MAX: usize = 400;
 const BLOCKS_MAX: usize = 200;
 
 /// Lowers a checked tree. The tree has no errors; what only shows when everything is inlined is reported here.
-pub(crate) fn lower(tree: &ast::Tree, typed: &Typed, library: &Library, diagnostics: &mut Vec<Diagnostic>) -> Program {
+pub(crate) fn lower(
+    tree: &ast::Tree,
+    typed: &TypedTree,
+    library: &Library,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Program {
     let mut program = Program { types: Vec::new(), shared: Vec::new(), entries: Vec::new() };
     for (name, shared) in &typed.declarations.shared {
         let ItemKind::Shared(item) = &tree.items[shared.item].kind else { continue };
@@ -72,10 +77,10 @@ pub(crate) fn lower(tree: &ast::Tree, typed: &Typed, library: &Library, diagnost
 
 /// What a `fn` does by itself, as the body of a flow that takes its parameters: for the checks that need the IR of a
 /// `fn` that nothing calls. `None` for one that takes functions.
-pub(crate) fn lower_fn(
+pub(crate) fn lower_unreached_fn(
     at: usize,
     tree: &ast::Tree,
-    typed: &Typed,
+    typed: &TypedTree,
     library: &Library,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<(Vec<Variable>, Block)> {
@@ -112,7 +117,7 @@ type Names<'a> = BTreeMap<LocalId, Binding<'a>>;
 
 /// What a frame is, and so what leaves it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum FrameKind {
+enum InlineFrameKind {
     /// The flow itself, which `return` and `?` end.
     Flow,
     /// An inlined `fn`, which `return` leaves.
@@ -122,13 +127,13 @@ enum FrameKind {
 }
 
 /// One inlined call of a `fn`.
-struct Frame<'a> {
-    id: FrameId,
-    /// What stands before the sites within it, with a slash behind it.
-    site: String,
+struct InlineFrame<'a> {
+    id: InlineFrameId,
+    /// What stands before the call_paths within it, with a slash behind it.
+    call_path: String,
     /// What it gives.
     result: Type,
-    kind: FrameKind,
+    kind: InlineFrameKind,
     /// The `fn` that is inlined.
     function: Option<usize>,
     /// The failure handlers that hold for it, from the innermost.
@@ -140,16 +145,16 @@ struct Frame<'a> {
 /// The lowering of one flow.
 struct Lowering<'a, 'd> {
     tree: &'a ast::Tree,
-    typed: &'a Typed,
+    typed: &'a TypedTree,
     library: &'a Library,
     diagnostics: &'d mut Vec<Diagnostic>,
-    vars: Vars,
+    vars: VariableSupply,
     names: Names<'a>,
-    frames: Vec<Frame<'a>>,
+    frames: Vec<InlineFrame<'a>>,
     frame_count: u32,
-    scopes: Vec<Scope>,
+    builders: Vec<BlockBuilder>,
     /// What stands in the place of a function, the innermost last.
-    replaced: Vec<(Target, Callable<'a>)>,
+    replaced: Vec<(CallTarget, Callable<'a>)>,
     /// The text, to show what was expected.
     text: &'a str,
     /// What tells the session of the flow from others.
@@ -159,9 +164,9 @@ struct Lowering<'a, 'd> {
     /// Whether this is a `fn` by itself, of which nobody knows with what it will be called.
     alone: bool,
     /// What is known before the program runs.
-    known: start::Known,
+    constants: constants::Constants,
     /// How often each site was given out.
-    sites: IndexMap<String, u32>,
+    call_paths: IndexMap<String, u32>,
     operations: usize,
     depth: usize,
     /// Set once the flow is too large; nothing more is lowered then.
@@ -169,24 +174,29 @@ struct Lowering<'a, 'd> {
 }
 
 impl<'a, 'd> Lowering<'a, 'd> {
-    fn new(tree: &'a ast::Tree, typed: &'a Typed, library: &'a Library, diagnostics: &'d mut Vec<Diagnostic>) -> Self {
+    fn new(
+        tree: &'a ast::Tree,
+        typed: &'a TypedTree,
+        library: &'a Library,
+        diagnostics: &'d mut Vec<Diagnostic>,
+    ) -> Self {
         Lowering {
             tree,
             typed,
             library,
             diagnostics,
-            vars: Vars::default(),
+            vars: VariableSupply::default(),
             names: BTreeMap::new(),
             frames: Vec::new(),
             frame_count: 0,
-            scopes: Vec::new(),
+            builders: Vec::new(),
             replaced: Vec::new(),
             text: "",
             session: None,
             steps: Vec::new(),
             alone: false,
-            known: start::Known::default(),
-            sites: IndexMap::new(),
+            constants: constants::Constants::default(),
+            call_paths: IndexMap::new(),
             operations: 0,
             depth: 0,
             too_large: false,
@@ -206,45 +216,46 @@ impl<'a, 'd> Lowering<'a, 'd> {
         body: impl FnOnce(&mut Self) -> Atom,
     ) -> Block {
         let (result_of, parameters) = (result.clone(), self.names.clone());
-        self.frames.push(Frame {
-            id: FrameId(0),
-            site: String::new(),
+        self.frames.push(InlineFrame {
+            id: InlineFrameId(0),
+            call_path: String::new(),
             result: result_of,
-            kind: FrameKind::Flow,
+            kind: InlineFrameKind::Flow,
             function: None,
             handlers,
             parameters,
         });
-        let draft = self.scoped(body);
+        let open_block = self.build_block(body);
         self.frames.pop();
-        let mut closing = Closing { vars: &mut self.vars, ty: result.clone(), fall: &plain_fall, leave: &plain_leave };
-        draft.close(&mut closing)
+        let mut rules =
+            ClosingRules { vars: &mut self.vars, ty: result.clone(), fall: &yield_value, leave: &yield_exit_value };
+        open_block.close(&mut rules)
     }
 
     /// Drafts what `body` lowers, in a scope of its own.
-    fn scoped(&mut self, body: impl FnOnce(&mut Self) -> Atom) -> draft::Draft {
-        self.scopes.push(Scope::default());
+    fn build_block(&mut self, body: impl FnOnce(&mut Self) -> Atom) -> block_builder::OpenBlock {
+        self.builders.push(BlockBuilder::default());
         let value = body(self);
-        let scope = self.scopes.pop().expect("it was just pushed");
+        let scope = self.builders.pop().expect("it was just pushed");
         scope.finish(value)
     }
 
-    fn scope(&mut self) -> &mut Scope {
-        self.scopes.last_mut().expect("a body is lowered in a scope")
+    fn builder(&mut self) -> &mut BlockBuilder {
+        self.builders.last_mut().expect("a body is lowered in a scope")
     }
 
-    fn frame(&self) -> &Frame<'a> {
+    fn frame(&self) -> &InlineFrame<'a> {
         self.frames.last().expect("a body is lowered in a frame")
     }
 
     /// The index of the frame that `return` leaves: the innermost `fn`, or the flow.
     fn body_frame(&self) -> usize {
-        self.frames.iter().rposition(|frame| frame.kind != FrameKind::Retry).unwrap_or(0)
+        self.frames.iter().rposition(|frame| frame.kind != InlineFrameKind::Retry).unwrap_or(0)
     }
 
     /// Binds an operation in the current scope.
     fn emit(&mut self, op: Op, ty: Type, span: Span) -> Atom {
-        if self.scope().has_ended() || self.too_large {
+        if self.builder().has_ended() || self.too_large {
             return Atom::Value(Value::Unit);
         }
         self.operations += 1;
@@ -253,13 +264,13 @@ impl<'a, 'd> Lowering<'a, 'd> {
             return Atom::Value(Value::Unit);
         }
         let never = ty == Type::Never;
-        let scope = self.scopes.last_mut().expect("a body is lowered in a scope");
+        let scope = self.builders.last_mut().expect("a body is lowered in a scope");
         let atom = self.vars.push(scope.lets_mut(), op, ty, origin(span));
         if let Some(bound) = scope.lets_mut().last() {
-            self.known.follow(&atom, &bound.op);
+            self.constants.follow(&atom, &bound.op);
         }
         if never {
-            scope.end(draft::End::Never);
+            scope.end(block_builder::Terminator::Diverge);
         }
         atom
     }
@@ -347,11 +358,11 @@ fn numbered(given: &mut IndexMap<String, u32>, name: String) -> String {
     if *count == 1 { name } else { format!("{name}#{count}") }
 }
 
-fn plain_fall(_: &mut Vars, _: &mut Vec<weir_ir::expr::Let>, value: Atom) -> Atom {
+fn yield_value(_: &mut VariableSupply, _: &mut Vec<weir_ir::expr::Let>, value: Atom) -> Atom {
     value
 }
 
-fn plain_leave(_: &mut Vars, _: &mut Vec<weir_ir::expr::Let>, _: FrameId, value: Atom) -> Atom {
+fn yield_exit_value(_: &mut VariableSupply, _: &mut Vec<weir_ir::expr::Let>, _: InlineFrameId, value: Atom) -> Atom {
     value
 }
 

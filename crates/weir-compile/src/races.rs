@@ -12,19 +12,19 @@ use weir_syntax::{Code, Diagnostic, SourceId, Span};
 
 /// Checks one body.
 pub(crate) fn check(body: &Block, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
-    Races { library, source, diagnostics }.block(body, &BTreeSet::new());
+    RaceChecker { library, source, diagnostics }.block(body, &BTreeSet::new());
 }
 
-struct Races<'a> {
+struct RaceChecker<'a> {
     library: &'a Library,
     source: SourceId,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 /// How a body touches each shared value, and where first.
-type Touched = BTreeMap<Text, (Mode, Origin)>;
+type SharedAccesses = BTreeMap<Text, (Mode, Origin)>;
 
-impl Races<'_> {
+impl RaceChecker<'_> {
     /// `held` is what the steps around the block hold.
     fn block(&mut self, block: &Block, held: &BTreeSet<Text>) {
         for binding in &block.lets {
@@ -41,9 +41,9 @@ impl Races<'_> {
     }
 
     fn race(&mut self, bodies: &[Block], held: &BTreeSet<Text>, origin: Origin) {
-        let mut earlier = Touched::new();
+        let mut earlier = SharedAccesses::new();
         for body in bodies {
-            let mut touched = Touched::new();
+            let mut touched = SharedAccesses::new();
             self.touched(body, &mut touched);
             for (name, (mode, at)) in touched.into_iter().filter(|(name, _)| held.contains(name)) {
                 match earlier.get_mut(&name) {
@@ -58,7 +58,7 @@ impl Races<'_> {
         }
     }
 
-    fn touched(&self, block: &Block, found: &mut Touched) {
+    fn touched(&self, block: &Block, found: &mut SharedAccesses) {
         block.each_binding(&mut |binding| {
             let Op::Call(call) = &binding.op else { return };
             for (name, mode) in self.shared_arguments(call) {

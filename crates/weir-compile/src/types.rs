@@ -27,7 +27,7 @@ pub(crate) enum Ty {
 }
 
 /// What the type parameters of one call of a generic function stand for.
-pub(crate) type Parameters = IndexMap<Text, Ty>;
+pub(crate) type Substitution = IndexMap<Text, Ty>;
 
 impl Ty {
     pub(crate) const UNIT: Ty = Ty::Plain(Type::Unit);
@@ -71,7 +71,7 @@ impl Ty {
     }
 
     /// The type without type parameters; what a generic function's author wrote as `T` becomes an unknown.
-    pub(crate) fn of(ty: &Type, parameters: &mut Parameters, inference: &mut Inference) -> Ty {
+    pub(crate) fn of(ty: &Type, parameters: &mut Substitution, inference: &mut Inference) -> Ty {
         let mut part = |ty: &Type| Ty::of(ty, parameters, inference);
         match ty {
             Type::List(element) => Ty::list(part(element)),
@@ -90,7 +90,7 @@ impl Ty {
 
     /// The type of a definition that has no type parameters.
     pub(crate) fn fixed(ty: &Type) -> Ty {
-        Ty::of(ty, &mut Parameters::new(), &mut Inference::default())
+        Ty::of(ty, &mut Substitution::new(), &mut Inference::default())
     }
 
     pub(crate) fn is_never(&self) -> bool {

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use test_support::fixture;
-use weir_compile::{Checked, Entity};
+use weir_compile::{Checked, Symbol};
 use weir_syntax::{SourceFile, SourceId};
 
 const TEXT: &str = r#"use http, image, files
@@ -55,7 +55,7 @@ fn every_name_of_a_program_is_known_and_described() {
     references.sort_by_key(|found| (found.span.start, found.span.end));
     let mut shown = String::new();
     for found in references {
-        let described = checked.describe(&found.entity, &library);
+        let described = checked.describe(&found.symbol, &library);
         let said = described.map_or("?".to_owned(), |said| {
             let effects = said.effects.map_or_else(String::new, |effects| format!(" — {effects}"));
             format!("{}{effects}", said.signature)
@@ -70,12 +70,12 @@ fn every_name_of_a_program_is_known_and_described() {
 fn a_name_is_found_from_any_of_its_places() {
     let checked = checked();
     let of_use = checked.reference_at(place("picture.name", 0)).unwrap();
-    assert_eq!(checked.definition_of(&of_use.entity).unwrap().start, TEXT.find("picture: Picture").unwrap() as u32);
-    assert_eq!(checked.references_to(&of_use.entity).count(), 3);
+    assert_eq!(checked.definition_of(&of_use.symbol).unwrap().start, TEXT.find("picture: Picture").unwrap() as u32);
+    assert_eq!(checked.references_to(&of_use.symbol).count(), 3);
     let field = checked.reference_at(place(".name", 0)).unwrap();
-    assert_eq!(field.entity, Entity::Field("Picture".into(), "name".into()));
+    assert_eq!(field.symbol, Symbol::Field("Picture".into(), "name".into()));
     let function = checked.reference_at(place("small", 1)).unwrap();
-    assert_eq!(function.entity, Entity::Function("small".into()));
+    assert_eq!(function.symbol, Symbol::Function("small".into()));
 }
 
 #[test]

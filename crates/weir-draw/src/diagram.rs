@@ -12,8 +12,8 @@ use weir_ir::plan::{Plan, REST};
 use weir_ir::program::Flow;
 
 use crate::Drawing;
-use crate::contract::{Contraction, Start};
-use crate::names::{self, Scope};
+use crate::contraction::{Contraction, EdgeSource};
+use crate::names::{self, GraphScope};
 
 /// The index of a mark.
 pub(crate) type MarkId = usize;
@@ -21,15 +21,15 @@ pub(crate) type MarkId = usize;
 /// What a reader should see of one flow.
 #[derive(Default)]
 pub(crate) struct Diagram {
-    pub(crate) marks: Vec<Mark>,
+    pub(crate) marks: Vec<DiagramMark>,
     pub(crate) edges: Vec<Edge>,
     /// The names of the plan's sections, by their numbers; empty without a plan.
     pub(crate) sections: Vec<String>,
 }
 
-/// What a mark is, and so how it looks.
+/// What a mark is, and so how it kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum MarkKind {
     /// Where the flow, or the body, begins.
     Entry,
     /// A call of a host function.
@@ -50,8 +50,8 @@ pub(crate) enum Look {
 
 /// Something with a place in the picture.
 #[derive(Debug)]
-pub(crate) struct Mark {
-    pub(crate) look: Look,
+pub(crate) struct DiagramMark {
+    pub(crate) kind: MarkKind,
     /// Small, above the title: the module of a call, the parameters of an entry.
     pub(crate) over: String,
     pub(crate) title: String,
@@ -70,9 +70,9 @@ pub(crate) struct Mark {
     pub(crate) planned: Option<u32>,
 }
 
-/// What an edge says.
+/// What an edge label.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Says {
+pub(crate) enum EdgeLabel {
     /// This arm was chosen.
     Choice(String),
     /// A value is passed.
@@ -86,18 +86,18 @@ pub(crate) enum Says {
 pub(crate) struct Edge {
     pub(crate) from: MarkId,
     pub(crate) to: MarkId,
-    pub(crate) says: Says,
+    pub(crate) label: EdgeLabel,
 }
 
 impl Diagram {
     pub(crate) fn of(drawing: &Drawing<'_>, flow: &Flow<Graph>) -> Diagram {
-        let scope = Scope {
+        let scope = GraphScope {
             program: drawing.program,
             graph: &flow.body,
             parameters: flow.parameters.iter().map(|parameter| parameter.name.to_string()).collect(),
         };
-        let mut builder = Builder { drawing, flow: &flow.name, diagram: Diagram::default() };
-        let entry = Mark { over: parameters(flow), ..mark(Look::Entry, flow.name.to_string(), None) };
+        let mut builder = DiagramBuilder { drawing, flow: &flow.name, diagram: Diagram::default() };
+        let entry = DiagramMark { over: parameters(flow), ..mark(MarkKind::Entry, flow.name.to_string(), None) };
         builder.diagram.marks.push(entry);
         let title = if flow.result == Type::Unit { "done" } else { "answer" };
         builder.graph(&scope, 0, None, title);
@@ -123,8 +123,9 @@ impl Diagram {
         let outgoing = self.outgoing();
         let follows = |edge: &Edge| {
             outgoing[edge.from].iter().map(|&other| &self.edges[other]).any(|other| {
-                let same_start = !matches!(edge.says, Says::Choice(_)) || other.says == edge.says;
-                let stronger = other.to == edge.to && other.says < edge.says && !matches!(edge.says, Says::Choice(_));
+                let same_start = !matches!(edge.label, EdgeLabel::Choice(_)) || other.label == edge.label;
+                let stronger =
+                    other.to == edge.to && other.label < edge.label && !matches!(edge.label, EdgeLabel::Choice(_));
                 stronger || (same_start && other.to != edge.to && below[other.to].contains(edge.to))
             })
         };
@@ -159,7 +160,7 @@ impl Diagram {
             let before = before.or(self.marks[index].parent).map_or(0, |before| self.marks[before].section);
             let mark = &mut self.marks[index];
             mark.section =
-                mark.planned.unwrap_or(if mark.look == Look::Call && mark.parent.is_none() { 0 } else { before });
+                mark.planned.unwrap_or(if mark.kind == MarkKind::Call && mark.parent.is_none() { 0 } else { before });
         }
     }
 
@@ -182,16 +183,16 @@ impl Diagram {
     }
 }
 
-struct Builder<'a> {
+struct DiagramBuilder<'a> {
     drawing: &'a Drawing<'a>,
     /// The flow's name, which a plan may say.
     flow: &'a str,
     diagram: Diagram,
 }
 
-impl Builder<'_> {
+impl DiagramBuilder<'_> {
     /// Adds the seen nodes of a graph, which begins at the mark `entry`.
-    fn graph(&mut self, scope: &Scope<'_>, entry: MarkId, parent: Option<MarkId>, yields: &str) {
+    fn graph(&mut self, scope: &GraphScope<'_>, entry: MarkId, parent: Option<MarkId>, yields: &str) {
         let contraction = Contraction::new(scope, self.drawing.detail);
         let mut marks = BTreeMap::new();
         for (id, node) in scope.graph.nodes() {
@@ -205,8 +206,8 @@ impl Builder<'_> {
         self.result(scope, &contraction, &marks, entry, parent, yields);
     }
 
-    fn node(&mut self, scope: &Scope<'_>, node: &Node, parent: Option<MarkId>, fallible: bool) -> MarkId {
-        let mut drawn = Mark { fallible, ..drawn(scope, node, parent) };
+    fn node(&mut self, scope: &GraphScope<'_>, node: &Node, parent: Option<MarkId>, fallible: bool) -> MarkId {
+        let mut drawn = DiagramMark { fallible, ..drawn(scope, node, parent) };
         let named =
             self.drawing.plan.filter(|_| parent.is_none()).and_then(|plan| plan.section_of(self.flow, &node.name));
         drawn.planned = named.and_then(|index| u32::try_from(index + 1).ok());
@@ -221,7 +222,7 @@ impl Builder<'_> {
                 false => inner.parameters.first().cloned().unwrap_or_default(),
             };
             let entry = self.diagram.marks.len();
-            self.diagram.marks.push(mark(Look::Entry, title, Some(id)));
+            self.diagram.marks.push(mark(MarkKind::Entry, title, Some(id)));
             self.graph(&inner, entry, Some(id), "");
         }
         id
@@ -232,7 +233,7 @@ impl Builder<'_> {
         mark: MarkId,
         node: &Node,
         contraction: &Contraction<'_>,
-        scope: &Scope<'_>,
+        scope: &GraphScope<'_>,
         marks: &BTreeMap<NodeId, MarkId>,
         entry: MarkId,
     ) {
@@ -241,17 +242,17 @@ impl Builder<'_> {
             self.link(start, mark, scope, marks);
         }
         for earlier in contraction.ordered_after(node) {
-            self.join(marks[&earlier], mark, Says::Order);
+            self.join(marks[&earlier], mark, EdgeLabel::Order);
         }
-        let values = self.diagram.edges[before..].iter().any(|edge| edge.to == mark && edge.says != Says::Order);
+        let values = self.diagram.edges[before..].iter().any(|edge| edge.to == mark && edge.label != EdgeLabel::Order);
         if !values && self.diagram.marks[mark].parent == self.diagram.marks[entry].parent {
-            self.join(entry, mark, Says::Value);
+            self.join(entry, mark, EdgeLabel::Value);
         }
     }
 
     fn result(
         &mut self,
-        scope: &Scope<'_>,
+        scope: &GraphScope<'_>,
         contraction: &Contraction<'_>,
         marks: &BTreeMap<NodeId, MarkId>,
         entry: MarkId,
@@ -262,7 +263,7 @@ impl Builder<'_> {
             return;
         }
         let end = self.diagram.marks.len();
-        self.diagram.marks.push(mark(Look::Answer, yields.to_owned(), parent));
+        self.diagram.marks.push(mark(MarkKind::Answer, yields.to_owned(), parent));
         let starts = contraction.source(&scope.graph.result);
         for start in &starts {
             self.link(*start, end, scope, marks);
@@ -270,22 +271,22 @@ impl Builder<'_> {
         if starts.is_empty() {
             // Nothing is answered: it is done when its last effect is.
             let last = (entry..end).rev().find(|&mark| self.diagram.marks[mark].parent == parent);
-            self.join(last.unwrap_or(entry), end, Says::Value);
+            self.join(last.unwrap_or(entry), end, EdgeLabel::Value);
         }
     }
 
-    fn link(&mut self, start: Start, to: MarkId, scope: &Scope<'_>, marks: &BTreeMap<NodeId, MarkId>) {
+    fn link(&mut self, start: EdgeSource, to: MarkId, scope: &GraphScope<'_>, marks: &BTreeMap<NodeId, MarkId>) {
         match start {
-            Start::Node(node) => self.join(marks[&node], to, Says::Value),
-            Start::Arm(switch, arm) => {
+            EdgeSource::Node(node) => self.join(marks[&node], to, EdgeLabel::Value),
+            EdgeSource::Arm(switch, arm) => {
                 let name = names::shorten(&scope.arm(scope.graph.node(switch), arm));
-                self.join(marks[&switch], to, Says::Choice(name));
+                self.join(marks[&switch], to, EdgeLabel::Choice(name));
             }
         }
     }
 
     /// An edge between the outermost marks that hold one end and not the other.
-    fn join(&mut self, from: MarkId, to: MarkId, says: Says) {
+    fn join(&mut self, from: MarkId, to: MarkId, label: EdgeLabel) {
         let holders: BTreeSet<Option<MarkId>> =
             self.line(to).into_iter().map(|mark| self.diagram.marks[mark].parent).collect();
         let Some(start) = self.line(from).into_iter().find(|&mark| holders.contains(&self.diagram.marks[mark].parent))
@@ -297,9 +298,9 @@ impl Builder<'_> {
             return;
         };
         // The arm that was chosen within a mark is no choice of the mark.
-        let says = if start == from || says == Says::Order { says } else { Says::Value };
+        let label = if start == from || label == EdgeLabel::Order { label } else { EdgeLabel::Value };
         if start != end {
-            self.diagram.edges.push(Edge { from: start, to: end, says });
+            self.diagram.edges.push(Edge { from: start, to: end, label });
         }
     }
 
@@ -309,9 +310,9 @@ impl Builder<'_> {
     }
 }
 
-fn mark(look: Look, title: String, parent: Option<MarkId>) -> Mark {
-    Mark {
-        look,
+fn mark(kind: MarkKind, title: String, parent: Option<MarkId>) -> DiagramMark {
+    DiagramMark {
+        kind,
         over: String::new(),
         title,
         hint: String::new(),
@@ -324,26 +325,26 @@ fn mark(look: Look, title: String, parent: Option<MarkId>) -> Mark {
     }
 }
 
-fn drawn(scope: &Scope<'_>, node: &Node, parent: Option<MarkId>) -> Mark {
-    let plain = |look, title: String| mark(look, title, parent);
+fn drawn(scope: &GraphScope<'_>, node: &Node, parent: Option<MarkId>) -> DiagramMark {
+    let plain = |kind, title: String| mark(kind, title, parent);
     let input = |index: usize| node.inputs.get(index).map(|input| scope.describe(input)).unwrap_or_default();
     let mut drawn = match &node.kind {
         NodeKind::Call { function } => call(scope, node, function, parent),
-        NodeKind::Prim(prim) => plain(Look::Prim, prim.name().to_owned()),
-        NodeKind::Select { .. } => plain(Look::Prim, "select".into()),
-        NodeKind::Switch { .. } => plain(Look::Fork, subject(scope, node)),
-        NodeKind::Map { .. } => plain(Look::Repeat, format!("for each in {}", input(0))),
-        NodeKind::Fold { .. } => plain(Look::Repeat, format!("fold {}", input(0))),
-        NodeKind::Loop { at_most, .. } => plain(Look::Repeat, format!("loop, at most {at_most} times")),
-        NodeKind::Within { .. } => plain(Look::Repeat, format!("within {}", input(0))),
-        NodeKind::Race { .. } => plain(Look::Repeat, "race".into()),
+        NodeKind::Prim(prim) => plain(MarkKind::Prim, prim.name().to_owned()),
+        NodeKind::Select { .. } => plain(MarkKind::Prim, "select".into()),
+        NodeKind::Switch { .. } => plain(MarkKind::Fork, subject(scope, node)),
+        NodeKind::Map { .. } => plain(MarkKind::Repeat, format!("for each in {}", input(0))),
+        NodeKind::Fold { .. } => plain(MarkKind::Repeat, format!("fold {}", input(0))),
+        NodeKind::Loop { at_most, .. } => plain(MarkKind::Repeat, format!("loop, at most {at_most} times")),
+        NodeKind::Within { .. } => plain(MarkKind::Repeat, format!("within {}", input(0))),
+        NodeKind::Race { .. } => plain(MarkKind::Repeat, "race".into()),
         NodeKind::Acquire { constraints } => {
             let held: Vec<String> = constraints.iter().map(|held| names::resource(&held.resource).to_owned()).collect();
-            plain(Look::Step, format!("atomic {}", held.join(", ")))
+            plain(MarkKind::Step, format!("atomic {}", held.join(", ")))
         }
-        NodeKind::Release { .. } => plain(Look::Prim, "release".into()),
-        NodeKind::Return => plain(Look::Answer, "answer".into()),
-        NodeKind::Fail => plain(Look::Failure, "fails".into()),
+        NodeKind::Release { .. } => plain(MarkKind::Prim, "release".into()),
+        NodeKind::Return => plain(MarkKind::Answer, "answer".into()),
+        NodeKind::Fail => plain(MarkKind::Failure, "fails".into()),
     };
     if drawn.hint.is_empty() {
         drawn.hint = node.name.to_string();
@@ -351,17 +352,17 @@ fn drawn(scope: &Scope<'_>, node: &Node, parent: Option<MarkId>) -> Mark {
     drawn
 }
 
-fn call(scope: &Scope<'_>, node: &Node, function: &str, parent: Option<MarkId>) -> Mark {
+fn call(scope: &GraphScope<'_>, node: &Node, function: &str, parent: Option<MarkId>) -> DiagramMark {
     let (module, name) = function.rsplit_once('.').unwrap_or(("", function));
-    Mark {
+    DiagramMark {
         over: module.to_owned(),
         hint: scope.call(function, &node.inputs),
         uses: worth_showing(node),
-        ..mark(Look::Call, name.to_owned(), parent)
+        ..mark(MarkKind::Call, name.to_owned(), parent)
     }
 }
 
-/// The resources of a call. That a call on a shared value also looks at its library's part of the world goes without saying.
+/// The resources of a call. That a call on a shared value also kinds at its library's part of the world goes without saying.
 fn worth_showing(node: &Node) -> Vec<(Resource, Mode)> {
     let on_shared = node.uses.iter().any(|usage| matches!(usage.resource, Resource::Shared(_)));
     let obvious = |usage: &&weir_ir::graph::ResourceUse| {
@@ -372,7 +373,7 @@ fn worth_showing(node: &Node) -> Vec<(Resource, Mode)> {
 }
 
 /// What a fork asks; nothing where it takes apart what a call just gave.
-fn subject(scope: &Scope<'_>, node: &Node) -> String {
+fn subject(scope: &GraphScope<'_>, node: &Node) -> String {
     let Some(subject) = node.inputs.first() else { return String::new() };
     let described = scope.describe(subject);
     match subject {

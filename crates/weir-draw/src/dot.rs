@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use weir_host::{Mode, Resource};
 
 use crate::Drawing;
-use crate::diagram::{Diagram, Look, Mark, MarkId, Says};
+use crate::diagram::{Diagram, DiagramMark, EdgeLabel, MarkId, MarkKind};
 use crate::names;
 
 /// The program as a Graphviz document.
@@ -24,7 +24,7 @@ pub fn dot(drawing: &Drawing<'_>) -> String {
         marks(&mut text, &diagram, index, None, 2);
         edges(&mut text, &diagram, index);
         text.push_str("  }\n");
-        touches(&mut text, &diagram, index, &mut resources);
+        accesses(&mut text, &diagram, index, &mut resources);
     }
     for resource in resources {
         let shape = if matches!(resource, Resource::Shared(_)) { "cylinder" } else { "folder" };
@@ -39,7 +39,7 @@ fn marks(text: &mut String, diagram: &Diagram, flow: usize, parent: Option<MarkI
     let indent = "  ".repeat(depth);
     for id in diagram.inside(parent) {
         let mark = &diagram.marks[id];
-        if matches!(mark.look, Look::Repeat | Look::Step) {
+        if matches!(mark.kind, MarkKind::Repeat | MarkKind::Step) {
             let _ = writeln!(
                 text,
                 "{indent}subgraph cluster_f{flow}m{id} {{\n{indent}  label={}; style=dashed;",
@@ -50,44 +50,44 @@ fn marks(text: &mut String, diagram: &Diagram, flow: usize, parent: Option<MarkI
             marks(text, diagram, flow, Some(id), depth + 1);
             let _ = writeln!(text, "{indent}}}");
         } else {
-            let _ = writeln!(text, "{indent}f{flow}m{id} [{}, label={}];", shape(mark.look), quote(&label(mark)));
+            let _ = writeln!(text, "{indent}f{flow}m{id} [{}, label={}];", shape(mark.kind), quote(&label(mark)));
         }
     }
 }
 
-fn shape(look: Look) -> &'static str {
-    match look {
-        Look::Entry => "shape=box, style=\"rounded,filled\", fillcolor=\"#dbe7fb\"",
-        Look::Call => "shape=box",
-        Look::Prim => "shape=plaintext",
-        Look::Fork => "shape=diamond",
-        Look::Answer => "shape=box, style=rounded, color=\"#16794c\"",
-        Look::Failure => "shape=box, style=rounded, color=\"#b8322a\"",
-        Look::Repeat | Look::Step => "shape=point",
+fn shape(kind: MarkKind) -> &'static str {
+    match kind {
+        MarkKind::Entry => "shape=box, style=\"rounded,filled\", fillcolor=\"#dbe7fb\"",
+        MarkKind::Call => "shape=box",
+        MarkKind::Prim => "shape=plaintext",
+        MarkKind::Fork => "shape=diamond",
+        MarkKind::Answer => "shape=box, style=rounded, color=\"#16794c\"",
+        MarkKind::Failure => "shape=box, style=rounded, color=\"#b8322a\"",
+        MarkKind::Repeat | MarkKind::Step => "shape=point",
     }
 }
 
-fn label(mark: &Mark) -> String {
+fn label(mark: &DiagramMark) -> String {
     let question = if mark.fallible { "?" } else { "" };
-    match (mark.look, mark.over.as_str()) {
-        (Look::Call, module) if !module.is_empty() => format!("{module}.{}{question}", mark.title),
-        (Look::Entry, parameters) if !parameters.is_empty() => format!("{}\n{parameters}", mark.title),
+    match (mark.kind, mark.over.as_str()) {
+        (MarkKind::Call, module) if !module.is_empty() => format!("{module}.{}{question}", mark.title),
+        (MarkKind::Entry, parameters) if !parameters.is_empty() => format!("{}\n{parameters}", mark.title),
         _ => format!("{}{question}", mark.title),
     }
 }
 
 fn edges(text: &mut String, diagram: &Diagram, flow: usize) {
     for edge in &diagram.edges {
-        let attributes = match &edge.says {
-            Says::Choice(label) => format!(" [label={}]", quote(label)),
-            Says::Value => String::new(),
-            Says::Order => " [style=dotted]".into(),
+        let attributes = match &edge.label {
+            EdgeLabel::Choice(label) => format!(" [label={}]", quote(label)),
+            EdgeLabel::Value => String::new(),
+            EdgeLabel::Order => " [style=dotted]".into(),
         };
         let _ = writeln!(text, "    f{flow}m{} -> f{flow}m{}{attributes};", edge.from, edge.to);
     }
 }
 
-fn touches(text: &mut String, diagram: &Diagram, flow: usize, resources: &mut BTreeSet<Resource>) {
+fn accesses(text: &mut String, diagram: &Diagram, flow: usize, resources: &mut BTreeSet<Resource>) {
     for (id, mark) in diagram.marks.iter().enumerate() {
         for (resource, mode) in &mark.uses {
             let name = quote(&resource.to_string());

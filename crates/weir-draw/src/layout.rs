@@ -4,9 +4,9 @@
 //! each rank that they pass; [`order`] each rank by medians of neighbours, keeping the order with the fewest crossings;
 //! [`place`] everything (Brandes and Köpf, "Fast and Simple Horizontal Coordinate Assignment", 2001).
 
+mod coordinates;
+mod crossings;
 mod layers;
-mod order;
-mod place;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +21,7 @@ const GAP_Y: f64 = 44.0;
 
 /// A width and a height, in pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Size {
+pub(crate) struct Extent {
     pub(crate) width: f64,
     pub(crate) height: f64,
 }
@@ -35,30 +35,30 @@ pub(crate) struct Point {
 
 /// What is to be laid out: boxes by their size, and edges between them that point to later boxes.
 #[derive(Debug, Default)]
-pub(crate) struct Sketch {
-    pub(crate) boxes: Vec<Size>,
+pub(crate) struct LayoutInput {
+    pub(crate) boxes: Vec<Extent>,
     pub(crate) edges: Vec<(usize, usize)>,
 }
 
 /// Where everything lies.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Layout {
+pub(crate) struct LayeredLayout {
     /// The middle of each box.
     pub(crate) centres: Vec<Point>,
-    /// The way of each edge: from the lower border of a box, straight down through ranks, to the upper border of another.
-    pub(crate) ways: Vec<Vec<Point>>,
-    pub(crate) size: Size,
+    /// The route of each edge: from the lower border of a box, straight down through ranks, to the upper border of another.
+    pub(crate) routes: Vec<Vec<Point>>,
+    pub(crate) size: Extent,
 }
 
-/// Lays out a sketch.
-pub(crate) fn layered(sketch: &Sketch) -> Layout {
-    if sketch.boxes.is_empty() {
-        return Layout::default();
+/// Lays out a input.
+pub(crate) fn layered(input: &LayoutInput) -> LayeredLayout {
+    if input.boxes.is_empty() {
+        return LayeredLayout::default();
     }
-    let mut layers = layers::layers(sketch);
-    order::order(&mut layers);
-    let x = place::place(&layers, sketch);
-    let heights: Vec<f64> = layers.ranks.iter().map(|rank| rank_height(rank, sketch)).collect();
+    let mut layers = layers::layers(input);
+    crossings::reduce(&mut layers);
+    let x = coordinates::coordinates(&layers, input);
+    let heights: Vec<f64> = layers.ranks.iter().map(|rank| rank_height(rank, input)).collect();
     let tops: Vec<f64> = heights
         .iter()
         .scan(0.0, |y, height| {
@@ -69,56 +69,56 @@ pub(crate) fn layered(sketch: &Sketch) -> Layout {
         .collect();
     let centre =
         |index: usize| Point { x: x[index], y: tops[layers.rank_of[index]] + heights[layers.rank_of[index]] / 2.0 };
-    let centres: Vec<Point> = (0..sketch.boxes.len()).map(centre).collect();
-    let ways = ways(sketch, &layers, &centres, &x, &tops, &heights);
-    let width = (0..layers.rank_of.len()).map(|index| x[index] + half_width(sketch, index)).fold(0.0, f64::max);
+    let centres: Vec<Point> = (0..input.boxes.len()).map(centre).collect();
+    let routes = routes(input, &layers, &centres, &x, &tops, &heights);
+    let width = (0..layers.rank_of.len()).map(|index| x[index] + half_width(input, index)).fold(0.0, f64::max);
     let height = tops.last().zip(heights.last()).map_or(0.0, |(top, height)| top + height);
-    Layout { centres, ways, size: Size { width, height } }
+    LayeredLayout { centres, routes, size: Extent { width, height } }
 }
 
-fn rank_height(rank: &[usize], sketch: &Sketch) -> f64 {
-    rank.iter().filter_map(|&index| sketch.boxes.get(index)).map(|size| size.height).fold(0.0, f64::max)
+fn rank_height(rank: &[usize], input: &LayoutInput) -> f64 {
+    rank.iter().filter_map(|&index| input.boxes.get(index)).map(|size| size.height).fold(0.0, f64::max)
 }
 
 /// Half the width of a box; nothing for a bend.
-fn half_width(sketch: &Sketch, index: usize) -> f64 {
-    sketch.boxes.get(index).map_or(0.0, |size| size.width / 2.0)
+fn half_width(input: &LayoutInput, index: usize) -> f64 {
+    input.boxes.get(index).map_or(0.0, |size| size.width / 2.0)
 }
 
-fn ways(
-    sketch: &Sketch,
+fn routes(
+    input: &LayoutInput,
     layers: &Layers,
     centres: &[Point],
     x: &[f64],
     tops: &[f64],
     heights: &[f64],
 ) -> Vec<Vec<Point>> {
-    let ports = ports(sketch, layers, x);
-    let way = |(index, &(from, to)): (usize, &(usize, usize))| {
-        let start = Point { x: ports[index].0, y: centres[from].y + sketch.boxes[from].height / 2.0 };
-        let end = Point { x: ports[index].1, y: centres[to].y - sketch.boxes[to].height / 2.0 };
+    let ports = ports(input, layers, x);
+    let route = |(index, &(from, to)): (usize, &(usize, usize))| {
+        let start = Point { x: ports[index].0, y: centres[from].y + input.boxes[from].height / 2.0 };
+        let end = Point { x: ports[index].1, y: centres[to].y - input.boxes[to].height / 2.0 };
         let rank_bottom = |rank: usize| tops[rank] + heights[rank];
-        let mut way = vec![start, Point { x: start.x, y: rank_bottom(layers.rank_of[from]) }];
+        let mut route = vec![start, Point { x: start.x, y: rank_bottom(layers.rank_of[from]) }];
         for &bend in &layers.bends[index] {
             let rank = layers.rank_of[bend];
-            way.push(Point { x: x[bend], y: tops[rank] });
-            way.push(Point { x: x[bend], y: rank_bottom(rank) });
+            route.push(Point { x: x[bend], y: tops[rank] });
+            route.push(Point { x: x[bend], y: rank_bottom(rank) });
         }
-        way.push(Point { x: end.x, y: tops[layers.rank_of[to]] });
-        way.push(end);
-        way
+        route.push(Point { x: end.x, y: tops[layers.rank_of[to]] });
+        route.push(end);
+        route
     };
-    sketch.edges.iter().enumerate().map(way).collect()
+    input.edges.iter().enumerate().map(route).collect()
 }
 
 /// Where each edge leaves its box and where it arrives: side by side in the order of where they go, so that they do not
 /// cross at the border.
-fn ports(sketch: &Sketch, layers: &Layers, x: &[f64]) -> Vec<(f64, f64)> {
-    let mut ports: Vec<(f64, f64)> = sketch.edges.iter().map(|&(from, to)| (x[from], x[to])).collect();
-    for (index, size) in sketch.boxes.iter().enumerate() {
-        let mut leaving: Vec<usize> = (0..sketch.edges.len()).filter(|&edge| sketch.edges[edge].0 == index).collect();
-        leaving.sort_by(|a, b| next(layers, sketch, x, *a).total_cmp(&next(layers, sketch, x, *b)));
-        let targets: Vec<f64> = leaving.iter().map(|&edge| next(layers, sketch, x, edge)).collect();
+fn ports(input: &LayoutInput, layers: &Layers, x: &[f64]) -> Vec<(f64, f64)> {
+    let mut ports: Vec<(f64, f64)> = input.edges.iter().map(|&(from, to)| (x[from], x[to])).collect();
+    for (index, size) in input.boxes.iter().enumerate() {
+        let mut leaving: Vec<usize> = (0..input.edges.len()).filter(|&edge| input.edges[edge].0 == index).collect();
+        leaving.sort_by(|a, b| next(layers, input, x, *a).total_cmp(&next(layers, input, x, *b)));
+        let targets: Vec<f64> = leaving.iter().map(|&edge| next(layers, input, x, edge)).collect();
         for (edge, offset) in leaving.into_iter().zip(spread(&targets, x[index], size.width)) {
             ports[edge].0 += offset;
         }
@@ -126,8 +126,8 @@ fn ports(sketch: &Sketch, layers: &Layers, x: &[f64]) -> Vec<(f64, f64)> {
     ports
 }
 
-fn next(layers: &Layers, sketch: &Sketch, x: &[f64], edge: usize) -> f64 {
-    x[layers.bends[edge].first().copied().unwrap_or(sketch.edges[edge].1)]
+fn next(layers: &Layers, input: &LayoutInput, x: &[f64], edge: usize) -> f64 {
+    x[layers.bends[edge].first().copied().unwrap_or(input.edges[edge].1)]
 }
 
 /// Offsets from the middle of a border for edges that go to these places, in ascending order. The one that goes straight

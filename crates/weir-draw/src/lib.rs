@@ -8,7 +8,7 @@
 //!
 //! Architecture invariant: graph in, text out; neither syntax nor the terminal is known here.
 
-mod contract;
+mod contraction;
 mod diagram;
 mod dot;
 mod layout;
@@ -29,17 +29,17 @@ pub use svg::{TooLarge, svg};
 pub struct Drawing<'a> {
     /// The program.
     pub program: &'a Program,
-    /// Where its functions come from: says which of them wait, so that sections can be told apart.
+    /// Where its functions come from: label which of them wait, so that sections can be told apart.
     pub library: Option<&'a Library>,
-    /// What says which calls are in which section; without one, a section ends where a flow may leave its thread.
+    /// What label which calls are in which section; without one, a section ends where a flow may leave its thread.
     pub plan: Option<&'a Plan>,
     /// How much is shown.
-    pub detail: Detail,
+    pub detail: DetailLevel,
 }
 
 /// How much of a graph is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Detail {
+pub enum DetailLevel {
     /// Without plumbing.
     #[default]
     Folded,

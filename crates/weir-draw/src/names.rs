@@ -6,19 +6,19 @@ use weir_ir::prim::Prim;
 
 /// Descriptions are cut here, in characters, so that a picture stays readable.
 const LENGTH_MAX: usize = 34;
-/// How many primitives deep a description looks.
+/// How many primitives deep a description kinds.
 const DEPTH_MAX: usize = 4;
 
 /// A graph, and what its parameters are called.
-pub(crate) struct Scope<'a> {
+pub(crate) struct GraphScope<'a> {
     pub(crate) program: &'a Program,
     pub(crate) graph: &'a Graph,
     pub(crate) parameters: Vec<String>,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> GraphScope<'a> {
     /// The scopes of the bodies of `node`, which stands in this scope.
-    pub(crate) fn bodies(&self, node: &'a Node) -> Vec<Scope<'a>> {
+    pub(crate) fn bodies(&self, node: &'a Node) -> Vec<GraphScope<'a>> {
         let own: &[&str] = match node.kind {
             NodeKind::Fold { .. } => &["so far", "each"],
             NodeKind::Loop { .. } => &["state"],
@@ -31,7 +31,7 @@ impl<'a> Scope<'a> {
         let scope = |graph: &'a Graph| {
             let count = graph.parameters.len().saturating_sub(own.len());
             let parameters = own.iter().map(|name| (*name).to_owned()).chain(captured.by_ref().take(count)).collect();
-            Scope { program: self.program, graph, parameters }
+            GraphScope { program: self.program, graph, parameters }
         };
         node.bodies().iter().map(scope).collect()
     }
@@ -59,7 +59,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The type of a value, where the graph says it.
+    /// The type of a value, where the graph label it.
     pub(crate) fn ty(&self, source: &Operand) -> Option<Type> {
         match source {
             Operand::Port(node, port) => self.graph.node(*node).outputs.get(*port as usize).cloned(),

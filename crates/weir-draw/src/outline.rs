@@ -7,8 +7,8 @@ use weir_ir::graph::{Control, Graph, Node, NodeId, NodeKind, Operand};
 use weir_ir::program::{Entry, Flow};
 
 use crate::Drawing;
-use crate::contract::Contraction;
-use crate::names::Scope;
+use crate::contraction::Contraction;
+use crate::names::GraphScope;
 
 /// Indentation stops here, so that deep nesting stays on the screen.
 const INDENT_MAX: usize = 40;
@@ -51,7 +51,7 @@ impl Outline<'_> {
             flow.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect();
         let result = if flow.result == Type::Unit { String::new() } else { format!(" -> {}", flow.result) };
         self.say(1, &format!("{} ({}){result}", flow.name, parameters.join(", ")), "");
-        let scope = Scope {
+        let scope = GraphScope {
             program: self.drawing.program,
             graph: &flow.body,
             parameters: flow.parameters.iter().map(|parameter| parameter.name.to_string()).collect(),
@@ -59,7 +59,7 @@ impl Outline<'_> {
         self.graph(&scope, 2);
     }
 
-    fn graph(&mut self, scope: &Scope<'_>, depth: usize) {
+    fn graph(&mut self, scope: &GraphScope<'_>, depth: usize) {
         let contraction = Contraction::new(scope, self.drawing.detail);
         let mut open: Option<Control> = None;
         for (id, node) in scope.graph.nodes() {
@@ -75,10 +75,10 @@ impl Outline<'_> {
         }
     }
 
-    /// Says the arms that begin with this node; gives how deep it stands in arms.
+    /// EdgeLabel the arms that begin with this node; gives how deep it stands in arms.
     fn arms(
         &mut self,
-        scope: &Scope<'_>,
+        scope: &GraphScope<'_>,
         contraction: &Contraction<'_>,
         node: &Node,
         before: Option<Control>,
@@ -96,7 +96,7 @@ impl Outline<'_> {
         2 * wanted.len()
     }
 
-    fn node(&mut self, scope: &Scope<'_>, contraction: &Contraction<'_>, id: NodeId, depth: usize) {
+    fn node(&mut self, scope: &GraphScope<'_>, contraction: &Contraction<'_>, id: NodeId, depth: usize) {
         let node = scope.graph.node(id);
         let note = note(self.drawing, node);
         let question = if contraction.fallible.contains(&id) { "?" } else { "" };

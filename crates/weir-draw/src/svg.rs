@@ -4,7 +4,7 @@
 //! resources: a resource stands at the right of its flow, and calls that read or write it are joined to the line below it.
 
 mod lines;
-mod picture;
+mod placed_diagram;
 mod shapes;
 mod sizes;
 mod style;
@@ -18,7 +18,7 @@ use weir_ir::program::{Entry, Flow};
 
 use crate::Drawing;
 use crate::diagram::Diagram;
-use picture::Picture;
+use placed_diagram::PlacedDiagram;
 
 /// More marks in one flow than this are not laid out: nobody could read them, and the time grows with their square.
 const MARKS_MAX: usize = 3000;
@@ -83,7 +83,7 @@ fn panel(drawing: &Drawing<'_>, flow: &Flow<Graph>, heading: String) -> Result<P
     if diagram.marks.len() > MARKS_MAX {
         return Err(TooLarge { flow: flow.name.to_string(), marks: diagram.marks.len() });
     }
-    let picture = Picture::of(&diagram);
+    let picture = PlacedDiagram::of(&diagram);
     let mut lifelines = lines::lifelines(&diagram, &picture);
     lines::tell_sessions(&mut lifelines, drawing.program);
     let mut body = String::new();
@@ -152,7 +152,7 @@ fn line(text: &mut String, arguments: fmt::Arguments<'_>) {
     let _ = writeln!(text, "{arguments}");
 }
 
-/// A text as XML, without the characters that XML has no way to say.
+/// A text as XML, without the characters that XML has no route to say.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,11 +1,11 @@
-//! What pictures of known programs look like.
+//! What pictures of known programs kind like.
 
 mod common;
 
-use weir_draw::{Detail, Drawing, dot, outline, svg};
+use weir_draw::{DetailLevel, Drawing, dot, outline, svg};
 use weir_ir::expr::Program;
 
-fn draw(program: &Program, detail: Detail, how: impl Fn(&Drawing<'_>) -> String) -> String {
+fn draw(program: &Program, detail: DetailLevel, how: impl Fn(&Drawing<'_>) -> String) -> String {
     let library = common::library();
     let program = weir_ir::lower(program, &library);
     how(&Drawing { program: &program, library: Some(&library), plan: None, detail })
@@ -13,33 +13,33 @@ fn draw(program: &Program, detail: Detail, how: impl Fn(&Drawing<'_>) -> String)
 
 #[test]
 fn the_image_server_as_an_outline() {
-    insta::assert_snapshot!(draw(&common::image_server(), Detail::Folded, outline));
+    insta::assert_snapshot!(draw(&common::image_server(), DetailLevel::Folded, outline));
 }
 
 #[test]
 fn everything_of_the_image_server_as_an_outline() {
-    insta::assert_snapshot!(draw(&common::image_server(), Detail::Everything, outline));
+    insta::assert_snapshot!(draw(&common::image_server(), DetailLevel::Everything, outline));
 }
 
 #[test]
 fn the_image_server_for_graphviz() {
-    insta::assert_snapshot!(draw(&common::image_server(), Detail::Folded, dot));
+    insta::assert_snapshot!(draw(&common::image_server(), DetailLevel::Folded, dot));
 }
 
 #[test]
 fn bodies_and_steps_as_an_outline() {
-    insta::assert_snapshot!(draw(&common::ledger(), Detail::Folded, outline));
+    insta::assert_snapshot!(draw(&common::ledger(), DetailLevel::Folded, outline));
 }
 
 #[test]
 fn bodies_and_steps_for_graphviz() {
-    insta::assert_snapshot!(draw(&common::ledger(), Detail::Folded, dot));
+    insta::assert_snapshot!(draw(&common::ledger(), DetailLevel::Folded, dot));
 }
 
 #[test]
 fn the_same_program_gives_the_same_picture() {
     for program in [common::image_server(), common::ledger()] {
-        for detail in [Detail::Folded, Detail::Everything] {
+        for detail in [DetailLevel::Folded, DetailLevel::Everything] {
             let picture = || draw(&program, detail, |drawing| svg(drawing).expect("a small picture"));
             let first = picture();
             if let Ok(folder) = std::env::var("WEIR_PICTURES") {
@@ -54,7 +54,7 @@ fn the_same_program_gives_the_same_picture() {
 #[test]
 fn the_svg_is_well_formed_and_shows_every_call() {
     for (program, calls) in [(common::image_server(), 8), (common::ledger(), 5)] {
-        for detail in [Detail::Folded, Detail::Everything] {
+        for detail in [DetailLevel::Folded, DetailLevel::Everything] {
             let picture = draw(&program, detail, |drawing| svg(drawing).expect("a small picture"));
             assert_eq!(unclosed(&picture), Vec::<String>::new());
             assert_eq!(picture.matches("class=\"card\"").count(), calls);
@@ -88,7 +88,7 @@ fn unclosed(xml: &str) -> Vec<String> {
 fn a_plan_names_its_sections_in_the_picture() {
     let (plan, problems) = weir_ir::plan::Plan::parse("[[section]]\nname = \"codec\"\nnodes = [\"image.*\"]\n");
     assert_eq!(problems, []);
-    let picture = draw(&common::image_server(), Detail::Folded, |drawing| {
+    let picture = draw(&common::image_server(), DetailLevel::Folded, |drawing| {
         svg(&Drawing { plan: Some(&plan), ..*drawing }).expect("a small picture")
     });
     for name in ["rest", "codec"] {

@@ -6,7 +6,7 @@ use crate::document::Document;
 
 /// A change that mends something.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Action {
+pub struct CodeAction {
     /// What it does, as a sentence.
     pub title: String,
     /// What it mends.
@@ -18,13 +18,13 @@ pub struct Action {
 impl Document {
     /// What can be done about the diagnostics that `span` touches, in their order.
     #[must_use]
-    pub fn actions(&self, span: Span) -> Vec<Action> {
+    pub fn actions(&self, span: Span) -> Vec<CodeAction> {
         let touched = self.diagnostics().iter().filter(|diagnostic| {
             let mut places = diagnostic.labels.iter().filter(|label| label.primary).map(|label| label.span);
             places.any(|place| place.start <= span.end && span.start <= place.end)
         });
         let hints = touched.flat_map(|diagnostic| diagnostic.help.iter().map(|hint| (diagnostic.code, hint)));
         let with_edit = hints.filter_map(|(code, hint)| Some((code, hint, hint.edit.clone()?)));
-        with_edit.map(|(code, hint, edit)| Action { title: hint.text.clone(), code, edits: vec![edit] }).collect()
+        with_edit.map(|(code, hint, edit)| CodeAction { title: hint.text.clone(), code, edits: vec![edit] }).collect()
     }
 }

@@ -22,25 +22,25 @@ impl Document {
     /// Help for the innermost call whose parentheses hold the place at `offset`.
     #[must_use]
     pub fn call_help(&self, offset: u32) -> Option<CallHelp> {
-        let mut search = Search { offset, found: None };
+        let mut search = CallSearch { offset, found: None };
         walk_tree(&mut search, &self.checked.parsed.tree);
         let call = search.found?;
         let reference = self.checked.reference_at(call.function.end)?;
-        let described = self.checked.describe(&reference.entity, &self.library)?;
+        let described = self.checked.describe(&reference.symbol, &self.library)?;
         let parameters = parameters(&described.signature);
         let active = call.active(&parameters, offset).filter(|active| *active < parameters.len());
         Some(CallHelp { signature: described.signature, doc: described.doc, parameters, active })
     }
 }
 
-struct Call<'a> {
+struct CallSite<'a> {
     function: Span,
     arguments: &'a [Argument],
     /// How many parameters what stands before the dot or the pipe takes.
     given: usize,
 }
 
-impl Call<'_> {
+impl CallSite<'_> {
     fn active(&self, parameters: &[String], offset: u32) -> Option<usize> {
         let before = self.arguments.iter().take_while(|argument| argument.span.end < offset).count();
         let named = self.arguments.get(before).and_then(|argument| argument.name.as_ref());
@@ -51,12 +51,12 @@ impl Call<'_> {
     }
 }
 
-struct Search<'a> {
+struct CallSearch<'a> {
     offset: u32,
-    found: Option<Call<'a>>,
+    found: Option<CallSite<'a>>,
 }
 
-impl<'a> Visitor<'a> for Search<'a> {
+impl<'a> Visitor<'a> for CallSearch<'a> {
     fn expr(&mut self, expr: &'a Expr) {
         if expr.span.start > self.offset || self.offset > expr.span.end {
             return;
@@ -64,9 +64,11 @@ impl<'a> Visitor<'a> for Search<'a> {
         let call = match &expr.kind {
             ExprKind::Call { function, arguments } => {
                 let is_method = matches!(&function.kind, ExprKind::Field { object, .. } if is_value(object));
-                Some(Call { function: function.span, arguments, given: usize::from(is_method) })
+                Some(CallSite { function: function.span, arguments, given: usize::from(is_method) })
             }
-            ExprKind::Pipe { function, arguments, .. } => Some(Call { function: function.span, arguments, given: 1 }),
+            ExprKind::Pipe { function, arguments, .. } => {
+                Some(CallSite { function: function.span, arguments, given: 1 })
+            }
             _ => None,
         };
         if let Some(call) = call.filter(|call| call.function.end < self.offset && self.offset < expr.span.end) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use weir_compile::{Checked, Memo};
+use weir_compile::{CheckCache, Checked};
 use weir_host::Library;
 use weir_syntax::{Diagnostic, SourceFile, SourceId, Sources, Span};
 
@@ -29,16 +29,16 @@ impl Document {
     /// Checks a text. One that is too long or not UTF-8 is an empty text with a diagnostic.
     #[must_use]
     pub fn new(name: &str, text: impl Into<Vec<u8>>, library: Arc<Library>) -> Self {
-        Self::again(name, text, library, &mut Memo::default())
+        Self::again(name, text, library, &mut CheckCache::default())
     }
 
     /// As [`Self::new`], with what is known from the document's state before an edit.
     #[must_use]
-    pub fn again(name: &str, text: impl Into<Vec<u8>>, library: Arc<Library>, memo: &mut Memo) -> Self {
+    pub fn again(name: &str, text: impl Into<Vec<u8>>, library: Arc<Library>, cache: &mut CheckCache) -> Self {
         let mut sources = Sources::new();
         let (source, refusal) = sources.add_bytes(name, text.into());
         debug_assert_eq!(source, SOURCE, "a document has one file");
-        let mut checked = weir_compile::check_again(source, sources.file(source), &library, memo);
+        let mut checked = weir_compile::check_again(source, sources.file(source), &library, cache);
         checked.diagnostics.extend(refusal);
         Self { sources, checked, library }
     }

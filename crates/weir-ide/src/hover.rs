@@ -1,10 +1,10 @@
 //! What is here: the signature, documentation and effects of a name, or the type of an expression.
 
-use weir_compile::{Described, Entity};
+use weir_compile::{Symbol, SymbolInfo};
 use weir_syntax::Span;
 
 use crate::document::Document;
-use crate::navigation::place_of;
+use crate::navigation::location_of;
 
 /// What can be said of a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,10 +20,10 @@ impl Document {
     #[must_use]
     pub fn hover(&self, offset: u32) -> Option<Hover> {
         if let Some(found) = self.checked.reference_at(offset) {
-            let described = self.checked.describe(&found.entity, &self.library)?;
+            let described = self.checked.describe(&found.symbol, &self.library)?;
             let mut markdown = markdown(&described);
-            if let Entity::HostFunction(path) = &found.entity
-                && let Some(place) = self.library.function(path).and_then(place_of)
+            if let Symbol::HostFunction(path) = &found.symbol
+                && let Some(place) = self.library.function(path).and_then(location_of)
             {
                 let name = place.file.file_name().unwrap_or_default().to_string_lossy();
                 markdown.push_str(&format!("\n\n[{name}:{}]({})", place.position.line + 1, place.address()));
@@ -36,7 +36,7 @@ impl Document {
 }
 
 /// Signature, documentation and effects, with lines between them.
-pub(crate) fn markdown(described: &Described) -> String {
+pub(crate) fn markdown(described: &SymbolInfo) -> String {
     let mut parts = vec![code(&described.signature)];
     parts.extend((!described.doc.is_empty()).then(|| described.doc.clone()));
     parts.extend(described.effects.as_ref().map(|effects| format!("*{effects}*")));

@@ -20,13 +20,13 @@ mod navigation;
 mod outline;
 mod rename;
 
-pub use actions::Action;
+pub use actions::CodeAction;
 pub use calls::CallHelp;
 pub use completion::{COMPLETIONS_MAX, Completion, CompletionKind};
 pub use document::{Document, Position};
 pub use edits::apply;
 pub use hover::Hover;
-pub use navigation::{Definition, Place};
-pub use outline::{Symbol, SymbolKind};
+pub use navigation::{Definition, FileLocation};
+pub use outline::{DocumentSymbol, SymbolKind};
 pub use rename::RenameRefusal;
-pub use weir_compile::Memo;
+pub use weir_compile::CheckCache;

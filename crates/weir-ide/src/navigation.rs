@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use weir_compile::Entity;
+use weir_compile::Symbol;
 use weir_host::Function;
 use weir_syntax::Span;
 
@@ -16,19 +16,19 @@ pub enum Definition {
     /// In the library, by its path: `image.scale`, `image.Ppm` or `image`.
     Library(String),
     /// In Rust: a function of the library whose file is on this machine.
-    Rust(Place),
+    Rust(FileLocation),
 }
 
 /// A place in a file of another language.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct FileLocation {
     /// The file.
     pub file: PathBuf,
     /// The place in it; columns are counted as Rust does, in characters.
     pub position: Position,
 }
 
-impl Place {
+impl FileLocation {
     /// The file as editors name it: `file:///…`, and behind `#` the line, counted from 1.
     #[must_use]
     pub fn address(&self) -> String {
@@ -54,16 +54,16 @@ impl Document {
     /// Where the name at `offset` is declared.
     #[must_use]
     pub fn definition(&self, offset: u32) -> Option<Definition> {
-        let entity = &self.checked.reference_at(offset)?.entity;
-        match entity {
-            Entity::HostFunction(path) => {
-                let place = self.library.function(path).and_then(place_of);
+        let symbol = &self.checked.reference_at(offset)?.symbol;
+        match symbol {
+            Symbol::HostFunction(path) => {
+                let place = self.library.function(path).and_then(location_of);
                 Some(place.map_or_else(|| Definition::Library(path.to_string()), Definition::Rust))
             }
-            Entity::Source(path) | Entity::Module(path) => Some(Definition::Library(path.to_string())),
-            _ => match self.checked.definition_of(entity) {
+            Symbol::Source(path) | Symbol::Module(path) => Some(Definition::Library(path.to_string())),
+            _ => match self.checked.definition_of(symbol) {
                 Some(span) => Some(Definition::Here(span)),
-                None => library_path(entity).map(Definition::Library),
+                None => library_path(symbol).map(Definition::Library),
             },
         }
     }
@@ -72,7 +72,7 @@ impl Document {
     #[must_use]
     pub fn references(&self, offset: u32) -> Vec<Span> {
         let Some(found) = self.checked.reference_at(offset) else { return Vec::new() };
-        let mut spans: Vec<Span> = self.checked.references_to(&found.entity).map(|found| found.span).collect();
+        let mut spans: Vec<Span> = self.checked.references_to(&found.symbol).map(|found| found.span).collect();
         spans.sort();
         spans.dedup();
         spans
@@ -80,17 +80,17 @@ impl Document {
 }
 
 /// Where the Rust of a function stands, if its file is on this machine.
-pub(crate) fn place_of(function: &Function) -> Option<Place> {
+pub(crate) fn location_of(function: &Function) -> Option<FileLocation> {
     let location = function.location?;
     let position = Position { line: location.line.saturating_sub(1), character: location.column.saturating_sub(1) };
-    Some(Place { file: location.path()?, position })
+    Some(FileLocation { file: location.path()?, position })
 }
 
 /// The path of something that no text declares.
-fn library_path(entity: &Entity) -> Option<String> {
-    match entity {
-        Entity::Type(name) => Some(name.to_string()),
-        Entity::Variant(of, name) | Entity::Field(of, name) => Some(format!("{of}.{name}")),
+fn library_path(symbol: &Symbol) -> Option<String> {
+    match symbol {
+        Symbol::Type(name) => Some(name.to_string()),
+        Symbol::Variant(of, name) | Symbol::Field(of, name) => Some(format!("{of}.{name}")),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use crate::document::Document;
 
 /// Something with a name that an outline lists.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Symbol {
+pub struct DocumentSymbol {
     /// What it is called.
     pub name: String,
     /// What it is.
@@ -17,7 +17,7 @@ pub struct Symbol {
     /// Its name.
     pub name_span: Span,
     /// What stands in it.
-    pub children: Vec<Symbol>,
+    pub children: Vec<DocumentSymbol>,
 }
 
 /// The kinds of symbols.
@@ -52,13 +52,18 @@ pub enum SymbolKind {
 impl Document {
     /// The items that have a name, in the order of the text.
     #[must_use]
-    pub fn outline(&self) -> Vec<Symbol> {
+    pub fn outline(&self) -> Vec<DocumentSymbol> {
         self.checked.parsed.tree.items.iter().filter_map(|item| self.symbol(item)).collect()
     }
 
-    fn symbol(&self, item: &Item) -> Option<Symbol> {
-        let leaf =
-            |name: String, kind, name_span| Symbol { name, kind, span: item.span, name_span, children: Vec::new() };
+    fn symbol(&self, item: &Item) -> Option<DocumentSymbol> {
+        let leaf = |name: String, kind, name_span| DocumentSymbol {
+            name,
+            kind,
+            span: item.span,
+            name_span,
+            children: Vec::new(),
+        };
         let named = |name: &weir_syntax::ast::Name, kind| leaf(name.to_string(), kind, name.span);
         Some(match &item.kind {
             ItemKind::Use(_) => return None,
@@ -67,15 +72,15 @@ impl Document {
             ItemKind::Function(function) => named(&function.name, SymbolKind::Function),
             ItemKind::Record(record) => {
                 let fields = record.fields.iter().map(|field| child(&field.name, SymbolKind::Field, field.span));
-                Symbol { children: fields.collect(), ..named(&record.name, SymbolKind::Record) }
+                DocumentSymbol { children: fields.collect(), ..named(&record.name, SymbolKind::Record) }
             }
             ItemKind::Enum(declaration) => {
                 let variants = declaration.variants.iter();
                 let variants = variants.map(|variant| child(&variant.name, SymbolKind::Variant, variant.span));
-                Symbol { children: variants.collect(), ..named(&declaration.name, SymbolKind::Enum) }
+                DocumentSymbol { children: variants.collect(), ..named(&declaration.name, SymbolKind::Enum) }
             }
             ItemKind::Service(service) => {
-                Symbol { children: self.routes(service), ..named(&service.name, SymbolKind::Service) }
+                DocumentSymbol { children: self.routes(service), ..named(&service.name, SymbolKind::Service) }
             }
             ItemKind::Entry(entry) => {
                 let name = format!("for {}", self.file().slice(entry.source.span));
@@ -88,7 +93,7 @@ impl Document {
         })
     }
 
-    fn routes(&self, service: &Service) -> Vec<Symbol> {
+    fn routes(&self, service: &Service) -> Vec<DocumentSymbol> {
         let routes = service.members.iter().filter_map(|member| match &member.kind {
             ServiceMemberKind::Route(route) => Some(self.route(route, member.span)),
             _ => None,
@@ -96,13 +101,13 @@ impl Document {
         routes.collect()
     }
 
-    fn route(&self, route: &Route, span: Span) -> Symbol {
+    fn route(&self, route: &Route, span: Span) -> DocumentSymbol {
         let path = self.file().slice(route.path.span).trim_matches('"');
         let name = format!("{} {path}", route.method.word());
-        Symbol { name, kind: SymbolKind::Route, span, name_span: route.path.span, children: Vec::new() }
+        DocumentSymbol { name, kind: SymbolKind::Route, span, name_span: route.path.span, children: Vec::new() }
     }
 }
 
-fn child(name: &weir_syntax::ast::Name, kind: SymbolKind, span: Span) -> Symbol {
-    Symbol { name: name.to_string(), kind, span, name_span: name.span, children: Vec::new() }
+fn child(name: &weir_syntax::ast::Name, kind: SymbolKind, span: Span) -> DocumentSymbol {
+    DocumentSymbol { name: name.to_string(), kind, span, name_span: name.span, children: Vec::new() }
 }

@@ -3,7 +3,7 @@
 //! Whether a name is free is not guessed: the edits are done on a copy, the copy is checked, and its names must belong
 //! together exactly as before.
 
-use weir_compile::Entity;
+use weir_compile::Symbol;
 use weir_syntax::ast::{Expr, ExprKind, ItemKind};
 use weir_syntax::ast::{
     FieldPattern, FieldValue, Name, PathPart, Pattern, PatternKind, Route, ServiceMember, ServiceMemberKind, Visitor,
@@ -45,8 +45,8 @@ impl Document {
     /// Says why it cannot.
     pub fn prepare_rename(&self, offset: u32) -> Result<Span, RenameRefusal> {
         let found = self.checked.reference_at(offset).ok_or(RenameRefusal::NoName)?;
-        match (&found.entity, self.checked.definition_of(&found.entity)) {
-            (Entity::Module(_), _) | (_, None) => Err(RenameRefusal::OfLibrary),
+        match (&found.symbol, self.checked.definition_of(&found.symbol)) {
+            (Symbol::Module(_), _) | (_, None) => Err(RenameRefusal::OfLibrary),
             _ => Ok(found.span),
         }
     }
@@ -69,7 +69,7 @@ impl Document {
 
     fn rename_edits(&self, offset: u32, new: &str) -> Vec<Edit> {
         let Some(found) = self.checked.reference_at(offset) else { return Vec::new() };
-        let is_field = matches!(found.entity, Entity::Field(..));
+        let is_field = matches!(found.symbol, Symbol::Field(..));
         let mut spans = self.references(offset);
         let tree = &self.checked.parsed.tree;
         spans.extend(path_names(tree, &spans));
@@ -98,19 +98,19 @@ impl Document {
     fn bonds(&self) -> Vec<(Option<usize>, bool)> {
         let mut names: Vec<_> = self.checked.references().iter().collect();
         // Two names at one place, as in a short record field, are told apart by their kind and not by their words.
-        names.sort_by_key(|found| (found.span, kind(&found.entity)));
+        names.sort_by_key(|found| (found.span, kind(&found.symbol)));
         let places: Vec<Span> = names.iter().map(|found| found.span).collect();
-        let declared = |entity: &Entity| {
-            let span = self.checked.definition_of(entity)?;
+        let declared = |symbol: &Symbol| {
+            let span = self.checked.definition_of(symbol)?;
             places.iter().position(|place| *place == span)
         };
-        names.iter().map(|found| (declared(&found.entity), found.defines)).collect()
+        names.iter().map(|found| (declared(&found.symbol), found.defines)).collect()
     }
 }
 
-fn kind(entity: &Entity) -> u8 {
-    match entity {
-        Entity::Field(..) => 0,
+fn kind(symbol: &Symbol) -> u8 {
+    match symbol {
+        Symbol::Field(..) => 0,
         _ => 1,
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use test_support::fixture;
-use weir_ide::{Definition, Document, Place, Position, RenameRefusal, apply};
+use weir_ide::{Definition, Document, FileLocation, Position, RenameRefusal, apply};
 use weir_syntax::Span;
 
 const CURSOR: &str = "<|>";
@@ -27,7 +27,7 @@ fn shown(document: &Document, span: Span) -> String {
 }
 
 /// The Rust from a place up to the end of the name there.
-fn rust_at(place: &Place) -> String {
+fn rust_at(place: &FileLocation) -> String {
     let text = std::fs::read_to_string(&place.file).unwrap();
     let line = text.lines().nth(place.position.line as usize).unwrap();
     let rest = &line[place.position.character as usize..];

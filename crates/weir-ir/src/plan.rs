@@ -18,7 +18,7 @@
 //! the node before it.
 //!
 //! Protocol: [`Plan::parse`] reads a text, [`Plan::check`] compares it with a program and the engines that there are.
-//! Both report [`Problem`]s as data, as the compiler does, and never fail. What a plan means to threads is the runtime's.
+//! Both report [`PlanProblem`]s as data, as the compiler does, and never fail. What a plan means to threads is the runtime's.
 
 use std::fmt;
 use std::ops::Range;
@@ -32,7 +32,7 @@ mod check;
 mod parse;
 mod pattern;
 
-pub use pattern::Pattern;
+pub use pattern::NodePattern;
 
 /// The name of the section of what no pattern names.
 pub const REST: &str = "rest";
@@ -53,17 +53,17 @@ pub const SESSION_IDLE_MAX: Duration = Duration::from_hours(24 * 365);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// The engine of all sections that name none.
-    pub engine: Option<Given<Text>>,
+    pub engine: Option<Located<Text>>,
     /// How many threads the engine has.
-    pub threads: Option<Given<usize>>,
+    pub threads: Option<Located<usize>>,
     /// How many flows may wait at a time.
-    pub flows: Option<Given<usize>>,
+    pub flows: Option<Located<usize>>,
     /// How many flows may wait before each section.
-    pub queue: Option<Given<usize>>,
+    pub queue: Option<Located<usize>>,
     /// Of how many sessions the value is kept, for each shared value that every session has.
-    pub sessions: Option<Given<usize>>,
+    pub sessions: Option<Located<usize>>,
     /// How long it is kept while no flow uses it.
-    pub session_idle: Option<Given<Duration>>,
+    pub session_idle: Option<Located<Duration>>,
     /// The sections, in the order of the file.
     pub sections: Vec<Section>,
 }
@@ -72,24 +72,24 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
     /// Its name.
-    pub name: Given<Text>,
+    pub name: Located<Text>,
     /// What names its nodes.
-    pub nodes: Vec<Given<Pattern>>,
+    pub nodes: Vec<Located<NodePattern>>,
     /// Its engine.
-    pub engine: Option<Given<Text>>,
+    pub engine: Option<Located<Text>>,
     /// How many threads it has.
-    pub threads: Option<Given<usize>>,
+    pub threads: Option<Located<usize>>,
     /// How many flows may wait before it.
-    pub queue: Option<Given<usize>>,
+    pub queue: Option<Located<usize>>,
     /// How many copies of it work side by side.
-    pub replicas: Option<Given<usize>>,
+    pub replicas: Option<Located<usize>>,
     /// The measured reason.
     pub why: Option<Text>,
 }
 
 /// Something that a plan says, and where.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Given<T> {
+pub struct Located<T> {
     /// What it says.
     pub value: T,
     /// Where, in bytes of the plan's text.
@@ -98,7 +98,7 @@ pub struct Given<T> {
 
 /// Something that is wrong with a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct PlanProblem {
     /// Where, in bytes of the plan's text.
     pub at: Range<usize>,
     /// What is wrong, in a sentence.
@@ -119,13 +119,13 @@ pub struct EngineFact<'a> {
 impl Plan {
     /// Reads a plan. What cannot be read is left out, and said.
     #[must_use]
-    pub fn parse(text: &str) -> (Plan, Vec<Problem>) {
+    pub fn parse(text: &str) -> (Plan, Vec<PlanProblem>) {
         parse::plan(text)
     }
 
     /// What in the plan does not fit the program, or the engines that there are.
     #[must_use]
-    pub fn check(&self, program: &Program, engines: &[EngineFact<'_>]) -> Vec<Problem> {
+    pub fn check(&self, program: &Program, engines: &[EngineFact<'_>]) -> Vec<PlanProblem> {
         check::problems(self, program, engines)
     }
 
@@ -143,10 +143,10 @@ pub fn is_stateless(node: &Node) -> bool {
     !node.uses.iter().any(|used| matches!(used.resource, Resource::State(_)))
 }
 
-impl Problem {
+impl PlanProblem {
     /// The problem with the place that it has in the plan's text: line and column, from 1.
     #[must_use]
-    pub fn place(&self, text: &str) -> (usize, usize) {
+    pub fn line_column(&self, text: &str) -> (usize, usize) {
         let before = text.get(..self.at.start).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
@@ -191,7 +191,7 @@ pub fn shown(duration: Duration) -> String {
     Value::Duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)).to_string()
 }
 
-fn number(f: &mut fmt::Formatter<'_>, key: &str, value: Option<&Given<usize>>) -> fmt::Result {
+fn number(f: &mut fmt::Formatter<'_>, key: &str, value: Option<&Located<usize>>) -> fmt::Result {
     value.map_or(Ok(()), |value| writeln!(f, "{key} = {}", value.value))
 }
 

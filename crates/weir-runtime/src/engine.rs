@@ -2,7 +2,7 @@
 //!
 //! Sources run on event loops, and every flow begins there. An engine decides which thread goes on with it; what a flow
 //! does is the same under each. There are two sorts: those that run each flow as one piece, and those that cut it into
-//! sections with queues between them, which differ only in how many threads serve which sections ([`Threading`]).
+//! sections with queues between them, which differ only in how many threads serve which sections ([`ThreadingModel`]).
 
 use std::io;
 use std::sync::Arc;
@@ -15,36 +15,36 @@ use weir_ir::plan::{EngineFact, Plan};
 use weir_scheduler::{ThreadControl, ThreadPool};
 use weir_trace::EventKind;
 
-use crate::crowd::Crowd;
-use crate::flow::Beginning;
-use crate::live::{Blocking, Live};
-use crate::machine::Machine;
+use crate::admission::AdmissionLimiter;
+use crate::flow::NewFlow;
+use crate::instance::{BlockingPlacement, ProgramInstance};
+use crate::platform::Platform;
 
 mod answer;
-mod cut;
+mod brevity;
 mod dedicated;
 mod elastic;
 mod event;
-mod exchange;
-mod given;
 mod job;
-mod layout;
 mod manual;
 #[cfg(test)]
 mod model;
-mod pace;
 mod parking;
+mod partition;
+mod placement;
 mod pool;
 mod sections;
+mod segment_runner;
 mod staged;
-mod stretches;
+mod submission_buffer;
 mod sync;
 mod thread_per_flow;
+mod wakeup_batching;
 
 /// How often the numbers of threads are looked at.
 const PERIOD: Duration = Duration::from_millis(100);
 
-pub use cut::Section;
+pub use partition::EngineSection;
 
 /// Every engine there is.
 pub const ENGINES: &[EngineRow] =
@@ -55,10 +55,10 @@ const WHOLE: &str = "flows";
 
 /// How the numbers of threads are found of engines that have sections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Steering {
+pub enum ThreadCountPolicy {
     /// As each engine says.
     #[default]
-    Planned,
+    AsPlanned,
     /// Each crew's is drawn anew in every period, between one and as many as it may have. For tests: the answers must be the
     /// same.
     Random {
@@ -78,7 +78,7 @@ pub struct EngineRow {
     /// On how many event loops sources run, for a number of threads.
     pub(crate) loops: fn(usize) -> usize,
     /// Where functions run that hold their thread.
-    pub(crate) blocking: Blocking,
+    pub(crate) blocking: BlockingPlacement,
     /// How it drives flows.
     pub(crate) drive: Drive,
 }
@@ -86,34 +86,34 @@ pub struct EngineRow {
 /// How an engine drives flows.
 pub(crate) enum Drive {
     /// Each as one piece.
-    Flows(fn(Setup<'_>) -> io::Result<Arc<dyn Engine>>),
-    /// Section by section.
-    Sections(Threading),
+    Flows(fn(EngineSetup<'_>) -> io::Result<Arc<dyn Engine>>),
+    /// EngineSection by section.
+    Sections(ThreadingModel),
 }
 
 /// How threads serve sections.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Threading {
+pub(crate) struct ThreadingModel {
     /// How it cuts what no pattern names.
-    pub grain: Grain,
+    pub granularity: Granularity,
     /// Whether its sections share their threads.
     pub shares_threads: bool,
     /// How the number of threads is found, from how many there may be and the length of the queue.
     pub control: fn(usize, usize) -> ThreadControl,
 }
 
-impl Steering {
+impl ThreadCountPolicy {
     /// The least time between two changes of a number.
     pub(crate) fn period(self) -> Duration {
         match self {
-            Steering::Planned => PERIOD,
-            Steering::Random { period, .. } => period,
+            ThreadCountPolicy::AsPlanned => PERIOD,
+            ThreadCountPolicy::Random { period, .. } => period,
         }
     }
 
     /// Changes how crews find theirs, where it is not as planned.
     pub(crate) fn apply(self, crews: &mut [ThreadPool]) {
-        let Steering::Random { seed, .. } = self else { return };
+        let ThreadCountPolicy::Random { seed, .. } = self else { return };
         for (crew, seed) in crews.iter_mut().zip(seed..) {
             crew.control = ThreadControl::Random { like: Box::new(crew.control.clone()), seed };
         }
@@ -122,7 +122,7 @@ impl Steering {
 
 /// How an engine cuts what no pattern names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Grain {
+pub(crate) enum Granularity {
     /// Not at all.
     Whole,
     /// Before and after each call that has a private state: the others gain nothing from a queue, for different flows run
@@ -133,21 +133,21 @@ pub(crate) enum Grain {
 }
 
 /// What an engine is started with.
-pub(crate) struct Setup<'a> {
+pub(crate) struct EngineSetup<'a> {
     /// The engine's name.
     pub engine: &'static str,
     /// How many threads.
     pub threads: usize,
     /// How this number is found of crews.
-    pub steering: Steering,
+    pub thread_counts: ThreadCountPolicy,
     /// How many flows may wait: in its queue, or for something.
     pub flows_max: usize,
     /// Where threads come from.
-    pub machine: &'a Arc<dyn Machine>,
+    pub platform: &'a Arc<dyn Platform>,
     /// The first event loop's runtime, which drives what flows wait for elsewhere.
     pub handle: &'a Handle,
     /// The program as it is prepared.
-    pub live: &'a Arc<Live>,
+    pub instance: &'a Arc<ProgramInstance>,
     /// The program.
     pub program: &'a Program,
     /// What is said of its sections.
@@ -155,38 +155,38 @@ pub(crate) struct Setup<'a> {
 }
 
 /// A program under its plan, as an engine finds it.
-pub(crate) struct Planned<'a> {
+pub(crate) struct PlannedProgram<'a> {
     /// The engine's name.
     pub engine: &'static str,
     /// How many threads.
     pub threads: usize,
     /// The program as it is prepared.
-    pub live: &'a Live,
+    pub instance: &'a ProgramInstance,
     /// The program.
     pub program: &'a Program,
     /// What is said of its sections.
     pub plan: &'a Plan,
 }
 
-impl<'a> Setup<'a> {
-    fn planned(&self) -> Planned<'a> {
-        let Setup { engine, threads, live, program, plan, .. } = *self;
-        Planned { engine, threads, live, program, plan }
+impl<'a> EngineSetup<'a> {
+    fn planned(&self) -> PlannedProgram<'a> {
+        let EngineSetup { engine, threads, instance, program, plan, .. } = *self;
+        PlannedProgram { engine, threads, instance, program, plan }
     }
 }
 
 /// An engine that runs.
 pub(crate) trait Engine: Send + Sync {
     /// Begins a flow of this route of this entry point, or is full.
-    fn begin(&self, entry: usize, route: usize, beginning: &mut Beginning<'_>) -> Begun;
+    fn begin(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun;
 
     /// The same for a flow whose answer nobody wants: it may be said to be through as soon as the engine has it.
-    fn give(&self, entry: usize, route: usize, beginning: &mut Beginning<'_>) -> Begun {
-        self.begin(entry, route, beginning)
+    fn give(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
+        self.begin(entry, route, new_flow)
     }
 
     /// What an event loop does for it beside the sources, for as long as the program runs.
-    fn tended(&self) -> LocalFuture<()> {
+    fn background(&self) -> LocalFuture<()> {
         Box::pin(std::future::ready(()))
     }
 
@@ -197,7 +197,7 @@ pub(crate) trait Engine: Send + Sync {
     fn drained(&self) -> LocalFuture<()>;
 
     /// What its sections are doing.
-    fn sections(&self, live: &Live) -> Vec<EventKind>;
+    fn sections(&self, instance: &ProgramInstance) -> Vec<EventKind>;
 
     /// Ends its threads. No flow is left.
     fn close(&self);
@@ -207,8 +207,13 @@ pub(crate) trait Engine: Send + Sync {
 }
 
 /// What an engine is doing whose flows are one section each.
-pub(crate) fn whole(engine: &'static str, threads: usize, waiting: &Crowd, live: &Live) -> Vec<EventKind> {
-    let (waiting, waiting_max) = waiting.extent();
+pub(crate) fn whole_flow_section(
+    engine: &'static str,
+    threads: usize,
+    waiting: &AdmissionLimiter,
+    instance: &ProgramInstance,
+) -> Vec<EventKind> {
+    let (waiting, waiting_max) = waiting.occupancy();
     vec![EventKind::Section {
         section: WHOLE.into(),
         engine,
@@ -217,7 +222,7 @@ pub(crate) fn whole(engine: &'static str, threads: usize, waiting: &Crowd, live:
         threads_max: threads as u64,
         waiting,
         waiting_max,
-        passed: live.through(),
+        passed: instance.through(),
     }]
 }
 
@@ -242,18 +247,18 @@ impl EngineRow {
     }
 
     /// The sections that it makes of a program; none where it runs each flow as one piece.
-    pub(crate) fn sections(&self, planned: &Planned<'_>) -> Vec<Section> {
+    pub(crate) fn sections(&self, planned: &PlannedProgram<'_>) -> Vec<EngineSection> {
         match self.drive {
             Drive::Flows(_) => Vec::new(),
-            Drive::Sections(threading) => cut::cut(threading, planned).0,
+            Drive::Sections(threading) => partition::partition(threading, planned).0,
         }
     }
 
     /// Starts the engine.
-    pub(crate) fn start(&self, setup: Setup<'_>) -> io::Result<Arc<dyn Engine>> {
+    pub(crate) fn start(&self, setup: EngineSetup<'_>) -> io::Result<Arc<dyn Engine>> {
         match self.drive {
             Drive::Flows(start) => start(setup),
-            Drive::Sections(threading) => sections::start(threading, setup),
+            Drive::Sections(threading) => sections::start_sections(threading, setup),
         }
     }
 }

@@ -14,15 +14,15 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 use weir_host::LocalFuture;
 
-use crate::machine::Machine;
+use crate::platform::Platform;
 
 /// What a loop has to do, begun on its own thread.
-pub(crate) type Work = Box<dyn FnOnce() -> LocalFuture<()> + Send>;
+pub(crate) type LoopWork = Box<dyn FnOnce() -> LocalFuture<()> + Send>;
 
 /// A loop that has no work yet.
 pub(crate) struct EventLoop {
     handle: Handle,
-    work: oneshot::Sender<Work>,
+    work: oneshot::Sender<LoopWork>,
     thread: JoinHandle<()>,
 }
 
@@ -31,7 +31,7 @@ impl EventLoop {
     ///
     /// # Errors
     /// Fails where the system gives no thread, or nothing to watch files and time with.
-    pub(crate) fn start(machine: &dyn Machine, index: usize) -> io::Result<EventLoop> {
+    pub(crate) fn start(platform: &dyn Platform, index: usize) -> io::Result<EventLoop> {
         let (made, is_made) = sync_channel(1);
         let (work, given) = oneshot::channel();
         let body = move || match LocalRuntime::new() {
@@ -42,7 +42,7 @@ impl EventLoop {
             }
             Err(error) => _ = made.send(Err(error)),
         };
-        let thread = machine.thread(&format!("weir loop {index}"), Box::new(body))?;
+        let thread = platform.thread(&format!("weir loop {index}"), Box::new(body))?;
         let handle = is_made.recv().map_err(|_| io::Error::other("an event loop ended before it began"))??;
         Ok(EventLoop { handle, work, thread })
     }
@@ -53,7 +53,7 @@ impl EventLoop {
     }
 
     /// Gives it its work, with which it ends.
-    pub(crate) fn run(self, work: Work) -> JoinHandle<()> {
+    pub(crate) fn run(self, work: LoopWork) -> JoinHandle<()> {
         // Where the thread has panicked, who joins it sees that.
         _ = self.work.send(work);
         self.thread
@@ -61,7 +61,7 @@ impl EventLoop {
 }
 
 /// What the thread does.
-fn drive(runtime: LocalRuntime, given: oneshot::Receiver<Work>) {
+fn drive(runtime: LocalRuntime, given: oneshot::Receiver<LoopWork>) {
     runtime.block_on(async {
         if let Ok(work) = given.await {
             // As a task: what panicked in it has been reported; there is nothing else that could.

@@ -10,20 +10,20 @@ use std::task::{Context, Poll, Waker, ready};
 use weir_host::{Failure, Value};
 use weir_trace::{Detail, EventKind, FlowKey};
 
-use crate::frame::{Ended, Finished, Frame};
-use crate::live::{Env, Hold, Live, Tally};
+use crate::frame::{Finished, FlowExit, Frame};
+use crate::instance::{BlockingPermission, Env, ProgramInstance, RouteCounters};
 
 /// A flow. It goes on whenever it is polled; dropping it gives it up and releases all that it holds.
 ///
 /// Where it is through at once it only borrows the program, so that it counts no reference to it.
-pub(crate) struct Flow<L: Deref<Target = Live> = Arc<Live>> {
-    live: L,
-    going: Going,
+pub(crate) struct ActiveFlow<L: Deref<Target = ProgramInstance> = Arc<ProgramInstance>> {
+    instance: L,
+    detached: DetachedFlow,
 }
 
 /// A flow apart from its program, to be carried between threads: a count of references to the program would go over and
-/// back with each. Who has it has the program too; to be given up, it has to be told so ([`Going::give_up`]).
-pub(crate) struct Going {
+/// back with each. Who has it has the program too; to be given up, it has to be told so ([`DetachedFlow::give_up`]).
+pub(crate) struct DetachedFlow {
     key: FlowKey,
     /// Taken when the flow is through.
     frame: Option<Box<Frame>>,
@@ -33,93 +33,98 @@ pub(crate) struct Going {
 }
 
 /// A flow that is to begin.
-pub(crate) struct Beginning<'a> {
-    live: &'a Arc<Live>,
+pub(crate) struct NewFlow<'a> {
+    instance: &'a Arc<ProgramInstance>,
     entry: u32,
     route: u32,
     /// They are moved out of their list.
     inputs: &'a mut Vec<Value>,
 }
 
-impl<'a> Beginning<'a> {
+impl<'a> NewFlow<'a> {
     /// A flow of this route of this entry point.
-    pub(crate) fn new(live: &'a Arc<Live>, entry: u32, route: u32, inputs: &'a mut Vec<Value>) -> Self {
-        Beginning { live, entry, route, inputs }
+    pub(crate) fn new(instance: &'a Arc<ProgramInstance>, entry: u32, route: u32, inputs: &'a mut Vec<Value>) -> Self {
+        NewFlow { instance, entry, route, inputs }
     }
 
     /// The number that the flow will have in its source, unless another begins before.
     pub(crate) fn next_sequence(&self) -> u64 {
-        self.live.entries[self.entry as usize].flows[self.route as usize].1.begun.load(Ordering::Relaxed)
+        self.instance.entries[self.entry as usize].flows[self.route as usize].1.begun.load(Ordering::Relaxed)
     }
 
     /// The flow. To be asked for once.
-    pub(crate) fn flow(&mut self) -> Flow {
-        self.borrowed().kept(self.live)
+    pub(crate) fn flow(&mut self) -> ActiveFlow {
+        self.borrow().into_owned(self.instance)
     }
 
     /// The flow's answer, or, where it is not through at once, the flow; whoever awaits it polls it again.
-    pub(crate) fn run(&mut self) -> Result<Result<Value, Failure>, Flow> {
-        let mut flow = self.borrowed();
+    pub(crate) fn run(&mut self) -> Result<Result<Value, Failure>, ActiveFlow> {
+        let mut flow = self.borrow();
         match flow.advance(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(answer) => Ok(answer),
-            Poll::Pending => Err(flow.kept(self.live)),
+            Poll::Pending => Err(flow.into_owned(self.instance)),
         }
     }
 
-    /// The flow's answer, or, where it is not through without holding the thread ([`Flow::begin`]), the flow.
-    pub(crate) fn run_briefly(&mut self) -> Result<Result<Value, Failure>, Flow> {
-        let mut flow = self.borrowed();
-        flow.begin().ok_or_else(|| flow.kept(self.live))
+    /// The flow's answer, or, where it is not through without holding the thread ([`ActiveFlow::advance_without_blocking`]), the flow.
+    pub(crate) fn run_without_blocking(&mut self) -> Result<Result<Value, Failure>, ActiveFlow> {
+        let mut flow = self.borrow();
+        flow.advance_without_blocking().ok_or_else(|| flow.into_owned(self.instance))
     }
 
     /// The flow, which cannot be kept. To be asked for once.
-    pub(crate) fn borrowed(&mut self) -> Flow<&'a Live> {
-        let live: &'a Live = self.live;
-        let key = live.next_key(self.entry, self.route);
-        let mut frame = Frame::take(&live.flow(key).body, false);
+    pub(crate) fn borrow(&mut self) -> ActiveFlow<&'a ProgramInstance> {
+        let instance: &'a ProgramInstance = self.instance;
+        let key = instance.next_key(self.entry, self.route);
+        let mut frame = Frame::take(&instance.flow(key).body, false);
         for (slot, input) in frame.slots.iter_mut().zip(&mut *self.inputs) {
             slot.put(input.take());
         }
         self.inputs.clear();
-        live.record(Detail::Flows, || EventKind::FlowBegan { flow: key });
-        let records_nodes = live.recorder.wants(Detail::Nodes);
-        let began_ns = if live.recorder.wants(Detail::Sections) { live.machine.now_ns() } else { 0 };
-        Flow { live, going: Going { key, frame: Some(frame), began_ns, records_nodes } }
+        instance.record(Detail::Flows, || EventKind::FlowBegan { flow: key });
+        let records_nodes = instance.recorder.wants(Detail::Nodes);
+        let began_ns = if instance.recorder.wants(Detail::Sections) { instance.platform.now_ns() } else { 0 };
+        ActiveFlow { instance, detached: DetachedFlow { key, frame: Some(frame), began_ns, records_nodes } }
     }
 }
 
-impl Flow<&Live> {
+impl ActiveFlow<&ProgramInstance> {
     /// The same flow, which can be kept.
-    fn kept(self, live: &Arc<Live>) -> Flow {
-        Flow { live: Arc::clone(live), going: self.part() }
+    fn into_owned(self, instance: &Arc<ProgramInstance>) -> ActiveFlow {
+        ActiveFlow { instance: Arc::clone(instance), detached: self.detach() }
     }
 
     /// The same flow, apart from its program.
-    pub(crate) fn part(mut self) -> Going {
-        let Going { key, began_ns, records_nodes, .. } = self.going;
-        Going { key, frame: self.going.frame.take(), began_ns, records_nodes }
+    pub(crate) fn detach(mut self) -> DetachedFlow {
+        let DetachedFlow { key, began_ns, records_nodes, .. } = self.detached;
+        DetachedFlow { key, frame: self.detached.frame.take(), began_ns, records_nodes }
     }
 }
 
-impl<L: Deref<Target = Live>> Flow<L> {
+impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
     /// Goes on as far as it can.
     ///
     /// # Panics
     /// Panics where the flow is through already.
     pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
-        match self.going.advance_until(&self.live, usize::MAX, context) {
+        match self.detached.advance_until(&self.instance, usize::MAX, context) {
             Poll::Ready(answer) => Poll::Ready(answer.expect("nothing stops it before its end")),
             Poll::Pending => Poll::Pending,
         }
     }
 
-    /// Goes on as far as it can where it may not hold the thread ([`Hold::Denied`]); yields the answer where it is through.
+    /// Goes on as far as it can where it may not hold the thread ([`BlockingPermission::Denied`]); yields the answer where it is through.
     /// Another thread goes on with it otherwise. For flows whose body has no atomic step, turn or time limit.
     ///
     /// # Panics
     /// Panics where the flow is through already.
-    pub(crate) fn begin(&mut self) -> Option<Result<Value, Failure>> {
-        match self.going.go(&self.live, usize::MAX, Hold::Denied, &mut Context::from_waker(Waker::noop())) {
+    pub(crate) fn advance_without_blocking(&mut self) -> Option<Result<Value, Failure>> {
+        match self.detached.advance_with(
+            &self.instance,
+            usize::MAX,
+            BlockingPermission::Denied,
+            &mut Context::from_waker(Waker::noop()),
+        ) {
             Poll::Ready(answer) => answer,
             Poll::Pending => None,
         }
@@ -127,16 +132,16 @@ impl<L: Deref<Target = Live>> Flow<L> {
 
     /// Which flow it is.
     pub(crate) fn key(&self) -> FlowKey {
-        self.going.key
+        self.detached.key
     }
 
     /// The flow itself, and its program.
-    pub(crate) fn going(&mut self) -> (&Live, &mut Going) {
-        (&self.live, &mut self.going)
+    pub(crate) fn split(&mut self) -> (&ProgramInstance, &mut DetachedFlow) {
+        (&self.instance, &mut self.detached)
     }
 }
 
-impl Going {
+impl DetachedFlow {
     /// The first step that has not been looked at.
     pub(crate) fn at(&self) -> usize {
         self.frame.as_ref().map_or(usize::MAX, |frame| frame.low)
@@ -158,92 +163,103 @@ impl Going {
     /// Panics where the flow is through already.
     pub(crate) fn advance_until(
         &mut self,
-        live: &Live,
+        instance: &ProgramInstance,
         until: usize,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Value, Failure>>> {
-        self.go(live, until, Hold::Allowed, context)
+        self.advance_with(instance, until, BlockingPermission::Allowed, context)
     }
 
     /// The same for a flow whose answer nobody wants, which takes longer to hand on than a small flow takes.
     ///
     /// # Panics
     /// Panics where the flow is through already.
-    pub(crate) fn advance_unasked(&mut self, live: &Live, until: usize, context: &mut Context<'_>) -> Poll<Option<()>> {
-        let finished = ready!(self.run(live, until, Hold::Allowed, context));
-        if matches!(finished, Finished::Stretch) {
+    pub(crate) fn advance_one_way(
+        &mut self,
+        instance: &ProgramInstance,
+        until: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<()>> {
+        let finished = ready!(self.advance_frame(instance, until, BlockingPermission::Allowed, context));
+        if matches!(finished, Finished::SegmentEnd) {
             return Poll::Ready(None);
         }
-        self.release(live);
+        self.release(instance);
         match finished {
-            Finished::Ended(ended) if ended.how.is_err() => drop(self.failure(live, ended)),
-            _ => self.answered(live),
+            Finished::Ended(ended) if ended.how.is_err() => drop(self.failure(instance, ended)),
+            _ => self.answered(instance),
         }
         Poll::Ready(Some(()))
     }
 
-    fn go(
+    fn advance_with(
         &mut self,
-        live: &Live,
+        instance: &ProgramInstance,
         until: usize,
-        hold: Hold,
+        permission: BlockingPermission,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Value, Failure>>> {
-        Poll::Ready(match ready!(self.run(live, until, hold, context)) {
-            Finished::Stretch => None,
-            Finished::Value(value) => Some(self.end(live, Ok(value))),
-            Finished::Ended(ended) => Some(self.end(live, Err(ended))),
+        Poll::Ready(match ready!(self.advance_frame(instance, until, permission, context)) {
+            Finished::SegmentEnd => None,
+            Finished::Value(value) => Some(self.end(instance, Ok(value))),
+            Finished::Ended(ended) => Some(self.end(instance, Err(ended))),
         })
     }
 
     #[inline]
-    fn run(&mut self, live: &Live, until: usize, hold: Hold, context: &mut Context<'_>) -> Poll<Finished> {
+    fn advance_frame(
+        &mut self,
+        instance: &ProgramInstance,
+        until: usize,
+        permission: BlockingPermission,
+        context: &mut Context<'_>,
+    ) -> Poll<Finished> {
         let frame = self.frame.as_mut().expect("a flow is not polled after its end");
-        let env = Env { live, key: self.key, records_nodes: self.records_nodes, hold };
-        let body = &live.flow(self.key).body;
+        let env = Env { instance, key: self.key, records_nodes: self.records_nodes, permission };
+        let body = &instance.flow(self.key).body;
         frame.until = until;
         frame.advance(body, env, None, context)
     }
 
-    fn end(&mut self, live: &Live, finished: Result<Value, Ended>) -> Result<Value, Failure> {
-        self.release(live);
+    fn end(&mut self, instance: &ProgramInstance, finished: Result<Value, FlowExit>) -> Result<Value, Failure> {
+        self.release(instance);
         let answer = match finished {
-            Ok(value) | Err(Ended { how: Ok(value), .. }) => value,
-            Err(ended) => return Err(self.failure(live, ended)),
+            Ok(value) | Err(FlowExit { how: Ok(value), .. }) => value,
+            Err(ended) => return Err(self.failure(instance, ended)),
         };
-        self.answered(live);
+        self.answered(instance);
         Ok(answer)
     }
 
     /// Notes that it has ended with an answer.
-    fn answered(&self, live: &Live) {
-        let tally = live.tally(self.key);
-        tally.count_ended();
-        self.measure(live, tally);
-        live.record(Detail::Flows, || EventKind::FlowEnded { flow: self.key });
+    fn answered(&self, instance: &ProgramInstance) {
+        let counters = instance.counters(self.key);
+        counters.count_ended();
+        self.measure(instance, counters);
+        instance.record(Detail::Flows, || EventKind::FlowEnded { flow: self.key });
     }
 
     #[cold]
-    fn failure(&self, live: &Live, mut ended: Ended) -> Failure {
+    fn failure(&self, instance: &ProgramInstance, mut ended: FlowExit) -> Failure {
         let how = std::mem::replace(&mut ended.how, Ok(Value::Unit));
         let failure = how.err().map_or_else(|| Failure::function("no failure"), |failure| *failure);
-        let tally = live.tally(self.key);
-        tally.count(&tally.failed);
-        self.measure(live, tally);
-        self.record_failure(live, &ended, &failure);
+        let counters = instance.counters(self.key);
+        counters.count(&counters.failed);
+        self.measure(instance, counters);
+        self.record_failure(instance, &ended, &failure);
         failure
     }
 
     /// Notes how long it took.
-    fn measure(&self, live: &Live, tally: &Tally) {
-        if self.is_watched() && live.recorder.wants(Detail::Sections) {
-            tally.took.add(live.machine.now_ns().saturating_sub(self.began_ns));
+    fn measure(&self, instance: &ProgramInstance, counters: &RouteCounters) {
+        if self.is_watched() && instance.recorder.wants(Detail::Sections) {
+            counters.took.add(instance.platform.now_ns().saturating_sub(self.began_ns));
         }
     }
 
-    fn record_failure(&self, live: &Live, ended: &Ended, failure: &Failure) {
-        live.record(Detail::Log, || {
-            let flow = live.flow(self.key);
+    fn record_failure(&self, instance: &ProgramInstance, ended: &FlowExit, failure: &Failure) {
+        instance.record(Detail::Log, || {
+            let flow = instance.flow(self.key);
             EventKind::FlowFailed {
                 flow: self.key,
                 path: format!("{}: {}", flow.name, ended.path(&flow.body)).into(),
@@ -254,26 +270,26 @@ impl Going {
     }
 
     /// Gives the frame back, and announces that the flow will come to no stateful call any more.
-    fn release(&mut self, live: &Live) -> bool {
+    fn release(&mut self, instance: &ProgramInstance) -> bool {
         let Some(frame) = self.frame.take() else { return false };
         Frame::give_back(frame);
-        for turn in &live.flow(self.key).turns {
-            live.resources.turns[*turn].pass(self.key.sequence);
+        for gate in &instance.flow(self.key).ticket_gates {
+            instance.resources.ticket_gates[*gate].pass(self.key.sequence);
         }
         true
     }
 
     /// Gives the flow up, where it is not through: all that it holds is released.
-    pub(crate) fn give_up(&mut self, live: &Live) {
-        if self.release(live) {
-            let tally = live.tally(self.key);
-            tally.count(&tally.given_up);
-            live.record(Detail::Flows, || EventKind::FlowGivenUp { flow: self.key });
+    pub(crate) fn give_up(&mut self, instance: &ProgramInstance) {
+        if self.release(instance) {
+            let counters = instance.counters(self.key);
+            counters.count(&counters.given_up);
+            instance.record(Detail::Flows, || EventKind::FlowGivenUp { flow: self.key });
         }
     }
 }
 
-impl Future for Flow {
+impl Future for ActiveFlow {
     type Output = Result<Value, Failure>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -281,8 +297,8 @@ impl Future for Flow {
     }
 }
 
-impl<L: Deref<Target = Live>> Drop for Flow<L> {
+impl<L: Deref<Target = ProgramInstance>> Drop for ActiveFlow<L> {
     fn drop(&mut self) {
-        self.going.give_up(&self.live);
+        self.detached.give_up(&self.instance);
     }
 }

@@ -4,7 +4,7 @@
 //! *pending*, and the scan goes on with those that do not depend on it; what depends on it is passed over and looked at
 //! again when something has come. So calls that may overlap do, and everything else happens in order.
 //!
-//! An end ([`Ended`]) stops the scan at its own place: what is listed before still runs, and an end of it wins; what is
+//! An end ([`FlowExit`]) stops the scan at its own place: what is listed before still runs, and an end of it wins; what is
 //! listed later does not begin, and what of it waits is given up.
 //!
 //! Frames are used again: see `spare.rs`.
@@ -19,11 +19,11 @@ use std::thread::LocalKey;
 use weir_host::{Argument, Failure, FailureKind, Value};
 use weir_trace::{Detail, EventKind};
 
-use crate::live::Env;
-use crate::lock::Held;
-use crate::spare::{self, Boxes, Depot, Spare};
-use crate::step::{Action, Body, NONE, Step};
-use action::{End, Ran, Stage};
+use crate::instance::Env;
+use crate::lock::HeldLock;
+use crate::object_pool::{self, Depot, LocalPool, Pooled};
+use crate::step::{Action, Body, NONE, PreparedStep};
+use action::{Ran, Stage, StepExit};
 
 mod action;
 mod atomic;
@@ -40,11 +40,11 @@ pub(crate) struct Frame {
     /// The arm that each switch has chosen, or [`NONE`].
     pub choices: Vec<u32>,
     /// The atomic steps that are held, by the node that began each.
-    pub scopes: Vec<(u32, Scope)>,
+    pub scopes: Vec<(u32, AtomicScope)>,
     /// The atomic steps that the frames around this one hold.
-    pub inherited: Vec<Scope>,
+    pub inherited: Vec<AtomicScope>,
     /// For each lane, how many steps are not yet through; empty unless iterations overlap.
-    pub lanes_left: Vec<u32>,
+    pub order_steps_left: Vec<u32>,
     /// Whether it belongs to a body within another.
     pub nested: bool,
     /// The step that it stops before, because another section goes on from there.
@@ -56,11 +56,11 @@ pub(crate) struct Frame {
     /// For each step, whether it has begun or was skipped; in use only once something had to wait.
     seen: Vec<u64>,
     waits: Vec<Wait>,
-    end: Option<Ended>,
+    end: Option<FlowExit>,
 }
 
 /// The locks of one atomic step.
-pub(crate) type Scope = Arc<Vec<Held>>;
+pub(crate) type AtomicScope = Arc<Vec<HeldLock>>;
 
 /// A step that waits.
 struct Wait {
@@ -72,7 +72,7 @@ struct Wait {
 
 /// How a flow ended before its body's result.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct FlowExit {
     /// The node of the frame's body.
     pub node: usize,
     /// The path of the node within bodies below; empty where it is the node itself.
@@ -86,14 +86,14 @@ pub(crate) enum Finished {
     /// The body's result.
     Value(Value),
     /// The end of the flow.
-    Ended(Ended),
+    Ended(FlowExit),
     /// It has come to the step that it stops before.
-    Stretch,
+    SegmentEnd,
 }
 
 /// Where one iteration of an overlapped `map` stands among the others.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct IterationTurn<'a> {
     /// For each lane, the iteration whose turn it is.
     pub turns: &'a [u64],
     /// This iteration.
@@ -101,13 +101,13 @@ pub(crate) struct Place<'a> {
 }
 
 thread_local! {
-    static SPARE: Boxes<Frame> = const { RefCell::new(Vec::new()) };
+    static POOL: LocalPool<Frame> = const { RefCell::new(Vec::new()) };
 }
 static DEPOT: Depot<Frame> = Depot::new();
 
-impl Spare for Frame {
-    fn of_thread() -> &'static LocalKey<Boxes<Frame>> {
-        &SPARE
+impl Pooled for Frame {
+    fn of_thread() -> &'static LocalKey<LocalPool<Frame>> {
+        &POOL
     }
 
     fn depot() -> &'static Depot<Frame> {
@@ -118,7 +118,7 @@ impl Spare for Frame {
 impl Frame {
     /// A spare frame, ready for `body`.
     pub(crate) fn take(body: &Body, nested: bool) -> Box<Frame> {
-        let mut frame = spare::take::<Frame>();
+        let mut frame = object_pool::take::<Frame>();
         frame.nested = nested;
         frame.until = usize::MAX;
         frame.slots.resize(body.slots as usize, Value::Absent);
@@ -131,10 +131,10 @@ impl Frame {
         // The next frame is most often one of the same body, for which the lists have their lengths already.
         frame.slots.iter_mut().for_each(Value::empty);
         frame.forget_choices();
-        frame.lanes_left.clear();
+        frame.order_steps_left.clear();
         frame.stop();
         frame.inherited.clear();
-        spare::give_back(frame);
+        object_pool::give_back(frame);
     }
 
     /// Makes the frame ready for another run of its body; captured values stay.
@@ -164,7 +164,7 @@ impl Frame {
         &mut self,
         body: &Body,
         env: Env<'_>,
-        place: Option<Place<'_>>,
+        place: Option<IterationTurn<'_>>,
         context: &mut Context<'_>,
     ) -> Poll<Finished> {
         loop {
@@ -174,7 +174,7 @@ impl Frame {
                     self.low = self.cursor;
                 }
                 let failure = panicked(path_of(body, self.cursor), &*panic);
-                self.record_end(self.cursor, End { within: String::new(), how: Err(failure) });
+                self.record_end(self.cursor, StepExit { within: String::new(), how: Err(failure) });
             }
             if self.waits.is_empty() && self.low >= self.limit(body) {
                 return Poll::Ready(self.finish(body, env));
@@ -196,7 +196,7 @@ impl Frame {
                 // Everything before is through, so that the next section may begin straight again.
                 self.seen.clear();
                 self.skip(body, env);
-                Finished::Stretch
+                Finished::SegmentEnd
             }
             None => Finished::Value(body.result.map_or(Value::Absent, |result| self.value(body, result))),
         }
@@ -207,7 +207,7 @@ impl Frame {
         while let Some(step) = body.steps.get(self.low)
             && !self.is_chosen(step)
         {
-            self.pass_turns(step, env);
+            self.pass_ticket_gates(step, env);
             self.low = step.skip_to as usize;
         }
     }
@@ -223,7 +223,7 @@ impl Frame {
         }
     }
 
-    fn scan(&mut self, body: &Body, env: Env<'_>, place: Option<Place<'_>>, context: &mut Context<'_>) {
+    fn scan(&mut self, body: &Body, env: Env<'_>, place: Option<IterationTurn<'_>>, context: &mut Context<'_>) {
         if self.seen.is_empty() && place.is_none() {
             self.scan_straight(body, env, context);
         }
@@ -234,7 +234,7 @@ impl Frame {
 
     /// Runs every step that depends on nothing that waits.
     #[inline(never)]
-    fn scan_around(&mut self, body: &Body, env: Env<'_>, place: Option<Place<'_>>, context: &mut Context<'_>) {
+    fn scan_around(&mut self, body: &Body, env: Env<'_>, place: Option<IterationTurn<'_>>, context: &mut Context<'_>) {
         self.seen.resize(body.steps.len().div_ceil(64), 0);
         let mut unfinished = self.waits.iter().fold(0, |bits, wait| bits | body.steps[wait.node].bit);
         let mut index = self.low;
@@ -267,7 +267,7 @@ impl Frame {
     }
 
     #[inline]
-    fn is_chosen(&self, step: &Step) -> bool {
+    fn is_chosen(&self, step: &PreparedStep) -> bool {
         step.switch == NONE || self.choices[step.switch as usize] == step.arm
     }
 
@@ -285,26 +285,26 @@ impl Frame {
         self.see(node);
         if env.records_nodes {
             let name = || Arc::clone(&body.names[node]);
-            env.live.record(Detail::Nodes, || EventKind::NodeWaits { flow: env.key, node: name() });
+            env.instance.record(Detail::Nodes, || EventKind::NodeWaits { flow: env.key, node: name() });
         }
-        let since_ns = if env.records_nodes { env.live.machine.now_ns() } else { 0 };
+        let since_ns = if env.records_nodes { env.instance.platform.now_ns() } else { 0 };
         self.waits.push(Wait { node, stage: Some(stage), since_ns });
     }
 
     /// A step has run or was skipped.
-    fn through(&mut self, step: &Step, env: Env<'_>) {
-        self.pass_turns(step, env);
-        let mut lanes = if self.lanes_left.is_empty() { 0 } else { step.lanes };
-        while lanes != 0 {
-            self.lanes_left[lanes.trailing_zeros() as usize] -= 1;
-            lanes &= lanes - 1;
+    fn through(&mut self, step: &PreparedStep, env: Env<'_>) {
+        self.pass_ticket_gates(step, env);
+        let mut orders = if self.order_steps_left.is_empty() { 0 } else { step.signals_orders };
+        while orders != 0 {
+            self.order_steps_left[orders.trailing_zeros() as usize] -= 1;
+            orders &= orders - 1;
         }
     }
 
     #[inline]
-    fn pass_turns(&self, step: &Step, env: Env<'_>) {
-        if !step.turns.is_empty() && !self.nested {
-            step.turns.iter().for_each(|turn| env.live.resources.turns[*turn].pass(env.key.sequence));
+    fn pass_ticket_gates(&self, step: &PreparedStep, env: Env<'_>) {
+        if !step.ticket_gates.is_empty() && !self.nested {
+            step.ticket_gates.iter().for_each(|gate| env.instance.resources.ticket_gates[*gate].pass(env.key.sequence));
         }
     }
 
@@ -337,10 +337,10 @@ impl Frame {
     }
 
     /// Keeps the end that is listed first, and gives up what is listed after it.
-    fn record_end(&mut self, node: usize, end: End) {
-        let End { within, how } = end;
+    fn record_end(&mut self, node: usize, end: StepExit) {
+        let StepExit { within, how } = end;
         if self.end.as_ref().is_none_or(|end| node < end.node) {
-            self.end = Some(Ended { node, within, how });
+            self.end = Some(FlowExit { node, within, how });
             self.waits.retain(|wait| wait.node < node);
         }
     }
@@ -353,14 +353,14 @@ impl Drop for Frame {
     }
 }
 
-fn has_turn(step: &Step, place: Option<Place<'_>>) -> bool {
+fn has_turn(step: &PreparedStep, place: Option<IterationTurn<'_>>) -> bool {
     let Some(place) = place else { return true };
-    let mut gates = step.gates;
-    while gates != 0 {
-        if place.turns[gates.trailing_zeros() as usize] < place.iteration {
+    let mut orders = step.awaits_orders;
+    while orders != 0 {
+        if place.turns[orders.trailing_zeros() as usize] < place.iteration {
             return false;
         }
-        gates &= gates - 1;
+        orders &= orders - 1;
     }
     true
 }
@@ -368,9 +368,9 @@ fn has_turn(step: &Step, place: Option<Place<'_>>) -> bool {
 /// Records that a node has run, where every node is recorded.
 pub(crate) fn record_ran(body: &Body, env: Env<'_>, node: usize, since_ns: u64) {
     if env.records_nodes {
-        let took_ns = env.live.machine.now_ns().saturating_sub(since_ns);
+        let took_ns = env.instance.platform.now_ns().saturating_sub(since_ns);
         let name = || Arc::clone(&body.names[node]);
-        env.live.record(Detail::Nodes, || EventKind::NodeRan { flow: env.key, node: name(), took_ns });
+        env.instance.record(Detail::Nodes, || EventKind::NodeRan { flow: env.key, node: name(), took_ns });
     }
 }
 

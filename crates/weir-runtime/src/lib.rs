@@ -6,30 +6,30 @@
 //! them and never hold a thread.
 //!
 //! Architecture invariant: no syntax, no terminal, no protocol is known here; the trace is the only way out; and all that
-//! the runtime itself wants of the outside (clock, threads, randomness) goes through [`Machine`].
+//! the runtime itself wants of the outside (clock, threads, randomness) goes through [`Platform`].
 
-mod crowd;
+mod admission;
 mod engine;
 mod event_loop;
 mod flow;
 mod frame;
-mod live;
+mod instance;
 mod lock;
-mod machine;
 #[cfg(test)]
-mod modelled;
+mod loom_support;
+mod object_pool;
+mod platform;
 mod prepare;
 mod resources;
 mod running;
-mod spare;
 mod start;
 mod step;
 mod striped;
-mod turn;
+mod ticket_gate;
 
-pub use engine::{ENGINES, EngineRow, Section, Steering, engine, engine_facts};
-pub use lock::{Limits as SessionLimits, SESSION_IDLE_MAX, SESSIONS_MAX};
-pub use machine::{Machine, Real, Scripted};
+pub use engine::{ENGINES, EngineRow, EngineSection, ThreadCountPolicy, engine, engine_facts};
+pub use lock::{SESSION_IDLE_MAX, SESSIONS_MAX, SessionLimits};
+pub use platform::{Platform, ScriptedPlatform, SystemPlatform};
 pub use prepare::PrepareError;
-pub use running::{Running, Stopper, Watcher};
+pub use running::{RunningProgram, Stopper, Watcher};
 pub use start::{Options, StartError, sections, start};

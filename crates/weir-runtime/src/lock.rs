@@ -1,6 +1,6 @@
 //! Constraints: readers-writer locks, first come first served, that suspend a flow and never hold a thread.
 //!
-//! One lock is a [`Lock`], and its protocol is in `fair.rs`; locks per session live in [`Sessions`]. Here is what flows
+//! One lock is a [`FairRwLock`], and its protocol is in `fair.rs`; locks per session live in [`SessionTable`]. Here is what flows
 //! have in their hands: locks that are held, and several that are being taken.
 
 use std::collections::VecDeque;
@@ -9,44 +9,44 @@ use std::task::{Context, Poll};
 
 use weir_host::{Mode, Value};
 
-use fair::{Asked, Ticket};
+use fair_rwlock::{AcquireOutcome, LockTicket};
 
-pub(crate) use fair::Lock;
-pub(crate) use sessions::{Keeping, Session, Sessions};
-pub use sessions::{Limits, SESSION_IDLE_MAX, SESSIONS_MAX};
+pub(crate) use fair_rwlock::FairRwLock;
+pub use sessions::{SESSION_IDLE_MAX, SESSIONS_MAX, SessionLimits};
+pub(crate) use sessions::{SessionRetention, SessionState, SessionTable};
 
-mod fair;
+mod fair_rwlock;
 #[cfg(test)]
 mod model;
 mod sessions;
 mod sync;
 
 /// A lock in a flow's hand, wherever it lives.
-pub(crate) enum Handle {
+pub(crate) enum LockHandle {
     /// A lock of the program.
-    Whole(Arc<Lock>),
+    Whole(Arc<FairRwLock>),
     /// The lock of one session, which is absent only while this is dropped.
-    Session(Arc<Sessions>, Value, Option<Arc<Session>>),
+    Session(Arc<SessionTable>, Value, Option<Arc<SessionState>>),
 }
 
-impl Handle {
+impl LockHandle {
     /// The lock of one session.
-    pub(crate) fn session(sessions: &Arc<Sessions>, key: Value) -> Handle {
+    pub(crate) fn session(sessions: &Arc<SessionTable>, key: Value) -> LockHandle {
         let session = sessions.begin_use(&key);
-        Handle::Session(Arc::clone(sessions), key, Some(session))
+        LockHandle::Session(Arc::clone(sessions), key, Some(session))
     }
 
-    fn lock(&self) -> &Lock {
+    fn lock(&self) -> &FairRwLock {
         match self {
-            Handle::Whole(lock) => lock,
-            Handle::Session(_, _, session) => &session.as_ref().expect("present until the drop").lock,
+            LockHandle::Whole(lock) => lock,
+            LockHandle::Session(_, _, session) => &session.as_ref().expect("present until the drop").lock,
         }
     }
 }
 
-impl Drop for Handle {
+impl Drop for LockHandle {
     fn drop(&mut self) {
-        if let Handle::Session(sessions, key, session) = self
+        if let LockHandle::Session(sessions, key, session) = self
             && let Some(session) = session.take()
         {
             sessions.end_use(key, session);
@@ -55,73 +55,73 @@ impl Drop for Handle {
 }
 
 /// A lock that is held; dropping it gives it back.
-pub(crate) struct Held {
-    handle: Handle,
+pub(crate) struct HeldLock {
+    handle: LockHandle,
     mode: Mode,
 }
 
-impl Held {
+impl HeldLock {
     /// Whether it is the lock of this session.
-    pub(crate) fn is_session(&self, sessions: &Arc<Sessions>, session: &Value) -> bool {
-        matches!(&self.handle, Handle::Session(own, key, _) if Arc::ptr_eq(own, sessions) && key == session)
+    pub(crate) fn is_session(&self, sessions: &Arc<SessionTable>, session: &Value) -> bool {
+        matches!(&self.handle, LockHandle::Session(own, key, _) if Arc::ptr_eq(own, sessions) && key == session)
     }
 
     /// The session, where it is one of these.
-    pub(crate) fn session_of(&self, sessions: &Arc<Sessions>) -> Option<&Session> {
+    pub(crate) fn session_of(&self, sessions: &Arc<SessionTable>) -> Option<&SessionState> {
         match &self.handle {
-            Handle::Session(own, _, session) if Arc::ptr_eq(own, sessions) => session.as_deref(),
+            LockHandle::Session(own, _, session) if Arc::ptr_eq(own, sessions) => session.as_deref(),
             _ => None,
         }
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldLock {
     fn drop(&mut self) {
-        self.handle.lock().give_back(self.mode);
+        self.handle.lock().release(self.mode);
     }
 }
 
 /// A lock of the program that is held for one call which does not wait; dropping it gives it back.
-pub(crate) struct Borrowed<'a> {
-    lock: &'a Lock,
+pub(crate) struct BorrowedLock<'a> {
+    lock: &'a FairRwLock,
     mode: Mode,
 }
 
-impl<'a> Borrowed<'a> {
+impl<'a> BorrowedLock<'a> {
     /// Takes the lock where nobody is before us.
     #[inline]
-    pub(crate) fn try_take(lock: &'a Lock, mode: Mode) -> Option<Borrowed<'a>> {
-        lock.try_take(mode).then(|| Borrowed { lock, mode })
+    pub(crate) fn try_acquire(lock: &'a FairRwLock, mode: Mode) -> Option<BorrowedLock<'a>> {
+        lock.try_acquire(mode).then(|| BorrowedLock { lock, mode })
     }
 }
 
-impl Drop for Borrowed<'_> {
+impl Drop for BorrowedLock<'_> {
     fn drop(&mut self) {
-        self.lock.give_back(self.mode);
+        self.lock.release(self.mode);
     }
 }
 
 /// Several locks being taken one after the other, in the order in which they were given: the canonical one.
-pub(crate) struct Acquiring {
-    wanted: VecDeque<(Handle, Mode)>,
-    ticket: Option<Ticket>,
-    held: Vec<Held>,
+pub(crate) struct LockAcquisition {
+    wanted: VecDeque<(LockHandle, Mode)>,
+    ticket: Option<LockTicket>,
+    held: Vec<HeldLock>,
 }
 
-impl Acquiring {
+impl LockAcquisition {
     /// Begins to take these.
-    pub(crate) fn new(wanted: impl IntoIterator<Item = (Handle, Mode)>) -> Self {
-        Acquiring { wanted: wanted.into_iter().collect(), ticket: None, held: Vec::new() }
+    pub(crate) fn new(wanted: impl IntoIterator<Item = (LockHandle, Mode)>) -> Self {
+        LockAcquisition { wanted: wanted.into_iter().collect(), ticket: None, held: Vec::new() }
     }
 
     /// Goes on; yields all locks when all are held.
-    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<Held>> {
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<HeldLock>> {
         while let Some((handle, mode)) = self.wanted.front() {
-            let asked = match self.ticket {
-                None => handle.lock().ask(*mode),
-                Some(ticket) => Asked::Queued(ticket),
+            let outcome = match self.ticket {
+                None => handle.lock().acquire(*mode),
+                Some(ticket) => AcquireOutcome::Queued(ticket),
             };
-            if let Asked::Queued(ticket) = asked {
+            if let AcquireOutcome::Queued(ticket) = outcome {
                 self.ticket = Some(ticket);
                 if handle.lock().poll(ticket, context).is_pending() {
                     return Poll::Pending;
@@ -129,16 +129,16 @@ impl Acquiring {
                 self.ticket = None;
             }
             let Some((handle, mode)) = self.wanted.pop_front() else { break };
-            self.held.push(Held { handle, mode });
+            self.held.push(HeldLock { handle, mode });
         }
         Poll::Ready(std::mem::take(&mut self.held))
     }
 }
 
-impl Drop for Acquiring {
+impl Drop for LockAcquisition {
     fn drop(&mut self) {
         if let (Some(ticket), Some((handle, mode))) = (self.ticket, self.wanted.front()) {
-            handle.lock().leave(ticket, *mode);
+            handle.lock().cancel(ticket, *mode);
         }
     }
 }

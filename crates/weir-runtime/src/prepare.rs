@@ -9,7 +9,7 @@ use weir_host::{Code, Library, Mode, Passing, Resource, Signature, Text, Type};
 use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
 use weir_ir::program::Flow;
 
-use crate::lock::Lock;
+use crate::lock::FairRwLock;
 use crate::resources::Resources;
 use crate::step::{Body, Repeat};
 
@@ -48,18 +48,18 @@ pub(crate) struct PreparedFlow {
     /// What happens.
     pub body: Body,
     /// All turnstiles within.
-    pub turns: Box<[usize]>,
+    pub ticket_gates: Box<[usize]>,
 }
 
 /// Prepares bodies of one program.
 pub(crate) struct Preparation<'a> {
     library: &'a Library,
-    moves: moves::Moves<'a>,
+    moves: moves::MoveOnlyTypes<'a>,
     resources: &'a mut Resources,
     /// Whether stateful calls must see the source's order.
     ordered: bool,
     /// The turnstiles of the flow that is being prepared.
-    turns: Vec<usize>,
+    ticket_gates: Vec<usize>,
 }
 
 /// What is known of a call before its step is made.
@@ -71,27 +71,27 @@ struct Resolved {
     optional: bool,
     /// How each parameter is taken.
     passing: Vec<Passing>,
-    locks: Box<[(Arc<Lock>, Mode)]>,
-    turn: Option<usize>,
+    locks: Box<[(Arc<FairRwLock>, Mode)]>,
+    ticket_gate: Option<usize>,
     state: Option<usize>,
 }
 
 /// A node's parts that were prepared before it: its call, or its body.
 #[derive(Default)]
-struct Part {
+struct NodePart {
     call: Option<Resolved>,
     body: Option<Body>,
     /// The bodies of a `within` or `race`.
     timed: Vec<Body>,
     /// The turnstiles within.
-    turns: Vec<usize>,
+    ticket_gates: Vec<usize>,
 }
 
-impl Part {
+impl NodePart {
     /// Whether its node may have to wait.
     fn waits(&self, node: &Node) -> bool {
         match (&self.call, &self.body) {
-            (Some(call), _) => call.waits() || !call.locks.is_empty() || call.turn.is_some(),
+            (Some(call), _) => call.waits() || !call.locks.is_empty() || call.ticket_gate.is_some(),
             (_, Some(body)) => body.waits,
             _ => matches!(node.kind, NodeKind::Acquire { .. }) || self.timed.iter().any(|body| body.waits),
         }
@@ -107,7 +107,7 @@ impl Part {
     }
 }
 
-impl Part {
+impl NodePart {
     /// Whether the node changes what its input carries.
     fn changes(&self, node: &Node, input: usize) -> bool {
         match (&self.call, &self.body) {
@@ -128,17 +128,17 @@ impl Resolved {
 impl<'a> Preparation<'a> {
     /// Prepares bodies of a program that find their functions in `library` and their resources in `resources`.
     pub(crate) fn new(program: &'a Program, library: &'a Library, resources: &'a mut Resources) -> Self {
-        let moves = moves::Moves::new(&program.types, library);
-        Preparation { library, moves, resources, ordered: false, turns: Vec::new() }
+        let moves = moves::MoveOnlyTypes::new(&program.types, library);
+        Preparation { library, moves, resources, ordered: false, ticket_gates: Vec::new() }
     }
 
     /// Prepares a flow of an entry point.
     pub(crate) fn flow(&mut self, flow: &Flow<Graph>, ordered: bool) -> Result<PreparedFlow, PrepareError> {
         self.ordered = ordered;
-        self.turns.clear();
+        self.ticket_gates.clear();
         let body = self.body(&flow.body, None, 0).map_err(|error| error.within(&flow.name))?;
-        let turns = std::mem::take(&mut self.turns).into();
-        Ok(PreparedFlow { name: flow.name.as_str().into(), body, turns })
+        let ticket_gates = std::mem::take(&mut self.ticket_gates).into();
+        Ok(PreparedFlow { name: flow.name.as_str().into(), body, ticket_gates })
     }
 
     /// Prepares a graph that runs once, when the program starts.
@@ -152,16 +152,16 @@ impl<'a> Preparation<'a> {
             return Err(error("", format!("bodies nest deeper than {NESTING_MAX}")));
         }
         let parts = graph.nodes.iter().map(|node| self.part(graph, node, depth)).collect::<Result<Vec<_>, _>>()?;
-        let shape = shape::Shape::of(graph, &parts);
-        let order = order::Order::of(graph, &parts, repeat, &self.moves);
-        let layout = slots::Layout::of(graph, &shape, &order, repeat);
+        let shape = shape::ControlShape::of(graph, &parts);
+        let order = order::StepOrder::of(graph, &parts, repeat, &self.moves);
+        let layout = slots::SlotLayout::of(graph, &shape, &order, repeat);
         let (moves, resources) = (&self.moves, &*self.resources);
         steps::Assembly { graph, shape: &shape, order: &order, layout: &layout, moves, resources }.body(parts)
     }
 
-    fn part(&mut self, graph: &Graph, node: &Node, depth: usize) -> Result<Part, PrepareError> {
-        let turns_before = self.turns.len();
-        let mut part = Part::default();
+    fn part(&mut self, graph: &Graph, node: &Node, depth: usize) -> Result<NodePart, PrepareError> {
+        let gates_before = self.ticket_gates.len();
+        let mut part = NodePart::default();
         match &node.kind {
             NodeKind::Call { function } => part.call = Some(self.resolve(graph, node, function)?),
             NodeKind::Map { body } => part.body = Some(self.nested(node, body, Repeat::Map, depth)?),
@@ -183,7 +183,7 @@ impl<'a> Preparation<'a> {
             | NodeKind::Return
             | NodeKind::Fail => {}
         }
-        part.turns = self.turns[turns_before..].to_vec();
+        part.ticket_gates = self.ticket_gates[gates_before..].to_vec();
         Ok(part)
     }
 
@@ -199,10 +199,10 @@ impl<'a> Preparation<'a> {
             self.check_shared(node, input)?;
         }
         let state = self.state(graph, node, &found.signature)?;
-        let turn = (state.is_some() && self.ordered).then(|| self.resources.add_turn());
-        self.turns.extend(turn);
+        let ticket_gate = (state.is_some() && self.ordered).then(|| self.resources.add_ticket_gate());
+        self.ticket_gates.extend(ticket_gate);
         let mut locks = self.locks_of(node);
-        if let (Some(state), None) = (&found.signature.state, turn) {
+        if let (Some(state), None) = (&found.signature.state, ticket_gate) {
             locks.push((Arc::default(), state.mode));
         }
         Ok(Resolved {
@@ -212,7 +212,7 @@ impl<'a> Preparation<'a> {
             optional: found.signature.failure.is_none() && matches!(found.signature.result, Type::Option(_)),
             passing: found.signature.parameters.iter().map(|parameter| parameter.passing).collect(),
             locks: locks.into(),
-            turn,
+            ticket_gate,
             state,
         })
     }
@@ -245,7 +245,7 @@ impl<'a> Preparation<'a> {
     }
 
     /// What a call takes for its own length: what no enclosing step holds. What is narrowed to sessions comes last.
-    fn locks_of(&self, node: &Node) -> Vec<(Arc<Lock>, Mode)> {
+    fn locks_of(&self, node: &Node) -> Vec<(Arc<FairRwLock>, Mode)> {
         let (mut taken, mut last) = (Vec::new(), Vec::new());
         for used in &node.uses {
             if matches!(used.resource, Resource::World(_) | Resource::State(_)) {
@@ -253,7 +253,7 @@ impl<'a> Preparation<'a> {
             }
             let Some(locks) = self.resources.locks.get(&used.resource) else { continue };
             if !used.held && !self.is_own(&used.resource) {
-                let order = if locks.narrowed { &mut last } else { &mut taken };
+                let order = if locks.session_scoped { &mut last } else { &mut taken };
                 order.push((Arc::clone(&locks.whole), used.mode));
             }
         }

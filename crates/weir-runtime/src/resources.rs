@@ -11,19 +11,19 @@ use indexmap::IndexMap;
 use weir_host::{Mode, Resource, Shared, Text, Value};
 use weir_ir::graph::{Graph, Program};
 
-use crate::lock::{Keeping, Limits, Lock, Sessions};
-use crate::machine::Machine;
-use crate::turn::Turnstile;
+use crate::lock::{FairRwLock, SessionLimits, SessionRetention, SessionTable};
+use crate::platform::Platform;
+use crate::ticket_gate::TicketGate;
 
 /// The locks of one resource.
 #[derive(Default)]
-pub(crate) struct Locks {
+pub(crate) struct ResourceLocks {
     /// Taken for the length of a call or an atomic step.
-    pub whole: Arc<Lock>,
+    pub whole: Arc<FairRwLock>,
     /// The sessions in use, and those whose values are kept.
-    pub sessions: Arc<Sessions>,
+    pub sessions: Arc<SessionTable>,
     /// Whether steps hold it per session, so that calls take it last: they wait for nothing while they hold it.
-    pub narrowed: bool,
+    pub session_scoped: bool,
 }
 
 /// The resources of a running program.
@@ -34,25 +34,25 @@ pub(crate) struct Resources {
     /// The index of each.
     pub shared_index: IndexMap<Text, u32>,
     /// For each of them, the sessions that have one of their own, where it is such.
-    pub own: Vec<Option<Arc<Sessions>>>,
+    pub own: Vec<Option<Arc<SessionTable>>>,
     /// The locks of those that need one.
-    pub locks: BTreeMap<Resource, Locks>,
+    pub locks: BTreeMap<Resource, ResourceLocks>,
     /// The private states of call sites.
     pub states: Vec<Shared>,
     /// The gates of call sites that must see a source's order.
-    pub turns: Vec<Turnstile>,
+    pub ticket_gates: Vec<TicketGate>,
 }
 
 impl Resources {
     /// The resources of the program, whose shared values are not made yet.
-    pub(crate) fn of(program: &Program, limits: Limits, machine: &Arc<dyn Machine>) -> Resources {
+    pub(crate) fn of(program: &Program, limits: SessionLimits, platform: &Arc<dyn Platform>) -> Resources {
         let mut resources = Resources { locks: locks_of(program), ..Resources::default() };
         for (shared, index) in program.shared.iter().zip(0..) {
             resources.shared_index.insert(shared.name.clone(), index);
             resources.shared.push(Shared::new(Value::Absent));
             let sessions = shared.per_session.then(|| {
-                let keeping = Keeping { limits, machine: Arc::clone(machine) };
-                Arc::new(Sessions::keeping(keeping))
+                let keeping = SessionRetention { limits, platform: Arc::clone(platform) };
+                Arc::new(SessionTable::keeping(keeping))
             });
             if let Some(sessions) = &sessions {
                 let locks = resources.locks.entry(Resource::Shared(shared.name.clone())).or_default();
@@ -64,7 +64,7 @@ impl Resources {
     }
 
     /// The sessions that have one of their own, where the shared value of this index is such.
-    pub(crate) fn own(&self, index: u32) -> Option<&Arc<Sessions>> {
+    pub(crate) fn own(&self, index: u32) -> Option<&Arc<SessionTable>> {
         self.own.get(index as usize)?.as_ref()
     }
 
@@ -75,25 +75,25 @@ impl Resources {
     }
 
     /// Adds a gate, and yields its index.
-    pub(crate) fn add_turn(&mut self) -> usize {
-        self.turns.push(Turnstile::default());
-        self.turns.len() - 1
+    pub(crate) fn add_ticket_gate(&mut self) -> usize {
+        self.ticket_gates.push(TicketGate::default());
+        self.ticket_gates.len() - 1
     }
 }
 
 /// A lock for each resource that some flow changes.
-fn locks_of(program: &Program) -> BTreeMap<Resource, Locks> {
+fn locks_of(program: &Program) -> BTreeMap<Resource, ResourceLocks> {
     let mut locks = BTreeMap::new();
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         collect(&flow.body, &mut locks);
     }
     for resource in program.session_scoped() {
-        locks.entry(resource).and_modify(|locks| locks.narrowed = true);
+        locks.entry(resource).and_modify(|locks| locks.session_scoped = true);
     }
     locks
 }
 
-fn collect(graph: &Graph, locks: &mut BTreeMap<Resource, Locks>) {
+fn collect(graph: &Graph, locks: &mut BTreeMap<Resource, ResourceLocks>) {
     let mut note = |resource: &Resource, mode| {
         if mode == Mode::Write && matches!(resource, Resource::Shared(_) | Resource::Constraint(_)) {
             locks.entry(resource.clone()).or_default();

@@ -19,11 +19,11 @@ use weir_trace::{Detail, EventKind};
 
 use crate::engine::Engine;
 use crate::event_loop::EventLoop;
-use crate::flow::Beginning;
-use crate::live::Live;
+use crate::flow::NewFlow;
+use crate::instance::ProgramInstance;
 
 /// A program that runs.
-pub struct Running {
+pub struct RunningProgram {
     descriptions: Vec<String>,
     sources: Watcher,
     loops: Vec<JoinHandle<()>>,
@@ -32,7 +32,7 @@ pub struct Running {
     failure: Arc<Mutex<Option<Failure>>>,
     /// Whether the last flow was seen to end. Only `event`, whose threads are its loops, has more than one loop to say so.
     drained: Arc<AtomicBool>,
-    live: Arc<Live>,
+    instance: Arc<ProgramInstance>,
 }
 
 /// Looks at the sources of a program that runs, and keeps none of them open.
@@ -50,7 +50,7 @@ impl Watcher {
 
 /// Tells a program to stop; may be kept by a signal handler.
 #[derive(Clone)]
-pub struct Stopper(Signal, Arc<Live>);
+pub struct Stopper(Signal, Arc<ProgramInstance>);
 
 impl Stopper {
     /// Tells the program to stop: it takes in nothing new, and ends what it has begun.
@@ -61,7 +61,7 @@ impl Stopper {
     }
 }
 
-impl Running {
+impl RunningProgram {
     /// Where each source listens or what it reads.
     #[must_use]
     pub fn descriptions(&self) -> &[String] {
@@ -77,7 +77,7 @@ impl Running {
     /// What tells the program to stop.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
-        Stopper(self.stop.clone(), Arc::clone(&self.live))
+        Stopper(self.stop.clone(), Arc::clone(&self.instance))
     }
 
     /// Tells the program to stop.
@@ -99,7 +99,7 @@ impl Running {
             true => self.engine.close(),
             false => self.engine.abandon(),
         }
-        let closed = self.live.environment.close();
+        let closed = self.instance.environment.close();
         self.failure.lock().take().map_or(closed, Err)
     }
 }
@@ -116,8 +116,8 @@ enum Observes {
 
 /// What every event loop needs.
 #[derive(Clone)]
-struct Shift {
-    live: Arc<Live>,
+struct RunContext {
+    instance: Arc<ProgramInstance>,
     engine: Arc<dyn Engine>,
     stop: Signal,
     failure: Arc<Mutex<Option<Failure>>>,
@@ -131,18 +131,18 @@ struct Shift {
 /// Gives every event loop its work.
 pub(crate) fn run_loops(
     loops: Vec<EventLoop>,
-    live: Arc<Live>,
+    instance: Arc<ProgramInstance>,
     opened: Vec<Arc<dyn Opened>>,
     engine: Arc<dyn Engine>,
     drain_within: Duration,
-) -> Running {
+) -> RunningProgram {
     let (stop, failure) = (Signal::new(), Arc::default());
     let descriptions = opened.iter().map(|source| source.describe()).collect();
     let sources = Watcher(opened.iter().map(Arc::downgrade).collect());
     let drained = Arc::<AtomicBool>::default();
-    let shift = Shift {
+    let run = RunContext {
         drained: Arc::clone(&drained),
-        live: Arc::clone(&live),
+        instance: Arc::clone(&instance),
         engine: Arc::clone(&engine),
         stop: stop.clone(),
         failure: Arc::clone(&failure),
@@ -156,71 +156,71 @@ pub(crate) fn run_loops(
             Loops::One => *entry as usize % count == index,
         });
         let here: Vec<(Arc<dyn Opened>, u32)> = here.collect();
-        let (shift, observes) = (shift.clone(), if index == 0 { Observes::Yes } else { Observes::No });
-        event_loop.run(Box::new(move || Box::pin(work(here, shift, observes))))
+        let (run, observes) = (run.clone(), if index == 0 { Observes::Yes } else { Observes::No });
+        event_loop.run(Box::new(move || Box::pin(work(here, run, observes))))
     };
     let loops = loops.into_iter().enumerate().map(run).collect();
-    Running { descriptions, sources, loops, engine, stop, failure, drained, live }
+    RunningProgram { descriptions, sources, loops, engine, stop, failure, drained, instance }
 }
 
 /// What each event loop does.
-async fn work(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Observes) {
-    let limit = out_of_time(shift.stop.fired(), shift.drain_within);
-    _ = until(pin!(serve(sources, shift, observes)), &limit).await;
+async fn work(sources: Vec<(Arc<dyn Opened>, u32)>, run: RunContext, observes: Observes) {
+    let limit = out_of_time(run.stop.fired(), run.drain_within);
+    _ = until(pin!(serve(sources, run, observes)), &limit).await;
 }
 
 /// Records once in a period what sections and routes are doing, while somebody wants to know. Else it waits for that.
-async fn observe(shift: Shift) {
+async fn observe(run: RunContext) {
     loop {
-        poll_fn(|context| shift.live.recorder.poll_wants(Detail::Sections, context)).await;
+        poll_fn(|context| run.instance.recorder.poll_wants(Detail::Sections, context)).await;
         tokio::time::sleep(PERIOD).await;
-        if shift.live.recorder.wants(Detail::Sections) {
-            shift.record_sections();
+        if run.instance.recorder.wants(Detail::Sections) {
+            run.record_sections();
         }
     }
 }
 
-async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, shift: Shift, observes: Observes) {
-    let observer = (observes == Observes::Yes).then(|| tokio::task::spawn_local(observe(shift.clone())));
-    let tending = (observes == Observes::Yes).then(|| tokio::task::spawn_local(shift.engine.tended()));
-    let serving: Vec<_> = sources.into_iter().map(|(source, entry)| run_source(source, entry, shift.clone())).collect();
+async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, run: RunContext, observes: Observes) {
+    let observer = (observes == Observes::Yes).then(|| tokio::task::spawn_local(observe(run.clone())));
+    let background = (observes == Observes::Yes).then(|| tokio::task::spawn_local(run.engine.background()));
+    let serving: Vec<_> = sources.into_iter().map(|(source, entry)| run_source(source, entry, run.clone())).collect();
     let running: Vec<_> = serving.into_iter().map(tokio::task::spawn_local).collect();
     for source in running {
         if source.await.is_err() {
-            shift.fail(Failure::function("a source panicked"));
+            run.fail(Failure::function("a source panicked"));
         }
     }
-    shift.engine.drained().await;
-    shift.drained.store(true, Ordering::Release);
-    tending.into_iter().for_each(|tending| tending.abort());
+    run.engine.drained().await;
+    run.drained.store(true, Ordering::Release);
+    background.into_iter().for_each(|background| background.abort());
     if let Some(observer) = observer {
         observer.abort();
-        shift.record_sections();
+        run.record_sections();
     }
 }
 
-async fn run_source(source: Arc<dyn Opened>, entry: u32, shift: Shift) {
-    let flows = Arc::new(EntryFlows { live: Arc::clone(&shift.live), engine: Arc::clone(&shift.engine), entry });
-    let ended = Arc::clone(&source).run(Arc::clone(&flows) as _, Stop::new(shift.stop.fired())).await;
+async fn run_source(source: Arc<dyn Opened>, entry: u32, run: RunContext) {
+    let flows = Arc::new(EntryFlows { instance: Arc::clone(&run.instance), engine: Arc::clone(&run.engine), entry });
+    let ended = Arc::clone(&source).run(Arc::clone(&flows) as _, Stop::new(run.stop.fired())).await;
     let failure: Option<Arc<str>> = ended.as_ref().err().map(|failure| failure.message.as_str().into());
-    shift.live.record(Detail::Log, || EventKind::SourceEnded { entry, failure });
+    run.instance.record(Detail::Log, || EventKind::SourceEnded { entry, failure });
     match ended {
-        Ok(()) => shift.end(&flows, source.loops()).await,
-        Err(failure) => shift.fail(failure),
+        Ok(()) => run.end(&flows, source.loops()).await,
+        Err(failure) => run.fail(failure),
     }
 }
 
-impl Shift {
+impl RunContext {
     fn record_sections(&self) {
-        for what in self.engine.sections(&self.live).into_iter().chain(self.live.routes()) {
-            self.live.record(Detail::Sections, || what);
+        for what in self.engine.sections(&self.instance).into_iter().chain(self.instance.routes()) {
+            self.instance.record(Detail::Sections, || what);
         }
     }
 
     /// A source has ended on a loop, on its own or because the program stops. On the last one, what happens at its end does
     /// when the flows of all its elements are through.
     async fn end(&self, flows: &EntryFlows, loops: Loops) {
-        let entry = &self.live.entries[flows.entry as usize];
+        let entry = &self.instance.entries[flows.entry as usize];
         let loops = if loops == Loops::Each { self.loops } else { 1 };
         if entry.loops_ended.fetch_add(1, Ordering::AcqRel) + 1 < loops || !entry.has_end {
             return;
@@ -256,22 +256,22 @@ fn out_of_time(stopped: Event<()>, drain_within: Duration) -> Event<()> {
 
 /// Where one source begins its flows.
 struct EntryFlows {
-    live: Arc<Live>,
+    instance: Arc<ProgramInstance>,
     engine: Arc<dyn Engine>,
     entry: u32,
 }
 
 impl Flows for EntryFlows {
     fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        let mut beginning = Beginning::new(&self.live, self.entry, route as u32, inputs);
-        let begun = self.engine.begin(self.entry as usize, route, &mut beginning);
+        let mut new_flow = NewFlow::new(&self.instance, self.entry, route as u32, inputs);
+        let begun = self.engine.begin(self.entry as usize, route, &mut new_flow);
         self.see_refused(&begun);
         begun
     }
 
     fn begin_detached(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
-        let mut beginning = Beginning::new(&self.live, self.entry, route as u32, inputs);
-        let begun = self.engine.give(self.entry as usize, route, &mut beginning);
+        let mut new_flow = NewFlow::new(&self.instance, self.entry, route as u32, inputs);
+        let begun = self.engine.give(self.entry as usize, route, &mut new_flow);
         self.see_refused(&begun);
         begun
     }
@@ -284,8 +284,8 @@ impl Flows for EntryFlows {
 impl EntryFlows {
     /// Records that a flow was refused, where it was.
     fn see_refused(&self, begun: &Begun) {
-        if matches!(begun, Begun::Full) && self.live.entries[self.entry as usize].answers {
-            self.live.record(Detail::Log, || EventKind::Refused { entry: self.entry });
+        if matches!(begun, Begun::Full) && self.instance.entries[self.entry as usize].answers {
+            self.instance.record(Detail::Log, || EventKind::Refused { entry: self.entry });
         }
     }
 }

@@ -14,19 +14,21 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use weir_host::{Failure, Library, Opened, Route, RouteParameter, Text, TypeDefinition, Value};
 use weir_ir::graph::{Graph, Program};
-use weir_ir::plan::{Plan, Problem};
+use weir_ir::plan::{Plan, PlanProblem};
 use weir_ir::program::Flow as IrFlow;
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
-use crate::engine::{ENGINES, EngineRow, Planned, Section, Setup, Steering, engine, engine_facts};
+use crate::engine::{
+    ENGINES, EngineRow, EngineSection, EngineSetup, PlannedProgram, ThreadCountPolicy, engine, engine_facts,
+};
 use crate::event_loop::EventLoop;
 use crate::frame::{Finished, Frame};
-use crate::live::{Env, Hold, Live, LiveEntry, Tally};
-use crate::lock::Limits;
-use crate::machine::{Machine, Real};
+use crate::instance::{BlockingPermission, EntryInstance, Env, ProgramInstance, RouteCounters};
+use crate::lock::SessionLimits;
+use crate::platform::{Platform, SystemPlatform};
 use crate::prepare::{Preparation, PrepareError, source_of};
 use crate::resources::Resources;
-use crate::running::{Running, run_loops};
+use crate::running::{RunningProgram, run_loops};
 use crate::step::Body;
 
 /// How a program is run.
@@ -40,15 +42,15 @@ pub struct Options {
     /// How many flows may wait at a time; a source that has more is told that there is no room.
     pub flows_max: usize,
     /// How the numbers of threads are found of engines that have sections.
-    pub steering: Steering,
+    pub thread_counts: ThreadCountPolicy,
     /// How much is kept of sessions that no flow uses.
-    pub sessions: Limits,
+    pub sessions: SessionLimits,
     /// How long a program that is told to stop has for what it has begun.
     pub drain_within: Duration,
     /// Where everything that happens is recorded.
     pub recorder: Recorder,
     /// The machine below.
-    pub machine: Arc<dyn Machine>,
+    pub platform: Arc<dyn Platform>,
 }
 
 impl Default for Options {
@@ -58,11 +60,11 @@ impl Default for Options {
             engine: &ENGINES[0],
             threads: None,
             flows_max: 10_000,
-            steering: Steering::Planned,
-            sessions: Limits::default(),
+            thread_counts: ThreadCountPolicy::AsPlanned,
+            sessions: SessionLimits::default(),
             drain_within: Duration::from_secs(30),
             recorder: Recorder::off(),
-            machine: Arc::new(Real::new()),
+            platform: Arc::new(SystemPlatform::new()),
         }
     }
 }
@@ -73,7 +75,7 @@ pub enum StartError {
     /// The program and the library do not belong together.
     Prepare(PrepareError),
     /// The plan does not fit the program.
-    Plan(Vec<Problem>),
+    Plan(Vec<PlanProblem>),
     /// A shared value could not be made: its name, and why.
     Shared(Text, Failure),
     /// A source's arguments could not be evaluated, or it could not be opened: its name, and why.
@@ -115,29 +117,29 @@ impl From<io::Error> for StartError {
 ///
 /// # Errors
 /// Fails where the program does not fit the library, a shared value or source cannot be made, or the system refuses.
-pub fn start(program: &Program, library: &Library, options: Options) -> Result<Running, StartError> {
+pub fn start(program: &Program, library: &Library, options: Options) -> Result<RunningProgram, StartError> {
     let (row, threads) = chosen(program, &options)?;
-    let (live, arguments) = prepare(program, library, &options, row)?;
-    let start_loop = |index| EventLoop::start(&*options.machine, index);
+    let (instance, arguments) = prepare(program, library, &options, row)?;
+    let start_loop = |index| EventLoop::start(&*options.platform, index);
     let loops = (0..(row.loops)(threads).max(1)).map(start_loop).collect::<io::Result<Vec<_>>>()?;
     let first = loops[0].handle().clone();
     let inside = first.enter();
-    make_shared(program, &live, &first)?;
-    let opened = open_sources(program, library, &live.live, &arguments, &first)?;
-    let setup = Setup {
+    make_shared(program, &instance, &first)?;
+    let opened = open_sources(program, library, &instance.instance, &arguments, &first)?;
+    let setup = EngineSetup {
         engine: row.name,
         threads,
-        steering: options.steering,
+        thread_counts: options.thread_counts,
         flows_max: options.plan.flows.as_ref().map_or(options.flows_max, |flows| flows.value),
-        machine: &options.machine,
+        platform: &options.platform,
         handle: &first,
-        live: &live.live,
+        instance: &instance.instance,
         program,
         plan: &options.plan,
     };
     let engine = row.start(setup)?;
     drop(inside);
-    Ok(run_loops(loops, live.live, opened, engine, options.drain_within))
+    Ok(run_loops(loops, instance.instance, opened, engine, options.drain_within))
 }
 
 /// The sections that the engine of these options would make of a program, which is not started; none where it runs each flow
@@ -145,10 +147,16 @@ pub fn start(program: &Program, library: &Library, options: Options) -> Result<R
 ///
 /// # Errors
 /// Fails where the program does not fit the library, or the plan does not fit the program.
-pub fn sections(program: &Program, library: &Library, options: &Options) -> Result<Vec<Section>, StartError> {
+pub fn sections(program: &Program, library: &Library, options: &Options) -> Result<Vec<EngineSection>, StartError> {
     let (row, threads) = chosen(program, options)?;
-    let (ready, _) = prepare(program, library, options, row)?;
-    Ok(row.sections(&Planned { engine: row.name, threads, live: &ready.live, program, plan: &options.plan }))
+    let (prepared, _) = prepare(program, library, options, row)?;
+    Ok(row.sections(&PlannedProgram {
+        engine: row.name,
+        threads,
+        instance: &prepared.instance,
+        program,
+        plan: &options.plan,
+    }))
 }
 
 /// The engine, and its number of threads.
@@ -162,9 +170,9 @@ fn chosen(program: &Program, options: &Options) -> Result<(&'static EngineRow, u
 }
 
 /// What the plan keeps of sessions; else the options.
-fn session_limits(options: &Options) -> Limits {
+fn session_limits(options: &Options) -> SessionLimits {
     let Plan { sessions, session_idle, .. } = &options.plan;
-    Limits {
+    SessionLimits {
         sessions: sessions.as_ref().map_or(options.sessions.sessions, |sessions| sessions.value),
         idle: session_idle.as_ref().map_or(options.sessions.idle, |idle| idle.value),
     }
@@ -182,8 +190,8 @@ fn cores() -> usize {
 }
 
 /// A program that is prepared, with what makes its shared values.
-struct Ready {
-    live: Arc<Live>,
+struct PreparedProgram {
+    instance: Arc<ProgramInstance>,
     /// In the order of the program; nothing for those that each session has.
     shared: Vec<Option<Body>>,
 }
@@ -193,8 +201,8 @@ fn prepare(
     library: &Library,
     options: &Options,
     row: &EngineRow,
-) -> Result<(Ready, Vec<Body>), PrepareError> {
-    let mut resources = Resources::of(program, session_limits(options), &options.machine);
+) -> Result<(PreparedProgram, Vec<Body>), PrepareError> {
+    let mut resources = Resources::of(program, session_limits(options), &options.platform);
     let mut preparation = Preparation::new(program, library, &mut resources);
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
@@ -208,42 +216,49 @@ fn prepare(
     let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
     let mut entries = Vec::new();
     for entry in &program.entries {
-        let flows = entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, Tally::default())));
+        let flows =
+            entry.flows.iter().map(|flow| Ok((preparation.flow(flow, entry.ordered)?, RouteCounters::default())));
         let flows = flows.collect::<Result<_, PrepareError>>()?;
         let answers = entry.flows.iter().any(|flow| flow.route.is_some());
-        entries.push(LiveEntry { flows, answers, has_end: entry.end().is_some(), loops_ended: AtomicUsize::new(0) });
+        entries.push(EntryInstance {
+            flows,
+            answers,
+            has_end: entry.end().is_some(),
+            loops_ended: AtomicUsize::new(0),
+        });
     }
-    let live = Arc::new(Live {
+    let instance = Arc::new(ProgramInstance {
         resources,
         own,
         entries,
         environment: library.environment.clone(),
         blocking: row.blocking,
         recorder: options.recorder.clone(),
-        machine: Arc::clone(&options.machine),
+        platform: Arc::clone(&options.platform),
     });
-    Ok((Ready { live, shared }, arguments))
+    Ok((PreparedProgram { instance, shared }, arguments))
 }
 
-fn make_shared(program: &Program, ready: &Ready, handle: &Handle) -> Result<(), StartError> {
-    for ((body, shared), place) in ready.shared.iter().zip(&program.shared).zip(&ready.live.resources.shared) {
+fn make_shared(program: &Program, prepared: &PreparedProgram, handle: &Handle) -> Result<(), StartError> {
+    for ((body, shared), place) in prepared.shared.iter().zip(&program.shared).zip(&prepared.instance.resources.shared)
+    {
         let Some(body) = body else { continue };
-        let made = run_once(body, &ready.live, handle);
+        let made = run_once(body, &prepared.instance, handle);
         *place.write() = made.map_err(|failure| StartError::Shared(shared.name.clone(), failure))?;
     }
     Ok(())
 }
 
 /// Runs a body that belongs to no flow.
-fn run_once(body: &Body, live: &Live, handle: &Handle) -> Result<Value, Failure> {
+fn run_once(body: &Body, instance: &ProgramInstance, handle: &Handle) -> Result<Value, Failure> {
     let mut frame = Frame::take(body, true);
     let key = FlowKey { entry: 0, route: 0, sequence: 0 };
-    let env = Env { live, key, records_nodes: false, hold: Hold::Allowed };
+    let env = Env { instance, key, records_nodes: false, permission: BlockingPermission::Allowed };
     let finished = handle.block_on(poll_fn(|context| frame.advance(body, env, None, context)));
     Frame::give_back(frame);
     match finished {
         Finished::Value(value) => Ok(value),
-        Finished::Stretch => Err(Failure::function("it stopped on its way")),
+        Finished::SegmentEnd => Err(Failure::function("it stopped on its way")),
         Finished::Ended(ended) => ended.how.map_err(|failure| *failure),
     }
 }
@@ -251,7 +266,7 @@ fn run_once(body: &Body, live: &Live, handle: &Handle) -> Result<Value, Failure>
 fn open_sources(
     program: &Program,
     library: &Library,
-    live: &Live,
+    instance: &ProgramInstance,
     arguments: &[Body],
     handle: &Handle,
 ) -> Result<Vec<Arc<dyn Opened>>, StartError> {
@@ -261,15 +276,15 @@ fn open_sources(
     let mut opened = Vec::new();
     for ((entry, source), body) in program.entries.iter().zip(sources).zip(arguments) {
         let failed = |failure| StartError::Source(entry.name.clone(), failure);
-        let arguments = match run_once(body, live, handle).map_err(failed)? {
+        let arguments = match run_once(body, instance, handle).map_err(failed)? {
             Value::Record(arguments) => arguments.to_vec(),
             _ => Vec::new(),
         };
         let routes = entry.flows.iter().filter_map(|flow| route_of(flow, &types)).collect();
-        let source = source.open(arguments, routes, &live.environment).map_err(failed)?;
+        let source = source.open(arguments, routes, &instance.environment).map_err(failed)?;
         let description: Arc<str> = source.describe().into();
         let entry = opened.len() as u32;
-        live.record(Detail::Log, || EventKind::SourceOpened { entry, description });
+        instance.record(Detail::Log, || EventKind::SourceOpened { entry, description });
         opened.push(source);
     }
     Ok(opened)

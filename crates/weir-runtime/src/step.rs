@@ -1,6 +1,6 @@
 //! A graph, prepared: what is left of it when all that can be known before it runs has been worked out.
 //!
-//! A [`Body`] is a list of [`Step`]s in the order of the graph's nodes, with slots instead of ports, indices instead of
+//! A [`Body`] is a list of [`PreparedStep`]s in the order of the graph's nodes, with slots instead of ports, indices instead of
 //! names, and masks instead of edges: every node that may have to wait has a bit, and a step may run when none of the bits
 //! that it depends on belongs to a node that still waits.
 
@@ -10,7 +10,7 @@ use weir_host::{Argument, Code, ImmediateCode, Mode, Value};
 use weir_ir::graph::ArmTest;
 use weir_ir::prim::Prim;
 
-use crate::lock::{Lock, Sessions};
+use crate::lock::{FairRwLock, SessionTable};
 
 /// Stands for "none" where an index is expected.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -18,7 +18,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// A prepared graph.
 pub(crate) struct Body {
     /// One step for each node.
-    pub steps: Box<[Step]>,
+    pub steps: Box<[PreparedStep]>,
     /// The names of the nodes.
     pub names: Box<[Arc<str>]>,
     /// The constants that arguments name.
@@ -32,7 +32,7 @@ pub(crate) struct Body {
     /// Whether a step of it may have to wait.
     pub waits: bool,
     /// How many steps each lane has; empty unless iterations may overlap.
-    pub lanes: Box<[u32]>,
+    pub order_lengths: Box<[u32]>,
     /// Whether iterations may overlap.
     pub overlaps: bool,
     /// For each parameter, whether it is handed from one iteration to the next, and back: it is changed, or can only be
@@ -48,7 +48,7 @@ impl Body {
 }
 
 /// A prepared node.
-pub(crate) struct Step {
+pub(crate) struct PreparedStep {
     /// What it does.
     pub action: Action,
     /// The switch that controls it, or [`NONE`].
@@ -64,14 +64,14 @@ pub(crate) struct Step {
     /// The bits of all earlier steps that it depends on, directly or not.
     pub depends: u64,
     /// The lanes that the next iteration may enter only when this step is through.
-    pub lanes: u64,
+    pub signals_orders: u64,
     /// The lanes whose turn must have come before this step runs.
-    pub gates: u64,
+    pub awaits_orders: u64,
     /// The turnstiles that the flow passes when this step is through.
-    pub turns: Box<[usize]>,
+    pub ticket_gates: Box<[usize]>,
 }
 
-impl Step {
+impl PreparedStep {
     /// Whether this holds of the step, or of one in its bodies.
     pub(crate) fn has(&self, holds: &dyn Fn(&Action) -> bool) -> bool {
         let in_bodies = || match &self.action {
@@ -166,9 +166,9 @@ pub(crate) struct CallStep {
     /// Where its answer goes.
     pub out: Out,
     /// What it holds while it runs, in the canonical order.
-    pub locks: Box<[(Arc<Lock>, Mode)]>,
+    pub locks: Box<[(Arc<FairRwLock>, Mode)]>,
     /// The turnstile that it waits at.
-    pub turn: Option<usize>,
+    pub ticket_gate: Option<usize>,
     /// Its private state.
     pub state: Option<usize>,
     /// The nodes that began the atomic steps that it is within.
@@ -180,7 +180,7 @@ pub(crate) enum SharedOf {
     /// That of the program, by its index.
     Program(u32),
     /// That of the flow's session.
-    Session(Arc<Sessions>),
+    Session(Arc<SessionTable>),
 }
 
 /// Where a call's answer goes.
@@ -296,15 +296,15 @@ pub(crate) struct AcquireStep {
     /// The nodes that began the atomic steps around it.
     pub within: Box<[u32]>,
     /// The turnstiles within, whose turns come before any lock.
-    pub turns: Box<[usize]>,
+    pub ticket_gates: Box<[usize]>,
 }
 
 /// One lock of an atomic step.
 pub(crate) enum Wanted {
     /// The whole resource.
-    Whole(Arc<Lock>, Mode),
+    Whole(Arc<FairRwLock>, Mode),
     /// The lock of the session.
-    Session(Arc<Sessions>, Mode),
+    Session(Arc<SessionTable>, Mode),
     /// The same of a shared value that each session has, which is made where there is none: the value's index.
-    Own(Arc<Sessions>, Mode, u32),
+    Own(Arc<SessionTable>, Mode, u32),
 }

@@ -14,7 +14,7 @@ const STRIPES: usize = 8;
 
 /// The counter.
 #[derive(Default)]
-pub(crate) struct Striped([CachePadded<AtomicU64>; STRIPES]);
+pub(crate) struct StripedCounter([CachePadded<AtomicU64>; STRIPES]);
 
 /// The number of the thread that comes next.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -41,7 +41,7 @@ fn number_thread() -> usize {
     stripe
 }
 
-impl Striped {
+impl StripedCounter {
     /// Counts one more. In the order of all sequentially consistent operations, so that who has counted and then sees that
     /// nobody waits is counted by who waits afterwards.
     #[inline]
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn what_more_threads_count_than_there_are_stripes_is_counted_once() {
-        let counter = Striped::default();
+        let counter = StripedCounter::default();
         thread::scope(|scope| {
             for _ in 0..3 * STRIPES {
                 scope.spawn(|| (0..100).for_each(|_| counter.add()));

@@ -7,7 +7,7 @@ use test_support::flows::gates::{Gates, failure, fallible, function, immediate, 
 use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Code, Failure, FailureKind, Function, Library, Mode, Outcome, Passing, StateOf, Type, Value, World};
 use weir_ir::expr::Program;
-use weir_runtime::{ENGINES, Options, Running};
+use weir_runtime::{ENGINES, Options, RunningProgram};
 use weir_trace::{Detail, EventKind, Recorder};
 
 /// A program of one flow that is fed by hand: `body` in the text of the expression IR.
@@ -16,7 +16,7 @@ fn started(
     shared: &str,
     body: &str,
     options: Options,
-) -> (Feed, Running) {
+) -> (Feed, RunningProgram) {
     let feed = Feed::new();
     let mut library = library(functions);
     feed.put(&mut library, "test", "feed");
@@ -24,7 +24,7 @@ fn started(
     (feed, running)
 }
 
-fn start(library: &Library, shared: &str, body: &str, options: Options) -> Running {
+fn start(library: &Library, shared: &str, body: &str, options: Options) -> RunningProgram {
     start_expr(&program(shared, body), library, options)
 }
 

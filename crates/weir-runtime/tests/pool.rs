@@ -6,7 +6,7 @@ use std::thread;
 use test_support::flows::gates::{Gates, function, immediate, int, library, on_shared};
 use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Code, Function, Outcome, Passing, Settled, Type, Value, World};
-use weir_runtime::{Options, Running, Scripted};
+use weir_runtime::{Options, RunningProgram, ScriptedPlatform};
 
 /// What [`place`] answers.
 const ON_A_THREAD: Value = Value::Int(0);
@@ -20,8 +20,8 @@ fn service(
     functions: impl IntoIterator<Item = Function>,
     body: &str,
     threads: usize,
-    clock: &Arc<Scripted>,
-) -> (Feed, Running) {
+    clock: &Arc<ScriptedPlatform>,
+) -> (Feed, RunningProgram) {
     let (feed, mut library) = (Feed::new(), library(functions));
     feed.put(&mut library, "test", "feed");
     let body: String = body.trim().lines().map(|line| format!("    {}\n", line.trim_end())).collect();
@@ -31,7 +31,7 @@ fn service(
     );
     let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(weir_ir::verify::expr(&program, &library), []);
-    let running = start_expr(&program, &library, Options { machine: clock.clone(), ..options("pool", threads) });
+    let running = start_expr(&program, &library, Options { platform: clock.clone(), ..options("pool", threads) });
     (feed, running)
 }
 
@@ -42,7 +42,7 @@ fn place() -> Value {
 }
 
 /// Says where it runs, and takes so many microseconds.
-fn working(clock: &Arc<Scripted>) -> Function {
+fn working(clock: &Arc<ScriptedPlatform>) -> Function {
     let clock = Arc::clone(clock);
     immediate("a.work", &[("x", Type::Int, Passing::Value)], move |call| {
         clock.pass_ns(int(call, 0).unsigned_abs() * 1_000);
@@ -58,7 +58,7 @@ const WORK: &str = "%1: Int = call a.work at a (%0)\nyield %1";
 
 #[test]
 fn what_is_brief_is_begun_on_the_loop_and_what_takes_long_is_not() {
-    let clock = Arc::new(Scripted::new(0));
+    let clock = Arc::new(ScriptedPlatform::new(0));
     let (feed, _running) = service([working(&clock)], WORK, 1, &clock);
     (0..AT_FIRST).for_each(|_| assert_eq!(run(&feed, 0), ON_A_THREAD));
     assert_eq!(run(&feed, 0), ON_THE_LOOP);
@@ -81,7 +81,7 @@ yield %2";
 
 #[test]
 fn what_holds_its_thread_never_holds_the_loop() {
-    let clock = Arc::new(Scripted::new(0));
+    let clock = Arc::new(ScriptedPlatform::new(0));
     let block = Code::Blocking(Arc::new(|_| {
         Ok(Box::new(|| Settled { outcome: Outcome::Value(place()), restored: Vec::new() }))
     }));
@@ -106,7 +106,7 @@ yield %1";
 
 #[test]
 fn a_flow_that_the_loop_began_waits_for_a_lock_on_a_thread() {
-    let (clock, gates) = (Arc::new(Scripted::new(0)), Gates::new());
+    let (clock, gates) = (Arc::new(ScriptedPlatform::new(0)), Gates::new());
     let wait = on_shared(gates.waiting("a.wait", World::Pure), Passing::Change);
     let add = immediate("a.add", &[("x", Type::Int, Passing::Value)], |call| Outcome::Value(Value::Int(int(call, 1))));
     let (feed, _running) = service([wait, on_shared(add, Passing::Change)], SHARED, 3, &clock);
@@ -122,7 +122,7 @@ fn a_flow_that_the_loop_began_waits_for_a_lock_on_a_thread() {
 
 #[test]
 fn a_call_that_may_wait_while_it_has_a_lock_begins_on_a_thread() {
-    let clock = Arc::new(Scripted::new(0));
+    let clock = Arc::new(ScriptedPlatform::new(0));
     let place = Code::Waiting(Arc::new(|_| {
         let settled = Settled { outcome: Outcome::Value(place()), restored: Vec::new() };
         Ok(Box::pin(std::future::ready(settled)))
@@ -153,7 +153,7 @@ yield %1";
 /// held by the flow that is behind it at the lock, with its second call.
 #[test]
 fn flows_that_queue_at_one_lock_all_come_through_one_thread() {
-    let (clock, gates) = (Arc::new(Scripted::new(0)), Gates::new());
+    let (clock, gates) = (Arc::new(ScriptedPlatform::new(0)), Gates::new());
     let wait = on_shared(gates.waiting("a.wait", World::Pure), Passing::Change);
     let add = immediate("a.add", &[("x", Type::Int, Passing::Value)], |call| Outcome::Value(Value::Int(int(call, 1))));
     let (feed, _running) = service([wait, on_shared(add, Passing::Change)], TWICE, 1, &clock);

@@ -224,7 +224,7 @@ fn the_trace_tells_what_sections_and_routes_have_done() {
     assert_eq!(last[1], format!("section sums: 1 threads, 0 waiting, {COUNT} passed"));
     assert_eq!(last[2], format!("route feed: {COUNT} begun, {COUNT} ended, 0 failed"));
     let Some(EventKind::Route { took, .. }) = events.last().map(|event| &event.kind) else { panic!("{said:?}") };
-    assert_eq!(took.count(), u64::try_from(COUNT).unwrap(), "every flow was watched from its beginning");
+    assert_eq!(took.count(), u64::try_from(COUNT).unwrap(), "every flow was watched from its new_flow");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use test_support::flows::gates::{Gates, immediate, int, library, on_shared, with_state};
 use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Failure, Function, Outcome, Passing, Type, Value, World};
-use weir_runtime::{ENGINES, Options, Running, Scripted};
+use weir_runtime::{ENGINES, Options, RunningProgram, ScriptedPlatform};
 use weir_trace::{Detail, EventKind, Recorder};
 
 const MS: u64 = 1_000_000;
@@ -16,13 +16,13 @@ const ONE_SHARED: &str = "shared s: Int\n  yield 0\n";
 /// A program that runs, with the clock in the test's hand.
 struct Case {
     feed: Feed,
-    running: Running,
-    clock: Arc<Scripted>,
+    running: RunningProgram,
+    clock: Arc<ScriptedPlatform>,
 }
 
 impl Case {
     fn start(functions: impl IntoIterator<Item = Function>, body: &str, options: Options) -> Case {
-        let clock = Arc::new(Scripted::new(0));
+        let clock = Arc::new(ScriptedPlatform::new(0));
         let (feed, mut library) = (Feed::new(), library(functions));
         feed.put(&mut library, "test", "feed");
         let body: String = body.trim().lines().map(|line| format!("    {}\n", line.trim_end())).collect();
@@ -32,7 +32,7 @@ impl Case {
         );
         let program = weir_ir::parse::expr(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(weir_ir::verify::expr(&program, &library), []);
-        let running = start_expr(&program, &library, Options { machine: clock.clone(), ..options });
+        let running = start_expr(&program, &library, Options { platform: clock.clone(), ..options });
         Case { feed, running, clock }
     }
 

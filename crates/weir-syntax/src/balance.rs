@@ -9,7 +9,7 @@
 //! 4. at the end of the file.
 //!
 //! Which of several open braces lacks its partner, the brackets alone do not tell: the last one does always. Where a
-//! closing brace stands further left than the line of the brace that it closes, that one is named (`Misfit`).
+//! closing brace stands further left than the line of the brace that it closes, that one is named (`MisindentedBrace`).
 
 use crate::lexer::DIAGNOSTICS_MAX;
 use crate::token::{Token, TokenKind};
@@ -22,7 +22,7 @@ pub(crate) fn balance(source: SourceId, text: &str, tokens: Vec<Token>) -> (Vec<
         text,
         open: Vec::new(),
         indent: 0,
-        misfit: None,
+        misindented: None,
         out: Vec::with_capacity(tokens.len()),
         diagnostics: Vec::new(),
     };
@@ -36,25 +36,25 @@ struct Balancer<'t> {
     source: SourceId,
     text: &'t str,
     /// The open brackets, outermost first.
-    open: Vec<Open>,
+    open: Vec<OpenBracket>,
     /// How far the line that is read is indented.
     indent: u32,
     /// The first brace that is closed from further left than its line.
-    misfit: Option<Misfit>,
+    misindented: Option<MisindentedBrace>,
     out: Vec<Token>,
     diagnostics: Vec<Diagnostic>,
 }
 
 /// An open bracket.
 #[derive(Clone, Copy)]
-struct Open {
+struct OpenBracket {
     token: Token,
     /// How far its line is indented.
     indent: u32,
 }
 
 /// A brace, and the one that closes it though its place says that it closes another.
-struct Misfit {
+struct MisindentedBrace {
     open: Token,
     close: Token,
 }
@@ -65,7 +65,7 @@ impl Balancer<'_> {
             self.indent = indent_before(self.text, token.start);
         }
         if token.kind.closing().is_some() {
-            self.open.push(Open { token, indent: self.indent });
+            self.open.push(OpenBracket { token, indent: self.indent });
         } else if token.kind.is_closing() && !self.close(token) {
             return self.report_unmatched(token);
         } else if token.kind == TokenKind::End || self.begins_item(token) {
@@ -85,12 +85,12 @@ impl Balancer<'_> {
     /// Finds the partner of a closing bracket. Braces and interpolations end what is open inside of them; the other
     /// brackets do not look through a brace.
     fn close(&mut self, token: Token) -> bool {
-        let wall = |open: &Open| match token.kind {
+        let is_barrier = |open: &OpenBracket| match token.kind {
             TokenKind::InterpolationClose => false,
             TokenKind::BraceClose => open.token.kind == TokenKind::InterpolationOpen,
             _ => matches!(open.token.kind, TokenKind::BraceOpen | TokenKind::InterpolationOpen),
         };
-        let inner = self.open.iter().rev().take_while(|open| !wall(open));
+        let inner = self.open.iter().rev().take_while(|open| !is_barrier(open));
         // A stack of equal brackets without partner must not be searched again and again.
         let Some(depth) = inner.take(SEARCH_MAX).position(|open| open.token.kind.closing() == Some(token.kind)) else {
             return false;
@@ -100,14 +100,14 @@ impl Balancer<'_> {
         }
         let partner = self.open.pop();
         if self.open.is_empty() {
-            self.misfit = None;
+            self.misindented = None;
         } else if let Some(open) = partner
             && token.kind == TokenKind::BraceClose
             && token.first_on_line
             && self.indent < open.indent
-            && self.misfit.is_none()
+            && self.misindented.is_none()
         {
-            self.misfit = Some(Misfit { open: open.token, close: token });
+            self.misindented = Some(MisindentedBrace { open: open.token, close: token });
         }
         true
     }
@@ -120,18 +120,18 @@ impl Balancer<'_> {
 
     /// Reports the innermost open bracket and closes it, behind the token before `token`.
     fn close_top_before(&mut self, token: Token) {
-        let Some(Open { token: open, .. }) = self.open.pop() else { return };
+        let Some(OpenBracket { token: open, .. }) = self.open.pop() else { return };
         let Some(kind) = open.kind.closing() else { return };
         let at = self.out.last().map_or(token.start, |last| last.end);
         self.out.push(Token { kind, first_on_line: false, start: at, end: at });
         if self.diagnostics.len() >= DIAGNOSTICS_MAX {
             return;
         }
-        let misfit = if open.kind == TokenKind::BraceOpen { self.misfit.take() } else { None };
-        let diagnostic = match misfit {
-            Some(misfit) => self
-                .unclosed(misfit.open)
-                .because(misfit.close.span(self.source), "by its place, this one closes another"),
+        let misindented = if open.kind == TokenKind::BraceOpen { self.misindented.take() } else { None };
+        let diagnostic = match misindented {
+            Some(misindented) => self
+                .unclosed(misindented.open)
+                .because(misindented.close.span(self.source), "by its place, this one closes another"),
             None => self.ended_early(open, at, token),
         };
         self.diagnostics.push(diagnostic);

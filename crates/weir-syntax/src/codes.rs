@@ -70,7 +70,7 @@ codes! {
     E0120 UnboundedLoop,
     E0121 ReservedWord,
     E0122 Assignment,
-    E0123 Foreign,
+    E0123 DialectSyntax,
     E0201 UnknownModule,
     E0202 UnknownName,
     E0203 UnknownMember,

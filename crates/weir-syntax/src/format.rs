@@ -31,7 +31,7 @@ pub fn format(text: &str, parsed: &Parsed) -> Option<String> {
     if parsed.diagnostics.iter().any(crate::Diagnostic::is_error) {
         return None;
     }
-    let mut printer = Printer {
+    let mut printer = SourcePrinter {
         text,
         comments: &parsed.comments,
         taken: vec![false; parsed.comments.len()],
@@ -43,12 +43,12 @@ pub fn format(text: &str, parsed: &Parsed) -> Option<String> {
 /// Writes a tree that was not read from a text, such as one that a program made. Its spans are not looked at.
 #[must_use]
 pub fn print(tree: &Tree) -> String {
-    let mut printer = Printer { text: "", comments: &[], taken: Vec::new(), records_in_parentheses: false };
+    let mut printer = SourcePrinter { text: "", comments: &[], taken: Vec::new(), records_in_parentheses: false };
     printer.file(tree).render(WIDTH)
 }
 
 /// What the rules of printing share: the text for looking up line ends, and the comments that are still to be placed.
-struct Printer<'p> {
+struct SourcePrinter<'p> {
     text: &'p str,
     comments: &'p [Comment],
     taken: Vec<bool>,
@@ -56,7 +56,7 @@ struct Printer<'p> {
     records_in_parentheses: bool,
 }
 
-impl Printer<'_> {
+impl SourcePrinter<'_> {
     /// The source between two offsets; empty for a tree without a text.
     fn between(&self, from: u32, to: u32) -> &str {
         self.text.get(from as usize..to as usize).unwrap_or_default()

@@ -7,7 +7,7 @@
 //! closes every interpolation and every text on one line that is open, whatever is missing; so one forgotten quote
 //! spoils one line and not the file.
 
-mod foreign;
+mod dialect;
 
 use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, SourceId, Span};
@@ -40,7 +40,7 @@ pub(crate) fn lex(source: SourceId, text: &str) -> Lexed {
     lexer.lexed
 }
 
-enum Mode {
+enum LexerMode {
     /// In a text literal.
     Text { block: bool, open: Span },
     /// In the code of an interpolation, with this many braces open.
@@ -50,7 +50,7 @@ enum Mode {
 struct Lexer<'t> {
     source: SourceId,
     code: logos::Lexer<'t, TokenKind>,
-    modes: Vec<Mode>,
+    modes: Vec<LexerMode>,
     /// Whether no token has been seen on this line.
     line_begins: bool,
     lexed: Lexed,
@@ -60,7 +60,7 @@ impl Lexer<'_> {
     fn run(&mut self) {
         loop {
             let more = match self.modes.last() {
-                Some(Mode::Text { block, open }) => self.text_piece(*block, *open),
+                Some(LexerMode::Text { block, open }) => self.text_piece(*block, *open),
                 _ => self.code_token(),
             };
             if !more {
@@ -100,7 +100,7 @@ impl Lexer<'_> {
             }
             Ok(TokenKind::Slash) if self.code.remainder().starts_with('*') => self.block_comment(start),
             Ok(kind) => self.code_kind(kind, start, end),
-            Err(()) if self.foreign_text(start) || self.hash(start) || self.attribute(start) => {}
+            Err(()) if self.dialect_text(start) || self.hash(start) || self.attribute(start) => {}
             Err(()) => self.unknown(start, end),
         }
         true
@@ -109,15 +109,15 @@ impl Lexer<'_> {
     fn code_kind(&mut self, kind: TokenKind, start: u32, end: u32) {
         let mut kind = kind;
         match (kind, self.modes.last_mut()) {
-            (TokenKind::BraceOpen, Some(Mode::Interpolation { braces, .. })) => *braces += 1,
-            (TokenKind::BraceClose, Some(Mode::Interpolation { braces, .. })) if *braces > 0 => *braces -= 1,
-            (TokenKind::BraceClose, Some(Mode::Interpolation { .. })) => {
+            (TokenKind::BraceOpen, Some(LexerMode::Interpolation { braces, .. })) => *braces += 1,
+            (TokenKind::BraceClose, Some(LexerMode::Interpolation { braces, .. })) if *braces > 0 => *braces -= 1,
+            (TokenKind::BraceClose, Some(LexerMode::Interpolation { .. })) => {
                 self.modes.pop();
                 kind = TokenKind::InterpolationClose;
             }
             (TokenKind::TextOpen | TokenKind::BlockTextOpen, _) => {
                 let block = kind == TokenKind::BlockTextOpen;
-                self.modes.push(Mode::Text { block, open: Span::new(self.source, start, end) });
+                self.modes.push(LexerMode::Text { block, open: Span::new(self.source, start, end) });
             }
             _ => {}
         }
@@ -163,7 +163,7 @@ impl Lexer<'_> {
         match next {
             Some(b'{') => {
                 self.code.bump(1);
-                self.modes.push(Mode::Interpolation { open: Span::new(self.source, end, end + 1), braces: 0 });
+                self.modes.push(LexerMode::Interpolation { open: Span::new(self.source, end, end + 1), braces: 0 });
                 self.push(TokenKind::InterpolationOpen, end, end + 1);
             }
             Some(b'"') => {
@@ -185,7 +185,7 @@ impl Lexer<'_> {
         let mut reported = false;
         loop {
             match self.modes.last() {
-                Some(Mode::Interpolation { open, .. }) => {
+                Some(LexerMode::Interpolation { open, .. }) => {
                     let open = *open;
                     if !std::mem::replace(&mut reported, true) {
                         self.report(interpolation_over_lines(open));
@@ -193,14 +193,14 @@ impl Lexer<'_> {
                     self.modes.pop();
                     self.push(TokenKind::InterpolationClose, at, at);
                 }
-                Some(Mode::Text { block: true, .. }) if !file_ends => {
+                Some(LexerMode::Text { block: true, .. }) if !file_ends => {
                     // The line end is the text's own: it has been read as code, and must be read as text.
                     let mut code = logos::Lexer::new(self.code.source());
                     code.bump(at as usize);
                     self.code = code;
                     break;
                 }
-                Some(Mode::Text { open, .. }) => {
+                Some(LexerMode::Text { open, .. }) => {
                     let open = *open;
                     if std::mem::replace(&mut reported, true) {
                         self.close_text(at);
@@ -215,7 +215,7 @@ impl Lexer<'_> {
 
     /// Whether the text that is being read stands in an interpolation, whose missing end is the fault to report.
     fn in_interpolation(&self) -> bool {
-        matches!(self.modes.iter().rev().nth(1), Some(Mode::Interpolation { .. }))
+        matches!(self.modes.iter().rev().nth(1), Some(LexerMode::Interpolation { .. }))
     }
 
     fn close_text(&mut self, at: u32) {

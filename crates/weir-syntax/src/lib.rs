@@ -11,7 +11,7 @@ pub mod ast;
 mod balance;
 pub mod codes;
 mod diagnostic;
-mod foreign;
+mod dialect;
 mod format;
 mod lexer;
 mod parser;
@@ -24,7 +24,7 @@ pub use codes::{Code, Severity};
 pub use diagnostic::{Diagnostic, Edit, Hint, Label};
 pub use format::{WIDTH, format, print};
 pub use parser::{HEIGHT_MAX, NESTING_MAX, parse};
-pub use render::{Style, place, render, render_all, render_json};
+pub use render::{Style, location, render, render_all, render_json};
 pub use source::{LineColumn, SOURCE_BYTES_MAX, SourceFile, Sources};
 pub use span::{SourceId, Span};
 

@@ -12,9 +12,9 @@
 
 mod bodies;
 mod control;
+mod dialect;
 mod docs;
 mod expressions;
-mod foreign;
 mod items;
 mod literals;
 mod messages;
@@ -31,7 +31,7 @@ pub(crate) use texts::escape;
 use crate::ast::{Comment, Expr, ExprId, ExprKind, Name, Path, Pattern, PatternId, PatternKind, Tree};
 use crate::ast::{Visitor, walk_expr};
 use crate::balance::balance;
-use crate::foreign::translate;
+use crate::dialect::translate;
 use crate::lexer::{CommentPlace, DIAGNOSTICS_MAX, lex};
 use crate::token::{Token, TokenKind};
 use crate::{Code, Diagnostic, Parsed, SourceId, Span};
@@ -47,9 +47,9 @@ pub const HEIGHT_MAX: u16 = 256;
 #[must_use]
 pub fn parse(source: SourceId, text: &str) -> Parsed {
     let lexed = lex(source, text);
-    let (tokens, translated) = translate(source, text, lexed.tokens);
+    let (tokens, report_substitution) = translate(source, text, lexed.tokens);
     let (tokens, mut diagnostics) = balance(source, text, tokens);
-    diagnostics.extend(lexed.diagnostics.into_iter().chain(translated));
+    diagnostics.extend(lexed.diagnostics.into_iter().chain(report_substitution));
     let mut parser = Parser::new(source, text, tokens, lexed.comments, diagnostics);
     let tree = parser.file();
     parser.finish(tree)
@@ -57,9 +57,9 @@ pub fn parse(source: SourceId, text: &str) -> Parsed {
 
 /// Whether `Name {` makes a record here. In the head of an `if`, `match` or loop the brace begins the body.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Braces {
-    MakeRecords,
-    BeginBody,
+enum BraceRole {
+    RecordLiteral,
+    Body,
 }
 
 struct Parser<'t> {
@@ -79,7 +79,7 @@ struct Parser<'t> {
     /// How many rules are being parsed in each other.
     depth: u32,
     depth_reported: bool,
-    braces: Braces,
+    braces: BraceRole,
     /// Whether line ends mean nothing, as between `(` and `)`.
     line_ends_ignored: bool,
     /// For each expression so far, how high its tree is.
@@ -108,7 +108,7 @@ impl<'t> Parser<'t> {
             begun_at: 0,
             depth: 0,
             depth_reported: false,
-            braces: Braces::MakeRecords,
+            braces: BraceRole::RecordLiteral,
             line_ends_ignored: false,
             heights: Vec::new(),
             pattern_count: 0,
@@ -117,7 +117,7 @@ impl<'t> Parser<'t> {
 
     fn finish(mut self, tree: Tree) -> Parsed {
         self.diagnostics.sort_by_key(|diagnostic| diagnostic.span().map(|span| (span.start, span.end)));
-        limit_repeated(&mut self.diagnostics);
+        limit_repeats(&mut self.diagnostics);
         let places = self.comments.iter().zip(&self.comment_taken).filter(|(_, taken)| !**taken);
         let comments = places.map(|(place, _)| self.comment(*place)).collect();
         Parsed { tree, diagnostics: self.diagnostics, comments }
@@ -240,13 +240,13 @@ impl<'t> Parser<'t> {
     /// A name whose first letter is of the case that its kind has.
     fn lower_name(&mut self, what: &str) -> Name {
         let name = self.name(what);
-        self.check_case(&name, Case::Lower, what);
+        self.check_case(&name, LetterCase::Lower, what);
         name
     }
 
     fn upper_name(&mut self, what: &str) -> Name {
         let name = self.name(what);
-        self.check_case(&name, Case::Upper, what);
+        self.check_case(&name, LetterCase::Upper, what);
         name
     }
 
@@ -339,7 +339,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Runs `rule` with other meanings of braces and line ends, as inside of a bracket.
-    fn within_mode<T>(&mut self, braces: Braces, ignored: bool, rule: impl FnOnce(&mut Self) -> T) -> T {
+    fn within_mode<T>(&mut self, braces: BraceRole, ignored: bool, rule: impl FnOnce(&mut Self) -> T) -> T {
         let saved = (self.braces, self.line_ends_ignored);
         (self.braces, self.line_ends_ignored) = (braces, ignored);
         let result = rule(self);
@@ -357,18 +357,18 @@ impl<'t> Parser<'t> {
 /// Something of another language is reported so often; nobody needs to be told of every arrow.
 const REPEATED_MAX: u32 = 3;
 
-fn limit_repeated(diagnostics: &mut Vec<Diagnostic>) {
+fn limit_repeats(diagnostics: &mut Vec<Diagnostic>) {
     let mut seen = std::collections::BTreeMap::new();
     diagnostics.retain(|found| {
         let count: &mut u32 = seen.entry((found.code, found.message.clone())).or_default();
         *count += 1;
-        found.code != Code::Foreign || *count <= REPEATED_MAX
+        found.code != Code::DialectSyntax || *count <= REPEATED_MAX
     });
 }
 
 /// The case of a name's first letter.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Case {
+enum LetterCase {
     Lower,
     Upper,
 }

@@ -48,7 +48,7 @@ pub fn render(sources: &Sources, diagnostic: &Diagnostic, style: Style) -> Strin
 }
 
 fn snippet(excerpt: &Excerpt) -> Snippet<'_, annotate_snippets::Annotation<'_>> {
-    let annotations = excerpt.marks.iter().map(|mark| {
+    let annotations = excerpt.annotations.iter().map(|mark| {
         let kind = if mark.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
         let annotation = kind.span(mark.range.clone());
         if mark.text.is_empty() { annotation } else { annotation.label(mark.text.as_str()) }
@@ -84,7 +84,7 @@ fn counted(count: usize, what: &str) -> String {
 
 /// The name and place of a file's byte, as `name:line:column`.
 #[must_use]
-pub fn place(file: &SourceFile, offset: u32) -> String {
+pub fn location(file: &SourceFile, offset: u32) -> String {
     let at = file.line_column(offset);
     format!("{}:{}:{}", file.name(), at.line, at.column)
 }

@@ -133,7 +133,7 @@ pub(crate) enum TokenKind {
     OrOr,
     #[token("&&")]
     AndAnd,
-    /// A sign of other languages; [`crate::foreign`] leaves none of them.
+    /// A sign of other languages; [`crate::dialect`] leaves none of them.
     #[token("&")]
     Ampersand,
     #[token("==")]

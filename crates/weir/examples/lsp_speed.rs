@@ -173,5 +173,5 @@ fn main() -> weir::Exit {
     if std::env::args().len() > 1 {
         return weir::cli().run();
     }
-    measured().map_or(weir::Exit::Surroundings, |()| weir::Exit::Success)
+    measured().map_or(weir::Exit::Environment, |()| weir::Exit::Success)
 }

@@ -50,10 +50,10 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 pub(crate) struct RunArguments {
     /// The program, or the folder of its `main.weir`; `-` reads it from standard input
-    #[arg(default_value = ".", value_parser = programs::one())]
+    #[arg(default_value = ".", value_parser = programs::program_argument())]
     pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) choice: ChoiceArguments,
+    pub(crate) execution: ExecutionArguments,
     /// The folder below which `files` reads; default: the program's own
     #[arg(long, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
@@ -75,15 +75,15 @@ pub(crate) struct RunArguments {
 #[derive(Args, Debug)]
 pub(crate) struct PlanArguments {
     /// The program, or the folder of its `main.weir`
-    #[arg(default_value = ".", value_parser = programs::one())]
+    #[arg(default_value = ".", value_parser = programs::program_argument())]
     pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) choice: ChoiceArguments,
+    pub(crate) execution: ExecutionArguments,
 }
 
 /// What a program is run on.
 #[derive(Args, Debug)]
-pub(crate) struct ChoiceArguments {
+pub(crate) struct ExecutionArguments {
     /// What gives threads to flows; goes before the plan. Default: event
     #[arg(long, value_name = "ENGINE", value_parser = engines())]
     pub(crate) engine: Option<String>,
@@ -127,7 +127,7 @@ pub(crate) struct CheckArguments {
 #[derive(Args, Debug)]
 pub(crate) struct GraphArguments {
     /// The program, or the folder of its `main.weir`; `-` reads it from standard input
-    #[arg(default_value = ".", value_parser = programs::one())]
+    #[arg(default_value = ".", value_parser = programs::program_argument())]
     pub(crate) file: PathBuf,
     /// What the picture is
     #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
@@ -186,7 +186,7 @@ pub(crate) struct TestArguments {
 #[derive(Args, Debug)]
 pub(crate) struct DocArguments {
     /// The program, or the folder of its `main.weir`; without one, the library is documented
-    #[arg(value_parser = programs::one())]
+    #[arg(value_parser = programs::program_argument())]
     pub(crate) file: Option<PathBuf>,
     /// Where the page is written; default: standard output
     #[arg(long, short, value_name = "FILE")]

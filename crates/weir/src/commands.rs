@@ -1,8 +1,8 @@
 //! The commands, one file each.
 
 mod check;
-mod chosen;
 mod doc;
+mod effective_plan;
 mod explain;
 mod fmt;
 mod graph;

@@ -8,11 +8,11 @@ pub enum Exit {
     /// 0: it did what was asked.
     Success,
     /// 1: the program is wrong: it has errors, a test failed, a file is not formatted.
-    Wrong,
+    Failure,
     /// 2: the command line is wrong.
     Usage,
     /// 3: the surroundings are wrong: a file cannot be read, a port is taken.
-    Surroundings,
+    Environment,
     /// 130: it was told twice to stop, and did not wait for what had begun.
     Interrupted,
 }
@@ -23,9 +23,9 @@ impl Exit {
     pub fn code(self) -> u8 {
         match self {
             Exit::Success => 0,
-            Exit::Wrong => 1,
+            Exit::Failure => 1,
             Exit::Usage => 2,
-            Exit::Surroundings => 3,
+            Exit::Environment => 3,
             Exit::Interrupted => 130,
         }
     }

@@ -21,12 +21,12 @@
 mod arguments;
 mod commands;
 mod exit;
+mod humanize;
 mod plan_file;
 mod programs;
 mod project;
 mod terminal;
 mod trace_socket;
-mod words;
 
 pub use exit::Exit;
 pub use weir_host::*;
@@ -86,7 +86,7 @@ impl Cli {
         };
         let mut terminal = Terminal::new();
         if let Some(error) = self.refused {
-            return terminal.fail(Exit::Wrong, &format!("this command cannot be built: {error}"), &[]);
+            return terminal.fail(Exit::Failure, &format!("this command cannot be built: {error}"), &[]);
         }
         self.dispatch(&arguments.command, &mut terminal)
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use weir_ir::graph::Program;
-use weir_ir::plan::{Plan, Problem};
+use weir_ir::plan::{Plan, PlanProblem};
 
 use crate::Exit;
 use crate::programs::{cannot_read, is_standard_input};
@@ -34,8 +34,8 @@ pub(crate) fn read(
         return Ok(Some((path, plan)));
     }
     let shown = problems.iter().map(|problem| render(problem, &path, &text, terminal.messages()));
-    terminal.say(&shown.collect::<String>());
-    Err(Exit::Wrong)
+    terminal.eprint(&shown.collect::<String>());
+    Err(Exit::Failure)
 }
 
 /// Says that a plan cannot be read.
@@ -49,7 +49,7 @@ fn no_plan(path: &Path, error: &io::Error, terminal: &mut Terminal) -> Exit {
         io::ErrorKind::InvalidData => (format!("the plan `{name}` is not UTF-8 text"), "save the file as UTF-8"),
         _ => return cannot_read(path, error, terminal),
     };
-    terminal.fail(Exit::Surroundings, &message, &[hint])
+    terminal.fail(Exit::Environment, &message, &[hint])
 }
 
 /// The plan that lies beside a program.
@@ -58,8 +58,8 @@ fn beside(program: &Path) -> Option<PathBuf> {
 }
 
 /// A problem with the line that it is in.
-fn render(problem: &Problem, path: &Path, text: &str, paint: Paint) -> String {
-    let (line, column) = problem.place(text);
+fn render(problem: &PlanProblem, path: &Path, text: &str, paint: Paint) -> String {
+    let (line, column) = problem.line_column(text);
     let source = text.lines().nth(line - 1).unwrap_or_default();
     let rest = source.chars().count().saturating_sub(column - 1);
     let marked = text.get(problem.at.clone()).map_or(1, |marked| marked.chars().count()).clamp(1, rest.max(1));

@@ -49,12 +49,12 @@ pub(crate) fn name_of(file: &Path) -> String {
 }
 
 /// Reads an argument that names one program.
-pub(crate) fn one() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new().map(|named| main_of(PathBuf::from(named)))
+pub(crate) fn program_argument() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(|named| main_program(PathBuf::from(named)))
 }
 
 /// The program of a folder; everything else is what it is.
-fn main_of(named: PathBuf) -> PathBuf {
+fn main_program(named: PathBuf) -> PathBuf {
     let main = if named == Path::new(".") { PathBuf::from(MAIN) } else { named.join(MAIN) };
     if named.is_dir() && main.is_file() { main } else { named }
 }
@@ -63,7 +63,7 @@ fn main_of(named: PathBuf) -> PathBuf {
 ///
 /// # Errors
 /// Says that a folder cannot be read or has no program, and gives the exit code.
-pub(crate) fn all(named: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<PathBuf>, Exit> {
+pub(crate) fn expand(named: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<PathBuf>, Exit> {
     let mut programs = Vec::new();
     for path in named {
         if !path.is_dir() {
@@ -71,18 +71,18 @@ pub(crate) fn all(named: &[PathBuf], terminal: &mut Terminal) -> Result<Vec<Path
             continue;
         }
         let before = programs.len();
-        below(path, DEPTH_MAX, &mut programs).map_err(|error| cannot_read(path, &error, terminal))?;
+        collect_programs(path, DEPTH_MAX, &mut programs).map_err(|error| cannot_read(path, &error, terminal))?;
         if programs.len() == before {
             let message = format!("there is no program in the folder `{}`", path.display());
-            return Err(terminal.fail(Exit::Surroundings, &message, &["`weir new NAME` makes a folder with one"]));
+            return Err(terminal.fail(Exit::Environment, &message, &["`weir new NAME` makes a folder with one"]));
         }
     }
     Ok(programs)
 }
 
 /// Does something with each of the programs that are meant, and gives the worst of what came of it.
-pub(crate) fn each(named: &[PathBuf], terminal: &mut Terminal, act: impl Fn(&Path, &mut Terminal) -> Exit) -> Exit {
-    let programs = match all(named, terminal) {
+pub(crate) fn for_each(named: &[PathBuf], terminal: &mut Terminal, act: impl Fn(&Path, &mut Terminal) -> Exit) -> Exit {
+    let programs = match expand(named, terminal) {
         Ok(programs) => programs,
         Err(exit) => return exit,
     };
@@ -91,13 +91,13 @@ pub(crate) fn each(named: &[PathBuf], terminal: &mut Terminal, act: impl Fn(&Pat
 }
 
 /// Adds the programs below a folder: first its own, then those of the folders in it.
-fn below(folder: &Path, depth: usize, programs: &mut Vec<PathBuf>) -> io::Result<()> {
+fn collect_programs(folder: &Path, depth: usize, programs: &mut Vec<PathBuf>) -> io::Result<()> {
     let (mut own, mut folders) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let (path, kind) = (entry.path(), entry.file_type()?);
         let path = path.strip_prefix("./").map(Path::to_owned).unwrap_or(path);
-        if kind.is_dir() && is_looked_into(&path) {
+        if kind.is_dir() && is_searched(&path) {
             folders.push(path);
         } else if path.extension().is_some_and(|ending| ending == ENDING) && path.is_file() {
             own.push(path);
@@ -107,10 +107,10 @@ fn below(folder: &Path, depth: usize, programs: &mut Vec<PathBuf>) -> io::Result
     folders.sort();
     programs.append(&mut own);
     let deeper = if depth == 0 { &[] } else { folders.as_slice() };
-    deeper.iter().try_for_each(|folder| below(folder, depth - 1, programs))
+    deeper.iter().try_for_each(|folder| collect_programs(folder, depth - 1, programs))
 }
 
-fn is_looked_into(folder: &Path) -> bool {
+fn is_searched(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default();
     name != BUILT && !name.as_encoded_bytes().starts_with(b".")
 }
@@ -125,7 +125,7 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error, terminal: &mut Termina
                 [] => "check the path".to_owned(),
                 some => format!("there is {}", some.join(", ")),
             };
-            terminal.fail(Exit::Surroundings, &format!("there is no file `{name}`"), &[&hint])
+            terminal.fail(Exit::Environment, &format!("there is no file `{name}`"), &[&hint])
         }
         io::ErrorKind::IsADirectory => {
             let programs = programs_in(path);
@@ -133,9 +133,9 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error, terminal: &mut Termina
                 Some(first) => format!("did you mean `{first}`?"),
                 None => "`weir new NAME` makes a folder with a program".to_owned(),
             };
-            terminal.fail(Exit::Surroundings, &format!("the folder `{name}` has no `main.weir`"), &[&hint])
+            terminal.fail(Exit::Environment, &format!("the folder `{name}` has no `main.weir`"), &[&hint])
         }
-        _ => terminal.fail(Exit::Surroundings, &format!("cannot read `{name}`: {error}"), &[]),
+        _ => terminal.fail(Exit::Environment, &format!("cannot read `{name}`: {error}"), &[]),
     }
 }
 

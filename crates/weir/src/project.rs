@@ -73,8 +73,8 @@ impl Project {
                 lines.collect()
             }
         };
-        terminal.say(&text);
-        if self.has_errors() { Exit::Wrong } else { Exit::Success }
+        terminal.eprint(&text);
+        if self.has_errors() { Exit::Failure } else { Exit::Success }
     }
 }
 

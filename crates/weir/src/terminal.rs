@@ -45,7 +45,7 @@ impl Terminal {
             Ok(()) => Exit::Success,
             // Whoever read us has seen enough, as in `weir graph … | head`.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success,
-            Err(error) => self.fail(Exit::Surroundings, &format!("cannot write the output: {error}"), &[]),
+            Err(error) => self.fail(Exit::Environment, &format!("cannot write the output: {error}"), &[]),
         }
     }
 
@@ -54,12 +54,12 @@ impl Terminal {
         let Some(path) = path else { return self.print(text) };
         match std::fs::write(path, text) {
             Ok(()) => Exit::Success,
-            Err(error) => self.fail(Exit::Surroundings, &format!("cannot write `{}`: {error}", path.display()), &[]),
+            Err(error) => self.fail(Exit::Environment, &format!("cannot write `{}`: {error}", path.display()), &[]),
         }
     }
 
     /// Writes a message as it is.
-    pub(crate) fn say(&mut self, text: &str) {
+    pub(crate) fn eprint(&mut self, text: &str) {
         // Where messages cannot be written there is nobody to tell.
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
@@ -71,7 +71,7 @@ impl Terminal {
         for hint in hints {
             text.push_str(&format!("  {} {hint}\n", paint.blue("hint:")));
         }
-        self.say(&text);
+        self.eprint(&text);
         exit
     }
 }

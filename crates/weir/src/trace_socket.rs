@@ -10,8 +10,8 @@
 //! 4. [`Message::End`] is the last line of a program that came to its end. A connection that ends without it belongs to
 //!    one that was killed.
 
+pub(crate) mod directory;
 pub(crate) mod message;
-pub(crate) mod place;
 pub(crate) mod serve;
 
-pub(crate) use message::{Line, Message};
+pub(crate) use message::{Message, TraceLine};

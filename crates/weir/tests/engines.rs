@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use weir_host::{Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Route, Source, Stop, Value};
 use weir_ir::generate::{Case, Execution, Recording, check, evaluate};
 use weir_ir::program::FlowRoute;
-use weir_runtime::{ENGINES, EngineRow, Options, Running, Scripted, engine, start};
+use weir_runtime::{ENGINES, EngineRow, Options, RunningProgram, ScriptedPlatform, engine, start};
 
 /// How many programs are tried where nothing else is said.
 const PROGRAMS: u64 = 300;
@@ -87,7 +87,7 @@ fn execute(case: &Case, options: Options) -> Result<Execution, String> {
 }
 
 /// Waits for the program's end, and no longer than any program takes.
-fn wait(running: Running) -> Result<(), String> {
+fn wait(running: RunningProgram) -> Result<(), String> {
     let (ended, end) = mpsc::channel();
     let waiting = thread::spawn(move || ended.send(running.wait()));
     match end.recv_timeout(PATIENCE) {
@@ -154,8 +154,8 @@ fn flows_that_a_pool_begins_on_its_loop_come_to_what_the_evaluator_says() {
             // The first ones begin on the threads.
             case.inputs.extend_from_within(..);
             case.inputs.extend_from_within(..);
-            let machine = Arc::new(Scripted::new(0));
-            compare_with(&case, Options { engine: pool, threads: Some(2), machine, ..Options::default() })
+            let platform = Arc::new(ScriptedPlatform::new(0));
+            compare_with(&case, Options { engine: pool, threads: Some(2), platform, ..Options::default() })
         });
     }
 }

@@ -14,7 +14,7 @@ use weir_host::{
     Begun, Environment, Failure, FailureKind, Flows, Library, LocalFuture, Module, Opened, Parameter, Passing, Route,
     Source, SourceSignature, Stop, Type, Value,
 };
-use weir_runtime::{Options, Running, engine, start};
+use weir_runtime::{Options, RunningProgram, engine, start};
 
 /// Time limit for each answer that a test waits for.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
@@ -158,6 +158,6 @@ pub fn options(name: &str, threads: usize) -> Options {
 }
 
 /// Lowers a program in the expression IR to a graph and starts it.
-pub fn start_expr(program: &weir_ir::expr::Program, library: &Library, options: Options) -> Running {
+pub fn start_expr(program: &weir_ir::expr::Program, library: &Library, options: Options) -> RunningProgram {
     start(&weir_ir::lower(program, library), library, options).expect("the program starts")
 }

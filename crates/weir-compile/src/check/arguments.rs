@@ -6,14 +6,14 @@ use weir_host::{Passing, TypeShape};
 use weir_syntax::ast::{Argument, Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{Checker, Expected};
+use super::{Expected, TypeChecker};
 use crate::SHARED_READ;
 use crate::suggest::nearest;
-use crate::typed::{CallOf, Meaning, Supplied, Target};
+use crate::typed_tree::{ArgumentSource, CallTarget, Resolution, ResolvedCall};
 use crate::types::Ty;
 
 /// What a call gives.
-pub(super) struct Given<'a> {
+pub(super) struct CallArguments<'a> {
     /// The whole call, of a call in a body.
     pub(super) call: Option<&'a Expr>,
     /// The place of what is called.
@@ -26,7 +26,7 @@ pub(super) struct Given<'a> {
 }
 
 /// One parameter.
-pub(super) struct Taken {
+pub(super) struct CalleeParameter {
     /// `None` where it has only a position.
     pub(super) name: Option<Arc<str>>,
     pub(super) ty: Ty,
@@ -37,9 +37,9 @@ pub(super) struct Taken {
     pub(super) place: Option<Span>,
 }
 
-impl Taken {
-    pub(super) fn positional(ty: Ty) -> Taken {
-        Taken { name: None, ty, passing: None, has_default: false, place: None }
+impl CalleeParameter {
+    pub(super) fn positional(ty: Ty) -> CalleeParameter {
+        CalleeParameter { name: None, ty, passing: None, has_default: false, place: None }
     }
 
     fn shown(&self) -> String {
@@ -50,21 +50,32 @@ impl Taken {
     }
 }
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     /// Checks the arguments, and notes which parameter gets which.
-    pub(super) fn arguments(&mut self, callee: &str, target: Target, taken: Vec<Taken>, given: Given<'a>) {
+    pub(super) fn arguments(
+        &mut self,
+        callee: &str,
+        target: CallTarget,
+        taken: Vec<CalleeParameter>,
+        given: CallArguments<'a>,
+    ) {
         let call = given.call;
         let supplied = self.supplied(callee, taken, given);
         if let Some(call) = call {
-            self.calls.insert(call.id, CallOf { target, supplied });
+            self.calls.insert(call.id, ResolvedCall { target, supplied });
         }
     }
 
     /// Checks the arguments, and gives for each parameter where its argument is.
-    pub(super) fn supplied(&mut self, callee: &str, taken: Vec<Taken>, given: Given<'a>) -> Vec<Supplied> {
-        let mut supplied: Vec<Option<(Supplied, Span)>> = vec![None; taken.len()];
-        let implicit = given.object.as_ref().map(|(object, _)| (Supplied::Object, object.span));
-        let implicit = implicit.into_iter().chain(given.piped.map(|piped| (Supplied::Piped, piped.span)));
+    pub(super) fn supplied(
+        &mut self,
+        callee: &str,
+        taken: Vec<CalleeParameter>,
+        given: CallArguments<'a>,
+    ) -> Vec<ArgumentSource> {
+        let mut supplied: Vec<Option<(ArgumentSource, Span)>> = vec![None; taken.len()];
+        let implicit = given.object.as_ref().map(|(object, _)| (ArgumentSource::Object, object.span));
+        let implicit = implicit.into_iter().chain(given.piped.map(|piped| (ArgumentSource::Piped, piped.span)));
         let mut position = 0;
         for (how, span) in implicit {
             self.place(callee, &mut supplied, position, (how, span));
@@ -79,7 +90,7 @@ impl<'a> Checker<'a> {
                 }
             };
             match index {
-                Some(index) => self.place(callee, &mut supplied, index, (Supplied::Argument(at), argument.span)),
+                Some(index) => self.place(callee, &mut supplied, index, (ArgumentSource::Argument(at), argument.span)),
                 None => _ = self.expr(&argument.value, Some(&Expected::plain(Ty::Error))),
             }
             if index.is_some_and(|index| index >= taken.len()) {
@@ -90,10 +101,10 @@ impl<'a> Checker<'a> {
             self.argument(callee, parameter, *supplied, &given);
         }
         self.missing(callee, &taken, &supplied, &given);
-        supplied.iter().map(|supplied| supplied.map_or(Supplied::Default, |(how, _)| how)).collect()
+        supplied.iter().map(|supplied| supplied.map_or(ArgumentSource::Default, |(how, _)| how)).collect()
     }
 
-    fn named_parameter(&mut self, callee: &str, taken: &[Taken], name: &Name) -> Option<usize> {
+    fn named_parameter(&mut self, callee: &str, taken: &[CalleeParameter], name: &Name) -> Option<usize> {
         let found = taken.iter().position(|parameter| parameter.name.as_deref() == Some(name.as_str()));
         if found.is_none() && !name.is_missing() {
             let known = taken.iter().filter_map(|parameter| parameter.name.as_deref());
@@ -116,9 +127,9 @@ impl<'a> Checker<'a> {
     fn place(
         &mut self,
         callee: &str,
-        supplied: &mut [Option<(Supplied, Span)>],
+        supplied: &mut [Option<(ArgumentSource, Span)>],
         index: usize,
-        (how, span): (Supplied, Span),
+        (how, span): (ArgumentSource, Span),
     ) {
         let count = supplied.len();
         match supplied.get_mut(index) {
@@ -145,10 +156,16 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn missing(&mut self, callee: &str, taken: &[Taken], supplied: &[Option<(Supplied, Span)>], given: &Given<'a>) {
+    fn missing(
+        &mut self,
+        callee: &str,
+        taken: &[CalleeParameter],
+        supplied: &[Option<(ArgumentSource, Span)>],
+        given: &CallArguments<'a>,
+    ) {
         let lacks =
             taken.iter().zip(supplied).filter(|(parameter, supplied)| supplied.is_none() && !parameter.has_default);
-        let lacks: Vec<&Taken> = lacks.map(|(parameter, _)| parameter).collect();
+        let lacks: Vec<&CalleeParameter> = lacks.map(|(parameter, _)| parameter).collect();
         let [first, others @ ..] = &lacks[..] else { return };
         let what = match others.len() {
             0 => first.shown(),
@@ -168,17 +185,23 @@ impl<'a> Checker<'a> {
         self.report(diagnostic);
     }
 
-    fn argument(&mut self, callee: &str, parameter: &Taken, supplied: Option<(Supplied, Span)>, given: &Given<'a>) {
+    fn argument(
+        &mut self,
+        callee: &str,
+        parameter: &CalleeParameter,
+        supplied: Option<(ArgumentSource, Span)>,
+        given: &CallArguments<'a>,
+    ) {
         let expr: &'a Expr = match supplied {
-            Some((Supplied::Object, _)) => match &given.object {
+            Some((ArgumentSource::Object, _)) => match &given.object {
                 Some((object, _)) => object,
                 None => return,
             },
-            Some((Supplied::Piped, _)) => match given.piped {
+            Some((ArgumentSource::Piped, _)) => match given.piped {
                 Some(piped) => piped,
                 None => return,
             },
-            Some((Supplied::Argument(at), _)) => &given.arguments[at].value,
+            Some((ArgumentSource::Argument(at), _)) => &given.arguments[at].value,
             _ => return,
         };
         let expected = self.argument_expected(callee, parameter, given);
@@ -188,7 +211,7 @@ impl<'a> Checker<'a> {
             return self.shared_argument(callee, parameter, expr, at, &expected);
         }
         match (&given.object, supplied) {
-            (Some((_, ty)), Some((Supplied::Object, _))) => _ = self.agree(expr.span, ty.clone(), &expected),
+            (Some((_, ty)), Some((ArgumentSource::Object, _))) => _ = self.agree(expr.span, ty.clone(), &expected),
             _ => _ = self.expr(expr, Some(&expected)),
         }
         if parameter.passing == Some(Passing::Change) {
@@ -196,7 +219,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn argument_expected(&mut self, callee: &str, parameter: &Taken, given: &Given<'a>) -> Expected {
+    fn argument_expected(&mut self, callee: &str, parameter: &CalleeParameter, given: &CallArguments<'a>) -> Expected {
         let ty = self.inference.resolve(&parameter.ty);
         let why = match &parameter.name {
             Some(name) => format!("the parameter `{name}` of `{callee}` is `{ty}`"),
@@ -207,19 +230,26 @@ impl<'a> Checker<'a> {
 
     /// A shared value as an argument: a host function may look at it or change it where it is; all else gets what it is at
     /// this moment.
-    fn shared_argument(&mut self, callee: &str, parameter: &Taken, expr: &'a Expr, at: usize, expected: &Expected) {
+    fn shared_argument(
+        &mut self,
+        callee: &str,
+        parameter: &CalleeParameter,
+        expr: &'a Expr,
+        at: usize,
+        expected: &Expected,
+    ) {
         self.refer_shared(expr.span, at);
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
         let (name, ty, place) = (name.clone(), declared.ty.clone(), declared.span);
         match parameter.passing {
             // What reads a value hands it out, whatever the function takes it by.
             Some(passing @ (Passing::Borrow | Passing::Change)) if callee != SHARED_READ => {
-                self.meanings.insert(expr.id, Meaning::Shared(at));
+                self.resolutions.insert(expr.id, Resolution::Shared(at));
                 self.touches_shared(&name, passing);
             }
             _ if self.shared_now(expr, at).is_some() => {}
             _ => {
-                self.meanings.insert(expr.id, Meaning::Shared(at));
+                self.resolutions.insert(expr.id, Resolution::Shared(at));
                 let diagnostic = Diagnostic::new(
                     Code::SharedAsValue,
                     format!("`{callee}` would keep `{name}`, which all flows share"),
@@ -234,7 +264,7 @@ impl<'a> Checker<'a> {
     }
 
     /// A value of a flow is what it is: only a shared value, or what a library looks into, can be changed.
-    fn not_changed(&mut self, callee: &str, parameter: &Taken, expr: &'a Expr) {
+    fn not_changed(&mut self, callee: &str, parameter: &CalleeParameter, expr: &'a Expr) {
         let ty = self.inference.resolve(&parameter.ty);
         let opaque = |name: &weir_host::Text| {
             let definition = self.declarations.definition(self.library, name);

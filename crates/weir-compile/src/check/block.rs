@@ -3,31 +3,31 @@
 use weir_syntax::ast::{Block, Expr, ExprKind, Let, PatternKind, Statement, StatementKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{Cases, Checker, Expected};
+use super::{ExhaustivenessCheck, Expected, TypeChecker};
 use crate::types::Ty;
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     /// A block: its type is its value's, or [`Ty::NEVER`] where it never gets to its end.
     pub(super) fn block(&mut self, block: &'a Block, expected: Option<&Expected>) -> Ty {
         let mark = self.scope.mark();
         let value = block.value();
         let gives_unit = expected.is_some_and(|expected| self.inference.shallow(&expected.ty) == Ty::UNIT);
-        let mut leaves = false;
+        let mut diverges = false;
         let mut ty = Ty::UNIT;
         for (at, statement) in block.statements.iter().enumerate() {
             let is_value = value.is_some() && at + 1 == block.statements.len();
             if let (StatementKind::Expr(expr), true, false) = (&statement.kind, is_value, gives_unit) {
                 // A value behind a statement that never ends is never looked at.
-                ty = self.expr(expr, expected.filter(|_| !leaves));
+                ty = self.expr(expr, expected.filter(|_| !diverges));
             } else {
-                leaves |= self.statement(statement).is_never();
+                diverges |= self.statement(statement).is_never();
             }
         }
         if gives_unit && value.is_some() {
             self.unit_blocks.insert(block.span.start);
         }
         self.scope.leave(mark);
-        if leaves || ty.is_never() {
+        if diverges || ty.is_never() {
             return Ty::NEVER;
         }
         match expected {
@@ -93,7 +93,7 @@ impl<'a> Checker<'a> {
 
     fn let_(&mut self, binding: &'a Let) -> Ty {
         let written = binding.ty.as_ref().map(|ty| {
-            let written = self.written(ty);
+            let written = self.resolve_type(ty);
             Expected::new(written, ty.span, "the type that is written here")
         });
         let unwraps = binding.otherwise.is_some() && !super::pattern::names_outcome(&binding.pattern);
@@ -120,7 +120,7 @@ impl<'a> Checker<'a> {
             self.local_calls.insert(*local, call.target.clone());
         }
         if clean && binding.otherwise.is_none() {
-            self.matches.push(Cases::Whole(&binding.pattern));
+            self.matches.push(ExhaustivenessCheck::Irrefutable(&binding.pattern));
         }
         if value.is_never() { Ty::NEVER } else { Ty::UNIT }
     }
@@ -138,7 +138,7 @@ impl<'a> Checker<'a> {
         true
     }
 
-    /// The `else` of a `let`: gives a value for the pattern, or leaves where the pattern may not match.
+    /// The `else` of a `let`: gives a value for the pattern, or diverges where the pattern may not match.
     fn let_otherwise(
         &mut self,
         binding: &'a Let,

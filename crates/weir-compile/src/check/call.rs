@@ -7,15 +7,15 @@ use weir_host::{Passing, Resource, Signature, Text};
 use weir_syntax::ast::{Argument, Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::Checker;
-use super::arguments::{Given, Taken};
-use super::names::{VariantOf, path_of};
-use crate::entity::Entity;
+use super::TypeChecker;
+use super::arguments::{CallArguments, CalleeParameter};
+use super::names::{ResolvedVariant, path_of};
 use crate::suggest::nearest;
-use crate::typed::Target;
-use crate::types::{Parameters, Ty};
+use crate::symbol::Symbol;
+use crate::typed_tree::CallTarget;
+use crate::types::{Substitution, Ty};
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     pub(super) fn call(
         &mut self,
         expr: &'a Expr,
@@ -24,7 +24,7 @@ impl<'a> Checker<'a> {
         arguments: &'a [Argument],
         expected: Option<&Ty>,
     ) -> Ty {
-        let given = Given { call: Some(expr), callee: function.span, object: None, piped, arguments };
+        let given = CallArguments { call: Some(expr), callee: function.span, object: None, piped, arguments };
         match &function.kind {
             ExprKind::Name(name) => self.call_name(name, given, expected),
             ExprKind::Field { object, name } => self.call_member(object, name, given),
@@ -41,7 +41,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Looks at the arguments of a call that cannot be made sense of.
-    pub(super) fn ignore(&mut self, given: Given<'a>) -> Ty {
+    pub(super) fn ignore(&mut self, given: CallArguments<'a>) -> Ty {
         for argument in given.piped.into_iter().chain(given.arguments.iter().map(|argument| &argument.value)) {
             if !self.is_shared(argument) {
                 self.expr(argument, None);
@@ -50,14 +50,14 @@ impl<'a> Checker<'a> {
         Ty::Error
     }
 
-    fn call_name(&mut self, name: &'a Name, given: Given<'a>, expected: Option<&Ty>) -> Ty {
+    fn call_name(&mut self, name: &'a Name, given: CallArguments<'a>, expected: Option<&Ty>) -> Ty {
         if name.is_missing() {
             return self.ignore(given);
         }
         if let Some(local) = self.scope.find(name.as_str()) {
             let ty = self.locals[local.0 as usize].ty.clone();
-            self.refer(name.span, Entity::Local(local.0));
-            return self.call_local(name, &ty, Target::Local(local), given);
+            self.refer(name.span, Symbol::Local(local.0));
+            return self.call_local(name, &ty, CallTarget::Local(local), given);
         }
         if let Some((at, _, _)) = self.declarations.functions.get_full(&name.text) {
             return self.call_fn(at, name.span, given);
@@ -84,7 +84,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    fn call_local(&mut self, name: &Name, ty: &Ty, target: Target, given: Given<'a>) -> Ty {
+    fn call_local(&mut self, name: &Name, ty: &Ty, target: CallTarget, given: CallArguments<'a>) -> Ty {
         let Ty::Function(signature) = self.inference.shallow(ty) else {
             let ty = self.inference.resolve(ty);
             if ty != Ty::Error {
@@ -94,17 +94,17 @@ impl<'a> Checker<'a> {
             }
             return self.ignore(given);
         };
-        let taken = signature.0.iter().map(|ty| Taken::positional(ty.clone())).collect();
+        let taken = signature.0.iter().map(|ty| CalleeParameter::positional(ty.clone())).collect();
         self.arguments(name.as_str(), target, taken, given);
         signature.1.clone()
     }
 
-    fn call_fn(&mut self, at: usize, span: Span, given: Given<'a>) -> Ty {
+    fn call_fn(&mut self, at: usize, span: Span, given: CallArguments<'a>) -> Ty {
         self.calls_fn(at, span);
         let (name, declared) = self.declarations.functions.get_index(at).expect("its index was just found");
         let name = name.clone();
         let result = declared.result.clone();
-        let taken = declared.parameters.iter().map(|parameter| Taken {
+        let taken = declared.parameters.iter().map(|parameter| CalleeParameter {
             name: Some(parameter.name.clone()),
             ty: parameter.ty.clone(),
             passing: None,
@@ -112,33 +112,33 @@ impl<'a> Checker<'a> {
             place: Some(parameter.span),
         });
         let taken = taken.collect();
-        self.arguments(&name, Target::Function(at), taken, given);
+        self.arguments(&name, CallTarget::Function(at), taken, given);
         result
     }
 
     pub(super) fn calls_fn(&mut self, at: usize, span: Span) {
         self.seen.callees.insert(at);
         if let Some((name, _)) = self.declarations.functions.get_index(at) {
-            let entity = Entity::Function((&**name).into());
-            self.refer(span, entity);
+            let symbol = Symbol::Function((&**name).into());
+            self.refer(span, symbol);
         }
         if let Some(caller) = self.current_fn {
             self.fn_calls.push((caller, at, span));
         }
     }
 
-    fn call_variant(&mut self, name: &Name, variant: VariantOf, given: Given<'a>) -> Ty {
+    fn call_variant(&mut self, name: &Name, variant: ResolvedVariant, given: CallArguments<'a>) -> Ty {
         self.refer_variant(name, &variant);
         let taken = variant.fields.iter().map(|(field, ty)| {
             let named = !field.starts_with(|first: char| first.is_ascii_digit());
             let name = named.then(|| field.as_str().into());
-            Taken { name, ty: ty.clone(), passing: None, has_default: false, place: None }
+            CalleeParameter { name, ty: ty.clone(), passing: None, has_default: false, place: None }
         });
-        self.arguments(name.as_str(), Target::Variant(variant.tag), taken.collect(), given);
+        self.arguments(name.as_str(), CallTarget::Variant(variant.tag), taken.collect(), given);
         variant.ty
     }
 
-    fn call_member(&mut self, object: &'a Expr, name: &'a Name, given: Given<'a>) -> Ty {
+    fn call_member(&mut self, object: &'a Expr, name: &'a Name, given: CallArguments<'a>) -> Ty {
         if name.is_missing() {
             return self.ignore(given);
         }
@@ -219,21 +219,21 @@ impl<'a> Checker<'a> {
         None
     }
 
-    pub(super) fn call_host(&mut self, signature: &'a Signature, span: Span, given: Given<'a>) -> Ty {
-        let mut parameters = Parameters::new();
+    pub(super) fn call_host(&mut self, signature: &'a Signature, span: Span, given: CallArguments<'a>) -> Ty {
+        let mut parameters = Substitution::new();
         let inference = &mut self.inference;
-        let taken = signature.parameters.iter().map(|parameter| Taken {
+        let taken = signature.parameters.iter().map(|parameter| CalleeParameter {
             name: Some(parameter.name.as_str().into()),
             ty: Ty::of(&parameter.ty, &mut parameters, inference),
             passing: Some(parameter.passing),
             has_default: parameter.default.is_some(),
             place: None,
         });
-        let taken: Vec<Taken> = taken.collect();
+        let taken: Vec<CalleeParameter> = taken.collect();
         let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
         self.touches(signature, span);
-        self.refer(span, Entity::HostFunction(signature.path().into()));
-        self.arguments(&signature.path(), Target::Host(signature.path().into()), taken, given);
+        self.refer(span, Symbol::HostFunction(signature.path().into()));
+        self.arguments(&signature.path(), CallTarget::Host(signature.path().into()), taken, given);
         result
     }
 

@@ -3,16 +3,16 @@
 use weir_syntax::ast::{self, AtomicResource, Block, ClosureParameter, Expr, Name, Pattern};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{Cases, Checker, Expected, Leaves};
-use crate::entity::Entity;
+use super::{ExhaustivenessCheck, Exits, Expected, TypeChecker};
 use crate::suggest::nearest;
-use crate::typed::{Meaning, Target, TryOf, TryTo};
+use crate::symbol::Symbol;
+use crate::typed_tree::{CallTarget, FailureTarget, Resolution, ResolvedTry};
 use crate::types::Ty;
 
 /// The most rounds that a `loop` may be given.
 const LOOP_ROUNDS_MAX: i64 = 1_000_000_000;
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     pub(super) fn fallible(&self, ty: &Ty) -> bool {
         matches!(self.inference.shallow(ty), Ty::Result(_))
     }
@@ -52,30 +52,30 @@ impl<'a> Checker<'a> {
         };
         let to = self.try_to(value.span, &failure);
         let of = self.failed_call(value);
-        self.tries.insert(expr.id, TryOf { to, of });
+        self.tries.insert(expr.id, ResolvedTry { to, of });
         inner
     }
 
     /// The function whose failure a value would be.
-    fn failed_call(&self, value: &Expr) -> Option<Target> {
+    fn failed_call(&self, value: &Expr) -> Option<CallTarget> {
         if let Some(call) = self.calls.get(&value.id) {
             return Some(call.target.clone());
         }
-        match self.meanings.get(&value.id) {
-            Some(Meaning::Local(local)) => self.local_calls.get(local).cloned(),
+        match self.resolutions.get(&value.id) {
+            Some(Resolution::Local(local)) => self.local_calls.get(local).cloned(),
             _ => None,
         }
     }
 
     /// Where a failure of this type goes, in the body that is checked.
-    pub(super) fn try_to(&mut self, span: Span, failure: &Ty) -> TryTo {
+    pub(super) fn try_to(&mut self, span: Span, failure: &Ty) -> FailureTarget {
         if let Some(retried) = self.retried.clone() {
             let expected = Expected::new(retried, span, "everything in a `retry` fails with one type");
             self.agree(span, failure.clone(), &expected);
-            return TryTo::Retry;
+            return FailureTarget::Retry;
         }
-        let Leaves::Function(result) = self.leaves.clone() else { return TryTo::Flow };
-        let Ty::Result(pair) = self.inference.shallow(&result.ty) else { return TryTo::Flow };
+        let Exits::Function(result) = self.exits.clone() else { return FailureTarget::Flow };
+        let Ty::Result(pair) = self.inference.shallow(&result.ty) else { return FailureTarget::Flow };
         if !self.inference.unify(failure, &pair.1) {
             let (found, wanted) = (self.inference.resolve(failure), self.inference.resolve(&pair.1));
             let mut diagnostic =
@@ -87,7 +87,7 @@ impl<'a> Checker<'a> {
             let diagnostic = diagnostic.hint("turn it into the other: `else as failure { return Err(…) }`");
             self.report(diagnostic);
         }
-        TryTo::Caller
+        FailureTarget::Caller
     }
 
     pub(super) fn else_(
@@ -174,7 +174,7 @@ impl<'a> Checker<'a> {
         }
         let only_seems_empty = arms.is_empty() && self.text_is_wrong;
         if clean && !only_seems_empty {
-            self.matches.push(Cases::Match(value, arms));
+            self.matches.push(ExhaustivenessCheck::Match(value, arms));
         }
         if ty.is_never() { Ty::NEVER } else { join.ty() }
     }
@@ -191,7 +191,7 @@ impl<'a> Checker<'a> {
     pub(super) fn for_(&mut self, pattern: &'a Pattern, items: &'a Expr, body: &'a Block) -> Ty {
         let element = self.elements(items);
         let mark = self.scope.mark();
-        self.whole_pattern(pattern, &element);
+        self.irrefutable_pattern(pattern, &element);
         let ty = self.block(body, None);
         self.scope.leave(mark);
         // A body that always leaves yields no element, but a list without elements may come of it.
@@ -208,8 +208,8 @@ impl<'a> Checker<'a> {
         let ty = self.expr(initial, expected);
         let element = self.elements(items);
         let mark = self.scope.mark();
-        self.whole_pattern(accumulator, &ty);
-        self.whole_pattern(pattern, &element);
+        self.irrefutable_pattern(accumulator, &ty);
+        self.irrefutable_pattern(pattern, &element);
         self.block(body, Some(&Expected::new(ty.clone(), initial.span, "the fold begins with this")));
         self.scope.leave(mark);
         ty
@@ -226,7 +226,7 @@ impl<'a> Checker<'a> {
     ) -> Ty {
         let ty = self.expr(initial, expected);
         let mark = self.scope.mark();
-        self.whole_pattern(state, &ty);
+        self.irrefutable_pattern(state, &ty);
         self.block(body, Some(&Expected::new(ty.clone(), initial.span, "the loop begins with this")));
         self.expr(until, Some(&Expected::new(Ty::BOOL, until.span, "a condition is a `Bool`")));
         self.scope.leave(mark);
@@ -256,10 +256,10 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn return_(&mut self, span: Span, value: Option<&'a Expr>) -> Ty {
-        let expected = match self.leaves.clone() {
-            Leaves::Flow(answer) => answer,
-            Leaves::Function(result) => result,
-            Leaves::Closure | Leaves::Start => {
+        let expected = match self.exits.clone() {
+            Exits::Flow(answer) => answer,
+            Exits::Function(result) => result,
+            Exits::Closure | Exits::Start => {
                 let place = if self.in_closure() { "a closure" } else { "this place" };
                 let diagnostic = Diagnostic::new(Code::MisplacedReturn, format!("`return` cannot leave {place}"))
                     .at(span, "not within a `fn` or the body of an entry point")
@@ -282,22 +282,22 @@ impl<'a> Checker<'a> {
             _ => None,
         };
         let mark = self.scope.mark();
-        let leaves = std::mem::replace(&mut self.leaves, Leaves::Closure);
+        let exits = std::mem::replace(&mut self.exits, Exits::Closure);
         let retried = self.retried.take();
         let mut taken = Vec::new();
         for (at, parameter) in parameters.iter().enumerate() {
             let known = wanted.as_ref().map(|wanted| wanted.0[at].clone());
             let ty = match (&parameter.ty, known) {
-                (Some(written), _) => self.written(written),
+                (Some(written), _) => self.resolve_type(written),
                 (None, Some(known)) => known,
                 (None, None) => self.inference.fresh(),
             };
-            self.whole_pattern(&parameter.pattern, &ty);
+            self.irrefutable_pattern(&parameter.pattern, &ty);
             taken.push(ty);
         }
         let result = wanted.map(|wanted| Expected::plain(wanted.1.clone()));
         let ty = self.expr(body, result.as_ref());
-        self.leaves = leaves;
+        self.exits = exits;
         self.retried = retried;
         self.scope.leave(mark);
         Ty::function(taken, result.map_or(ty, |result| result.ty))
@@ -344,7 +344,7 @@ impl<'a> Checker<'a> {
         let known = shared || self.declarations.constraints.contains_key(&name.text);
         if known {
             let text: weir_host::Text = name.as_str().into();
-            self.refer(name.span, if shared { Entity::Shared(text) } else { Entity::Constraint(text) });
+            self.refer(name.span, if shared { Symbol::Shared(text) } else { Symbol::Constraint(text) });
         }
         if known || name.is_missing() {
             return known;

@@ -4,28 +4,28 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use weir_host::{SourceSignature, Text, Type, TypeShape};
-use weir_syntax::ast::{self, Argument, Expr, ExprKind, Name, ParameterPlace, PathPart, Route, Service, Session};
+use weir_syntax::ast::{self, Argument, Expr, ExprKind, Name, ParameterLocation, PathPart, Route, Service, Session};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::arguments::{Given, Taken};
+use super::arguments::{CallArguments, CalleeParameter};
 use super::names::path_of;
-use super::{Checker, Expected, Leaves};
+use super::{Exits, Expected, TypeChecker};
 use crate::JSON_VALUE;
 use crate::constant::constant;
 use crate::suggest::nearest;
-use crate::typed::{EntryInfo, LocalId, RouteInfo, Supplied};
+use crate::typed_tree::{ArgumentSource, EntryInfo, LocalId, RouteInfo};
 use crate::types::Ty;
 
 /// Sources that go by one word, and the path that they stand for.
 const SHORT_SOURCES: [(&str, &str); 1] = [("every", "time.every")];
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     pub(super) fn service(&mut self, item: usize, service: &'a Service) {
-        self.begin_body(Leaves::Start);
+        self.begin_body(Exits::Start);
         let signature = self.transport(&service.transport);
         let supplied = self.source_arguments(signature, service.transport.span, &service.arguments);
         let answer = signature.and_then(|signature| signature.answer.clone());
-        self.begin_body(Leaves::Flow(service_answer(service, answer.as_ref())));
+        self.begin_body(Exits::Flow(service_answer(service, answer.as_ref())));
         self.handlers(service.handlers());
         let mut seen = IndexMap::new();
         let routes = service.routes().map(|route| {
@@ -50,7 +50,7 @@ impl<'a> Checker<'a> {
     /// Checks what tells the sessions of a service apart: it sees the parameters that all routes have.
     fn service_session(&mut self, service: &'a Service, routes: &[RouteInfo]) -> Vec<LocalId> {
         let Some(session) = service.session() else { return Vec::new() };
-        self.begin_body(Leaves::Start);
+        self.begin_body(Exits::Start);
         let (first, others) = match routes.split_first() {
             Some((first, others)) => (&first.locals[..], others),
             None => (&[][..], &[][..]),
@@ -111,19 +111,19 @@ impl<'a> Checker<'a> {
         signature: Option<&'a SourceSignature>,
         callee: Span,
         arguments: &'a [Argument],
-    ) -> Vec<Supplied> {
+    ) -> Vec<ArgumentSource> {
         let Some(signature) = signature else {
             arguments.iter().for_each(|argument| _ = self.expr(&argument.value, None));
             return Vec::new();
         };
-        let taken = signature.parameters.iter().map(|parameter| Taken {
+        let taken = signature.parameters.iter().map(|parameter| CalleeParameter {
             name: Some(parameter.name.as_str().into()),
             ty: Ty::fixed(&parameter.ty),
             passing: None,
             has_default: parameter.default.is_some(),
             place: None,
         });
-        let given = Given { call: None, callee, object: None, piped: None, arguments };
+        let given = CallArguments { call: None, callee, object: None, piped: None, arguments };
         self.supplied(&path(signature), taken.collect(), given)
     }
 
@@ -143,16 +143,16 @@ impl<'a> Checker<'a> {
 
     fn route(&mut self, service: &Service, route: &'a Route, answer: Option<&Type>) -> RouteInfo {
         let answer = service_answer(service, answer);
-        self.begin_body(Leaves::Flow(answer.clone()));
+        self.begin_body(Exits::Flow(answer.clone()));
         let mut info = RouteInfo { locals: Vec::new(), defaults: Vec::new() };
         let mut seen: IndexMap<Arc<str>, Span> = IndexMap::new();
         let mut body = None;
         for route_parameter in &route.parameters {
             let parameter = &route_parameter.parameter;
             self.parameter_name(&parameter.name, &mut seen);
-            let ty = self.written(&parameter.ty);
+            let ty = self.resolve_type(&parameter.ty);
             self.parameter_type(route_parameter.place, &parameter.ty, &ty);
-            if route_parameter.place == ParameterPlace::Body {
+            if route_parameter.place == ParameterLocation::Body {
                 self.second_body(&mut body, parameter.span);
             }
             info.defaults.push(parameter.default.as_ref().and_then(|default| {
@@ -201,14 +201,14 @@ impl<'a> Checker<'a> {
         first.get_or_insert(span);
     }
 
-    fn parameter_type(&mut self, place: ParameterPlace, written: &ast::Type, ty: &Ty) {
+    fn parameter_type(&mut self, place: ParameterLocation, written: &ast::Type, ty: &Ty) {
         let (fits, takes) = match place {
-            ParameterPlace::Path => (self.is_word(ty), WORDS.to_owned()),
-            ParameterPlace::Query | ParameterPlace::Header | ParameterPlace::Cookie => {
+            ParameterLocation::Path => (self.is_word(ty), WORDS.to_owned()),
+            ParameterLocation::Query | ParameterLocation::Header | ParameterLocation::Cookie => {
                 let optional = matches!(ty, Ty::Option(some) if self.is_word(some));
                 (self.is_word(ty) || optional, format!("{WORDS}; outside of the path an `Option` of one, too"))
             }
-            ParameterPlace::Body => {
+            ParameterLocation::Body => {
                 let takes = "a body can be anything that JSON can hold, a `Text`, or `Bytes`";
                 // JSON of any shape is taken as it is.
                 (self.is_data(ty, &mut vec![JSON_VALUE.into()]), takes.to_owned())
@@ -261,7 +261,7 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn entry(&mut self, item: usize, entry: &'a ast::Entry) {
-        self.begin_body(Leaves::Start);
+        self.begin_body(Exits::Start);
         let (callee, arguments): (&Expr, &[Argument]) = match &entry.source.kind {
             ExprKind::Call { function, arguments } => (function, arguments),
             _ => (&entry.source, &[]),
@@ -271,9 +271,9 @@ impl<'a> Checker<'a> {
         let element = signature.and_then(|signature| signature.element.clone());
         let answer =
             Expected::new(Ty::UNIT, entry.source.span, "nobody waits for an answer of a flow from this source");
-        self.begin_body(Leaves::Flow(answer.clone()));
+        self.begin_body(Exits::Flow(answer.clone()));
         let ty = element.as_ref().map_or(Ty::Error, Ty::fixed);
-        self.whole_pattern(&entry.pattern, &ty);
+        self.irrefutable_pattern(&entry.pattern, &ty);
         if let Some(session) = &entry.session {
             self.session(session);
         }
@@ -281,7 +281,7 @@ impl<'a> Checker<'a> {
         self.block(&entry.body, Some(&answer));
         if let Some(end) = &entry.end {
             // It sees no element.
-            self.begin_body(Leaves::Flow(answer.clone()));
+            self.begin_body(Exits::Flow(answer.clone()));
             self.handlers_of_block(end);
             self.block(end, Some(&answer));
         }
@@ -321,7 +321,7 @@ impl<'a> Checker<'a> {
             && signature.element.is_some()
         {
             if let Some(name) = names.last() {
-                self.refer(name.span, crate::entity::Entity::Source(path(signature)));
+                self.refer(name.span, crate::symbol::Symbol::Source(path(signature)));
             }
             return Some(signature);
         }

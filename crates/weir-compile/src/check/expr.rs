@@ -4,11 +4,11 @@ use weir_host::TypeShape;
 use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, MapEntry, TextLiteral, TextPart};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{Checker, Expected, Leaves};
-use crate::typed::Meaning;
+use super::{Exits, Expected, TypeChecker};
+use crate::typed_tree::Resolution;
 use crate::types::Ty;
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     /// Checks an expression against what its place expects, and gives its type.
     pub(super) fn expr(&mut self, expr: &'a Expr, expected: Option<&Expected>) -> Ty {
         let found = self.infer(expr, expected);
@@ -247,7 +247,7 @@ impl<'a> Checker<'a> {
         let ty = self.expr(object, None);
         match self.inference.shallow(&ty) {
             Ty::Tuple(elements) if (index as usize) < elements.len() => {
-                self.meanings.insert(expr.id, Meaning::Field(index));
+                self.resolutions.insert(expr.id, Resolution::Field(index));
                 elements[index as usize].clone()
             }
             Ty::Error => Ty::Error,
@@ -357,7 +357,7 @@ impl<'a> Checker<'a> {
 
     /// Whether the body that is checked is that of a closure.
     pub(super) fn in_closure(&self) -> bool {
-        matches!(self.leaves, Leaves::Closure)
+        matches!(self.exits, Exits::Closure)
     }
 }
 

@@ -8,11 +8,11 @@ use weir_host::Text;
 use weir_syntax::ast::{Block, FailureHandler, ItemKind, Path, StatementKind};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{Checker, Expected, Leaves};
-use crate::typed::{HandlerOf, Target};
+use super::{Exits, Expected, TypeChecker};
+use crate::typed_tree::{CallTarget, ResolvedHandler};
 use crate::types::Ty;
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     /// Checks the handlers of a body, which see its parameters and nothing that the body binds.
     pub(super) fn handlers_of_block(&mut self, block: &'a Block) {
         let handlers = block.statements.iter().filter_map(|statement| match &statement.kind {
@@ -23,7 +23,7 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn handlers(&mut self, handlers: impl Iterator<Item = &'a FailureHandler>) {
-        let mut seen: Vec<(Target, Span)> = Vec::new();
+        let mut seen: Vec<(CallTarget, Span)> = Vec::new();
         for handler in handlers {
             let Some(target) = self.handler(handler) else { continue };
             match seen.iter().find(|(known, _)| *known == target) {
@@ -58,37 +58,37 @@ impl<'a> Checker<'a> {
             (Some(answer), Some(place)) => Expected::new(answer, place, "the services of this file answer with this"),
             _ => Expected::plain(Ty::UNIT),
         };
-        self.begin_body(Leaves::Flow(expected));
+        self.begin_body(Exits::Flow(expected));
         self.handlers(handlers);
     }
 
-    fn handler(&mut self, handler: &'a FailureHandler) -> Option<Target> {
+    fn handler(&mut self, handler: &'a FailureHandler) -> Option<CallTarget> {
         let found = self.handled(&handler.function);
         let mark = self.scope.mark();
         let failure = found.as_ref().map_or(Ty::Error, |(_, failure)| failure.clone());
         let local = handler.failure.as_ref().map(|name| self.bind(name.text.clone(), name.span, failure.clone()));
-        let expected = match self.leaves.clone() {
-            Leaves::Flow(expected) | Leaves::Function(expected) => Some(expected),
-            Leaves::Closure | Leaves::Start => None,
+        let expected = match self.exits.clone() {
+            Exits::Flow(expected) | Exits::Function(expected) => Some(expected),
+            Exits::Closure | Exits::Start => None,
         };
         self.block(&handler.body, expected.as_ref());
         self.scope.leave(mark);
         let (target, failure) = found?;
-        self.handler_targets.insert(handler.span.start, HandlerOf { target: target.clone(), local, failure });
+        self.handlers.insert(handler.span.start, ResolvedHandler { target: target.clone(), local, failure });
         Some(target)
     }
 
     /// What the path of a handler names, and the type of its failures.
-    fn handled(&mut self, path: &Path) -> Option<(Target, Ty)> {
+    fn handled(&mut self, path: &Path) -> Option<(CallTarget, Ty)> {
         if path.last().is_missing() {
             return None;
         }
         match &path.names[..] {
             [name] => match self.declarations.functions.get_full(&name.text) {
                 Some((at, _, declared)) => {
-                    self.declarations.references.push(crate::entity::Reference {
+                    self.declarations.references.push(crate::symbol::Reference {
                         span: name.span,
-                        entity: crate::entity::Entity::Function(name.as_str().into()),
+                        symbol: crate::symbol::Symbol::Function(name.as_str().into()),
                         defines: false,
                     });
                     // A `fn` without a `Result` fails where a `?` in it ends the flow.
@@ -96,7 +96,7 @@ impl<'a> Checker<'a> {
                         Ty::Result(pair) => pair.1.clone(),
                         _ => Ty::FAILURE,
                     };
-                    Some((Target::Function(at), failure))
+                    Some((CallTarget::Function(at), failure))
                 }
                 None => {
                     self.unknown_name(name);
@@ -112,7 +112,7 @@ impl<'a> Checker<'a> {
                     self.report(diagnostic);
                     return None;
                 };
-                Some((Target::Host(Text::from(signature.path())), Ty::fixed(failure)))
+                Some((CallTarget::Host(Text::from(signature.path())), Ty::fixed(failure)))
             }
             _ => {
                 self.unknown_name(&path.names[0]);

@@ -7,23 +7,23 @@ use weir_host::{Signature, Text, Type};
 use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::arguments::{Given, Taken};
-use super::{Checker, Leaves};
+use super::arguments::{CallArguments, CalleeParameter};
+use super::{Exits, TypeChecker};
 use crate::STATE;
-use crate::foreign::{self, Advice};
+use crate::dialects::{self, Advice};
 use crate::suggest::nearest;
-use crate::typed::{Meaning, Target};
+use crate::typed_tree::{CallTarget, Resolution};
 use crate::types::Ty;
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     pub(super) fn is_shared(&self, object: &Expr) -> bool {
         matches!(&object.kind, ExprKind::Name(name) if self.shared_index(name).is_some())
     }
 
-    pub(super) fn call_method(&mut self, object: &'a Expr, name: &'a Name, given: Given<'a>) -> Ty {
+    pub(super) fn call_method(&mut self, object: &'a Expr, name: &'a Name, given: CallArguments<'a>) -> Ty {
         let ty = self.object_type(object);
         let ty = self.inference.shallow(&ty);
-        let given = Given { object: Some((object, ty.clone())), ..given };
+        let given = CallArguments { object: Some((object, ty.clone())), ..given };
         if ty == Ty::Error {
             return self.ignore(given);
         }
@@ -38,8 +38,8 @@ impl<'a> Checker<'a> {
             return self.call_host(&function.signature, name.span, given);
         }
         if name.as_str() == "length" && has_length(&ty) {
-            let taken = vec![Taken::positional(ty)];
-            self.arguments("length", Target::Length, taken, given);
+            let taken = vec![CalleeParameter::positional(ty)];
+            self.arguments("length", CallTarget::Length, taken, given);
             return Ty::INT;
         }
         self.no_method(object.span, &ty, name);
@@ -50,7 +50,7 @@ impl<'a> Checker<'a> {
         match &object.kind {
             ExprKind::Name(name) => match self.shared_index(name) {
                 Some(at) => {
-                    self.meanings.insert(object.id, Meaning::Shared(at));
+                    self.resolutions.insert(object.id, Resolution::Shared(at));
                     self.shared_type(object.span, at)
                 }
                 None => self.expr(object, None),
@@ -63,7 +63,7 @@ impl<'a> Checker<'a> {
     /// the others, the lowering says that they are not there yet.
     pub(super) fn shared_type(&mut self, span: Span, at: usize) -> Ty {
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
-        if !matches!(self.leaves, Leaves::Start) || declared.ty != Ty::Error {
+        if !matches!(self.exits, Exits::Start) || declared.ty != Ty::Error {
             return declared.ty.clone();
         }
         let diagnostic = Diagnostic::new(Code::SharedAsValue, format!("`{name}` is not there yet when this is made"))
@@ -98,8 +98,8 @@ impl<'a> Checker<'a> {
     }
 
     /// What to do about a method of another language.
-    pub(super) fn foreign_method(&self, ty: &Ty, name: &Name) -> Option<Advice> {
-        let advice = foreign::method_named(module_of(ty)?, name.as_str())?;
+    pub(super) fn dialect_method(&self, ty: &Ty, name: &Name) -> Option<Advice> {
+        let advice = dialects::method_named(module_of(ty)?, name.as_str())?;
         let is_there = !matches!(advice, Advice::Write(ours) if !self.has_method(ty, ours));
         is_there.then_some(advice)
     }
@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
         let module = module_of(&ty).and_then(|module| self.library.modules.get(module));
         let length = has_length(&ty).then_some("length");
         let functions = module.into_iter().flat_map(|module| module.functions.keys().map(Text::as_str)).chain(length);
-        let advice = self.foreign_method(&ty, name);
+        let advice = self.dialect_method(&ty, name);
         if let Some(advice) = advice {
             diagnostic = super::names::advised(diagnostic, name, advice);
         } else if let Some(near) = nearest(name.as_str(), functions) {

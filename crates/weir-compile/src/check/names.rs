@@ -7,18 +7,18 @@ use weir_host::{Passing, Text, TypeShape};
 use weir_syntax::ast::{Expr, ExprKind, Name};
 use weir_syntax::{Code, Diagnostic};
 
-use super::Checker;
+use super::TypeChecker;
 use crate::SHARED_READ;
-use crate::entity::Entity;
-use crate::foreign::{self, Advice};
-use crate::moves::only_moves;
+use crate::dialects::{self, Advice};
+use crate::move_checker::is_move_only;
 use crate::suggest::nearest;
-use crate::typed::{LocalId, Meaning};
+use crate::symbol::Symbol;
+use crate::typed_tree::{LocalId, Resolution};
 use crate::types::Ty;
 
 /// The local names that are in scope.
 #[derive(Default)]
-pub(super) struct Scope {
+pub(super) struct LocalScope {
     /// By name, the innermost last.
     visible: BTreeMap<Arc<str>, Vec<LocalId>>,
     /// The names in the order in which they were bound, to be taken back.
@@ -26,9 +26,9 @@ pub(super) struct Scope {
 }
 
 /// How many names were bound when a scope began.
-pub(super) struct Mark(usize);
+pub(super) struct ScopeMark(usize);
 
-impl Scope {
+impl LocalScope {
     pub(super) fn bind(&mut self, name: Arc<str>, id: LocalId) {
         self.visible.entry(name.clone()).or_default().push(id);
         self.bound.push(name);
@@ -38,11 +38,11 @@ impl Scope {
         self.visible.get(name)?.last().copied()
     }
 
-    pub(super) fn mark(&self) -> Mark {
-        Mark(self.bound.len())
+    pub(super) fn mark(&self) -> ScopeMark {
+        ScopeMark(self.bound.len())
     }
 
-    pub(super) fn leave(&mut self, mark: Mark) {
+    pub(super) fn leave(&mut self, mark: ScopeMark) {
         for name in self.bound.drain(mark.0..) {
             if let Some(ids) = self.visible.get_mut(&name) {
                 ids.pop();
@@ -56,7 +56,7 @@ impl Scope {
 }
 
 /// A variant that a name means.
-pub(super) struct VariantOf {
+pub(super) struct ResolvedVariant {
     /// The type that it makes; generic for `Some`, `None`, `Ok` and `Err`.
     pub(super) ty: Ty,
     pub(super) tag: u32,
@@ -64,9 +64,9 @@ pub(super) struct VariantOf {
     pub(super) fields: Vec<(Text, Ty)>,
 }
 
-impl Checker<'_> {
+impl TypeChecker<'_> {
     /// The variant that an upper-case word means here. `expected` is asked first, then the program's enums.
-    pub(super) fn variant(&mut self, name: &str, expected: Option<&Ty>) -> Option<VariantOf> {
+    pub(super) fn variant(&mut self, name: &str, expected: Option<&Ty>) -> Option<ResolvedVariant> {
         if let Some(enum_name) = expected.map(|ty| self.inference.shallow(ty)).as_ref().and_then(Ty::name)
             && let Some(found) = self.variant_of(enum_name, name)
         {
@@ -85,16 +85,16 @@ impl Checker<'_> {
             "Err" => (Ty::result(other, parameter.clone()), 1, Some(parameter)),
             _ => return None,
         };
-        Some(VariantOf { ty, tag, fields: payload.into_iter().map(|ty| (Text::from("0"), ty)).collect() })
+        Some(ResolvedVariant { ty, tag, fields: payload.into_iter().map(|ty| (Text::from("0"), ty)).collect() })
     }
 
     /// The variant of this name in the enum.
-    pub(super) fn variant_of(&self, enum_name: &str, name: &str) -> Option<VariantOf> {
+    pub(super) fn variant_of(&self, enum_name: &str, name: &str) -> Option<ResolvedVariant> {
         let definition = self.declarations.definition(self.library, enum_name)?;
         let TypeShape::Enum(variants) = &definition.shape else { return None };
         let tag = variants.iter().position(|variant| variant.name.as_str() == name)?;
         let fields = variants[tag].fields.iter().map(|field| (field.name.clone(), Ty::fixed(&field.ty))).collect();
-        Some(VariantOf { ty: Ty::named(enum_name), tag: tag as u32, fields })
+        Some(ResolvedVariant { ty: Ty::named(enum_name), tag: tag as u32, fields })
     }
 
     /// The whole name of the enum or record that `name` or `module.name` means, if it means one.
@@ -112,14 +112,14 @@ impl Checker<'_> {
 
     pub(super) fn refer_shared(&mut self, span: weir_syntax::Span, at: usize) {
         if let Some((name, _)) = self.declarations.shared.get_index(at) {
-            let entity = Entity::Shared((&**name).into());
-            self.refer(span, entity);
+            let symbol = Symbol::Shared((&**name).into());
+            self.refer(span, symbol);
         }
     }
 
-    pub(super) fn refer_variant(&mut self, name: &Name, variant: &VariantOf) {
+    pub(super) fn refer_variant(&mut self, name: &Name, variant: &ResolvedVariant) {
         if let Some(of) = variant.ty.name() {
-            self.refer(name.span, Entity::Variant(of.clone(), name.as_str().into()));
+            self.refer(name.span, Symbol::Variant(of.clone(), name.as_str().into()));
         }
     }
 
@@ -128,7 +128,7 @@ impl Checker<'_> {
         let used = self.declarations.modules.get_mut(&name.text)?;
         used.used = true;
         let module = used.module.clone();
-        self.refer(name.span, Entity::Module(module.clone()));
+        self.refer(name.span, Symbol::Module(module.clone()));
         Some(module)
     }
 
@@ -145,14 +145,14 @@ impl Checker<'_> {
             return Ty::Error;
         }
         if let Some(local) = self.scope.find(name.as_str()) {
-            self.meanings.insert(expr.id, Meaning::Local(local));
-            self.refer(name.span, Entity::Local(local.0));
+            self.resolutions.insert(expr.id, Resolution::Local(local));
+            self.refer(name.span, Symbol::Local(local.0));
             return self.locals[local.0 as usize].ty.clone();
         }
         if let Some((at, _, declared)) = self.declarations.functions.get_full(&name.text) {
             let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
             let ty = Ty::function(taken, declared.result.clone());
-            self.meanings.insert(expr.id, Meaning::Function(at));
+            self.resolutions.insert(expr.id, Resolution::Function(at));
             self.calls_fn(at, name.span);
             return ty;
         }
@@ -172,7 +172,7 @@ impl Checker<'_> {
         if let Some(ty) = self.shared_now(expr, at) {
             return ty;
         }
-        self.meanings.insert(expr.id, Meaning::Shared(at));
+        self.resolutions.insert(expr.id, Resolution::Shared(at));
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
         let diagnostic =
             Diagnostic::new(Code::SharedAsValue, format!("`{name}` is shared by all flows and is no value of one"))
@@ -191,10 +191,10 @@ impl Checker<'_> {
             return Some(ty);
         }
         let definition = |name: &Text| self.declarations.definition(self.library, name);
-        if self.library.function(SHARED_READ).is_none() || only_moves(&ty.to_type(), &definition) {
+        if self.library.function(SHARED_READ).is_none() || is_move_only(&ty.to_type(), &definition) {
             return None;
         }
-        self.meanings.insert(expr.id, Meaning::SharedNow(at));
+        self.resolutions.insert(expr.id, Resolution::SharedNow(at));
         if let Some(slot) = self.expr_types.get_mut(expr.id.0 as usize) {
             *slot = ty.clone();
         }
@@ -211,8 +211,8 @@ impl Checker<'_> {
         self.variant_without_payload(expr, name, variant)
     }
 
-    pub(super) fn variant_without_payload(&mut self, expr: &Expr, name: &Name, variant: VariantOf) -> Ty {
-        self.meanings.insert(expr.id, Meaning::Variant(variant.tag));
+    pub(super) fn variant_without_payload(&mut self, expr: &Expr, name: &Name, variant: ResolvedVariant) -> Ty {
+        self.resolutions.insert(expr.id, Resolution::Variant(variant.tag));
         self.refer_variant(name, &variant);
         if !variant.fields.is_empty() {
             let wanted = variant.fields.iter().map(|(_, ty)| self.inference.resolve(ty).to_string());
@@ -250,7 +250,7 @@ impl Checker<'_> {
         let diagnostic = Diagnostic::new(Code::UnknownVariant, format!("there is no variant `{name}`"))
             .at(name.span, "not declared");
         let word = name.as_str();
-        let diagnostic = match (foreign::value_named(word), near) {
+        let diagnostic = match (dialects::value_named(word), near) {
             _ if self.declarations.types.contains_key(word) => {
                 diagnostic.hint(format!("`{name}` is a type: make a value with `{}`", self.made_like(word)))
             }
@@ -292,7 +292,7 @@ impl Checker<'_> {
 
     /// Adds what was probably meant by a name that means nothing.
     fn advised_name(&self, diagnostic: Diagnostic, name: &Name) -> Diagnostic {
-        match (foreign::value_named(name.as_str()), self.near_name(name.as_str())) {
+        match (dialects::value_named(name.as_str()), self.near_name(name.as_str())) {
             (Some(advice), _) => advised(diagnostic, name, advice),
             (None, Some(near)) => diagnostic.fix(format!("did you mean `{near}`?"), name.span, near),
             (None, None) => diagnostic,

@@ -3,10 +3,10 @@
 use weir_syntax::ast::{BinaryOperator, Expr, UnaryOperator};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::{Checker, Expected};
+use super::{Expected, TypeChecker};
 use crate::types::Ty;
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     pub(super) fn unary(&mut self, operator: UnaryOperator, operand: &'a Expr) -> Ty {
         match operator {
             UnaryOperator::Not => {

@@ -7,15 +7,15 @@ use weir_syntax::ast::{FieldPattern, Literal, Name, Pattern, PatternArgument, Pa
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::expr::{listed, literal_type};
-use super::{Cases, Checker, Expected};
-use crate::typed::{LocalId, Meaning};
+use super::{ExhaustivenessCheck, Expected, TypeChecker};
+use crate::typed_tree::{LocalId, Resolution};
 use crate::types::Ty;
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     /// Checks a pattern that must match every value of the type.
-    pub(super) fn whole_pattern(&mut self, pattern: &'a Pattern, ty: &Ty) {
+    pub(super) fn irrefutable_pattern(&mut self, pattern: &'a Pattern, ty: &Ty) {
         if self.pattern(pattern, ty) {
-            self.matches.push(Cases::Whole(pattern));
+            self.matches.push(ExhaustivenessCheck::Irrefutable(pattern));
         }
     }
 
@@ -27,7 +27,7 @@ impl<'a> Checker<'a> {
         self.diagnostics.len() == said
     }
 
-    fn part(&mut self, pattern: &'a Pattern, ty: &Ty, bound: &mut Bound) {
+    fn part(&mut self, pattern: &'a Pattern, ty: &Ty, bound: &mut BoundNames) {
         if let Some(slot) = self.pattern_types.get_mut(pattern.id.0 as usize) {
             *slot = ty.clone();
         }
@@ -51,7 +51,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn bind_pattern(&mut self, pattern: &Pattern, name: &Name, ty: &Ty, bound: &mut Bound) {
+    fn bind_pattern(&mut self, pattern: &Pattern, name: &Name, ty: &Ty, bound: &mut BoundNames) {
         if name.is_missing() {
             return;
         }
@@ -94,7 +94,7 @@ impl<'a> Checker<'a> {
         path: &weir_syntax::ast::Path,
         arguments: &'a [PatternArgument],
         ty: &Ty,
-        bound: &mut Bound,
+        bound: &mut BoundNames,
     ) {
         let name = path.last();
         let variant = match path.qualifier() {
@@ -128,7 +128,11 @@ impl<'a> Checker<'a> {
     }
 
     /// `Shape.Circle`, `image.Format.Png`, or `image.Png`.
-    pub(super) fn qualified_variant(&mut self, names: &[Name], variant: &Name) -> Option<super::names::VariantOf> {
+    pub(super) fn qualified_variant(
+        &mut self,
+        names: &[Name],
+        variant: &Name,
+    ) -> Option<super::names::ResolvedVariant> {
         if let Some(whole) = self.type_named(names) {
             return self.variant_of(&whole, variant.as_str());
         }
@@ -196,7 +200,7 @@ impl<'a> Checker<'a> {
         record: &Ty,
         fields: &'a [FieldPattern],
         rest: Option<Span>,
-        bound: &mut Bound,
+        bound: &mut BoundNames,
     ) {
         let all = self.fields_of(record);
         for field in fields {
@@ -222,7 +226,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn tuple_pattern(&mut self, span: Span, parts: &'a [Pattern], ty: &Ty, bound: &mut Bound) {
+    fn tuple_pattern(&mut self, span: Span, parts: &'a [Pattern], ty: &Ty, bound: &mut BoundNames) {
         if parts.is_empty() {
             return self.fits(span, Ty::UNIT, ty);
         }
@@ -239,7 +243,7 @@ impl<'a> Checker<'a> {
         parts: impl Iterator<Item = &'a Pattern>,
         rest: Option<&'a RestPattern>,
         ty: &Ty,
-        bound: &mut Bound,
+        bound: &mut BoundNames,
     ) {
         let element = self.inference.fresh();
         self.fits(span, Ty::list(element.clone()), ty);
@@ -252,8 +256,8 @@ impl<'a> Checker<'a> {
     }
 
     /// Alternatives bind the same names, with the same types.
-    fn or_pattern(&mut self, alternatives: &'a [Pattern], ty: &Ty, bound: &mut Bound) {
-        let mut first: Option<Bound> = None;
+    fn or_pattern(&mut self, alternatives: &'a [Pattern], ty: &Ty, bound: &mut BoundNames) {
+        let mut first: Option<BoundNames> = None;
         for alternative in alternatives {
             let mark = self.scope.mark();
             let mut own = BTreeMap::new();
@@ -270,7 +274,7 @@ impl<'a> Checker<'a> {
         bound.extend(first.unwrap_or_default());
     }
 
-    fn same_names(&mut self, alternative: &Pattern, first: &Bound, own: &Bound) {
+    fn same_names(&mut self, alternative: &Pattern, first: &BoundNames, own: &BoundNames) {
         let differ =
             first.keys().find(|name| !own.contains_key(*name)).or(own.keys().find(|name| !first.contains_key(*name)));
         if let Some(name) = differ {
@@ -312,18 +316,18 @@ impl<'a> Checker<'a> {
         }
         let _ = expected;
         let Some(signature) = self.host_function(first, name) else { return Some(Ty::Error) };
-        let mut parameters = crate::types::Parameters::new();
+        let mut parameters = crate::types::Substitution::new();
         let taken = signature.parameters.iter().map(|p| Ty::of(&p.ty, &mut parameters, &mut self.inference)).collect();
         let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
-        self.meanings.insert(expr.id, Meaning::Host(signature.path().into()));
-        self.refer(name.span, crate::entity::Entity::HostFunction(signature.path().into()));
+        self.resolutions.insert(expr.id, Resolution::Host(signature.path().into()));
+        self.refer(name.span, crate::symbol::Symbol::HostFunction(signature.path().into()));
         self.touches(signature, name.span);
         Some(Ty::function(taken, result))
     }
 }
 
 /// The names that a pattern has bound so far.
-pub(super) type Bound = BTreeMap<Arc<str>, (Span, LocalId)>;
+pub(super) type BoundNames = BTreeMap<Arc<str>, (Span, LocalId)>;
 
 /// Whether the pattern names `Ok`, `Err`, `Some` or `None` at its outermost, so that an `else` behind it is about the
 /// pattern and not about the outcome.

@@ -5,13 +5,13 @@ use weir_syntax::ast::{Expr, FieldValue, Name, Path};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::expr::listed;
-use super::{Checker, Expected};
-use crate::entity::Entity;
+use super::{Expected, TypeChecker};
 use crate::suggest::nearest;
-use crate::typed::Meaning;
+use crate::symbol::Symbol;
+use crate::typed_tree::Resolution;
 use crate::types::Ty;
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     /// `object.name` where it is not called: a field, a variant, or a function named as a value.
     pub(super) fn field(&mut self, expr: &'a Expr, object: &'a Expr, name: &Name, expected: Option<&Ty>) -> Ty {
         if let Some(path) = super::names::path_of(expr)
@@ -26,7 +26,7 @@ impl<'a> Checker<'a> {
         }
         match self.field_of(&ty, name.as_str()) {
             Some((index, field)) => {
-                self.meanings.insert(expr.id, Meaning::Field(index));
+                self.resolutions.insert(expr.id, Resolution::Field(index));
                 self.refer_field(&ty, name);
                 field
             }
@@ -36,7 +36,7 @@ impl<'a> Checker<'a> {
 
     pub(super) fn refer_field(&mut self, record: &Ty, name: &Name) {
         if let Some(of) = record.name() {
-            self.refer(name.span, Entity::Field(of.clone(), name.as_str().into()));
+            self.refer(name.span, Symbol::Field(of.clone(), name.as_str().into()));
         }
     }
 
@@ -67,7 +67,7 @@ impl<'a> Checker<'a> {
             diagnostic = diagnostic.fix("take the value out first, with `?` or `else { … }`", object.at_end(), "?");
         } else if let Ty::Option(_) = resolved {
             diagnostic = diagnostic.hint("take the value out first: `(value else { return … })`, or `match` it");
-        } else if let Some(advice) = self.foreign_method(&resolved, name) {
+        } else if let Some(advice) = self.dialect_method(&resolved, name) {
             diagnostic = super::names::advised(diagnostic, name, advice);
         }
         self.report(diagnostic);
@@ -113,7 +113,7 @@ impl<'a> Checker<'a> {
         if let Some(whole) = self.type_named(&path.names) {
             let definition = self.declarations.definition(self.library, &whole);
             if definition.is_some_and(|definition| matches!(definition.shape, TypeShape::Record(_))) {
-                self.refer(path.last().span, Entity::Type(whole.clone()));
+                self.refer(path.last().span, Symbol::Type(whole.clone()));
                 return Ty::named(&whole);
             }
         }

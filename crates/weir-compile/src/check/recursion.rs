@@ -5,7 +5,7 @@ use weir_syntax::{Code, Diagnostic, Span};
 use crate::declare::Declarations;
 
 #[derive(Clone, Copy, PartialEq)]
-enum Mark {
+enum VisitState {
     New,
     Open,
     Done,
@@ -18,40 +18,40 @@ pub(super) fn report(calls: &[(usize, usize, Span)], declarations: &Declarations
     for (caller, callee, span) in calls {
         callees[*caller].push((*callee, *span));
     }
-    let mut marks = vec![Mark::New; count];
+    let mut states = vec![VisitState::New; count];
     for start in 0..count {
-        search(start, &callees, &mut marks, declarations, diagnostics);
+        visit(start, &callees, &mut states, declarations, diagnostics);
     }
 }
 
 /// Depth first with a path of our own: a chain of calls may be as long as the program.
-fn search(
+fn visit(
     start: usize,
     callees: &[Vec<(usize, Span)>],
-    marks: &mut [Mark],
+    states: &mut [VisitState],
     declarations: &Declarations,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    if marks[start] != Mark::New {
+    if states[start] != VisitState::New {
         return;
     }
-    marks[start] = Mark::Open;
+    states[start] = VisitState::Open;
     // The `fn`s that are open, each with the index of its next callee.
     let mut path = vec![(start, 0)];
     while let Some((at, next)) = path.last_mut() {
         let Some((callee, span)) = callees[*at].get(*next).copied() else {
-            marks[*at] = Mark::Done;
+            states[*at] = VisitState::Done;
             path.pop();
             continue;
         };
         *next += 1;
-        match marks[callee] {
-            Mark::New => {
-                marks[callee] = Mark::Open;
+        match states[callee] {
+            VisitState::New => {
+                states[callee] = VisitState::Open;
                 path.push((callee, 0));
             }
-            Mark::Open => diagnostics.push(cycle(callee, span, &path, callees, declarations)),
-            Mark::Done => {}
+            VisitState::Open => diagnostics.push(cycle(callee, span, &path, callees, declarations)),
+            VisitState::Done => {}
         }
     }
 }

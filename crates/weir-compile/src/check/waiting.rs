@@ -3,13 +3,13 @@
 use weir_syntax::ast::{Argument, Block, Expr, ExprKind, LiteralValue};
 use weir_syntax::{Code, Diagnostic};
 
-use super::{Checker, Expected};
+use super::{Expected, TypeChecker};
 use crate::types::Ty;
 
 /// The most rounds that `retry` may be given.
 const TRIES_MAX: i64 = 1_000;
 
-impl<'a> Checker<'a> {
+impl<'a> TypeChecker<'a> {
     /// `value within limit`: a `Result` that also fails if the time is up. A `Result` with a `Failure` stays one.
     pub(super) fn within(&mut self, value: &'a Expr, limit: &'a Expr) -> Ty {
         let ty = self.expr(value, None);

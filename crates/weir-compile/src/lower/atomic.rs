@@ -8,7 +8,7 @@ use weir_syntax::ast::{self, AtomicResource, Expr};
 use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Lowering;
-use crate::typed::LocalId;
+use crate::typed_tree::LocalId;
 
 impl<'a> Lowering<'a, '_> {
     pub(super) fn atomic(&mut self, expr: &'a Expr, resources: &'a [AtomicResource], body: &'a ast::Block) -> Atom {
@@ -16,17 +16,20 @@ impl<'a> Lowering<'a, '_> {
         let held = resources.iter().find(|resource| self.is_per_session(resource));
         let session = held.map(|held| self.session_of(held.name.as_str(), held.span));
         self.steps.push(resources);
-        let draft = self.scoped(|lowering| lowering.block(body));
+        let open_block = self.build_block(|lowering| lowering.block(body));
         self.steps.pop();
         let mut targets = Vec::new();
-        draft.targets(&mut targets);
+        open_block.exit_targets(&mut targets);
         // Where every way leaves, nothing goes on; a step has a type for what would.
         let only_leaves = ty == Type::Never && !targets.is_empty();
         let ty = if only_leaves { Type::Unit } else { ty };
-        let step = if targets.is_empty() { ty.clone() } else { self.steps(&ty, &targets) };
-        let yields = draft.yields();
-        let body =
-            if targets.is_empty() { self.close_plain(draft, &ty) } else { self.close_steps(draft, &ty, &targets) };
+        let step = if targets.is_empty() { ty.clone() } else { self.control_flow_type(&ty, &targets) };
+        let yields = open_block.yields();
+        let body = if targets.is_empty() {
+            self.close_without_exits(open_block, &ty)
+        } else {
+            self.close_to_control_flow(open_block, &ty, &targets)
+        };
         let mut constraints: Vec<Constraint> =
             resources.iter().map(|resource| self.constraint(resource, &body)).collect();
         constraints.sort();
@@ -37,7 +40,7 @@ impl<'a> Lowering<'a, '_> {
         if targets.is_empty() {
             return value;
         }
-        let value = self.open_step(value, &ty, &targets, expr.span);
+        let value = self.branch_on_control_flow(value, &ty, &targets, expr.span);
         if only_leaves { self.never_reached(expr.span) } else { value }
     }
 
@@ -78,8 +81,8 @@ impl<'a> Lowering<'a, '_> {
             Constraint { resource: Resource::Shared(name), mode, per_session }
         };
         let constraints = modes.into_iter().map(constraint).collect();
-        let draft = self.scoped(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
-        let body = self.close_plain(draft, &ty);
+        let open_block = self.build_block(|lowering| lowering.emit(Op::Call(call), ty.clone(), span));
+        let body = self.close_without_exits(open_block, &ty);
         self.emit(Op::Atomic { constraints, session, body }, ty, span)
     }
 

@@ -5,8 +5,8 @@ use weir_ir::expr::{ArmTest, Atom, Block, Let, Op, Variable};
 use weir_ir::prim::Prim;
 use weir_syntax::Span;
 
-use super::draft::{Closing, Draft, DraftArm, End, FrameId, Vars};
-use super::{BLOCKS_MAX, FrameKind, Lowering, origin, plain_fall, plain_leave};
+use super::block_builder::{ClosingRules, InlineFrameId, OpenArm, OpenBlock, Terminator, VariableSupply};
+use super::{BLOCKS_MAX, InlineFrameKind, Lowering, origin, yield_exit_value, yield_value};
 
 impl Lowering<'_, '_> {
     /// Drafts an arm of a switch.
@@ -15,58 +15,59 @@ impl Lowering<'_, '_> {
         test: ArmTest,
         payload: Vec<Variable>,
         body: impl FnOnce(&mut Self) -> Atom,
-    ) -> DraftArm {
-        DraftArm { test, payload, body: self.scoped(body) }
+    ) -> OpenArm {
+        OpenArm { test, payload, body: self.build_block(body) }
     }
 
     /// A switch of drafted arms whose value has the type `ty`; goes on behind it.
-    pub(super) fn switch(&mut self, subject: Atom, arms: Vec<DraftArm>, ty: &Type, span: Span) -> Atom {
-        let end = End::Switch { subject, arms, origin: origin(span) };
-        self.join(Draft { lets: Vec::new(), end }, ty, span)
+    pub(super) fn switch(&mut self, subject: Atom, arms: Vec<OpenArm>, ty: &Type, span: Span) -> Atom {
+        let end = Terminator::Switch { subject, arms, origin: origin(span) };
+        self.join(OpenBlock { lets: Vec::new(), end }, ty, span)
     }
 
-    /// Goes on behind a draft whose value has the type `ty`.
-    pub(super) fn join(&mut self, draft: Draft, ty: &Type, span: Span) -> Atom {
-        if self.scope().has_ended() {
+    /// Goes on behind a open_block whose value has the type `ty`.
+    pub(super) fn join(&mut self, open_block: OpenBlock, ty: &Type, span: Span) -> Atom {
+        if self.builder().has_ended() {
             return Atom::Value(Value::Unit);
         }
         let mut targets = Vec::new();
-        draft.targets(&mut targets);
+        open_block.exit_targets(&mut targets);
         if targets.is_empty() {
-            return self.join_plain(draft, ty, span);
+            return self.join_without_exits(open_block, ty, span);
         }
-        if draft.falls() <= 1 {
-            let value = self.scope().continue_in(draft);
+        if open_block.fall_through_count() <= 1 {
+            let value = self.builder().continue_in(open_block);
             self.bound_depth(span);
             return value;
         }
-        let step = self.steps(ty, &targets);
-        let block = self.close_steps(draft, ty, &targets);
+        let step = self.control_flow_type(ty, &targets);
+        let block = self.close_to_control_flow(open_block, ty, &targets);
         let value = self.splice(block, &step, span);
-        self.open_step(value, ty, &targets, span)
+        self.branch_on_control_flow(value, ty, &targets, span)
     }
 
     pub(super) fn bound_depth(&mut self, span: Span) {
-        if self.scopes.iter().map(super::draft::Scope::depth).sum::<usize>() > BLOCKS_MAX {
+        if self.builders.iter().map(super::block_builder::BlockBuilder::depth).sum::<usize>() > BLOCKS_MAX {
             self.too_large_here(span, "give the parts of this statement names, with a `let` for each");
         }
     }
 
-    /// Nobody leaves: the draft's bindings go here, its value is that of its last switch.
-    fn join_plain(&mut self, draft: Draft, ty: &Type, span: Span) -> Atom {
-        let yields = draft.yields();
-        let block = self.close_plain(draft, ty);
+    /// Nobody leaves: the open_block's bindings go here, its value is that of its last switch.
+    fn join_without_exits(&mut self, open_block: OpenBlock, ty: &Type, span: Span) -> Atom {
+        let yields = open_block.yields();
+        let block = self.close_without_exits(open_block, ty);
         let value = self.splice(block, ty, span);
         if !yields {
-            self.scope().end(End::Never);
+            self.builder().end(Terminator::Diverge);
         }
         value
     }
 
-    /// The block of a draft that nobody leaves.
-    pub(super) fn close_plain(&mut self, draft: Draft, ty: &Type) -> Block {
-        let mut closing = Closing { vars: &mut self.vars, ty: ty.clone(), fall: &plain_fall, leave: &plain_leave };
-        draft.close(&mut closing)
+    /// The block of a open_block that nobody leaves.
+    pub(super) fn close_without_exits(&mut self, open_block: OpenBlock, ty: &Type) -> Block {
+        let mut rules =
+            ClosingRules { vars: &mut self.vars, ty: ty.clone(), fall: &yield_value, leave: &yield_exit_value };
+        open_block.close(&mut rules)
     }
 
     /// Puts a block's bindings here.
@@ -75,35 +76,41 @@ impl Lowering<'_, '_> {
         if self.operations > super::OPERATIONS_MAX {
             self.too_large(span);
         }
-        self.scope().lets_mut().extend(block.lets);
+        self.builder().lets_mut().extend(block.lets);
         block.result
     }
 
     /// The type of a step: `Ok(value)` goes on, `Err(…)` leaves one of the targets.
-    pub(super) fn steps(&self, ty: &Type, targets: &[FrameId]) -> Type {
-        Type::result(ty.clone(), self.leaving(targets))
+    pub(super) fn control_flow_type(&self, ty: &Type, targets: &[InlineFrameId]) -> Type {
+        Type::result(ty.clone(), self.exit_type(targets))
     }
 
     /// What leaves one of the targets: the result of a single one, else `Ok` of the first's or `Err` of the others'.
-    fn leaving(&self, targets: &[FrameId]) -> Type {
+    fn exit_type(&self, targets: &[InlineFrameId]) -> Type {
         match targets {
             [] => Type::Unit,
             [last] => self.result_of(*last),
-            [first, others @ ..] => Type::result(self.result_of(*first), self.leaving(others)),
+            [first, others @ ..] => Type::result(self.result_of(*first), self.exit_type(others)),
         }
     }
 
-    fn result_of(&self, frame: FrameId) -> Type {
+    fn result_of(&self, frame: InlineFrameId) -> Type {
         self.frames.iter().find(|known| known.id == frame).map_or(Type::Unit, |known| known.result.clone())
     }
 
-    /// The block of a draft, which yields a step.
-    pub(super) fn close_steps(&mut self, draft: Draft, ty: &Type, targets: &[FrameId]) -> Block {
-        let step = self.steps(ty, targets);
-        let leaving: Vec<Type> = (0..targets.len()).map(|at| self.leaving(&targets[at..])).collect();
-        let fall =
-            |vars: &mut Vars, lets: &mut Vec<Let>, value: Atom| vars.variant(lets, Value::OK, value, step.clone());
-        let leave = |vars: &mut Vars, lets: &mut Vec<Let>, frame: FrameId, value: Atom| {
+    /// The block of a open_block, which yields a step.
+    pub(super) fn close_to_control_flow(
+        &mut self,
+        open_block: OpenBlock,
+        ty: &Type,
+        targets: &[InlineFrameId],
+    ) -> Block {
+        let step = self.control_flow_type(ty, targets);
+        let leaving: Vec<Type> = (0..targets.len()).map(|at| self.exit_type(&targets[at..])).collect();
+        let fall = |vars: &mut VariableSupply, lets: &mut Vec<Let>, value: Atom| {
+            vars.variant(lets, Value::OK, value, step.clone())
+        };
+        let leave = |vars: &mut VariableSupply, lets: &mut Vec<Let>, frame: InlineFrameId, value: Atom| {
             let at = targets.iter().position(|target| *target == frame).unwrap_or(0);
             let mut value = value;
             if at + 1 < targets.len() {
@@ -114,61 +121,68 @@ impl Lowering<'_, '_> {
             }
             vars.variant(lets, Value::ERR, value, step.clone())
         };
-        let mut closing = Closing { vars: &mut self.vars, ty: step.clone(), fall: &fall, leave: &leave };
-        draft.close(&mut closing)
+        let mut rules = ClosingRules { vars: &mut self.vars, ty: step.clone(), fall: &fall, leave: &leave };
+        open_block.close(&mut rules)
     }
 
     /// Goes on with the value of a step that goes on; the others leave.
-    pub(super) fn open_step(&mut self, step: Atom, ty: &Type, targets: &[FrameId], span: Span) -> Atom {
-        if self.scope().has_ended() {
+    pub(super) fn branch_on_control_flow(
+        &mut self,
+        step: Atom,
+        ty: &Type,
+        targets: &[InlineFrameId],
+        span: Span,
+    ) -> Atom {
+        if self.builder().has_ended() {
             return Atom::Value(Value::Unit);
         }
         let value = self.vars.variable("", ty.clone());
-        let going = Draft { lets: Vec::new(), end: End::Fall(Atom::Var(value.var)) };
-        let leaving = self.vars.variable("", self.leaving(targets));
-        let left = self.leave_draft(Atom::Var(leaving.var), targets, span);
+        let going = OpenBlock { lets: Vec::new(), end: Terminator::FallThrough(Atom::Var(value.var)) };
+        let leaving = self.vars.variable("", self.exit_type(targets));
+        let left = self.exit_block(Atom::Var(leaving.var), targets, span);
         let arms = vec![
-            DraftArm { test: ArmTest::Tag(Value::OK), payload: vec![value], body: going },
-            DraftArm { test: ArmTest::Tag(Value::ERR), payload: vec![leaving], body: left },
+            OpenArm { test: ArmTest::Tag(Value::OK), payload: vec![value], body: going },
+            OpenArm { test: ArmTest::Tag(Value::ERR), payload: vec![leaving], body: left },
         ];
-        let draft = Draft { lets: Vec::new(), end: End::Switch { subject: step, arms, origin: origin(span) } };
-        let value = self.scope().continue_in(draft);
+        let open_block =
+            OpenBlock { lets: Vec::new(), end: Terminator::Switch { subject: step, arms, origin: origin(span) } };
+        let value = self.builder().continue_in(open_block);
         self.bound_depth(span);
         value
     }
 
-    fn leave_draft(&mut self, leaving: Atom, targets: &[FrameId], span: Span) -> Draft {
+    fn exit_block(&mut self, leaving: Atom, targets: &[InlineFrameId], span: Span) -> OpenBlock {
         let end = match targets {
-            [] => End::Never,
-            [last] => End::Leave(*last, leaving),
+            [] => Terminator::Diverge,
+            [last] => Terminator::Exit(*last, leaving),
             [first, others @ ..] => {
                 let result = self.vars.variable("", self.result_of(*first));
-                let further = self.vars.variable("", self.leaving(others));
-                let body = Draft { lets: Vec::new(), end: End::Leave(*first, Atom::Var(result.var)) };
-                let deeper = self.leave_draft(Atom::Var(further.var), others, span);
+                let further = self.vars.variable("", self.exit_type(others));
+                let body = OpenBlock { lets: Vec::new(), end: Terminator::Exit(*first, Atom::Var(result.var)) };
+                let deeper = self.exit_block(Atom::Var(further.var), others, span);
                 let arms = vec![
-                    DraftArm { test: ArmTest::Tag(Value::OK), payload: vec![result], body },
-                    DraftArm { test: ArmTest::Tag(Value::ERR), payload: vec![further], body: deeper },
+                    OpenArm { test: ArmTest::Tag(Value::OK), payload: vec![result], body },
+                    OpenArm { test: ArmTest::Tag(Value::ERR), payload: vec![further], body: deeper },
                 ];
-                End::Switch { subject: leaving, arms, origin: origin(span) }
+                Terminator::Switch { subject: leaving, arms, origin: origin(span) }
             }
         };
-        Draft { lets: Vec::new(), end }
+        OpenBlock { lets: Vec::new(), end }
     }
 
     /// Leaves the body: ends the flow, or the inlined `fn` with its result.
-    pub(super) fn leave(&mut self, result: Atom, span: Span) -> Atom {
-        self.leave_frame(self.body_frame(), result, span)
+    pub(super) fn exit_body(&mut self, result: Atom, span: Span) -> Atom {
+        self.exit_frame(self.body_frame(), result, span)
     }
 
     /// Leaves a frame with its result, and all frames within it.
-    pub(super) fn leave_frame(&mut self, at: usize, result: Atom, span: Span) -> Atom {
+    pub(super) fn exit_frame(&mut self, at: usize, result: Atom, span: Span) -> Atom {
         let (id, kind) = (self.frames[at].id, self.frames[at].kind);
-        if kind == FrameKind::Flow {
+        if kind == InlineFrameKind::Flow {
             return self.emit(Op::Return(result), Type::Never, span);
         }
-        if !self.scope().has_ended() {
-            self.scope().end(End::Leave(id, result));
+        if !self.builder().has_ended() {
+            self.builder().end(Terminator::Exit(id, result));
         }
         Atom::Value(Value::Unit)
     }
@@ -191,14 +205,14 @@ impl Lowering<'_, '_> {
     }
 
     /// A value of two arms of a `Result` or `Option`: `held` with what it holds, `otherwise` with the failure if any.
-    pub(super) fn outcome(
+    pub(super) fn match_fallible(
         &mut self,
-        outcome: Outcome,
+        outcome: FallibleValue,
         ty: &Type,
         span: Span,
         otherwise: impl FnOnce(&mut Self, Option<Atom>) -> Atom,
     ) -> Atom {
-        let Outcome { subject, of } = outcome;
+        let FallibleValue { subject, of } = outcome;
         let (held_ty, failure_ty, tags) = match &of {
             Type::Result(pair) => (pair.0.clone(), Some(pair.1.clone()), (Value::OK, Value::ERR)),
             Type::Option(some) => ((**some).clone(), None, (Value::SOME, Value::NONE)),
@@ -225,7 +239,7 @@ impl Lowering<'_, '_> {
 }
 
 /// A `Result` or `Option`, with its type.
-pub(super) struct Outcome {
+pub(super) struct FallibleValue {
     pub(super) subject: Atom,
     pub(super) of: Type,
 }

@@ -6,12 +6,12 @@ use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Argument, ClosureParameter, Expr, ExprKind, ItemKind};
 
-use super::draft::FrameId;
-use super::{Binding, Callable, Frame, FrameKind, Lowering, Names};
-use crate::typed::{CallOf, Supplied, Target};
+use super::block_builder::InlineFrameId;
+use super::{Binding, Callable, InlineFrame, InlineFrameKind, Lowering, Names};
+use crate::typed_tree::{ArgumentSource, CallTarget, ResolvedCall};
 
 /// An argument, once it is evaluated.
-type Given<'a> = Binding<'a>;
+type ArgumentBinding<'a> = Binding<'a>;
 
 impl<'a> Lowering<'a, '_> {
     pub(super) fn call(
@@ -22,53 +22,56 @@ impl<'a> Lowering<'a, '_> {
         arguments: &'a [Argument],
     ) -> Atom {
         let typed = self.typed;
-        let Some(CallOf { target, supplied }) = typed.calls.get(&expr.id) else { return Atom::Value(Value::Unit) };
+        let Some(ResolvedCall { target, supplied }) = typed.calls.get(&expr.id) else {
+            return Atom::Value(Value::Unit);
+        };
         // In the order of the text, which may not be that of the parameters.
-        let object = object_of(function).filter(|_| supplied.contains(&Supplied::Object));
+        let object = object_of(function).filter(|_| supplied.contains(&ArgumentSource::Object));
         let object = object.map(|object| self.argument(object));
         let why = piped.or(arguments.first().map(|argument| &argument.value)).map(|why| self.ty(why));
         let piped_expr = piped;
         let piped = piped.map(|piped| self.argument(piped));
-        let values: Vec<Given<'a>> = arguments.iter().map(|argument| self.argument(&argument.value)).collect();
+        let values: Vec<ArgumentBinding<'a>> =
+            arguments.iter().map(|argument| self.argument(&argument.value)).collect();
         let given = supplied.iter().map(|supplied| match supplied {
-            Supplied::Object => object.clone(),
-            Supplied::Piped => piped.clone(),
-            Supplied::Argument(at) => values.get(*at).cloned(),
-            Supplied::Default => None,
+            ArgumentSource::Object => object.clone(),
+            ArgumentSource::Piped => piped.clone(),
+            ArgumentSource::Argument(at) => values.get(*at).cloned(),
+            ArgumentSource::Default => None,
         });
-        let given: Vec<Option<Given<'a>>> = given.collect();
+        let given: Vec<Option<ArgumentBinding<'a>>> = given.collect();
         let ty = self.ty(expr);
         let written = supplied.iter().map(|supplied| match supplied {
-            Supplied::Object => object_of(function),
-            Supplied::Piped => piped_expr,
-            Supplied::Argument(at) => arguments.get(*at).map(|argument| &argument.value),
-            Supplied::Default => None,
+            ArgumentSource::Object => object_of(function),
+            ArgumentSource::Piped => piped_expr,
+            ArgumentSource::Argument(at) => arguments.get(*at).map(|argument| &argument.value),
+            ArgumentSource::Default => None,
         });
         let written: Vec<Option<&'a Expr>> = written.collect();
         if let Some(value) = self.call_replaced(target, &given, &ty, (expr.span, &written)) {
             return value;
         }
         match target {
-            Target::Host(path) => self.call_host(path, given, ty, (expr.span, &written)),
-            Target::Function(at) => self.inline_fn(*at, given, &ty, expr.span),
-            Target::Variant(tag) => {
+            CallTarget::Host(path) => self.call_host(path, given, ty, (expr.span, &written)),
+            CallTarget::Function(at) => self.inline_fn(*at, given, &ty, expr.span),
+            CallTarget::Variant(tag) => {
                 let operands = atoms(given);
                 self.prim(Prim::Variant(*tag), operands, ty, expr.span)
             }
-            Target::Length => {
+            CallTarget::Length => {
                 let operands = atoms(given);
                 self.prim(Prim::Length, operands, ty, expr.span)
             }
-            Target::Failure => self.prim(Prim::Failure, atoms(given), ty, expr.span),
-            Target::Fail { says } => self.fail_with(expr, *says, atoms(given), why),
-            Target::Local(local) => match self.names.get(local).cloned() {
+            CallTarget::Failure => self.prim(Prim::Failure, atoms(given), ty, expr.span),
+            CallTarget::Fail { says } => self.fail_with(expr, *says, atoms(given), why),
+            CallTarget::Local(local) => match self.names.get(local).cloned() {
                 Some(Binding::Callable(callable)) => self.call_value(callable, given, &ty, (expr.span, &written)),
                 _ => Atom::Value(Value::Unit),
             },
         }
     }
 
-    fn argument(&mut self, expr: &'a Expr) -> Given<'a> {
+    fn argument(&mut self, expr: &'a Expr) -> ArgumentBinding<'a> {
         match self.callable(expr) {
             Some(callable) => Binding::Callable(callable),
             None => Binding::Atom(self.expr(expr)),
@@ -79,7 +82,7 @@ impl<'a> Lowering<'a, '_> {
     pub(super) fn call_host(
         &mut self,
         path: &Text,
-        given: Vec<Option<Given<'a>>>,
+        given: Vec<Option<ArgumentBinding<'a>>>,
         ty: Type,
         (span, written): (Span, &[Option<&'a Expr>]),
     ) -> Atom {
@@ -93,7 +96,7 @@ impl<'a> Lowering<'a, '_> {
                     self.no_shared(std::slice::from_ref(&atom), span)
                 }
                 match parameter.passing {
-                    Passing::Start => self.known_at_start(atom, path, parameter, place),
+                    Passing::Start => self.constant_argument(atom, path, parameter, place),
                     Passing::Typed => self.with_type(atom, path, written, place),
                     Passing::Value | Passing::Borrow | Passing::Change => atom,
                 }
@@ -102,20 +105,20 @@ impl<'a> Lowering<'a, '_> {
         });
         let arguments: Vec<Atom> = arguments.collect();
         self.retried(&function.signature, span);
-        let site = format!("{}{path}", self.frame().site);
+        let site = format!("{}{path}", self.frame().call_path);
         let site = self.unique(site).into();
         self.call_alone(Call { function: path.clone(), site, arguments }, &function.signature, ty, span)
     }
 
     /// The site's name, with a number from its second use on.
     fn unique(&mut self, site: String) -> String {
-        super::numbered(&mut self.sites, site)
+        super::numbered(&mut self.call_paths, site)
     }
 
     pub(super) fn call_value(
         &mut self,
         callable: Callable<'a>,
-        given: Vec<Option<Given<'a>>>,
+        given: Vec<Option<ArgumentBinding<'a>>>,
         ty: &Type,
         (span, written): (Span, &[Option<&'a Expr>]),
     ) -> Atom {
@@ -131,7 +134,7 @@ impl<'a> Lowering<'a, '_> {
         parameters: &'a [ClosureParameter],
         body: &'a Expr,
         names: &Names<'a>,
-        given: Vec<Option<Given<'a>>>,
+        given: Vec<Option<ArgumentBinding<'a>>>,
     ) -> Atom {
         let outer = std::mem::replace(&mut self.names, names.clone());
         for (parameter, given) in parameters.iter().zip(given) {
@@ -150,49 +153,54 @@ impl<'a> Lowering<'a, '_> {
         value
     }
 
-    fn inline_fn(&mut self, at: usize, given: Vec<Option<Given<'a>>>, ty: &Type, span: Span) -> Atom {
+    fn inline_fn(&mut self, at: usize, given: Vec<Option<ArgumentBinding<'a>>>, ty: &Type, span: Span) -> Atom {
         let declared = &self.typed.declarations.functions[at];
         let ItemKind::Function(function) = &self.tree.items[declared.item].kind else {
             return Atom::Value(Value::Unit);
         };
-        if self.too_large || self.scope().has_ended() {
+        if self.too_large || self.builder().has_ended() {
             return Atom::Value(Value::Unit);
         }
         self.depth += 1;
         if self.depth > super::DEPTH_MAX {
             self.too_large(span);
         }
-        let site = format!("{}{}", self.frame().site, function.name);
+        let site = format!("{}{}", self.frame().call_path, function.name);
         let site = format!("{}/", self.unique(site));
         self.frame_count += 1;
-        let id = FrameId(self.frame_count);
+        let id = InlineFrameId(self.frame_count);
         let result = declared.result.to_type();
-        let handlers: Vec<_> = super::failing::handlers_of(&function.body).collect();
+        let handlers: Vec<_> = super::failures::handlers_of(&function.body).collect();
         let parameters = Names::new();
-        self.frames.push(Frame {
+        self.frames.push(InlineFrame {
             id,
-            site,
+            call_path: site,
             result: result.clone(),
-            kind: FrameKind::Function,
+            kind: InlineFrameKind::Function,
             function: Some(at),
             handlers,
             parameters,
         });
         let outer = std::mem::take(&mut self.names);
-        let mut draft = self.scoped(|lowering| {
+        let mut open_block = self.build_block(|lowering| {
             lowering.bind_parameters(at, given, function);
             lowering.keep_parameters();
             lowering.block(&function.body)
         });
         self.names = outer;
-        draft.arrive(id);
-        let value = self.join(draft, if result == Type::Never { ty } else { &result }, span);
+        open_block.resolve_exits(id);
+        let value = self.join(open_block, if result == Type::Never { ty } else { &result }, span);
         self.frames.pop();
         self.depth -= 1;
         value
     }
 
-    fn bind_parameters(&mut self, at: usize, given: Vec<Option<Given<'a>>>, function: &'a weir_syntax::ast::Function) {
+    fn bind_parameters(
+        &mut self,
+        at: usize,
+        given: Vec<Option<ArgumentBinding<'a>>>,
+        function: &'a weir_syntax::ast::Function,
+    ) {
         let locals = &self.typed.fn_locals[at];
         for ((local, given), parameter) in locals.iter().zip(given).zip(&function.parameters) {
             let binding = match (given, &parameter.default) {
@@ -205,8 +213,8 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-fn atoms(given: Vec<Option<Given<'_>>>) -> Vec<Atom> {
-    let atom = |given: Option<Given<'_>>| match given {
+fn atoms(given: Vec<Option<ArgumentBinding<'_>>>) -> Vec<Atom> {
+    let atom = |given: Option<ArgumentBinding<'_>>| match given {
         Some(Binding::Atom(atom)) => atom,
         _ => Atom::Value(Value::Unit),
     };

@@ -4,16 +4,16 @@ use weir_host::{Library, ParameterFrom, Text, Type, Value};
 use weir_ir::expr::{Atom, Block};
 use weir_ir::prim::Prim;
 use weir_ir::program::{Entry, Flow, FlowRoute, RouteParameter};
-use weir_syntax::ast::{self, ItemKind, ParameterPlace, PathPart};
+use weir_syntax::ast::{self, ItemKind, ParameterLocation, PathPart};
 use weir_syntax::{Diagnostic, Span};
 
-use super::{Lowering, failing, pattern_name};
-use crate::typed::{EntryInfo, RouteInfo, Supplied, Typed};
+use super::{Lowering, failures, pattern_name};
+use crate::typed_tree::{ArgumentSource, EntryInfo, RouteInfo, TypedTree};
 
 pub(super) fn lower_entry(
     info: &EntryInfo,
     tree: &ast::Tree,
-    typed: &Typed,
+    typed: &TypedTree,
     library: &Library,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Entry<Block> {
@@ -55,7 +55,7 @@ impl<'a> Lowering<'a, '_> {
         let pattern = pattern_of(&route.path);
         let method = route.method.word();
         let handlers =
-            failing::handlers_of(&route.body).chain(service.handlers()).chain(failing::handlers_of_file(self.tree));
+            failures::handlers_of(&route.body).chain(service.handlers()).chain(failures::handlers_of_file(self.tree));
         let body = self.flow(&info.answer, handlers.collect(), |lowering| {
             lowering.begin_session(service, &info.session_locals, &routed.locals);
             lowering.block(&route.body)
@@ -63,11 +63,11 @@ impl<'a> Lowering<'a, '_> {
         let places = route.parameters.iter().zip(&routed.defaults).map(|(parameter, default)| RouteParameter {
             name: (&*parameter.parameter.name.text).into(),
             from: match parameter.place {
-                ParameterPlace::Path => ParameterFrom::Path,
-                ParameterPlace::Query => ParameterFrom::Query,
-                ParameterPlace::Body => ParameterFrom::Body,
-                ParameterPlace::Header => ParameterFrom::Header,
-                ParameterPlace::Cookie => ParameterFrom::Cookie,
+                ParameterLocation::Path => ParameterFrom::Path,
+                ParameterLocation::Query => ParameterFrom::Query,
+                ParameterLocation::Body => ParameterFrom::Body,
+                ParameterLocation::Header => ParameterFrom::Header,
+                ParameterLocation::Cookie => ParameterFrom::Cookie,
             },
             default: default.clone(),
         });
@@ -82,7 +82,7 @@ impl<'a> Lowering<'a, '_> {
 
     fn entry(&mut self, info: &EntryInfo, entry: &'a ast::Entry) -> Flow<Block> {
         let element = self.vars.variable(pattern_name(&entry.pattern), info.element.clone().unwrap_or(Type::Unit));
-        let handlers = failing::handlers_of(&entry.body).chain(failing::handlers_of_file(self.tree)).collect();
+        let handlers = failures::handlers_of(&entry.body).chain(failures::handlers_of_file(self.tree)).collect();
         let body = self.flow(&Type::Unit, handlers, |lowering| {
             lowering.bind(&entry.pattern, Atom::Var(element.var));
             lowering.keep_parameters();
@@ -102,7 +102,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// What happens when the source has no more elements.
     fn end(&mut self, info: &EntryInfo, end: &'a ast::Block) -> Flow<Block> {
-        let handlers = failing::handlers_of(end).chain(failing::handlers_of_file(self.tree)).collect();
+        let handlers = failures::handlers_of(end).chain(failures::handlers_of_file(self.tree)).collect();
         let body = self.flow(&Type::Unit, handlers, |lowering| {
             lowering.block(end);
             Atom::Value(Value::Unit)
@@ -120,7 +120,7 @@ impl<'a> Lowering<'a, '_> {
             let span = arguments.first().map_or(Span::default(), |argument| argument.span);
             let atoms: Vec<Atom> = arguments.iter().map(|argument| lowering.expr(&argument.value)).collect();
             let placed = info.supplied.iter().zip(parameters).map(|(supplied, parameter)| match supplied {
-                Supplied::Argument(at) => atoms[*at].clone(),
+                ArgumentSource::Argument(at) => atoms[*at].clone(),
                 _ => Atom::Value(parameter.default.clone().unwrap_or(Value::Unit)),
             });
             let placed = placed.collect();

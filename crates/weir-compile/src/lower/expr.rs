@@ -9,16 +9,16 @@ use weir_syntax::ast::{
     UnaryOperator,
 };
 
-use super::branch::Outcome;
+use super::branch::FallibleValue;
 use super::{Binding, Callable, DEPTH_MAX, Lowering};
 use crate::constant::literal_value;
-use crate::typed::{Meaning, TryTo};
+use crate::typed_tree::{FailureTarget, Resolution};
 use crate::types::Ty;
 
 impl<'a> Lowering<'a, '_> {
     /// The value of an expression.
     pub(super) fn expr(&mut self, expr: &'a Expr) -> Atom {
-        if self.too_large || self.scope().has_ended() {
+        if self.too_large || self.builder().has_ended() {
             return Atom::Value(Value::Unit);
         }
         self.depth += 1;
@@ -67,7 +67,7 @@ impl<'a> Lowering<'a, '_> {
             ExprKind::Loop { state, initial, body, until, .. } => self.loop_(expr, (state, initial), body, until),
             ExprKind::Return(value) => {
                 let value = value.as_ref().map_or(Atom::Value(Value::Unit), |value| self.expr(value));
-                self.leave(value, span)
+                self.exit_body(value, span)
             }
             ExprKind::Block(block) => self.block(block),
             ExprKind::Atomic { resources, body } => self.atomic(expr, resources, body),
@@ -113,17 +113,17 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn name(&mut self, expr: &Expr) -> Atom {
-        match self.typed.meanings.get(&expr.id) {
-            Some(Meaning::Local(local)) => match self.names.get(local) {
+        match self.typed.resolutions.get(&expr.id) {
+            Some(Resolution::Local(local)) => match self.names.get(local) {
                 Some(Binding::Atom(atom)) => atom.clone(),
                 Some(Binding::Callable(_)) => self.function_as_value(expr.span),
                 None => Atom::Value(Value::Unit),
             },
-            Some(Meaning::Shared(at)) => self.shared_atom(*at),
-            Some(Meaning::SharedNow(at)) => self.read_shared(*at, expr.span),
-            Some(Meaning::Variant(tag)) => Atom::Value(Value::Variant(*tag, None)),
-            Some(Meaning::Function(_) | Meaning::Host(_)) => self.function_as_value(expr.span),
-            Some(Meaning::Field(_)) | None => Atom::Value(Value::Unit),
+            Some(Resolution::Shared(at)) => self.shared_atom(*at),
+            Some(Resolution::SharedNow(at)) => self.read_shared(*at, expr.span),
+            Some(Resolution::Variant(tag)) => Atom::Value(Value::Variant(*tag, None)),
+            Some(Resolution::Function(_) | Resolution::Host(_)) => self.function_as_value(expr.span),
+            Some(Resolution::Field(_)) | None => Atom::Value(Value::Unit),
         }
     }
 
@@ -153,7 +153,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn field(&mut self, expr: &'a Expr, object: &'a Expr) -> Atom {
-        let Some(Meaning::Field(index)) = self.typed.meanings.get(&expr.id) else { return self.name(expr) };
+        let Some(Resolution::Field(index)) = self.typed.resolutions.get(&expr.id) else { return self.name(expr) };
         let object = self.expr(object);
         self.prim(Prim::Field(*index), vec![object], self.ty(expr), expr.span)
     }
@@ -182,13 +182,13 @@ impl<'a> Lowering<'a, '_> {
         let subject = self.expr(value);
         let of_ty = self.ty(value);
         let of = self.typed.tries.get(&expr.id);
-        let (to, failed) = of.map_or((TryTo::Flow, None), |of| (of.to, of.of.as_ref()));
+        let (to, failed) = of.map_or((FailureTarget::Flow, None), |of| (of.to, of.of.as_ref()));
         let span = expr.span;
         let failure_type = match &of_ty {
             Type::Result(pair) => pair.1.clone(),
             _ => Type::Failure,
         };
-        self.outcome(Outcome { subject, of: of_ty }, &self.ty(expr), span, |lowering, failure| {
+        self.match_fallible(FallibleValue { subject, of: of_ty }, &self.ty(expr), span, |lowering, failure| {
             let failure = failure.unwrap_or(Atom::Value(Value::Unit));
             lowering.failed(failure, &failure_type, (to, failed), span)
         })
@@ -197,7 +197,7 @@ impl<'a> Lowering<'a, '_> {
     fn else_(&mut self, expr: &'a Expr, value: &'a Expr, otherwise: &'a Expr) -> Atom {
         let subject = self.expr(value);
         let of = self.ty(value);
-        self.outcome(Outcome { subject, of }, &self.ty(expr), expr.span, |lowering, failure| {
+        self.match_fallible(FallibleValue { subject, of }, &self.ty(expr), expr.span, |lowering, failure| {
             lowering.bind_failure(otherwise, failure);
             lowering.expr(otherwise)
         })
@@ -269,8 +269,8 @@ impl<'a> Lowering<'a, '_> {
         let value = if pattern_type == value_type {
             value
         } else {
-            self.outcome(
-                Outcome { subject: value, of: value_type },
+            self.match_fallible(
+                FallibleValue { subject: value, of: value_type },
                 &pattern_type,
                 binding.value.span,
                 |lowering, failure| {
@@ -287,7 +287,7 @@ impl<'a> Lowering<'a, '_> {
     /// Gives the variable that was just bound the name that the text has for it.
     pub(super) fn hint_name(&mut self, pattern: &weir_syntax::ast::Pattern, value: &Atom) {
         let name = super::pattern_name(pattern);
-        if let (Atom::Var(var), Some(last)) = (value, self.scope().lets_mut().last_mut())
+        if let (Atom::Var(var), Some(last)) = (value, self.builder().lets_mut().last_mut())
             && last.bound.var == *var
             && last.bound.name.is_empty()
         {
@@ -333,13 +333,13 @@ impl<'a> Lowering<'a, '_> {
         if let ExprKind::Closure { parameters, body } = &expr.kind {
             return Some(Callable::Closure { parameters, body, names: std::rc::Rc::new(self.names.clone()) });
         }
-        match self.typed.meanings.get(&expr.id)? {
-            Meaning::Local(local) => match self.names.get(local)? {
+        match self.typed.resolutions.get(&expr.id)? {
+            Resolution::Local(local) => match self.names.get(local)? {
                 Binding::Callable(callable) => Some(callable.clone()),
                 Binding::Atom(_) => None,
             },
-            Meaning::Function(at) => Some(Callable::Function(*at)),
-            Meaning::Host(path) => Some(Callable::Host(path.clone())),
+            Resolution::Function(at) => Some(Callable::Function(*at)),
+            Resolution::Host(path) => Some(Callable::Host(path.clone())),
             _ => None,
         }
     }

@@ -5,8 +5,8 @@ use weir_ir::expr::{ArmTest, Atom, Variable};
 use weir_syntax::Span;
 use weir_syntax::ast::{Arm, Expr, Pattern};
 
-use super::draft::DraftArm;
-use super::pattern::{At, has_names};
+use super::block_builder::OpenArm;
+use super::pattern::{Projection, has_names};
 use super::{Lowering, pattern_name};
 use crate::types::Ty;
 
@@ -31,11 +31,11 @@ impl<'a> Lowering<'a, '_> {
         tests: Vec<ArmTest>,
         ty: &Type,
     ) -> Atom {
-        let mut drafts: Vec<DraftArm> = Vec::new();
+        let mut drafts: Vec<OpenArm> = Vec::new();
         let mut covered = false;
         for (arm, test) in arms.iter().zip(tests) {
             // Behind an arm that takes everything, or the same value, nothing is reached.
-            if covered || drafts.iter().any(|draft| draft.test == test) {
+            if covered || drafts.iter().any(|open_block| open_block.test == test) {
                 continue;
             }
             covered = test == ArmTest::Otherwise;
@@ -49,7 +49,7 @@ impl<'a> Lowering<'a, '_> {
 
     /// Whether the arms' tests take every variant of the type. Both values of a `Bool` count as such: the last becomes
     /// the arm for all else.
-    fn all_tags(&self, of: &Ty, drafts: &[DraftArm]) -> bool {
+    fn all_tags(&self, of: &Ty, drafts: &[OpenArm]) -> bool {
         let count = match of {
             Ty::Option(_) | Ty::Result(_) => 2,
             other => {
@@ -63,7 +63,7 @@ impl<'a> Lowering<'a, '_> {
         drafts.len() == count
     }
 
-    fn direct_arm(&mut self, subject: &Atom, arm: &'a Arm, test: ArmTest) -> DraftArm {
+    fn direct_arm(&mut self, subject: &Atom, arm: &'a Arm, test: ArmTest) -> OpenArm {
         let payload = match test {
             ArmTest::Tag(_) => self.payload(&arm.pattern),
             _ => Vec::new(),
@@ -74,7 +74,7 @@ impl<'a> Lowering<'a, '_> {
                 lowering.bind(&arm.pattern, subject.clone());
             } else {
                 for part in lowering.parts_of(&arm.pattern) {
-                    if let At::Payload(index) = part.at
+                    if let Projection::Payload(index) = part.at
                         && let Some(atom) = atoms.get(index as usize)
                     {
                         lowering.bind(part.pattern, atom.clone());
@@ -92,7 +92,7 @@ impl<'a> Lowering<'a, '_> {
         }
         let mut parts = self.parts_of(pattern);
         parts.sort_by_key(|part| match part.at {
-            At::Payload(index) => index,
+            Projection::Payload(index) => index,
             _ => 0,
         });
         let variables = parts.iter().map(|part| {

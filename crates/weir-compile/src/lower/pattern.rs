@@ -8,18 +8,18 @@ use weir_syntax::ast::{Expr, Literal, Pattern, PatternKind, RestPattern};
 
 use super::{Binding, Lowering};
 use crate::constant::literal_value;
-use crate::typed::LocalId;
+use crate::typed_tree::LocalId;
 use crate::types::Ty;
 
 /// A part of a value, and the pattern for it.
-pub(super) struct Part<'a> {
+pub(super) struct Subpattern<'a> {
     pub(super) pattern: &'a Pattern,
-    pub(super) at: At,
+    pub(super) at: Projection,
 }
 
 /// Where a part is in its whole.
 #[derive(Clone, Copy)]
-pub(super) enum At {
+pub(super) enum Projection {
     /// A variant's payload.
     Payload(u32),
     /// A tuple's or record's field.
@@ -73,10 +73,10 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// The parts of the value that the pattern looks into.
-    pub(super) fn parts_of(&self, pattern: &'a Pattern) -> Vec<Part<'a>> {
+    pub(super) fn parts_of(&self, pattern: &'a Pattern) -> Vec<Subpattern<'a>> {
         let ty = self.typed.pattern_type(pattern.id);
-        let numbered = |patterns: &'a [Pattern], at: fn(usize) -> At| {
-            patterns.iter().enumerate().map(move |(index, pattern)| Part { pattern, at: at(index) })
+        let numbered = |patterns: &'a [Pattern], at: fn(usize) -> Projection| {
+            patterns.iter().enumerate().map(move |(index, pattern)| Subpattern { pattern, at: at(index) })
         };
         match &pattern.kind {
             PatternKind::Variant { arguments, .. } => {
@@ -85,7 +85,7 @@ impl<'a> Lowering<'a, '_> {
                         Some(name) => self.payload_index(pattern, ty, name.as_str()).unwrap_or(position),
                         None => position,
                     };
-                    Part { pattern: &argument.pattern, at: At::Payload(index as u32) }
+                    Subpattern { pattern: &argument.pattern, at: Projection::Payload(index as u32) }
                 });
                 parts.collect()
             }
@@ -93,16 +93,16 @@ impl<'a> Lowering<'a, '_> {
                 let all = self.field_names(ty);
                 let parts = fields.iter().map(|field| {
                     let index = all.iter().position(|name| name == field.name.as_str()).unwrap_or(0);
-                    Part { pattern: &field.pattern, at: At::Field(index as u32) }
+                    Subpattern { pattern: &field.pattern, at: Projection::Field(index as u32) }
                 });
                 parts.collect()
             }
-            PatternKind::Tuple(parts) => numbered(parts, |index| At::Field(index as u32)).collect(),
+            PatternKind::Tuple(parts) => numbered(parts, |index| Projection::Field(index as u32)).collect(),
             PatternKind::List { before, after, .. } => {
-                let front = numbered(before, At::Front);
+                let front = numbered(before, Projection::Front);
                 let count = after.len();
                 let back = after.iter().enumerate();
-                let back = back.map(|(index, pattern)| Part { pattern, at: At::Back(count - index) });
+                let back = back.map(|(index, pattern)| Subpattern { pattern, at: Projection::Back(count - index) });
                 front.chain(back).collect()
             }
             _ => Vec::new(),
@@ -117,14 +117,16 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// Takes a part out of its whole.
-    pub(super) fn part(&mut self, part: &Part<'a>, whole: Atom) -> Atom {
+    pub(super) fn part(&mut self, part: &Subpattern<'a>, whole: Atom) -> Atom {
         let ty = self.typed.pattern_type(part.pattern.id).to_type();
         let span = part.pattern.span;
         match part.at {
-            At::Payload(index) => self.prim(Prim::Payload(index), vec![whole], ty, span),
-            At::Field(index) => self.prim(Prim::Field(index), vec![whole], ty, span),
-            At::Front(index) => self.prim(Prim::Index, vec![whole, Atom::Value(Value::Int(index as i64))], ty, span),
-            At::Back(index) => {
+            Projection::Payload(index) => self.prim(Prim::Payload(index), vec![whole], ty, span),
+            Projection::Field(index) => self.prim(Prim::Field(index), vec![whole], ty, span),
+            Projection::Front(index) => {
+                self.prim(Prim::Index, vec![whole, Atom::Value(Value::Int(index as i64))], ty, span)
+            }
+            Projection::Back(index) => {
                 let length = self.prim(Prim::Length, vec![whole.clone()], Type::Int, span);
                 let back = Atom::Value(Value::Int(index as i64));
                 let at = self.prim(Prim::Subtract, vec![length, back], Type::Int, span);
@@ -163,11 +165,11 @@ impl<'a> Lowering<'a, '_> {
 
     fn test_parts(&mut self, pattern: &'a Pattern, value: &Atom) -> Option<Atom> {
         let parts = self.parts_of(pattern).into_iter().filter(|part| part.pattern.is_refutable());
-        let parts: Vec<Part<'a>> = parts.collect();
+        let parts: Vec<Subpattern<'a>> = parts.collect();
         self.test_all(&parts, value, pattern.span)
     }
 
-    fn test_all(&mut self, parts: &[Part<'a>], value: &Atom, span: Span) -> Option<Atom> {
+    fn test_all(&mut self, parts: &[Subpattern<'a>], value: &Atom, span: Span) -> Option<Atom> {
         let (first, others) = parts.split_first()?;
         let inner = self.part(first, value.clone());
         let first = self.test(first.pattern, &inner);

@@ -6,7 +6,7 @@ use weir_ir::prim::Prim;
 use weir_syntax::Span;
 use weir_syntax::ast::{Block, Expr, Pattern};
 
-use super::draft::{Draft, FrameId};
+use super::block_builder::{InlineFrameId, OpenBlock};
 use super::{Lowering, pattern_name};
 
 impl<'a> Lowering<'a, '_> {
@@ -17,16 +17,16 @@ impl<'a> Lowering<'a, '_> {
         let Type::List(of) = &result else { return Atom::Value(Value::Unit) };
         let element_type = self.typed.pattern_type(pattern.id).to_type();
         let element = self.vars.variable(pattern_name(pattern), element_type);
-        let draft = self.scoped(|lowering| {
+        let open_block = self.build_block(|lowering| {
             lowering.bind(pattern, Atom::Var(element.var));
             lowering.block(body)
         });
-        let targets = targets(&draft);
+        let targets = exit_targets(&open_block);
         if targets.is_empty() {
-            let body = self.close_plain(draft, of);
+            let body = self.close_without_exits(open_block, of);
             return self.emit(Op::Map { list, element, body }, result, expr.span);
         }
-        self.collect(expr.span, (list, element), (draft, of), &targets)
+        self.collect(expr.span, (list, element), (open_block, of), &targets)
     }
 
     /// What a `for` goes through: a list, of a map that of its pairs.
@@ -47,52 +47,52 @@ impl<'a> Lowering<'a, '_> {
         &mut self,
         span: Span,
         (list, element): (Atom, weir_ir::expr::Variable),
-        (draft, of): (Draft, &Type),
-        targets: &[FrameId],
+        (open_block, of): (OpenBlock, &Type),
+        targets: &[InlineFrameId],
     ) -> Atom {
         let whole = Type::list(of.clone());
         let lists = Type::list(whole.clone());
         let init = Atom::Value(Value::list(Vec::new()));
-        let collected = self.fold_leaving(span, (list, init, element), &lists, targets, |lowering, so_far| {
-            let value = lowering.join(draft, of, span);
+        let collected = self.fold_with_exits(span, (list, init, element), &lists, targets, |lowering, so_far| {
+            let value = lowering.join(open_block, of, span);
             lowering.prim(Prim::Collect, vec![so_far, value], lists.clone(), span)
         });
         self.prim(Prim::Flatten, vec![collected], whole, span)
     }
 
     /// A fold whose body may leave: the accumulator is a step.
-    fn fold_leaving(
+    fn fold_with_exits(
         &mut self,
         span: Span,
         (list, init, element): (Atom, Atom, weir_ir::expr::Variable),
         ty: &Type,
-        targets: &[FrameId],
+        targets: &[InlineFrameId],
         body: impl FnOnce(&mut Self, Atom) -> Atom,
     ) -> Atom {
-        let step = self.steps(ty, targets);
+        let step = self.control_flow_type(ty, targets);
         let Type::Result(pair) = &step else { return Atom::Value(Value::Unit) };
         let init = self.prim(Prim::Variant(Value::OK), vec![init], step.clone(), span);
         let accumulator = self.vars.variable("", step.clone());
         let so_far = self.vars.variable("", ty.clone());
         let left = self.vars.variable("", pair.1.clone());
         let going = Atom::Var(so_far.var);
-        let draft = self.scoped(|lowering| body(lowering, going));
-        let next = self.close_steps(draft, ty, targets);
+        let open_block = self.build_block(|lowering| body(lowering, going));
+        let next = self.close_to_control_flow(open_block, ty, targets);
         let subject = Atom::Var(accumulator.var);
         let kept = Atom::Var(left.var);
-        let rounds = self.scoped(|lowering| {
+        let rounds = self.build_block(|lowering| {
             let err = |lowering: &mut Self| lowering.prim(Prim::Variant(Value::ERR), vec![kept], step.clone(), span);
-            let going = super::draft::DraftArm {
+            let going = super::block_builder::OpenArm {
                 test: ArmTest::Tag(Value::OK),
                 payload: vec![so_far],
-                body: Draft { lets: next.lets, end: super::draft::End::Fall(next.result) },
+                body: OpenBlock { lets: next.lets, end: super::block_builder::Terminator::FallThrough(next.result) },
             };
             let arms = vec![going, lowering.arm(ArmTest::Tag(Value::ERR), vec![left], err)];
             lowering.switch(subject, arms, &step, span)
         });
-        let body = self.close_plain(rounds, &step);
+        let body = self.close_without_exits(rounds, &step);
         let value = self.emit(Op::Fold { list, init, accumulator, element, body }, step.clone(), span);
-        self.open_step(value, ty, targets, span)
+        self.branch_on_control_flow(value, ty, targets, span)
     }
 
     pub(super) fn fold(
@@ -107,28 +107,28 @@ impl<'a> Lowering<'a, '_> {
         let ty = self.typed.pattern_type(accumulator.id).to_type();
         let element = self.vars.variable(pattern_name(pattern), self.typed.pattern_type(pattern.id).to_type());
         let so_far = self.vars.variable(pattern_name(accumulator), ty.clone());
-        let draft = self.scoped(|lowering| {
+        let open_block = self.build_block(|lowering| {
             lowering.bind(accumulator, Atom::Var(so_far.var));
             lowering.bind(pattern, Atom::Var(element.var));
             lowering.block(body)
         });
-        let targets = targets(&draft);
+        let targets = exit_targets(&open_block);
         if targets.is_empty() {
-            let body = self.close_plain(draft, &ty);
+            let body = self.close_without_exits(open_block, &ty);
             return self.emit(Op::Fold { list, init, accumulator: so_far, element, body }, ty, expr.span);
         }
-        self.fold_leaving(expr.span, (list, init, element), &ty, &targets, |lowering, going| {
-            // The draft knows the accumulator by the name that it was drafted with.
+        self.fold_with_exits(expr.span, (list, init, element), &ty, &targets, |lowering, going| {
+            // The open_block knows the accumulator by the name that it was drafted with.
             lowering.rename(so_far, going, expr.span);
-            lowering.join(draft, &ty, expr.span)
+            lowering.join(open_block, &ty, expr.span)
         })
     }
 
-    /// Binds a variable that a draft already mentions.
+    /// Binds a variable that a open_block already mentions.
     fn rename(&mut self, variable: weir_ir::expr::Variable, value: Atom, span: Span) {
         let origin = super::origin(span);
         let op = Op::Prim(Prim::Copy, vec![value]);
-        self.scope().lets_mut().push(weir_ir::expr::Let { bound: variable, op, origin });
+        self.builder().lets_mut().push(weir_ir::expr::Let { bound: variable, op, origin });
     }
 
     pub(super) fn loop_(
@@ -144,42 +144,42 @@ impl<'a> Lowering<'a, '_> {
         let span = expr.span;
         let variable = self.vars.variable(pattern_name(state), ty.clone());
         let pair = Type::tuple(vec![ty.clone(), Type::Bool]);
-        let draft = self.scoped(|lowering| {
+        let open_block = self.build_block(|lowering| {
             lowering.bind(state, Atom::Var(variable.var));
             let next = lowering.block(body);
             lowering.bind(state, next.clone());
             let done = lowering.expr(until);
             lowering.prim(Prim::Record, vec![next, done], pair.clone(), span)
         });
-        let targets = targets(&draft);
+        let targets = exit_targets(&open_block);
         if targets.is_empty() {
-            let body = self.close_plain(draft, &pair);
+            let body = self.close_without_exits(open_block, &pair);
             return self.emit(Op::Loop { init, state: variable, body, at_most }, ty, span);
         }
-        let inner = self.close_steps(draft, &pair, &targets);
-        self.loop_of_steps(span, (init, variable, inner), (&ty, &pair), &targets, at_most)
+        let inner = self.close_to_control_flow(open_block, &pair, &targets);
+        self.loop_with_exits(span, (init, variable, inner), (&ty, &pair), &targets, at_most)
     }
 
     /// A loop whose body may leave: the state is a step, and leaving it is being done.
-    pub(super) fn loop_of_steps(
+    pub(super) fn loop_with_exits(
         &mut self,
         span: Span,
         (init, variable, inner): (Atom, weir_ir::expr::Variable, weir_ir::expr::Block),
         (ty, pair): (&Type, &Type),
-        targets: &[FrameId],
+        targets: &[InlineFrameId],
         at_most: u64,
     ) -> Atom {
-        let step = self.steps(ty, targets);
+        let step = self.control_flow_type(ty, targets);
         let Type::Result(parts) = step.clone() else { return Atom::Value(Value::Unit) };
         let init = self.prim(Prim::Variant(Value::OK), vec![init], step.clone(), span);
         let state = self.vars.variable("", step.clone());
         let round = Type::tuple(vec![step.clone(), Type::Bool]);
         let subject = Atom::Var(state.var);
-        let rounds = self.scoped(|lowering| {
+        let rounds = self.build_block(|lowering| {
             // A round begins only while the state goes on.
             let held = lowering.prim(Prim::Payload(Value::OK), vec![subject], ty.clone(), span);
             lowering.rename(variable, held, span);
-            lowering.scope().lets_mut().extend(inner.lets);
+            lowering.builder().lets_mut().extend(inner.lets);
             let next = lowering.vars.variable("", pair.clone());
             let left = lowering.vars.variable("", parts.1.clone());
             let (next_atom, left_atom) = (Atom::Var(next.var), Atom::Var(left.var));
@@ -197,14 +197,14 @@ impl<'a> Lowering<'a, '_> {
             ];
             lowering.switch(inner.result, arms, &round, span)
         });
-        let body = self.close_plain(rounds, &round);
+        let body = self.close_without_exits(rounds, &round);
         let value = self.emit(Op::Loop { init, state, body, at_most }, step.clone(), span);
-        self.open_step(value, ty, targets, span)
+        self.branch_on_control_flow(value, ty, targets, span)
     }
 }
 
-fn targets(draft: &Draft) -> Vec<FrameId> {
+fn exit_targets(open_block: &OpenBlock) -> Vec<InlineFrameId> {
     let mut targets = Vec::new();
-    draft.targets(&mut targets);
+    open_block.exit_targets(&mut targets);
     targets
 }

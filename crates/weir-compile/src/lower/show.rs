@@ -9,7 +9,7 @@ use weir_ir::prim::Prim;
 use weir_syntax::Span;
 
 use super::Lowering;
-use super::draft::DraftArm;
+use super::block_builder::OpenArm;
 use crate::types::Ty;
 
 /// How deep the text of a value goes; behind it stands `…`.
@@ -79,7 +79,7 @@ impl Lowering<'_, '_> {
     }
 
     fn shown_variant(&mut self, value: Atom, variants: Vec<(&str, Vec<(Text, Ty)>)>, level: usize, span: Span) -> Atom {
-        let arms: Vec<DraftArm> = variants
+        let arms: Vec<OpenArm> = variants
             .into_iter()
             .zip(0..)
             .map(|((name, fields), tag)| {

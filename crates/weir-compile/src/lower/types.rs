@@ -3,10 +3,10 @@
 use indexmap::IndexMap;
 use weir_host::{Library, Text, Type, TypeDefinition, TypeShape};
 
-use crate::typed::Typed;
+use crate::typed_tree::TypedTree;
 
 /// The named types of the program, and those of the library that its modules bring in.
-pub(super) fn types_of(typed: &Typed, library: &Library) -> Vec<TypeDefinition> {
+pub(super) fn types_of(typed: &TypedTree, library: &Library) -> Vec<TypeDefinition> {
     let mut found: IndexMap<Text, TypeDefinition> = IndexMap::new();
     let mut wanted: Vec<Text> = typed.declarations.types.keys().rev().cloned().collect();
     let types = typed.expr_types.iter().chain(&typed.pattern_types).chain(typed.locals.iter().map(|local| &local.ty));

@@ -6,9 +6,9 @@ use weir_ir::prim::Prim;
 use weir_syntax::ast::{Argument, Block, Expr};
 use weir_syntax::{Code, Diagnostic, Span};
 
-use super::branch::Outcome;
-use super::draft::{Draft, FrameId};
-use super::{Frame, FrameKind, Lowering, Names};
+use super::block_builder::{InlineFrameId, OpenBlock};
+use super::branch::FallibleValue;
+use super::{InlineFrame, InlineFrameKind, Lowering, Names};
 
 /// The back-off of `retry` doubles from try to try as long as it is shorter than this: a minute, in nanoseconds.
 const BACKOFF_DOUBLES_UP_TO_NS: i64 = 60_000_000_000;
@@ -19,9 +19,9 @@ impl<'a> Lowering<'a, '_> {
         let span = expr.span;
         let limit = self.expr(limit);
         let (result, inner) = (self.ty(expr), self.ty(value));
-        let draft = self.scoped(|lowering| lowering.expr(value));
-        let (body, targets) = self.close_any(draft, &inner);
-        let yields = if targets.is_empty() { inner.clone() } else { self.steps(&inner, &targets) };
+        let open_block = self.build_block(|lowering| lowering.expr(value));
+        let (body, targets) = self.close_any(open_block, &inner);
+        let yields = if targets.is_empty() { inner.clone() } else { self.control_flow_type(&inner, &targets) };
         let some = Type::option(yields.clone());
         let outcome = self.emit(Op::Within { limit, body }, some.clone(), span);
         let same = inner == result;
@@ -30,7 +30,11 @@ impl<'a> Lowering<'a, '_> {
         let atom = Atom::Var(in_time.var);
         let arms = vec![
             self.arm(ArmTest::Tag(Value::SOME), vec![in_time], |lowering| {
-                let value = if targets.is_empty() { atom } else { lowering.open_step(atom, &inner, &targets, span) };
+                let value = if targets.is_empty() {
+                    atom
+                } else {
+                    lowering.branch_on_control_flow(atom, &inner, &targets, span)
+                };
                 if same { value } else { lowering.prim(Prim::Variant(Value::OK), vec![value], wrapped, span) }
             }),
             self.arm(ArmTest::Tag(Value::NONE), Vec::new(), |_| {
@@ -44,29 +48,33 @@ impl<'a> Lowering<'a, '_> {
     /// `race { a, b }`. Where one may leave a `fn`, all yield steps.
     pub(super) fn race(&mut self, expr: &'a Expr, bodies: &'a [Expr]) -> Atom {
         let ty = self.ty(expr);
-        let drafts: Vec<Draft> = bodies.iter().map(|body| self.scoped(|lowering| lowering.expr(body))).collect();
-        let mut targets: Vec<FrameId> = Vec::new();
-        drafts.iter().for_each(|draft| draft.targets(&mut targets));
-        let yields = drafts.iter().any(Draft::yields);
-        let bodies = drafts.into_iter().map(|draft| match targets.is_empty() {
-            true => self.close_plain(draft, &ty),
-            false => self.close_steps(draft, &ty, &targets),
+        let drafts: Vec<OpenBlock> =
+            bodies.iter().map(|body| self.build_block(|lowering| lowering.expr(body))).collect();
+        let mut targets: Vec<InlineFrameId> = Vec::new();
+        drafts.iter().for_each(|open_block| open_block.exit_targets(&mut targets));
+        let yields = drafts.iter().any(OpenBlock::yields);
+        let bodies = drafts.into_iter().map(|open_block| match targets.is_empty() {
+            true => self.close_without_exits(open_block, &ty),
+            false => self.close_to_control_flow(open_block, &ty, &targets),
         });
         let bodies: Vec<IrBlock> = bodies.collect();
         let bound = match (yields, targets.is_empty()) {
             (false, _) => Type::Never,
             (true, true) => ty.clone(),
-            (true, false) => self.steps(&ty, &targets),
+            (true, false) => self.control_flow_type(&ty, &targets),
         };
         let value = self.emit(Op::Race { bodies }, bound, expr.span);
-        if targets.is_empty() { value } else { self.open_step(value, &ty, &targets, expr.span) }
+        if targets.is_empty() { value } else { self.branch_on_control_flow(value, &ty, &targets, expr.span) }
     }
 
-    fn close_any(&mut self, draft: Draft, ty: &Type) -> (IrBlock, Vec<FrameId>) {
+    fn close_any(&mut self, open_block: OpenBlock, ty: &Type) -> (IrBlock, Vec<InlineFrameId>) {
         let mut targets = Vec::new();
-        draft.targets(&mut targets);
-        let block =
-            if targets.is_empty() { self.close_plain(draft, ty) } else { self.close_steps(draft, ty, &targets) };
+        open_block.exit_targets(&mut targets);
+        let block = if targets.is_empty() {
+            self.close_without_exits(open_block, ty)
+        } else {
+            self.close_to_control_flow(open_block, ty, &targets)
+        };
         (block, targets)
     }
 
@@ -84,7 +92,7 @@ impl<'a> Lowering<'a, '_> {
         let pair = Type::tuple(vec![state_type.clone(), Type::Bool]);
         let state = self.vars.variable("tries", state_type.clone());
         let before = Atom::Var(state.var);
-        let draft = self.scoped(|lowering| {
+        let open_block = self.build_block(|lowering| {
             let tried = lowering.prim(Prim::Field(0), vec![before.clone()], Type::Int, span);
             let wait = backoff.as_ref().map(|_| lowering.prim(Prim::Field(2), vec![before], Type::Duration, span));
             let nothing = Atom::Value(Value::Int(0));
@@ -106,20 +114,20 @@ impl<'a> Lowering<'a, '_> {
         let (none, outcome) = (Atom::Value(Value::Int(0)), Atom::Value(Value::none()));
         let init = [none, outcome].into_iter().chain(backoff).collect();
         let init = self.prim(Prim::Record, init, state_type.clone(), span);
-        let (body, targets) = self.close_any(draft, &pair);
+        let (body, targets) = self.close_any(open_block, &pair);
         let last = if targets.is_empty() {
             self.emit(Op::Loop { init, state, body, at_most: tries }, state_type.clone(), span)
         } else {
-            self.loop_of_steps(span, (init, state, body), (&state_type, &pair), &targets, tries)
+            self.loop_with_exits(span, (init, state, body), (&state_type, &pair), &targets, tries)
         };
         let last = self.prim(Prim::Field(1), vec![last], Type::option(result.clone()), span);
         let of = Type::option(result.clone());
-        self.outcome(Outcome { subject: last, of }, &result, span, |lowering, _| lowering.no_case(span))
+        self.match_fallible(FallibleValue { subject: last, of }, &result, span, |lowering, _| lowering.no_case(span))
     }
 
     /// Warns of a call within a `retry` that changes the world outside, and that nobody said may happen twice.
     pub(super) fn retried(&mut self, signature: &Signature, span: Span) {
-        let within = self.frames.iter().any(|frame| frame.kind == FrameKind::Retry);
+        let within = self.frames.iter().any(|frame| frame.kind == InlineFrameKind::Retry);
         if !within || signature.effects.world != World::Writes || signature.effects.idempotent {
             return;
         }
@@ -175,27 +183,27 @@ impl<'a> Lowering<'a, '_> {
     /// One try: its outcome, a `?` within it among that.
     fn one_try(&mut self, body: &'a Block, result: &Type, span: Span) -> Atom {
         self.frame_count += 1;
-        let id = FrameId(self.frame_count);
-        let site = self.frame().site.clone();
-        self.frames.push(Frame {
+        let id = InlineFrameId(self.frame_count);
+        let site = self.frame().call_path.clone();
+        self.frames.push(InlineFrame {
             id,
-            site,
+            call_path: site,
             result: result.clone(),
-            kind: FrameKind::Retry,
+            kind: InlineFrameKind::Retry,
             function: None,
             handlers: Vec::new(),
             parameters: Names::new(),
         });
         let value_type = body.value().map_or(Type::Unit, |value| self.ty(value));
-        let mut draft = self.scoped(|lowering| {
+        let mut open_block = self.build_block(|lowering| {
             let value = lowering.block(body);
-            match value_type == *result || lowering.scope().has_ended() {
+            match value_type == *result || lowering.builder().has_ended() {
                 true => value,
                 false => lowering.prim(Prim::Variant(Value::OK), vec![value], result.clone(), span),
             }
         });
-        draft.arrive(id);
-        let outcome = self.join(draft, result, span);
+        open_block.resolve_exits(id);
+        let outcome = self.join(open_block, result, span);
         self.frames.pop();
         outcome
     }

@@ -1,6 +1,6 @@
 //! Ranks by longest path, and long edges cut into bends.
 
-use super::Sketch;
+use super::LayoutInput;
 
 /// Boxes and bends in ranks. Boxes have the first indices, bends the rest.
 #[derive(Debug, Default)]
@@ -44,12 +44,12 @@ impl Layers {
 }
 
 /// Ranks every box below all that point to it, and cuts the edges that pass ranks.
-pub(crate) fn layers(sketch: &Sketch) -> Layers {
-    let mut layers = Layers { boxes: sketch.boxes.len(), ..Layers::default() };
-    for rank in ranks(sketch) {
+pub(crate) fn layers(input: &LayoutInput) -> Layers {
+    let mut layers = Layers { boxes: input.boxes.len(), ..Layers::default() };
+    for rank in ranks(input) {
         layers.add(rank);
     }
-    for &(from, to) in &sketch.edges {
+    for &(from, to) in &input.edges {
         let mut bends = Vec::new();
         let mut upper = from;
         for rank in layers.rank_of[from] + 1..layers.rank_of[to] {
@@ -66,9 +66,9 @@ pub(crate) fn layers(sketch: &Sketch) -> Layers {
 }
 
 /// The longest path to each box; then boxes without anything above move down to what is below them.
-fn ranks(sketch: &Sketch) -> Vec<usize> {
-    let mut ranks = vec![0; sketch.boxes.len()];
-    let mut edges = sketch.edges.clone();
+fn ranks(input: &LayoutInput) -> Vec<usize> {
+    let mut ranks = vec![0; input.boxes.len()];
+    let mut edges = input.edges.clone();
     edges.sort_unstable();
     // Every edge points to a later box, so that sorted edges are in topological order.
     for &(from, to) in &edges {

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{Layout, Point, Size, Sketch, layered};
+use super::{Extent, LayeredLayout, LayoutInput, Point, layered};
 
-fn sketches() -> impl Strategy<Value = Sketch> {
+fn sketches() -> impl Strategy<Value = LayoutInput> {
     let boxes = prop::collection::vec((10.0..200.0_f64, 10.0..90.0_f64), 1..40);
     (boxes, prop::collection::vec((any::<u32>(), any::<u32>()), 0..80)).prop_map(|(boxes, pairs)| {
         let count = boxes.len();
@@ -12,21 +12,21 @@ fn sketches() -> impl Strategy<Value = Sketch> {
             let (one, other) = (one as usize % count, other as usize % count);
             (one != other).then(|| (one.min(other), one.max(other)))
         };
-        Sketch {
-            boxes: boxes.into_iter().map(|(width, height)| Size { width, height }).collect(),
+        LayoutInput {
+            boxes: boxes.into_iter().map(|(width, height)| Extent { width, height }).collect(),
             edges: pairs.into_iter().filter_map(edge).collect(),
         }
     })
 }
 
-fn overlap(sketch: &Sketch, layout: &Layout, one: usize, other: usize) -> bool {
+fn overlap(input: &LayoutInput, layout: &LayeredLayout, one: usize, other: usize) -> bool {
     let apart = |a: f64, b: f64, half: f64| (a - b).abs() >= half - 0.01;
     let (a, b) = (layout.centres[one], layout.centres[other]);
-    let (first, second) = (sketch.boxes[one], sketch.boxes[other]);
+    let (first, second) = (input.boxes[one], input.boxes[other]);
     !apart(a.x, b.x, (first.width + second.width) / 2.0) && !apart(a.y, b.y, (first.height + second.height) / 2.0)
 }
 
-fn inside(point: Point, size: Size) -> bool {
+fn inside(point: Point, size: Extent) -> bool {
     point.x >= -0.01 && point.y >= -0.01 && point.x <= size.width + 0.01 && point.y <= size.height + 0.01
 }
 
@@ -34,34 +34,34 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_two_boxes_overlap(sketch in sketches()) {
-        let layout = layered(&sketch);
-        for one in 0..sketch.boxes.len() {
+    fn no_two_boxes_overlap(input in sketches()) {
+        let layout = layered(&input);
+        for one in 0..input.boxes.len() {
             for other in 0..one {
-                prop_assert!(!overlap(&sketch, &layout, one, other), "boxes {one} and {other} overlap: {layout:?}");
+                prop_assert!(!overlap(&input, &layout, one, other), "boxes {one} and {other} overlap: {layout:?}");
             }
         }
     }
 
     #[test]
-    fn every_edge_goes_down_inside_the_picture(sketch in sketches()) {
-        let layout = layered(&sketch);
-        prop_assert_eq!(layout.ways.len(), sketch.edges.len());
-        for way in &layout.ways {
-            prop_assert!(way.iter().all(|point| inside(*point, layout.size)), "{:?} leaves {:?}", way, layout.size);
-            prop_assert!(way.windows(2).all(|pair| pair[0].y <= pair[1].y + 0.01), "{:?} goes up", way);
+    fn every_edge_goes_down_inside_the_picture(input in sketches()) {
+        let layout = layered(&input);
+        prop_assert_eq!(layout.routes.len(), input.edges.len());
+        for route in &layout.routes {
+            prop_assert!(route.iter().all(|point| inside(*point, layout.size)), "{:?} leaves {:?}", route, layout.size);
+            prop_assert!(route.windows(2).all(|pair| pair[0].y <= pair[1].y + 0.01), "{:?} goes up", route);
         }
     }
 
     #[test]
-    fn no_edge_passes_through_a_box(sketch in sketches()) {
-        let layout = layered(&sketch);
-        for (way, &(from, to)) in layout.ways.iter().zip(&sketch.edges) {
+    fn no_edge_passes_through_a_box(input in sketches()) {
+        let layout = layered(&input);
+        for (route, &(from, to)) in layout.routes.iter().zip(&input.edges) {
             // Where an edge passes ranks it goes straight down, and these parts are free of boxes.
-            let straight = way.windows(2).filter(|pair| (pair[0].x - pair[1].x).abs() < 0.01);
+            let straight = route.windows(2).filter(|pair| (pair[0].x - pair[1].x).abs() < 0.01);
             for pair in straight {
-                for index in (0..sketch.boxes.len()).filter(|index| *index != from && *index != to) {
-                    let (centre, size) = (layout.centres[index], sketch.boxes[index]);
+                for index in (0..input.boxes.len()).filter(|index| *index != from && *index != to) {
+                    let (centre, size) = (layout.centres[index], input.boxes[index]);
                     let beside = (pair[0].x - centre.x).abs() >= size.width / 2.0 - 0.01;
                     let apart = pair[1].y <= centre.y - size.height / 2.0 + 0.01 || pair[0].y >= centre.y + size.height / 2.0 - 0.01;
                     prop_assert!(beside || apart, "edge {from} to {to} passes through box {index}");
@@ -73,10 +73,10 @@ proptest! {
 
 #[test]
 fn a_long_edge_is_straight() {
-    let size = Size { width: 60.0, height: 30.0 };
-    let sketch = Sketch { boxes: vec![size; 5], edges: vec![(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)] };
-    let layout = layered(&sketch);
-    let long = &layout.ways[4];
+    let size = Extent { width: 60.0, height: 30.0 };
+    let input = LayoutInput { boxes: vec![size; 5], edges: vec![(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)] };
+    let layout = layered(&input);
+    let long = &layout.routes[4];
     let inner = &long[2..long.len() - 2];
     assert!(inner.windows(2).all(|pair| (pair[0].x - pair[1].x).abs() < 0.01), "{long:?}");
 }

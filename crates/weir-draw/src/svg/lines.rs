@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use weir_host::{Mode, Resource, Text};
 use weir_ir::graph::Program;
 
-use super::picture::{Picture, Rect, is_frame};
+use super::placed_diagram::{PlacedDiagram, Rect, is_frame};
 use super::{escape, line};
-use crate::diagram::{Diagram, Mark, MarkId, Says};
+use crate::diagram::{Diagram, DiagramMark, EdgeLabel, MarkId};
 use crate::layout::Point;
 use crate::names;
 
@@ -21,14 +21,14 @@ const TINTS: u32 = 5;
 const CLEARANCE: f64 = 11.0;
 
 /// Tints what runs without leaving its thread, where there is more than one such section.
-pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &Picture) {
+pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
     let last = diagram.marks.iter().map(|mark| mark.section).max().unwrap_or(0);
     if last == 0 {
         return;
     }
     for section in 0..=last {
         let _ = write!(text, r#"<g class="section tint{}">"#, section % TINTS);
-        let inside = |mark: MarkId| diagram.marks[mark].section == section && !is_frame(diagram.marks[mark].look);
+        let inside = |mark: MarkId| diagram.marks[mark].section == section && !is_frame(diagram.marks[mark].kind);
         for (_, rect) in picture.rects.iter().enumerate().filter(|(mark, _)| inside(*mark)) {
             line(
                 text,
@@ -41,9 +41,9 @@ pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &Picture) 
                 ),
             );
         }
-        for (edge, way) in diagram.edges.iter().zip(&picture.ways) {
+        for (edge, route) in diagram.edges.iter().zip(&picture.routes) {
             if inside(edge.from) && inside(edge.to) {
-                line(text, format_args!(r#"<path d="{}"/>"#, curve(way)));
+                line(text, format_args!(r#"<path d="{}"/>"#, curve(route)));
             }
         }
         text.push_str("</g>\n");
@@ -51,9 +51,9 @@ pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &Picture) 
 }
 
 /// Names the sections of a plan, each at the first of its marks.
-pub(super) fn section_names(text: &mut String, diagram: &Diagram, picture: &Picture) {
+pub(super) fn section_names(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
     for (section, name) in diagram.sections.iter().enumerate() {
-        let inside = |mark: &Mark| mark.section as usize == section && !is_frame(mark.look);
+        let inside = |mark: &DiagramMark| mark.section as usize == section && !is_frame(mark.kind);
         let Some(first) = diagram.marks.iter().position(inside) else { continue };
         let (x, y) = (picture.rects[first].x - 9.0, picture.rects[first].y - 5.0);
         line(text, format_args!(r#"<text class="label section-name" x="{x:.1}" y="{y:.1}">{}</text>"#, escape(name)));
@@ -61,20 +61,20 @@ pub(super) fn section_names(text: &mut String, diagram: &Diagram, picture: &Pict
 }
 
 /// Draws the edges with their heads.
-pub(super) fn edges(text: &mut String, diagram: &Diagram, picture: &Picture) {
-    for (edge, way) in diagram.edges.iter().zip(&picture.ways) {
-        let class = if edge.says == Says::Order { "edge order" } else { "edge" };
-        line(text, format_args!(r#"<path class="{class}" d="{}"/>"#, curve(way)));
-        if let Some(end) = way.last() {
+pub(super) fn edges(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
+    for (edge, route) in diagram.edges.iter().zip(&picture.routes) {
+        let class = if edge.label == EdgeLabel::Order { "edge order" } else { "edge" };
+        line(text, format_args!(r#"<path class="{class}" d="{}"/>"#, curve(route)));
+        if let Some(end) = route.last() {
             line(text, format_args!(r#"<path class="head" d="M{:.1} {:.1}l-4 -8q4 2 8 0z"/>"#, end.x, end.y));
         }
     }
 }
 
 /// Draws what the edges say, above everything: where a fork's edges begin, or where they are many, where they lead.
-pub(super) fn labels(text: &mut String, diagram: &Diagram, picture: &Picture) {
-    for (edge, way) in diagram.edges.iter().zip(&picture.ways) {
-        let (Says::Choice(label), [start, next, after, ..]) = (&edge.says, way.as_slice()) else { continue };
+pub(super) fn labels(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
+    for (edge, route) in diagram.edges.iter().zip(&picture.routes) {
+        let (EdgeLabel::Choice(label), [start, next, after, ..]) = (&edge.label, route.as_slice()) else { continue };
         let siblings = diagram.edges.iter().filter(|other| other.from == edge.from).count();
         let (x, y, anchor) =
             if siblings > 2 { (after.x + 7.0, after.y - 9.0, "start") } else { beside(*start, *next, *after) };
@@ -94,11 +94,11 @@ fn beside(start: Point, next: Point, after: Point) -> (f64, f64, &'static str) {
     (next.x + (after.x - next.x) * 0.08 + side, next.y.max(start.y) + 15.0, anchor)
 }
 
-/// A way as a path: straight within ranks, curved between them.
-fn curve(way: &[Point]) -> String {
-    let Some(start) = way.first() else { return String::new() };
+/// A route as a path: straight within ranks, curved between them.
+fn curve(route: &[Point]) -> String {
+    let Some(start) = route.first() else { return String::new() };
     let mut path = format!("M{:.1} {:.1}", start.x, start.y);
-    for pair in way.windows(2) {
+    for pair in route.windows(2) {
         let (from, to) = (pair[0], pair[1]);
         if (from.x - to.x).abs() < 0.5 {
             if (from.y - to.y).abs() > 0.05 {
@@ -118,14 +118,14 @@ pub(super) struct Lifeline<'a> {
     /// Whether each session has its own.
     per_session: bool,
     store: Rect,
-    touches: Vec<Touch>,
+    accesses: Vec<Access>,
     /// Where its line ends.
     pub(super) bottom: f64,
 }
 
-struct Touch {
+struct Access {
     mode: Mode,
-    way: Vec<Point>,
+    route: Vec<Point>,
 }
 
 impl Lifeline<'_> {
@@ -136,7 +136,7 @@ impl Lifeline<'_> {
 
 /// Places the lifelines of all resources that calls touch, in the order of their first touch. The private state of a call
 /// site is nobody else's, and stands nowhere.
-pub(super) fn lifelines<'a>(diagram: &'a Diagram, picture: &Picture) -> Vec<Lifeline<'a>> {
+pub(super) fn lifelines<'a>(diagram: &'a Diagram, picture: &PlacedDiagram) -> Vec<Lifeline<'a>> {
     let mut resources: Vec<&Resource> = Vec::new();
     for (resource, _) in diagram.marks.iter().flat_map(|mark| &mark.uses) {
         if !resources.contains(&resource) && !matches!(resource, Resource::State(_)) {
@@ -162,21 +162,21 @@ pub(super) fn tell_sessions(lifelines: &mut [Lifeline<'_>], program: &Program) {
     }
 }
 
-fn lifeline<'a>(diagram: &Diagram, picture: &Picture, resource: &'a Resource, store: Rect) -> Lifeline<'a> {
+fn lifeline<'a>(diagram: &Diagram, picture: &PlacedDiagram, resource: &'a Resource, store: Rect) -> Lifeline<'a> {
     let x = store.middle().x;
-    let mut touches = Vec::new();
+    let mut accesses = Vec::new();
     for (mark, drawn) in diagram.marks.iter().enumerate() {
         if let Some(index) = drawn.uses.iter().position(|(used, _)| used == resource) {
-            let way = way_out(diagram, picture, mark, x, index);
-            touches.push(Touch { mode: drawn.uses[index].1, way });
+            let route = way_out(diagram, picture, mark, x, index);
+            accesses.push(Access { mode: drawn.uses[index].1, route });
         }
     }
-    let bottom = touches.iter().filter_map(|touch| touch.way.last()).map(|end| end.y).fold(store.bottom(), f64::max);
-    Lifeline { resource, per_session: false, store, touches, bottom: bottom + 12.0 }
+    let bottom = accesses.iter().filter_map(|touch| touch.route.last()).map(|end| end.y).fold(store.bottom(), f64::max);
+    Lifeline { resource, per_session: false, store, accesses, bottom: bottom + 12.0 }
 }
 
-/// From the right border of a mark to `x`: straight on where nothing is in the way, else between the ranks.
-fn way_out(diagram: &Diagram, picture: &Picture, mark: MarkId, x: f64, index: usize) -> Vec<Point> {
+/// From the right border of a mark to `x`: straight on where nothing is in the route, else between the ranks.
+fn way_out(diagram: &Diagram, picture: &PlacedDiagram, mark: MarkId, x: f64, index: usize) -> Vec<Point> {
     let rect = picture.rects[mark];
     let offset = index as f64 * 7.0;
     let holders: Vec<MarkId> = std::iter::successors(Some(mark), |&mark| diagram.marks[mark].parent).collect();
@@ -211,15 +211,15 @@ pub(super) fn draw_lifelines(text: &mut String, lifelines: &[Lifeline<'_>]) {
         );
         store(text, lifeline);
     }
-    for touch in lifelines.iter().flat_map(|lifeline| &lifeline.touches) {
+    for touch in lifelines.iter().flat_map(|lifeline| &lifeline.accesses) {
         draw_touch(text, touch);
     }
 }
 
-fn draw_touch(text: &mut String, touch: &Touch) {
+fn draw_touch(text: &mut String, touch: &Access) {
     let class = if touch.mode == Mode::Read { "read" } else { "write" };
-    let (Some(start), Some(end)) = (touch.way.first(), touch.way.last()) else { return };
-    line(text, format_args!(r#"<path class="{class}" d="{}"/>"#, cornered(&touch.way)));
+    let (Some(start), Some(end)) = (touch.route.first(), touch.route.last()) else { return };
+    line(text, format_args!(r#"<path class="{class}" d="{}"/>"#, cornered(&touch.route)));
     line(text, format_args!(r#"<circle class="{class}-head" cx="{:.1}" cy="{:.1}" r="3"/>"#, end.x, end.y));
     let (head, direction) = if touch.mode == Mode::Read { (start, 1.0) } else { (end, -1.0) };
     let tip = head.x + if touch.mode == Mode::Read { 0.0 } else { -2.0 };
@@ -234,10 +234,10 @@ fn draw_touch(text: &mut String, touch: &Touch) {
     );
 }
 
-/// A way with rounded corners.
-fn cornered(way: &[Point]) -> String {
-    let mut path = format!("M{:.1} {:.1}", way[0].x, way[0].y);
-    for three in way.windows(3) {
+/// A route with rounded corners.
+fn cornered(route: &[Point]) -> String {
+    let mut path = format!("M{:.1} {:.1}", route[0].x, route[0].y);
+    for three in route.windows(3) {
         let (before, corner, after) = (three[0], three[1], three[2]);
         let near = towards(corner, before);
         let far = towards(corner, after);
@@ -246,12 +246,12 @@ fn cornered(way: &[Point]) -> String {
             near.x, near.y, corner.x, corner.y, far.x, far.y
         ));
     }
-    let end = way[way.len() - 1];
+    let end = route[route.len() - 1];
     path.push_str(&format!("L{:.1} {:.1}", end.x, end.y));
     path
 }
 
-/// A little way from `from` to `to`, which lie on a horizontal or vertical line.
+/// A little route from `from` to `to`, which lie on a horizontal or vertical line.
 fn towards(from: Point, to: Point) -> Point {
     let reach = |distance: f64| distance.clamp(-6.0, 6.0);
     Point { x: from.x + reach(to.x - from.x), y: from.y + reach(to.y - from.y) }

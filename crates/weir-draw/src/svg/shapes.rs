@@ -1,15 +1,15 @@
-//! How marks look.
+//! How marks kind.
 
-use super::picture::{Picture, Rect, is_frame};
+use super::placed_diagram::{PlacedDiagram, Rect, is_frame};
 use super::{escape, line, style};
-use crate::diagram::{Diagram, Look, Mark};
+use crate::diagram::{Diagram, DiagramMark, MarkKind};
 
 /// Draws the frames around what is inside marks.
-pub(super) fn frames(text: &mut String, diagram: &Diagram, picture: &Picture) {
-    let frames = diagram.marks.iter().zip(&picture.rects).filter(|(mark, _)| is_frame(mark.look));
+pub(super) fn frames(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
+    let frames = diagram.marks.iter().zip(&picture.rects).filter(|(mark, _)| is_frame(mark.kind));
     for (mark, rect) in frames {
-        let step = if mark.look == Look::Step { " step" } else { "" };
-        let label = if mark.look == Look::Step { " step-text" } else { "" };
+        let step = if mark.kind == MarkKind::Step { " step" } else { "" };
+        let label = if mark.kind == MarkKind::Step { " step-text" } else { "" };
         boxed(text, &format!("frame{step}"), rect, 12.0);
         line(
             text,
@@ -24,9 +24,9 @@ pub(super) fn frames(text: &mut String, diagram: &Diagram, picture: &Picture) {
 }
 
 /// Draws all marks that are not frames.
-pub(super) fn marks(text: &mut String, diagram: &Diagram, picture: &Picture) {
+pub(super) fn marks(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
     let hues = hues(diagram);
-    let marks = diagram.marks.iter().zip(&picture.rects).filter(|(mark, _)| !is_frame(mark.look));
+    let marks = diagram.marks.iter().zip(&picture.rects).filter(|(mark, _)| !is_frame(mark.kind));
     for (mark, rect) in marks {
         text.push_str("<g>");
         if !mark.hint.is_empty() {
@@ -37,27 +37,27 @@ pub(super) fn marks(text: &mut String, diagram: &Diagram, picture: &Picture) {
     }
 }
 
-fn shape(text: &mut String, mark: &Mark, rect: &Rect, hues: &[&str]) {
-    match mark.look {
-        Look::Entry if mark.parent.is_some() => labelled(text, mark, rect, ("begin", "prim-text code", 12.0)),
-        Look::Entry => entry(text, mark, rect),
-        Look::Call => call(text, mark, rect, hues),
-        Look::Prim => labelled(text, mark, rect, ("prim", "prim-text code", 6.0)),
-        Look::Fork => fork(text, mark, rect),
-        Look::Answer => labelled(text, mark, rect, ("answer", "answer-text", 13.0)),
-        Look::Failure => labelled(text, mark, rect, ("failure", "failure-text", 13.0)),
-        Look::Repeat | Look::Step => {}
+fn shape(text: &mut String, mark: &DiagramMark, rect: &Rect, hues: &[&str]) {
+    match mark.kind {
+        MarkKind::Entry if mark.parent.is_some() => labelled(text, mark, rect, ("begin", "prim-text code", 12.0)),
+        MarkKind::Entry => entry(text, mark, rect),
+        MarkKind::Call => call(text, mark, rect, hues),
+        MarkKind::Prim => labelled(text, mark, rect, ("prim", "prim-text code", 6.0)),
+        MarkKind::Fork => fork(text, mark, rect),
+        MarkKind::Answer => labelled(text, mark, rect, ("answer", "answer-text", 13.0)),
+        MarkKind::Failure => labelled(text, mark, rect, ("failure", "failure-text", 13.0)),
+        MarkKind::Repeat | MarkKind::Step => {}
     }
 }
 
-fn labelled(text: &mut String, mark: &Mark, rect: &Rect, (class, letters, radius): (&str, &str, f64)) {
+fn labelled(text: &mut String, mark: &DiagramMark, rect: &Rect, (class, letters, radius): (&str, &str, f64)) {
     boxed(text, class, rect, radius);
     if !mark.title.is_empty() {
         centred(text, letters, rect, rect.middle().y + 4.0, &mark.title);
     }
 }
 
-fn entry(text: &mut String, mark: &Mark, rect: &Rect) {
+fn entry(text: &mut String, mark: &DiagramMark, rect: &Rect) {
     boxed(text, "enter", rect, rect.height / 2.0);
     if mark.over.is_empty() {
         centred(text, "title code enter-text", rect, rect.middle().y + 4.5, &mark.title);
@@ -67,7 +67,7 @@ fn entry(text: &mut String, mark: &Mark, rect: &Rect) {
     }
 }
 
-fn call(text: &mut String, mark: &Mark, rect: &Rect, hues: &[&str]) {
+fn call(text: &mut String, mark: &DiagramMark, rect: &Rect, hues: &[&str]) {
     boxed(text, "card", rect, 8.0);
     let hue =
         hues.iter().position(|module| *module == mark.over).map_or(0, |index| style::HUES[index % style::HUES.len()]);
@@ -119,7 +119,7 @@ fn fallible(text: &mut String, rect: &Rect) {
     );
 }
 
-fn fork(text: &mut String, mark: &Mark, rect: &Rect) {
+fn fork(text: &mut String, mark: &DiagramMark, rect: &Rect) {
     let slope = if mark.title.is_empty() { rect.width / 2.0 } else { 12.0 };
     let (middle, right, bottom) = (rect.middle().y, rect.right(), rect.bottom());
     line(
@@ -161,7 +161,7 @@ fn centred(text: &mut String, class: &str, rect: &Rect, y: f64, words: &str) {
 /// The modules of the calls, in the order in which they first appear.
 fn hues(diagram: &Diagram) -> Vec<&str> {
     let mut modules: Vec<&str> = Vec::new();
-    for mark in diagram.marks.iter().filter(|mark| mark.look == Look::Call) {
+    for mark in diagram.marks.iter().filter(|mark| mark.kind == MarkKind::Call) {
         if !modules.contains(&&*mark.over) {
             modules.push(&mark.over);
         }

@@ -1,7 +1,7 @@
 //! How large marks are, by the words in them.
 
-use crate::diagram::{Look, Mark};
-use crate::layout::Size;
+use crate::diagram::{DiagramMark, MarkKind};
+use crate::layout::Extent;
 
 /// The width of a letter of code at 13 pixels, the widest of the usual monospaced faces.
 const CODE: f64 = 7.85;
@@ -11,19 +11,19 @@ const CODE_SMALL: f64 = 6.9;
 const WORDS_SMALL: f64 = 6.1;
 
 /// The size of a mark; of a frame, what its title needs.
-pub(super) fn size(mark: &Mark) -> Size {
+pub(super) fn size(mark: &DiagramMark) -> Extent {
     let title = mark.title.chars().count() as f64;
     let over = mark.over.chars().count() as f64 * WORDS_SMALL;
-    let (width, height) = match mark.look {
-        Look::Entry if mark.parent.is_some() => (title * CODE_SMALL + 26.0, 24.0),
-        Look::Entry => ((title * CODE).max(over) + 44.0, if mark.over.is_empty() { 36.0 } else { 48.0 }),
-        Look::Call => ((title * CODE).max(over) + 34.0, if mark.over.is_empty() { 36.0 } else { 46.0 }),
-        Look::Prim => (title * CODE_SMALL + 20.0, 24.0),
-        Look::Fork if mark.title.is_empty() => (26.0, 26.0),
-        Look::Fork => (title * CODE_SMALL + 40.0, 32.0),
-        Look::Answer if mark.title.is_empty() => (12.0, 12.0),
-        Look::Answer | Look::Failure => (title * 7.2 + 26.0, 26.0),
-        Look::Repeat | Look::Step => (title * CODE_SMALL + 36.0, 40.0),
+    let (width, height) = match mark.kind {
+        MarkKind::Entry if mark.parent.is_some() => (title * CODE_SMALL + 26.0, 24.0),
+        MarkKind::Entry => ((title * CODE).max(over) + 44.0, if mark.over.is_empty() { 36.0 } else { 48.0 }),
+        MarkKind::Call => ((title * CODE).max(over) + 34.0, if mark.over.is_empty() { 36.0 } else { 46.0 }),
+        MarkKind::Prim => (title * CODE_SMALL + 20.0, 24.0),
+        MarkKind::Fork if mark.title.is_empty() => (26.0, 26.0),
+        MarkKind::Fork => (title * CODE_SMALL + 40.0, 32.0),
+        MarkKind::Answer if mark.title.is_empty() => (12.0, 12.0),
+        MarkKind::Answer | MarkKind::Failure => (title * 7.2 + 26.0, 26.0),
+        MarkKind::Repeat | MarkKind::Step => (title * CODE_SMALL + 36.0, 40.0),
     };
-    Size { width: width.ceil(), height }
+    Extent { width: width.ceil(), height }
 }

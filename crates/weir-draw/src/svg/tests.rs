@@ -3,18 +3,18 @@
 use weir_ir::generate::{Recording, case};
 use weir_ir::graph::{Graph, NodeKind, Program};
 
-use super::picture::{Picture, Rect, is_frame};
-use crate::diagram::{Diagram, Look, MarkId};
-use crate::{Detail, Drawing, svg};
+use super::placed_diagram::{PlacedDiagram, Rect, is_frame};
+use crate::diagram::{Diagram, MarkId, MarkKind};
+use crate::{DetailLevel, Drawing, svg};
 
 /// How many programs are drawn.
 const PROGRAMS: u64 = 150;
 
-fn drawn(test: impl Fn(u64, &Diagram, &Program, Detail)) {
+fn drawn(test: impl Fn(u64, &Diagram, &Program, DetailLevel)) {
     let library = Recording::new(0).library();
     for seed in 0..PROGRAMS {
         let program = weir_ir::lower(&case(seed).program, &library);
-        for detail in [Detail::Folded, Detail::Everything] {
+        for detail in [DetailLevel::Folded, DetailLevel::Everything] {
             let drawing = Drawing { program: &program, library: Some(&library), plan: None, detail };
             test(seed, &Diagram::of(&drawing, &program.entries[0].flows[0]), &program, detail);
         }
@@ -37,10 +37,10 @@ fn holds(outer: &Rect, inner: &Rect) -> bool {
 #[test]
 fn marks_lie_apart_or_inside_their_frames() {
     drawn(|seed, diagram, _, _| {
-        let picture = Picture::of(diagram);
+        let picture = PlacedDiagram::of(diagram);
         for one in 0..diagram.marks.len() {
             let around = holders(diagram, one);
-            assert!(around.iter().all(|&frame| is_frame(diagram.marks[frame].look)));
+            assert!(around.iter().all(|&frame| is_frame(diagram.marks[frame].kind)));
             assert!(
                 around.iter().all(|&frame| holds(&picture.rects[frame], &picture.rects[one])),
                 "seed {seed}, mark {one}"
@@ -57,8 +57,8 @@ fn marks_lie_apart_or_inside_their_frames() {
 fn every_call_body_and_step_is_shown() {
     drawn(|seed, diagram, program, _| {
         let wanted = count(&program.entries[0].flows[0].body);
-        let looks = |wanted: Look| diagram.marks.iter().filter(|mark| mark.look == wanted).count();
-        assert_eq!([looks(Look::Call), looks(Look::Repeat), looks(Look::Step)], wanted, "seed {seed}");
+        let kinds = |wanted: MarkKind| diagram.marks.iter().filter(|mark| mark.kind == wanted).count();
+        assert_eq!([kinds(MarkKind::Call), kinds(MarkKind::Repeat), kinds(MarkKind::Step)], wanted, "seed {seed}");
     });
 }
 
@@ -83,8 +83,8 @@ fn every_edge_points_forward_and_every_mark_is_reached() {
             assert!(edge.from < edge.to, "seed {seed}: {edge:?} points backwards");
             assert_eq!(diagram.marks[edge.from].parent, diagram.marks[edge.to].parent, "seed {seed}: {edge:?}");
         }
-        for (id, mark) in diagram.marks.iter().enumerate().skip(1).filter(|(_, mark)| mark.look != Look::Entry) {
-            let begins = mark.parent.is_some_and(|parent| diagram.marks[parent].look == Look::Step);
+        for (id, mark) in diagram.marks.iter().enumerate().skip(1).filter(|(_, mark)| mark.kind != MarkKind::Entry) {
+            let begins = mark.parent.is_some_and(|parent| diagram.marks[parent].kind == MarkKind::Step);
             let reached = diagram.edges.iter().any(|edge| edge.to == id);
             assert!(reached || begins, "seed {seed}: nothing leads to mark {id}, {mark:?}");
         }
@@ -96,7 +96,7 @@ fn the_document_has_as_many_ends_as_beginnings() {
     let library = Recording::new(0).library();
     for seed in 0..PROGRAMS {
         let program = weir_ir::lower(&case(seed).program, &library);
-        let drawing = Drawing { program: &program, library: Some(&library), plan: None, detail: Detail::Folded };
+        let drawing = Drawing { program: &program, library: Some(&library), plan: None, detail: DetailLevel::Folded };
         let text = svg(&drawing).expect("generated programs are small");
         for (begin, end) in [("<g", "</g>"), ("<text", "</text>"), ("<title", "</title>"), ("<svg", "</svg>")] {
             assert_eq!(text.matches(begin).count(), text.matches(end).count(), "seed {seed}: {begin}");

@@ -59,7 +59,7 @@ impl Document {
         if paths.any(|span| is_inside(span, offset)) {
             return true;
         }
-        let mut search = Search { offset, in_text: false, in_type: false };
+        let mut search = ContextSearch { offset, in_text: false, in_type: false };
         walk_tree(&mut search, tree);
         search.in_text
     }
@@ -81,7 +81,7 @@ impl Document {
     }
 
     fn in_type(&self, offset: u32) -> bool {
-        let mut search = Search { offset, in_text: false, in_type: false };
+        let mut search = ContextSearch { offset, in_text: false, in_type: false };
         walk_tree(&mut search, &self.checked.parsed.tree);
         search.in_type
     }
@@ -91,13 +91,13 @@ fn is_inside(span: Span, offset: u32) -> bool {
     span.start < offset && offset < span.end
 }
 
-struct Search {
+struct ContextSearch {
     offset: u32,
     in_text: bool,
     in_type: bool,
 }
 
-impl Search {
+impl ContextSearch {
     fn text(&mut self, text: &TextLiteral) {
         let in_expr = text.parts.iter().any(|part| match part {
             // The braces belong to the interpolation.
@@ -108,7 +108,7 @@ impl Search {
     }
 }
 
-impl<'a> Visitor<'a> for Search {
+impl<'a> Visitor<'a> for ContextSearch {
     fn expr(&mut self, expr: &'a Expr) {
         let had_text = self.in_text;
         if let ExprKind::Text(text) = &expr.kind {

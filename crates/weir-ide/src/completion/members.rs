@@ -1,6 +1,6 @@
 //! What could stand behind a dot: members of a module, variants of an enum, fields and functions of a value.
 
-use weir_compile::Entity;
+use weir_compile::Symbol;
 use weir_host::{Module, Signature, Type, TypeDefinition, TypeShape};
 use weir_syntax::ast::ItemKind;
 
@@ -29,7 +29,7 @@ impl Document {
     }
 
     fn is_shared(&self, dot: u32) -> bool {
-        self.checked.reference_at(dot).is_some_and(|found| matches!(found.entity, Entity::Shared(_)))
+        self.checked.reference_at(dot).is_some_and(|found| matches!(found.symbol, Symbol::Shared(_)))
     }
 
     /// What changes or reads the shared value that ends at `dot`.
@@ -43,20 +43,20 @@ impl Document {
     }
 
     fn function(&self, signature: &Signature) -> Completion {
-        self.of_entity(&signature.name, CompletionKind::Function, &Entity::HostFunction(signature.path().into()))
+        self.of_symbol(&signature.name, CompletionKind::Function, &Symbol::HostFunction(signature.path().into()))
     }
 
     /// Whether the name that ends at `dot` is a value.
     fn is_value(&self, dot: u32) -> bool {
-        let entity = self.checked.reference_at(dot).map(|found| &found.entity);
-        matches!(entity, Some(Entity::Local(_) | Entity::Shared(_) | Entity::Field(..)))
+        let symbol = self.checked.reference_at(dot).map(|found| &found.symbol);
+        matches!(symbol, Some(Symbol::Local(_) | Symbol::Shared(_) | Symbol::Field(..)))
     }
 
     /// The type of what ends at `dot`, as it is written.
     fn type_before(&self, dot: u32) -> Option<String> {
         if self.is_value(dot) {
             let found = self.checked.reference_at(dot)?;
-            let signature = self.checked.describe(&found.entity, &self.library)?.signature;
+            let signature = self.checked.describe(&found.symbol, &self.library)?.signature;
             let ty = signature.split_once(": ").map(|(_, ty)| ty)?;
             return Some(ty.trim_end_matches(" per session").to_owned());
         }
@@ -66,26 +66,26 @@ impl Document {
     fn module_members(&self, called: &str, module: &Module) -> Vec<Completion> {
         let also = self.use_edits(called);
         let functions = module.functions.keys().map(|name| {
-            self.of_entity(
+            self.of_symbol(
                 name,
                 CompletionKind::Function,
-                &Entity::HostFunction(format!("{}.{name}", module.name).into()),
+                &Symbol::HostFunction(format!("{}.{name}", module.name).into()),
             )
         });
         let sources = module.sources.keys().filter(|name| **name != module.name).map(|name| {
-            self.of_entity(name, CompletionKind::Source, &Entity::Source(format!("{}.{name}", module.name).into()))
+            self.of_symbol(name, CompletionKind::Source, &Symbol::Source(format!("{}.{name}", module.name).into()))
         });
         let types = module.types.values().filter_map(|definition| {
             let name = definition.name.rsplit_once('.')?.1;
-            Some(self.of_entity(name, CompletionKind::Type, &Entity::Type(definition.name.clone())))
+            Some(self.of_symbol(name, CompletionKind::Type, &Symbol::Type(definition.name.clone())))
         });
         let all = functions.chain(sources).chain(types);
         all.map(|completion| Completion { also: also.clone(), ..completion }).collect()
     }
 
-    /// A completion with all that can be said of the entity.
-    pub(super) fn of_entity(&self, label: &str, kind: CompletionKind, entity: &Entity) -> Completion {
-        match self.checked.describe(entity, &self.library) {
+    /// A completion with all that can be said of the symbol.
+    pub(super) fn of_symbol(&self, label: &str, kind: CompletionKind, symbol: &Symbol) -> Completion {
+        match self.checked.describe(symbol, &self.library) {
             Some(described) => Completion::new(label, kind, described.signature.clone())
                 .documented([described.doc, described.effects.unwrap_or_default()].join("\n\n").trim().to_owned()),
             None => Completion::new(label, kind, ""),
@@ -100,8 +100,8 @@ impl Document {
         });
         let variants = enums.flat_map(|declaration| &declaration.variants);
         let completions = variants.map(|variant| {
-            let entity = Entity::Variant(name.into(), variant.name.as_str().into());
-            self.of_entity(variant.name.as_str(), CompletionKind::Variant, &entity)
+            let symbol = Symbol::Variant(name.into(), variant.name.as_str().into());
+            self.of_symbol(variant.name.as_str(), CompletionKind::Variant, &symbol)
         });
         completions.collect()
     }

@@ -1,6 +1,6 @@
 //! What could stand where a name may begin.
 
-use weir_compile::Entity;
+use weir_compile::Symbol;
 use weir_host::Module;
 use weir_syntax::ast::{Item, ItemKind, UsedModule};
 use weir_syntax::{Edit, Span};
@@ -66,7 +66,7 @@ impl Document {
                 let name = definition.name.rsplit_once('.')?.1;
                 Some((format!("{called}.{name}"), definition.name.clone()))
             });
-            types.map(|(label, name)| self.of_entity(&label, CompletionKind::Type, &Entity::Type(name)))
+            types.map(|(label, name)| self.of_symbol(&label, CompletionKind::Type, &Symbol::Type(name)))
         });
         let modules = self.used_modules().map(|(called, module)| self.module(&called, module));
         plain.chain(own).chain(of_modules).chain(modules).collect()
@@ -81,7 +81,7 @@ impl Document {
         if !fits(name.as_str(), begun) {
             return None;
         }
-        Some(self.of_entity(name.as_str(), CompletionKind::Type, &Entity::Type(name.as_str().into())))
+        Some(self.of_symbol(name.as_str(), CompletionKind::Type, &Symbol::Type(name.as_str().into())))
     }
 
     /// All names that the place at `offset` may use, and the words that may begin there.
@@ -104,21 +104,21 @@ impl Document {
 
     /// What an item declares for bodies, as far as it fits: of a long file, most is not even described.
     fn declared(&self, item: &Item, begun: &str) -> Vec<Completion> {
-        let one = |name: &weir_syntax::ast::Name, kind, entity: fn(weir_host::Text) -> Entity| {
+        let one = |name: &weir_syntax::ast::Name, kind, symbol: fn(weir_host::Text) -> Symbol| {
             let name = fits(name.as_str(), begun).then_some(name.as_str());
-            name.map(|name| self.of_entity(name, kind, &entity(name.into()))).into_iter().collect()
+            name.map(|name| self.of_symbol(name, kind, &symbol(name.into()))).into_iter().collect()
         };
         match &item.kind {
-            ItemKind::Function(function) => one(&function.name, CompletionKind::Function, Entity::Function),
-            ItemKind::Shared(shared) => one(&shared.name, CompletionKind::Shared, Entity::Shared),
-            ItemKind::Constraint(constraint) => one(&constraint.name, CompletionKind::Constraint, Entity::Constraint),
-            ItemKind::Record(record) => one(&record.name, CompletionKind::Type, Entity::Type),
+            ItemKind::Function(function) => one(&function.name, CompletionKind::Function, Symbol::Function),
+            ItemKind::Shared(shared) => one(&shared.name, CompletionKind::Shared, Symbol::Shared),
+            ItemKind::Constraint(constraint) => one(&constraint.name, CompletionKind::Constraint, Symbol::Constraint),
+            ItemKind::Record(record) => one(&record.name, CompletionKind::Type, Symbol::Type),
             ItemKind::Enum(declaration) => {
                 let of = declaration.name.as_str();
                 let named = declaration.variants.iter().filter(|variant| fits(variant.name.as_str(), begun));
                 let variants = named.map(|variant| {
-                    let entity = Entity::Variant(of.into(), variant.name.as_str().into());
-                    self.of_entity(variant.name.as_str(), CompletionKind::Variant, &entity)
+                    let symbol = Symbol::Variant(of.into(), variant.name.as_str().into());
+                    self.of_symbol(variant.name.as_str(), CompletionKind::Variant, &symbol)
                 });
                 variants.collect()
             }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use weir_host::Text;
 
-use super::{EngineFact, Given, Pattern, Plan, Problem, Section, is_stateless};
+use super::{EngineFact, Located, NodePattern, Plan, PlanProblem, Section, is_stateless};
 use crate::graph::{Node, Program};
 
 /// Everything that does not fit.
-pub(super) fn problems(plan: &Plan, program: &Program, engines: &[EngineFact<'_>]) -> Vec<Problem> {
-    let mut checker = Checker { plan, program, engines, problems: Vec::new() };
+pub(super) fn problems(plan: &Plan, program: &Program, engines: &[EngineFact<'_>]) -> Vec<PlanProblem> {
+    let mut checker = PlanChecker { plan, program, engines, problems: Vec::new() };
     checker.engine(plan.engine.as_ref());
     checker.names();
     for section in &plan.sections {
@@ -22,16 +22,16 @@ pub(super) fn problems(plan: &Plan, program: &Program, engines: &[EngineFact<'_>
     checker.problems
 }
 
-struct Checker<'a> {
+struct PlanChecker<'a> {
     plan: &'a Plan,
     program: &'a Program,
     engines: &'a [EngineFact<'a>],
-    problems: Vec<Problem>,
+    problems: Vec<PlanProblem>,
 }
 
-impl<'a> Checker<'a> {
+impl<'a> PlanChecker<'a> {
     fn report(&mut self, at: &std::ops::Range<usize>, message: String, help: Option<String>) {
-        self.problems.push(Problem { at: at.clone(), message, help });
+        self.problems.push(PlanProblem { at: at.clone(), message, help });
     }
 
     /// All nodes of the program, with the names of their flows.
@@ -40,7 +40,7 @@ impl<'a> Checker<'a> {
         flows.flat_map(|flow| flow.body.nodes.iter().map(|node| (flow.name.as_str(), node)))
     }
 
-    fn engine(&mut self, engine: Option<&Given<Text>>) {
+    fn engine(&mut self, engine: Option<&Located<Text>>) {
         let Some(engine) = engine else { return };
         let names = || self.engines.iter().map(|fact| fact.name);
         if names().any(|name| name == engine.value.as_str()) {
@@ -75,7 +75,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn names_something(&mut self, pattern: &Given<Pattern>) {
+    fn names_something(&mut self, pattern: &Located<NodePattern>) {
         if self.nodes().any(|(flow, node)| pattern.value.names(flow, &node.name)) {
             return;
         }

@@ -8,7 +8,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 use weir_host::Text;
 
 use super::check::closest;
-use super::{Given, Pattern, Plan, Problem, QUEUE_MAX, SESSION_IDLE_MAX, SESSIONS_MAX, Section, THREADS_MAX};
+use super::{Located, NodePattern, Plan, PlanProblem, QUEUE_MAX, SESSION_IDLE_MAX, SESSIONS_MAX, Section, THREADS_MAX};
 
 /// The keys of a plan.
 const PLAN_KEYS: &[&str] = &["engine", "threads", "flows", "queue", "sessions", "session_idle", "section"];
@@ -16,9 +16,9 @@ const PLAN_KEYS: &[&str] = &["engine", "threads", "flows", "queue", "sessions", 
 const SECTION_KEYS: &[&str] = &["name", "nodes", "engine", "threads", "queue", "replicas", "why"];
 
 /// Reads a plan, and says what cannot be read.
-pub(super) fn plan(text: &str) -> (Plan, Vec<Problem>) {
+pub(super) fn plan(text: &str) -> (Plan, Vec<PlanProblem>) {
     let (table, errors) = DeTable::parse_recoverable(text);
-    let mut reader = Reader { problems: errors.iter().map(|error| syntax(error, text)).collect() };
+    let mut reader = PlanReader { problems: errors.iter().map(|error| syntax(error, text)).collect() };
     if !reader.problems.is_empty() {
         // What is no TOML has been read as something else.
         return (Plan::default(), reader.problems);
@@ -37,18 +37,18 @@ pub(super) fn plan(text: &str) -> (Plan, Vec<Problem>) {
     (plan, reader.problems)
 }
 
-fn syntax(error: &toml::de::Error, text: &str) -> Problem {
+fn syntax(error: &toml::de::Error, text: &str) -> PlanProblem {
     let at = error.span().unwrap_or(text.len()..text.len());
-    Problem { at, message: format!("this is not TOML: {}", error.message()), help: None }
+    PlanProblem { at, message: format!("this is not TOML: {}", error.message()), help: None }
 }
 
-struct Reader {
-    problems: Vec<Problem>,
+struct PlanReader {
+    problems: Vec<PlanProblem>,
 }
 
-impl Reader {
+impl PlanReader {
     fn report(&mut self, at: Range<usize>, message: String, help: Option<String>) {
-        self.problems.push(Problem { at, message, help });
+        self.problems.push(PlanProblem { at, message, help });
     }
 
     fn unknown_keys(&mut self, table: &DeTable<'_>, known: &[&str], what: &str) {
@@ -64,10 +64,10 @@ impl Reader {
         self.report(value.span(), format!("`{key}` is {what}, and not of the type {found}"), None);
     }
 
-    fn text(&mut self, table: &DeTable<'_>, key: &str) -> Option<Given<Text>> {
+    fn text(&mut self, table: &DeTable<'_>, key: &str) -> Option<Located<Text>> {
         let value = table.get(key)?;
         match value.get_ref().as_str() {
-            Some(text) => Some(Given { value: text.into(), at: value.span() }),
+            Some(text) => Some(Located { value: text.into(), at: value.span() }),
             None => {
                 self.expected(value, key, "a text");
                 None
@@ -75,7 +75,7 @@ impl Reader {
         }
     }
 
-    fn number(&mut self, table: &DeTable<'_>, key: &str, most: usize) -> Option<Given<usize>> {
+    fn number(&mut self, table: &DeTable<'_>, key: &str, most: usize) -> Option<Located<usize>> {
         let value = table.get(key)?;
         let Some(integer) = value.get_ref().as_integer() else {
             self.expected(value, key, "a whole number");
@@ -86,13 +86,13 @@ impl Reader {
             self.report(value.span(), format!("`{key}` is from 1 to {most}"), None);
             return None;
         }
-        Some(Given { value: number, at: value.span() })
+        Some(Located { value: number, at: value.span() })
     }
 
-    fn duration(&mut self, table: &DeTable<'_>, key: &str, most: Duration) -> Option<Given<Duration>> {
+    fn duration(&mut self, table: &DeTable<'_>, key: &str, most: Duration) -> Option<Located<Duration>> {
         let given = self.text(table, key)?;
         match duration(given.value.as_str()).filter(|duration| *duration <= most) {
-            Some(value) => Some(Given { value, at: given.at }),
+            Some(value) => Some(Located { value, at: given.at }),
             None => {
                 let days = most.as_secs() / (24 * 60 * 60);
                 let message = format!("`{key}` is a time of at most {days} days");
@@ -132,7 +132,7 @@ impl Reader {
         })
     }
 
-    fn patterns(&mut self, table: &DeTable<'_>, name: &Given<Text>) -> Vec<Given<Pattern>> {
+    fn patterns(&mut self, table: &DeTable<'_>, name: &Located<Text>) -> Vec<Located<NodePattern>> {
         let nodes = table.get("nodes");
         let empty = DeArray::new();
         let array = nodes.and_then(|nodes| nodes.get_ref().as_array()).unwrap_or(&empty);
@@ -144,7 +144,7 @@ impl Reader {
         let mut patterns = Vec::new();
         for node in array.iter() {
             match node.get_ref().as_str() {
-                Some(text) => patterns.push(Given { value: Pattern::new(text), at: node.span() }),
+                Some(text) => patterns.push(Located { value: NodePattern::new(text), at: node.span() }),
                 None => self.expected(node, "nodes", "a list of patterns"),
             }
         }

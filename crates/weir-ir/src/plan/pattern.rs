@@ -4,13 +4,13 @@ use weir_host::Text;
 
 /// A pattern of node names: `image.*`, `thumbnail/*`, `get /{name}: files.read`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern(Text);
+pub struct NodePattern(Text);
 
-impl Pattern {
+impl NodePattern {
     /// The pattern of this text.
     #[must_use]
-    pub fn new(text: &str) -> Pattern {
-        Pattern(text.into())
+    pub fn new(text: &str) -> NodePattern {
+        NodePattern(text.into())
     }
 
     /// Its text.

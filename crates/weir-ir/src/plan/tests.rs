@@ -59,7 +59,7 @@ fn report(text: &str) -> String {
     problems.extend(plan.check(&program(), ENGINES));
     let mut said = String::new();
     for problem in &problems {
-        let (line, column) = problem.place(text);
+        let (line, column) = problem.line_column(text);
         _ = writeln!(said, "{line}:{column}: {}", problem.message);
         problem.help.iter().for_each(|help| _ = writeln!(said, "  help: {help}"));
     }
@@ -88,7 +88,7 @@ fn nodes_belong_to_the_section_that_names_them() {
 
 #[test]
 fn stars_stand_for_any_characters() {
-    let names = |pattern: &str, node: &str| Pattern::new(pattern).names("flow", node);
+    let names = |pattern: &str, node: &str| NodePattern::new(pattern).names("flow", node);
     assert!(names("*", "") && names("a*c", "abbc") && names("a*b*c", "aXbXbYc") && names("*read", "files.read"));
     assert!(!names("a*c", "abcd") && !names("", "a") && !names("read", "files.read"));
     assert!(!names(&"*a".repeat(200), &"b".repeat(10_000)));

@@ -1,6 +1,6 @@
 //! The answer of a flow that runs on another thread than the loop that it began on.
 //!
-//! 1. The loop makes an [`Answer`] and awaits it ([`Awaited`]); the thread has the other hold of it.
+//! 1. The loop makes an [`Answer`] and awaits it ([`PendingAnswer`]); the thread has the other hold of it.
 //! 2. The thread runs the flow to its end ([`run`]) and gives the answer, which wakes the loop.
 //! 3. Where the loop drops what it awaits first, the flow is given up: before it begins, or at its next wait.
 
@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use weir_host::{Begun, Failure, Value};
 
-use crate::crowd::Member;
-use crate::flow::Flow;
+use crate::admission::Permit;
+use crate::flow::ActiveFlow;
 
 /// An answer, or who waits for it.
 #[derive(Default)]
@@ -41,10 +41,10 @@ impl Reply {
 
 /// Where a flow's answer is put and awaited.
 #[derive(Default)]
-pub(super) struct Answer(Mutex<Answering>);
+pub(super) struct Answer(Mutex<AnswerState>);
 
 #[derive(Default)]
-struct Answering {
+struct AnswerState {
     reply: Reply,
     /// Nobody waits any more.
     given_up: bool,
@@ -53,12 +53,12 @@ struct Answering {
 }
 
 /// The loop's end of an answer, and its place among those who await one.
-struct Awaited(Arc<Answer>, #[expect(dead_code, reason = "held, and left when dropped")] Member);
+struct PendingAnswer(Arc<Answer>, #[expect(dead_code, reason = "held, and left when dropped")] Permit);
 
 impl Answer {
     /// The future of this answer, for who began the flow. Until it is dropped it is one of those who await an answer.
-    pub(super) fn going(self: &Arc<Self>, member: Member) -> Begun {
-        let mut awaited = Awaited(Arc::clone(self), member);
+    pub(super) fn going(self: &Arc<Self>, permit: Permit) -> Begun {
+        let mut awaited = PendingAnswer(Arc::clone(self), permit);
         Begun::Pending(Box::pin(poll_fn(move |context| awaited.poll(context))))
     }
 
@@ -81,13 +81,13 @@ impl Answer {
     }
 }
 
-impl Awaited {
+impl PendingAnswer {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
         self.0.0.lock().reply.poll(context)
     }
 }
 
-impl Drop for Awaited {
+impl Drop for PendingAnswer {
     fn drop(&mut self) {
         let mut state = self.0.0.lock();
         state.given_up = true;
@@ -98,7 +98,7 @@ impl Drop for Awaited {
 }
 
 /// Runs a flow to its end on this thread, and gives its answer where somebody still waits for it.
-pub(super) fn run(mut flow: Flow, answer: &Answer, handle: &Handle) {
+pub(super) fn run(mut flow: ActiveFlow, answer: &Answer, handle: &Handle) {
     if answer.is_given_up() {
         return;
     }

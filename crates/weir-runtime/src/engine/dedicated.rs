@@ -5,17 +5,17 @@
 
 use weir_scheduler::ThreadControl;
 
-use super::{Drive, EngineRow, Grain, Threading};
-use crate::live::Blocking;
+use super::{Drive, EngineRow, Granularity, ThreadingModel};
+use crate::instance::BlockingPlacement;
 
 /// The engine's row.
 pub(super) const ROW: EngineRow = EngineRow {
     name: "dedicated",
     doc: "each call is a section with a thread of its own",
     loops: |_| 1,
-    blocking: Blocking::InPlace,
-    drive: Drive::Sections(Threading {
-        grain: Grain::Calls,
+    blocking: BlockingPlacement::InPlace,
+    drive: Drive::Sections(ThreadingModel {
+        granularity: Granularity::Calls,
         shares_threads: false,
         control: |_, _| ThreadControl::Fixed(1),
     }),

@@ -16,8 +16,8 @@
 
 use weir_scheduler::{ElasticSettings, ThreadControl};
 
-use super::{Drive, EngineRow, Grain, Threading};
-use crate::live::Blocking;
+use super::{Drive, EngineRow, Granularity, ThreadingModel};
+use crate::instance::BlockingPlacement;
 
 /// Differences of throughput up to this are no trend: the paper's SENS.
 const SENSITIVITY: f64 = 0.05;
@@ -27,9 +27,9 @@ pub(super) const ROW: EngineRow = EngineRow {
     name: "elastic",
     doc: "any thread runs any section; their number follows the throughput",
     loops: |_| 1,
-    blocking: Blocking::InPlace,
-    drive: Drive::Sections(Threading {
-        grain: Grain::States,
+    blocking: BlockingPlacement::InPlace,
+    drive: Drive::Sections(ThreadingModel {
+        granularity: Granularity::States,
         shares_threads: true,
         control: |threads, _| {
             ThreadControl::Elastic(ElasticSettings { threads_min: 1, threads_max: threads, sensitivity: SENSITIVITY })

@@ -8,38 +8,40 @@ use std::sync::Arc;
 use weir_host::{Begun, LocalFuture};
 use weir_trace::EventKind;
 
-use super::{Drive, Engine, EngineRow, whole};
-use crate::crowd::Crowd;
-use crate::flow::Beginning;
-use crate::live::{Blocking, Live};
+use super::{Drive, Engine, EngineRow, whole_flow_section};
+use crate::admission::AdmissionLimiter;
+use crate::flow::NewFlow;
+use crate::instance::{BlockingPlacement, ProgramInstance};
 
 /// The engine's row.
 pub(super) const ROW: EngineRow = EngineRow {
     name: "event",
     doc: "event loops; waiting never holds one up",
     loops: |threads| threads,
-    blocking: Blocking::Elsewhere,
-    drive: Drive::Flows(|setup| Ok(Arc::new(Event { threads: setup.threads, waiting: Crowd::new(setup.flows_max) }))),
+    blocking: BlockingPlacement::Elsewhere,
+    drive: Drive::Flows(|setup| {
+        Ok(Arc::new(EventEngine { threads: setup.threads, waiting: AdmissionLimiter::new(setup.flows_max) }))
+    }),
 };
 
-struct Event {
+struct EventEngine {
     threads: usize,
     /// The flows that are not through yet.
-    waiting: Arc<Crowd>,
+    waiting: Arc<AdmissionLimiter>,
 }
 
-impl Engine for Event {
-    fn begin(&self, _entry: usize, _route: usize, beginning: &mut Beginning<'_>) -> Begun {
+impl Engine for EventEngine {
+    fn begin(&self, _entry: usize, _route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
         if !self.waiting.has_room() {
             return Begun::Full;
         }
-        match beginning.run() {
+        match new_flow.run() {
             Ok(answer) => Begun::Done(answer),
             Err(flow) => {
-                let member = self.waiting.enter();
+                let permit = self.waiting.acquire();
                 Begun::Pending(Box::pin(async move {
                     let answer = flow.await;
-                    drop(member);
+                    drop(permit);
                     answer
                 }))
             }
@@ -47,15 +49,15 @@ impl Engine for Event {
     }
 
     fn room(&self) -> LocalFuture<()> {
-        Box::pin(Arc::clone(&self.waiting).room())
+        Box::pin(Arc::clone(&self.waiting).wait_for_room())
     }
 
     fn drained(&self) -> LocalFuture<()> {
-        Box::pin(Arc::clone(&self.waiting).empty())
+        Box::pin(Arc::clone(&self.waiting).wait_until_empty())
     }
 
-    fn sections(&self, live: &Live) -> Vec<EventKind> {
-        whole(ROW.name, self.threads, &self.waiting, live)
+    fn sections(&self, instance: &ProgramInstance) -> Vec<EventKind> {
+        whole_flow_section(ROW.name, self.threads, &self.waiting, instance)
     }
 
     fn close(&self) {}

@@ -4,17 +4,17 @@
 
 use weir_scheduler::ThreadControl;
 
-use super::{Drive, EngineRow, Grain, Threading};
-use crate::live::Blocking;
+use super::{Drive, EngineRow, Granularity, ThreadingModel};
+use crate::instance::BlockingPlacement;
 
 /// The engine's row.
 pub(super) const ROW: EngineRow = EngineRow {
     name: "manual",
     doc: "sections and their threads as the plan says",
     loops: |_| 1,
-    blocking: Blocking::InPlace,
-    drive: Drive::Sections(Threading {
-        grain: Grain::Whole,
+    blocking: BlockingPlacement::InPlace,
+    drive: Drive::Sections(ThreadingModel {
+        granularity: Granularity::Whole,
         shares_threads: false,
         control: |threads, _| ThreadControl::Fixed(threads),
     }),

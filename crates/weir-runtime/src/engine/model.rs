@@ -7,8 +7,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
-use parking::{Parked, Parking};
-use sync::{MUTANT, Mutant, Mutex, is};
+use parking::{ParkOutcome, Parking};
+use sync::{MUTANT, Mutex, ParkingMutant, is};
 
 #[path = "parking.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
@@ -19,59 +19,59 @@ mod parking;
 mod sync {
     use std::cell::Cell;
 
-    pub(crate) use super::super::sync::Mutant;
-    pub(crate) use crate::modelled::Mutex;
+    pub(crate) use super::super::sync::ParkingMutant;
+    pub(crate) use crate::loom_support::ModelMutex as Mutex;
 
     thread_local! {
         /// All threads of a model run on one thread of the system.
-        pub(crate) static MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };
+        pub(crate) static MUTANT: Cell<Option<ParkingMutant>> = const { Cell::new(None) };
     }
 
-    pub(crate) fn is(mutant: Mutant) -> bool {
+    pub(crate) fn is(mutant: ParkingMutant) -> bool {
         MUTANT.get() == Some(mutant)
     }
 }
 
 /// What an item waits for, and whether it has left its waker there.
 #[derive(Default)]
-struct Source {
+struct ReadySource {
     ready: bool,
     registered: bool,
 }
 
-struct World {
-    parking: Parking<Item>,
-    source: Mutex<Source>,
+struct ParkingModel {
+    parking: Parking<ModelItem>,
+    source: Mutex<ReadySource>,
     done: AtomicUsize,
     dropped: AtomicUsize,
 }
 
-struct Item;
+struct ModelItem;
 
-impl World {
-    fn new() -> Arc<World> {
-        let source = Mutex::new(Source::default());
+impl ParkingModel {
+    fn new() -> Arc<ParkingModel> {
+        let source = Mutex::new(ReadySource::default());
         let (done, dropped) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(World { parking: Parking::new(), source, done, dropped })
+        Arc::new(ParkingModel { parking: Parking::new(), source, done, dropped })
     }
 
     /// What a thread does that has the item.
-    fn work(&self, mut item: Item) {
+    fn work(&self, mut item: ModelItem) {
         loop {
-            if !is(Mutant::WipesLate) {
+            if !is(ParkingMutant::WipesLate) {
                 self.parking.begin();
             }
             if self.poll() {
                 self.done.fetch_add(1, Ordering::AcqRel);
                 return;
             }
-            if is(Mutant::WipesLate) {
+            if is(ParkingMutant::WipesLate) {
                 self.parking.begin();
             }
             match self.parking.park(item) {
-                Parked::Waits => return,
-                Parked::Again(again) => item = again,
-                Parked::GivenUp(Item) => {
+                ParkOutcome::Waits => return,
+                ParkOutcome::Again(again) => item = again,
+                ParkOutcome::GivenUp(ModelItem) => {
                     self.dropped.fetch_add(1, Ordering::AcqRel);
                     return;
                 }
@@ -103,7 +103,7 @@ impl World {
     }
 
     fn give_up(&self) {
-        if let Some(Item) = self.parking.give_up() {
+        if let Some(ModelItem) = self.parking.give_up() {
             self.dropped.fetch_add(1, Ordering::AcqRel);
         }
     }
@@ -116,31 +116,31 @@ impl World {
 /// The item is done exactly once, whoever comes first.
 fn woken() {
     loom::model(|| {
-        let world = World::new();
-        let [worker, waker, other] = [Arc::clone(&world), Arc::clone(&world), Arc::clone(&world)];
+        let model = ParkingModel::new();
+        let [worker, waker, other] = [Arc::clone(&model), Arc::clone(&model), Arc::clone(&model)];
         let threads = [
-            thread::spawn(move || worker.work(Item)),
+            thread::spawn(move || worker.work(ModelItem)),
             thread::spawn(move || waker.make_ready()),
             thread::spawn(move || other.disturb()),
         ];
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert_eq!(world.done.load(Ordering::Acquire), 1, "the item is done once");
+        assert_eq!(model.done.load(Ordering::Acquire), 1, "the item is done once");
     });
 }
 
 /// An item that nothing wakes is dropped exactly once when it is given up.
 fn given_up() {
     loom::model(|| {
-        let world = World::new();
-        let [worker, other] = [Arc::clone(&world), Arc::clone(&world)];
-        let threads = [thread::spawn(move || worker.work(Item)), thread::spawn(move || other.give_up())];
+        let model = ParkingModel::new();
+        let [worker, other] = [Arc::clone(&model), Arc::clone(&model)];
+        let threads = [thread::spawn(move || worker.work(ModelItem)), thread::spawn(move || other.give_up())];
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert_eq!(world.through(), 1, "the item is dropped once");
+        assert_eq!(model.through(), 1, "the item is dropped once");
     });
 }
 
-fn caught(mutant: Mutant, model: fn()) -> bool {
-    crate::modelled::caught(&MUTANT, mutant, model)
+fn caught(mutant: ParkingMutant, model: fn()) -> bool {
+    crate::loom_support::caught(&MUTANT, mutant, model)
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn an_item_that_waits_comes_back_exactly_once() {
 
 #[test]
 fn every_mutant_is_caught() {
-    for mutant in [Mutant::ForgetsWoken, Mutant::LeavesParked, Mutant::WipesLate] {
+    for mutant in [ParkingMutant::ForgetsWoken, ParkingMutant::LeavesParked, ParkingMutant::WipesLate] {
         assert!(caught(mutant, woken), "{mutant:?} passed the model");
     }
-    assert!(caught(Mutant::ForgetsGivenUp, given_up));
+    assert!(caught(ParkingMutant::ForgetsGivenUp, given_up));
 }

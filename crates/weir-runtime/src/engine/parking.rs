@@ -8,12 +8,12 @@
 //!    noted for 2.
 //! 4. Giving up takes a parked item out, and is noted for 2 otherwise. It is for ever.
 
-use super::sync::{Mutant, Mutex, is};
+use super::sync::{Mutex, ParkingMutant, is};
 
 /// The place of one item.
-pub(crate) struct Parking<T>(Mutex<Place<T>>);
+pub(crate) struct Parking<T>(Mutex<ParkingState<T>>);
 
-enum Place<T> {
+enum ParkingState<T> {
     /// With a thread, or on its way to one.
     UnderWay,
     /// The same, and woken since it was last polled.
@@ -25,7 +25,7 @@ enum Place<T> {
 }
 
 /// The answer to who parks an item.
-pub(crate) enum Parked<T> {
+pub(crate) enum ParkOutcome<T> {
     /// It lies here until it is woken.
     Waits,
     /// It was woken already: it is to be polled again.
@@ -37,52 +37,52 @@ pub(crate) enum Parked<T> {
 impl<T> Parking<T> {
     /// A place of an item that is under way.
     pub(crate) fn new() -> Self {
-        Parking(Mutex::new(Place::UnderWay))
+        Parking(Mutex::new(ParkingState::UnderWay))
     }
 
     /// Wipes earlier wake-ups away: the item is about to be polled.
     pub(crate) fn begin(&self) {
-        let mut place = self.0.lock();
-        if matches!(*place, Place::Woken) {
-            *place = Place::UnderWay;
+        let mut state = self.0.lock();
+        if matches!(*state, ParkingState::Woken) {
+            *state = ParkingState::UnderWay;
         }
     }
 
     /// Whether the item was given up.
     pub(crate) fn is_given_up(&self) -> bool {
-        matches!(*self.0.lock(), Place::GivenUp)
+        matches!(*self.0.lock(), ParkingState::GivenUp)
     }
 
     /// Parks the item after a poll that left it waiting.
-    pub(crate) fn park(&self, item: T) -> Parked<T> {
-        let mut place = self.0.lock();
-        match *place {
-            Place::Woken if !is(Mutant::ForgetsWoken) => {
-                *place = Place::UnderWay;
-                Parked::Again(item)
+    pub(crate) fn park(&self, item: T) -> ParkOutcome<T> {
+        let mut state = self.0.lock();
+        match *state {
+            ParkingState::Woken if !is(ParkingMutant::ForgetsWoken) => {
+                *state = ParkingState::UnderWay;
+                ParkOutcome::Again(item)
             }
-            Place::GivenUp if !is(Mutant::ForgetsGivenUp) => Parked::GivenUp(item),
+            ParkingState::GivenUp if !is(ParkingMutant::ForgetsGivenUp) => ParkOutcome::GivenUp(item),
             _ => {
-                *place = Place::Parked(item);
-                Parked::Waits
+                *state = ParkingState::Parked(item);
+                ParkOutcome::Waits
             }
         }
     }
 
     /// Wakes the item; yields it where it was parked.
     pub(crate) fn wake(&self) -> Option<T> {
-        let mut place = self.0.lock();
-        if is(Mutant::LeavesParked) && matches!(*place, Place::Parked(_)) {
+        let mut state = self.0.lock();
+        if is(ParkingMutant::LeavesParked) && matches!(*state, ParkingState::Parked(_)) {
             return None;
         }
-        match std::mem::replace(&mut *place, Place::UnderWay) {
-            Place::Parked(item) => Some(item),
-            Place::UnderWay | Place::Woken => {
-                *place = Place::Woken;
+        match std::mem::replace(&mut *state, ParkingState::UnderWay) {
+            ParkingState::Parked(item) => Some(item),
+            ParkingState::UnderWay | ParkingState::Woken => {
+                *state = ParkingState::Woken;
                 None
             }
-            Place::GivenUp => {
-                *place = Place::GivenUp;
+            ParkingState::GivenUp => {
+                *state = ParkingState::GivenUp;
                 None
             }
         }
@@ -90,8 +90,8 @@ impl<T> Parking<T> {
 
     /// Gives the item up; yields it where it was parked.
     pub(crate) fn give_up(&self) -> Option<T> {
-        match std::mem::replace(&mut *self.0.lock(), Place::GivenUp) {
-            Place::Parked(item) => Some(item),
+        match std::mem::replace(&mut *self.0.lock(), ParkingState::GivenUp) {
+            ParkingState::Parked(item) => Some(item),
             _ => None,
         }
     }

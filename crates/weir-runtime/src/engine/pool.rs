@@ -4,11 +4,11 @@
 //! queue is bounded, and over its bound nothing begins.
 //!
 //! A queue and two switches of threads cost more than most flows do before they wait. So, other than in Flux:
-//! 1. Whoever takes a new flow first *begins* it ([`Flow::begin`]), as far as it neither holds the thread nor is in
+//! 1. Whoever takes a new flow first *begins* it ([`ActiveFlow::advance_without_blocking`]), as far as it neither holds the thread nor is in
 //!    anybody's way. Where nobody queues, that may be the loop.
 //! 2. What is not through by then goes on on a thread of the pool.
 //! 3. The loop begins flows of those routes only whose beginnings are brief, as it was measured on the threads
-//!    ([`Pace`]): the pool is there for what takes long, be it waiting or work. The elements of a stream go to the threads
+//!    ([`BrevityPredictor`]): the pool is there for what takes long, be it waiting or work. The elements of a stream go to the threads
 //!    always: there is no answer to be taken back, and several may be worked on at a time.
 
 use std::collections::VecDeque;
@@ -22,12 +22,12 @@ use weir_host::{Begun, LocalFuture};
 use weir_trace::EventKind;
 
 use super::answer::{Answer, run};
-use super::pace::Pace;
-use super::{Drive, Engine, EngineRow, Setup, whole};
-use crate::crowd::{Crowd, Member};
-use crate::flow::{Beginning, Flow};
-use crate::live::{Blocking, Live};
-use crate::machine::Machine;
+use super::brevity::BrevityPredictor;
+use super::{Drive, Engine, EngineRow, EngineSetup, whole_flow_section};
+use crate::admission::{AdmissionLimiter, Permit};
+use crate::flow::{ActiveFlow, NewFlow};
+use crate::instance::{BlockingPlacement, ProgramInstance};
+use crate::platform::Platform;
 use crate::prepare::PreparedFlow;
 use crate::step::Action;
 
@@ -36,8 +36,8 @@ pub(super) const ROW: EngineRow = EngineRow {
     name: "pool",
     doc: "a pool of threads; flows queue, first in, first out",
     loops: |_| 1,
-    blocking: Blocking::InPlace,
-    drive: Drive::Flows(|setup| Ok(Arc::new(Pool::start(setup)?))),
+    blocking: BlockingPlacement::InPlace,
+    drive: Drive::Flows(|setup| Ok(Arc::new(PoolEngine::start(setup)?))),
 };
 
 /// What takes less is brief: about what the loop has to do to hand a flow to another thread and take its answer back.
@@ -45,109 +45,119 @@ const BRIEF_NS: u64 = 10_000;
 /// The same on a thread of the pool, which was just switched to and finds nothing where it left it.
 const BRIEF_ON_THREAD_NS: u64 = 2 * BRIEF_NS;
 
-struct Pool {
-    machine: Arc<dyn Machine>,
-    queue: Arc<Queue>,
-    queued: Arc<Crowd>,
+struct PoolEngine {
+    platform: Arc<dyn Platform>,
+    queue: Arc<FlowQueue>,
+    queued: Arc<AdmissionLimiter>,
     /// All flows, and all who await an answer.
-    flows: Arc<Crowd>,
+    flows: Arc<AdmissionLimiter>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-struct Queue {
-    jobs: Mutex<Jobs>,
+struct FlowQueue {
+    jobs: Mutex<FlowQueueState>,
     arrived: Condvar,
     /// How many flows wait, to be looked at without the lock.
     waiting: AtomicUsize,
     /// For each entry and route, how its flows begin.
-    paces: Vec<Vec<Option<Pace>>>,
+    predictors: Vec<Vec<Option<BrevityPredictor>>>,
 }
 
 #[derive(Default)]
-struct Jobs {
-    waiting: VecDeque<Job>,
+struct FlowQueueState {
+    waiting: VecDeque<QueuedFlow>,
     closed: bool,
 }
 
 /// A flow in the queue.
-struct Job {
-    flow: Flow,
+struct QueuedFlow {
+    flow: ActiveFlow,
     begun: bool,
     answer: Arc<Answer>,
-    queued: Member,
-    member: Member,
+    queued: Permit,
+    permit: Permit,
 }
 
 /// The pace of a route's beginnings; `None` where its flows never begin on the loop.
-fn pace_of(flow: &PreparedFlow, answers: bool) -> Option<Pace> {
+fn predictor_of(flow: &PreparedFlow, answers: bool) -> Option<BrevityPredictor> {
     // What these wait for they wait for in a queue of their own, in which a flow without a thread would hold up others.
     let queues = flow.body.has(&|action| match action {
         Action::Acquire(_) | Action::Timed(_) => true,
-        Action::Call(call) => call.turn.is_some(),
+        Action::Call(call) => call.ticket_gate.is_some(),
         _ => false,
     });
-    (answers && !queues).then(Pace::new)
+    (answers && !queues).then(BrevityPredictor::new)
 }
 
 /// Has a flow begun, and notes whether that was brief.
-fn noted<T>(pace: &Pace, brief_ns: u64, machine: &dyn Machine, begin: impl FnOnce() -> T) -> T {
-    let began_ns = machine.now_ns();
+fn measured<T>(predictor: &BrevityPredictor, brief_ns: u64, platform: &dyn Platform, begin: impl FnOnce() -> T) -> T {
+    let began_ns = platform.now_ns();
     let made = begin();
-    pace.note(machine.now_ns().saturating_sub(began_ns), brief_ns);
+    predictor.record(platform.now_ns().saturating_sub(began_ns), brief_ns);
     made
 }
 
-impl Pool {
-    fn start(setup: Setup<'_>) -> std::io::Result<Pool> {
-        let paces = setup.live.entries.iter().map(|entry| {
+impl PoolEngine {
+    fn start(setup: EngineSetup<'_>) -> std::io::Result<PoolEngine> {
+        let predictors = setup.instance.entries.iter().map(|entry| {
             let flows = entry.flows.iter();
-            flows.map(|(flow, _)| pace_of(flow, entry.answers)).collect()
+            flows.map(|(flow, _)| predictor_of(flow, entry.answers)).collect()
         });
-        let queue = Arc::new(Queue {
+        let queue = Arc::new(FlowQueue {
             jobs: Mutex::default(),
             arrived: Condvar::new(),
             waiting: AtomicUsize::new(0),
-            paces: paces.collect(),
+            predictors: predictors.collect(),
         });
         let mut threads = Vec::new();
         for index in 0..setup.threads {
-            let (queue, machine, handle) = (Arc::clone(&queue), Arc::clone(setup.machine), setup.handle.clone());
+            let (queue, platform, handle) = (Arc::clone(&queue), Arc::clone(setup.platform), setup.handle.clone());
             let name = format!("weir pool {index}");
-            threads.push(setup.machine.thread(&name, Box::new(move || work(&queue, &*machine, &handle)))?);
+            threads.push(setup.platform.thread(&name, Box::new(move || work(&queue, &*platform, &handle)))?);
         }
-        let (machine, threads) = (Arc::clone(setup.machine), Mutex::new(threads));
-        Ok(Pool { machine, queue, queued: Crowd::new(setup.flows_max), flows: Crowd::new(usize::MAX), threads })
+        let (platform, threads) = (Arc::clone(setup.platform), Mutex::new(threads));
+        Ok(PoolEngine {
+            platform,
+            queue,
+            queued: AdmissionLimiter::new(setup.flows_max),
+            flows: AdmissionLimiter::new(usize::MAX),
+            threads,
+        })
     }
 }
 
-impl Engine for Pool {
-    fn begin(&self, entry: usize, route: usize, beginning: &mut Beginning<'_>) -> Begun {
+impl Engine for PoolEngine {
+    fn begin(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
         if !self.queued.has_room() {
             return Begun::Full;
         }
-        let pace = self.queue.paces[entry][route].as_ref().filter(|pace| pace.is_brief() && self.queue.is_empty());
-        let flow = match pace.map(|pace| noted(pace, BRIEF_NS, &*self.machine, || beginning.run_briefly())) {
+        let predictor = self.queue.predictors[entry][route]
+            .as_ref()
+            .filter(|predictor| predictor.is_brief() && self.queue.is_empty());
+        let flow = match predictor
+            .map(|predictor| measured(predictor, BRIEF_NS, &*self.platform, || new_flow.run_without_blocking()))
+        {
             Some(Ok(answer)) => return Begun::Done(answer),
             Some(Err(flow)) => flow,
-            None => beginning.flow(),
+            None => new_flow.flow(),
         };
-        let begun = pace.is_some();
+        let begun = predictor.is_some();
         let answer = Arc::<Answer>::default();
-        let (queued, member) = (self.queued.enter(), self.flows.enter());
-        self.queue.add(Job { flow, begun, answer: Arc::clone(&answer), queued, member });
-        answer.going(self.flows.enter())
+        let (queued, permit) = (self.queued.acquire(), self.flows.acquire());
+        self.queue.add(QueuedFlow { flow, begun, answer: Arc::clone(&answer), queued, permit });
+        answer.going(self.flows.acquire())
     }
 
     fn room(&self) -> LocalFuture<()> {
-        Box::pin(Arc::clone(&self.queued).room())
+        Box::pin(Arc::clone(&self.queued).wait_for_room())
     }
 
     fn drained(&self) -> LocalFuture<()> {
-        Box::pin(Arc::clone(&self.flows).empty())
+        Box::pin(Arc::clone(&self.flows).wait_until_empty())
     }
 
-    fn sections(&self, live: &Live) -> Vec<EventKind> {
-        whole(ROW.name, self.threads.lock().len(), &self.queued, live)
+    fn sections(&self, instance: &ProgramInstance) -> Vec<EventKind> {
+        whole_flow_section(ROW.name, self.threads.lock().len(), &self.queued, instance)
     }
 
     fn close(&self) {
@@ -161,28 +171,30 @@ impl Engine for Pool {
 }
 
 /// What each thread of the pool does.
-fn work(queue: &Queue, machine: &dyn Machine, handle: &Handle) {
+fn work(queue: &FlowQueue, platform: &dyn Platform, handle: &Handle) {
     let _inside = handle.enter();
-    while let Some(Job { mut flow, begun, answer, queued, member }) = queue.next() {
+    while let Some(QueuedFlow { mut flow, begun, answer, queued, permit }) = queue.next() {
         drop(queued);
         let key = flow.key();
-        let pace = queue.paces[key.entry as usize][key.route as usize].as_ref();
-        let pace = pace.filter(|_| !begun && !answer.is_given_up());
-        match pace.and_then(|pace| noted(pace, BRIEF_ON_THREAD_NS, machine, || flow.begin())) {
+        let predictor = queue.predictors[key.entry as usize][key.route as usize].as_ref();
+        let predictor = predictor.filter(|_| !begun && !answer.is_given_up());
+        match predictor
+            .and_then(|predictor| measured(predictor, BRIEF_ON_THREAD_NS, platform, || flow.advance_without_blocking()))
+        {
             Some(given) => answer.give(given),
             None => run(flow, &answer, handle),
         }
-        drop(member);
+        drop(permit);
     }
 }
 
-impl Queue {
+impl FlowQueue {
     /// Whether nobody waits; only the loop adds.
     fn is_empty(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) == 0
     }
 
-    fn add(&self, job: Job) {
+    fn add(&self, job: QueuedFlow) {
         let mut jobs = self.jobs.lock();
         jobs.waiting.push_back(job);
         self.waiting.store(jobs.waiting.len(), Ordering::Relaxed);
@@ -190,7 +202,7 @@ impl Queue {
         self.arrived.notify_one();
     }
 
-    fn next(&self) -> Option<Job> {
+    fn next(&self) -> Option<QueuedFlow> {
         let mut jobs = self.jobs.lock();
         loop {
             if let Some(job) = jobs.waiting.pop_front() {

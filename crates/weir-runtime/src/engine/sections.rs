@@ -21,51 +21,52 @@ use weir_host::{Begun, LocalFuture, Value};
 use weir_scheduler::{Fusion, InlineOutcome, PoolSnapshot, PortId, QueueSnapshot, Scheduler, Work};
 use weir_trace::EventKind;
 
-use super::given::Given;
-use super::job::{Awaited, Carried, Home, Job, Link, Task};
-use super::layout::{Placed, Stretch, layout};
-use super::pace::Pace;
-use super::stretches::{Cuts, Stretches, after, count, fused, until};
-use super::{Engine, Setup, Threading};
-use crate::crowd::Crowd;
-use crate::flow::{Beginning, Flow, Going};
-use crate::live::Live;
+use super::brevity::BrevityPredictor;
+use super::job::{FlowJob, JobContext, PendingReply, PooledJob, ResumeCallback, Task};
+use super::placement::{PlacedSection, Segment, place};
+use super::segment_runner::{FlowSegments, SegmentRunner, count_passed, last_fused, next_segment, stop_before};
+use super::submission_buffer::SubmissionBuffer;
+use super::{Engine, EngineSetup, ThreadingModel};
+use crate::admission::AdmissionLimiter;
+use crate::flow::{ActiveFlow, DetachedFlow, NewFlow};
+use crate::instance::ProgramInstance;
 
 /// An engine that runs sections.
-struct Sections {
-    scheduler: Arc<Scheduler<Stretches>>,
-    stretches: Arc<Cuts>,
-    placed: Arc<Vec<Placed>>,
-    home: Arc<Home>,
+struct SectionEngine {
+    scheduler: Arc<Scheduler<SegmentRunner>>,
+    segments: Arc<FlowSegments>,
+    placed: Arc<Vec<PlacedSection>>,
+    job_context: Arc<JobContext>,
     /// Those who await an answer.
-    awaited: Arc<Crowd>,
+    awaited: Arc<AdmissionLimiter>,
     /// Flows whose answer nobody wants, on their way to their first ports.
-    given: Arc<Given<Box<Carried>>>,
+    submissions: Arc<SubmissionBuffer<Box<PooledJob>>>,
     /// The port that was full when a flow was last refused.
     full: AtomicUsize,
 }
 
 /// Starts an engine; `threading` is for the sections for which the plan names no other.
-pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dyn Engine>> {
-    let layout = layout(threading, &setup);
-    let (stretches, placed) = (Arc::new(layout.stretches), Arc::new(layout.sections));
-    let link = Link::default();
-    let home = Arc::new(Home { live: Arc::clone(setup.live), flows: Crowd::new(setup.flows_max) });
-    let work = Stretches {
-        stretches: Arc::clone(&stretches),
+pub(super) fn start_sections(threading: ThreadingModel, setup: EngineSetup<'_>) -> io::Result<Arc<dyn Engine>> {
+    let placement = place(threading, &setup);
+    let (segments, placed) = (Arc::new(placement.segments), Arc::new(placement.sections));
+    let resume_callback = ResumeCallback::default();
+    let job_context =
+        Arc::new(JobContext { instance: Arc::clone(setup.instance), flows: AdmissionLimiter::new(setup.flows_max) });
+    let work = SegmentRunner {
+        segments: Arc::clone(&segments),
         placed: Arc::clone(&placed),
         handle: setup.handle.clone(),
-        link: Arc::clone(&link),
-        home: Arc::clone(&home),
-        unanswered: Arc::default(),
-        machine: Arc::clone(setup.machine),
-        exchange: Arc::default(),
-        paces: layout.ports.iter().map(|port| port.nonblocking.then(Pace::new)).collect(),
+        resume_callback: Arc::clone(&resume_callback),
+        job_context: Arc::clone(&job_context),
+        one_way_tasks: Arc::default(),
+        platform: Arc::clone(setup.platform),
+        wakeups: Arc::default(),
+        predictors: placement.ports.iter().map(|port| port.nonblocking.then(BrevityPredictor::new)).collect(),
         crowded: AtomicBool::new(false),
     };
-    let (ports, crews, period) = (&layout.ports, layout.crews, setup.steering.period());
+    let (ports, crews, period) = (&placement.ports, placement.crews, setup.thread_counts.period());
     // What answers are for keeps the loop as busy as a thread; a stream only waits for room.
-    let busy_loops = usize::from(setup.live.entries.iter().any(|entry| entry.answers));
+    let busy_loops = usize::from(setup.instance.entries.iter().any(|entry| entry.answers));
     let scheduler = Arc::new(Scheduler::start_with_producers(busy_loops, work, ports, crews, period)?);
     scheduler.work().crowded.store(scheduler.is_oversubscribed(), Ordering::Relaxed);
     // Flows do not keep the scheduler.
@@ -76,68 +77,70 @@ pub(super) fn start(threading: Threading, setup: Setup<'_>) -> io::Result<Arc<dy
             scheduler.resume(port, job);
         } else if scheduler.resume_deferred(port, job) {
             // The loop goes on with it, when it has begun all that it can.
-            scheduler.work().exchange.owe(port);
+            scheduler.work().wakeups.defer_port(port);
         }
     };
-    link.get_or_init(|| Box::new(resume));
-    Ok(Arc::new(Sections {
+    resume_callback.get_or_init(|| Box::new(resume));
+    Ok(Arc::new(SectionEngine {
         scheduler,
-        stretches,
+        segments,
         placed,
-        given: Arc::default(),
-        home,
-        awaited: Crowd::new(usize::MAX),
+        submissions: Arc::default(),
+        job_context,
+        awaited: AdmissionLimiter::new(usize::MAX),
         full: AtomicUsize::new(0),
     }))
 }
 
-impl Sections {
+impl SectionEngine {
     /// Begins a flow at its first port; `enter` brings it there, and knows whether there is room.
-    fn start(
+    fn begin_at_first_port(
         &self,
         (entry, route): (usize, usize),
-        beginning: &mut Beginning<'_>,
-        enter: impl FnOnce(PortId, &[Stretch], &mut Beginning<'_>) -> Option<Begun>,
+        new_flow: &mut NewFlow<'_>,
+        enter: impl FnOnce(PortId, &[Segment], &mut NewFlow<'_>) -> Option<Begun>,
     ) -> Begun {
-        if !self.home.flows.has_room() {
+        if !self.job_context.flows.has_room() {
             return Begun::Full;
         }
-        let stretches = &self.stretches[entry][route];
-        let Some(first) = stretches.first() else {
-            return answered_at_once(beginning.flow());
+        let segments = &self.segments[entry][route];
+        let Some(first) = segments.first() else {
+            return answered_at_once(new_flow.flow());
         };
         // One loop runs the sources, so that no other flow gets this number.
-        let port = first.port_of(beginning.next_sequence());
-        enter(port, stretches, beginning).unwrap_or_else(|| {
+        let port = first.port_of(new_flow.next_sequence());
+        enter(port, segments, new_flow).unwrap_or_else(|| {
             self.full.store(port.0, Ordering::Relaxed);
             Begun::Full
         })
     }
 
     /// Brings a flow to its first port whose answer is awaited.
-    fn ask(&self, port: PortId, stretches: &[Stretch], beginning: &mut Beginning<'_>) -> Option<Begun> {
+    fn submit_awaited(&self, port: PortId, segments: &[Segment], new_flow: &mut NewFlow<'_>) -> Option<Begun> {
         let here = self.scheduler.run_inline(port, |fusion| {
-            self.begin_here(stretches, beginning, fusion, advance_asked, |flow, stretch| self.asked(flow, stretch))
+            self.begin_here(segments, new_flow, fusion, advance_awaited, |flow, segment| {
+                self.awaited_job(flow, segment)
+            })
         });
         if here.is_some() || self.scheduler.room(port) == 0 {
             return here;
         }
-        let (job, answer) = self.asked(beginning.borrowed().part(), 0);
+        let (job, answer) = self.awaited_job(new_flow.borrow().detach(), 0);
         self.put(port, job);
         Some(answer)
     }
 
     /// Brings a flow to its first port whose answer nobody wants.
-    fn take(&self, port: PortId, stretches: &[Stretch], beginning: &mut Beginning<'_>) -> Option<Begun> {
+    fn submit_one_way(&self, port: PortId, segments: &[Segment], new_flow: &mut NewFlow<'_>) -> Option<Begun> {
         // What is kept came first.
-        let here = self.given.is_empty().then(|| {
+        let here = self.submissions.is_empty().then(|| {
             self.scheduler.run_inline(port, |fusion| {
-                let job = |flow, stretch| (self.unasked(flow, stretch), ());
-                self.begin_here(stretches, beginning, fusion, Going::advance_unasked, job)
+                let job = |flow, segment| (self.one_way_job(flow, segment), ());
+                self.begin_here(segments, new_flow, fusion, DetachedFlow::advance_one_way, job)
             })
         });
         if here.flatten().is_none() {
-            self.given.put(&self.scheduler, port, || self.unasked(beginning.borrowed().part(), 0))?;
+            self.submissions.push(&self.scheduler, port, || self.one_way_job(new_flow.borrow().detach(), 0))?;
         }
         Some(Begun::Done(Ok(Value::Unit)))
     }
@@ -147,31 +150,31 @@ impl Sections {
     #[inline]
     fn begin_here<R>(
         &self,
-        stretches: &[Stretch],
-        beginning: &mut Beginning<'_>,
+        segments: &[Segment],
+        new_flow: &mut NewFlow<'_>,
         fusion: &mut impl Fusion,
-        advance: impl FnOnce(&mut Going, &Live, usize, &mut Context<'_>) -> Poll<Option<R>>,
-        job: impl FnOnce(Going, usize) -> (Box<Carried>, R),
-    ) -> InlineOutcome<Stretches, R> {
-        let mut flow = beginning.borrowed();
-        let (live, going) = flow.going();
-        let to = if stretches.len() == 1 { 0 } else { fused(stretches, 0, going, fusion) };
-        let sequence = going.key().sequence;
-        let port_of = |stretch: usize| stretches[stretch].port_of(sequence);
-        let advanced = advance(going, live, until(stretches, to), &mut Context::from_waker(Waker::noop()));
+        advance: impl FnOnce(&mut DetachedFlow, &ProgramInstance, usize, &mut Context<'_>) -> Poll<Option<R>>,
+        job: impl FnOnce(DetachedFlow, usize) -> (Box<PooledJob>, R),
+    ) -> InlineOutcome<SegmentRunner, R> {
+        let mut flow = new_flow.borrow();
+        let (instance, detached) = flow.split();
+        let to = if segments.len() == 1 { 0 } else { last_fused(segments, 0, detached, fusion) };
+        let sequence = detached.key().sequence;
+        let port_of = |segment: usize| segments[segment].port_of(sequence);
+        let advanced = advance(detached, instance, stop_before(segments, to), &mut Context::from_waker(Waker::noop()));
         if advanced.is_ready() {
-            count(&self.placed, &stretches[0], going);
+            count_passed(&self.placed, &segments[0], detached);
         }
         match advanced {
             Poll::Ready(Some(answer)) => InlineOutcome { answer, remaining: None },
             Poll::Ready(None) => {
-                let stretch = after(stretches, to, going);
-                let (job, answer) = job(flow.part(), stretch);
-                InlineOutcome { answer, remaining: Some((port_of(stretch), job)) }
+                let segment = next_segment(segments, to, detached);
+                let (job, answer) = job(flow.detach(), segment);
+                InlineOutcome { answer, remaining: Some((port_of(segment), job)) }
             }
             // It waits as one that came through the port: to be found again it has to be a job.
             Poll::Pending => {
-                let (job, answer) = job(flow.part(), 0);
+                let (job, answer) = job(flow.detach(), 0);
                 let remaining = self.scheduler.work().run(port_of(0), job, fusion);
                 self.scheduler.work().after_batch();
                 InlineOutcome { answer, remaining }
@@ -181,71 +184,78 @@ impl Sections {
 
     /// Puts a new flow into its first port. Where a thread could not run beside the loop, it is woken when the loop has
     /// begun all that it can.
-    fn put(&self, port: PortId, job: Box<Carried>) {
+    fn put(&self, port: PortId, job: Box<PooledJob>) {
         if !self.scheduler.is_oversubscribed() {
             return self.scheduler.resume(port, job);
         }
         if self.scheduler.resume_deferred(port, job) {
-            self.scheduler.work().exchange.owe(port);
+            self.scheduler.work().wakeups.defer_port(port);
         }
     }
 
     /// A flow as a job, and its answer.
-    fn asked(&self, flow: Going, stretch: usize) -> (Box<Carried>, Begun) {
-        let task = Arc::new(Task::new(&self.scheduler.work().link, &self.home));
-        let job = Job { flow, stretch, task: Some(Arc::clone(&task)) };
-        let mut awaited = Awaited::new(task, self.awaited.enter());
-        (Carried::new(job, &self.home), Begun::Pending(Box::pin(poll_fn(move |context| awaited.poll(context)))))
+    fn awaited_job(&self, flow: DetachedFlow, segment: usize) -> (Box<PooledJob>, Begun) {
+        let task = Arc::new(Task::new(&self.scheduler.work().resume_callback, &self.job_context));
+        let job = FlowJob { flow, segment, task: Some(Arc::clone(&task)) };
+        let mut awaited = PendingReply::new(task, self.awaited.acquire());
+        (
+            PooledJob::new(job, &self.job_context),
+            Begun::Pending(Box::pin(poll_fn(move |context| awaited.poll(context)))),
+        )
     }
 
     /// A flow as a job whose answer nobody wants.
-    fn unasked(&self, flow: Going, stretch: usize) -> Box<Carried> {
-        Carried::new(Job { flow, stretch, task: None }, &self.home)
+    fn one_way_job(&self, flow: DetachedFlow, segment: usize) -> Box<PooledJob> {
+        PooledJob::new(FlowJob { flow, segment, task: None }, &self.job_context)
     }
 }
 
-impl Engine for Sections {
-    fn begin(&self, entry: usize, route: usize, beginning: &mut Beginning<'_>) -> Begun {
-        self.start((entry, route), beginning, |port, stretches, beginning| self.ask(port, stretches, beginning))
+impl Engine for SectionEngine {
+    fn begin(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
+        self.begin_at_first_port((entry, route), new_flow, |port, segments, new_flow| {
+            self.submit_awaited(port, segments, new_flow)
+        })
     }
 
-    fn give(&self, entry: usize, route: usize, beginning: &mut Beginning<'_>) -> Begun {
-        self.start((entry, route), beginning, |port, stretches, beginning| self.take(port, stretches, beginning))
+    fn give(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
+        self.begin_at_first_port((entry, route), new_flow, |port, segments, new_flow| {
+            self.submit_one_way(port, segments, new_flow)
+        })
     }
 
-    fn tended(&self) -> LocalFuture<()> {
-        let (given, scheduler) = (Arc::clone(&self.given), Arc::clone(&self.scheduler));
+    fn background(&self) -> LocalFuture<()> {
+        let (submissions, scheduler) = (Arc::clone(&self.submissions), Arc::clone(&self.scheduler));
         Box::pin(async move {
             let back = Arc::downgrade(&scheduler);
-            scheduler.work().exchange.carry(move |port| match back.upgrade() {
+            scheduler.work().wakeups.spawn_dispatcher(move |port| match back.upgrade() {
                 Some(scheduler) if scheduler.is_single_processor() => scheduler.schedule_inline(port),
                 Some(scheduler) => scheduler.schedule(port),
                 None => {}
             });
-            given.tended(&scheduler).await
+            submissions.run_flusher(&scheduler).await
         })
     }
 
     fn room(&self) -> LocalFuture<()> {
-        let (flows, scheduler) = (Arc::clone(&self.home.flows), Arc::clone(&self.scheduler));
+        let (flows, scheduler) = (Arc::clone(&self.job_context.flows), Arc::clone(&self.scheduler));
         let port = PortId(self.full.load(Ordering::Relaxed));
         Box::pin(async move {
-            flows.room().await;
+            flows.wait_for_room().await;
             poll_fn(|context| scheduler.poll_room(port, context)).await;
         })
     }
 
     fn drained(&self) -> LocalFuture<()> {
-        let (flows, awaited) = (Arc::clone(&self.home.flows), Arc::clone(&self.awaited));
+        let (flows, awaited) = (Arc::clone(&self.job_context.flows), Arc::clone(&self.awaited));
         Box::pin(async move {
-            flows.empty().await;
-            awaited.empty().await;
+            flows.wait_until_empty().await;
+            awaited.wait_until_empty().await;
         })
     }
 
-    fn sections(&self, _live: &Live) -> Vec<EventKind> {
+    fn sections(&self, _live: &ProgramInstance) -> Vec<EventKind> {
         let crews = self.scheduler.pool_snapshots();
-        self.placed.iter().filter_map(|section| doing(section, &self.scheduler, &crews)).collect()
+        self.placed.iter().filter_map(|section| section_event(section, &self.scheduler, &crews)).collect()
     }
 
     fn close(&self) {
@@ -253,15 +263,19 @@ impl Engine for Sections {
     }
 
     fn abandon(&self) {
-        self.given.clear(|kept| self.home.give_up(kept));
-        self.scheduler.work().unanswered.give_up();
+        self.submissions.drain(|kept| self.job_context.give_up(kept));
+        self.scheduler.work().one_way_tasks.give_up();
         // To drop it would wait for its threads.
         std::mem::forget(Arc::clone(&self.scheduler));
     }
 }
 
 /// What a section is doing; nothing where it has no port.
-fn doing(section: &Placed, scheduler: &Scheduler<Stretches>, crews: &[PoolSnapshot]) -> Option<EventKind> {
+fn section_event(
+    section: &PlacedSection,
+    scheduler: &Scheduler<SegmentRunner>,
+    crews: &[PoolSnapshot],
+) -> Option<EventKind> {
     let queues: Vec<QueueSnapshot> = section.ports.clone().map(|port| scheduler.queue_snapshot(PortId(port))).collect();
     let crew = crews.get(queues.first()?.pool)?;
     Some(EventKind::Section {
@@ -277,12 +291,17 @@ fn doing(section: &Placed, scheduler: &Scheduler<Stretches>, crews: &[PoolSnapsh
 }
 
 /// Advances a flow whose answer is awaited.
-fn advance_asked(flow: &mut Going, live: &Live, until: usize, context: &mut Context<'_>) -> Poll<Option<Begun>> {
-    flow.advance_until(live, until, context).map(|answer| answer.map(Begun::Done))
+fn advance_awaited(
+    flow: &mut DetachedFlow,
+    instance: &ProgramInstance,
+    until: usize,
+    context: &mut Context<'_>,
+) -> Poll<Option<Begun>> {
+    flow.advance_until(instance, until, context).map(|answer| answer.map(Begun::Done))
 }
 
 /// A body without a node.
-fn answered_at_once(mut flow: Flow) -> Begun {
+fn answered_at_once(mut flow: ActiveFlow) -> Begun {
     match flow.advance(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => Begun::Done(answer),
         Poll::Pending => Begun::Pending(Box::pin(flow)),

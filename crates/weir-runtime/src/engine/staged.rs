@@ -5,8 +5,8 @@
 
 use weir_scheduler::ThreadControl;
 
-use super::{Drive, EngineRow, Grain, Threading};
-use crate::live::Blocking;
+use super::{Drive, EngineRow, Granularity, ThreadingModel};
+use crate::instance::BlockingPlacement;
 
 /// A thread more from this part of a full queue on.
 const LONG_QUEUE: usize = 8;
@@ -16,9 +16,9 @@ pub(super) const ROW: EngineRow = EngineRow {
     name: "staged",
     doc: "a queue and a pool for each section; pools follow their queues",
     loops: |_| 1,
-    blocking: Blocking::InPlace,
-    drive: Drive::Sections(Threading {
-        grain: Grain::Whole,
+    blocking: BlockingPlacement::InPlace,
+    drive: Drive::Sections(ThreadingModel {
+        granularity: Granularity::Whole,
         shares_threads: false,
         control: |threads, queue| ThreadControl::QueueLength {
             threads_min: 1,

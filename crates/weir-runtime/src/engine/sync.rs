@@ -4,7 +4,7 @@ pub(crate) use parking_lot::Mutex;
 
 /// A step of the protocol that a mutant leaves out; the model check must notice each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mutant {
+pub(crate) enum ParkingMutant {
     /// What was woken while it was polled is parked all the same.
     ForgetsWoken,
     /// What was given up while it was polled is parked all the same.
@@ -18,6 +18,6 @@ pub(crate) enum Mutant {
 
 /// Whether this is that mutant: never, outside the model check.
 #[inline]
-pub(crate) const fn is(_mutant: Mutant) -> bool {
+pub(crate) const fn is(_mutant: ParkingMutant) -> bool {
     false
 }

@@ -10,23 +10,23 @@ use weir_host::{Begun, Failure, FailureKind, LocalFuture};
 use weir_trace::EventKind;
 
 use super::answer::{Answer, run};
-use super::{Drive, Engine, EngineRow, whole};
-use crate::crowd::Crowd;
-use crate::flow::Beginning;
-use crate::live::{Blocking, Live};
-use crate::machine::Machine;
+use super::{Drive, Engine, EngineRow, whole_flow_section};
+use crate::admission::AdmissionLimiter;
+use crate::flow::NewFlow;
+use crate::instance::{BlockingPlacement, ProgramInstance};
+use crate::platform::Platform;
 
 /// The engine's row.
 pub(super) const ROW: EngineRow = EngineRow {
     name: "thread-per-flow",
     doc: "a thread for each flow",
     loops: |_| 1,
-    blocking: Blocking::InPlace,
+    blocking: BlockingPlacement::InPlace,
     drive: Drive::Flows(|setup| {
-        Ok(Arc::new(ThreadPerFlow {
-            flows: Crowd::new(setup.flows_max.min(THREADS_MAX)),
-            awaited: Crowd::new(usize::MAX),
-            machine: Arc::clone(setup.machine),
+        Ok(Arc::new(ThreadPerFlowEngine {
+            flows: AdmissionLimiter::new(setup.flows_max.min(THREADS_MAX)),
+            awaited: AdmissionLimiter::new(usize::MAX),
+            platform: Arc::clone(setup.platform),
             handle: setup.handle.clone(),
         }))
     }),
@@ -35,29 +35,29 @@ pub(super) const ROW: EngineRow = EngineRow {
 /// How many flows run at a time at most: a system has fewer threads than a program may have flows.
 const THREADS_MAX: usize = 4_096;
 
-struct ThreadPerFlow {
-    flows: Arc<Crowd>,
+struct ThreadPerFlowEngine {
+    flows: Arc<AdmissionLimiter>,
     /// Those who await an answer.
-    awaited: Arc<Crowd>,
-    machine: Arc<dyn Machine>,
+    awaited: Arc<AdmissionLimiter>,
+    platform: Arc<dyn Platform>,
     handle: Handle,
 }
 
-impl Engine for ThreadPerFlow {
-    fn begin(&self, _entry: usize, _route: usize, beginning: &mut Beginning<'_>) -> Begun {
+impl Engine for ThreadPerFlowEngine {
+    fn begin(&self, _entry: usize, _route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
         if !self.flows.has_room() {
             return Begun::Full;
         }
-        let (answer, member, flow) = (Arc::<Answer>::default(), self.flows.enter(), beginning.flow());
+        let (answer, permit, flow) = (Arc::<Answer>::default(), self.flows.acquire(), new_flow.flow());
         let (given, handle) = (Arc::clone(&answer), self.handle.clone());
         let body = move || {
             let inside = handle.enter();
             run(flow, &given, &handle);
             drop(inside);
-            drop(member);
+            drop(permit);
         };
-        match self.machine.thread("weir flow", Box::new(body)) {
-            Ok(_) => answer.going(self.awaited.enter()),
+        match self.platform.thread("weir flow", Box::new(body)) {
+            Ok(_) => answer.going(self.awaited.acquire()),
             Err(error) => {
                 let message = format!("the system gives no thread: {error}");
                 Begun::Done(Err(Failure::new(FailureKind::Limit, message)))
@@ -66,20 +66,20 @@ impl Engine for ThreadPerFlow {
     }
 
     fn room(&self) -> LocalFuture<()> {
-        Box::pin(Arc::clone(&self.flows).room())
+        Box::pin(Arc::clone(&self.flows).wait_for_room())
     }
 
     fn drained(&self) -> LocalFuture<()> {
         let (flows, awaited) = (Arc::clone(&self.flows), Arc::clone(&self.awaited));
         Box::pin(async move {
-            flows.empty().await;
-            awaited.empty().await;
+            flows.wait_until_empty().await;
+            awaited.wait_until_empty().await;
         })
     }
 
-    fn sections(&self, live: &Live) -> Vec<EventKind> {
+    fn sections(&self, instance: &ProgramInstance) -> Vec<EventKind> {
         // Each flow has a thread.
-        whole(ROW.name, self.flows.extent().0 as usize, &self.flows, live)
+        whole_flow_section(ROW.name, self.flows.occupancy().0 as usize, &self.flows, instance)
     }
 
     fn close(&self) {}

@@ -10,9 +10,9 @@ use weir_ir::prim::{Prim, elements, interpolate};
 use super::repeat::Run;
 use super::timed::Timed;
 use super::{Frame, record_ran};
-use crate::live::Env;
-use crate::lock::{Acquiring, Held};
-use crate::step::{Action, Body, Condition, PrimStep, RepeatStep, Step, SwitchStep, TimedStep};
+use crate::instance::Env;
+use crate::lock::{HeldLock, LockAcquisition};
+use crate::step::{Action, Body, Condition, PreparedStep, PrimStep, RepeatStep, SwitchStep, TimedStep};
 
 /// What came of a step.
 pub(super) enum Ran {
@@ -21,11 +21,11 @@ pub(super) enum Ran {
     /// It has to wait.
     Waits(Box<Stage>),
     /// It ends the flow.
-    Ends(Box<End>),
+    Ends(Box<StepExit>),
 }
 
 /// How a step ends the flow. It is boxed, so that what every step returns fits into registers.
-pub(super) struct End {
+pub(super) struct StepExit {
     /// The path of the node within the step's body; empty where it is the step itself.
     pub within: String,
     /// The answer, or the failure.
@@ -38,7 +38,7 @@ impl Ran {
     }
 
     pub(super) fn end(how: Result<Value, Box<Failure>>) -> Ran {
-        Ran::Ends(Box::new(End { within: String::new(), how }))
+        Ran::Ends(Box::new(StepExit { within: String::new(), how }))
     }
 
     /// The step fails.
@@ -51,11 +51,11 @@ impl Ran {
 /// What a step waits for.
 pub(super) enum Stage {
     /// Its turn; for an atomic step the turnstile of this index among those within it.
-    Turn(usize),
+    Ticket(usize),
     /// Its locks.
-    Locks(Acquiring),
+    Locks(LockAcquisition),
     /// Its function, under these locks.
-    Function(Pending, Vec<Held>),
+    Function(Pending, Vec<HeldLock>),
     /// The body that it repeats.
     Body(Box<Run>),
     /// The bodies that it may give up.
@@ -69,7 +69,7 @@ impl Frame {
     pub(super) fn run(
         &mut self,
         node: usize,
-        step: &Step,
+        step: &PreparedStep,
         body: &Body,
         env: Env<'_>,
         context: &mut Context<'_>,
@@ -82,8 +82,15 @@ impl Frame {
 
     #[cold]
     #[inline(never)]
-    fn run_recorded(&mut self, node: usize, step: &Step, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
-        let since_ns = env.live.machine.now_ns();
+    fn run_recorded(
+        &mut self,
+        node: usize,
+        step: &PreparedStep,
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
+        let since_ns = env.instance.platform.now_ns();
         let ran = self.run_step(node, step, body, env, context);
         if !matches!(ran, Ran::Waits(_)) {
             record_ran(body, env, node, since_ns);
@@ -92,12 +99,19 @@ impl Frame {
     }
 
     #[inline(always)]
-    fn run_step(&mut self, node: usize, step: &Step, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+    fn run_step(
+        &mut self,
+        node: usize,
+        step: &PreparedStep,
+        body: &Body,
+        env: Env<'_>,
+        context: &mut Context<'_>,
+    ) -> Ran {
         match &step.action {
             Action::Nothing => Ran::Next,
             Action::Prim(prim) => self.prim(prim, body),
             Action::Simple(call) => self.simple(call, body, env),
-            Action::Call(call) if call.turn.is_some() => self.take_turn(call, body, env, context),
+            Action::Call(call) if call.ticket_gate.is_some() => self.take_ticket(call, body, env, context),
             Action::Call(call) => self.call(call, body, env, context),
             Action::Switch(switch) => self.switch(switch, body),
             Action::Condition(step) => {
@@ -138,10 +152,12 @@ impl Frame {
         context: &mut Context<'_>,
     ) -> Ran {
         match (stage, &body.steps[node].action) {
-            (Stage::Turn(_), Action::Call(call)) => self.take_turn(call, body, env, context),
+            (Stage::Ticket(_), Action::Call(call)) => self.take_ticket(call, body, env, context),
             (Stage::Locks(locks), Action::Call(call)) => self.call_under(locks, call, body, env, context),
             (Stage::Function(pending, held), Action::Call(call)) => self.function(pending, held, call, context),
-            (Stage::Turn(passed), Action::Acquire(acquire)) => self.acquire(node, passed, acquire, body, env, context),
+            (Stage::Ticket(passed), Action::Acquire(acquire)) => {
+                self.acquire(node, passed, acquire, body, env, context)
+            }
             (Stage::Locks(locks), Action::Acquire(acquire)) => self.hold(node, locks, acquire, env, context),
             (Stage::Body(run), Action::Repeat(repeat)) => self.repeat(*run, repeat, env, context),
             (Stage::Timed(run), Action::Timed(timed)) => self.timed(*run, timed, env, context),
@@ -303,7 +319,7 @@ impl Frame {
                         self.slots[step.out as usize] = value;
                         Ran::Next
                     }
-                    Err(ended) => Ran::Ends(Box::new(End { within: ended.path(&step.body), how: ended.how })),
+                    Err(ended) => Ran::Ends(Box::new(StepExit { within: ended.path(&step.body), how: ended.how })),
                 }
             }
         }
@@ -316,7 +332,9 @@ impl Frame {
                 self.slots[step.out as usize] = value;
                 Ran::Next
             }
-            Poll::Ready(Err((ended, body))) => Ran::Ends(Box::new(End { within: ended.path(body), how: ended.how })),
+            Poll::Ready(Err((ended, body))) => {
+                Ran::Ends(Box::new(StepExit { within: ended.path(body), how: ended.how }))
+            }
         }
     }
 }

@@ -17,17 +17,17 @@ use weir_ir::evaluate::failure_of;
 use weir_ir::prim::elements;
 
 use super::action::{Ran, Stage};
-use super::{Frame, Scope, panicked};
-use crate::live::{Blocking, Env, Hold};
-use crate::lock::{Acquiring, Borrowed, Handle, Held, Lock, Session, Sessions};
+use super::{AtomicScope, Frame, panicked};
+use crate::instance::{BlockingPermission, BlockingPlacement, Env};
+use crate::lock::{BorrowedLock, FairRwLock, HeldLock, LockAcquisition, LockHandle, SessionState, SessionTable};
 use crate::step::{Body, CallStep, NONE, Out, SharedOf};
 
 impl Frame {
-    pub(super) fn take_turn(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
-        if let Some(turn) = step.turn
-            && env.live.resources.turns[turn].poll(env.key.sequence, context).is_pending()
+    pub(super) fn take_ticket(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
+        if let Some(gate) = step.ticket_gate
+            && env.instance.resources.ticket_gates[gate].poll(env.key.sequence, context).is_pending()
         {
-            return Ran::wait(Stage::Turn(turn));
+            return Ran::wait(Stage::Ticket(gate));
         }
         self.call(step, body, env, context)
     }
@@ -47,7 +47,7 @@ impl Frame {
                     code(&mut self.call_of(step, body, env, &shared))
                 };
                 let outcome = match &*step.locks {
-                    [(lock, mode)] => Borrowed::try_take(lock, *mode).map(|_held| run()),
+                    [(lock, mode)] => BorrowedLock::try_acquire(lock, *mode).map(|_held| run()),
                     locks => try_locks(locks).map(|_held| run()),
                 };
                 match outcome {
@@ -71,7 +71,7 @@ impl Frame {
             return SmallVec::new();
         }
         let value = |shared: &SharedOf| match shared {
-            SharedOf::Program(index) => env.live.resources.shared[*index as usize].clone(),
+            SharedOf::Program(index) => env.instance.resources.shared[*index as usize].clone(),
             SharedOf::Session(sessions) => {
                 self.own_of(&step.within, sessions).expect("the verifier has seen the step that holds the session")
             }
@@ -80,10 +80,10 @@ impl Frame {
     }
 
     /// What the session has of its own that a step around holds.
-    fn own_of(&self, within: &[u32], sessions: &Arc<Sessions>) -> Option<Shared> {
+    fn own_of(&self, within: &[u32], sessions: &Arc<SessionTable>) -> Option<Shared> {
         let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
         let held = self.inherited.iter().chain(own).flat_map(|scope| scope.iter());
-        held.filter_map(|held| held.session_of(sessions)).find_map(Session::made)
+        held.filter_map(|held| held.session_of(sessions)).find_map(SessionState::made)
     }
 
     fn call_of<'a>(&'a mut self, step: &'a CallStep, body: &'a Body, env: Env<'a>, shared: &'a [Shared]) -> Call<'a> {
@@ -92,23 +92,25 @@ impl Frame {
         Call {
             slots: &mut self.slots,
             constants: &body.constants,
-            shared: if step.shared.is_empty() { &env.live.resources.shared } else { shared },
-            state: step.state.map(|state| &env.live.resources.states[state]),
+            shared: if step.shared.is_empty() { &env.instance.resources.shared } else { shared },
+            state: step.state.map(|state| &env.instance.resources.states[state]),
             arguments: &step.arguments,
             out,
-            environment: &env.live.environment,
+            environment: &env.instance.environment,
         }
     }
 
     pub(super) fn call_under(
         &mut self,
-        mut locks: Acquiring,
+        mut locks: LockAcquisition,
         step: &CallStep,
         body: &Body,
         env: Env<'_>,
         context: &mut Context<'_>,
     ) -> Ran {
-        if env.hold == Hold::Denied && (!step.locks.is_empty() || matches!(step.code, Code::Blocking(_))) {
+        if env.permission == BlockingPermission::Denied
+            && (!step.locks.is_empty() || matches!(step.code, Code::Blocking(_)))
+        {
             return Ran::wait(Stage::Locks(locks));
         }
         let Poll::Ready(held) = locks.poll(context) else { return Ran::wait(Stage::Locks(locks)) };
@@ -124,13 +126,13 @@ impl Frame {
                 let waiting = code(&mut call);
                 self.wait_for(waiting, held, step, context)
             }
-            Code::Blocking(code) => match (code(&mut call), env.live.blocking) {
-                (Ok(job), Blocking::InPlace) => {
+            Code::Blocking(code) => match (code(&mut call), env.instance.blocking) {
+                (Ok(job), BlockingPlacement::InPlace) => {
                     let settled = job();
                     drop(held);
                     self.settle(settled, step)
                 }
-                (Ok(job), Blocking::Elsewhere) => {
+                (Ok(job), BlockingPlacement::Elsewhere) => {
                     let pending = elsewhere(job, held, self.scopes_around(&step.within), Arc::clone(&step.path));
                     self.function(pending, Vec::new(), step, context)
                 }
@@ -140,7 +142,7 @@ impl Frame {
     }
 
     /// The atomic steps around a node that is within these of this frame.
-    pub(super) fn scopes_around(&self, within: &[u32]) -> Vec<Scope> {
+    pub(super) fn scopes_around(&self, within: &[u32]) -> Vec<AtomicScope> {
         let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
         self.inherited.iter().chain(own).cloned().collect()
     }
@@ -148,7 +150,7 @@ impl Frame {
     fn wait_for(
         &mut self,
         waiting: Result<Pending, Box<Failure>>,
-        held: Vec<Held>,
+        held: Vec<HeldLock>,
         step: &CallStep,
         context: &mut Context<'_>,
     ) -> Ran {
@@ -161,7 +163,7 @@ impl Frame {
     pub(super) fn function(
         &mut self,
         mut pending: Pending,
-        held: Vec<Held>,
+        held: Vec<HeldLock>,
         step: &CallStep,
         context: &mut Context<'_>,
     ) -> Ran {
@@ -223,16 +225,16 @@ fn taken_apart(option: Value) -> Outcome {
     }
 }
 
-fn try_locks(locks: &[(Arc<Lock>, Mode)]) -> Option<SmallVec<[Borrowed<'_>; 2]>> {
-    locks.iter().map(|(lock, mode)| Borrowed::try_take(lock, *mode)).collect()
+fn try_locks(locks: &[(Arc<FairRwLock>, Mode)]) -> Option<SmallVec<[BorrowedLock<'_>; 2]>> {
+    locks.iter().map(|(lock, mode)| BorrowedLock::try_acquire(lock, *mode)).collect()
 }
 
-fn all_locks(step: &CallStep) -> Acquiring {
-    Acquiring::new(step.locks.iter().map(|(lock, mode)| (Handle::Whole(Arc::clone(lock)), *mode)))
+fn all_locks(step: &CallStep) -> LockAcquisition {
+    LockAcquisition::new(step.locks.iter().map(|(lock, mode)| (LockHandle::Whole(Arc::clone(lock)), *mode)))
 }
 
 /// Runs the job on the blocking pool. It keeps the locks until it is through, even where its flow is given up.
-fn elsewhere(job: BlockingJob, held: Vec<Held>, scopes: Vec<Scope>, path: Arc<str>) -> Pending {
+fn elsewhere(job: BlockingJob, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, path: Arc<str>) -> Pending {
     let running = tokio::task::spawn_blocking(move || {
         let done = catch_unwind(AssertUnwindSafe(job));
         drop((held, scopes));

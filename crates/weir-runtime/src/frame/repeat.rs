@@ -13,8 +13,8 @@ use std::task::{Context, Poll};
 use weir_host::{Argument, Failure, Value, Values};
 use weir_ir::evaluate::rounds_exceeded;
 
-use super::{Ended, Finished, Frame, Place, Scope};
-use crate::live::Env;
+use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
+use crate::instance::Env;
 use crate::step::{Body, Repeat, RepeatStep};
 
 /// How many iterations of one `map` run at a time. Each may hold a connection or a file open.
@@ -23,13 +23,13 @@ const OVERLAP_MAX: usize = 64;
 /// A repeated body while it runs.
 pub(super) enum Run {
     /// One iteration after the other.
-    Sequence(Sequence),
+    Sequential(SequentialRun),
     /// Several iterations at a time.
-    Overlap(Overlap),
+    Overlapped(OverlappedRun),
 }
 
 /// One iteration after the other, in one frame.
-pub(super) struct Sequence {
+pub(super) struct SequentialRun {
     frame: Option<Box<Frame>>,
     list: Values,
     /// The element, or the round.
@@ -41,16 +41,16 @@ pub(super) struct Sequence {
 }
 
 /// Several iterations at a time.
-pub(super) struct Overlap {
+pub(super) struct OverlappedRun {
     list: Values,
     captured: Vec<Value>,
-    scopes: Vec<Scope>,
+    scopes: Vec<AtomicScope>,
     next: usize,
     running: VecDeque<(u64, Box<Frame>)>,
     results: Vec<Value>,
     /// For each lane, the iteration whose turn it is.
     turns: Vec<u64>,
-    end: Option<Ended>,
+    end: Option<FlowExit>,
 }
 
 impl Run {
@@ -71,9 +71,9 @@ impl Run {
         let captured: Vec<Value> = captures.map(|(input, handed)| capture(*input, *handed, frame, body)).collect();
         let scopes = frame.scopes_around(&step.within);
         if step.repeat == Repeat::Map && step.body.overlaps && !handed.contains(&true) && list.len() > 1 {
-            return Run::Overlap(Overlap::new(list, captured, scopes, step));
+            return Run::Overlapped(OverlappedRun::new(list, captured, scopes, step));
         }
-        Run::Sequence(Sequence::new(list, accumulator, captured, scopes, step))
+        Run::Sequential(SequentialRun::new(list, accumulator, captured, scopes, step))
     }
 
     /// Runs as far as it can; yields the result, or the end of the flow.
@@ -82,16 +82,16 @@ impl Run {
         step: &RepeatStep,
         env: Env<'_>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Value, Ended>> {
+    ) -> Poll<Result<Value, FlowExit>> {
         match self {
-            Run::Sequence(sequence) => sequence.advance(step, env, context),
-            Run::Overlap(overlap) => overlap.advance(step, env, context),
+            Run::Sequential(sequence) => sequence.advance(step, env, context),
+            Run::Overlapped(overlap) => overlap.advance(step, env, context),
         }
     }
 
     /// Puts back what was lent.
     pub(super) fn restore(&mut self, step: &RepeatStep, frame: &mut Frame) {
-        let Run::Sequence(Sequence { frame: Some(inner), .. }) = self else { return };
+        let Run::Sequential(SequentialRun { frame: Some(inner), .. }) = self else { return };
         for (parameter, input) in step.inputs.iter().enumerate().skip(step.repeat.fixed()) {
             if let Argument::Slot { index, last: false } = input
                 && step.body.handed[parameter]
@@ -128,7 +128,7 @@ pub(super) fn capture(input: Argument, handed: bool, frame: &mut Frame, body: &B
 }
 
 /// A frame for the body, with what it captures.
-fn frame_of(step: &RepeatStep, captured: impl IntoIterator<Item = Value>, scopes: &[Scope]) -> Box<Frame> {
+fn frame_of(step: &RepeatStep, captured: impl IntoIterator<Item = Value>, scopes: &[AtomicScope]) -> Box<Frame> {
     let mut frame = Frame::take(&step.body, true);
     for (slot, value) in (step.repeat.fixed()..).zip(captured) {
         frame.slots[slot] = value;
@@ -145,20 +145,26 @@ fn element(list: &mut Values, index: usize) -> Value {
     }
 }
 
-impl Sequence {
-    fn new(list: Values, accumulator: Value, captured: Vec<Value>, scopes: Vec<Scope>, step: &RepeatStep) -> Sequence {
+impl SequentialRun {
+    fn new(
+        list: Values,
+        accumulator: Value,
+        captured: Vec<Value>,
+        scopes: Vec<AtomicScope>,
+        step: &RepeatStep,
+    ) -> SequentialRun {
         let results = if step.repeat == Repeat::Map { Vec::with_capacity(list.len()) } else { Vec::new() };
         let frame = Some(frame_of(step, captured, &scopes));
-        Sequence { frame, list, index: 0, begun: false, accumulator, results }
+        SequentialRun { frame, list, index: 0, begun: false, accumulator, results }
     }
 
-    fn advance(&mut self, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Poll<Result<Value, Ended>> {
+    fn advance(&mut self, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Poll<Result<Value, FlowExit>> {
         loop {
             if !self.begun {
                 match self.begin(step.repeat) {
                     Ok(true) => {}
                     Ok(false) => return Poll::Ready(Ok(self.result(step.repeat))),
-                    Err(failure) => return Poll::Ready(Err(Ended::at_loop(failure))),
+                    Err(failure) => return Poll::Ready(Err(FlowExit::at_loop(failure))),
                 }
             }
             let Some(frame) = &mut self.frame else { return Poll::Ready(Ok(Value::Absent)) };
@@ -166,7 +172,7 @@ impl Sequence {
             frame.rewind();
             self.begun = false;
             match finished {
-                Finished::Stretch => unreachable!("bodies are not cut"),
+                Finished::SegmentEnd => unreachable!("bodies are not cut"),
                 Finished::Ended(ended) => return Poll::Ready(Err(ended)),
                 Finished::Value(value) => {
                     if self.keep(step.repeat, value) {
@@ -224,27 +230,27 @@ impl Sequence {
     }
 }
 
-impl Drop for Sequence {
+impl Drop for SequentialRun {
     fn drop(&mut self) {
         self.frame.take().into_iter().for_each(Frame::give_back);
     }
 }
 
-impl Overlap {
-    fn new(list: Values, captured: Vec<Value>, scopes: Vec<Scope>, step: &RepeatStep) -> Overlap {
-        Overlap {
+impl OverlappedRun {
+    fn new(list: Values, captured: Vec<Value>, scopes: Vec<AtomicScope>, step: &RepeatStep) -> OverlappedRun {
+        OverlappedRun {
             results: vec![Value::Absent; list.len()],
             list,
             captured,
             scopes,
             next: 0,
             running: VecDeque::new(),
-            turns: vec![0; step.body.lanes.len()],
+            turns: vec![0; step.body.order_lengths.len()],
             end: None,
         }
     }
 
-    fn advance(&mut self, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Poll<Result<Value, Ended>> {
+    fn advance(&mut self, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) -> Poll<Result<Value, FlowExit>> {
         loop {
             let begun = self.begin_more(step);
             self.advance_all(step, env, context);
@@ -269,7 +275,7 @@ impl Overlap {
         while self.running.len() < self.room() {
             let mut frame = frame_of(step, self.captured.iter().cloned(), &self.scopes);
             frame.slots[0] = element(&mut self.list, self.next);
-            frame.lanes_left.extend_from_slice(&step.body.lanes);
+            frame.order_steps_left.extend_from_slice(&step.body.order_lengths);
             self.running.push_back((self.next as u64, frame));
             self.next += 1;
         }
@@ -281,9 +287,9 @@ impl Overlap {
         let mut index = 0;
         while index < self.running.len() {
             let (iteration, frame) = &mut self.running[index];
-            let (iteration, place) = (*iteration, Place { turns: &self.turns, iteration: *iteration });
+            let (iteration, place) = (*iteration, IterationTurn { turns: &self.turns, iteration: *iteration });
             let polled = frame.advance(&step.body, env, Some(place), context);
-            self.leave_lanes(index, iteration);
+            self.leave_orders(index, iteration);
             match polled {
                 Poll::Pending => index += 1,
                 Poll::Ready(finished) => {
@@ -295,12 +301,12 @@ impl Overlap {
     }
 
     /// Hands the lanes that this iteration had and is through with to the next one that will still use them.
-    fn leave_lanes(&mut self, index: usize, iteration: u64) {
-        for lane in 0..self.turns.len() {
-            if self.turns[lane] == iteration && self.running[index].1.lanes_left[lane] == 0 {
+    fn leave_orders(&mut self, index: usize, iteration: u64) {
+        for order in 0..self.turns.len() {
+            if self.turns[order] == iteration && self.running[index].1.order_steps_left[order] == 0 {
                 let mut later = self.running.range(index + 1..);
-                let next = later.find(|(_, frame)| frame.lanes_left[lane] != 0);
-                self.turns[lane] = next.map_or(self.next as u64, |(iteration, _)| *iteration);
+                let next = later.find(|(_, frame)| frame.order_steps_left[order] != 0);
+                self.turns[order] = next.map_or(self.next as u64, |(iteration, _)| *iteration);
             }
         }
     }
@@ -308,7 +314,7 @@ impl Overlap {
     fn finish(&mut self, iteration: u64, index: usize, finished: Finished) {
         match finished {
             Finished::Value(value) => self.results[iteration as usize] = value,
-            Finished::Stretch => unreachable!("bodies are not cut"),
+            Finished::SegmentEnd => unreachable!("bodies are not cut"),
             Finished::Ended(ended) => {
                 self.end = Some(ended);
                 self.running.drain(index..).for_each(|(_, frame)| Frame::give_back(frame));
@@ -317,16 +323,16 @@ impl Overlap {
     }
 }
 
-impl Drop for Overlap {
+impl Drop for OverlappedRun {
     fn drop(&mut self) {
         self.running.drain(..).for_each(|(_, frame)| Frame::give_back(frame));
     }
 }
 
-impl Ended {
+impl FlowExit {
     /// The end of a loop that is not done in time: at no node within.
-    fn at_loop(failure: Box<Failure>) -> Ended {
-        Ended { node: usize::MAX, within: String::new(), how: Err(failure) }
+    fn at_loop(failure: Box<Failure>) -> FlowExit {
+        FlowExit { node: usize::MAX, within: String::new(), how: Err(failure) }
     }
 
     /// The path of the node where it ended, within this body.

@@ -10,8 +10,8 @@ use weir_ir::evaluate::failure_of;
 
 use super::Frame;
 use super::action::Ran;
-use crate::live::Env;
-use crate::step::{Action, Body, NONE, SimpleStep, Step};
+use crate::instance::Env;
+use crate::step::{Action, Body, NONE, PreparedStep, SimpleStep};
 
 impl Frame {
     /// Runs step after step, until one has to wait.
@@ -20,7 +20,7 @@ impl Frame {
         let steps = &body.steps[..self.until.min(body.steps.len())];
         while let Some(step) = steps.get(next) {
             if !self.is_chosen(step) {
-                self.pass_turns(step, env);
+                self.pass_ticket_gates(step, env);
                 next = step.skip_to as usize;
                 continue;
             }
@@ -34,7 +34,7 @@ impl Frame {
             match ran {
                 Ran::Next => {
                     let step = &steps[next];
-                    self.pass_turns(step, env);
+                    self.pass_ticket_gates(step, env);
                     next = if env.records_nodes { next + 1 } else { step.then as usize };
                 }
                 Ran::Waits(stage) => {
@@ -54,16 +54,16 @@ impl Frame {
     /// Makes the call at the cursor, and those behind it, up to the last of them that are calls of the simplest kind: the
     /// cursor is there then. Those between pass no turnstile.
     #[inline(never)]
-    fn simple_calls(&mut self, steps: &[Step], body: &Body, env: Env<'_>) -> Ran {
+    fn simple_calls(&mut self, steps: &[PreparedStep], body: &Body, env: Env<'_>) -> Ran {
         let Frame { slots, choices, cursor, .. } = self;
         let mut call = Call {
             slots,
             constants: &body.constants,
-            shared: &env.live.resources.shared,
+            shared: &env.instance.resources.shared,
             state: None,
             arguments: &[],
             out: None,
-            environment: &env.live.environment,
+            environment: &env.instance.environment,
         };
         let mut turns = false;
         for (index, step) in steps.iter().enumerate().skip(*cursor) {
@@ -78,7 +78,7 @@ impl Frame {
             if let Some(ran) = answered((simple.code)(&mut call), simple, call.slots) {
                 return ran;
             }
-            turns = !step.turns.is_empty();
+            turns = !step.ticket_gates.is_empty();
         }
         Ran::Next
     }
@@ -89,11 +89,11 @@ impl Frame {
         let outcome = (step.code)(&mut Call {
             slots: &mut self.slots,
             constants: &body.constants,
-            shared: &env.live.resources.shared,
+            shared: &env.instance.resources.shared,
             state: None,
             arguments: &step.arguments,
             out: Some(step.out),
-            environment: &env.live.environment,
+            environment: &env.instance.environment,
         });
         answered(outcome, step, &mut self.slots).unwrap_or(Ran::Next)
     }

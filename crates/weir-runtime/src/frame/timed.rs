@@ -23,8 +23,8 @@ use weir_host::Value;
 use weir_trace::{Detail, EventKind};
 
 use super::repeat::capture;
-use super::{Ended, Finished, Frame};
-use crate::live::Env;
+use super::{Finished, FlowExit, Frame};
+use crate::instance::Env;
 use crate::step::{Body, TimedStep};
 
 /// The bodies while they run. Dropping it gives them up.
@@ -43,7 +43,7 @@ impl Frame {
     /// Makes a frame for each body; none has begun yet.
     pub(super) fn bodies(&mut self, step: &TimedStep, body: &Body, env: Env<'_>) -> Timed {
         let limit_ns = step.limit.map(|limit| nanoseconds(&self.value(body, limit)));
-        let due_ns = limit_ns.map(|limit_ns| env.live.machine.now_ns().saturating_add(limit_ns));
+        let due_ns = limit_ns.map(|limit_ns| env.instance.platform.now_ns().saturating_add(limit_ns));
         let scopes = self.scopes_around(&step.within);
         let mut bodies = Vec::with_capacity(step.bodies.len());
         for index in drawn_order(step.bodies.len(), env) {
@@ -66,7 +66,7 @@ impl Timed {
         step: &'s TimedStep,
         env: Env<'_>,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Value, (Ended, &'s Body)>> {
+    ) -> Poll<Result<Value, (FlowExit, &'s Body)>> {
         for turn in 0..self.bodies.len() {
             self.begun = self.begun.max(turn + 1);
             let (index, frame) = &mut self.bodies[turn];
@@ -74,14 +74,14 @@ impl Timed {
             let Poll::Ready(finished) = frame.advance(body, env, None, context) else { continue };
             self.record_others(Some(turn), step, env);
             return Poll::Ready(match finished {
-                Finished::Stretch => unreachable!("bodies are not cut"),
+                Finished::SegmentEnd => unreachable!("bodies are not cut"),
                 Finished::Ended(ended) => Err((ended, body)),
                 Finished::Value(value) if step.limit.is_some() => Ok(Value::some(value)),
                 Finished::Value(value) => Ok(value),
             });
         }
         let Some(due_ns) = self.due_ns else { return Poll::Pending };
-        let timer = self.timer.get_or_insert_with(|| env.live.machine.at(due_ns).synchronise());
+        let timer = self.timer.get_or_insert_with(|| env.instance.platform.at(due_ns).synchronise());
         Pin::new(timer).poll(context).map(|()| {
             self.record_others(None, step, env);
             Ok(Value::none())
@@ -96,7 +96,7 @@ impl Timed {
         for (turn, (index, _)) in self.bodies[..self.begun].iter().enumerate() {
             if decided != Some(turn) {
                 let (node, body) = (Arc::clone(&step.name), *index as u64);
-                env.live.record(Detail::Nodes, || EventKind::BodyGivenUp { flow: env.key, node, body });
+                env.instance.record(Detail::Nodes, || EventKind::BodyGivenUp { flow: env.key, node, body });
             }
         }
     }
@@ -111,7 +111,7 @@ impl Drop for Timed {
 /// Any rotation of the text's order or of its reverse, with equal chances; what is drawn comes from the machine.
 fn drawn_order(count: usize, env: Env<'_>) -> impl Iterator<Item = usize> {
     // One body needs no order, so a time limit draws nothing.
-    let drawn = if count < 2 { 0 } else { env.live.machine.random() };
+    let drawn = if count < 2 { 0 } else { env.instance.platform.random() };
     let (start, is_reversed) = ((drawn >> 1) as usize % count.max(1), drawn & 1 == 1);
     (0..count).map(move |turn| (start + if is_reversed { count - turn } else { turn }) % count)
 }

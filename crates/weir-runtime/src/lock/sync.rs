@@ -1,4 +1,4 @@
-//! The primitives under [`super::fair`], in one place, so that the model check can put loom's in theirs.
+//! The primitives under [`super::fair_rwlock`], in one place, so that the model check can put loom's in theirs.
 
 pub(crate) use std::sync::atomic::AtomicUsize;
 
@@ -6,7 +6,7 @@ pub(crate) use parking_lot::Mutex;
 
 /// A step of the protocol that a mutant leaves out; the model check must notice each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mutant {
+pub(crate) enum LockMutant {
     /// What is given back is not handed over, though somebody is queued.
     ForgetsQueue,
     /// Who comes new takes a lock that others are queued for.
@@ -14,11 +14,11 @@ pub(crate) enum Mutant {
     /// The queue is announced though the lock has become free since it was looked at.
     AnnouncesBlindly,
     /// What is given back lets nobody see what its holder has written.
-    WritesLate,
+    ReleasesRelaxed,
 }
 
 /// Whether this is that mutant: never, outside the model check.
 #[inline]
-pub(crate) const fn is(_mutant: Mutant) -> bool {
+pub(crate) const fn is(_mutant: LockMutant) -> bool {
     false
 }

@@ -10,14 +10,14 @@ use weir_host::{Type, Value};
 use weir_ir::graph::{ArmTest, Graph, Node, NodeId, NodeKind, Operand, SwitchArm};
 use weir_ir::prim::Prim;
 
-use super::Part;
+use super::NodePart;
 use crate::step::NONE;
 
 /// How deep a condition may nest; what lies deeper is computed by steps of its own.
 const DEPTH_MAX: usize = 8;
 
 /// For each primitive that is part of a switch's condition, that switch.
-pub(super) fn parts_of_conditions(graph: &Graph, parts: &[Part], uses: &[usize]) -> Vec<Option<NodeId>> {
+pub(super) fn parts_of_conditions(graph: &Graph, parts: &[NodePart], uses: &[usize]) -> Vec<Option<NodeId>> {
     let mut marking =
         Marking { graph, uses, changed: changed_sources(graph, parts), of: vec![None; graph.nodes.len()] };
     for (id, node) in graph.nodes() {
@@ -104,7 +104,7 @@ impl Marking<'_> {
 }
 
 /// What calls take by `&mut`.
-fn changed_sources(graph: &Graph, parts: &[Part]) -> BTreeSet<Operand> {
+fn changed_sources(graph: &Graph, parts: &[NodePart]) -> BTreeSet<Operand> {
     let nodes = graph.nodes.iter().zip(parts);
     let inputs = nodes.flat_map(|(node, part)| node.inputs.iter().enumerate().map(move |input| (node, part, input)));
     inputs

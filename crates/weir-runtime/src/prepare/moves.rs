@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use weir_host::{Library, Text, Type, TypeDefinition, TypeShape};
 use weir_ir::graph::{Graph, Operand};
 
-use super::Part;
+use super::NodePart;
 
 /// Knows the types whose values can only be moved.
-pub(super) struct Moves<'a> {
+pub(super) struct MoveOnlyTypes<'a> {
     types: &'a [TypeDefinition],
     library: &'a Library,
 }
 
-impl<'a> Moves<'a> {
+impl<'a> MoveOnlyTypes<'a> {
     pub(super) fn new(types: &'a [TypeDefinition], library: &'a Library) -> Self {
-        Moves { types, library }
+        MoveOnlyTypes { types, library }
     }
 
     /// Whether values of this type are, or may hold, one that can only be moved.
@@ -59,7 +59,7 @@ impl<'a> Moves<'a> {
 }
 
 /// For each parameter of the graph, whether a call within takes it by `&mut`.
-pub(super) fn changed_parameters(graph: &Graph, parts: &[Part]) -> Vec<bool> {
+pub(super) fn changed_parameters(graph: &Graph, parts: &[NodePart]) -> Vec<bool> {
     let mut changed = vec![false; graph.parameters.len()];
     for (node, part) in graph.nodes.iter().zip(parts) {
         for (input, source) in node.inputs.iter().enumerate() {

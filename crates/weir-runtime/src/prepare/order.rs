@@ -7,7 +7,7 @@
 //! An atomic step begins only when everything that it will need from outside is there, so that a flow that holds a lock
 //! never waits for one of its own calls that queues behind others for the same lock.
 //!
-//! *Lanes* order the iterations of one `map`: one for each resource that the body writes, and one for ends, which
+//! *IterationOrders* order the iterations of one `map`: one for each resource that the body writes, and one for ends, which
 //! effects of later iterations wait for. A step of a lane waits until all steps of that lane are through in all earlier
 //! iterations. Like locks, the lanes within an atomic step are waited for before it begins.
 
@@ -16,43 +16,48 @@ use std::collections::BTreeMap;
 use weir_host::{Mode, Resource};
 use weir_ir::graph::{Graph, Node, NodeId, NodeKind, Operand};
 
-use super::Part;
-use super::moves::Moves;
+use super::NodePart;
+use super::moves::MoveOnlyTypes;
 use crate::step::Repeat;
 
 /// The last bit, which many may share.
 const SHARED_BIT: u32 = 63;
 
 /// The order of a graph's nodes.
-pub(super) struct Order {
+pub(super) struct StepOrder {
     /// Each node's own bit, or 0.
     pub bits: Vec<u64>,
     /// The bits that each node depends on.
     pub depends: Vec<u64>,
     /// The lanes that each node is in.
-    pub lanes: Vec<u64>,
+    pub signals_orders: Vec<u64>,
     /// The lanes that each node waits for.
-    pub gates: Vec<u64>,
+    pub awaits_orders: Vec<u64>,
     /// How many nodes each lane has.
-    pub lane_lengths: Vec<u32>,
+    pub order_lengths: Vec<u32>,
     /// Whether iterations may overlap.
     pub overlaps: bool,
 }
 
-impl Order {
-    pub(super) fn of(graph: &Graph, parts: &[Part], repeat: Option<Repeat>, moves: &Moves<'_>) -> Order {
+impl StepOrder {
+    pub(super) fn of(
+        graph: &Graph,
+        parts: &[NodePart],
+        repeat: Option<Repeat>,
+        moves: &MoveOnlyTypes<'_>,
+    ) -> StepOrder {
         let count = graph.nodes.len();
-        let overlaps = parts.iter().any(Part::overlaps);
-        let mut order = Order {
+        let overlaps = parts.iter().any(NodePart::overlaps);
+        let mut order = StepOrder {
             bits: vec![0; count],
             depends: vec![0; count],
-            lanes: vec![0; count],
-            gates: vec![0; count],
-            lane_lengths: Vec::new(),
+            signals_orders: vec![0; count],
+            awaits_orders: vec![0; count],
+            order_lengths: Vec::new(),
             overlaps,
         };
         if overlaps && repeat == Some(Repeat::Map) {
-            order.assign_lanes(graph, parts);
+            order.assign_iteration_orders(graph, parts);
         }
         order.assign_masks(graph, parts, &earlier_users(graph, moves));
         order
@@ -63,7 +68,7 @@ impl Order {
         earlier < later && (self.depends[earlier] | self.bits[earlier]) & !self.depends[later] == 0
     }
 
-    fn assign_masks(&mut self, graph: &Graph, parts: &[Part], users: &[Vec<NodeId>]) {
+    fn assign_masks(&mut self, graph: &Graph, parts: &[NodePart], users: &[Vec<NodeId>]) {
         let mut used = 0u32;
         for (id, node) in graph.nodes() {
             let index = id.0 as usize;
@@ -71,7 +76,7 @@ impl Order {
             for earlier in everything_before(graph, id).iter().chain(&users[index]) {
                 depends |= self.depends[earlier.0 as usize] | self.bits[earlier.0 as usize];
             }
-            if parts[index].waits(node) || self.lanes[index] | self.gates[index] != 0 {
+            if parts[index].waits(node) || self.signals_orders[index] | self.awaits_orders[index] != 0 {
                 if used >= SHARED_BIT {
                     depends |= self.bits[..index].iter().fold(0, |all, bit| all | bit);
                 }
@@ -82,57 +87,57 @@ impl Order {
         }
     }
 
-    fn assign_lanes(&mut self, graph: &Graph, parts: &[Part]) {
-        let mut lanes = Lanes::of(graph, parts);
+    fn assign_iteration_orders(&mut self, graph: &Graph, parts: &[NodePart]) {
+        let mut orders = IterationOrders::of(graph, parts);
         for (id, node) in graph.nodes() {
             let index = id.0 as usize;
-            self.lanes[index] = lanes.of_node(graph, id, node, &parts[index]);
-            self.gates[index] = self.lanes[index];
+            self.signals_orders[index] = orders.of_node(graph, id, node, &parts[index]);
+            self.awaits_orders[index] = self.signals_orders[index];
             if node.may_end() {
-                self.lanes[index] |= lanes.ends;
+                self.signals_orders[index] |= orders.ends;
             }
             if node.writes() || parts[index].call.as_ref().is_some_and(|call| call.state.is_some()) {
-                self.gates[index] |= lanes.ends;
+                self.awaits_orders[index] |= orders.ends;
             }
         }
         for (id, node) in graph.nodes() {
             if matches!(node.kind, NodeKind::Acquire { .. }) {
-                let within = nodes_within(graph, id).map(|inner| self.gates[inner.0 as usize]);
-                self.gates[id.0 as usize] |= within.fold(0, |all, gates| all | gates);
+                let within = nodes_within(graph, id).map(|inner| self.awaits_orders[inner.0 as usize]);
+                self.awaits_orders[id.0 as usize] |= within.fold(0, |all, orders| all | orders);
             }
         }
-        for lane in 0..u64::BITS {
-            let length = self.lanes.iter().filter(|lanes| *lanes & (1 << lane) != 0).count();
-            self.lane_lengths.push(length as u32);
+        for order in 0..u64::BITS {
+            let length = self.signals_orders.iter().filter(|orders| *orders & (1 << order) != 0).count();
+            self.order_lengths.push(length as u32);
         }
-        let used = self.lane_lengths.iter().rposition(|length| *length > 0).map_or(0, |last| last + 1);
-        self.lane_lengths.truncate(used);
+        let used = self.order_lengths.iter().rposition(|length| *length > 0).map_or(0, |last| last + 1);
+        self.order_lengths.truncate(used);
     }
 }
 
 /// The lanes of a body.
-struct Lanes {
+struct IterationOrders {
     of_resource: BTreeMap<Resource, u64>,
     used: u32,
     /// The lane of ends, or 0 where nothing ends.
     ends: u64,
 }
 
-impl Lanes {
-    fn of(graph: &Graph, parts: &[Part]) -> Lanes {
-        let mut lanes = Lanes { of_resource: BTreeMap::new(), used: 0, ends: 0 };
+impl IterationOrders {
+    fn of(graph: &Graph, parts: &[NodePart]) -> IterationOrders {
+        let mut orders = IterationOrders { of_resource: BTreeMap::new(), used: 0, ends: 0 };
         if graph.nodes.iter().any(Node::may_end) {
-            lanes.ends = lanes.next();
+            orders.ends = orders.next();
         }
         for (node, part) in graph.nodes.iter().zip(parts) {
             for (resource, mode) in touched(node, part) {
-                if mode == Mode::Write && !lanes.of_resource.contains_key(&resource) {
-                    let lane = lanes.next();
-                    lanes.of_resource.insert(resource, lane);
+                if mode == Mode::Write && !orders.of_resource.contains_key(&resource) {
+                    let order = orders.next();
+                    orders.of_resource.insert(resource, order);
                 }
             }
         }
-        lanes
+        orders
     }
 
     fn next(&mut self) -> u64 {
@@ -140,18 +145,20 @@ impl Lanes {
         1 << (self.used - 1).min(SHARED_BIT)
     }
 
-    fn of_node(&mut self, graph: &Graph, id: NodeId, node: &Node, part: &Part) -> u64 {
+    fn of_node(&mut self, graph: &Graph, id: NodeId, node: &Node, part: &NodePart) -> u64 {
         let owner = match &node.kind {
             NodeKind::Release { acquire } => graph.node(*acquire),
             _ => node,
         };
         debug_assert!(graph.node(id) == node);
-        touched(owner, part).filter_map(|(resource, _)| self.of_resource.get(&resource)).fold(0, |all, lane| all | lane)
+        touched(owner, part)
+            .filter_map(|(resource, _)| self.of_resource.get(&resource))
+            .fold(0, |all, order| all | order)
     }
 }
 
 /// What a node touches, the constraints of an atomic step and the state of a call site included.
-fn touched<'a>(node: &'a Node, part: &'a Part) -> impl Iterator<Item = (Resource, Mode)> + 'a {
+fn touched<'a>(node: &'a Node, part: &'a NodePart) -> impl Iterator<Item = (Resource, Mode)> + 'a {
     let used = node.uses.iter().map(|used| (used.resource.clone(), used.mode));
     let held = node.kind.constraints().iter().map(|constraint| (constraint.resource.clone(), constraint.mode));
     let has_state = part.call.as_ref().is_some_and(|call| call.state.is_some());
@@ -174,7 +181,7 @@ fn everything_before(graph: &Graph, id: NodeId) -> Vec<NodeId> {
 
 /// For each node, the earlier users of those of its inputs that can only be moved: who borrows such a value for a while
 /// leaves an empty slot behind.
-fn earlier_users(graph: &Graph, moves: &Moves<'_>) -> Vec<Vec<NodeId>> {
+fn earlier_users(graph: &Graph, moves: &MoveOnlyTypes<'_>) -> Vec<Vec<NodeId>> {
     let mut users: BTreeMap<(Option<NodeId>, u32), Vec<NodeId>> = BTreeMap::new();
     let mut earlier = Vec::with_capacity(graph.nodes.len());
     for (id, node) in graph.nodes() {

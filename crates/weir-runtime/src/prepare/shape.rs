@@ -7,12 +7,12 @@
 use weir_host::Value;
 use weir_ir::graph::{ArmTest, Control, Graph, NodeId, NodeKind, Operand, SwitchArm};
 
-use super::Part;
+use super::NodePart;
 use super::conditions::parts_of_conditions;
 use crate::step::NONE;
 
 /// The shape of a graph.
-pub(super) struct Shape {
+pub(super) struct ControlShape {
     /// For each node, the arms that it is in, from the outermost.
     pub chains: Vec<Vec<Control>>,
     /// For each call that decides a switch, that switch.
@@ -25,10 +25,10 @@ pub(super) struct Shape {
     pub numbers: Vec<u32>,
 }
 
-impl Shape {
-    pub(super) fn of(graph: &Graph, parts: &[Part]) -> Shape {
+impl ControlShape {
+    pub(super) fn of(graph: &Graph, parts: &[NodePart]) -> ControlShape {
         let uses = uses_of_first_ports(graph);
-        let mut shape = Shape {
+        let mut shape = ControlShape {
             chains: chains(graph),
             decides: vec![None; graph.nodes.len()],
             decided_by: vec![None; graph.nodes.len()],

@@ -7,15 +7,15 @@
 use weir_host::Argument;
 use weir_ir::graph::{Graph, NodeId, NodeKind, Operand};
 
-use super::order::Order;
-use super::shape::Shape;
+use super::order::StepOrder;
+use super::shape::ControlShape;
 use crate::step::{NONE, Repeat};
 
 /// How many slots are tried before a new one is taken, so that preparing stays linear in large graphs.
 const CANDIDATES_MAX: usize = 64;
 
 /// Where the values of a graph lie.
-pub(super) struct Layout {
+pub(super) struct SlotLayout {
     /// How many slots there are.
     pub slots: u32,
     /// For each node, the slots of its ports.
@@ -37,15 +37,15 @@ struct Life {
     slot: u32,
 }
 
-impl Layout {
-    pub(super) fn of(graph: &Graph, shape: &Shape, order: &Order, repeat: Option<Repeat>) -> Layout {
+impl SlotLayout {
+    pub(super) fn of(graph: &Graph, shape: &ControlShape, order: &StepOrder, repeat: Option<Repeat>) -> SlotLayout {
         let mut planner = Planner::new(graph, shape, order, repeat);
         planner.collect_users();
         planner.assign();
         let last = (0..graph.nodes.len()).map(|node| planner.last_uses(node)).collect();
         let slot_of = |life: &usize| planner.lives[*life].slot;
         let ports = planner.ports.iter().map(|ports| ports.iter().map(slot_of).collect()).collect();
-        Layout { slots: planner.residents.len() as u32, ports, last, kept_from: fresh_parameters(repeat) }
+        SlotLayout { slots: planner.residents.len() as u32, ports, last, kept_from: fresh_parameters(repeat) }
     }
 
     /// The slot of a node's port.
@@ -90,8 +90,8 @@ fn fresh_parameters(repeat: Option<Repeat>) -> usize {
 
 struct Planner<'a> {
     graph: &'a Graph,
-    shape: &'a Shape,
-    order: &'a Order,
+    shape: &'a ControlShape,
+    order: &'a StepOrder,
     lives: Vec<Life>,
     /// For each node, the lives of its ports.
     ports: Vec<Vec<usize>>,
@@ -100,7 +100,7 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(graph: &'a Graph, shape: &'a Shape, order: &'a Order, repeat: Option<Repeat>) -> Self {
+    fn new(graph: &'a Graph, shape: &'a ControlShape, order: &'a StepOrder, repeat: Option<Repeat>) -> Self {
         let fresh = fresh_parameters(repeat);
         let mut planner = Planner { graph, shape, order, lives: Vec::new(), ports: Vec::new(), residents: Vec::new() };
         for parameter in 0..graph.parameters.len() {

@@ -7,36 +7,36 @@ use weir_ir::graph::{Constraint, Graph, Node, NodeId, NodeKind, Operand, SwitchA
 use weir_ir::prim::Prim;
 
 use super::conditions::{arms_of_truth, is_scalar};
-use super::moves::{Moves, changed_parameters};
-use super::order::{Order, nodes_within};
-use super::shape::{Shape, arm_of_tag};
-use super::slots::Layout;
-use super::{Part, PrepareError, Resolved, error};
+use super::moves::{MoveOnlyTypes, changed_parameters};
+use super::order::{StepOrder, nodes_within};
+use super::shape::{ControlShape, arm_of_tag};
+use super::slots::SlotLayout;
+use super::{NodePart, PrepareError, Resolved, error};
 use crate::resources::Resources;
 use crate::step::{
-    AcquireStep, Action, Body, CallStep, Condition, ConditionStep, NONE, Out, PrimStep, Repeat, RepeatStep, SharedOf,
-    SimpleStep, Step, SwitchStep, Wanted,
+    AcquireStep, Action, Body, CallStep, Condition, ConditionStep, NONE, Out, PreparedStep, PrimStep, Repeat,
+    RepeatStep, SharedOf, SimpleStep, SwitchStep, Wanted,
 };
 
 /// All that is known of a graph before its steps are made.
 pub(super) struct Assembly<'a> {
     pub graph: &'a Graph,
-    pub shape: &'a Shape,
-    pub order: &'a Order,
-    pub layout: &'a Layout,
-    pub moves: &'a Moves<'a>,
+    pub shape: &'a ControlShape,
+    pub order: &'a StepOrder,
+    pub layout: &'a SlotLayout,
+    pub moves: &'a MoveOnlyTypes<'a>,
     pub resources: &'a Resources,
 }
 
 impl Assembly<'_> {
-    pub(super) fn body(&self, parts: Vec<Part>) -> Result<Body, PrepareError> {
+    pub(super) fn body(&self, parts: Vec<NodePart>) -> Result<Body, PrepareError> {
         let waits = self.order.bits.iter().any(|bit| *bit != 0);
         let changed = changed_parameters(self.graph, &parts);
         let handed = changed.iter().zip(&self.graph.parameters).map(|(changed, ty)| *changed || self.moves.may(ty));
-        let turns_within: Vec<Vec<usize>> = parts.iter().map(|part| part.turns.clone()).collect();
+        let gates_within: Vec<Vec<usize>> = parts.iter().map(|part| part.ticket_gates.clone()).collect();
         let mut steps = Vec::with_capacity(parts.len());
         for ((id, node), part) in self.graph.nodes().zip(parts) {
-            steps.push(self.step(id, node, part, &turns_within)?);
+            steps.push(self.step(id, node, part, &gates_within)?);
         }
         self.link_skips(&mut steps);
         Self::link_idle(&mut steps);
@@ -47,31 +47,43 @@ impl Assembly<'_> {
             switches: self.shape.switches(),
             result: self.layout.result(&self.graph.result, self.shared(&self.graph.result)),
             waits,
-            lanes: self.order.lane_lengths.clone().into(),
+            order_lengths: self.order.order_lengths.clone().into(),
             overlaps: self.order.overlaps,
             handed: handed.collect(),
             steps: steps.into(),
         })
     }
 
-    fn step(&self, id: NodeId, node: &Node, part: Part, turns: &[Vec<usize>]) -> Result<Step, PrepareError> {
+    fn step(
+        &self,
+        id: NodeId,
+        node: &Node,
+        part: NodePart,
+        ticket_gates: &[Vec<usize>],
+    ) -> Result<PreparedStep, PrepareError> {
         let index = id.0 as usize;
         let (switch, arm) = node.control.map_or((NONE, 0), |control| (self.number(control.switch), control.arm));
-        Ok(Step {
-            action: self.action(id, node, part, turns)?,
+        Ok(PreparedStep {
+            action: self.action(id, node, part, ticket_gates)?,
             switch,
             arm,
             skip_to: id.0 + 1,
             then: id.0 + 1,
             bit: self.order.bits[index],
             depends: self.order.depends[index],
-            lanes: self.order.lanes[index],
-            gates: self.order.gates[index],
-            turns: turns[index].clone().into(),
+            signals_orders: self.order.signals_orders[index],
+            awaits_orders: self.order.awaits_orders[index],
+            ticket_gates: ticket_gates[index].clone().into(),
         })
     }
 
-    fn action(&self, id: NodeId, node: &Node, part: Part, turns: &[Vec<usize>]) -> Result<Action, PrepareError> {
+    fn action(
+        &self,
+        id: NodeId,
+        node: &Node,
+        part: NodePart,
+        ticket_gates: &[Vec<usize>],
+    ) -> Result<Action, PrepareError> {
         let index = id.0 as usize;
         if !matches!(node.kind, NodeKind::Select { .. }) && node.inputs.contains(&Operand::Never) {
             return Ok(Action::Never);
@@ -109,7 +121,7 @@ impl Assembly<'_> {
             NodeKind::Fold { .. } => self.repeat(id, Repeat::Fold, part)?,
             NodeKind::Loop { at_most, .. } => self.repeat(id, Repeat::Loop { at_most: *at_most }, part)?,
             NodeKind::Within { .. } | NodeKind::Race { .. } => Action::Timed(Box::new(self.timed(id, part)?)),
-            NodeKind::Acquire { constraints } => Action::Acquire(Box::new(self.acquire(id, constraints, turns))),
+            NodeKind::Acquire { constraints } => Action::Acquire(Box::new(self.acquire(id, constraints, ticket_gates))),
             NodeKind::Release { acquire } => Action::Release(acquire.0),
             NodeKind::Return => self.only_input(index).map_or(Action::Nothing, Action::Return),
             NodeKind::Fail => self.only_input(index).map_or(Action::Nothing, Action::Fail),
@@ -137,7 +149,7 @@ impl Assembly<'_> {
             None if call.fallible => Out::Result(self.layout.port(id, 0)),
             None => Out::Value(self.layout.port(id, 0)),
         };
-        let (code, locks, turn, state) = (call.code, call.locks, call.turn, call.state);
+        let (code, locks, ticket_gate, state) = (call.code, call.locks, call.ticket_gate, call.state);
         Ok(Action::Call(Box::new(CallStep {
             dead,
             arguments,
@@ -146,7 +158,7 @@ impl Assembly<'_> {
             code,
             path,
             locks,
-            turn,
+            ticket_gate,
             state,
             within: self.within(id),
         })))
@@ -220,7 +232,7 @@ impl Assembly<'_> {
         Ok(SwitchStep { switch: self.number(id), subject, moves, arms: arms.iter().zip(0..).map(arm).collect() })
     }
 
-    fn repeat(&self, id: NodeId, repeat: Repeat, part: Part) -> Result<Action, PrepareError> {
+    fn repeat(&self, id: NodeId, repeat: Repeat, part: NodePart) -> Result<Action, PrepareError> {
         let body = part.body.ok_or_else(|| error(&self.graph.node(id).name, "its body was not prepared".into()))?;
         let (inputs, out) = (self.arguments(id.0 as usize)?, self.layout.port(id, 0));
         Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, body, within: self.within(id), out })))
@@ -232,13 +244,13 @@ impl Assembly<'_> {
         std::iter::successors(self.graph.node(id).within, outer).map(|acquire| acquire.0).collect()
     }
 
-    fn acquire(&self, id: NodeId, constraints: &[Constraint], turns: &[Vec<usize>]) -> AcquireStep {
-        let inner = nodes_within(self.graph, id).flat_map(|node| turns[node.0 as usize].iter().copied());
+    fn acquire(&self, id: NodeId, constraints: &[Constraint], ticket_gates: &[Vec<usize>]) -> AcquireStep {
+        let inner = nodes_within(self.graph, id).flat_map(|node| ticket_gates[node.0 as usize].iter().copied());
         AcquireStep {
             wanted: constraints.iter().filter_map(|constraint| self.wanted(constraint)).collect(),
             session: self.only_input(id.0 as usize),
             within: self.within(id),
-            turns: inner.collect(),
+            ticket_gates: inner.collect(),
         }
     }
 
@@ -306,7 +318,7 @@ impl Assembly<'_> {
     }
 
     /// Lets a step that has run pass over those that do nothing.
-    fn link_idle(steps: &mut [Step]) {
+    fn link_idle(steps: &mut [PreparedStep]) {
         for index in (1..steps.len()).rev() {
             if matches!(steps[index].action, Action::Nothing) {
                 steps[index - 1].then = steps[index].then;
@@ -315,11 +327,14 @@ impl Assembly<'_> {
     }
 
     /// Lets a skipped step skip all that follows in its arm, up to a step whose turnstiles must be passed.
-    fn link_skips(&self, steps: &mut [Step]) {
+    fn link_skips(&self, steps: &mut [PreparedStep]) {
         for index in (0..steps.len()).rev() {
             let Some(control) = self.graph.nodes[index].control else { continue };
             let mut next = index + 1;
-            while next < steps.len() && steps[next].turns.is_empty() && self.shape.chains[next].contains(&control) {
+            while next < steps.len()
+                && steps[next].ticket_gates.is_empty()
+                && self.shape.chains[next].contains(&control)
+            {
                 next = if steps[next].switch == NONE { next + 1 } else { steps[next].skip_to as usize };
             }
             steps[index].skip_to = next as u32;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use weir_ir::graph::NodeId;
 
 use super::steps::Assembly;
-use super::{Part, PrepareError};
+use super::{NodePart, PrepareError};
 use crate::step::TimedStep;
 
 impl Assembly<'_> {
-    pub(super) fn timed(&self, id: NodeId, part: Part) -> Result<TimedStep, PrepareError> {
+    pub(super) fn timed(&self, id: NodeId, part: NodePart) -> Result<TimedStep, PrepareError> {
         let node = self.graph.node(id);
         let mut inputs = self.arguments(id.0 as usize)?.into_vec();
         let limit = (node.kind.own().inputs > 0).then(|| inputs.remove(0));

@@ -322,14 +322,14 @@ impl RoutePath {
 #[derive(Clone, PartialEq, Debug)]
 pub struct RouteParameter {
     /// Where it comes from.
-    pub place: ParameterPlace,
+    pub place: ParameterLocation,
     /// Name, type and default.
     pub parameter: Parameter,
 }
 
 /// The part of a request that a parameter comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ParameterPlace {
+pub enum ParameterLocation {
     /// The path names it.
     Path,
     /// The path does not name it.
@@ -342,9 +342,9 @@ pub enum ParameterPlace {
     Body,
 }
 
-impl ParameterPlace {
+impl ParameterLocation {
     /// The places that a word before a parameter names, with the word.
-    pub const MARKED: [(&'static str, ParameterPlace); 3] =
+    pub const MARKED: [(&'static str, ParameterLocation); 3] =
         [("body", Self::Body), ("header", Self::Header), ("cookie", Self::Cookie)];
 
     /// The word before a parameter of this place, where there is one.

@@ -5,8 +5,8 @@
 
 use super::{
     Argument, AtomicResource, Block, Docs, Expr, ExprKind, FailureHandler, Item, ItemKind, Literal, LiteralValue, Name,
-    Parameter, ParameterPlace, Path, PathPart, Pattern, PatternKind, Route, Service, ServiceMember, ServiceMemberKind,
-    Statement, StatementKind, TextPart, Tree, Type, TypeKind,
+    Parameter, ParameterLocation, Path, PathPart, Pattern, PatternKind, Route, Service, ServiceMember,
+    ServiceMemberKind, Statement, StatementKind, TextPart, Tree, Type, TypeKind,
 };
 use std::fmt::{Display, Write as _};
 
@@ -144,11 +144,11 @@ fn route(route: &Route) -> String {
     let path = node("path", [each(&route.path.parts, part)]);
     let parameters = each(&route.parameters, |each| {
         let place = match each.place {
-            ParameterPlace::Path => "path",
-            ParameterPlace::Query => "query",
-            ParameterPlace::Body => "body",
-            ParameterPlace::Header => "header",
-            ParameterPlace::Cookie => "cookie",
+            ParameterLocation::Path => "path",
+            ParameterLocation::Query => "query",
+            ParameterLocation::Body => "body",
+            ParameterLocation::Header => "header",
+            ParameterLocation::Cookie => "cookie",
         };
         format!("{place}:{}", parameter(&each.parameter))
     });

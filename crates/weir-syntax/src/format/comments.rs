@@ -1,14 +1,14 @@
 //! Putting comments back between the elements of a sequence.
 
-use super::Printer;
+use super::SourcePrinter;
 use super::doc::Doc;
 use crate::Span;
 use std::ops::Range;
 
 /// An element of a sequence with the comments that go with it.
-pub(super) struct Woven {
+pub(super) struct CommentedElement {
     /// Comments on lines of their own before it.
-    pub(super) before: Vec<Line>,
+    pub(super) before: Vec<OwnLineComment>,
     /// The element.
     pub(super) doc: Doc,
     /// A comment behind it on its line.
@@ -18,22 +18,22 @@ pub(super) struct Woven {
 }
 
 /// A comment on a line of its own.
-pub(super) struct Line {
+pub(super) struct OwnLineComment {
     pub(super) text: String,
     pub(super) blank_before: bool,
 }
 
 /// A sequence with all comments that stand in it.
-pub(super) struct Sequence {
-    pub(super) elements: Vec<Woven>,
+pub(super) struct CommentedElements {
+    pub(super) elements: Vec<CommentedElement>,
     /// Comments behind the last element.
-    pub(super) tail: Vec<Line>,
+    pub(super) tail: Vec<OwnLineComment>,
 }
 
-impl Sequence {
+impl CommentedElements {
     /// Whether a comment stands anywhere between the elements.
     pub(super) fn has_comments(&self) -> bool {
-        let commented = |element: &Woven| !element.before.is_empty() || element.behind.is_some();
+        let commented = |element: &CommentedElement| !element.before.is_empty() || element.behind.is_some();
         !self.tail.is_empty() || self.elements.iter().any(commented)
     }
 }
@@ -43,16 +43,16 @@ pub(super) fn range(span: Span) -> Range<u32> {
     span.start..span.end
 }
 
-impl Printer<'_> {
+impl SourcePrinter<'_> {
     /// Prints `items`, which stand in the `region` of the source, with the comments of the region.
     /// `place` says where an item begins (with its documentation) and ends.
-    pub(super) fn weave<T>(
+    pub(super) fn attach_comments<T>(
         &mut self,
         items: &[T],
         region: Range<u32>,
         place: impl Fn(&T) -> Range<u32>,
         mut print: impl FnMut(&mut Self, &T) -> Doc,
-    ) -> Sequence {
+    ) -> CommentedElements {
         let mut cursor = region.start;
         let mut elements = Vec::new();
         for (index, item) in items.iter().enumerate() {
@@ -65,29 +65,31 @@ impl Printer<'_> {
             before.extend(self.take_inner(&at, blank_before));
             cursor = at.end;
             let behind = self.take_behind(&mut cursor, limit);
-            elements.push(Woven { before, doc, behind, blank_before });
+            elements.push(CommentedElement { before, doc, behind, blank_before });
         }
         let tail = self.take_lines(&mut cursor, region.end, items.is_empty());
-        Sequence { elements, tail }
+        CommentedElements { elements, tail }
     }
 
     /// The comments from `cursor` up to `end`, which moves `cursor` behind the last one.
-    fn take_lines(&mut self, cursor: &mut u32, end: u32, first: bool) -> Vec<Line> {
-        let mut lines: Vec<Line> = Vec::new();
+    fn take_lines(&mut self, cursor: &mut u32, end: u32, first: bool) -> Vec<OwnLineComment> {
+        let mut lines: Vec<OwnLineComment> = Vec::new();
         for index in self.untaken(*cursor..end) {
             let span = self.comments[index].span;
             let blank_before = !(first && lines.is_empty()) && self.blank_between(*cursor, span.start);
-            lines.push(Line { text: self.take(index), blank_before });
+            lines.push(OwnLineComment { text: self.take(index), blank_before });
             *cursor = span.end;
         }
         lines
     }
 
     /// The comments inside of an element that none of its own sequences has taken.
-    fn take_inner(&mut self, at: &Range<u32>, blank_before: bool) -> Vec<Line> {
+    fn take_inner(&mut self, at: &Range<u32>, blank_before: bool) -> Vec<OwnLineComment> {
         let indices = self.untaken(at.clone());
         let lines = indices.into_iter().enumerate();
-        lines.map(|(count, index)| Line { text: self.take(index), blank_before: blank_before && count == 0 }).collect()
+        lines
+            .map(|(count, index)| OwnLineComment { text: self.take(index), blank_before: blank_before && count == 0 })
+            .collect()
     }
 
     /// The comment that stands behind an element on its line.
@@ -123,7 +125,7 @@ impl Printer<'_> {
 }
 
 /// The sequence with `separator` between elements; comments are on lines of their own, or behind their element.
-pub(super) fn lines(sequence: Sequence, separator: &Doc) -> Doc {
+pub(super) fn lines(sequence: CommentedElements, separator: &Doc) -> Doc {
     let mut out = Vec::new();
     for element in sequence.elements {
         push_comments(&mut out, element.before, separator);
@@ -137,7 +139,7 @@ pub(super) fn lines(sequence: Sequence, separator: &Doc) -> Doc {
     Doc::concat(out)
 }
 
-fn push_comments(out: &mut Vec<Doc>, lines: Vec<Line>, separator: &Doc) {
+fn push_comments(out: &mut Vec<Doc>, lines: Vec<OwnLineComment>, separator: &Doc) {
     for line in lines {
         push_line(out, line.blank_before, separator);
         out.push(Doc::text(line.text).broken());
@@ -152,7 +154,7 @@ fn push_line(out: &mut Vec<Doc>, blank: bool, separator: &Doc) {
 }
 
 /// The sequence with commas behind its elements, the last one only if the group is broken.
-pub(super) fn comma_lines(sequence: Sequence) -> Doc {
+pub(super) fn comma_lines(sequence: CommentedElements) -> Doc {
     let mut out = Vec::new();
     let count = sequence.elements.len();
     for (index, element) in sequence.elements.into_iter().enumerate() {

@@ -9,12 +9,12 @@
 /// A document.
 #[derive(Clone, Debug)]
 pub(super) struct Doc {
-    kind: Kind,
+    kind: DocKind,
     breaks: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum DocKind {
     Text(String),
     /// A line end, or this text if the group is flat.
     Line(&'static str),
@@ -32,7 +32,7 @@ enum Kind {
 
 impl Doc {
     pub(super) fn text(text: impl Into<String>) -> Self {
-        Self { kind: Kind::Text(text.into()), breaks: false }
+        Self { kind: DocKind::Text(text.into()), breaks: false }
     }
 
     pub(super) fn nothing() -> Self {
@@ -41,42 +41,42 @@ impl Doc {
 
     /// A line end, or `flat` on one line.
     pub(super) fn line(flat: &'static str) -> Self {
-        Self { kind: Kind::Line(flat), breaks: false }
+        Self { kind: DocKind::Line(flat), breaks: false }
     }
 
     /// A line end in any case.
     pub(super) fn hard_line() -> Self {
-        Self { kind: Kind::Line(" "), breaks: true }
+        Self { kind: DocKind::Line(" "), breaks: true }
     }
 
     /// An empty line, where the group is broken.
     pub(super) fn blank() -> Self {
-        Self { kind: Kind::Blank, breaks: false }
+        Self { kind: DocKind::Blank, breaks: false }
     }
 
     pub(super) fn if_broken(text: &'static str) -> Self {
-        Self { kind: Kind::IfBroken(text), breaks: false }
+        Self { kind: DocKind::IfBroken(text), breaks: false }
     }
 
     pub(super) fn choice(flat: Self, broken: Self) -> Self {
         let breaks = broken.breaks;
-        Self { kind: Kind::Choice(Box::new((flat, broken))), breaks }
+        Self { kind: DocKind::Choice(Box::new((flat, broken))), breaks }
     }
 
     /// `self`, one level further in.
     pub(super) fn nest(self) -> Self {
         let breaks = self.breaks;
-        Self { kind: Kind::Nest(Box::new(self)), breaks }
+        Self { kind: DocKind::Nest(Box::new(self)), breaks }
     }
 
     pub(super) fn group(self) -> Self {
         let breaks = self.breaks;
-        Self { kind: Kind::Group(Box::new(self)), breaks }
+        Self { kind: DocKind::Group(Box::new(self)), breaks }
     }
 
     /// `self` on one line, whatever is in it.
     pub(super) fn flat(self) -> Self {
-        Self { kind: Kind::Flat(Box::new(self)), breaks: false }
+        Self { kind: DocKind::Flat(Box::new(self)), breaks: false }
     }
 
     /// `self`, with all groups around it broken.
@@ -91,7 +91,7 @@ impl Doc {
     pub(super) fn concat(docs: impl IntoIterator<Item = Self>) -> Self {
         let docs: Vec<Self> = docs.into_iter().collect();
         let breaks = docs.iter().any(|doc| doc.breaks);
-        Self { kind: Kind::Concat(docs), breaks }
+        Self { kind: DocKind::Concat(docs), breaks }
     }
 
     /// `self` and `next`.
@@ -106,8 +106,8 @@ impl Doc {
 
     /// The lines, each ended, with no group wider than `width` on one line.
     pub(super) fn render(&self, width: usize) -> String {
-        let mut out = Output { text: String::new(), column: 0, indentation: 0 };
-        let mut stack = vec![Step { level: 0, flat: false, doc: self }];
+        let mut out = DocWriter { text: String::new(), column: 0, indentation: 0 };
+        let mut stack = vec![PrintStep { level: 0, flat: false, doc: self }];
         while let Some(step) = stack.pop() {
             step.take(&mut stack, &mut out, width);
         }
@@ -125,20 +125,20 @@ const INDENTATION: usize = 2;
 
 /// A document that is still to be written, and how.
 #[derive(Clone, Copy)]
-struct Step<'d> {
+struct PrintStep<'d> {
     level: usize,
     flat: bool,
     doc: &'d Doc,
 }
 
-struct Output {
+struct DocWriter {
     text: String,
     column: usize,
     /// The spaces that the next text on this line will have before it; written only if there is one.
     indentation: usize,
 }
 
-impl Output {
+impl DocWriter {
     fn write(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -158,65 +158,65 @@ impl Output {
     }
 }
 
-impl<'d> Step<'d> {
+impl<'d> PrintStep<'d> {
     fn of(self, doc: &'d Doc) -> Self {
         Self { doc, ..self }
     }
 
-    fn take(self, stack: &mut Vec<Self>, out: &mut Output, width: usize) {
+    fn take(self, stack: &mut Vec<Self>, out: &mut DocWriter, width: usize) {
         match &self.doc.kind {
-            Kind::Text(text) => out.write(text),
-            Kind::Line(flat) if self.flat => out.write(flat),
-            Kind::Line(_) => out.end_line(self.level),
-            Kind::Blank if !self.flat => out.end_line(self.level),
-            Kind::IfBroken(text) if !self.flat => out.write(text),
-            Kind::Blank | Kind::IfBroken(_) => {}
-            Kind::Choice(choice) => stack.push(self.of(if self.flat { &choice.0 } else { &choice.1 })),
-            Kind::Nest(doc) => stack.push(Self { level: self.level + 1, ..self.of(doc) }),
-            Kind::Flat(doc) => stack.push(Self { flat: true, ..self.of(doc) }),
-            Kind::Group(doc) => {
+            DocKind::Text(text) => out.write(text),
+            DocKind::Line(flat) if self.flat => out.write(flat),
+            DocKind::Line(_) => out.end_line(self.level),
+            DocKind::Blank if !self.flat => out.end_line(self.level),
+            DocKind::IfBroken(text) if !self.flat => out.write(text),
+            DocKind::Blank | DocKind::IfBroken(_) => {}
+            DocKind::Choice(choice) => stack.push(self.of(if self.flat { &choice.0 } else { &choice.1 })),
+            DocKind::Nest(doc) => stack.push(Self { level: self.level + 1, ..self.of(doc) }),
+            DocKind::Flat(doc) => stack.push(Self { flat: true, ..self.of(doc) }),
+            DocKind::Group(doc) => {
                 let column = out.column.max(if out.column == 0 { out.indentation } else { 0 });
                 let flat = Self { flat: true, ..self.of(doc) };
                 let fits = self.flat || (!doc.breaks && fits(flat, stack, width.saturating_sub(column)));
                 stack.push(Self { flat: fits, ..flat });
             }
-            Kind::Concat(docs) => stack.extend(docs.iter().rev().map(|doc| self.of(doc))),
+            DocKind::Concat(docs) => stack.extend(docs.iter().rev().map(|doc| self.of(doc))),
         }
     }
 }
 
 /// Whether `first`, and what follows it up to the next line end, has at most `room` columns.
-fn fits(first: Step<'_>, rest: &[Step<'_>], room: usize) -> bool {
+fn fits(first: PrintStep<'_>, rest: &[PrintStep<'_>], room: usize) -> bool {
     let mut room = room;
     let mut rest = rest.iter().rev();
     let mut stack = vec![first];
     loop {
         let Some(step) = stack.pop().or_else(|| rest.next().copied()) else { return true };
         let text = match &step.doc.kind {
-            Kind::Text(text) => text.as_str(),
-            Kind::Line(flat) if step.flat => flat,
-            Kind::Line(_) => return true,
-            Kind::Blank => "",
-            Kind::IfBroken(text) => {
+            DocKind::Text(text) => text.as_str(),
+            DocKind::Line(flat) if step.flat => flat,
+            DocKind::Line(_) => return true,
+            DocKind::Blank => "",
+            DocKind::IfBroken(text) => {
                 if step.flat {
                     ""
                 } else {
                     text
                 }
             }
-            Kind::Choice(choice) => {
+            DocKind::Choice(choice) => {
                 stack.push(step.of(if step.flat { &choice.0 } else { &choice.1 }));
                 continue;
             }
-            Kind::Flat(doc) => {
-                stack.push(Step { flat: true, ..step.of(doc) });
+            DocKind::Flat(doc) => {
+                stack.push(PrintStep { flat: true, ..step.of(doc) });
                 continue;
             }
-            Kind::Nest(doc) | Kind::Group(doc) => {
+            DocKind::Nest(doc) | DocKind::Group(doc) => {
                 stack.push(step.of(doc));
                 continue;
             }
-            Kind::Concat(docs) => {
+            DocKind::Concat(docs) => {
                 stack.extend(docs.iter().rev().map(|doc| step.of(doc)));
                 continue;
             }

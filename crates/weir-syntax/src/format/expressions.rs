@@ -1,14 +1,14 @@
 //! Expressions that begin with a word of their own, and those with operators.
 
-use super::Printer;
-use super::comments::{Sequence, comma_lines, range};
+use super::SourcePrinter;
+use super::comments::{CommentedElements, comma_lines, range};
 use super::doc::Doc;
 use super::items::in_brackets;
 use super::parentheses::{
     Tightness, begins_with_bars, begins_with_brace, begins_with_number, is_piped, object, takes_brace, takes_else,
     tightness,
 };
-use super::statements::Layout;
+use super::statements::BlockLayout;
 use crate::Span;
 use crate::ast::{
     Argument, Arm, AtomicResource, BinaryOperator, Block, ClosureParameter, Expr, ExprKind, Name, Replacement,
@@ -16,7 +16,7 @@ use crate::ast::{
 };
 use std::ops::Range;
 
-impl Printer<'_> {
+impl SourcePrinter<'_> {
     /// Any expression, where anything may stand.
     pub(super) fn expression(&mut self, expr: &Expr) -> Doc {
         self.expr_in(expr, Tightness::EXPRESSION)
@@ -182,8 +182,8 @@ impl Printer<'_> {
     fn match_expr(&mut self, value: &Expr, arms: &[Arm], span: Span) -> Doc {
         let head = Doc::concat([Doc::text("match "), self.head(value), Doc::text(" ")]);
         let region = value.span.end..span.end.saturating_sub(1);
-        let sequence = self.inside(|printer| printer.weave(arms, region, |arm| range(arm.span), Self::arm));
-        head.then(self.in_braces(sequence, Layout::AsWritten(value.span.end)))
+        let sequence = self.inside(|printer| printer.attach_comments(arms, region, |arm| range(arm.span), Self::arm));
+        head.then(self.in_braces(sequence, BlockLayout::AsWritten(value.span.end)))
     }
 
     fn arm(&mut self, arm: &Arm) -> Doc {
@@ -203,7 +203,7 @@ impl Printer<'_> {
     fn race(&mut self, values: &[Expr], span: Span) -> Doc {
         let region = span.start..span.end.saturating_sub(1);
         let sequence = self.inside(|printer| {
-            printer.weave(
+            printer.attach_comments(
                 values,
                 region,
                 |value| range(value.span),
@@ -213,7 +213,7 @@ impl Printer<'_> {
                 },
             )
         });
-        Doc::text("race ").then(self.in_braces(sequence, Layout::AsWritten(span.start)))
+        Doc::text("race ").then(self.in_braces(sequence, BlockLayout::AsWritten(span.start)))
     }
 
     fn with(&mut self, replacements: &[Replacement], body: &Block) -> Doc {
@@ -243,7 +243,7 @@ impl Printer<'_> {
             return Doc::text("()");
         }
         let place = |argument: &Argument| range(argument.span);
-        let sequence = self.inside(|printer| printer.weave(arguments, region, place, Self::argument));
+        let sequence = self.inside(|printer| printer.attach_comments(arguments, region, place, Self::argument));
         let last_holds_lines = arguments.last().is_some_and(|last| holds_lines(&last.value));
         let others_are_short = arguments.iter().rev().skip(1).all(|argument| is_short(&argument.value));
         if last_holds_lines && others_are_short && !sequence.has_comments() {
@@ -272,7 +272,7 @@ fn resource(resource: &AtomicResource) -> String {
 }
 
 /// Arguments of which only the last one has lines.
-fn hugged(sequence: Sequence) -> Doc {
+fn hugged(sequence: CommentedElements) -> Doc {
     let last = sequence.elements.len().saturating_sub(1);
     let docs = sequence.elements.into_iter().enumerate();
     let docs = docs.map(|(index, element)| if index == last { element.doc } else { element.doc.flat() });

@@ -2,8 +2,8 @@
 
 use super::comments::{comma_lines, lines, range};
 use super::doc::Doc;
-use super::statements::Layout;
-use super::{Printer, joined};
+use super::statements::BlockLayout;
+use super::{SourcePrinter, joined};
 use crate::Span;
 use crate::ast::{
     Docs, Entry, Enum, FailureHandler, Function, Item, ItemKind, Parameter, PathPart, PayloadField, Record, Route,
@@ -12,12 +12,12 @@ use crate::ast::{
 use crate::parser::escape;
 use std::ops::Range;
 
-impl Printer<'_> {
+impl SourcePrinter<'_> {
     /// `//!` lines, then the items.
     pub(super) fn file(&mut self, tree: &Tree) -> Doc {
         let head = docs(&tree.docs, "//!");
         let region = 0..self.text.len() as u32;
-        let mut sequence = self.weave(&tree.items, region, |item| place(&item.docs, item.span), Self::item);
+        let mut sequence = self.attach_comments(&tree.items, region, |item| place(&item.docs, item.span), Self::item);
         for (index, pair) in tree.items.windows(2).enumerate() {
             if is_large(&pair[0]) || is_large(&pair[1]) {
                 let next = &mut sequence.elements[index + 1];
@@ -67,7 +67,7 @@ impl Printer<'_> {
 
     fn record(&mut self, record: &Record, span: Span) -> Doc {
         let region = record.name.span.end..span.end.saturating_sub(1);
-        let sequence = self.weave(
+        let sequence = self.attach_comments(
             &record.fields,
             region,
             |field| place(&field.docs, field.span),
@@ -76,15 +76,15 @@ impl Printer<'_> {
                 docs(&field.docs, "///").then_text(format!("{}: ", field.name)).then(ty)
             },
         );
-        let layout = Layout::AsWritten(record.name.span.end);
+        let layout = BlockLayout::AsWritten(record.name.span.end);
         Doc::text(format!("record {} ", record.name)).then(self.in_braces(sequence, layout))
     }
 
     fn enumeration(&mut self, declaration: &Enum, span: Span) -> Doc {
         let region = declaration.name.span.end..span.end.saturating_sub(1);
         let place = |variant: &Variant| place(&variant.docs, variant.span);
-        let sequence = self.weave(&declaration.variants, region, place, Self::variant);
-        let layout = Layout::AsWritten(declaration.name.span.end);
+        let sequence = self.attach_comments(&declaration.variants, region, place, Self::variant);
+        let layout = BlockLayout::AsWritten(declaration.name.span.end);
         Doc::text(format!("enum {} ", declaration.name)).then(self.in_braces(sequence, layout))
     }
 
@@ -94,7 +94,7 @@ impl Printer<'_> {
             return name;
         }
         let region = variant.name.span.end..variant.span.end.saturating_sub(1);
-        let sequence = self.weave(&variant.payload, region, |field| range(field.span), Self::payload_field);
+        let sequence = self.attach_comments(&variant.payload, region, |field| range(field.span), Self::payload_field);
         name.then(in_brackets("(", comma_lines(sequence), ")"))
     }
 
@@ -105,7 +105,8 @@ impl Printer<'_> {
 
     fn function(&mut self, function: &Function) -> Doc {
         let region = function.name.span.end..function.returns.as_ref().map_or(function.body.span, |ty| ty.span).start;
-        let sequence = self.weave(&function.parameters, region, |parameter| range(parameter.span), Self::parameter);
+        let sequence =
+            self.attach_comments(&function.parameters, region, |parameter| range(parameter.span), Self::parameter);
         let parameters = in_brackets("(", comma_lines(sequence), ")");
         let returns = function.returns.as_ref().map_or(Doc::nothing(), |ty| Doc::text(" -> ").then(self.ty(ty)));
         let head = Doc::text(format!("fn {}", function.name)).then(parameters);
@@ -127,8 +128,8 @@ impl Printer<'_> {
         };
         let region = service.braces.start..service.braces.end.saturating_sub(1);
         let place = |member: &ServiceMember| place(&member.docs, member.span);
-        let sequence = self.weave(&service.members, region, place, Self::member);
-        let body = self.in_braces(sequence, Layout::Broken);
+        let sequence = self.attach_comments(&service.members, region, place, Self::member);
+        let body = self.in_braces(sequence, BlockLayout::Broken);
         let head = Doc::text(format!("service {} on {}", service.name, service.transport));
         Doc::concat([head, arguments, Doc::text(" "), body])
     }
@@ -150,7 +151,7 @@ impl Printer<'_> {
         let path: String = route.path.parts.iter().map(path_part).collect();
         let region = route.path.span.end..route.body.span.start;
         let place = |each: &RouteParameter| range(each.parameter.span);
-        let sequence = self.weave(&route.parameters, region, place, |printer, each| {
+        let sequence = self.attach_comments(&route.parameters, region, place, |printer, each| {
             let mark = each.place.mark().map_or_else(String::new, |mark| format!("{mark} "));
             Doc::text(mark).then(printer.parameter(&each.parameter))
         });

@@ -1,16 +1,16 @@
 //! Operands: names, literals, texts, what stands behind them, and pipes.
 
-use super::Printer;
+use super::SourcePrinter;
 use super::comments::{comma_lines, range};
 use super::doc::Doc;
 use super::expressions::has_hugged_call;
 use super::items::in_brackets;
 use super::parentheses::{Tightness, is_piped, object};
-use super::statements::Layout;
+use super::statements::BlockLayout;
 use crate::ast::{Argument, Expr, ExprKind, FieldValue, MapEntry, Path, TextLiteral, TextPart, TextStyle};
 use crate::parser::escape;
 
-impl Printer<'_> {
+impl SourcePrinter<'_> {
     pub(super) fn operand(&mut self, expr: &Expr) -> Doc {
         match &expr.kind {
             ExprKind::Literal(literal) => Doc::text(&*literal.raw),
@@ -109,7 +109,7 @@ impl Printer<'_> {
     fn elements(&mut self, values: &[Expr], around: &Expr) -> Doc {
         let region = around.span.start..around.span.end.saturating_sub(1);
         let place = |value: &Expr| range(value.span);
-        comma_lines(self.inside(|printer| printer.weave(values, region, place, Self::expression)))
+        comma_lines(self.inside(|printer| printer.attach_comments(values, region, place, Self::expression)))
     }
 
     fn tuple(&mut self, values: &[Expr], expr: &Expr) -> Doc {
@@ -125,7 +125,7 @@ impl Printer<'_> {
         let region = expr.span.start..expr.span.end.saturating_sub(1);
         let place = |entry: &MapEntry| entry.key.span.start..entry.value.span.end;
         let sequence = self.inside(|printer| {
-            printer.weave(entries, region, place, |printer, entry| {
+            printer.attach_comments(entries, region, place, |printer, entry| {
                 let key = printer.expr_in(&entry.key, Tightness::LIMITED);
                 Doc::concat([key, Doc::text(": "), printer.expression(&entry.value)])
             })
@@ -135,19 +135,20 @@ impl Printer<'_> {
 
     fn record_expr(&mut self, path: &Path, base: Option<&Expr>, fields: &[FieldValue], expr: &Expr) -> Doc {
         let open = path.span.end..expr.span.end.saturating_sub(1);
-        let mut rows: Vec<Row<'_>> = base.map(Row::Base).into_iter().chain(fields.iter().map(Row::Field)).collect();
+        let mut rows: Vec<RecordPart<'_>> =
+            base.map(RecordPart::Base).into_iter().chain(fields.iter().map(RecordPart::Field)).collect();
         // The base may stand anywhere; rows without places stay as they are, the base first.
         rows.sort_by_key(|row| row.span_start());
-        let sequence = self.inside(|printer| printer.weave(&rows, open, Row::place, Self::row));
-        let braces = self.in_braces(sequence, Layout::AsWritten(path.span.end));
+        let sequence = self.inside(|printer| printer.attach_comments(&rows, open, RecordPart::place, Self::row));
+        let braces = self.in_braces(sequence, BlockLayout::AsWritten(path.span.end));
         Doc::text(format!("{path} ")).then(braces)
     }
 
-    fn row(&mut self, row: &Row<'_>) -> Doc {
+    fn row(&mut self, row: &RecordPart<'_>) -> Doc {
         match row {
-            Row::Base(base) => Doc::text("..").then(self.expression(base)),
-            Row::Field(field) if field.shorthand => Doc::text(&*field.name.text),
-            Row::Field(field) => Doc::text(format!("{}: ", field.name)).then(self.expression(&field.value)),
+            RecordPart::Base(base) => Doc::text("..").then(self.expression(base)),
+            RecordPart::Field(field) if field.shorthand => Doc::text(&*field.name.text),
+            RecordPart::Field(field) => Doc::text(format!("{}: ", field.name)).then(self.expression(&field.value)),
         }
     }
 
@@ -214,12 +215,12 @@ fn with_breaks(first: Doc, suffixes: Vec<(bool, Doc)>) -> Doc {
 }
 
 /// What stands in the braces of a record.
-enum Row<'e> {
+enum RecordPart<'e> {
     Base(&'e Expr),
     Field(&'e FieldValue),
 }
 
-impl Row<'_> {
+impl RecordPart<'_> {
     fn span_start(&self) -> u32 {
         match self {
             Self::Base(base) => base.span.start,

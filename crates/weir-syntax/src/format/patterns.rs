@@ -2,10 +2,10 @@
 
 use super::doc::Doc;
 use super::items::in_brackets;
-use super::{Printer, joined};
+use super::{SourcePrinter, joined};
 use crate::ast::{FieldPattern, Literal, Path, Pattern, PatternArgument, PatternKind, RestPattern, Type, TypeKind};
 
-impl Printer<'_> {
+impl SourcePrinter<'_> {
     pub(super) fn pattern(&mut self, pattern: &Pattern) -> Doc {
         match &pattern.kind {
             PatternKind::Or(patterns) => {

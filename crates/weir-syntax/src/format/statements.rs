@@ -1,7 +1,7 @@
 //! Blocks and statements.
 
-use super::Printer;
-use super::comments::{Sequence, lines, range};
+use super::SourcePrinter;
+use super::comments::{CommentedElements, lines, range};
 use super::doc::Doc;
 use super::parentheses::{Tightness, begins_with_bars, takes_else};
 use crate::ast::{Block, Entry, Let, Otherwise, Session, Statement, StatementKind};
@@ -9,14 +9,14 @@ use std::ops::Range;
 
 /// Whether what stands in braces has lines of its own.
 #[derive(Clone, Copy)]
-pub(super) enum Layout {
+pub(super) enum BlockLayout {
     /// It has.
     Broken,
     /// It has if the writer broke the line behind the first brace from here on, or if it does not fit on one.
     AsWritten(u32),
 }
 
-impl Printer<'_> {
+impl SourcePrinter<'_> {
     /// A block that decides for itself whether it is on one line.
     pub(super) fn block(&mut self, block: &Block) -> Doc {
         self.open_block(block).group()
@@ -26,33 +26,34 @@ impl Printer<'_> {
     pub(super) fn open_block(&mut self, block: &Block) -> Doc {
         let region = block.span.start..block.span.end.saturating_sub(1);
         let place = |statement: &Statement| range(statement.span);
-        let sequence = self.inside(|printer| printer.weave(&block.statements, region, place, Self::statement));
+        let sequence =
+            self.inside(|printer| printer.attach_comments(&block.statements, region, place, Self::statement));
         self.block_of(sequence, block.span.start)
     }
 
     /// The block of an entry point, with its session at the head.
     pub(super) fn entry_body(&mut self, entry: &Entry) -> Doc {
-        let statements = entry.body.statements.iter().map(Row::Statement);
-        let rows: Vec<Row<'_>> = entry.session.iter().map(Row::Session).chain(statements).collect();
+        let statements = entry.body.statements.iter().map(EntryPart::Statement);
+        let rows: Vec<EntryPart<'_>> = entry.session.iter().map(EntryPart::Session).chain(statements).collect();
         let open = entry.body.span.start;
         let region = open..entry.body.span.end.saturating_sub(1);
-        let sequence = self.weave(&rows, region, Row::place, |printer, row| match row {
-            Row::Session(session) => printer.session(session),
-            Row::Statement(statement) => printer.statement(statement),
+        let sequence = self.attach_comments(&rows, region, EntryPart::place, |printer, row| match row {
+            EntryPart::Session(session) => printer.session(session),
+            EntryPart::Statement(statement) => printer.statement(statement),
         });
         self.block_of(sequence, open).group()
     }
 
-    fn block_of(&self, sequence: Sequence, open: u32) -> Doc {
+    fn block_of(&self, sequence: CommentedElements, open: u32) -> Doc {
         let broken = sequence.elements.len() > 1 || self.broke_after(open);
         self.braces(sequence, broken, "; ")
     }
 
     /// Elements in braces, with commas between them on one line.
-    pub(super) fn in_braces(&self, sequence: Sequence, layout: Layout) -> Doc {
+    pub(super) fn in_braces(&self, sequence: CommentedElements, layout: BlockLayout) -> Doc {
         let broken = match layout {
-            Layout::Broken => true,
-            Layout::AsWritten(from) => self.brace_behind(from).is_some_and(|open| self.broke_after(open)),
+            BlockLayout::Broken => true,
+            BlockLayout::AsWritten(from) => self.brace_behind(from).is_some_and(|open| self.broke_after(open)),
         };
         self.braces(sequence, broken, ", ").group()
     }
@@ -63,7 +64,7 @@ impl Printer<'_> {
         rest.find('{').map(|at| from + at as u32)
     }
 
-    fn braces(&self, sequence: Sequence, broken: bool, separator: &'static str) -> Doc {
+    fn braces(&self, sequence: CommentedElements, broken: bool, separator: &'static str) -> Doc {
         if sequence.elements.is_empty() && sequence.tail.is_empty() {
             return Doc::text("{ }");
         }
@@ -102,12 +103,12 @@ impl Printer<'_> {
 }
 
 /// What stands in the braces of an entry point.
-enum Row<'e> {
+enum EntryPart<'e> {
     Session(&'e Session),
     Statement(&'e Statement),
 }
 
-impl Row<'_> {
+impl EntryPart<'_> {
     fn place(&self) -> Range<u32> {
         match self {
             Self::Session(session) => range(session.span),

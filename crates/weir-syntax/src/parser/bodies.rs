@@ -1,12 +1,12 @@
 //! Blocks, as bodies of items and inside of expressions.
 
-use super::{Braces, Parser};
+use super::{BraceRole, Parser};
 use crate::ast::{Block, Session, Statement};
 use crate::token::TokenKind as T;
 
 /// Which block a statement stands in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum BlockPlace {
+pub(super) enum BlockKind {
     /// The outermost block of a `fn`, a route, an entry point or a test.
     Body,
     /// Any other.
@@ -16,12 +16,12 @@ pub(super) enum BlockPlace {
 impl Parser<'_> {
     /// The outermost block of an item.
     pub(super) fn body(&mut self) -> Block {
-        self.block_at(BlockPlace::Body)
+        self.block_at(BlockKind::Body)
     }
 
     /// `{ statement* }`
     pub(super) fn block(&mut self) -> Block {
-        self.block_at(BlockPlace::Inner)
+        self.block_at(BlockKind::Inner)
     }
 
     /// `{ [session = expression]? statement* }`
@@ -32,12 +32,12 @@ impl Parser<'_> {
                 session = Some(parser.session());
                 parser.statement_end(parser.previous_span());
             }
-            parser.statements(BlockPlace::Body)
+            parser.statements(BlockKind::Body)
         });
         (session, block)
     }
 
-    fn block_at(&mut self, place: BlockPlace) -> Block {
+    fn block_at(&mut self, place: BlockKind) -> Block {
         self.braced_block(|parser| parser.statements(place))
     }
 
@@ -46,7 +46,7 @@ impl Parser<'_> {
         if self.expect(T::BraceOpen, "`{`").is_none() {
             return Block { statements: Vec::new(), span: self.previous_span().at_end() };
         }
-        let inner = |parser: &mut Self| parser.within_mode(Braces::MakeRecords, false, statements);
+        let inner = |parser: &mut Self| parser.within_mode(BraceRole::RecordLiteral, false, statements);
         let statements = self.nested(inner).unwrap_or_default();
         self.leave(T::BraceClose);
         Block { statements, span: self.since(start) }

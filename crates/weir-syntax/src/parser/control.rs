@@ -1,6 +1,6 @@
 //! Expressions that begin with a word of their own.
 
-use super::{Braces, Parser};
+use super::{BraceRole, Parser};
 use crate::ast::{Arm, AtomicResource, Expr, ExprKind, Replacement};
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
@@ -215,7 +215,7 @@ impl Parser<'_> {
         let function = self.path("the function that is replaced");
         self.expect(T::Equal, "`=`");
         let ignored = self.line_ends_ignored;
-        let value = self.within_mode(Braces::BeginBody, ignored, Self::expression);
+        let value = self.within_mode(BraceRole::Body, ignored, Self::expression);
         Replacement { function, value, span: self.since(start) }
     }
 }

@@ -1,6 +1,6 @@
 //! Expressions from the outside in: `else` and `within`, the pipe, operators, and what stands behind an operand.
 
-use super::{Braces, Parser};
+use super::{BraceRole, Parser};
 use crate::ast::{Argument, BinaryOperator, Expr, ExprKind, FieldValue, Path, UnaryOperator};
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
@@ -23,7 +23,7 @@ impl Parser<'_> {
             value = self.expr(start, ExprKind::Else { value: Box::new(value), failure, otherwise });
             value = self.limits(start, value);
         }
-        self.foreign_suffix(value)
+        self.dialect_suffix(value)
     }
 
     /// What follows `else`: a block, or any expression.
@@ -54,7 +54,7 @@ impl Parser<'_> {
     /// The head of an `if`, `match` or loop: `operators`, where a brace begins the body.
     pub(super) fn head(&mut self) -> Expr {
         let ignored = self.line_ends_ignored;
-        let rule = |parser: &mut Self| parser.within_mode(Braces::BeginBody, ignored, Self::head_operators);
+        let rule = |parser: &mut Self| parser.within_mode(BraceRole::Body, ignored, Self::head_operators);
         self.nested(rule).unwrap_or_else(|| self.error_expr())
     }
 
@@ -113,7 +113,7 @@ impl Parser<'_> {
     /// Takes an operator that binds at least as tightly as `level`: gives it, how tightly it binds, and its place.
     fn operator(&mut self, level: u8) -> Option<(BinaryOperator, u8, Span)> {
         let Some((operator, found)) = self.infix() else {
-            let (operator, span) = self.foreign_infix(level)?;
+            let (operator, span) = self.dialect_infix(level)?;
             return Some((operator, level, span));
         };
         if found < level {
@@ -162,7 +162,7 @@ impl Parser<'_> {
             T::Bang => UnaryOperator::Not,
             _ => {
                 let start = self.span();
-                let Some(operator) = self.foreign_prefix() else { return self.operand() };
+                let Some(operator) = self.dialect_prefix() else { return self.operand() };
                 return self.unary_behind(start, operator);
             }
         };
@@ -223,7 +223,7 @@ impl Parser<'_> {
     /// `{ name :` shows that a record is meant, and that parentheses are missing.
     fn record_here(&mut self, value: &Expr) -> Option<Path> {
         let path = record_path(value)?;
-        if self.braces == Braces::BeginBody {
+        if self.braces == BraceRole::Body {
             let is_meant = self.nth_kind(1) == T::Word && self.nth_kind(2) == T::Colon;
             is_meant.then(|| self.record_in_head(value.span))?;
         }

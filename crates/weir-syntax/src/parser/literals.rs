@@ -54,7 +54,7 @@ impl Parser<'_> {
 
 /// Why a number cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fault {
+enum NumberError {
     TooLarge,
     NotExact,
     NegativeUnit,
@@ -62,7 +62,7 @@ enum Fault {
     BadDigits,
 }
 
-impl Fault {
+impl NumberError {
     fn reason(self) -> &'static str {
         match self {
             Self::TooLarge => "it does not fit into 64 bits",
@@ -95,7 +95,7 @@ fn largest(digits: &str) -> &'static str {
 }
 
 /// What the digits mean.
-fn number(text: &str, negative: bool) -> Result<LiteralValue, Fault> {
+fn number(text: &str, negative: bool) -> Result<LiteralValue, NumberError> {
     let digits = text.replace('_', "");
     for (prefix, base) in [("0x", 16), ("0o", 8), ("0b", 2)] {
         // `0b` alone is zero bytes.
@@ -113,48 +113,50 @@ fn number(text: &str, negative: bool) -> Result<LiteralValue, Fault> {
     }
 }
 
-fn integer(digits: &str, base: u32, negative: bool) -> Result<LiteralValue, Fault> {
+fn integer(digits: &str, base: u32, negative: bool) -> Result<LiteralValue, NumberError> {
     if !digits.chars().all(|digit| digit.is_digit(base)) {
-        return Err(Fault::BadDigits);
+        return Err(NumberError::BadDigits);
     }
     let signed = format!("{}{digits}", if negative { "-" } else { "" });
-    i64::from_str_radix(&signed, base).map(LiteralValue::Int).map_err(|_| Fault::TooLarge)
+    i64::from_str_radix(&signed, base).map(LiteralValue::Int).map_err(|_| NumberError::TooLarge)
 }
 
-fn float(digits: &str, negative: bool) -> Result<LiteralValue, Fault> {
-    let value: f64 = digits.parse().map_err(|_| Fault::BadDigits)?;
+fn float(digits: &str, negative: bool) -> Result<LiteralValue, NumberError> {
+    let value: f64 = digits.parse().map_err(|_| NumberError::BadDigits)?;
     if value.is_finite() {
         Ok(LiteralValue::Float(if negative { -value } else { value }))
     } else {
-        Err(Fault::TooLarge)
+        Err(NumberError::TooLarge)
     }
 }
 
 /// `digits` times what `unit` means, which must be whole: `1.5s`, `0.5kb`.
-fn quantity(digits: &str, unit: &str, negative: bool) -> Result<LiteralValue, Fault> {
+fn quantity(digits: &str, unit: &str, negative: bool) -> Result<LiteralValue, NumberError> {
     let find = |units: &[(&str, u64)]| units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale);
     let (scale, make): (u64, fn(u64) -> LiteralValue) = match (find(SIZE_UNITS), find(DURATION_UNITS)) {
         (Some(scale), _) => (scale, LiteralValue::Size),
         (_, Some(scale)) => (scale, LiteralValue::Duration),
-        _ => return Err(Fault::UnknownUnit),
+        _ => return Err(NumberError::UnknownUnit),
     };
     if negative {
-        return Err(Fault::NegativeUnit);
+        return Err(NumberError::NegativeUnit);
     }
     scaled(digits, scale).map(make)
 }
 
-fn scaled(digits: &str, scale: u64) -> Result<u64, Fault> {
+fn scaled(digits: &str, scale: u64) -> Result<u64, NumberError> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let fraction = fraction.trim_end_matches('0');
-    let units: u128 = format!("{whole}{fraction}").parse().map_err(|_| Fault::TooLarge)?;
-    let divisor =
-        u32::try_from(fraction.len()).ok().and_then(|places| 10u128.checked_pow(places)).ok_or(Fault::NotExact)?;
-    let product = units.checked_mul(u128::from(scale)).ok_or(Fault::TooLarge)?;
+    let units: u128 = format!("{whole}{fraction}").parse().map_err(|_| NumberError::TooLarge)?;
+    let divisor = u32::try_from(fraction.len())
+        .ok()
+        .and_then(|places| 10u128.checked_pow(places))
+        .ok_or(NumberError::NotExact)?;
+    let product = units.checked_mul(u128::from(scale)).ok_or(NumberError::TooLarge)?;
     if product % divisor != 0 {
-        return Err(Fault::NotExact);
+        return Err(NumberError::NotExact);
     }
-    u64::try_from(product / divisor).map_err(|_| Fault::TooLarge)
+    u64::try_from(product / divisor).map_err(|_| NumberError::TooLarge)
 }
 
 #[cfg(test)]
@@ -187,13 +189,13 @@ mod tests {
     #[test]
     fn numbers_that_mean_nothing_say_why() {
         let cases = [
-            ("9223372036854775808", Fault::TooLarge),
-            ("1e999", Fault::TooLarge),
-            ("20000000000gb", Fault::TooLarge),
-            ("0.3b", Fault::NotExact),
-            ("5megabytes", Fault::UnknownUnit),
-            ("0b12", Fault::BadDigits),
-            ("0xfg", Fault::BadDigits),
+            ("9223372036854775808", NumberError::TooLarge),
+            ("1e999", NumberError::TooLarge),
+            ("20000000000gb", NumberError::TooLarge),
+            ("0.3b", NumberError::NotExact),
+            ("5megabytes", NumberError::UnknownUnit),
+            ("0b12", NumberError::BadDigits),
+            ("0xfg", NumberError::BadDigits),
         ];
         for (text, fault) in cases {
             assert_eq!(number(text, false), Err(fault), "{text}");

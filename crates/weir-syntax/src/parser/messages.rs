@@ -1,12 +1,12 @@
 //! What the parser says: each kind of fault is worded in one place.
 
-use super::{Case, Parser};
+use super::{LetterCase, Parser};
 use crate::ast::{Expr, ExprKind, Name};
 use crate::token::TokenKind;
 use crate::{Code, Diagnostic, Span};
 
 /// Words of other languages, with what they are called here.
-const FOREIGN_WORDS: &[(&str, &str)] = &[
+const DIALECT_WORDS: &[(&str, &str)] = &[
     ("class", "record"),
     ("const", "let"),
     ("def", "fn"),
@@ -34,8 +34,8 @@ impl Parser<'_> {
             diagnostic = diagnostic.fix(format!("write `{replacement}`"), self.span(), replacement);
         } else if what == "`{`" && self.at(TokenKind::Colon) {
             diagnostic = diagnostic.hint("put `{` here, and `}` behind the last line of what belongs to it");
-        } else if let Some((word, ours)) = self.foreign_word() {
-            diagnostic = diagnostic.fix(format!("`{word}` is `{ours}` here"), self.span(), ours);
+        } else if let Some((word, weir_form)) = self.dialect_word() {
+            diagnostic = diagnostic.fix(format!("`{word}` is `{weir_form}` here"), self.span(), weir_form);
         }
         self.report(diagnostic);
     }
@@ -55,11 +55,11 @@ impl Parser<'_> {
             return;
         }
         let word = &self.text[statement.range()];
-        if let Some(ours) = foreign(word) {
+        if let Some(weir_form) = weir_word(word) {
             return self.report(
                 Diagnostic::new(Code::UnexpectedToken, format!("`{word}` begins no statement"))
                     .at(statement, "not a word of this language")
-                    .fix(format!("`{word}` is `{ours}` here"), statement, ours),
+                    .fix(format!("`{word}` is `{weir_form}` here"), statement, weir_form),
             );
         }
         let found = self.found();
@@ -71,9 +71,9 @@ impl Parser<'_> {
         );
     }
 
-    pub(super) fn foreign_word(&self) -> Option<(&str, &'static str)> {
+    pub(super) fn dialect_word(&self) -> Option<(&str, &'static str)> {
         let word = self.token_text();
-        (self.at(TokenKind::Word)).then(|| foreign(word).map(|ours| (word, ours))).flatten()
+        (self.at(TokenKind::Word)).then(|| weir_word(word).map(|weir_form| (word, weir_form))).flatten()
     }
 
     /// Whether the bracket before was never closed, which has been reported and explains what is missing here.
@@ -116,18 +116,18 @@ impl Parser<'_> {
     }
 
     /// Reports a name whose first letter is in the wrong case.
-    pub(super) fn check_case(&mut self, name: &Name, case: Case, what: &str) {
+    pub(super) fn check_case(&mut self, name: &Name, case: LetterCase, what: &str) {
         let Some(first) = name.text.chars().next() else { return };
         let (wrong, case_name) = match case {
-            Case::Lower => (first.is_uppercase(), "lower"),
-            Case::Upper => (!first.is_uppercase(), "upper"),
+            LetterCase::Lower => (first.is_uppercase(), "lower"),
+            LetterCase::Upper => (!first.is_uppercase(), "upper"),
         };
         if !wrong {
             return;
         }
         let mended = match case {
-            Case::Lower => lower_case(name.as_str()),
-            Case::Upper => upper_case(name.as_str()),
+            LetterCase::Lower => lower_case(name.as_str()),
+            LetterCase::Upper => upper_case(name.as_str()),
         };
         self.report(
             Diagnostic::new(Code::NameCase, format!("{what} begins in {case_name} case"))
@@ -189,8 +189,8 @@ impl Parser<'_> {
     }
 }
 
-fn foreign(word: &str) -> Option<&'static str> {
-    FOREIGN_WORDS.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours)
+fn weir_word(word: &str) -> Option<&'static str> {
+    DIALECT_WORDS.iter().find(|(dialect_form, _)| *dialect_form == word).map(|(_, weir_form)| *weir_form)
 }
 
 /// A token's text for a message: at most 40 characters.

@@ -1,6 +1,6 @@
 //! Patterns.
 
-use super::{Case, Parser};
+use super::{LetterCase, Parser};
 use crate::ast::{
     FieldPattern, Literal, Name, Path, Pattern, PatternArgument, PatternKind, RestPattern, TextPart, TextStyle,
 };
@@ -59,7 +59,7 @@ impl Parser<'_> {
         let same_line = !self.token().first_on_line;
         match self.peek() {
             T::ParenOpen if same_line => {
-                self.check_case(path.last(), Case::Upper, "a variant's name");
+                self.check_case(path.last(), LetterCase::Upper, "a variant's name");
                 PatternKind::Variant { path, arguments: self.delimited(T::ParenOpen, Self::pattern_argument) }
             }
             T::BraceOpen if same_line && path.last().is_upper() => self.record_pattern(path),
@@ -145,7 +145,7 @@ impl Parser<'_> {
         let binding = self.at(T::Word).then(|| {
             let word = self.span();
             let name = self.word();
-            self.check_case(&name, Case::Lower, "a name");
+            self.check_case(&name, LetterCase::Lower, "a name");
             Box::new(self.pattern_node(word, PatternKind::Bind(name)))
         });
         RestPattern { binding, span: self.since(start) }

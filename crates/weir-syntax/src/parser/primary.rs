@@ -1,13 +1,13 @@
 //! Operands: names, literals, brackets, and closures.
 
-use super::{Braces, Parser};
+use super::{BraceRole, Parser};
 use crate::ast::{ClosureParameter, Expr, ExprKind, MapEntry};
 use crate::token::TokenKind as T;
 
 impl Parser<'_> {
     /// An operand without what may stand behind it.
     pub(super) fn primary(&mut self) -> Expr {
-        if let Some(closure) = self.foreign_closure() {
+        if let Some(closure) = self.dialect_closure() {
             return closure;
         }
         match self.peek() {
@@ -82,7 +82,7 @@ impl Parser<'_> {
         let start = self.span();
         let parameters = match self.bump().len() {
             2 => Vec::new(),
-            _ => self.within_mode(Braces::MakeRecords, true, Self::closure_parameters),
+            _ => self.within_mode(BraceRole::RecordLiteral, true, Self::closure_parameters),
         };
         let body = Box::new(self.expression());
         self.expr(start, ExprKind::Closure { parameters, body })

@@ -1,7 +1,7 @@
 //! How the parser goes on after a fault: lists skip to their next element, blocks to their next statement, files to
 //! their next item. Each skipped token is skipped once, so recovery is linear too.
 
-use super::{Braces, Parser};
+use super::{BraceRole, Parser};
 use crate::Span;
 use crate::token::TokenKind;
 
@@ -64,7 +64,7 @@ impl Parser<'_> {
         let before = self.diagnostics.len();
         self.bump();
         let elements =
-            self.within_mode(Braces::MakeRecords, line_ends_ignored, |parser| parser.elements(close, element));
+            self.within_mode(BraceRole::RecordLiteral, line_ends_ignored, |parser| parser.elements(close, element));
         let closed = !self.eat(close).is_none_or(Span::is_empty);
         if !closed && line_ends_ignored {
             // That it does not end is reported; what it lacks before that end follows from it.

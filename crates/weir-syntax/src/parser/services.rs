@@ -2,7 +2,7 @@
 
 use super::Parser;
 use crate::ast::{
-    FailureHandler, Method, Name, Parameter, ParameterPlace, PathPart, Route, RouteParameter, RoutePath, Service,
+    FailureHandler, Method, Name, Parameter, ParameterLocation, PathPart, Route, RouteParameter, RoutePath, Service,
     ServiceMember, ServiceMemberKind, Session,
 };
 use crate::token::TokenKind as T;
@@ -109,8 +109,8 @@ impl Parser<'_> {
     fn method_case(&mut self) {
         let word = self.token_text();
         if Method::from_word(word).is_none() {
-            let ours = word.to_lowercase();
-            let diagnostic = crate::foreign::foreign(self.span(), word, &ours);
+            let weir_form = word.to_lowercase();
+            let diagnostic = crate::dialect::substitution(self.span(), word, &weir_form);
             self.report(diagnostic);
         }
     }
@@ -139,7 +139,7 @@ impl Parser<'_> {
     }
 
     fn route_parameter(&mut self, path: &RoutePath) -> RouteParameter {
-        let marked = ParameterPlace::MARKED.into_iter().find(|(mark, _)| self.at_word(mark));
+        let marked = ParameterLocation::MARKED.into_iter().find(|(mark, _)| self.at_word(mark));
         let marked = marked.filter(|_| self.nth_kind(1) == T::Word);
         if marked.is_some() {
             self.bump();
@@ -148,8 +148,8 @@ impl Parser<'_> {
         let in_path = path.names().any(|name| name.text == parameter.name.text);
         let place = match (marked, in_path) {
             (Some((_, place)), _) => place,
-            (None, true) => ParameterPlace::Path,
-            (None, false) => ParameterPlace::Query,
+            (None, true) => ParameterLocation::Path,
+            (None, false) => ParameterLocation::Query,
         };
         RouteParameter { place, parameter }
     }
@@ -168,7 +168,7 @@ impl Parser<'_> {
         }
         self.eat(T::TextClose);
         let path = RoutePath { parts, span: self.since(start) };
-        self.parameters_of_others(&path);
+        self.dialect_path_parameters(&path);
         self.check_path(&path);
         path
     }

@@ -1,14 +1,14 @@
 //! Statements.
 
 use super::Parser;
-use super::bodies::BlockPlace;
+use super::bodies::BlockKind;
 use crate::Span;
 use crate::ast::{Let, Otherwise, Statement, StatementKind};
 use crate::token::TokenKind as T;
 
 impl Parser<'_> {
     /// `statement*`, each ended by a line end or `;`, up to the closing brace.
-    pub(super) fn statements(&mut self, place: BlockPlace) -> Vec<Statement> {
+    pub(super) fn statements(&mut self, place: BlockKind) -> Vec<Statement> {
         let mut statements = Vec::new();
         while self.eat(T::Semicolon).is_some() || !self.at_block_end() {
             if self.at_block_end() || self.at(T::Semicolon) {
@@ -68,9 +68,9 @@ impl Parser<'_> {
     }
 
     /// `let …`, `expect expression`, `on failure of …`, `expression`
-    fn statement(&mut self, place: BlockPlace) -> Option<Statement> {
+    fn statement(&mut self, place: BlockKind) -> Option<Statement> {
         let start = self.span();
-        if let Some(statement) = self.foreign_statement(start) {
+        if let Some(statement) = self.dialect_statement(start) {
             return Some(statement);
         }
         let kind = match self.peek() {
@@ -111,10 +111,10 @@ impl Parser<'_> {
         Some(Otherwise { failure, body, span: self.since(start) })
     }
 
-    fn handler_statement(&mut self, place: BlockPlace) -> StatementKind {
+    fn handler_statement(&mut self, place: BlockKind) -> StatementKind {
         let start = self.span();
         let handler = self.failure_handler();
-        if place == BlockPlace::Inner {
+        if place == BlockKind::Inner {
             let words = Span { end: (start.start + 10).min(handler.function.span.start), ..start };
             let words = Span { end: words.end.max(start.end), ..words };
             self.misplaced(

@@ -1,6 +1,6 @@
 //! Texts: escapes, interpolations, and blocks that are indented with the code.
 
-use super::{Braces, Parser};
+use super::{BraceRole, Parser};
 use crate::ast::{Expr, TextLiteral, TextPart, TextStyle};
 use crate::token::TokenKind as T;
 use crate::{Code, Diagnostic, Span};
@@ -39,7 +39,7 @@ impl Parser<'_> {
     fn interpolation(&mut self) -> Expr {
         let open = self.bump();
         let before = self.diagnostics.len();
-        let expr = self.within_mode(Braces::MakeRecords, true, |parser| {
+        let expr = self.within_mode(BraceRole::RecordLiteral, true, |parser| {
             let expr = parser.expression();
             if !parser.at(T::InterpolationClose) {
                 parser.unexpected("`}`");
@@ -85,7 +85,7 @@ impl Parser<'_> {
             match piece {
                 Piece::Expr(expr) => parts.push(TextPart::Expr(expr)),
                 Piece::Raw(span) => {
-                    let ends = Ends { first: index == 0, last: index + 1 == count };
+                    let ends = PiecePosition { first: index == 0, last: index + 1 == count };
                     let (value, raw) = self.block_piece(span, &layout, ends);
                     if !raw.is_empty() {
                         parts.push(TextPart::Literal { value: Arc::from(value), raw: Arc::from(raw) });
@@ -126,7 +126,7 @@ impl Parser<'_> {
     }
 
     /// The value and the text, without indentation, of one piece of a block.
-    fn block_piece(&mut self, span: Span, indentation: &str, ends: Ends) -> (String, String) {
+    fn block_piece(&mut self, span: Span, indentation: &str, ends: PiecePosition) -> (String, String) {
         let text = &self.text[span.range()];
         let (mut value, mut raw) = (String::new(), String::new());
         let lines: Vec<&str> = text.split('\n').collect();
@@ -210,7 +210,7 @@ impl Parser<'_> {
 
 /// Whether a piece is the first or the last of its block.
 #[derive(Clone, Copy)]
-struct Ends {
+struct PiecePosition {
     first: bool,
     last: bool,
 }

@@ -24,11 +24,11 @@ pub(super) struct Excerpt {
     pub(super) text: String,
     /// The number of the first line, counted from 1.
     pub(super) first_line: u32,
-    pub(super) marks: Vec<Mark>,
+    pub(super) annotations: Vec<Annotation>,
 }
 
 /// A label at its place in an excerpt.
-pub(super) struct Mark {
+pub(super) struct Annotation {
     pub(super) range: Range<usize>,
     pub(super) text: String,
     pub(super) primary: bool,
@@ -89,10 +89,10 @@ fn excerpt(file: &SourceFile, group: &[Covered<'_>]) -> Excerpt {
         let start = place_in(&lines, covered.span.start, file.line_index(covered.span.start) - first);
         let end_line = covered.lines.end - 1 - first;
         let end = place_in(&lines, covered.span.end, end_line).max(start);
-        Mark { range: start..end, text: covered.label.text.clone(), primary: covered.label.primary }
+        Annotation { range: start..end, text: covered.label.text.clone(), primary: covered.label.primary }
     };
-    let marks = group.iter().map(mark).collect();
-    Excerpt { name: file.name().to_owned(), text, first_line: first + 1, marks }
+    let annotations = group.iter().map(mark).collect();
+    Excerpt { name: file.name().to_owned(), text, first_line: first + 1, annotations }
 }
 
 /// Which bytes of the file a shown line holds, and where it begins in the excerpt.

@@ -9,7 +9,7 @@ use crate::{Exit, Library, programs};
 
 /// Checks every file, and shows all that is wrong in one go.
 pub(crate) fn check(arguments: &CheckArguments, library: &Library, terminal: &mut Terminal) -> Exit {
-    programs::each(&arguments.files, terminal, |file, terminal| {
+    programs::for_each(&arguments.files, terminal, |file, terminal| {
         check_file(file, library, arguments.error_format, terminal)
     })
 }

@@ -27,7 +27,7 @@ pub(crate) fn doc(arguments: &DocArguments, library: &Library, terminal: &mut Te
     terminal.write(arguments.output.as_deref(), &page.html())
 }
 
-fn of_program(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<page::Page, Exit> {
+fn of_program(path: &Path, library: &Library, terminal: &mut Terminal) -> Result<page::DocPage, Exit> {
     let mut project = Project::default();
     let id = project.read(path, terminal)?;
     let checked = weir_compile::check(id, project.sources.file(id), library);

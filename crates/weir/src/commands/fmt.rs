@@ -10,7 +10,7 @@ use crate::{Exit, programs};
 
 /// Formats every file in place, or says which are not formatted.
 pub(crate) fn fmt(arguments: &FmtArguments, terminal: &mut Terminal) -> Exit {
-    programs::each(&arguments.files, terminal, |file, terminal| format_file(file, arguments.check, terminal))
+    programs::for_each(&arguments.files, terminal, |file, terminal| format_file(file, arguments.check, terminal))
 }
 
 fn format_file(path: &Path, only_check: bool, terminal: &mut Terminal) -> Exit {
@@ -30,8 +30,8 @@ fn format_file(path: &Path, only_check: bool, terminal: &mut Terminal) -> Exit {
     match (only_check, is_standard_input(path)) {
         (true, _) if formatted == text => Exit::Success,
         (true, _) => {
-            terminal.say(&format!("{} is not formatted\n", path.display()));
-            Exit::Wrong
+            terminal.eprint(&format!("{} is not formatted\n", path.display()));
+            Exit::Failure
         }
         (false, true) => terminal.print(&formatted),
         (false, false) if formatted == text => Exit::Success,
@@ -42,7 +42,7 @@ fn format_file(path: &Path, only_check: bool, terminal: &mut Terminal) -> Exit {
 fn write(path: &Path, text: &str, terminal: &mut Terminal) -> Exit {
     let exit = terminal.write(Some(path), text);
     if exit == Exit::Success {
-        terminal.say(&format!("formatted {}\n", path.display()));
+        terminal.eprint(&format!("formatted {}\n", path.display()));
     }
     exit
 }

@@ -1,6 +1,6 @@
 //! `weir graph`: a program's graph as an outline, for Graphviz, or as a picture.
 
-use weir_draw::{Detail, Drawing};
+use weir_draw::{DetailLevel, Drawing};
 
 use crate::arguments::{GraphArguments, GraphFormat};
 use crate::terminal::Terminal;
@@ -16,7 +16,7 @@ pub(crate) fn graph(arguments: &GraphArguments, library: &Library, terminal: &mu
         Ok(read) => read.map(|(_, plan)| plan),
         Err(exit) => return exit,
     };
-    let detail = if arguments.all { Detail::Everything } else { Detail::Folded };
+    let detail = if arguments.all { DetailLevel::Everything } else { DetailLevel::Folded };
     let drawing = Drawing { program: &program, library: Some(library), plan: plan.as_ref(), detail };
     let text = match arguments.format {
         GraphFormat::Text => weir_draw::outline(&drawing),
@@ -24,7 +24,7 @@ pub(crate) fn graph(arguments: &GraphArguments, library: &Library, terminal: &mu
         GraphFormat::Svg => match weir_draw::svg(&drawing) {
             Ok(text) => text,
             Err(error) => {
-                return terminal.fail(Exit::Wrong, &error.to_string(), &["`--format dot` has no such limit"]);
+                return terminal.fail(Exit::Failure, &error.to_string(), &["`--format dot` has no such limit"]);
             }
         },
     };

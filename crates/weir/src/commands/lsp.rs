@@ -3,11 +3,11 @@
 //! Messages are handled one after the other, in the order in which they come. An edit is only written down; the text is
 //! checked when somebody asks, or when nothing is left to be read, so that fast typing is checked once.
 //!
-//! The protocol's messages are JSON here and nowhere else: [`questions`] turns them into questions to `weir-ide`, and
-//! [`shapes`] its answers into JSON.
+//! The protocol's messages are JSON here and nowhere else: [`requests`] turns them into questions to `weir-ide`, and
+//! [`protocol`] its answers into JSON.
 
-mod questions;
-mod shapes;
+mod protocol;
+mod requests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, Response};
 use serde_json::{Value, json};
 use weir_host::Library;
-use weir_ide::{Document, Memo};
+use weir_ide::{CheckCache, Document};
 
 use crate::Exit;
 use crate::terminal::Terminal;
@@ -23,69 +23,70 @@ use crate::terminal::Terminal;
 /// Serves an editor until it says goodbye.
 pub(crate) fn lsp(library: Library, terminal: &mut Terminal) -> Exit {
     let (connection, threads) = Connection::stdio();
-    if let Err(error) = connection.initialize(questions::abilities()) {
-        return terminal.fail(Exit::Surroundings, &format!("the editor does not speak the protocol: {error}"), &[]);
+    if let Err(error) = connection.initialize(requests::capabilities()) {
+        return terminal.fail(Exit::Environment, &format!("the editor does not speak the protocol: {error}"), &[]);
     }
-    let mut server = Server { library: Arc::new(library), connection, open: BTreeMap::new(), replaced: Vec::new() };
+    let mut server =
+        LanguageServer { library: Arc::new(library), connection, open: BTreeMap::new(), replaced: Vec::new() };
     let exit = server.serve();
     // The threads end when both ends of the connection are gone.
     drop(server);
     match threads.join() {
         Ok(()) => exit,
-        Err(error) => terminal.fail(Exit::Surroundings, &format!("the connection broke: {error}"), &[]),
+        Err(error) => terminal.fail(Exit::Environment, &format!("the connection broke: {error}"), &[]),
     }
 }
 
-struct Server {
+struct LanguageServer {
     library: Arc<Library>,
     connection: Connection,
     /// The files that the editor has open, by their addresses.
-    open: BTreeMap<String, Open>,
+    open: BTreeMap<String, OpenDocument>,
     /// States of files that an edit has replaced. They are taken apart when the editor has its answer.
     replaced: Vec<Document>,
 }
 
 /// An open file.
-struct Open {
+struct OpenDocument {
     text: String,
     version: Value,
     /// The text as it was checked; nothing after an edit.
     checked: Option<Document>,
     /// What is known from the texts before.
-    memo: Memo,
+    cache: CheckCache,
     /// Whether the editor knows what is wrong with this text.
-    told: bool,
+    published: bool,
 }
 
-impl Server {
+impl LanguageServer {
     fn serve(&mut self) -> Exit {
         let mut waiting = VecDeque::new();
         loop {
             waiting.extend(self.connection.receiver.try_iter());
             let Some(message) = waiting.pop_front() else {
-                self.tell_all();
+                self.publish_pending();
                 self.replaced.clear();
                 match self.connection.receiver.recv() {
                     Ok(message) => waiting.push_back(message),
                     // The editor has gone without a goodbye.
-                    Err(_) => return Exit::Surroundings,
+                    Err(_) => return Exit::Environment,
                 }
                 continue;
             };
             match message {
                 Message::Request(request) => match self.connection.handle_shutdown(&request) {
                     Ok(true) => return Exit::Success,
-                    Ok(false) => self.answer(request),
-                    Err(_) => return Exit::Surroundings,
+                    Ok(false) => self.handle_request(request),
+                    Err(_) => return Exit::Environment,
                 },
-                Message::Notification(notification) if notification.method == "exit" => return Exit::Surroundings,
-                Message::Notification(notification) => self.note(&notification),
+                Message::Notification(notification) if notification.method == "exit" => return Exit::Environment,
+                Message::Notification(notification) => self.handle_notification(&notification),
                 Message::Response(_) => {}
             }
         }
     }
 
-    fn note(&mut self, notification: &Notification) {
+    fn handle_notification(&mut self, notification: &Notification) {
         let document = &notification.params["textDocument"];
         let Some(address) = document["uri"].as_str() else { return };
         let text = match notification.method.as_str() {
@@ -97,28 +98,28 @@ impl Server {
             }
             "textDocument/didClose" => {
                 self.open.remove(address);
-                self.tell(address, &Value::Null, &json!([]));
+                self.publish(address, &Value::Null, &json!([]));
                 return;
             }
             _ => return,
         };
         if let Some(text) = text {
             let version = document["version"].clone();
-            self.edited(address, text.to_owned(), version);
+            self.replace_text(address, text.to_owned(), version);
         }
     }
 
     /// A file has another text than before, or is new.
-    fn edited(&mut self, address: &str, text: String, version: Value) {
+    fn replace_text(&mut self, address: &str, text: String, version: Value) {
         let before = self.open.remove(address);
-        let (checked, memo) = before.map_or_else(Default::default, |before| (before.checked, before.memo));
+        let (checked, cache) = before.map_or_else(Default::default, |before| (before.checked, before.cache));
         self.replaced.extend(checked);
-        self.open.insert(address.to_owned(), Open { text, version, checked: None, memo, told: false });
+        self.open.insert(address.to_owned(), OpenDocument { text, version, checked: None, cache, published: false });
     }
 
-    fn answer(&mut self, request: Request) {
+    fn handle_request(&mut self, request: Request) {
         let address = request.params["textDocument"]["uri"].as_str().unwrap_or_default().to_owned();
-        let response = match (questions::answerer(&request.method), self.document(&address)) {
+        let response = match (requests::handler(&request.method), self.document(&address)) {
             (Some(answer), Some(document)) => match answer(document, &address, &request.params) {
                 Ok(result) => Response::new_ok(request.id, result),
                 Err(refusal) => Response::new_err(request.id, ErrorCode::RequestFailed as i32, refusal),
@@ -138,24 +139,24 @@ impl Server {
     fn document(&mut self, address: &str) -> Option<&Document> {
         let open = self.open.get_mut(address)?;
         let library = &self.library;
-        let Open { text, checked, memo, .. } = open;
-        Some(checked.get_or_insert_with(|| Document::again(address, text.as_str(), Arc::clone(library), memo)))
+        let OpenDocument { text, checked, cache, .. } = open;
+        Some(checked.get_or_insert_with(|| Document::again(address, text.as_str(), Arc::clone(library), cache)))
     }
 
     /// Tells the editor what is wrong with every file that has changed.
-    fn tell_all(&mut self) {
+    fn publish_pending(&mut self) {
         let changed: Vec<String> =
-            self.open.iter().filter(|(_, open)| !open.told).map(|(address, _)| address.clone()).collect();
+            self.open.iter().filter(|(_, open)| !open.published).map(|(address, _)| address.clone()).collect();
         for address in changed {
-            let found = self.document(&address).map(|document| shapes::diagnostics(document, &address));
+            let found = self.document(&address).map(|document| protocol::diagnostics(document, &address));
             let Some(open) = self.open.get_mut(&address) else { continue };
-            open.told = true;
+            open.published = true;
             let version = open.version.clone();
-            self.tell(&address, &version, &found.unwrap_or_default());
+            self.publish(&address, &version, &found.unwrap_or_default());
         }
     }
 
-    fn tell(&self, address: &str, version: &Value, diagnostics: &Value) {
+    fn publish(&self, address: &str, version: &Value, diagnostics: &Value) {
         let mut params = json!({ "uri": address, "diagnostics": diagnostics });
         if !version.is_null() {
             params["version"] = version.clone();

@@ -29,10 +29,10 @@ pub(crate) fn new(arguments: &NewArguments, terminal: &mut Terminal) -> Exit {
         Ok(()) => terminal.print(&next_steps(arguments, &files, terminal)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let message = format!("`{}` is there already", arguments.path.display());
-            terminal.fail(Exit::Surroundings, &message, &["choose another name"])
+            terminal.fail(Exit::Environment, &message, &["choose another name"])
         }
         Err(error) => {
-            terminal.fail(Exit::Surroundings, &format!("cannot make `{}`: {error}", arguments.path.display()), &[])
+            terminal.fail(Exit::Environment, &format!("cannot make `{}`: {error}", arguments.path.display()), &[])
         }
     }
 }

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use weir_ir::graph::{Graph, NodeKind, Program};
 use weir_ir::plan::Plan;
 use weir_ir::program::Flow;
-use weir_runtime::{Options, Section};
+use weir_runtime::{EngineSection, Options};
 
-use super::chosen::{Chosen, start_hints};
+use super::effective_plan::{EffectivePlan, start_hints};
 use crate::arguments::PlanArguments;
 use crate::terminal::{Paint, Terminal};
 use crate::{Exit, Library, project};
@@ -18,22 +18,22 @@ pub(crate) fn plan(arguments: &PlanArguments, library: &Library, terminal: &mut 
         Ok(program) => program,
         Err(exit) => return exit,
     };
-    let chosen = match Chosen::of(&arguments.file, &arguments.choice, &program, terminal) {
-        Ok(chosen) => chosen,
+    let effective = match EffectivePlan::of(&arguments.file, &arguments.execution, &program, terminal) {
+        Ok(effective) => effective,
         Err(exit) => return exit,
     };
-    if chosen.is_default() {
+    if effective.is_default() {
         let row = &weir_runtime::ENGINES[0];
         let can = format!("{}{}", all_nodes(&program), engines(terminal.output()));
         return terminal.print(&format!("no plan; the defaults: engine {} ({})\n{can}", row.name, row.doc));
     }
-    let options = Options { plan: chosen.plan.clone(), ..Options::default() };
+    let options = Options { plan: effective.plan.clone(), ..Options::default() };
     match weir_runtime::sections(&program, library, &options) {
         Ok(sections) => {
             let paint = terminal.output();
-            terminal.print(&format!("{}{}", heading(&chosen, paint), shown(&chosen, &program, &sections, paint)))
+            terminal.print(&format!("{}{}", heading(&effective, paint), shown(&effective, &program, &sections, paint)))
         }
-        Err(error) => terminal.fail(Exit::Wrong, &error.to_string(), start_hints(&error)),
+        Err(error) => terminal.fail(Exit::Failure, &error.to_string(), start_hints(&error)),
     }
 }
 
@@ -51,10 +51,10 @@ fn engines(paint: Paint) -> String {
 }
 
 /// Where the plan is from, and what it says of the whole program.
-fn heading(chosen: &Chosen, paint: Paint) -> String {
-    let path = chosen.path.as_ref().map(|path| format!("{}\n", paint.bold(&path.display().to_string())));
-    let plan = &chosen.plan;
-    let mut text = format!("{}engine {}", path.unwrap_or_default(), chosen.engine());
+fn heading(effective: &EffectivePlan, paint: Paint) -> String {
+    let path = effective.path.as_ref().map(|path| format!("{}\n", paint.bold(&path.display().to_string())));
+    let plan = &effective.plan;
+    let mut text = format!("{}engine {}", path.unwrap_or_default(), effective.engine());
     for (name, given) in [
         ("threads", &plan.threads),
         ("flows at a time", &plan.flows),
@@ -73,16 +73,16 @@ fn heading(chosen: &Chosen, paint: Paint) -> String {
 }
 
 /// The sections that the engine makes; where it makes none, each flow is one.
-fn shown(chosen: &Chosen, program: &Program, sections: &[Section], paint: Paint) -> String {
+fn shown(effective: &EffectivePlan, program: &Program, sections: &[EngineSection], paint: Paint) -> String {
     if sections.is_empty() {
         return format!("\n{}\n{}", paint.green("each flow, as one piece"), nodes(&Plan::default(), program, None));
     }
-    sections.iter().map(|section| shown_section(chosen, section, paint)).collect()
+    sections.iter().map(|section| shown_section(effective, section, paint)).collect()
 }
 
-fn shown_section(chosen: &Chosen, section: &Section, paint: Paint) -> String {
+fn shown_section(effective: &EffectivePlan, section: &EngineSection, paint: Paint) -> String {
     let mut text = format!("\n{}{}\n", paint.green(&section.name), details(section));
-    let why = section.planned.and_then(|index| chosen.plan.sections.get(index)?.why.clone());
+    let why = section.planned.and_then(|index| effective.plan.sections.get(index)?.why.clone());
     let because = why.map(|why| format!("because {why}"));
     let alone = section.state.as_ref().map(|node| format!("works on one flow at a time, because `{node}` has a state"));
     for reason in because.into_iter().chain(alone) {
@@ -96,7 +96,7 @@ fn shown_section(chosen: &Chosen, section: &Section, paint: Paint) -> String {
 }
 
 /// On what a section runs, in the words of a plan.
-fn details(section: &Section) -> String {
+fn details(section: &EngineSection) -> String {
     let shared = if section.shares_threads() { ", shared" } else { "" };
     let replicas = if section.replicas > 1 { format!(", replicas {}", section.replicas) } else { String::new() };
     let threads = range(section.threads());

@@ -7,9 +7,9 @@
 //! 5. It runs until its sources end or a signal comes. The first signal lets it answer what has begun, a second ends it
 //!    at once.
 
-mod greeting;
+mod banner;
+mod failure_location;
 mod log;
-mod places;
 mod port;
 mod progress;
 pub(super) mod signals;
@@ -18,36 +18,36 @@ use std::path::Path;
 
 use weir_library::files::{FileCacheOptions, Root};
 use weir_library::output::Outputs;
-use weir_runtime::{Options, Running, StartError};
+use weir_runtime::{Options, RunningProgram, StartError};
 use weir_trace::{Detail, Recorder};
 
 use crate::arguments::RunArguments;
-use crate::commands::chosen::{Chosen, start_hints};
+use crate::commands::effective_plan::{EffectivePlan, start_hints};
 use crate::programs::{folder, name_of};
 use crate::project::Project;
 use crate::terminal::Terminal;
 use crate::trace_socket::message::{Hello, VERSION};
-use crate::trace_socket::serve::Server;
+use crate::trace_socket::serve::TraceServer;
 use crate::{Exit, Library};
-use log::Log;
-use places::Places;
-use progress::Progress;
+use failure_location::FailureLocator;
+use log::EventLog;
+use progress::ProgressLine;
 
 /// Runs a program to its end.
 pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut Terminal) -> Exit {
-    let Places { program, file } = match prepare(arguments, &mut library, terminal) {
+    let FailureLocator { program, file } = match prepare(arguments, &mut library, terminal) {
         Ok(prepared) => prepared,
         Err(exit) => return exit,
     };
-    let chosen = match Chosen::of(&arguments.file, &arguments.choice, &program, terminal) {
-        Ok(chosen) => chosen,
+    let effective = match EffectivePlan::of(&arguments.file, &arguments.execution, &program, terminal) {
+        Ok(effective) => effective,
         Err(exit) => return exit,
     };
     let (recorder, reader) = Recorder::new(Detail::Log, Recorder::EVENTS_MAX);
-    let options = Options { plan: chosen.plan.clone(), recorder: recorder.clone(), ..Options::default() };
+    let options = Options { plan: effective.plan.clone(), recorder: recorder.clone(), ..Options::default() };
     let signals = match signals::listen() {
         Ok(signals) => signals,
-        Err(error) => return terminal.fail(Exit::Surroundings, &format!("cannot listen for signals: {error}"), &[]),
+        Err(error) => return terminal.fail(Exit::Environment, &format!("cannot listen for signals: {error}"), &[]),
     };
     let running = match weir_runtime::start(&program, &library, options) {
         Ok(running) => running,
@@ -60,42 +60,42 @@ pub(crate) fn run(arguments: &RunArguments, mut library: Library, terminal: &mut
         outputs.on_broken_pipe(move || stopper.stop());
     }
     // Whoever has read the greeting may watch.
-    let socket = Server::start(hello(&arguments.file, &chosen, &running), recorder);
-    terminal.say(&greeting::greeting(&arguments.file, &chosen, &program, &running, terminal.messages()));
+    let socket = TraceServer::start(hello(&arguments.file, &effective, &running), recorder);
+    terminal.eprint(&banner::banner(&arguments.file, &effective, &program, &running, terminal.messages()));
     if let Err(error) = &socket {
-        terminal.say(&format!("  `weir top` cannot watch this program: {error}\n"));
+        terminal.eprint(&format!("  `weir top` cannot watch this program: {error}\n"));
     }
-    let log = Log::begin(reader, Places { program, file }, terminal.messages());
+    let log = EventLog::begin(reader, FailureLocator { program, file }, terminal.messages());
     wait(running, log, socket.ok(), terminal)
 }
 
 /// Who this program is, for those who watch it.
-fn hello(file: &Path, chosen: &Chosen, running: &Running) -> Hello {
+fn hello(file: &Path, effective: &EffectivePlan, running: &RunningProgram) -> Hello {
     Hello {
         version: VERSION,
         program: name_of(file),
         file: file.display().to_string(),
         pid: std::process::id(),
-        engine: chosen.engine().to_owned(),
-        plan: chosen.path.as_ref().map(|path| path.display().to_string()),
+        engine: effective.engine().to_owned(),
+        plan: effective.path.as_ref().map(|path| path.display().to_string()),
         sources: running.descriptions().to_vec(),
     }
 }
 
-fn wait(running: Running, log: Log, socket: Option<Server>, terminal: &mut Terminal) -> Exit {
-    let progress = Progress::begin(running.watcher());
+fn wait(running: RunningProgram, log: EventLog, socket: Option<TraceServer>, terminal: &mut Terminal) -> Exit {
+    let progress = ProgressLine::begin(running.watcher());
     let ended = running.wait();
     progress.end();
     log.end();
-    socket.into_iter().for_each(Server::end);
+    socket.into_iter().for_each(TraceServer::end);
     match ended {
         Ok(()) => Exit::Success,
-        Err(failure) => terminal.fail(Exit::Surroundings, &format!("a source has failed: {failure}"), &[]),
+        Err(failure) => terminal.fail(Exit::Environment, &format!("a source has failed: {failure}"), &[]),
     }
 }
 
 /// Compiles the program, and gives `files` its root.
-fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Terminal) -> Result<Places, Exit> {
+fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Terminal) -> Result<FailureLocator, Exit> {
     let mut project = Project::default();
     let id = project.read(&arguments.file, terminal)?;
     let compiled = project.compile(id, library);
@@ -106,18 +106,18 @@ fn prepare(arguments: &RunArguments, library: &mut Library, terminal: &mut Termi
     if program.entries.is_empty() {
         let message = format!("`{}` has nothing to run", arguments.file.display());
         let hint = "a program begins at `service … on http(…)` or `for … in …`";
-        return Err(terminal.fail(Exit::Wrong, &message, &[hint]));
+        return Err(terminal.fail(Exit::Failure, &message, &[hint]));
     }
     if let Some(port) = arguments.port {
         port::replace(&mut program, library, port).map_err(|message| terminal.fail(Exit::Usage, &message, &[]))?;
     }
-    Ok(Places { program, file: project.sources.file(id).clone() })
+    Ok(FailureLocator { program, file: project.sources.file(id).clone() })
 }
 
 fn open_root(path: &Path, terminal: &mut Terminal) -> Result<Root, Exit> {
     Root::open(path).map_err(|error| {
         let message = format!("cannot read the root `{}`: {error}", path.display());
-        terminal.fail(Exit::Surroundings, &message, &["`--root DIR` says below which folder files are read"])
+        terminal.fail(Exit::Environment, &message, &["`--root DIR` says below which folder files are read"])
     })
 }
 
@@ -141,6 +141,6 @@ fn refused(error: &StartError, arguments: &RunArguments, terminal: &mut Terminal
         _ => start_hints(error),
     };
     let exit =
-        if matches!(error, StartError::Prepare(_) | StartError::Plan(_)) { Exit::Wrong } else { Exit::Surroundings };
+        if matches!(error, StartError::Prepare(_) | StartError::Plan(_)) { Exit::Failure } else { Exit::Environment };
     terminal.fail(exit, &message, hints)
 }

@@ -22,13 +22,13 @@ use crate::{Exit, Library, programs};
 
 /// What came of all files.
 #[derive(Default)]
-struct Total {
+struct TestSummary {
     passed: usize,
     failed: usize,
     left_out: usize,
 }
 
-impl Total {
+impl TestSummary {
     fn is_nothing(&self) -> bool {
         self.passed + self.failed + self.left_out == 0
     }
@@ -36,17 +36,17 @@ impl Total {
 
 /// Runs the tests of every file.
 pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &mut Terminal) -> Exit {
-    let files = match programs::all(&arguments.files, terminal) {
+    let files = match programs::expand(&arguments.files, terminal) {
         Ok(files) => files,
         Err(exit) => return exit,
     };
     // What a test waits for, timers above all, is driven by this runtime; the evaluator waits on the spot.
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return terminal.fail(Exit::Surroundings, &format!("the system refuses: {error}"), &[]),
+        Err(error) => return terminal.fail(Exit::Environment, &format!("the system refuses: {error}"), &[]),
     };
     let begun = Instant::now();
-    let (mut total, mut worst) = (Total::default(), Exit::Success);
+    let (mut total, mut worst) = (TestSummary::default(), Exit::Success);
     for file in &files {
         if let Ok(root) = Root::open(&folder(file)) {
             library.environment.insert(root);
@@ -65,12 +65,12 @@ pub(crate) fn test(arguments: &TestArguments, mut library: Library, terminal: &m
     let printed = terminal.print(&summary(&total, begun.elapsed(), terminal.output()));
     match (worst, total.failed) {
         (Exit::Success, 0) => printed,
-        (Exit::Success, _) => Exit::Wrong,
+        (Exit::Success, _) => Exit::Failure,
         (worst, _) => worst,
     }
 }
 
-fn summary(total: &Total, took: Duration, paint: Paint) -> String {
+fn summary(total: &TestSummary, took: Duration, paint: Paint) -> String {
     if total.is_nothing() {
         return "no tests; `test \"name\" { … }` at the top level is one\n".to_owned();
     }
@@ -87,7 +87,7 @@ fn test_file(
     arguments: &TestArguments,
     library: &Library,
     runtime: &tokio::runtime::Handle,
-    total: &mut Total,
+    total: &mut TestSummary,
     terminal: &mut Terminal,
 ) -> Result<(), Exit> {
     let mut project = Project::default();
@@ -118,20 +118,20 @@ fn test_file(
 /// Where each test stands, in the order of the text.
 fn places(tree: &Tree, file: &SourceFile) -> Vec<String> {
     let tests = tree.items.iter().filter_map(|item| match &item.kind {
-        ItemKind::Test(test) => Some(weir_syntax::place(file, test.name_span.start)),
+        ItemKind::Test(test) => Some(weir_syntax::location(file, test.name_span.start)),
         _ => None,
     });
     tests.collect()
 }
 
 /// How a test ended.
-struct Outcome {
+struct TestResult {
     failure: Option<Failure>,
     took: Duration,
 }
 
 /// Runs the tests on as many threads as there are cores; the outcomes are in the order of `chosen`.
-fn run_all(tests: &Program, chosen: &[usize], library: &Library, runtime: &tokio::runtime::Handle) -> Vec<Outcome> {
+fn run_all(tests: &Program, chosen: &[usize], library: &Library, runtime: &tokio::runtime::Handle) -> Vec<TestResult> {
     let next = AtomicUsize::new(0);
     let work = || {
         let _inside = runtime.enter();
@@ -139,7 +139,7 @@ fn run_all(tests: &Program, chosen: &[usize], library: &Library, runtime: &tokio
         std::iter::from_fn(claim).map(|claimed| (claimed, run(tests, chosen[claimed], library))).collect()
     };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(chosen.len());
-    let mut outcomes: Vec<(usize, Outcome)> = thread::scope(|scope| {
+    let mut outcomes: Vec<(usize, TestResult)> = thread::scope(|scope| {
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let done = running.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Vec::new()));
         done.collect::<Vec<Vec<_>>>().into_iter().flatten().collect()
@@ -148,14 +148,14 @@ fn run_all(tests: &Program, chosen: &[usize], library: &Library, runtime: &tokio
     outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-fn run(tests: &Program, at: usize, library: &Library) -> Outcome {
+fn run(tests: &Program, at: usize, library: &Library) -> TestResult {
     let begun = Instant::now();
     let result = Evaluator::new(tests, library)
         .and_then(|mut evaluator| evaluator.run(0, at, Vec::new()).map_err(|failure| *failure));
-    Outcome { failure: result.err(), took: begun.elapsed() }
+    TestResult { failure: result.err(), took: begun.elapsed() }
 }
 
-fn line(name: &str, place: &str, outcome: &Outcome, paint: Paint) -> String {
+fn line(name: &str, place: &str, outcome: &TestResult, paint: Paint) -> String {
     let took = paint.faint(&shown(outcome.took));
     match &outcome.failure {
         None => format!("  {} {name} {took}\n", paint.green("ok  ")),

@@ -19,45 +19,45 @@ use std::time::{Duration, Instant};
 use crate::Exit;
 use crate::arguments::{TableFormat, TopArguments};
 use crate::terminal::Terminal;
-use connection::{Connection, Heard};
+use connection::{Received, TraceConnection};
 use model::Model;
 
 /// How long a table waits for what the program is doing, which it says twice a second.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TABLE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Watches a program.
 pub(crate) fn top(arguments: &TopArguments, terminal: &mut Terminal) -> Exit {
-    let place = match choose::choose(arguments.program.as_deref(), terminal) {
-        Ok(place) => place,
+    let socket = match choose::choose(arguments.program.as_deref(), terminal) {
+        Ok(socket) => socket,
         Err(exit) => return exit,
     };
-    let connection = match Connection::open(&place.path) {
+    let connection = match TraceConnection::open(&socket.path) {
         Ok(connection) => connection,
-        Err(error) => return failed(&format!("cannot watch `{}`: {error}", place.name), terminal),
+        Err(error) => return failed(&format!("cannot watch `{}`: {error}", socket.name), terminal),
     };
     if arguments.once || arguments.format == TableFormat::Json || !std::io::stdout().is_terminal() {
         return once(&connection, arguments.format, terminal);
     }
-    match watch::watch(place, connection) {
+    match watch::watch(socket, connection) {
         Ok(()) => Exit::Success,
         Err(error) => failed(&format!("cannot draw: {error}"), terminal),
     }
 }
 
 fn failed(message: &str, terminal: &mut Terminal) -> Exit {
-    terminal.fail(Exit::Surroundings, message, &[])
+    terminal.fail(Exit::Environment, message, &[])
 }
 
 /// Writes one table, as soon as there are rates.
-fn once(connection: &Connection, format: TableFormat, terminal: &mut Terminal) -> Exit {
+fn once(connection: &TraceConnection, format: TableFormat, terminal: &mut Terminal) -> Exit {
     let mut model = Model::default();
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TABLE_TIMEOUT;
     while !model.has_rates() {
-        match connection.hear(until.saturating_duration_since(Instant::now())) {
-            Heard::Line(line) => model.take(line),
-            Heard::Gone(_) if !model.is_empty() => break,
-            Heard::Gone(why) => return failed(&why, terminal),
-            Heard::Nothing => return failed("the program says nothing; it may be stopped", terminal),
+        match connection.receive(until.saturating_duration_since(Instant::now())) {
+            Received::TraceLine(line) => model.take(line),
+            Received::Closed(_) if !model.is_empty() => break,
+            Received::Closed(why) => return failed(&why, terminal),
+            Received::Nothing => return failed("the program says nothing; it may be stopped", terminal),
         }
     }
     match format {

@@ -34,27 +34,27 @@ pub(crate) fn watch(arguments: &RunArguments, library: &Library, terminal: &mut 
     }
     let signals = match signals::receive() {
         Ok(signals) => signals,
-        Err(error) => return terminal.fail(Exit::Surroundings, &format!("cannot listen for signals: {error}"), &[]),
+        Err(error) => return terminal.fail(Exit::Environment, &format!("cannot listen for signals: {error}"), &[]),
     };
-    let mut watch = Watch { arguments, library, seen: None, process: None };
+    let mut watch = ProgramWatcher { arguments, library, seen: None, process: None };
     match watch.go_on(&signals, terminal) {
         Ok(exit) => exit,
-        Err(error) => terminal.fail(Exit::Surroundings, &format!("cannot run the program: {error}"), &[]),
+        Err(error) => terminal.fail(Exit::Environment, &format!("cannot run the program: {error}"), &[]),
     }
 }
 
 /// What tells one state of the file from another.
-type Stamp = Option<(SystemTime, u64)>;
+type FileStamp = Option<(SystemTime, u64)>;
 
-struct Watch<'a> {
+struct ProgramWatcher<'a> {
     arguments: &'a RunArguments,
     library: &'a Library,
     /// The state of the file that was looked at last.
-    seen: Stamp,
+    seen: FileStamp,
     process: Option<Child>,
 }
 
-impl Watch<'_> {
+impl ProgramWatcher<'_> {
     fn go_on(&mut self, signals: &Receiver<()>, terminal: &mut Terminal) -> io::Result<Exit> {
         loop {
             let now = stamp(&self.arguments.file);
@@ -76,7 +76,7 @@ impl Watch<'_> {
         if project.compile(id, self.library).is_none() {
             project.report(ErrorFormat::Human, terminal);
             let runs_on = if self.process.is_some() { "the program as it was runs on" } else { "nothing runs" };
-            terminal.say(&format!("{runs_on}; waiting for a change\n"));
+            terminal.eprint(&format!("{runs_on}; waiting for a change\n"));
             return Ok(());
         }
         if let Some(process) = self.process.take() {
@@ -106,7 +106,7 @@ fn without_watch() -> impl Iterator<Item = OsString> {
     std::env::args_os().skip(1).filter(|argument| argument != "--watch")
 }
 
-fn stamp(path: &Path) -> Stamp {
+fn stamp(path: &Path) -> FileStamp {
     let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.modified().ok()?, metadata.len()))
 }

@@ -9,7 +9,7 @@ pub(crate) const VERSION: u32 = 1;
 
 /// One line.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub(crate) struct Line {
+pub(crate) struct TraceLine {
     /// When, in nanoseconds since the program began.
     #[serde(default)]
     pub(crate) at_ns: u64,
@@ -63,9 +63,9 @@ pub(crate) enum Message {
         entry: u32,
     },
     /// What one section is doing.
-    Section(Section),
+    Section(SectionSample),
     /// What one route is doing.
-    Route(Route),
+    Route(RouteSample),
     /// The program has been told to stop.
     Stopping,
     /// The program has come to its end; the last line.
@@ -94,10 +94,10 @@ pub(crate) struct Hello {
     pub(crate) sources: Vec<String>,
 }
 
-/// What one section is doing: [`What::Section`].
+/// What one section is doing: [`What::SectionSample`].
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
-pub(crate) struct Section {
+pub(crate) struct SectionSample {
     pub(crate) section: String,
     pub(crate) engine: String,
     pub(crate) crew: String,
@@ -108,10 +108,10 @@ pub(crate) struct Section {
     pub(crate) passed: u64,
 }
 
-/// What one route is doing: [`What::Route`].
+/// What one route is doing: [`What::RouteSample`].
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
-pub(crate) struct Route {
+pub(crate) struct RouteSample {
     pub(crate) entry: u32,
     pub(crate) route: String,
     pub(crate) begun: u64,
@@ -123,17 +123,17 @@ pub(crate) struct Route {
     pub(crate) took_sum_ns: u64,
 }
 
-impl Route {
+impl RouteSample {
     /// How long flows took.
     pub(crate) fn durations(&self) -> Durations {
         Durations::new(self.took.clone(), self.took_sum_ns)
     }
 }
 
-impl Line {
+impl TraceLine {
     /// An event as a line; nothing for what readers of sections are not told.
-    pub(crate) fn of(event: &TraceEvent) -> Option<Line> {
-        Message::of(&event.kind).map(|message| Line { at_ns: event.at_ns, message })
+    pub(crate) fn of(event: &TraceEvent) -> Option<TraceLine> {
+        Message::of(&event.kind).map(|message| TraceLine { at_ns: event.at_ns, message })
     }
 
     /// The text, with its end of line.
@@ -146,14 +146,14 @@ impl Line {
     ///
     /// # Errors
     /// Fails where it is none.
-    pub(crate) fn read(text: &str) -> Result<Line, serde_json::Error> {
+    pub(crate) fn read(text: &str) -> Result<TraceLine, serde_json::Error> {
         serde_json::from_str(text)
     }
 }
 
-impl From<Message> for Line {
-    fn from(message: Message) -> Line {
-        Line { at_ns: 0, message }
+impl From<Message> for TraceLine {
+    fn from(message: Message) -> TraceLine {
+        TraceLine { at_ns: 0, message }
     }
 }
 
@@ -170,8 +170,8 @@ impl Message {
                 Message::FlowFailed { path: path.to_string(), kind: (*kind).to_owned(), message: message.to_string() }
             }
             EventKind::Refused { entry } => Message::Refused { entry: *entry },
-            EventKind::Section { .. } => Message::Section(Section::of(kind)),
-            EventKind::Route { .. } => Message::Route(Route::of(kind)),
+            EventKind::Section { .. } => Message::Section(SectionSample::of(kind)),
+            EventKind::Route { .. } => Message::Route(RouteSample::of(kind)),
             EventKind::Stopping => Message::Stopping,
             EventKind::FlowBegan { .. }
             | EventKind::FlowEnded { .. }
@@ -183,13 +183,13 @@ impl Message {
     }
 }
 
-impl Section {
-    fn of(kind: &EventKind) -> Section {
+impl SectionSample {
+    fn of(kind: &EventKind) -> SectionSample {
         let EventKind::Section { section, engine, pool, threads, threads_max, waiting, waiting_max, passed } = kind
         else {
-            return Section::default();
+            return SectionSample::default();
         };
-        Section {
+        SectionSample {
             section: section.to_string(),
             engine: (*engine).to_owned(),
             crew: pool.to_string(),
@@ -202,12 +202,12 @@ impl Section {
     }
 }
 
-impl Route {
-    fn of(kind: &EventKind) -> Route {
+impl RouteSample {
+    fn of(kind: &EventKind) -> RouteSample {
         let EventKind::Route { entry, route, begun, ended, failed, given_up, took } = kind else {
-            return Route::default();
+            return RouteSample::default();
         };
-        Route {
+        RouteSample {
             entry: *entry,
             route: route.to_string(),
             begun: *begun,
@@ -236,13 +236,13 @@ mod tests {
             given_up: 0,
             took: took.clone(),
         };
-        let line = Line::of(&TraceEvent { at_ns: 7, kind }).unwrap();
+        let line = TraceLine::of(&TraceEvent { at_ns: 7, kind }).unwrap();
         let text = line.text();
         assert_eq!(
             text.trim_end(),
             r#"{"at_ns":7,"event":"route","entry":1,"route":"get /","begun":3,"ended":2,"failed":0,"given_up":0,"took":[[40,2]],"took_sum_ns":90}"#
         );
-        assert_eq!(Line::read(&text).unwrap(), line);
+        assert_eq!(TraceLine::read(&text).unwrap(), line);
         let Message::Route(route) = line.message else { panic!("{text}") };
         assert_eq!(route.durations(), took);
     }
@@ -250,8 +250,8 @@ mod tests {
     #[test]
     fn what_a_later_version_says_is_passed_over() {
         let known = r#"{"at_ns":1,"event":"section","section":"s","temperature":3}"#;
-        assert!(matches!(Line::read(known).unwrap().message, Message::Section(section) if section.section == "s"));
-        assert_eq!(Line::read(r#"{"event":"weather","rain":true}"#).unwrap().message, Message::Unknown);
-        assert!(Line::read("nonsense").is_err());
+        assert!(matches!(TraceLine::read(known).unwrap().message, Message::Section(section) if section.section == "s"));
+        assert_eq!(TraceLine::read(r#"{"event":"weather","rain":true}"#).unwrap().message, Message::Unknown);
+        assert!(TraceLine::read("nonsense").is_err());
     }
 }

@@ -10,28 +10,28 @@ use std::time::Duration;
 
 use weir_trace::{Detail, Recorder, TraceReader};
 
-use super::message::{Hello, Line, Message};
-use super::place;
+use super::directory;
+use super::message::{Hello, Message, TraceLine};
 
 /// How many may watch a program at a time.
 const READERS_MAX: usize = 8;
 /// How many events wait for one reader: half a minute of a program with a thousand sections.
 const EVENTS_MAX: usize = 65_536;
 /// How long a thread waits for events, or for a reader to take some, before it looks whether the program has ended.
-const NAP: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long the end of the program waits for readers to take what is left.
-const END_WITHIN: Duration = Duration::from_millis(500);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The socket of a program that runs. Dropping it removes the socket.
-pub(crate) struct Server {
+pub(crate) struct TraceServer {
     path: PathBuf,
-    watched: Arc<Watched>,
+    state: Arc<ServerState>,
     /// Disconnected when the last reader's thread is through.
-    through: Receiver<()>,
+    finished: Receiver<()>,
 }
 
 /// What all threads share.
-struct Watched {
+struct ServerState {
     hello: Hello,
     recorder: Recorder,
     events_max: usize,
@@ -40,17 +40,17 @@ struct Watched {
     ended: AtomicBool,
 }
 
-impl Server {
+impl TraceServer {
     /// Opens the socket of this process, on which `recorder`'s events are told.
     ///
     /// # Errors
     /// Fails where there is no folder for it, or it cannot be bound.
-    pub(crate) fn start(hello: Hello, recorder: Recorder) -> io::Result<Server> {
-        let folder = place::folder()?;
+    pub(crate) fn start(hello: Hello, recorder: Recorder) -> io::Result<TraceServer> {
+        let folder = directory::folder()?;
         // Removes what programs left behind that were killed; what it finds does not matter here.
-        let _ = place::list(&folder);
-        let (listener, path) = place::bind(&folder, &hello.program)?;
-        Server::on(listener, path, hello, recorder, EVENTS_MAX)
+        let _ = directory::list(&folder);
+        let (listener, path) = directory::bind(&folder, &hello.program)?;
+        TraceServer::on(listener, path, hello, recorder, EVENTS_MAX)
     }
 
     fn on(
@@ -59,84 +59,84 @@ impl Server {
         hello: Hello,
         recorder: Recorder,
         events_max: usize,
-    ) -> io::Result<Server> {
+    ) -> io::Result<TraceServer> {
         let (readers, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let watched = Arc::new(Watched { hello, recorder, events_max, readers, ended });
-        let (through, waits) = mpsc::channel();
-        let accepting = Arc::clone(&watched);
+        let state = Arc::new(ServerState { hello, recorder, events_max, readers, ended });
+        let (finished, waits) = mpsc::channel();
+        let accepting = Arc::clone(&state);
         // It ends with the process: a thread that waits for connections cannot be told to stop.
-        std::thread::Builder::new().name("weir trace".into()).spawn(move || accept(&listener, &accepting, through))?;
-        Ok(Server { path, watched, through: waits })
+        std::thread::Builder::new().name("weir trace".into()).spawn(move || accept(&listener, &accepting, finished))?;
+        Ok(TraceServer { path, state, finished: waits })
     }
 
     /// Tells the readers what is left, for a short time only, and closes the socket.
     pub(crate) fn end(self) {
-        self.watched.ended.store(true, Ordering::Release);
+        self.state.ended.store(true, Ordering::Release);
         // Wakes the thread that accepts, which then lets go of its sender.
         drop(UnixStream::connect(&self.path));
-        let _ = self.through.recv_timeout(END_WITHIN);
+        let _ = self.finished.recv_timeout(DRAIN_TIMEOUT);
     }
 }
 
-impl Drop for Server {
+impl Drop for TraceServer {
     fn drop(&mut self) {
         // Where it is gone already there is nothing to remove.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-fn accept(listener: &UnixListener, watched: &Arc<Watched>, through: Sender<()>) {
+fn accept(listener: &UnixListener, state: &Arc<ServerState>, finished: Sender<()>) {
     for stream in listener.incoming() {
-        if watched.ended.load(Ordering::Acquire) {
+        if state.ended.load(Ordering::Acquire) {
             return;
         }
         let Ok(stream) = stream else {
             // Out of file handles, as it seems; they may come back.
-            std::thread::sleep(NAP);
+            std::thread::sleep(POLL_INTERVAL);
             continue;
         };
-        let (watched, through) = (Arc::clone(watched), through.clone());
-        let talk = move || {
-            watched.admit(stream);
-            drop(through);
+        let (state, finished) = (Arc::clone(state), finished.clone());
+        let serve = move || {
+            state.serve_reader(stream);
+            drop(finished);
         };
         // Where the system gives no thread the reader sees its connection end.
-        let _ = std::thread::Builder::new().name("weir trace reader".into()).spawn(talk);
+        let _ = std::thread::Builder::new().name("weir trace reader".into()).spawn(serve);
     }
 }
 
-impl Watched {
-    fn admit(&self, stream: UnixStream) {
-        if stream.set_write_timeout(Some(NAP)).is_err() {
+impl ServerState {
+    fn serve_reader(&self, stream: UnixStream) {
+        if stream.set_write_timeout(Some(POLL_INTERVAL)).is_err() {
             return;
         }
         let before = self.readers.fetch_add(1, Ordering::AcqRel);
-        let mut talk = Talk { stream, watched: self, told: 0 };
+        let mut connection = ReaderConnection { stream, state: self, told: 0 };
         // An error says that the reader has gone, which is its right.
         let _ = if before < READERS_MAX {
-            talk.go_on()
+            connection.stream_events()
         } else {
-            talk.say(&[Message::Full { readers_max: READERS_MAX }.into()])
+            connection.say(&[Message::Full { readers_max: READERS_MAX }.into()])
         };
         self.readers.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// One reader.
-struct Talk<'a> {
+struct ReaderConnection<'a> {
     stream: UnixStream,
-    watched: &'a Watched,
+    state: &'a ServerState,
     /// How many lost events it has been told of.
     told: u64,
 }
 
-impl Talk<'_> {
-    fn go_on(&mut self) -> io::Result<()> {
-        let reader = self.watched.recorder.reader(Detail::Sections, self.watched.events_max);
-        self.say(&[Message::Hello(self.watched.hello.clone()).into()])?;
+impl ReaderConnection<'_> {
+    fn stream_events(&mut self) -> io::Result<()> {
+        let reader = self.state.recorder.reader(Detail::Sections, self.state.events_max);
+        self.say(&[Message::Hello(self.state.hello.clone()).into()])?;
         loop {
-            let ended = self.watched.ended.load(Ordering::Acquire);
-            let lines = self.news(&reader);
+            let ended = self.state.ended.load(Ordering::Acquire);
+            let lines = self.pending_lines(&reader);
             self.say(&lines)?;
             if ended && lines.is_empty() {
                 return self.say(&[Message::End.into()]);
@@ -145,25 +145,25 @@ impl Talk<'_> {
     }
 
     /// What has happened, and how much of it was lost.
-    fn news(&mut self, reader: &TraceReader) -> Vec<Line> {
-        let events = reader.wait(NAP);
+    fn pending_lines(&mut self, reader: &TraceReader) -> Vec<TraceLine> {
+        let events = reader.wait(POLL_INTERVAL);
         let lost = reader.lost();
         let count = lost - std::mem::replace(&mut self.told, lost);
         let at_ns = events.first().map_or(0, |event| event.at_ns);
-        let missing = (count > 0).then_some(Line { at_ns, message: Message::Lost { count } });
-        missing.into_iter().chain(events.iter().filter_map(Line::of)).collect()
+        let missing = (count > 0).then_some(TraceLine { at_ns, message: Message::Lost { count } });
+        missing.into_iter().chain(events.iter().filter_map(TraceLine::of)).collect()
     }
 
     /// Writes lines; where the program has ended, only what the reader takes at once.
-    fn say(&mut self, lines: &[Line]) -> io::Result<()> {
-        let text: String = lines.iter().map(Line::text).collect();
+    fn say(&mut self, lines: &[TraceLine]) -> io::Result<()> {
+        let text: String = lines.iter().map(TraceLine::text).collect();
         let mut left = text.as_bytes();
         while !left.is_empty() {
             match self.stream.write(left) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(written) => left = &left[written..],
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if is_slow(&error) && !self.watched.ended.load(Ordering::Acquire) => {}
+                Err(error) if is_slow(&error) && !self.state.ended.load(Ordering::Acquire) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -186,13 +186,13 @@ pub(crate) mod tests {
     use super::*;
 
     /// A folder of our own that is removed in the end.
-    pub(crate) struct Folder(PathBuf);
+    pub(crate) struct TestFolder(PathBuf);
 
-    impl Folder {
-        pub(crate) fn new(name: &str) -> Folder {
+    impl TestFolder {
+        pub(crate) fn new(name: &str) -> TestFolder {
             let path = std::env::temp_dir().join(format!("weir-socket-{}-{name}", std::process::id()));
             std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).create(&path).unwrap();
-            Folder(path)
+            TestFolder(path)
         }
 
         pub(crate) fn path(&self) -> &Path {
@@ -200,7 +200,7 @@ pub(crate) mod tests {
         }
     }
 
-    impl Drop for Folder {
+    impl Drop for TestFolder {
         fn drop(&mut self) {
             let _ = std::fs::remove_dir_all(&self.0);
         }
@@ -218,19 +218,19 @@ pub(crate) mod tests {
         }
     }
 
-    fn serve(folder: &Folder, events_max: usize) -> (Server, Recorder) {
+    fn serve(folder: &TestFolder, events_max: usize) -> (TraceServer, Recorder) {
         let recorder = Recorder::off();
-        let (listener, path) = place::bind(folder.path(), "test").unwrap();
-        (Server::on(listener, path, hello(), recorder.clone(), events_max).unwrap(), recorder)
+        let (listener, path) = directory::bind(folder.path(), "test").unwrap();
+        (TraceServer::on(listener, path, hello(), recorder.clone(), events_max).unwrap(), recorder)
     }
 
     fn next(lines: &mut impl Iterator<Item = io::Result<String>>) -> Message {
-        Line::read(&lines.next().expect("there is a line").unwrap()).unwrap().message
+        TraceLine::read(&lines.next().expect("there is a line").unwrap()).unwrap().message
     }
 
     #[test]
     fn a_reader_is_told_what_happens_up_to_the_end() {
-        let folder = Folder::new("end");
+        let folder = TestFolder::new("end");
         let (server, recorder) = serve(&folder, 8);
         assert!(!recorder.wants(Detail::Log), "nothing is recorded where nobody is connected");
         let mut lines = BufReader::new(UnixStream::connect(&server.path).unwrap()).lines();
@@ -246,7 +246,7 @@ pub(crate) mod tests {
     #[test]
     fn a_slow_reader_loses_events_and_is_told_how_many() {
         const EVENTS: u32 = 200_000;
-        let folder = Folder::new("slow");
+        let folder = TestFolder::new("slow");
         let (server, recorder) = serve(&folder, 100);
         let mut lines = BufReader::new(UnixStream::connect(&server.path).unwrap()).lines();
         assert_eq!(next(&mut lines), Message::Hello(hello()));
@@ -265,7 +265,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_end_does_not_wait_for_a_reader_that_does_not_read() {
-        let folder = Folder::new("stuck");
+        let folder = TestFolder::new("stuck");
         let (server, recorder) = serve(&folder, 1_000_000);
         let stream = UnixStream::connect(&server.path).unwrap();
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
@@ -277,7 +277,7 @@ pub(crate) mod tests {
 
     #[test]
     fn one_reader_too_many_is_told_so() {
-        let folder = Folder::new("full");
+        let folder = TestFolder::new("full");
         let (server, recorder) = serve(&folder, 8);
         let mut readers = Vec::new();
         for _ in 0..READERS_MAX {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use weir_host::{Begun, Environment, Failure, Flows, Library, LocalFuture, Opened, Route, Source, Stop, Value};
 use weir_ir::generate::{Case, Execution, Recording};
-use weir_runtime::{Options, Running, start};
+use weir_runtime::{Options, RunningProgram, start};
 use weir_trace::{Detail, Recorder, TraceReader};
 
 use crate::setting::Setting;
@@ -45,7 +45,8 @@ pub(crate) fn execute(
     let library = with_source(recording.library(), Arc::clone(&rows));
     let program = weir_ir::optimize(&case.program, &library);
     let (recorder, reader) = Recorder::new(Detail::Sections, Recorder::EVENTS_MAX);
-    let options = Options { plan: setting.plan.clone(), steering: setting.steering, recorder, ..Options::default() };
+    let options =
+        Options { plan: setting.plan.clone(), thread_counts: setting.thread_counts, recorder, ..Options::default() };
     let running = start(&program, &library, options).map_err(|error| error.to_string())?;
     wait(running, patience).map_err(|why| format!("under\n{setting}\n{why}: {}", rows.stand(&reader)))?;
     let results = rows.results()?;
@@ -53,7 +54,7 @@ pub(crate) fn execute(
 }
 
 /// Waits for the program's end, and no longer than it can take.
-fn wait(running: Running, patience: Duration) -> Result<(), String> {
+fn wait(running: RunningProgram, patience: Duration) -> Result<(), String> {
     let (ended, end) = mpsc::channel();
     let waiting = std::thread::spawn(move || ended.send(running.wait()));
     match end.recv_timeout(patience) {

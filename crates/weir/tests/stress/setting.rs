@@ -6,7 +6,7 @@ use std::time::Duration;
 use weir_ir::generate::{Case, Random, Recording};
 use weir_ir::graph::Node;
 use weir_ir::plan::{Plan, is_stateless};
-use weir_runtime::{ENGINES, Steering};
+use weir_runtime::{ENGINES, ThreadCountPolicy};
 
 /// Keeps the numbers of settings apart from those of programs.
 const SALT: u64 = 0x5e77_1495;
@@ -20,7 +20,7 @@ pub(crate) struct Setting {
     /// The plan's text.
     text: String,
     pub(crate) plan: Plan,
-    pub(crate) steering: Steering,
+    pub(crate) thread_counts: ThreadCountPolicy,
     /// What the execution's functions make of their waiting.
     pub(crate) seed: u64,
 }
@@ -33,17 +33,17 @@ impl Setting {
         let (plan, problems) = Plan::parse(&text);
         assert_eq!(problems, [], "{text}");
         let period = Duration::from_micros(100 + 100 * random.below(30) as u64);
-        let steering = match random.chance(80) {
-            true => Steering::Random { seed: random.number(), period },
-            false => Steering::Planned,
+        let thread_counts = match random.chance(80) {
+            true => ThreadCountPolicy::Random { seed: random.number(), period },
+            false => ThreadCountPolicy::AsPlanned,
         };
-        Setting { text, plan, steering, seed }
+        Setting { text, plan, thread_counts, seed }
     }
 }
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}(threads: {:?})", self.text, self.steering)
+        write!(f, "{}(threads: {:?})", self.text, self.thread_counts)
     }
 }
 

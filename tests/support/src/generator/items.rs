@@ -4,7 +4,7 @@ use super::{Generator, name, nowhere};
 use std::sync::Arc;
 use weir_syntax::ast::{
     Constraint, Entry, Enum, FailureHandler, FieldDeclaration, Function, Item, ItemKind, Method, Parameter,
-    ParameterPlace, PathPart, PayloadField, Record, Route, RouteParameter, RoutePath, Service, ServiceMember,
+    ParameterLocation, PathPart, PayloadField, Record, Route, RouteParameter, RoutePath, Service, ServiceMember,
     ServiceMemberKind, Session, Shared, Test, Tree, Use, UsedModule, Variant,
 };
 
@@ -128,14 +128,14 @@ impl Generator {
             .into_iter()
             .map(|name| {
                 let parameter = Parameter { name, ..self.parameter() };
-                RouteParameter { place: ParameterPlace::Path, parameter }
+                RouteParameter { place: ParameterLocation::Path, parameter }
             })
             .collect();
         if self.chance(40) {
             let parameter = Parameter { name: name("other"), ..self.parameter() };
-            parameters.push(RouteParameter { place: ParameterPlace::Query, parameter });
+            parameters.push(RouteParameter { place: ParameterLocation::Query, parameter });
         }
-        for (mark, place) in [("header", ParameterPlace::Header), ("cookie", ParameterPlace::Cookie)] {
+        for (mark, place) in [("header", ParameterLocation::Header), ("cookie", ParameterLocation::Cookie)] {
             if self.chance(20) {
                 let parameter = Parameter { name: name(mark), ..self.parameter() };
                 parameters.push(RouteParameter { place, parameter });
@@ -143,7 +143,7 @@ impl Generator {
         }
         if self.chance(40) {
             let parameter = Parameter { name: name("body"), ..self.parameter() };
-            parameters.push(RouteParameter { place: ParameterPlace::Body, parameter });
+            parameters.push(RouteParameter { place: ParameterLocation::Body, parameter });
         }
         Route { method: self.pick(&Method::ALL), method_span: nowhere(), path, parameters, body: self.body(DEPTH) }
     }

@@ -1,4 +1,4 @@
-//! Sessions: one value each, made once, kept for a while, and freed.
+//! SessionTable: one value each, made once, kept for a while, and freed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -9,9 +9,9 @@ use super::*;
 
 /// A machine of which a test sets the time.
 #[derive(Default)]
-struct Clock(AtomicU64);
+struct TestPlatform(AtomicU64);
 
-impl Machine for Clock {
+impl Platform for TestPlatform {
     fn now_ns(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -29,14 +29,14 @@ impl Machine for Clock {
     }
 }
 
-fn keeping(sessions: usize, idle_ns: u64) -> (Arc<Clock>, Sessions) {
-    let clock = Arc::new(Clock::default());
-    let limits = Limits { sessions, idle: Duration::from_nanos(idle_ns) };
-    (Arc::clone(&clock), Sessions::keeping(Keeping { limits, machine: clock }))
+fn keeping(sessions: usize, idle_ns: u64) -> (Arc<TestPlatform>, SessionTable) {
+    let clock = Arc::new(TestPlatform::default());
+    let limits = SessionLimits { sessions, idle: Duration::from_nanos(idle_ns) };
+    (Arc::clone(&clock), SessionTable::keeping(SessionRetention { limits, platform: clock }))
 }
 
 /// Uses a session once, and tells what its value was made of.
-fn used(sessions: &Sessions, key: i64, makes: i64) -> Value {
+fn used(sessions: &SessionTable, key: i64, makes: i64) -> Value {
     let session = sessions.begin_use(&Value::Int(key));
     let value = session.value(|| Ok(Value::Int(makes))).unwrap();
     let value = value.read().clone();

@@ -5,21 +5,21 @@ use weir_host::{
 };
 
 use super::markdown;
-use super::page::{Entry, Page, Section};
+use super::page::{DocPage, PageEntry, PageSection};
 
 /// The page of all modules.
-pub(super) fn page(library: &Library) -> Page {
+pub(super) fn page(library: &Library) -> DocPage {
     let sections = library.modules.values().map(section).collect();
     let lead = "<p>The modules that a program may <code>use</code>. A function of which nothing else is said writes its \
                 module's part of the world, so that its calls keep their order.</p>";
-    Page { title: "The library of Weir".into(), lead: lead.into(), sections }
+    DocPage { title: "The library of Weir".into(), lead: lead.into(), sections }
 }
 
-fn section(module: &Module) -> Section {
+fn section(module: &Module) -> PageSection {
     let sources = module.sources.values().map(|(signature, _)| source(module, signature));
     let functions = module.functions.values().map(|each| function(module, each));
     let types = module.types.values().filter(|definition| belongs(module, definition)).map(definition);
-    Section {
+    PageSection {
         title: module.name.to_string(),
         lead: markdown::html(&module.doc),
         entries: sources.chain(functions).chain(types).collect(),
@@ -31,12 +31,12 @@ fn belongs(module: &Module, definition: &TypeDefinition) -> bool {
     definition.name.split_once('.').is_none_or(|(owner, _)| *owner == *module.name)
 }
 
-fn source(module: &Module, signature: &SourceSignature) -> Entry {
+fn source(module: &Module, signature: &SourceSignature) -> PageEntry {
     let path = path(module, &signature.name);
     let shown = if *signature.name == *module.name { module.name.to_string() } else { path.clone() };
     let of = signature.element.as_ref().map(|element| format!(" of {element}")).unwrap_or_default();
     let order = if signature.ordered { "its flows have an order" } else { "its flows have no order" };
-    Entry {
+    PageEntry {
         name: shown.clone(),
         signature: format!("source {shown}({}){of}", required(&signature.parameters)),
         doc: markdown::html(&signature.doc),
@@ -45,9 +45,9 @@ fn source(module: &Module, signature: &SourceSignature) -> Entry {
     }
 }
 
-fn function(module: &Module, function: &Function) -> Entry {
+fn function(module: &Module, function: &Function) -> PageEntry {
     let signature = &function.signature;
-    Entry {
+    PageEntry {
         name: path(module, &signature.name),
         signature: format!(
             "fn {}({}) -> {}",
@@ -139,7 +139,7 @@ fn effects(signature: &Signature, module: &str) -> String {
 }
 
 /// A record, enum or host type.
-pub(super) fn definition(definition: &TypeDefinition) -> Entry {
+pub(super) fn definition(definition: &TypeDefinition) -> PageEntry {
     let (word, parts) = match &definition.shape {
         TypeShape::Record(fields) => (
             "record",
@@ -149,7 +149,7 @@ pub(super) fn definition(definition: &TypeDefinition) -> Entry {
         TypeShape::Opaque { .. } => ("type", Vec::new()),
     };
     let moved = matches!(definition.shape, TypeShape::Opaque { shareable: false });
-    Entry {
+    PageEntry {
         name: definition.name.to_string(),
         signature: format!("{word} {}", definition.name),
         doc: markdown::html(&definition.doc),

@@ -4,7 +4,7 @@ use super::page::escape;
 
 /// What a line belongs to.
 #[derive(Clone, Copy, PartialEq)]
-enum Block {
+enum MarkdownBlock {
     None,
     Paragraph,
     List,
@@ -15,18 +15,18 @@ enum Block {
 /// A doc comment as HTML.
 pub(super) fn html(markdown: &str) -> String {
     let mut out = String::new();
-    let mut open = Block::None;
+    let mut open = MarkdownBlock::None;
     for line in markdown.lines() {
         let text = line.trim();
         let next = match (open, text) {
-            (Block::Code, fence) if fence.starts_with("```") => Block::None,
-            (Block::Code, _) => Block::Code,
-            (_, fence) if fence.starts_with("```") => Block::Code,
-            (_, "") => Block::None,
-            (_, heading) if heading.starts_with('#') => Block::Heading,
-            (_, item) if item.starts_with("* ") || item.starts_with("- ") => Block::List,
-            (Block::List, _) => Block::List,
-            _ => Block::Paragraph,
+            (MarkdownBlock::Code, fence) if fence.starts_with("```") => MarkdownBlock::None,
+            (MarkdownBlock::Code, _) => MarkdownBlock::Code,
+            (_, fence) if fence.starts_with("```") => MarkdownBlock::Code,
+            (_, "") => MarkdownBlock::None,
+            (_, heading) if heading.starts_with('#') => MarkdownBlock::Heading,
+            (_, item) if item.starts_with("* ") || item.starts_with("- ") => MarkdownBlock::List,
+            (MarkdownBlock::List, _) => MarkdownBlock::List,
+            _ => MarkdownBlock::Paragraph,
         };
         let fence = text.starts_with("```");
         if next != open {
@@ -35,37 +35,37 @@ pub(super) fn html(markdown: &str) -> String {
             open = next;
         }
         match next {
-            Block::Code if fence => {}
-            Block::Code => out.push_str(&(escape(line) + "\n")),
-            Block::List => match text.strip_prefix("* ").or_else(|| text.strip_prefix("- ")) {
+            MarkdownBlock::Code if fence => {}
+            MarkdownBlock::Code => out.push_str(&(escape(line) + "\n")),
+            MarkdownBlock::List => match text.strip_prefix("* ").or_else(|| text.strip_prefix("- ")) {
                 Some(item) => out.push_str(&format!("<li>{}\n", inline(item))),
                 None => out.push_str(&(inline(text) + "\n")),
             },
-            Block::Heading => out.push_str(&inline(text.trim_start_matches('#').trim_start())),
-            Block::Paragraph => out.push_str(&(inline(text) + "\n")),
-            Block::None => {}
+            MarkdownBlock::Heading => out.push_str(&inline(text.trim_start_matches('#').trim_start())),
+            MarkdownBlock::Paragraph => out.push_str(&(inline(text) + "\n")),
+            MarkdownBlock::None => {}
         }
     }
     out + closing(open)
 }
 
-fn opening(block: Block) -> &'static str {
+fn opening(block: MarkdownBlock) -> &'static str {
     match block {
-        Block::None => "",
-        Block::Paragraph => "<p>",
-        Block::List => "<ul>",
-        Block::Heading => "<h4>",
-        Block::Code => "<pre>",
+        MarkdownBlock::None => "",
+        MarkdownBlock::Paragraph => "<p>",
+        MarkdownBlock::List => "<ul>",
+        MarkdownBlock::Heading => "<h4>",
+        MarkdownBlock::Code => "<pre>",
     }
 }
 
-fn closing(block: Block) -> &'static str {
+fn closing(block: MarkdownBlock) -> &'static str {
     match block {
-        Block::None => "",
-        Block::Paragraph => "</p>\n",
-        Block::List => "</ul>\n",
-        Block::Heading => "</h4>\n",
-        Block::Code => "</pre>\n",
+        MarkdownBlock::None => "",
+        MarkdownBlock::Paragraph => "</p>\n",
+        MarkdownBlock::List => "</ul>\n",
+        MarkdownBlock::Heading => "</h4>\n",
+        MarkdownBlock::Code => "</pre>\n",
     }
 }
 

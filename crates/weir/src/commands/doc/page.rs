@@ -1,24 +1,24 @@
 //! The page as data, and how it looks.
 
 /// A page.
-pub(super) struct Page {
+pub(super) struct DocPage {
     pub(super) title: String,
     /// HTML below the title.
     pub(super) lead: String,
-    pub(super) sections: Vec<Section>,
+    pub(super) sections: Vec<PageSection>,
 }
 
 /// A part of the page with a heading.
-pub(super) struct Section {
+pub(super) struct PageSection {
     pub(super) title: String,
     /// HTML below the heading.
     pub(super) lead: String,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<PageEntry>,
 }
 
 /// Something that is documented.
 #[derive(Default)]
-pub(super) struct Entry {
+pub(super) struct PageEntry {
     /// Its name in the contents.
     pub(super) name: String,
     /// What a program writes, or what a request asks for.
@@ -59,7 +59,7 @@ table { border-collapse: collapse; margin-top: .7rem; font-size: .92rem; } td { 
 @media (max-width: 48rem) { .page { grid-template-columns: minmax(0, 1fr); gap: 1rem; } nav { position: static; max-height: none; } }
 ";
 
-impl Page {
+impl DocPage {
     /// The whole document.
     pub(super) fn html(&self) -> String {
         let title = escape(&self.title);
@@ -75,7 +75,7 @@ impl Page {
     }
 }
 
-fn contents(section: &Section) -> String {
+fn contents(section: &PageSection) -> String {
     let links = section.entries.iter().map(|entry| {
         format!("<a href=\"#{}\"><code>{}</code></a>\n", anchor(&section.title, &entry.name), escape(&entry.name))
     });
@@ -83,18 +83,18 @@ fn contents(section: &Section) -> String {
 }
 
 /// The title of a section in the contents; a link where nothing in it has one.
-fn to(section: &Section) -> String {
+fn to(section: &PageSection) -> String {
     let title = escape(&section.title);
     if section.entries.is_empty() { format!("<a href=\"#{}\">{title}</a>", anchor(&section.title, "")) } else { title }
 }
 
-fn section(section: &Section) -> String {
+fn section(section: &PageSection) -> String {
     let entries: String = section.entries.iter().map(|each| entry(&section.title, each)).collect();
     let (title, anchor) = (escape(&section.title), anchor(&section.title, ""));
     format!("<section id=\"{anchor}\">\n<h2>{title}</h2>\n{}\n{entries}</section>\n", section.lead)
 }
 
-fn entry(section: &str, entry: &Entry) -> String {
+fn entry(section: &str, entry: &PageEntry) -> String {
     let effects = entry.effects.as_ref().map(|effects| format!("<p class=\"effects\">{}</p>\n", escape(effects)));
     let rows = entry.parts.iter().map(|[name, ty, doc]| {
         let ty = if ty.is_empty() { String::new() } else { format!("<code>{}</code>", coloured(ty)) };

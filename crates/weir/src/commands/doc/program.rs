@@ -2,43 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use weir_compile::{Checked, Entity};
-use weir_draw::{Detail, Drawing};
+use weir_compile::{Checked, Symbol};
+use weir_draw::{DetailLevel, Drawing};
 use weir_host::{Library, Mode, Resource};
 use weir_ir::graph::{Graph, Node, NodeKind, Program};
 use weir_ir::program::{Entry as ProgramEntry, Flow};
 use weir_syntax::ast::{FieldDeclaration, Item, ItemKind, ServiceMemberKind, Variant};
 
-use super::page::{Entry, Page, Section, escape};
+use super::page::{DocPage, PageEntry, PageSection, escape};
 use super::{library, markdown};
 
 /// The page of a checked program.
-pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &Library) -> Page {
+pub(super) fn page(title: &str, checked: &Checked, program: &Program, library: &Library) -> DocPage {
     let entries = program.entries.iter().enumerate();
-    let mut sections: Vec<Section> = entries.map(|(at, entry)| served(at, entry, checked, library)).collect();
-    sections.push(Section {
+    let mut sections: Vec<PageSection> = entries.map(|(at, entry)| served(at, entry, checked, library)).collect();
+    sections.push(PageSection {
         title: "Shared values".into(),
         lead: String::new(),
         entries: items(checked, library, shared),
     });
-    sections.push(Section { title: "Types".into(), lead: String::new(), entries: items(checked, library, types) });
-    sections.push(Section {
+    sections.push(PageSection { title: "Types".into(), lead: String::new(), entries: items(checked, library, types) });
+    sections.push(PageSection {
         title: "Functions".into(),
         lead: String::new(),
         entries: items(checked, library, functions),
     });
     sections.push(picture(program, library));
     sections.retain(|section| !section.entries.is_empty() || !section.lead.is_empty());
-    Page { title: title.into(), lead: markdown::html(&checked.parsed.tree.docs.text()), sections }
+    DocPage { title: title.into(), lead: markdown::html(&checked.parsed.tree.docs.text()), sections }
 }
 
 /// The graph as a picture within the page; nothing where it is too large for one.
-fn picture(program: &Program, library: &Library) -> Section {
-    let drawing = Drawing { program, library: Some(library), plan: None, detail: Detail::Folded };
+fn picture(program: &Program, library: &Library) -> PageSection {
+    let drawing = Drawing { program, library: Some(library), plan: None, detail: DetailLevel::Folded };
     let image = weir_draw::svg(&drawing).map(|svg| {
         format!("<img class=\"picture\" alt=\"The graph of the program\" src=\"data:image/svg+xml,{}\">", in_url(&svg))
     });
-    Section { title: "The graph".into(), lead: image.unwrap_or_default(), entries: Vec::new() }
+    PageSection { title: "The graph".into(), lead: image.unwrap_or_default(), entries: Vec::new() }
 }
 
 /// A text as part of an address.
@@ -49,14 +49,14 @@ fn in_url(text: &str) -> String {
     encoded.collect()
 }
 
-fn served(at: usize, entry: &ProgramEntry<Graph>, checked: &Checked, library: &Library) -> Section {
+fn served(at: usize, entry: &ProgramEntry<Graph>, checked: &Checked, library: &Library) -> PageSection {
     let docs = route_docs(at, checked);
     let flows = entry.flows.iter().enumerate().map(|(index, flow)| {
         let doc = docs.get(index).map(|doc| markdown::html(doc)).unwrap_or_default();
         self::flow(flow, doc, library)
     });
     let kind = if entry.flows.iter().any(|flow| flow.route.is_some()) { "Service" } else { "For each of" };
-    Section { title: format!("{kind} {}", entry.name), lead: String::new(), entries: flows.collect() }
+    PageSection { title: format!("{kind} {}", entry.name), lead: String::new(), entries: flows.collect() }
 }
 
 /// What the author says of each flow of an entry point.
@@ -72,7 +72,7 @@ fn route_docs(at: usize, checked: &Checked) -> Vec<String> {
     }
 }
 
-fn flow(flow: &Flow<Graph>, doc: String, library: &Library) -> Entry {
+fn flow(flow: &Flow<Graph>, doc: String, library: &Library) -> PageEntry {
     let signature = match &flow.route {
         Some(route) => format!("{} {}", route.method, route.pattern),
         None => flow.name.to_string(),
@@ -92,7 +92,7 @@ fn flow(flow: &Flow<Graph>, doc: String, library: &Library) -> Entry {
         [variable.name.to_string(), variable.ty.to_string(), words]
     });
     let parts = parameters.filter(|[name, ..]| !name.is_empty()).collect();
-    Entry { name: signature.clone(), signature, doc, effects: Some(effects(&flow.body, library)), parts }
+    PageEntry { name: signature.clone(), signature, doc, effects: Some(effects(&flow.body, library)), parts }
 }
 
 /// What a flow touches, in a line.
@@ -121,32 +121,32 @@ fn waits(node: &Node, library: &Library) -> bool {
     }
 }
 
-type Documented = fn(&Item, &Checked, &Library) -> Option<Entry>;
+type ItemDocs = fn(&Item, &Checked, &Library) -> Option<PageEntry>;
 
-fn items(checked: &Checked, library: &Library, documented: Documented) -> Vec<Entry> {
+fn items(checked: &Checked, library: &Library, documented: ItemDocs) -> Vec<PageEntry> {
     checked.parsed.tree.items.iter().filter_map(|item| documented(item, checked, library)).collect()
 }
 
-fn shared(item: &Item, checked: &Checked, library: &Library) -> Option<Entry> {
+fn shared(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {
     let ItemKind::Shared(shared) = &item.kind else { return None };
-    described(shared.name.as_str(), &Entity::Shared(shared.name.as_str().into()), checked, library)
+    described(shared.name.as_str(), &Symbol::Shared(shared.name.as_str().into()), checked, library)
 }
 
-fn functions(item: &Item, checked: &Checked, library: &Library) -> Option<Entry> {
+fn functions(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {
     let ItemKind::Function(function) = &item.kind else { return None };
-    described(function.name.as_str(), &Entity::Function(function.name.as_str().into()), checked, library)
+    described(function.name.as_str(), &Symbol::Function(function.name.as_str().into()), checked, library)
 }
 
-fn types(item: &Item, checked: &Checked, library: &Library) -> Option<Entry> {
+fn types(item: &Item, checked: &Checked, library: &Library) -> Option<PageEntry> {
     let (name, rows): (_, Vec<[String; 3]>) = match &item.kind {
         ItemKind::Record(record) => (&record.name, record.fields.iter().map(field_docs).collect()),
         ItemKind::Enum(each) => (&each.name, each.variants.iter().map(variant_docs).collect()),
         _ => return None,
     };
     let definition = checked.expr.as_ref()?.types.iter().find(|definition| *definition.name == *name.as_str());
-    let mut entry = definition.map_or_else(Entry::default, library::definition);
+    let mut entry = definition.map_or_else(PageEntry::default, library::definition);
     if definition.is_none() {
-        entry = described(name.as_str(), &Entity::Type(name.as_str().into()), checked, library)?;
+        entry = described(name.as_str(), &Symbol::Type(name.as_str().into()), checked, library)?;
     }
     for (part, [_, _, doc]) in entry.parts.iter_mut().zip(rows) {
         part[2] = doc;
@@ -163,9 +163,9 @@ fn variant_docs(variant: &Variant) -> [String; 3] {
     [variant.name.as_str().to_owned(), String::new(), markdown::html(&variant.docs.text())]
 }
 
-fn described(name: &str, entity: &Entity, checked: &Checked, library: &Library) -> Option<Entry> {
-    let described = checked.describe(entity, library)?;
-    Some(Entry {
+fn described(name: &str, symbol: &Symbol, checked: &Checked, library: &Library) -> Option<PageEntry> {
+    let described = checked.describe(symbol, library)?;
+    Some(PageEntry {
         name: name.to_owned(),
         signature: described.signature,
         doc: markdown::html(&described.doc),

@@ -7,33 +7,33 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_trace::{EventKind, TraceEvent, TraceReader};
 
-use super::places::Places;
+use super::failure_location::FailureLocator;
 use crate::terminal::Paint;
 
 /// Writes the log on a thread of its own.
-pub(super) struct Log {
+pub(super) struct EventLog {
     reader: Arc<TraceReader>,
-    writer: Writer,
+    writer: LogWriter,
     thread: JoinHandle<()>,
 }
 
 /// How events become lines.
 #[derive(Clone)]
-struct Writer {
-    places: Arc<Places>,
+struct LogWriter {
+    locator: Arc<FailureLocator>,
     paint: Paint,
 }
 
-impl Log {
-    pub(super) fn begin(reader: TraceReader, places: Places, paint: Paint) -> Log {
-        let (reader, writer) = (Arc::new(reader), Writer { places: Arc::new(places), paint });
+impl EventLog {
+    pub(super) fn begin(reader: TraceReader, locator: FailureLocator, paint: Paint) -> EventLog {
+        let (reader, writer) = (Arc::new(reader), LogWriter { locator: Arc::new(locator), paint });
         let (events, lines) = (Arc::clone(&reader), writer.clone());
         let thread = std::thread::spawn(move || {
             while let Some(events) = events.next() {
                 lines.write(&events);
             }
         });
-        Log { reader, writer, thread }
+        EventLog { reader, writer, thread }
     }
 
     /// Writes what is left.
@@ -51,7 +51,7 @@ impl Log {
     }
 }
 
-impl Writer {
+impl LogWriter {
     fn write(&self, events: &[TraceEvent]) {
         let lines: String = events.iter().filter_map(|event| self.line(&event.kind)).collect();
         if !lines.is_empty() {
@@ -65,7 +65,7 @@ impl Writer {
         let words = match kind {
             EventKind::FlowFailed { flow, path, kind, message } => {
                 let kind = if *kind == "function" { String::new() } else { format!(" ({kind})") };
-                format!("{failure} in {}{kind}: {message}", self.places.describe(*flow, path))
+                format!("{failure} in {}{kind}: {message}", self.locator.describe(*flow, path))
             }
             EventKind::SourceEnded { failure: Some(message), .. } => format!("{failure} of a source: {message}"),
             EventKind::Refused { .. } => "refused a flow: as many wait as may".to_owned(),

@@ -9,7 +9,7 @@ use ratatui::crossterm::terminal;
 use weir_host::Progress as Extent;
 use weir_runtime::Watcher;
 
-use crate::words::{grouped, rounded};
+use crate::humanize::{grouped, rounded};
 
 /// How often it is drawn.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -19,12 +19,12 @@ const COLUMNS: usize = 80;
 const CLEAR: &str = "\r\u{1b}[K";
 
 /// Draws on a thread of its own, where a person watches.
-pub(super) struct Progress(Option<(mpsc::Sender<()>, JoinHandle<()>)>);
+pub(super) struct ProgressLine(Option<(mpsc::Sender<()>, JoinHandle<()>)>);
 
-impl Progress {
-    pub(super) fn begin(watcher: Watcher) -> Progress {
+impl ProgressLine {
+    pub(super) fn begin(watcher: Watcher) -> ProgressLine {
         if !std::io::stderr().is_terminal() {
-            return Progress(None);
+            return ProgressLine(None);
         }
         let (end, ended) = mpsc::channel();
         let drawing = std::thread::spawn(move || {
@@ -35,7 +35,7 @@ impl Progress {
             }
             draw("");
         });
-        Progress(Some((end, drawing)))
+        ProgressLine(Some((end, drawing)))
     }
 
     /// Leaves the line empty.

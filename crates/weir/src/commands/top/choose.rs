@@ -2,21 +2,21 @@
 
 use crate::Exit;
 use crate::terminal::Terminal;
-use crate::trace_socket::place::{self, Place};
+use crate::trace_socket::directory::{self, SocketFile};
 
 /// The program that is meant: the named one, or the only one.
 ///
 /// # Errors
 /// Says what runs and what to do, and gives the exit code.
-pub(super) fn choose(named: Option<&str>, terminal: &mut Terminal) -> Result<Place, Exit> {
-    let running = place::folder().and_then(|folder| place::list(&folder));
+pub(super) fn choose(named: Option<&str>, terminal: &mut Terminal) -> Result<SocketFile, Exit> {
+    let running = directory::folder().and_then(|folder| directory::list(&folder));
     let running =
-        running.map_err(|error| terminal.fail(Exit::Surroundings, &format!("cannot see what runs: {error}"), &[]))?;
+        running.map_err(|error| terminal.fail(Exit::Environment, &format!("cannot see what runs: {error}"), &[]))?;
     let mut meant = matching(&running, named);
     match (meant.len(), named) {
         (1, _) => Ok(meant.swap_remove(0)),
         (0, None) => Err(terminal.fail(
-            Exit::Surroundings,
+            Exit::Environment,
             "no program runs",
             &[
                 "`weir run FILE` runs one, and `weir top` in another terminal watches it",
@@ -26,7 +26,7 @@ pub(super) fn choose(named: Option<&str>, terminal: &mut Terminal) -> Result<Pla
         (0, Some(name)) => {
             let hint = format!("these run:\n{}", listed(&running));
             let hints: &[&str] = if running.is_empty() { &["no program of this user runs"] } else { &[&hint] };
-            Err(terminal.fail(Exit::Surroundings, &format!("no program `{name}` runs"), hints))
+            Err(terminal.fail(Exit::Environment, &format!("no program `{name}` runs"), hints))
         }
         (count, _) => {
             let hint = format!("say which, by its number: `weir top {}`\n{}", meant[0].pid, listed(&meant));
@@ -36,24 +36,24 @@ pub(super) fn choose(named: Option<&str>, terminal: &mut Terminal) -> Result<Pla
 }
 
 /// A program of this name that runs now, but not this one.
-pub(super) fn successor(of: &Place) -> Option<Place> {
-    let running = place::folder().and_then(|folder| place::list(&folder)).ok()?;
+pub(super) fn successor(of: &SocketFile) -> Option<SocketFile> {
+    let running = directory::folder().and_then(|folder| directory::list(&folder)).ok()?;
     running.into_iter().find(|other| other.name == of.name && other.pid != of.pid)
 }
 
 /// The number of a process before a name, and a whole name before a part of one.
-fn matching(running: &[Place], named: Option<&str>) -> Vec<Place> {
+fn matching(running: &[SocketFile], named: Option<&str>) -> Vec<SocketFile> {
     let Some(named) = named else { return running.to_vec() };
-    let of = |matches: &dyn Fn(&Place) -> bool| -> Vec<Place> {
-        running.iter().filter(|place| matches(place)).cloned().collect()
+    let of = |matches: &dyn Fn(&SocketFile) -> bool| -> Vec<SocketFile> {
+        running.iter().filter(|socket| matches(socket)).cloned().collect()
     };
-    let found = [of(&|place| place.pid.to_string() == named), of(&|place| place.name == named)];
-    let part = of(&|place| place.name.contains(named));
+    let found = [of(&|socket| socket.pid.to_string() == named), of(&|socket| socket.name == named)];
+    let part = of(&|socket| socket.name.contains(named));
     found.into_iter().find(|found| !found.is_empty()).unwrap_or(part)
 }
 
-fn listed(places: &[Place]) -> String {
-    let lines = places.iter().map(|place| format!("    {:>8}  {}", place.pid, place.name));
+fn listed(sockets: &[SocketFile]) -> String {
+    let lines = sockets.iter().map(|socket| format!("    {:>8}  {}", socket.pid, socket.name));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -62,9 +62,9 @@ mod tests {
     use super::*;
 
     fn found(named: Option<&str>) -> Vec<u32> {
-        let places = [(7, "shop"), (8, "workshop"), (9, "blog"), (10, "blog")];
-        let places = places.map(|(pid, name)| Place { pid, name: name.into(), path: "/".into() });
-        matching(&places, named).iter().map(|place| place.pid).collect()
+        let sockets = [(7, "shop"), (8, "workshop"), (9, "blog"), (10, "blog")];
+        let sockets = sockets.map(|(pid, name)| SocketFile { pid, name: name.into(), path: "/".into() });
+        matching(&sockets, named).iter().map(|socket| socket.pid).collect()
     }
 
     #[test]

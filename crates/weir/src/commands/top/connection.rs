@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use crate::trace_socket::message::VERSION;
-use crate::trace_socket::{Line, Message};
+use crate::trace_socket::{Message, TraceLine};
 
 /// How many lines wait here; more wait at the program, which loses what is too much.
 const LINES_MAX: usize = 4_096;
@@ -15,71 +15,71 @@ const LINES_MAX: usize = 4_096;
 const LINE_MAX: u64 = 1 << 20;
 
 /// A connection to a program.
-pub(super) struct Connection(Receiver<Heard>);
+pub(super) struct TraceConnection(Receiver<Received>);
 
 /// What is heard of a program.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum Received {
     /// A line.
-    Line(Line),
+    TraceLine(TraceLine),
     /// Nothing more will come: why, in a sentence.
-    Gone(String),
+    Closed(String),
     /// Nothing for now.
     Nothing,
 }
 
-impl Connection {
+impl TraceConnection {
     /// Connects to a program.
     ///
     /// # Errors
     /// Fails where nobody is there, or not for this user.
-    pub(super) fn open(path: &Path) -> io::Result<Connection> {
+    pub(super) fn open(path: &Path) -> io::Result<TraceConnection> {
         let stream = UnixStream::connect(path)?;
         let (sender, receiver) = sync_channel(LINES_MAX);
         // It ends with the connection, or with whoever hears it.
         std::thread::Builder::new().name("weir top".into()).spawn(move || read(stream, &sender))?;
-        Ok(Connection(receiver))
+        Ok(TraceConnection(receiver))
     }
 
     /// What comes next, within this time.
-    pub(super) fn hear(&self, at_most: Duration) -> Heard {
+    pub(super) fn receive(&self, at_most: Duration) -> Received {
         match self.0.recv_timeout(at_most) {
             Ok(heard) => heard,
-            Err(RecvTimeoutError::Timeout) => Heard::Nothing,
-            Err(RecvTimeoutError::Disconnected) => Heard::Gone("the connection has ended".to_owned()),
+            Err(RecvTimeoutError::Timeout) => Received::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Received::Closed("the connection has ended".to_owned()),
         }
     }
 }
 
-fn read(stream: UnixStream, sender: &SyncSender<Heard>) {
+fn read(stream: UnixStream, sender: &SyncSender<Received>) {
     let mut stream = BufReader::new(stream);
     loop {
         let heard = next(&mut stream);
-        let gone = matches!(heard, Heard::Gone(_));
-        if sender.send(heard).is_err() || gone {
+        let disconnected = matches!(heard, Received::Closed(_));
+        if sender.send(heard).is_err() || disconnected {
             return;
         }
     }
 }
 
-fn next(stream: &mut impl BufRead) -> Heard {
+fn next(stream: &mut impl BufRead) -> Received {
     let mut text = String::new();
-    let gone = |why: &str| Heard::Gone(why.to_owned());
+    let disconnected = |why: &str| Received::Closed(why.to_owned());
     match stream.take(LINE_MAX).read_line(&mut text) {
-        Ok(0) => return gone("the program was killed"),
-        Err(error) => return Heard::Gone(format!("the connection has ended: {error}")),
+        Ok(0) => return disconnected("the program was killed"),
+        Err(error) => return Received::Closed(format!("the connection has ended: {error}")),
         Ok(_) => {}
     }
-    match Line::read(&text) {
-        Err(error) => Heard::Gone(format!("the program says what nobody understands: {error}")),
-        Ok(Line { message: Message::End, .. }) => gone("the program has ended"),
-        Ok(Line { message: Message::Full { readers_max }, .. }) => {
-            Heard::Gone(format!("{readers_max} others watch it, and no more may"))
+    match TraceLine::read(&text) {
+        Err(error) => Received::Closed(format!("the program says what nobody understands: {error}")),
+        Ok(TraceLine { message: Message::End, .. }) => disconnected("the program has ended"),
+        Ok(TraceLine { message: Message::Full { readers_max }, .. }) => {
+            Received::Closed(format!("{readers_max} others watch it, and no more may"))
         }
-        Ok(Line { message: Message::Hello(hello), .. }) if hello.version != VERSION => {
-            Heard::Gone(format!("the program speaks version {}, and this command {VERSION}", hello.version))
+        Ok(TraceLine { message: Message::Hello(hello), .. }) if hello.version != VERSION => {
+            Received::Closed(format!("the program speaks version {}, and this command {VERSION}", hello.version))
         }
-        Ok(line) => Heard::Line(line),
+        Ok(line) => Received::TraceLine(line),
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
 
     fn said(text: &str) -> String {
         match next(&mut text.as_bytes()) {
-            Heard::Gone(why) => why,
+            Received::Closed(why) => why,
             other => panic!("{other:?}"),
         }
     }

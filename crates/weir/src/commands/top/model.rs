@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use weir_trace::Durations;
 
-use crate::trace_socket::message::{Hello, Line, Message, Route, Section};
+use crate::trace_socket::message::{Hello, Message, RouteSample, SectionSample, TraceLine};
 
 /// Over how many periods rates and latencies are taken: 5 seconds.
 const WINDOW: usize = 10;
@@ -22,16 +22,16 @@ pub(super) struct Model {
     pub(super) hello: Option<Hello>,
     /// The time of the latest event, in nanoseconds since the program began.
     pub(super) at_ns: u64,
-    pub(super) sections: Vec<Track<Section>>,
-    pub(super) routes: Vec<Track<Route>>,
-    pub(super) crews: Vec<Crew>,
+    pub(super) sections: Vec<SampleWindow<SectionSample>>,
+    pub(super) routes: Vec<SampleWindow<RouteSample>>,
+    pub(super) pools: Vec<PoolHistory>,
     /// Flows per second in each period.
     pub(super) throughput: History,
     /// What 99 of 100 flows did not exceed in each period, in nanoseconds.
     pub(super) latency: History,
     /// The threads of all crews in each period.
     pub(super) threads: History,
-    pub(super) failures: VecDeque<Failure>,
+    pub(super) failures: VecDeque<RecentFailure>,
     /// How many flows were refused, since this view began.
     pub(super) refused: u64,
     /// How many events were lost, because this view was slow.
@@ -43,7 +43,7 @@ pub(super) struct Model {
 
 /// The latest of something, the newest last.
 #[derive(Clone, Debug)]
-pub(super) struct Track<T>(VecDeque<(u64, T)>);
+pub(super) struct SampleWindow<T>(VecDeque<(u64, T)>);
 
 /// Values by period, the newest last.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +51,7 @@ pub(super) struct History(VecDeque<u64>);
 
 /// The threads that serve one section or more.
 #[derive(Clone, Debug)]
-pub(super) struct Crew {
+pub(super) struct PoolHistory {
     pub(super) name: String,
     /// Its first section, with which a period begins.
     first: String,
@@ -60,7 +60,7 @@ pub(super) struct Crew {
 
 /// A flow that failed, or a source.
 #[derive(Clone, Debug)]
-pub(super) struct Failure {
+pub(super) struct RecentFailure {
     /// When it was last seen.
     pub(super) at_ns: u64,
     /// How often.
@@ -70,7 +70,7 @@ pub(super) struct Failure {
 
 impl Model {
     /// Takes in what was heard.
-    pub(super) fn take(&mut self, line: Line) {
+    pub(super) fn take(&mut self, line: TraceLine) {
         self.at_ns = self.at_ns.max(line.at_ns);
         match line.message {
             Message::Hello(hello) => self.hello = Some(hello),
@@ -81,10 +81,10 @@ impl Model {
             Message::Stopping => self.stopping = true,
             Message::FlowFailed { path, kind, message } => {
                 let kind = if kind == "function" { String::new() } else { format!(" ({kind})") };
-                self.fail(line.at_ns, format!("{path}{kind}: {message}"));
+                self.record_failure(line.at_ns, format!("{path}{kind}: {message}"));
             }
             Message::SourceEnded { failure: Some(failure), .. } => {
-                self.fail(line.at_ns, format!("a source: {failure}"));
+                self.record_failure(line.at_ns, format!("a source: {failure}"));
             }
             Message::SourceOpened { .. }
             | Message::SourceEnded { .. }
@@ -94,32 +94,32 @@ impl Model {
         }
     }
 
-    fn take_section(&mut self, at_ns: u64, section: Section) {
-        let known = self.crews.iter().position(|crew| crew.name == section.crew);
+    fn take_section(&mut self, at_ns: u64, section: SectionSample) {
+        let known = self.pools.iter().position(|crew| crew.name == section.crew);
         let index = known.unwrap_or_else(|| {
             let (name, first) = (section.crew.clone(), section.section.clone());
-            self.crews.push(Crew { name, first, levels: History::default() });
-            self.crews.len() - 1
+            self.pools.push(PoolHistory { name, first, levels: History::default() });
+            self.pools.len() - 1
         });
-        if self.crews[index].first == section.section {
-            self.crews[index].levels.push(section.threads);
+        if self.pools[index].first == section.section {
+            self.pools[index].levels.push(section.threads);
         }
-        let threads = self.crews.iter().filter_map(|crew| crew.levels.latest()).sum();
+        let threads = self.pools.iter().filter_map(|crew| crew.levels.latest()).sum();
         if self.sections.first().is_none_or(|first| first.latest().section == section.section) {
             self.threads.push(threads);
         }
         self.threads.replace(threads);
-        let same = |track: &&mut Track<Section>| track.latest().section == section.section;
+        let same = |track: &&mut SampleWindow<SectionSample>| track.latest().section == section.section;
         match self.sections.iter_mut().find(same) {
             Some(track) => track.push(at_ns, section),
-            None => self.sections.push(Track::new(at_ns, section)),
+            None => self.sections.push(SampleWindow::new(at_ns, section)),
         }
     }
 
-    fn take_route(&mut self, at_ns: u64, route: Route) {
-        let name = |route: &Route| (route.entry, route.route.clone());
+    fn take_route(&mut self, at_ns: u64, route: RouteSample) {
+        let name = |route: &RouteSample| (route.entry, route.route.clone());
         let Some(index) = self.routes.iter().position(|track| name(track.latest()) == name(&route)) else {
-            self.routes.push(Track::new(at_ns, route));
+            self.routes.push(SampleWindow::new(at_ns, route));
             return;
         };
         self.routes[index].push(at_ns, route);
@@ -135,10 +135,10 @@ impl Model {
     }
 
     /// Notes a failure; the latest is the last, and what was seen before is counted.
-    fn fail(&mut self, at_ns: u64, text: String) {
+    fn record_failure(&mut self, at_ns: u64, text: String) {
         let before = self.failures.iter().position(|failure| failure.text == text);
         let count = before.and_then(|place| self.failures.remove(place)).map_or(0, |failure| failure.count) + 1;
-        self.failures.push_back(Failure { at_ns, count, text });
+        self.failures.push_back(RecentFailure { at_ns, count, text });
         if self.failures.len() > FAILURES_MAX {
             self.failures.pop_front();
         }
@@ -156,13 +156,13 @@ impl Model {
 
     /// The levels of a crew.
     pub(super) fn levels(&self, crew: &str) -> Option<&History> {
-        self.crews.iter().find(|known| known.name == crew).map(|crew| &crew.levels)
+        self.pools.iter().find(|known| known.name == crew).map(|crew| &crew.levels)
     }
 }
 
-impl<T> Track<T> {
-    fn new(at_ns: u64, value: T) -> Track<T> {
-        Track(VecDeque::from([(at_ns, value)]))
+impl<T> SampleWindow<T> {
+    fn new(at_ns: u64, value: T) -> SampleWindow<T> {
+        SampleWindow(VecDeque::from([(at_ns, value)]))
     }
 
     fn push(&mut self, at_ns: u64, value: T) {
@@ -188,7 +188,7 @@ impl<T> Track<T> {
     }
 }
 
-impl Track<Route> {
+impl SampleWindow<RouteSample> {
     /// How long the flows took that ended in the window.
     pub(super) fn took(&self) -> Durations {
         self.latest().durations().since(&self.oldest().durations())
@@ -241,15 +241,15 @@ pub(super) mod tests {
     /// A trace that was recorded, as a model.
     pub(in crate::commands::top) fn recorded(trace: &str) -> Model {
         let mut model = Model::default();
-        trace.lines().for_each(|line| model.take(Line::read(line).unwrap()));
+        trace.lines().for_each(|line| model.take(TraceLine::read(line).unwrap()));
         model
     }
 
     #[test]
     fn rates_are_taken_over_the_window() {
         let route = |at_ns: u64, ended: u64| {
-            let route = Route { route: "r".into(), begun: ended, ended, ..Route::default() };
-            Line { at_ns, message: Message::Route(route) }
+            let route = RouteSample { route: "r".into(), begun: ended, ended, ..RouteSample::default() };
+            TraceLine { at_ns, message: Message::Route(route) }
         };
         let mut model = Model::default();
         model.take(route(0, 0));
@@ -265,8 +265,9 @@ pub(super) mod tests {
     #[test]
     fn the_level_of_a_crew_is_told_once_a_period() {
         let section = |name: &str, threads| {
-            let section = Section { section: name.into(), crew: "elastic".into(), threads, ..Section::default() };
-            Line::from(Message::Section(section))
+            let section =
+                SectionSample { section: name.into(), crew: "elastic".into(), threads, ..SectionSample::default() };
+            TraceLine::from(Message::Section(section))
         };
         let mut model = Model::default();
         for threads in 1..4 {

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::model::{Model, Track};
-use crate::trace_socket::message::{Route, Section};
+use super::model::{Model, SampleWindow};
+use crate::trace_socket::message::{RouteSample, SectionSample};
 
 /// One route, over the last seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -43,7 +43,7 @@ pub(super) struct SectionRow {
 
 /// The order of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum SortOrder {
     /// As in the program.
     #[default]
     Program,
@@ -55,53 +55,53 @@ pub(super) enum Order {
     Failures,
 }
 
-impl Order {
+impl SortOrder {
     /// The next one.
-    pub(super) fn next(self) -> Order {
+    pub(super) fn next(self) -> SortOrder {
         match self {
-            Order::Program => Order::Rate,
-            Order::Rate => Order::Slowness,
-            Order::Slowness => Order::Failures,
-            Order::Failures => Order::Program,
+            SortOrder::Program => SortOrder::Rate,
+            SortOrder::Rate => SortOrder::Slowness,
+            SortOrder::Slowness => SortOrder::Failures,
+            SortOrder::Failures => SortOrder::Program,
         }
     }
 
     /// What it is called.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Order::Program => "program",
-            Order::Rate => "rate",
-            Order::Slowness => "slowness",
-            Order::Failures => "failures",
+            SortOrder::Program => "program",
+            SortOrder::Rate => "rate",
+            SortOrder::Slowness => "slowness",
+            SortOrder::Failures => "failures",
         }
     }
 }
 
 /// The rows of all routes.
-pub(super) fn routes(model: &Model, order: Order) -> Vec<RouteRow> {
+pub(super) fn routes(model: &Model, order: SortOrder) -> Vec<RouteRow> {
     let mut rows: Vec<RouteRow> = model.routes.iter().map(RouteRow::of).collect();
     match order {
-        Order::Program => {}
-        Order::Rate => rows.sort_by(|a, b| b.rate.total_cmp(&a.rate)),
-        Order::Slowness => rows.sort_by_key(|row| std::cmp::Reverse(row.p99_ns)),
-        Order::Failures => rows.sort_by_key(|row| std::cmp::Reverse(row.failed)),
+        SortOrder::Program => {}
+        SortOrder::Rate => rows.sort_by(|a, b| b.rate.total_cmp(&a.rate)),
+        SortOrder::Slowness => rows.sort_by_key(|row| std::cmp::Reverse(row.p99_ns)),
+        SortOrder::Failures => rows.sort_by_key(|row| std::cmp::Reverse(row.failed)),
     }
     rows
 }
 
 /// The rows of all sections.
-pub(super) fn sections(model: &Model, order: Order) -> Vec<SectionRow> {
+pub(super) fn sections(model: &Model, order: SortOrder) -> Vec<SectionRow> {
     let mut rows: Vec<SectionRow> = model.sections.iter().map(SectionRow::of).collect();
     match order {
-        Order::Program | Order::Failures => {}
-        Order::Rate => rows.sort_by(|a, b| b.rate.total_cmp(&a.rate)),
-        Order::Slowness => rows.sort_by(|a, b| b.fill().total_cmp(&a.fill())),
+        SortOrder::Program | SortOrder::Failures => {}
+        SortOrder::Rate => rows.sort_by(|a, b| b.rate.total_cmp(&a.rate)),
+        SortOrder::Slowness => rows.sort_by(|a, b| b.fill().total_cmp(&a.fill())),
     }
     rows
 }
 
 impl RouteRow {
-    fn of(track: &Track<Route>) -> RouteRow {
+    fn of(track: &SampleWindow<RouteSample>) -> RouteRow {
         let (latest, took) = (track.latest(), track.took());
         RouteRow {
             route: latest.route.clone(),
@@ -118,7 +118,7 @@ impl RouteRow {
 }
 
 impl SectionRow {
-    fn of(track: &Track<Section>) -> SectionRow {
+    fn of(track: &SampleWindow<SectionSample>) -> SectionRow {
         let latest = track.latest().clone();
         SectionRow {
             rate: track.rate(|section| section.passed),

@@ -3,7 +3,7 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::model::Model;
-use super::rows::Order;
+use super::rows::SortOrder;
 
 /// What is shown.
 pub(super) struct Screen {
@@ -12,14 +12,14 @@ pub(super) struct Screen {
     pub(super) model: Model,
     /// What is shown in its place while it pauses.
     pub(super) paused: Option<Model>,
-    pub(super) order: Order,
-    pub(super) helps: bool,
+    pub(super) order: SortOrder,
+    pub(super) shows_help: bool,
     /// Which table the arrows move.
     pub(super) focus: Focus,
     /// The first row of each table.
     pub(super) scroll: [usize; 2],
     /// Why nothing more comes, where the program has gone.
-    pub(super) gone: Option<String>,
+    pub(super) disconnected: Option<String>,
 }
 
 /// A table.
@@ -32,9 +32,9 @@ pub(super) enum Focus {
 
 /// Whether the view goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Goes {
-    On,
-    Away,
+pub(super) enum KeyOutcome {
+    Continue,
+    Quit,
 }
 
 impl Screen {
@@ -43,11 +43,11 @@ impl Screen {
             name: name.to_owned(),
             model: Model::default(),
             paused: None,
-            order: Order::default(),
-            helps: false,
+            order: SortOrder::default(),
+            shows_help: false,
             focus: Focus::default(),
             scroll: [0; 2],
-            gone: None,
+            disconnected: None,
         }
     }
 
@@ -57,17 +57,17 @@ impl Screen {
     }
 
     /// Does what a key says.
-    pub(super) fn key(&mut self, key: KeyEvent) -> Goes {
+    pub(super) fn key(&mut self, key: KeyEvent) -> KeyOutcome {
         let first = &mut self.scroll[self.focus as usize];
         match key.code {
-            KeyCode::Esc if self.helps => self.helps = false,
-            KeyCode::Char('q') | KeyCode::Esc => return Goes::Away,
-            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Goes::Away,
+            KeyCode::Esc if self.shows_help => self.shows_help = false,
+            KeyCode::Char('q') | KeyCode::Esc => return KeyOutcome::Quit,
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return KeyOutcome::Quit,
             KeyCode::Char('s') => self.order = self.order.next(),
             KeyCode::Char('p' | ' ') => {
                 self.paused = if self.paused.is_some() { None } else { Some(self.model.clone()) };
             }
-            KeyCode::Char('h' | '?') => self.helps = !self.helps,
+            KeyCode::Char('h' | '?') => self.shows_help = !self.shows_help,
             KeyCode::Tab => self.focus = self.focus.other(),
             // The view knows how many rows there are, and takes back what is too much.
             KeyCode::Down | KeyCode::Char('j') => *first += 1,
@@ -77,7 +77,7 @@ impl Screen {
             KeyCode::Home => *first = 0,
             _ => {}
         }
-        Goes::On
+        KeyOutcome::Continue
     }
 }
 
@@ -94,26 +94,26 @@ impl Focus {
 mod tests {
     use super::*;
 
-    fn press(screen: &mut Screen, code: KeyCode) -> Goes {
+    fn press(screen: &mut Screen, code: KeyCode) -> KeyOutcome {
         screen.key(KeyEvent::from(code))
     }
 
     #[test]
     fn keys_sort_pause_help_and_leave() {
         let mut screen = Screen::new("test");
-        assert_eq!(press(&mut screen, KeyCode::Char('s')), Goes::On);
-        assert_eq!(screen.order, Order::Rate);
+        assert_eq!(press(&mut screen, KeyCode::Char('s')), KeyOutcome::Continue);
+        assert_eq!(screen.order, SortOrder::Rate);
         press(&mut screen, KeyCode::Char('p'));
         screen.model.lost = 3;
         assert_eq!(screen.shown().lost, 0, "a paused view stays as it is");
         press(&mut screen, KeyCode::Char(' '));
         assert_eq!(screen.shown().lost, 3);
         press(&mut screen, KeyCode::Char('?'));
-        assert!(screen.helps);
-        assert_eq!(press(&mut screen, KeyCode::Esc), Goes::On, "it closes the help first");
-        assert_eq!(press(&mut screen, KeyCode::Esc), Goes::Away);
-        assert_eq!(press(&mut screen, KeyCode::Char('q')), Goes::Away);
-        assert_eq!(screen.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Goes::Away);
+        assert!(screen.shows_help);
+        assert_eq!(press(&mut screen, KeyCode::Esc), KeyOutcome::Continue, "it closes the help first");
+        assert_eq!(press(&mut screen, KeyCode::Esc), KeyOutcome::Quit);
+        assert_eq!(press(&mut screen, KeyCode::Char('q')), KeyOutcome::Quit);
+        assert_eq!(screen.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), KeyOutcome::Quit);
     }
 
     #[test]

@@ -5,15 +5,15 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::model::Model;
-use super::rows::{self, Order, RouteRow, SectionRow};
-use crate::words::{grouped, rate, rounded, short_time};
+use super::rows::{self, RouteRow, SectionRow, SortOrder};
+use crate::humanize::{grouped, rate, rounded, short_time};
 
 /// The program, its routes and its sections, in columns.
 pub(super) fn text(model: &Model) -> String {
     let mut text = heading(model) + "\n\n";
-    let routes: Vec<_> = rows::routes(model, Order::Program).iter().map(route_cells).collect();
+    let routes: Vec<_> = rows::routes(model, SortOrder::Program).iter().map(route_cells).collect();
     text += &columns(&["route", "rate/s", "mean", "p50", "p99", "running", "failed"], &routes);
-    let sections: Vec<_> = rows::sections(model, Order::Program).iter().map(section_cells).collect();
+    let sections: Vec<_> = rows::sections(model, SortOrder::Program).iter().map(section_cells).collect();
     text.push('\n');
     text += &columns(&["section", "engine", "threads", "waiting", "rate/s"], &sections);
     if model.lost > 0 {
@@ -29,8 +29,8 @@ pub(super) fn json(model: &Model) -> String {
     let object = json!({
         "program": model.hello,
         "running_ns": model.at_ns,
-        "routes": rows::routes(model, Order::Program),
-        "sections": rows::sections(model, Order::Program),
+        "routes": rows::routes(model, SortOrder::Program),
+        "sections": rows::sections(model, SortOrder::Program),
         "failures": failures.collect::<Vec<_>>(),
         "lost": model.lost,
     });

@@ -16,7 +16,7 @@ use ratatui::widgets::{Block, BorderType, Clear, Paragraph};
 
 use super::model::Model;
 use super::screen::Screen;
-use crate::words::{grouped, rounded};
+use crate::humanize::{grouped, rounded};
 
 /// From this height of what is left for them on there are charts, and from this height on failures.
 const CHARTS_FROM: u16 = 16;
@@ -61,7 +61,7 @@ pub(super) fn draw(screen: &mut Screen, frame: &mut Frame<'_>) {
     }
     draw_failures(&model, frame, parts[4]);
     frame.render_widget(foot(screen, &model), parts[5]);
-    if screen.helps {
+    if screen.shows_help {
         help(frame, area);
     }
 }
@@ -91,7 +91,7 @@ fn heading(screen: &Screen, model: &Model) -> Paragraph<'static> {
     }
     let up = rounded(Duration::from_nanos(model.at_ns));
     first.push(Span::from(format!("  up {up}")).dim());
-    let state = match (&screen.gone, &screen.paused) {
+    let state = match (&screen.disconnected, &screen.paused) {
         (Some(why), _) => {
             let line = format!(" {why}; waits for `{}` to run again, q leaves ", screen.name);
             Some(Span::from(line).bold().reversed())
@@ -103,7 +103,7 @@ fn heading(screen: &Screen, model: &Model) -> Paragraph<'static> {
     if let Some(state) = state {
         first.push("  ".into());
         // What has gone matters more than where it listened.
-        if screen.gone.is_some() { second = vec![" ".into(), state] } else { first.push(state) }
+        if screen.disconnected.is_some() { second = vec![" ".into(), state] } else { first.push(state) }
     }
     Paragraph::new(vec![Line::from(first), Line::from(second)])
 }

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use ratatui::crossterm::event::{self, Event};
 
 use super::choose::successor;
-use super::connection::{Connection, Heard};
+use super::connection::{Received, TraceConnection};
 use super::model::Model;
-use super::screen::{Goes, Screen};
+use super::screen::{KeyOutcome, Screen};
 use super::view;
 use crate::commands::run::signals;
-use crate::trace_socket::place::Place;
+use crate::trace_socket::directory::SocketFile;
 
 /// How often it is looked whether something has come; a key is seen at once.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -24,18 +24,18 @@ const LINES_MAX: usize = 10_000;
 ///
 /// # Errors
 /// Fails where the terminal cannot be drawn on.
-pub(super) fn watch(place: Place, connection: Connection) -> io::Result<()> {
+pub(super) fn watch(socket: SocketFile, connection: TraceConnection) -> io::Result<()> {
     let signals = signals::receive()?;
     let mut terminal = ratatui::try_init()?;
-    let mut screen = Screen::new(&place.name);
-    let mut following = Following { place, connection: Some(connection), tried: Instant::now() };
+    let mut screen = Screen::new(&socket.name);
+    let mut following = FollowedProgram { socket, connection: Some(connection), tried: Instant::now() };
     let ended = loop {
-        following.hear(&mut screen);
+        following.receive(&mut screen);
         if let Err(error) = terminal.draw(|frame| view::draw(&mut screen, frame)) {
             break Err(error);
         }
         match keys(&mut screen) {
-            Ok(Goes::On) if signals.try_recv().is_err() => {}
+            Ok(KeyOutcome::Continue) if signals.try_recv().is_err() => {}
             Ok(_) => break Ok(()),
             Err(error) => break Err(error),
         }
@@ -45,36 +45,36 @@ pub(super) fn watch(place: Place, connection: Connection) -> io::Result<()> {
 }
 
 /// Waits for a key, and does what it says; and what those say that come at once.
-fn keys(screen: &mut Screen) -> io::Result<Goes> {
+fn keys(screen: &mut Screen) -> io::Result<KeyOutcome> {
     let mut wait = INTERVAL;
     while event::poll(wait)? {
         if let Event::Key(key) = event::read()?
             && key.is_press()
-            && screen.key(key) == Goes::Away
+            && screen.key(key) == KeyOutcome::Quit
         {
-            return Ok(Goes::Away);
+            return Ok(KeyOutcome::Quit);
         }
         wait = Duration::ZERO;
     }
-    Ok(Goes::On)
+    Ok(KeyOutcome::Continue)
 }
 
 /// The program that is followed.
-struct Following {
-    place: Place,
-    connection: Option<Connection>,
+struct FollowedProgram {
+    socket: SocketFile,
+    connection: Option<TraceConnection>,
     tried: Instant,
 }
 
-impl Following {
-    fn hear(&mut self, screen: &mut Screen) {
+impl FollowedProgram {
+    fn receive(&mut self, screen: &mut Screen) {
         let Some(connection) = &self.connection else { return self.retry(screen) };
         for _ in 0..LINES_MAX {
-            match connection.hear(Duration::ZERO) {
-                Heard::Line(line) => screen.model.take(line),
-                Heard::Nothing => return,
-                Heard::Gone(why) => {
-                    screen.gone = Some(why);
+            match connection.receive(Duration::ZERO) {
+                Received::TraceLine(line) => screen.model.take(line),
+                Received::Nothing => return,
+                Received::Closed(why) => {
+                    screen.disconnected = Some(why);
                     self.connection = None;
                     return;
                 }
@@ -88,10 +88,10 @@ impl Following {
             return;
         }
         self.tried = Instant::now();
-        let Some(place) = successor(&self.place) else { return };
-        if let Ok(connection) = Connection::open(&place.path) {
-            (self.place, self.connection) = (place, Some(connection));
-            (screen.model, screen.paused, screen.gone) = (Model::default(), None, None);
+        let Some(socket) = successor(&self.socket) else { return };
+        if let Ok(connection) = TraceConnection::open(&socket.path) {
+            (self.socket, self.connection) = (socket, Some(connection));
+            (screen.model, screen.paused, screen.disconnected) = (Model::default(), None, None);
         }
     }
 }

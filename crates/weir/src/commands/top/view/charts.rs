@@ -8,7 +8,7 @@ use ratatui::widgets::{RenderDirection, Sparkline};
 
 use super::super::model::{HISTORY_MAX, History, Model};
 use super::block;
-use crate::words::{grouped, short_time};
+use crate::humanize::{grouped, short_time};
 
 /// What the corners of a frame take of its title.
 const CORNERS: usize = 2;

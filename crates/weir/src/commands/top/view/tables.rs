@@ -11,7 +11,7 @@ use super::super::model::{History, Model};
 use super::super::rows::{self, RouteRow, SectionRow};
 use super::super::screen::{Focus, Screen};
 use super::{TABLE_FRAME, block};
-use crate::words::{grouped, rate, short_time};
+use crate::humanize::{grouped, rate, short_time};
 
 /// From this width on there are all columns.
 const WIDE: u16 = 90;

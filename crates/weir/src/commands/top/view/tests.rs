@@ -4,7 +4,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::super::model::tests::recorded;
-use super::super::rows::Order;
+use super::super::rows::SortOrder;
 use super::*;
 
 const TRACE: &str = include_str!("../recorded.jsonl");
@@ -39,15 +39,15 @@ fn a_program_on_a_terminal_that_is_hardly_one() {
 #[test]
 fn a_program_that_has_ended_sorted_by_rate() {
     let mut screen = watching();
-    screen.gone = Some("the program has ended".to_owned());
-    screen.order = Order::Rate;
+    screen.disconnected = Some("the program has ended".to_owned());
+    screen.order = SortOrder::Rate;
     insta::assert_snapshot!(drawn(&mut screen, 100, 24));
 }
 
 #[test]
 fn the_help_over_a_program_that_has_said_nothing_yet() {
     let mut screen = Screen::new("web_server");
-    screen.helps = true;
+    screen.shows_help = true;
     insta::assert_snapshot!(drawn(&mut screen, 80, 24));
 }
 
@@ -65,7 +65,7 @@ fn no_size_of_a_terminal_is_too_small() {
     let mut screen = watching();
     for (width, height) in [0, 1, 2, 3, 9, 20, 66, 120].into_iter().flat_map(|w| (0..25).map(move |height| (w, height)))
     {
-        screen.helps = width % 2 == 0;
+        screen.shows_help = width % 2 == 0;
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(&mut screen, frame)).unwrap();
     }

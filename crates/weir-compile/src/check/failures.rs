@@ -1,0 +1,75 @@
+//! Failures that a program makes itself: `Failure(message)` is one, and `fail(…)` fails with one.
+//!
+//! `fail(why)` goes where the failure of a `?` in its place would. A text becomes a [`weir_host::Failure`] with it as the
+//! message, but where the `fn` fails with texts.
+
+use weir_host::Type;
+use weir_syntax::ast::Name;
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::arguments::{CallArguments, CalleeParameter};
+use super::{Exits, TypeChecker};
+use crate::typed_tree::{ArgumentSource, CallTarget, FailureTarget, ResolvedCall, ResolvedTry};
+use crate::types::Ty;
+
+const FAILURE: Ty = Ty::Plain(Type::Failure);
+
+impl<'a> TypeChecker<'a> {
+    /// A call of what every program can call without a `use`; gives back what is none of it.
+    pub(super) fn call_prelude(&mut self, name: &Name, given: CallArguments<'a>) -> Result<Ty, CallArguments<'a>> {
+        match name.as_str() {
+            "Failure" => {
+                let message = CalleeParameter { name: Some("message".into()), ..CalleeParameter::positional(Ty::TEXT) };
+                self.arguments("Failure", CallTarget::Failure, vec![message], given);
+                Ok(FAILURE)
+            }
+            "fail" => Ok(self.fail(given)),
+            _ => Err(given),
+        }
+    }
+
+    fn fail(&mut self, given: CallArguments<'a>) -> Ty {
+        let call = given.call.expect("a call in a body has its expression");
+        let gives = given.piped.is_some() || !given.arguments.is_empty();
+        let why = if gives { self.inference.fresh() } else { Ty::TEXT };
+        let taken = vec![CalleeParameter { name: Some("why".into()), ..CalleeParameter::positional(why.clone()) }];
+        let span = given.arguments.first().map_or(call.span, |argument| argument.span);
+        let supplied = self.supplied("fail", taken, given);
+        if supplied == [ArgumentSource::Default] {
+            return Ty::NEVER;
+        }
+        let says = self.inference.shallow(&why) == Ty::TEXT && self.place_fails_with() != Some(Ty::TEXT);
+        let to = self.fails_with(span, &if says { FAILURE } else { why });
+        self.calls.insert(call.id, ResolvedCall { target: CallTarget::Fail { says }, supplied });
+        self.tries.insert(call.id, ResolvedTry { to, of: None });
+        Ty::NEVER
+    }
+
+    /// With what the `fn` or `retry` around fails, where that is known.
+    fn place_fails_with(&self) -> Option<Ty> {
+        if let Some(retried) = &self.retried {
+            return Some(self.inference.shallow(retried));
+        }
+        let Exits::Function(result) = &self.exits else { return None };
+        match self.inference.shallow(&result.ty) {
+            Ty::Result(pair) => Some(self.inference.shallow(&pair.1)),
+            _ => None,
+        }
+    }
+
+    /// Where a failure of this type goes, in the body that is checked.
+    fn fails_with(&mut self, span: Span, failure: &Ty) -> FailureTarget {
+        match self.place_fails_with() {
+            Some(wanted) if self.retried.is_none() && !self.inference.unify(failure, &wanted) => {
+                let (found, wanted) = (self.inference.resolve(failure), self.inference.resolve(&wanted));
+                let message = format!("this fails with `{found}`, and its `fn` with `{wanted}`");
+                let diagnostic = Diagnostic::new(Code::FailureType, message)
+                    .at(span, format!("fails with `{found}`"))
+                    .hint(format!("give a value of the type `{wanted}`"));
+                self.report(diagnostic);
+                FailureTarget::Caller
+            }
+            _ => self.try_to(span, failure),
+        }
+    }
+}

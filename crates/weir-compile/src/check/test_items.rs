@@ -1,0 +1,104 @@
+//! Tests: `test "name" { … }`, `expect`, and `with f = …`, which puts another function in a function's place.
+
+use weir_host::Text;
+use weir_syntax::ast::{self, Block, Expr, Path, Replacement, Test};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::{Exits, Expected, TypeChecker};
+use crate::typed_tree::CallTarget;
+use crate::types::{Substitution, Ty};
+
+impl<'a> TypeChecker<'a> {
+    pub(super) fn test(&mut self, test: &'a Test) {
+        let nothing = Expected::new(Ty::UNIT, test.name_span, "nobody waits for what a test gives");
+        self.begin_body(Exits::Flow(nothing.clone()));
+        self.in_test = true;
+        self.handlers_of_block(&test.body);
+        self.block(&test.body, Some(&nothing));
+        self.in_test = false;
+    }
+
+    /// Reports tests that have one name, by which they could not be told apart.
+    pub(super) fn test_names(&mut self) {
+        let tree = self.tree;
+        let mut seen: Vec<&Test> = Vec::new();
+        for test in tests(tree) {
+            if let Some(first) = seen.iter().find(|known| known.name == test.name) {
+                let diagnostic = Diagnostic::new(Code::NameTaken, format!("two tests are named \"{}\"", test.name))
+                    .at(test.name_span, "named so again here")
+                    .because(first.name_span, "first named so here")
+                    .hint("say what is different about them");
+                self.report(diagnostic);
+            }
+            seen.push(test);
+        }
+    }
+
+    pub(super) fn expect(&mut self, condition: &'a Expr) {
+        self.expr(condition, Some(&Expected::new(Ty::BOOL, condition.span, "what is expected is a `Bool`")));
+    }
+
+    pub(super) fn with(
+        &mut self,
+        expr: &'a Expr,
+        replacements: &'a [Replacement],
+        body: &'a Block,
+        expected: Option<&Expected>,
+    ) -> Ty {
+        if !self.in_test {
+            let diagnostic = Diagnostic::new(Code::WithOutsideTest, "a function can be replaced in a test only")
+                .at(Span { end: (expr.span.start + 4).min(expr.span.end), ..expr.span }, "not within a `test`")
+                .hint("hand the function to a `fn` as a parameter instead");
+            self.report(diagnostic);
+        }
+        let mut targets = Vec::new();
+        for replacement in replacements {
+            let found = self.function_named(&replacement.function);
+            let why = format!("takes the place of `{}`", replacement.function);
+            let ty = found.as_ref().map_or(Ty::Error, |(_, ty)| ty.clone());
+            self.expr(&replacement.value, Some(&Expected::new(ty, replacement.function.span, why)));
+            targets.push(found.map(|(target, _)| target));
+        }
+        self.replacements.insert(expr.id, targets);
+        self.block(body, expected)
+    }
+
+    /// The function that a path names, with its type.
+    fn function_named(&mut self, path: &Path) -> Option<(CallTarget, Ty)> {
+        match &path.names[..] {
+            [name] => match self.declarations.functions.get_full(&name.text) {
+                Some((at, _, declared)) => {
+                    let taken = declared.parameters.iter().map(|parameter| parameter.ty.clone()).collect();
+                    Some((CallTarget::Function(at), Ty::function(taken, declared.result.clone())))
+                }
+                None => {
+                    self.unknown_name(name);
+                    None
+                }
+            },
+            [module, name] if self.names_module(module) => {
+                let signature = self.host_function(module, name)?;
+                let mut parameters = Substitution::new();
+                let taken = signature.parameters.iter();
+                let taken = taken.map(|taken| Ty::of(&taken.ty, &mut parameters, &mut self.inference)).collect();
+                let result = Ty::of(&signature.call_type(), &mut parameters, &mut self.inference);
+                Some((CallTarget::Host(Text::from(signature.path())), Ty::function(taken, result)))
+            }
+            [first, ..] => {
+                if !first.is_missing() {
+                    self.unknown_name(first);
+                }
+                None
+            }
+            [] => None,
+        }
+    }
+}
+
+/// The tests of a tree, in order.
+pub(crate) fn tests(tree: &ast::Tree) -> impl Iterator<Item = &Test> {
+    tree.items.iter().filter_map(|item| match &item.kind {
+        ast::ItemKind::Test(test) => Some(test),
+        _ => None,
+    })
+}

@@ -1,0 +1,175 @@
+//! Types as they are written, and what they mean.
+
+use weir_host::{Library, Text};
+use weir_syntax::ast::{self, Name};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::Declarations;
+use crate::dialects::{self, Advice};
+use crate::suggest::nearest;
+use crate::symbol::Symbol;
+use crate::types::Ty;
+
+/// The type that a written one means.
+pub(crate) fn resolve_type(
+    declarations: &mut Declarations,
+    library: &Library,
+    ty: &ast::Type,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Ty {
+    let mut writer = TypeResolver { declarations, library, diagnostics };
+    writer.ty(ty)
+}
+
+struct TypeResolver<'a> {
+    declarations: &'a mut Declarations,
+    library: &'a Library,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+/// The types of the language that take no other types.
+const PLAIN: [(&str, Ty); 10] = [
+    ("Bool", Ty::BOOL),
+    ("Int", Ty::INT),
+    ("Float", Ty::FLOAT),
+    ("Text", Ty::TEXT),
+    ("Bytes", Ty::BYTES),
+    ("Time", Ty::TIME),
+    ("Duration", Ty::DURATION),
+    ("Size", Ty::SIZE),
+    ("Failure", Ty::FAILURE),
+    ("Never", Ty::NEVER),
+];
+
+/// The types of the language that take other types, with their number.
+const COMPOUND: [(&str, usize); 4] = [("List", 1), ("Option", 1), ("Map", 2), ("Result", 2)];
+
+impl TypeResolver<'_> {
+    fn ty(&mut self, ty: &ast::Type) -> Ty {
+        match &ty.kind {
+            ast::TypeKind::Named { path, arguments } => self.named(path, arguments, ty.span),
+            ast::TypeKind::Tuple(elements) if elements.is_empty() => Ty::UNIT,
+            ast::TypeKind::Tuple(elements) => Ty::Tuple(elements.iter().map(|ty| self.ty(ty)).collect()),
+            ast::TypeKind::Function { parameters, returns } => {
+                let taken = parameters.iter().map(|ty| self.ty(ty)).collect();
+                Ty::function(taken, returns.as_ref().map_or(Ty::UNIT, |ty| self.ty(ty)))
+            }
+            ast::TypeKind::Error => Ty::Error,
+        }
+    }
+
+    fn named(&mut self, path: &ast::Path, arguments: &[ast::Type], span: Span) -> Ty {
+        let mut parts: Vec<Ty> = arguments.iter().map(|ty| self.ty(ty)).collect();
+        let Some((name, wanted)) = self.constructor(path) else { return Ty::Error };
+        // `Result(T)` fails with a `Failure`, which is what most functions do.
+        if path.qualifier().is_empty() && path.last().as_str() == "Result" && parts.len() == 1 {
+            parts.push(Ty::FAILURE);
+        }
+        if parts.len() != wanted {
+            let takes = if wanted == 1 { "1 type".to_owned() } else { format!("{wanted} types") };
+            let diagnostic =
+                Diagnostic::new(Code::TypeArguments, format!("`{path}` takes {takes}, not {}", parts.len()))
+                    .at(span, if wanted == 0 { "takes no types in parentheses" } else { "the wrong number of types" })
+                    .hint(format!("write `{}`", example(path, wanted)));
+            self.diagnostics.push(diagnostic);
+            return Ty::Error;
+        }
+        assemble(name, parts)
+    }
+
+    /// What the path names, and how many types it takes.
+    fn constructor(&mut self, path: &ast::Path) -> Option<(Ty, usize)> {
+        let last = path.last();
+        if last.is_missing() {
+            return None;
+        }
+        match path.qualifier() {
+            [] => self.unqualified(last),
+            [module] => self.qualified(path, module),
+            _ => self.unknown(path, None),
+        }
+    }
+
+    fn unqualified(&mut self, name: &Name) -> Option<(Ty, usize)> {
+        let word = name.as_str();
+        if self.declarations.types.contains_key(word) {
+            self.declarations.refer(name.span, Symbol::Type(word.into()));
+            return Some((Ty::named(word), 0));
+        }
+        if let Some((_, ty)) = PLAIN.iter().find(|(plain, _)| *plain == word) {
+            return Some((ty.clone(), 0));
+        }
+        if let Some((compound, count)) = COMPOUND.iter().find(|(compound, _)| *compound == word) {
+            return Some((Ty::named(compound), *count));
+        }
+        let path = ast::Path { names: vec![name.clone()], span: name.span };
+        let known = self.declarations.types.keys().map(Text::as_str);
+        let known = known.chain(PLAIN.iter().map(|(name, _)| *name)).chain(COMPOUND.iter().map(|(name, _)| *name));
+        match dialects::type_named(word) {
+            Some(Advice::Do(advice)) => return self.no_type(&path, advice),
+            Some(Advice::Write(ours)) => return self.unknown(&path, Some(ours.to_owned())),
+            None => {}
+        }
+        let near = nearest(word, known).map(str::to_owned).or_else(|| self.elsewhere(word));
+        self.unknown(&path, near)
+    }
+
+    /// The type of this name in a module of the library.
+    fn elsewhere(&self, word: &str) -> Option<String> {
+        let names = self.library.modules.values().flat_map(|module| module.types.keys());
+        names.map(Text::as_str).find(|name| name.rsplit('.').next() == Some(word)).map(str::to_owned)
+    }
+
+    fn qualified(&mut self, path: &ast::Path, module: &Name) -> Option<(Ty, usize)> {
+        let Some(used) = self.declarations.modules.get_mut(&module.text) else {
+            self.diagnostics.extend(self.declarations.unknown_module(module, self.library));
+            return None;
+        };
+        used.used = true;
+        let used_module = used.module.clone();
+        self.declarations.refer(module.span, Symbol::Module(used_module.clone()));
+        let whole = format!("{}.{}", used_module, path.last());
+        let types = &self.library.modules.get(&used_module)?.types;
+        if types.contains_key(whole.as_str()) {
+            self.declarations.refer(path.last().span, Symbol::Type(whole.as_str().into()));
+            return Some((Ty::named(&whole), 0));
+        }
+        let near = nearest(&whole, types.keys().map(Text::as_str)).map(str::to_owned);
+        self.unknown(path, near)
+    }
+
+    fn no_type(&mut self, path: &ast::Path, advice: &str) -> Option<(Ty, usize)> {
+        let diagnostic = Diagnostic::new(Code::UnknownType, format!("there is no type `{path}`"));
+        self.diagnostics.push(diagnostic.at(path.span, "not declared").hint(advice));
+        None
+    }
+
+    fn unknown(&mut self, path: &ast::Path, near: Option<String>) -> Option<(Ty, usize)> {
+        let mut diagnostic =
+            Diagnostic::new(Code::UnknownType, format!("there is no type `{path}`")).at(path.span, "not declared");
+        diagnostic = match near {
+            Some(near) => diagnostic.fix(format!("did you mean `{near}`?"), path.span, near),
+            None => diagnostic.hint(format!("declare it: `record {} {{ … }}`", path.last())),
+        };
+        self.diagnostics.push(diagnostic);
+        None
+    }
+}
+
+fn example(path: &ast::Path, wanted: usize) -> String {
+    match wanted {
+        0 => path.to_string(),
+        1 => format!("{path}(Int)"),
+        _ => format!("{path}(Text, Int)"),
+    }
+}
+
+fn assemble(name: Ty, mut parts: Vec<Ty>) -> Ty {
+    match (name.name().map(Text::as_str), parts.pop(), parts.pop()) {
+        (Some("List"), Some(element), None) => Ty::list(element),
+        (Some("Option"), Some(some), None) => Ty::option(some),
+        (Some("Map"), Some(value), Some(key)) => Ty::map(key, value),
+        (Some("Result"), Some(err), Some(ok)) => Ty::result(ok, err),
+        _ => name,
+    }
+}

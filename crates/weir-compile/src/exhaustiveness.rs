@@ -1,0 +1,240 @@
+//! Finds the cases that a `match` forgets, and the arms that nothing reaches.
+//!
+//! The algorithm is that of Maranget, "Warnings for pattern matching" (2007): a row of patterns is *useful* behind other
+//! rows if some value matches it and none of them; a match forgets a case if a row of wildcards is useful behind its
+//! arms, and an arm is unreachable if it is not useful behind those before it. Numbers are split into intervals at the
+//! bounds that patterns mention, lists by length. The search is bounded by [`STEPS_MAX`]: a match that needs more has to end
+//! with an arm for all other values.
+
+mod constructors;
+
+use weir_host::Library;
+use weir_syntax::ast::{Arm, Expr, Pattern};
+use weir_syntax::{Code, Diagnostic, Span};
+
+use crate::typed_tree::TypedTree;
+use crate::types::Ty;
+use constructors::{Constructor, DeconstructedPattern, MatchContext};
+
+/// The most rows that are looked at for one match, each as often as it is.
+const STEPS_MAX: usize = 2_000_000;
+
+/// The most missing cases that one diagnostic shows.
+const MISSING_MAX: usize = 3;
+
+/// Looks at the arms of a match.
+pub(crate) fn check_match(
+    typed: &TypedTree,
+    library: &Library,
+    value: &Expr,
+    arms: &[Arm],
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let ty = typed.expr_type(value.id);
+    if *ty == Ty::Error || ty.is_never() || matches!(ty, Ty::Unknown(_)) {
+        return;
+    }
+    let context = MatchContext { typed, library };
+    let mut rows = Vec::new();
+    let mut search = UsefulnessSearch { context: &context, steps: 0 };
+    for arm in arms {
+        let Some(case) = context.deconstruct(&arm.pattern) else { return };
+        if search.useful(&rows, std::slice::from_ref(&case), std::slice::from_ref(ty)) == Usefulness::Useless {
+            let mut diagnostic = Diagnostic::new(Code::UnreachableArm, "this arm is never reached")
+                .at(arm.pattern.span, "the arms before it take every such value");
+            if let Some(first) = arms.first().filter(|first| first.guard.is_none() && arms.len() == 2) {
+                diagnostic = diagnostic.because(first.pattern.span, "takes them all");
+            }
+            diagnostics.push(diagnostic.hint("take it out, or move it up"));
+        }
+        if arm.guard.is_none() {
+            rows.push(vec![case]);
+        }
+    }
+    match missing(&mut search, rows, ty) {
+        Ok(missing) if missing.is_empty() => {}
+        Ok(missing) => diagnostics.push(missing_cases(value, arms, &missing, ty)),
+        Err(SearchLimitReached) => diagnostics.push(search_limit_reached(value.span)),
+    }
+}
+
+/// The cases that no row takes, some of them.
+fn missing(
+    search: &mut UsefulnessSearch<'_>,
+    mut rows: Vec<Vec<DeconstructedPattern>>,
+    ty: &Ty,
+) -> Result<Vec<String>, SearchLimitReached> {
+    search.steps = 0;
+    let mut missing = Vec::new();
+    while missing.len() < MISSING_MAX {
+        match search.useful(&rows, &[DeconstructedPattern::Wildcard], std::slice::from_ref(ty)) {
+            Usefulness::Useful(witness) => {
+                missing.push(search.context.shown(&witness[0], ty));
+                rows.push(witness);
+            }
+            Usefulness::Useless => break,
+            Usefulness::LimitReached if missing.is_empty() => return Err(SearchLimitReached),
+            Usefulness::LimitReached => break,
+        }
+    }
+    Ok(missing)
+}
+
+/// The cases are too many to be looked at.
+struct SearchLimitReached;
+
+fn search_limit_reached(span: Span) -> Diagnostic {
+    Diagnostic::new(Code::MissingCases, "the cases of this pattern are too many to be looked at")
+        .at(span, "nothing shows that every value has a case")
+        .hint("end with an arm for all other values: `_ => …`")
+}
+
+fn missing_cases(value: &Expr, arms: &[Arm], missing: &[String], ty: &Ty) -> Diagnostic {
+    let quoted: Vec<String> = missing.iter().map(|case| format!("`{case}`")).collect();
+    let what = if missing.len() == 1 { "the case" } else { "the cases" };
+    let diagnostic = Diagnostic::new(Code::MissingCases, format!("this match forgets {what} {}", quoted.join(", ")))
+        .at(value.span, format!("this is `{ty}`"));
+    let diagnostic = match arms.iter().find(|arm| arm.guard.is_some()) {
+        Some(guarded) => diagnostic
+            .because(guarded.pattern.span, "an arm with a guard may not be taken, so it covers nothing for sure"),
+        None => diagnostic,
+    };
+    diagnostic.hint(format!("add an arm: `{} => …`", missing[0]))
+}
+
+/// Looks at a pattern that has to match every value: of a `let` without `else`, a parameter, a `for`.
+pub(crate) fn check_irrefutable(
+    typed: &TypedTree,
+    library: &Library,
+    pattern: &Pattern,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let ty = typed.pattern_type(pattern.id);
+    if *ty == Ty::Error || ty.is_never() || matches!(ty, Ty::Unknown(_)) {
+        return;
+    }
+    let context = MatchContext { typed, library };
+    let Some(case) = context.deconstruct(pattern) else { return };
+    let mut search = UsefulnessSearch { context: &context, steps: 0 };
+    match missing(&mut search, vec![vec![case]], ty) {
+        Ok(missing) => diagnostics.extend(missing.first().map(|missing| refutable(pattern, missing, ty))),
+        Err(SearchLimitReached) => diagnostics.push(search_limit_reached(pattern.span)),
+    }
+}
+
+fn refutable(pattern: &Pattern, missing: &str, ty: &Ty) -> Diagnostic {
+    Diagnostic::new(Code::RefutablePattern, format!("this pattern does not match `{missing}`"))
+        .at(pattern.span, format!("must match every `{ty}`"))
+        .hint("use `match`, or add `else { return … }` behind the `let`")
+}
+
+#[derive(PartialEq)]
+enum Usefulness {
+    /// A row that matches what no other does.
+    Useful(Vec<DeconstructedPattern>),
+    Useless,
+    /// The search was given up.
+    LimitReached,
+}
+
+struct UsefulnessSearch<'s> {
+    context: &'s MatchContext<'s>,
+    steps: usize,
+}
+
+impl UsefulnessSearch<'_> {
+    /// Whether `row` matches something that none of `rows` does.
+    fn useful(&mut self, rows: &[Vec<DeconstructedPattern>], row: &[DeconstructedPattern], types: &[Ty]) -> Usefulness {
+        self.steps += rows.len() + 1;
+        if self.steps > STEPS_MAX {
+            return Usefulness::LimitReached;
+        }
+        if rows.iter().any(|row| row.iter().all(|case| *case == DeconstructedPattern::Wildcard)) {
+            return Usefulness::Useless;
+        }
+        let Some((first, rest)) = row.split_first() else {
+            return if rows.is_empty() { Usefulness::Useful(Vec::new()) } else { Usefulness::Useless };
+        };
+        match first {
+            DeconstructedPattern::Or(cases) => self.useful_for_any_alternative(cases, rows, rest, types),
+            DeconstructedPattern::Constructed(constructor, _) => {
+                let constructors = self.context.split(constructor, rows);
+                self.useful_for_any_constructor(constructors, rows, row, types)
+            }
+            DeconstructedPattern::Wildcard if rows.iter().all(|row| row[0] == DeconstructedPattern::Wildcard) => {
+                let rows: Vec<Vec<DeconstructedPattern>> = rows.iter().map(|row| row[1..].to_vec()).collect();
+                match self.useful(&rows, rest, &types[1..]) {
+                    Usefulness::Useful(witness) => {
+                        Usefulness::Useful([vec![DeconstructedPattern::Wildcard], witness].concat())
+                    }
+                    other => other,
+                }
+            }
+            DeconstructedPattern::Wildcard => {
+                let constructors = self.context.all_constructors(&types[0], rows);
+                self.useful_for_any_constructor(constructors, rows, row, types)
+            }
+        }
+    }
+
+    fn useful_for_any_alternative(
+        &mut self,
+        cases: &[DeconstructedPattern],
+        rows: &[Vec<DeconstructedPattern>],
+        rest: &[DeconstructedPattern],
+        types: &[Ty],
+    ) -> Usefulness {
+        for case in cases {
+            let row = [std::slice::from_ref(case), rest].concat();
+            match self.useful(rows, &row, types) {
+                Usefulness::Useless => {}
+                found => return found,
+            }
+        }
+        Usefulness::Useless
+    }
+
+    /// Looks at the row once for each constructor that its first value may have.
+    fn useful_for_any_constructor(
+        &mut self,
+        constructors: Vec<Constructor>,
+        rows: &[Vec<DeconstructedPattern>],
+        row: &[DeconstructedPattern],
+        types: &[Ty],
+    ) -> Usefulness {
+        for constructor in constructors {
+            let parts = self.context.parts(&constructor, &types[0]);
+            let inner: Vec<Ty> = parts.iter().chain(&types[1..]).cloned().collect();
+            let specialized: Vec<Vec<DeconstructedPattern>> =
+                rows.iter().flat_map(|row| specialize(row, &constructor, parts.len())).collect();
+            for row in specialize(row, &constructor, parts.len()) {
+                match self.useful(&specialized, &row, &inner) {
+                    Usefulness::Useless => {}
+                    Usefulness::LimitReached => return Usefulness::LimitReached,
+                    Usefulness::Useful(mut witness) => {
+                        let rest = witness.split_off(parts.len());
+                        return Usefulness::Useful(
+                            [vec![DeconstructedPattern::Constructed(constructor, witness)], rest].concat(),
+                        );
+                    }
+                }
+            }
+        }
+        Usefulness::Useless
+    }
+}
+
+/// The rows that are left of a row once its first value is known to have the constructor: its parts in front.
+fn specialize(row: &[DeconstructedPattern], constructor: &Constructor, parts: usize) -> Vec<Vec<DeconstructedPattern>> {
+    match &row[0] {
+        DeconstructedPattern::Wildcard => vec![[&vec![DeconstructedPattern::Wildcard; parts], &row[1..]].concat()],
+        DeconstructedPattern::Or(cases) => {
+            let rows = cases.iter().map(|case| [std::slice::from_ref(case), &row[1..]].concat());
+            rows.flat_map(|row| specialize(&row, constructor, parts)).collect()
+        }
+        DeconstructedPattern::Constructed(own, inner) => match own.takes(constructor, inner, parts) {
+            Some(inner) => vec![[&inner, &row[1..]].concat()],
+            None => Vec::new(),
+        },
+    }
+}

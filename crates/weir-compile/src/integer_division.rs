@@ -1,0 +1,178 @@
+//! Comments that were meant as the whole division of other languages: `let half = n // 2` is `n`.
+//!
+//! The rule: a comment on the line of code is warned of where
+//! 1. what stands right before it is a number, a duration or a size that a variable decides, and
+//! 2. its whole text, but for a comma at its end, is an expression of literals and of names that are known there, whose
+//!    first operand is such a number.
+//!
+//! So `// 3 tries`, `// seconds` and `// see above` are comments wherever they stand, and `7 / 2 // 3` is: nobody divides
+//! literals.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use weir_syntax::ast::{self, Expr, ExprKind, ItemKind, LiteralValue, StatementKind, Visitor, walk_expr, walk_tree};
+use weir_syntax::{Code, Diagnostic, Parsed, SourceId, Span};
+
+use crate::typed_tree::{Resolution, TypedTree};
+use crate::types::Ty;
+
+/// A longer comment is no divisor.
+const TEXT_BYTES_MAX: usize = 80;
+
+/// So many comments of a file are held against the names that are known where they stand.
+const COMMENTS_MAX: usize = 100;
+
+/// Warns of the comments that hide a division.
+pub(crate) fn check(
+    source: SourceId,
+    text: &str,
+    parsed: &Parsed,
+    typed: &TypedTree,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let behind_code = parsed.comments.iter().filter_map(|comment| {
+        let divisor = CommentedDivisor::of(source, &comment.text)?;
+        let line = text[..comment.span.start as usize].rsplit('\n').next()?;
+        let code = line.trim_end();
+        (!code.is_empty()).then(|| (comment.span.start - (line.len() - code.len()) as u32, (comment.span, divisor)))
+    });
+    let mut before = DividendSearch { typed, wanted: behind_code.collect(), found: BTreeMap::new() };
+    if before.wanted.is_empty() {
+        return;
+    }
+    walk_tree(&mut before, &parsed.tree);
+    let behind_numbers = before.wanted.iter().filter(|(end, _)| before.found.get(end) == Some(&true));
+    for (end, (span, divisor)) in behind_numbers.take(COMMENTS_MAX) {
+        if divisor.is_known(end - 1, parsed, typed) {
+            diagnostics.push(hidden(*span, &divisor.text));
+        }
+    }
+}
+
+fn hidden(span: Span, divisor: &str) -> Diagnostic {
+    let mark = Span { end: span.start + 2, ..span };
+    Diagnostic::new(Code::HiddenDivision, format!("`// {divisor}` is a comment, and divides nothing"))
+        .at(span, "nothing of this is calculated")
+        .fix("write `/`, which divides whole numbers to a whole number", mark, "/")
+        .hint("where it is meant as a comment, put it on a line of its own, or say it in words")
+}
+
+/// The text of a comment as an expression.
+struct CommentedDivisor {
+    text: String,
+    expr: Expr,
+}
+
+impl CommentedDivisor {
+    fn of(source: SourceId, comment: &str) -> Option<CommentedDivisor> {
+        let text = comment.strip_prefix("//")?.trim().trim_end_matches(',').trim_end();
+        let begins = text.starts_with(|first: char| first.is_alphanumeric() || "_(-".contains(first));
+        if !begins || text.len() > TEXT_BYTES_MAX {
+            return None;
+        }
+        let mut parsed = weir_syntax::parse(source, &format!("fn divisor() {{\n{text}\n}}"));
+        let ItemKind::Function(function) = parsed.tree.items.pop()?.kind else { return None };
+        let [statement] = <[ast::Statement; 1]>::try_from(function.body.statements).ok()?;
+        let StatementKind::Expr(expr) = statement.kind else { return None };
+        (parsed.diagnostics.is_empty() && parsed.tree.items.is_empty())
+            .then(|| CommentedDivisor { text: text.to_owned(), expr })
+    }
+
+    /// Whether every name of it is known at a place, and its first operand is a number.
+    fn is_known(&self, place: u32, parsed: &Parsed, typed: &TypedTree) -> bool {
+        let locals = typed.locals_at(&parsed.tree, place).into_iter();
+        let locals = locals.map(|local| (local.name.to_string(), local.ty.to_string()));
+        let shared = typed.declarations.shared.iter().map(|(name, shared)| (name.to_string(), shared.ty.to_string()));
+        // The innermost of a name is what it means.
+        let known = VisibleNames {
+            names: shared.chain(locals).collect(),
+            functions: typed.declarations.functions.keys().collect(),
+        };
+        known.is_expression(&self.expr) && known.begins_with_number(&self.expr)
+    }
+}
+
+/// What may be named where a comment stands.
+struct VisibleNames<'t> {
+    /// The types of values, as they are written.
+    names: BTreeMap<String, String>,
+    functions: Vec<&'t Arc<str>>,
+}
+
+impl VisibleNames<'_> {
+    fn is_expression(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Literal(_) | ExprKind::Text(_) => true,
+            ExprKind::Name(name) => self.names.contains_key(name.as_str()),
+            ExprKind::Unary { operand, .. } => self.is_expression(operand),
+            ExprKind::Binary { left, right, .. } => self.is_expression(left) && self.is_expression(right),
+            ExprKind::Field { object, .. } | ExprKind::TupleIndex { object, .. } => self.is_expression(object),
+            ExprKind::Index { object, index, .. } => self.is_expression(object) && self.is_expression(index),
+            ExprKind::Call { function, arguments } => {
+                self.is_callable(function) && arguments.iter().all(|argument| self.is_expression(&argument.value))
+            }
+            _ => false,
+        }
+    }
+
+    fn is_callable(&self, function: &Expr) -> bool {
+        match &function.kind {
+            ExprKind::Name(name) => self.functions.iter().any(|known| ***known == *name.as_str()),
+            ExprKind::Field { object, .. } => self.is_expression(object),
+            _ => false,
+        }
+    }
+
+    fn begins_with_number(&self, expr: &Expr) -> bool {
+        match &expr.kind {
+            ExprKind::Literal(literal) => !matches!(literal.value, LiteralValue::Bool(_)),
+            ExprKind::Name(name) => self.names.get(name.as_str()).is_some_and(|ty| NUMBERS.contains(&ty.as_str())),
+            ExprKind::Unary { operand, .. } => self.begins_with_number(operand),
+            ExprKind::Binary { left, .. } => self.begins_with_number(left),
+            ExprKind::Field { .. } | ExprKind::TupleIndex { .. } | ExprKind::Index { .. } | ExprKind::Call { .. } => {
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What can be divided, or divides.
+const NUMBERS: [&str; 4] = ["Int", "Float", "Duration", "Size"];
+
+/// Finds the expressions that end right before comments.
+struct DividendSearch<'t> {
+    typed: &'t TypedTree,
+    /// By where the code before them ends.
+    wanted: BTreeMap<u32, (Span, CommentedDivisor)>,
+    /// Whether the narrowest expression that ends there is a number that a variable decides.
+    found: BTreeMap<u32, bool>,
+}
+
+impl<'t> Visitor<'t> for DividendSearch<'t> {
+    fn expr(&mut self, expr: &'t Expr) {
+        if self.wanted.contains_key(&expr.span.end) {
+            let is_number = [Ty::INT, Ty::FLOAT, Ty::DURATION, Ty::SIZE].contains(self.typed.expr_type(expr.id));
+            // The narrower come later.
+            self.found.insert(expr.span.end, is_number && varies(expr, self.typed));
+        }
+        walk_expr(self, expr);
+    }
+}
+
+/// Whether a variable stands in the expression.
+fn varies(expr: &Expr, typed: &TypedTree) -> bool {
+    struct VariableSearch<'t>(&'t TypedTree, bool);
+    impl<'t> Visitor<'t> for VariableSearch<'t> {
+        fn expr(&mut self, expr: &'t Expr) {
+            let resolution = self.0.resolutions.get(&expr.id);
+            self.1 |=
+                matches!(resolution, Some(Resolution::Local(_) | Resolution::Shared(_) | Resolution::SharedNow(_)));
+            walk_expr(self, expr);
+        }
+    }
+    let mut search = VariableSearch(typed, false);
+    search.expr(expr);
+    search.1
+}

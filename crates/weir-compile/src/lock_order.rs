@@ -1,0 +1,252 @@
+//! Keeps atomic steps free of deadlock: what a step would take out of order is taken at its beginning (Flux §3.1.1).
+//!
+//! LockUses have one order in the whole program: by resource, in the order of [`Resource`]. A flow that takes them in this
+//! order only can never wait in a circle. Where a step holds a later lock and something within takes an earlier one, the
+//! earlier one is added to the step, as a reader or writer as it is needed within. The walk goes from the outside in, and
+//! what a step holds counts for those within it, so that one pass suffices. Because every `fn`, branch, handler and loop is inlined, whatever nests in the text nests in
+//! the blocks. What a step holds already is not taken again.
+//!
+//! The paper hoists at nodes that carry a constraint; a nested node without one of its own escaped the original
+//! compiler. Here every call within a step counts, constraint or not.
+//!
+//! A constraint per session is a lock for each session. A resource has one scope in a program, so the locks of its
+//! sessions stand where the resource stands in the order. The shared value itself is taken last by each call, behind all
+//! of these: the call waits for nothing while it holds it ([`weir_ir::graph::Program::session_scoped`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_host::{Library, Mode, Passing, Resource, Text};
+use weir_ir::expr::{Atom, Block, Call, Constraint, Let, Op, Origin, Program};
+use weir_syntax::{Code, Diagnostic, SourceId, Span};
+
+/// Orders the steps of a program, and says what was hoisted.
+pub(crate) fn order(program: &mut Program, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
+    let per_session = sessions_of(program);
+    for entry in program.entries.iter().filter(|entry| entry.ordered) {
+        entry.flows.iter().for_each(|flow| turns_in_steps(&flow.body, None, library, source, diagnostics));
+    }
+    let mut steps = LockOrdering { library, source, per_session, session: None, diagnostics };
+    for flow in program.entries.iter_mut().flat_map(|entry| &mut entry.flows) {
+        steps.session = session_of(&flow.body);
+        steps.block(&mut flow.body, &BTreeSet::new());
+    }
+}
+
+/// Reports calls of stateful functions within a step, in a flow of an ordered source. Such a call waits for its turn
+/// behind the flows before it; one of them may wait for what the step holds.
+fn turns_in_steps(
+    block: &Block,
+    step: Option<Origin>,
+    library: &Library,
+    source: SourceId,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for binding in &block.lets {
+        let step = match &binding.op {
+            Op::Atomic { .. } => step.or(Some(binding.origin)),
+            _ => step,
+        };
+        if let (Op::Call(call), Some(step)) = (&binding.op, step)
+            && library.function(&call.function).is_some_and(|function| function.signature.state.is_some())
+        {
+            let diagnostic = turn_in_step(call, binding.origin, step, source);
+            if !diagnostics.contains(&diagnostic) {
+                diagnostics.push(diagnostic);
+            }
+        }
+        binding.op.blocks().for_each(|inner| turns_in_steps(inner, step, library, source, diagnostics));
+    }
+}
+
+fn turn_in_step(call: &Call, at: Origin, step: Origin, source: SourceId) -> Diagnostic {
+    let span = |origin: Origin| Span { source, start: origin.start, end: origin.end };
+    let begin = Span { end: (step.start + STEP_WORD_BYTES).min(step.end), ..span(step) };
+    Diagnostic::new(
+        Code::TurnInStep,
+        format!("`{}` would wait for its turn while the step holds what others need", call.function),
+    )
+    .at(span(at), "takes the flows in the order of their source")
+    .because(begin, "the step begins here")
+    .note("a flow that came first may wait for the step, and the step for that flow")
+    .hint("call it before the step or behind it")
+}
+
+/// The length of `atomic`.
+const STEP_WORD_BYTES: u32 = 6;
+
+/// The resources that are held per session.
+fn sessions_of(program: &Program) -> BTreeSet<Resource> {
+    let mut found = BTreeSet::new();
+    for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
+        each_step(&flow.body, &mut |constraints, _| {
+            found.extend(constraints.iter().filter(|held| held.per_session).map(|held| held.resource.clone()));
+        });
+    }
+    found
+}
+
+fn session_of(block: &Block) -> Option<Atom> {
+    let mut found = None;
+    each_step(block, &mut |_, session| {
+        if found.is_none() {
+            found = session.cloned();
+        }
+    });
+    found
+}
+
+fn each_step(block: &Block, visit: &mut dyn FnMut(&[Constraint], Option<&Atom>)) {
+    block.each_binding(&mut |binding| {
+        if let Op::Atomic { constraints, session, .. } = &binding.op {
+            visit(constraints, session.as_ref());
+        }
+    });
+}
+
+/// A lock that something takes, and how.
+#[derive(Clone, Debug)]
+struct LockUse {
+    mode: Mode,
+    /// Whether it is the lock of the flow's session.
+    per_session: bool,
+    /// The first place that takes it.
+    at: Origin,
+}
+
+struct LockOrdering<'a> {
+    library: &'a Library,
+    source: SourceId,
+    per_session: BTreeSet<Resource>,
+    session: Option<Atom>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+/// By resource and scope: a session's lock stands before the one for all.
+type LockUses = BTreeMap<(Resource, bool), LockUse>;
+
+impl LockOrdering<'_> {
+    /// Orders the steps in a block; `held` is what the steps around it hold.
+    fn block(&mut self, block: &mut Block, held: &BTreeSet<(Resource, bool)>) {
+        for binding in &mut block.lets {
+            self.binding(binding, held);
+        }
+    }
+
+    fn binding(&mut self, binding: &mut Let, held: &BTreeSet<(Resource, bool)>) {
+        let origin = binding.origin;
+        match &mut binding.op {
+            Op::Atomic { constraints, session, body } => {
+                let mut within = self.locks_of(body);
+                within.retain(|key, _| !held.contains(key));
+                self.hoist(constraints, &within, origin);
+                if constraints.iter().any(|held| held.per_session) && session.is_none() {
+                    session.clone_from(&self.session);
+                }
+                let mut held = held.clone();
+                held.extend(constraints.iter().map(|held| (held.resource.clone(), !held.per_session)));
+                self.block(body, &held);
+            }
+            op => op.blocks_mut().for_each(|body| self.block(body, held)),
+        }
+    }
+
+    /// All that is taken in a block, however deep.
+    fn locks_of(&self, block: &Block) -> LockUses {
+        let mut locks = LockUses::new();
+        block.each_binding(&mut |binding| {
+            if let Op::Call(call) = &binding.op {
+                join(&mut locks, self.call(call, binding.origin));
+            } else if let Op::Atomic { constraints, .. } = &binding.op {
+                let own = constraints.iter().map(|held| {
+                    let taken = LockUse { mode: held.mode, per_session: held.per_session, at: binding.origin };
+                    ((held.resource.clone(), !held.per_session), taken)
+                });
+                join(&mut locks, own.collect());
+            }
+        });
+        locks
+    }
+
+    fn call(&self, call: &Call, at: Origin) -> LockUses {
+        let parameters =
+            self.library.function(&call.function).map_or(&[][..], |function| &function.signature.parameters);
+        let mut locks = LockUses::new();
+        for (atom, parameter) in call.arguments.iter().zip(parameters) {
+            let Some(name) = atom.shared() else { continue };
+            let resource = Resource::Shared(name.clone());
+            // Held for the call alone, which waits for nothing else: it cannot be part of a circle.
+            if self.per_session.contains(&resource) {
+                continue;
+            }
+            let mode = if parameter.passing == Passing::Change { Mode::Write } else { Mode::Read };
+            join(&mut locks, LockUses::from([((resource, true), LockUse { mode, per_session: false, at })]));
+        }
+        locks
+    }
+
+    /// Adds to a step what is taken out of order within it, and makes a reader that must write a writer.
+    fn hoist(&mut self, constraints: &mut Vec<Constraint>, within: &LockUses, step: Origin) {
+        for held in constraints.iter_mut() {
+            if let Some(taken) = within.get(&(held.resource.clone(), !held.per_session)) {
+                held.mode = held.mode.max(taken.mode);
+            }
+        }
+        let Some(last) = constraints.last().map(|held| held.resource.clone()) else { return };
+        for ((resource, _), taken) in within {
+            let known = constraints.iter().any(|held| held.resource == *resource);
+            if known || *resource >= last {
+                continue;
+            }
+            let constraint =
+                Constraint { resource: resource.clone(), mode: taken.mode, per_session: taken.per_session };
+            constraints.push(constraint);
+            self.hoisted(resource, &last, taken, step);
+        }
+        constraints.sort_by(|a, b| a.resource.cmp(&b.resource));
+    }
+
+    fn hoisted(&mut self, resource: &Resource, last: &Resource, taken: &LockUse, step: Origin) {
+        let (name, last) = (name_of(resource), name_of(last));
+        let cost = match taken.mode {
+            Mode::Read => format!("no other flow can change `{name}` meanwhile"),
+            Mode::Write => format!("every other flow that uses `{name}` waits meanwhile"),
+        };
+        let scope = if taken.per_session { " per session" } else { "" };
+        let begin = Span { source: self.source, start: step.start, end: (step.start + STEP_WORD_BYTES).min(step.end) };
+        let diagnostic =
+            Diagnostic::new(Code::HoistedConstraint, format!("`{name}` is held for the whole of this step, not only where it is used"))
+                .at(begin, format!("holds `{last}`, and from here on `{name}` too"))
+                .because(self.span(taken.at), format!("uses `{name}`"))
+                .note(format!("flows take `{name}` before `{last}`, always: two that took them in different orders could wait for each other without end"))
+                .note(cost)
+                .fix(
+                    format!("use `{name}` before or behind the step, or say that the step holds it: `atomic {name}{scope}, {last} {{ … }}`"),
+                    begin.at_end(),
+                    format!(" {name}{scope},"),
+                );
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn span(&self, origin: Origin) -> Span {
+        Span { source: self.source, start: origin.start, end: origin.end }
+    }
+}
+
+fn join(locks: &mut LockUses, others: LockUses) {
+    for (key, taken) in others {
+        match locks.get_mut(&key) {
+            Some(known) => known.mode = known.mode.max(taken.mode),
+            None => _ = locks.insert(key, taken),
+        }
+    }
+}
+
+fn name_of(resource: &Resource) -> Text {
+    match resource {
+        Resource::Shared(name) | Resource::Constraint(name) | Resource::World(name) | Resource::State(name) => {
+            name.clone()
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Finds lost updates: a shared value is read, what was read decides, and the value is written, but not in one step.
+//!
+//! Between the read and the write another flow may write too, and one of the two updates is lost. The check follows what
+//! depends on each read through the expression IR: through operands, and through the switches that it decides. Reads and
+//! writes within one `atomic` of the value are one step; a call that takes the value by `&mut` is one by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_host::{Library, Passing, Resource, Text};
+use weir_ir::expr::{Atom, Block, Call, Op, Origin, Var};
+use weir_syntax::{Code, Diagnostic, SourceId, Span};
+
+/// Checks one body.
+pub(crate) fn check(body: &Block, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
+    let mut updates = LostUpdateLint {
+        library,
+        source,
+        depends: BTreeMap::new(),
+        decides: BTreeSet::new(),
+        steps: Vec::new(),
+        count: 0,
+        diagnostics,
+    };
+    updates.block(body);
+}
+
+/// One read of a shared value.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct SharedRead {
+    shared: Text,
+    at: (u32, u32),
+    /// The atomic step in which it was read; 0 outside any.
+    step: usize,
+}
+
+struct LostUpdateLint<'a> {
+    library: &'a Library,
+    source: SourceId,
+    /// The reads that a variable depends on.
+    depends: BTreeMap<Var, BTreeSet<SharedRead>>,
+    /// The reads that decided that we are here.
+    decides: BTreeSet<SharedRead>,
+    /// The atomic steps that we are in, from the outermost, with what they hold.
+    steps: Vec<(usize, Vec<Text>)>,
+    count: usize,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl LostUpdateLint<'_> {
+    /// The reads that the block's result depends on.
+    fn block(&mut self, block: &Block) -> BTreeSet<SharedRead> {
+        for binding in &block.lets {
+            let reads = self.op(&binding.op, binding.origin);
+            if !reads.is_empty() {
+                self.depends.insert(binding.bound.var, reads);
+            }
+        }
+        self.reads_of(&block.result)
+    }
+
+    fn reads_of(&self, atom: &Atom) -> BTreeSet<SharedRead> {
+        match atom {
+            Atom::Var(var) => self.depends.get(var).cloned().unwrap_or_default(),
+            Atom::Value(_) | Atom::Shared(_) => BTreeSet::new(),
+        }
+    }
+
+    fn reads_of_all<'b>(&self, atoms: impl IntoIterator<Item = &'b Atom>) -> BTreeSet<SharedRead> {
+        atoms.into_iter().flat_map(|atom| self.reads_of(atom)).collect()
+    }
+
+    fn op(&mut self, op: &Op, origin: Origin) -> BTreeSet<SharedRead> {
+        match op {
+            Op::Call(call) => self.call(call, origin),
+            Op::Switch { subject, arms } => {
+                let decided = self.reads_of(subject);
+                let outer = self.decides.clone();
+                self.decides.extend(decided.iter().cloned());
+                let mut reads = decided.clone();
+                for arm in arms {
+                    for variable in &arm.payload {
+                        self.depends.insert(variable.var, decided.clone());
+                    }
+                    reads.extend(self.block(&arm.body));
+                }
+                self.decides = outer;
+                reads
+            }
+            Op::Atomic { constraints, body, .. } => {
+                let held = constraints.iter().filter_map(|constraint| match &constraint.resource {
+                    Resource::Shared(name) => Some(name.clone()),
+                    _ => None,
+                });
+                self.count += 1;
+                self.steps.push((self.count, held.collect()));
+                let reads = self.block(body);
+                self.steps.pop();
+                reads
+            }
+            // What ends the flow yields nothing that could be written.
+            Op::Return(_) | Op::Fail(_) => BTreeSet::new(),
+            op => {
+                let of = self.reads_of_all(op.operands());
+                let mut reads = of.clone();
+                for scope in op.scopes() {
+                    self.depends.extend(scope.variables().map(|variable| (variable.var, of.clone())));
+                    reads.extend(self.block(scope.block));
+                }
+                reads
+            }
+        }
+    }
+
+    fn call(&mut self, call: &Call, origin: Origin) -> BTreeSet<SharedRead> {
+        let mut reads = self.reads_of_all(&call.arguments);
+        let function = self.library.function(&call.function);
+        let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+        let mut own = BTreeSet::new();
+        for (atom, parameter) in call.arguments.iter().zip(parameters) {
+            let Atom::Shared(name) = atom else { continue };
+            let step = self.step_of(name);
+            if parameter.passing == Passing::Change {
+                self.written(name, step, &reads, origin);
+            } else {
+                own.insert(SharedRead { shared: name.clone(), at: (origin.start, origin.end), step });
+            }
+        }
+        reads.extend(own);
+        reads
+    }
+
+    /// The outermost atomic step that holds the shared value; 0 where none does.
+    fn step_of(&self, shared: &Text) -> usize {
+        self.steps.iter().find(|(_, held)| held.contains(shared)).map_or(0, |(step, _)| *step)
+    }
+
+    fn written(&mut self, shared: &Text, step: usize, arguments: &BTreeSet<SharedRead>, origin: Origin) {
+        let lost = arguments.iter().chain(&self.decides);
+        let lost = lost.filter(|read| read.shared == *shared && (read.step == 0 || read.step != step)).min();
+        let Some(read) = lost else { return };
+        let at = self.span(Origin { start: read.at.0, end: read.at.1 });
+        let diagnostic = Diagnostic::new(
+            Code::LostUpdate,
+            format!("another flow may change `{shared}` between this read and this write"),
+        )
+        .at(self.span(origin), "written here, depending on what was read")
+        .because(at, "read here")
+        .hint(format!("make it one step: put both into `atomic {shared} {{ … }}`"));
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn span(&self, origin: Origin) -> Span {
+        Span { source: self.source, start: origin.start, end: origin.end }
+    }
+}

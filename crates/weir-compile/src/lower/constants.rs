@@ -1,0 +1,96 @@
+//! What is known before the program runs: the arguments that private states are made of.
+//!
+//! Every `fn` is inlined, so a value is known when literals and operators made it, by whatever `let`s and parameters it
+//! came. Values are followed as their operations are emitted; what grows beyond [`PARTS_MAX`] or [`NESTED_MAX`] is let
+//! go.
+
+use std::collections::BTreeMap;
+
+use weir_host::{Parameter, Text, Value};
+use weir_ir::expr::{Atom, Op, Var};
+use weir_ir::prim::Prim;
+use weir_syntax::{Code, Diagnostic, Span};
+
+use super::Lowering;
+
+/// The most parts of a value that is followed: characters, bytes, elements and fields, those within them included.
+const PARTS_MAX: usize = 10_000;
+
+/// The deepest value that is followed, deeper than what brackets can write. It becomes a constant of the graph, which is
+/// checked and printed by recursion.
+const NESTED_MAX: usize = 256;
+
+/// The values of the variables that are known.
+#[derive(Default)]
+pub(super) struct Constants(BTreeMap<Var, Value>);
+
+impl Constants {
+    pub(super) fn value<'k>(&'k self, atom: &'k Atom) -> Option<&'k Value> {
+        match atom {
+            Atom::Value(value) => Some(value),
+            Atom::Var(var) => self.0.get(var),
+            Atom::Shared(_) => None,
+        }
+    }
+
+    /// Follows an operation that was bound to a variable.
+    pub(super) fn follow(&mut self, bound: &Atom, op: &Op) {
+        let (Atom::Var(var), Op::Prim(prim, operands)) = (bound, op) else { return };
+        let operands: Option<Vec<&Value>> = operands.iter().map(|operand| self.value(operand)).collect();
+        let Some(operands) = operands.filter(|operands| follows(*prim, operands)) else { return };
+        let mut left = PARTS_MAX;
+        if let Ok(value) = prim.apply(&operands)
+            && spend(&value, &mut left, NESTED_MAX)
+        {
+            self.0.insert(*var, value);
+        }
+    }
+}
+
+/// Whether the operation means something wherever it stands: the payload of a variant does only where the variant was
+/// tested, and `()` stands for what is never reached.
+fn follows(prim: Prim, operands: &[&Value]) -> bool {
+    match prim {
+        Prim::List | Prim::Map | Prim::Record | Prim::Variant(_) => true,
+        Prim::Payload(_) => false,
+        _ => operands.iter().all(|operand| **operand != Value::Unit),
+    }
+}
+
+/// Whether the value has no more parts than are left, and is no deeper than there is room.
+fn spend(value: &Value, left: &mut usize, room: usize) -> bool {
+    let own = match value {
+        Value::Text(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 1,
+    };
+    let (Some(rest), Some(room)) = (left.checked_sub(own), room.checked_sub(1)) else { return false };
+    *left = rest;
+    let mut spend = |part| spend(part, left, room);
+    match value {
+        Value::List(parts) | Value::Record(parts) | Value::Variant(_, Some(parts)) => parts.iter().all(spend),
+        Value::Map(map) => map.iter().all(|(key, value)| spend(key) && spend(value)),
+        _ => true,
+    }
+}
+
+impl Lowering<'_, '_> {
+    /// The constant that makes a state, of an argument.
+    pub(super) fn constant_argument(&mut self, argument: Atom, path: &Text, parameter: &Parameter, span: Span) -> Atom {
+        if let Some(value) = self.constants.value(&argument) {
+            return Atom::Value(value.clone());
+        }
+        if !self.alone && !self.too_large && !self.builder().has_ended() {
+            let name = &parameter.name;
+            let message = format!("`{name}` of `{path}` has to be known before the program runs");
+            let diagnostic = Diagnostic::new(Code::NotConstant, message)
+                .at(span, "only a request or an element decides this")
+                .note(format!("`{path}` has a state of its own at each call, made once, when the program starts"))
+                .hint("make it of literals, `let`s and operators, here or where the `fn` is called");
+            if !self.diagnostics.contains(&diagnostic) {
+                self.diagnostics.push(diagnostic);
+            }
+        }
+        argument
+    }
+}

@@ -1,0 +1,133 @@
+//! Lowers tests: each is a flow that nobody waits for; what is expected and not so ends it with a failure.
+
+use std::fmt::Write as _;
+
+use weir_host::{Library, Type, Value};
+use weir_ir::expr::{Atom, Op, Program};
+use weir_ir::prim::Prim;
+use weir_ir::program::{Entry, Flow};
+use weir_syntax::Span;
+use weir_syntax::ast::{self, BinaryOperator, Block, Expr, ExprKind, Replacement};
+
+use super::{Binding, Callable, Lowering, failures};
+use crate::check::tests;
+use crate::typed_tree::{CallTarget, TypedTree};
+
+/// A program of which each flow is one test, in the order of the text. Its source names nothing: tests are run by hand.
+pub(crate) fn lower_tests<'a>(
+    tree: &'a ast::Tree,
+    typed: &'a TypedTree,
+    library: &'a Library,
+    text: &'a str,
+    program: &Program,
+    diagnostics: &mut Vec<weir_syntax::Diagnostic>,
+) -> Program {
+    let flows = tests(tree).map(|test| {
+        let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+        lowering.text = text;
+        // A test is a session by itself.
+        lowering.session = Some(Atom::Value(Value::Unit));
+        let handlers = failures::handlers_of(&test.body).chain(failures::handlers_of_file(tree)).collect();
+        let body = lowering.flow(&Type::Unit, handlers, |lowering| {
+            lowering.block(&test.body);
+            Atom::Value(Value::Unit)
+        });
+        Flow {
+            name: (&*test.name).into(),
+            route: None,
+            parameters: Vec::new(),
+            result: Type::Unit,
+            body,
+            former_sites: Vec::new(),
+        }
+    });
+    let flows: Vec<_> = flows.collect();
+    let mut lowering = Lowering::new(tree, typed, library, diagnostics);
+    let none = Type::Tuple(Vec::new().into());
+    let arguments =
+        lowering.whole(&none, |lowering| lowering.prim(Prim::Record, Vec::new(), none.clone(), Span::default()));
+    let entry = Entry { name: "tests".into(), source: "".into(), arguments, ordered: false, flows };
+    Program { types: program.types.clone(), shared: program.shared.clone(), entries: vec![entry] }
+}
+
+impl<'a> Lowering<'a, '_> {
+    /// `expect condition`: nothing, or a failure that shows what was compared.
+    pub(super) fn expect(&mut self, condition: &'a Expr) {
+        let span = condition.span;
+        let (holds, shown) = match &condition.kind {
+            ExprKind::Binary { operator, left, right, .. } if operator.is_comparison() => {
+                let left_id = &left.id;
+                let (left, right) = (self.expr(left), self.expr(right));
+                let operands = vec![left.clone(), right.clone()];
+                let ty = self.typed.expr_type(*left_id).clone();
+                (self.prim(comparison(*operator), operands, Type::Bool, span), Some((left, right, ty)))
+            }
+            _ => (self.expr(condition), None),
+        };
+        let mut said = String::from("expected");
+        let expected = self.text.get(span.range()).unwrap_or_default();
+        if !expected.is_empty() {
+            _ = write!(said, " `{expected}`");
+        }
+        let nothing = Atom::Value(Value::Unit);
+        self.choose(
+            holds,
+            &Type::Unit,
+            span,
+            |_| nothing,
+            |lowering| {
+                let mut parts = vec![Atom::Value(Value::text(&said))];
+                if let Some((left, right, ty)) = shown {
+                    for (side, value) in [(" left", left), ("right", right)] {
+                        parts.push(Atom::Value(Value::text(&format!("\n  {side}: "))));
+                        parts.extend(lowering.shown(value, &ty, 0, span));
+                    }
+                }
+                let message = lowering.prim(Prim::Interpolate, parts, Type::Text, span);
+                lowering.emit(Op::Fail(message), Type::Never, span)
+            },
+        );
+    }
+
+    pub(super) fn with(&mut self, expr: &'a Expr, replacements: &'a [Replacement], body: &'a Block) -> Atom {
+        let count = self.replaced.len();
+        let typed = self.typed;
+        let targets = typed.replacements.get(&expr.id).map_or(&[][..], |targets| targets);
+        for (replacement, target) in replacements.iter().zip(targets) {
+            match (self.callable(&replacement.value), target) {
+                (Some(callable), Some(target)) => self.replaced.push((target.clone(), callable)),
+                _ => _ = self.expr(&replacement.value),
+            }
+        }
+        let value = self.block(body);
+        self.replaced.truncate(count);
+        value
+    }
+
+    /// Calls what stands in the place of a function, where something does. Within it, the function is itself again.
+    pub(super) fn call_replaced(
+        &mut self,
+        target: &CallTarget,
+        given: &[Option<Binding<'a>>],
+        ty: &Type,
+        place: (Span, &[Option<&'a Expr>]),
+    ) -> Option<Atom> {
+        let at = self.replaced.iter().rposition(|(known, _)| known == target)?;
+        let later = self.replaced.split_off(at);
+        let callable: Callable<'a> = later[0].1.clone();
+        let value = self.call_value(callable, given.to_vec(), ty, place);
+        self.replaced.extend(later);
+        Some(value)
+    }
+}
+
+fn comparison(operator: BinaryOperator) -> Prim {
+    match operator {
+        BinaryOperator::NotEqual => Prim::NotEqual,
+        BinaryOperator::Less => Prim::Less,
+        BinaryOperator::LessEqual => Prim::LessOrEqual,
+        BinaryOperator::Greater => Prim::Greater,
+        BinaryOperator::GreaterEqual => Prim::GreaterOrEqual,
+        _ => Prim::Equal,
+    }
+}

@@ -1,0 +1,256 @@
+//! Finds values that are used again after they were moved.
+//!
+//! A value whose type can neither be shared nor cloned has one holder: handing it over by value, holding it in another
+//! value or taking it apart moves it; lending it by `&` or `&mut` does not. The check runs on the expression IR, where
+//! every use is an operand: branches are looked at one by one and joined, and a body that runs more than once must not
+//! move what it did not make.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_host::{Field, Library, Passing, Text, Type, TypeDefinition, TypeShape};
+use weir_ir::expr::{Atom, Block, Op, Origin, Runs, Scope, Var, Variable};
+use weir_syntax::{Code, Diagnostic, SourceId, Span};
+
+/// Checks one body.
+pub(crate) fn check(
+    parameters: &[Variable],
+    body: &Block,
+    types: &[TypeDefinition],
+    library: &Library,
+    source: SourceId,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let mut moves = MoveChecker {
+        types,
+        library,
+        source,
+        bound: BTreeMap::new(),
+        known: BTreeMap::new(),
+        gone: BTreeMap::new(),
+        given_up: BTreeSet::new(),
+        diagnostics,
+    };
+    parameters.iter().for_each(|parameter| moves.bind(parameter));
+    moves.block(body);
+}
+
+/// A variable that was bound.
+struct BoundVariable {
+    /// How many were bound before.
+    number: usize,
+    name: Text,
+    ty: Type,
+}
+
+struct MoveChecker<'a> {
+    types: &'a [TypeDefinition],
+    library: &'a Library,
+    source: SourceId,
+    /// All variables.
+    bound: BTreeMap<Var, BoundVariable>,
+    /// Those of the variables that can only be moved, or have become as good as that.
+    known: BTreeMap<Var, (Text, Type)>,
+    /// Where a variable was moved.
+    gone: BTreeMap<Var, Origin>,
+    /// The variables that are gone because they went into a body that may be given up.
+    given_up: BTreeSet<Var>,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl MoveChecker<'_> {
+    fn bind(&mut self, variable: &Variable) {
+        let bound = BoundVariable { number: self.bound.len(), name: variable.name.clone(), ty: variable.ty.clone() };
+        self.bound.entry(variable.var).or_insert(bound);
+        let definition = |name: &Text| {
+            let own = self.types.iter().find(|definition| definition.name == *name);
+            own.or_else(|| self.library.definition(name))
+        };
+        if is_move_only(&variable.ty, &definition) {
+            self.known.insert(variable.var, (variable.name.clone(), variable.ty.clone()));
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        let mut last = Origin::default();
+        for binding in &block.lets {
+            self.op(&binding.op, binding.origin);
+            self.bind(&binding.bound);
+            last = binding.origin;
+        }
+        self.take(&block.result, last);
+    }
+
+    fn op(&mut self, op: &Op, origin: Origin) {
+        match op {
+            Op::Call(call) => {
+                let function = self.library.function(&call.function);
+                let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+                for (atom, parameter) in call.arguments.iter().zip(parameters) {
+                    match parameter.passing {
+                        Passing::Value | Passing::Typed => self.take(atom, origin),
+                        Passing::Borrow | Passing::Change | Passing::Start => self.lend(atom, origin),
+                    }
+                }
+            }
+            Op::Switch { subject, arms } => {
+                self.take(subject, origin);
+                let before = self.gone.clone();
+                let mut after = before.clone();
+                for arm in arms {
+                    self.gone.clone_from(&before);
+                    arm.payload.iter().for_each(|variable| self.bind(variable));
+                    self.block(&arm.body);
+                    after.append(&mut self.gone);
+                }
+                self.gone = after;
+            }
+            // The session is only looked at.
+            Op::Atomic { body, .. } => self.block(body),
+            op => {
+                op.operands().for_each(|atom| self.take(atom, origin));
+                // All bodies of a race begin, so that a value goes into one only.
+                op.scopes().for_each(|scope| self.scope(&scope, origin));
+            }
+        }
+    }
+
+    fn scope(&mut self, scope: &Scope<'_>, origin: Origin) {
+        match scope.runs {
+            Runs::Once | Runs::IfChosen => self.block(scope.block),
+            Runs::Repeatedly => self.rounds(&scope.variables().collect::<Vec<_>>(), scope.block),
+            Runs::UnlessCancelled => self.given_up(scope.block, origin),
+        }
+    }
+
+    /// A body that may be given up on its way: what it has of outside and can only be moved may be lost with a call that is
+    /// dropped, and what it changes may be half changed. Both go into the body for good, also where they are only lent.
+    fn given_up(&mut self, body: &Block, origin: Origin) {
+        let outside: Vec<Var> = self.known.keys().copied().filter(|var| !self.gone.contains_key(var)).collect();
+        let mut changed = BTreeSet::new();
+        self.changed_in(body, &mut changed);
+        changed.retain(|var| self.bound.contains_key(var));
+        self.block(body);
+        let taken = outside.into_iter().filter(|var| body.mentions(*var));
+        for var in taken.chain(changed).collect::<BTreeSet<Var>>() {
+            self.gone.entry(var).or_insert(origin);
+            self.given_up.insert(var);
+            if let Some(bound) = self.bound.get(&var) {
+                self.known.entry(var).or_insert_with(|| (bound.name.clone(), bound.ty.clone()));
+            }
+        }
+    }
+
+    /// Collects the variables that a call in the block takes by `&mut`.
+    fn changed_in(&self, block: &Block, found: &mut BTreeSet<Var>) {
+        block.each_binding(&mut |binding| {
+            let Op::Call(call) = &binding.op else { return };
+            let function = self.library.function(&call.function);
+            let parameters = function.map_or(&[][..], |function| &function.signature.parameters);
+            let pairs = call.arguments.iter().zip(parameters);
+            let changed = pairs.filter(|(_, parameter)| parameter.passing == Passing::Change);
+            found.extend(changed.filter_map(|(atom, _)| atom.variable()));
+        });
+    }
+
+    /// A body that runs once for each element: what it moves must be its own.
+    fn rounds(&mut self, variables: &[&Variable], body: &Block) {
+        let (outside, before) = (self.bound.len(), self.gone.clone());
+        variables.iter().for_each(|variable| self.bind(variable));
+        self.block(body);
+        let gone: Vec<(Var, Origin)> = self.gone.iter().map(|(var, at)| (*var, *at)).collect();
+        for (var, at) in gone.into_iter().filter(|(var, _)| !before.contains_key(var)) {
+            if self.bound.get(&var).is_some_and(|bound| bound.number < outside) {
+                self.moved_in_rounds(var, at);
+            }
+        }
+    }
+
+    fn take(&mut self, atom: &Atom, origin: Origin) {
+        self.lend(atom, origin);
+        if let Atom::Var(var) = atom
+            && self.known.contains_key(var)
+        {
+            self.gone.entry(*var).or_insert(origin);
+        }
+    }
+
+    fn lend(&mut self, atom: &Atom, origin: Origin) {
+        let Atom::Var(var) = atom else { return };
+        if let (Some(at), Some((name, ty))) = (self.gone.get(var), self.known.get(var)) {
+            let shown = shown(name);
+            let how = match self.given_up.contains(var) {
+                true => "went in here for good: what is in the middle of a call may be given up",
+                false => "moved here",
+            };
+            let diagnostic = Diagnostic::new(Code::MovedValue, format!("{shown} was moved and cannot be used again"))
+                .at(self.span(origin), "used again here")
+                .because(self.span(*at), how)
+                .note(self.why(*var, ty))
+                .hint("use it before it is moved, or make another one");
+            self.report(diagnostic);
+        }
+    }
+
+    fn moved_in_rounds(&mut self, var: Var, at: Origin) {
+        let Some((name, ty)) = self.known.get(&var) else { return };
+        let diagnostic = Diagnostic::new(Code::MovedValue, format!("{} is moved in every round", shown(name)))
+            .at(self.span(at), "moved here, and gone in the next round")
+            .note(self.why(var, ty))
+            .hint("make it within the body, so that each round has its own");
+        self.report(diagnostic);
+    }
+
+    /// Why a value is gone.
+    fn why(&self, var: Var, ty: &Type) -> String {
+        match self.given_up.contains(&var) {
+            true => "what can only be moved or is changed does not come back out of `within` or `race`".into(),
+            false => format!("a `{ty}` has one holder: it can neither be shared nor cloned"),
+        }
+    }
+
+    /// A `fn` that is inlined twice has the same fault twice.
+    fn report(&mut self, diagnostic: Diagnostic) {
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn span(&self, origin: Origin) -> Span {
+        Span { source: self.source, start: origin.start, end: origin.end }
+    }
+}
+
+/// Whether values of the type can neither be shared nor cloned, or hold one that cannot.
+pub(crate) fn is_move_only<'d>(ty: &Type, definition: &dyn Fn(&Text) -> Option<&'d TypeDefinition>) -> bool {
+    part_is_move_only(ty, definition, &mut Vec::new())
+}
+
+fn part_is_move_only<'d>(
+    ty: &Type,
+    definition: &dyn Fn(&Text) -> Option<&'d TypeDefinition>,
+    seen: &mut Vec<Text>,
+) -> bool {
+    let mut is_move_only = |part: &Type| part_is_move_only(part, definition, seen);
+    match ty {
+        Type::List(part) | Type::Option(part) => is_move_only(part),
+        Type::Map(pair) | Type::Result(pair) => is_move_only(&pair.0) || is_move_only(&pair.1),
+        Type::Tuple(parts) => parts.iter().any(is_move_only),
+        Type::Named(name) if !seen.contains(name) => {
+            seen.push(name.clone());
+            let mut is_move_only = |field: &Field| part_is_move_only(&field.ty, definition, seen);
+            match definition(name).map(|definition| &definition.shape) {
+                Some(TypeShape::Opaque { shareable }) => !shareable,
+                Some(TypeShape::Record(fields)) => fields.iter().any(is_move_only),
+                Some(TypeShape::Enum(variants)) => {
+                    variants.iter().flat_map(|variant| &variant.fields).any(&mut is_move_only)
+                }
+                None => false,
+            }
+        }
+        _ => false,
+    }
+}
+
+fn shown(name: &str) -> String {
+    if name.is_empty() { "this value".to_owned() } else { format!("`{name}`") }
+}

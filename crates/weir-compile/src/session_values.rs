@@ -1,0 +1,61 @@
+//! Shared values of which each session has its own: what makes them must be there at once.
+//!
+//! One is made while a step takes what it holds, for the first step of a session. Nothing may wait there, no state belongs
+//! there that would be another session's too, and there is no place to which a failure could go.
+
+use weir_host::{Code as HostCode, Library, Text};
+use weir_ir::expr::{Block, Op, Origin, Program};
+use weir_syntax::{Code, Diagnostic, SourceId, Span};
+
+/// Checks what makes the values of sessions.
+pub(crate) fn check(program: &Program, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
+    for shared in program.shared.iter().filter(|shared| shared.per_session) {
+        let mut check = SessionValueChecker { name: &shared.name, library, source, diagnostics };
+        check.block(&shared.init);
+    }
+}
+
+struct SessionValueChecker<'a> {
+    name: &'a Text,
+    library: &'a Library,
+    source: SourceId,
+    diagnostics: &'a mut Vec<Diagnostic>,
+}
+
+impl SessionValueChecker<'_> {
+    fn block(&mut self, block: &Block) {
+        block.each_binding(&mut |binding| {
+            if let Some(does) = self.fault(&binding.op) {
+                self.report(&does, binding.origin);
+            }
+        });
+    }
+
+    /// What an operation does that has no place here.
+    fn fault(&self, op: &Op) -> Option<String> {
+        match op {
+            Op::Call(call) => {
+                let function = self.library.function(&call.function)?;
+                let waits = !matches!(function.code, HostCode::Immediate(_));
+                let keeps = function.signature.state.is_some();
+                let fault = waits.then_some("may wait").or(keeps.then_some("keeps a state of its own"))?;
+                Some(format!("`{}` {fault}", call.function))
+            }
+            Op::Fail(_) => Some("may fail".into()),
+            Op::Loop { .. } => Some("may fail at its limit".into()),
+            _ => None,
+        }
+    }
+
+    fn report(&mut self, does: &str, at: Origin) {
+        let span = Span { source: self.source, start: at.start, end: at.end };
+        let message = format!("what makes `{}` for a session must be there at once", self.name);
+        let diagnostic = Diagnostic::new(Code::SessionValue, message)
+            .at(span, does)
+            .note("one is made when a flow of a new session first uses it")
+            .hint("begin with an empty value, and fill it in the flow");
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What has a name, and the places that name it.
+
+use weir_host::Text;
+use weir_syntax::Span;
+
+/// Something that has a name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Symbol {
+    /// A local name, by its number in the file.
+    Local(u32),
+    /// A `fn` of the program.
+    Function(Text),
+    /// A shared value.
+    Shared(Text),
+    /// A constraint.
+    Constraint(Text),
+    /// A service.
+    Service(Text),
+    /// A record, enum or host type, by its whole name.
+    Type(Text),
+    /// A variant: its enum and its name.
+    Variant(Text, Text),
+    /// A field: its record and its name.
+    Field(Text, Text),
+    /// A function of the library, by its path.
+    HostFunction(Text),
+    /// A source of the library, by its path.
+    Source(Text),
+    /// A module of the library.
+    Module(Text),
+}
+
+/// A place that names something.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reference {
+    /// The place of the name.
+    pub span: Span,
+    /// What is named.
+    pub symbol: Symbol,
+    /// Whether it is declared here.
+    pub defines: bool,
+}

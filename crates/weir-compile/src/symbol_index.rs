@@ -1,0 +1,199 @@
+//! What can be said of a place or a name, for editors and for documentation: where it is declared, its type, its signature.
+
+use weir_host::{Library, Mode, Passing, Resource, Signature, Text, TypeShape, Value};
+use weir_syntax::Span;
+use weir_syntax::ast::{Item, ItemKind};
+
+use crate::Checked;
+use crate::symbol::{Reference, Symbol};
+use crate::types::Ty;
+
+/// What can be said of something that has a name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SymbolInfo {
+    /// One or a few lines of Weir: `fn area(shape: Shape) -> Float`.
+    pub signature: String,
+    /// What its author says of it, as Markdown; may be empty.
+    pub doc: String,
+    /// What it touches, in one line; of functions.
+    pub effects: Option<String>,
+}
+
+/// A local name that a place may use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LocalName {
+    /// The name.
+    pub name: String,
+    /// Its type.
+    pub ty: String,
+    /// Where it is bound.
+    pub span: Span,
+}
+
+impl Checked {
+    /// Every place that names something, in no particular order.
+    #[must_use]
+    pub fn references(&self) -> &[Reference] {
+        &self.typed.declarations.references
+    }
+
+    /// What the place names: the narrowest name that the offset touches.
+    #[must_use]
+    pub fn reference_at(&self, offset: u32) -> Option<&Reference> {
+        self.references().iter().filter(|found| found.span.touches(offset)).min_by_key(|found| found.span.len())
+    }
+
+    /// All places that name it, its declaration among them.
+    pub fn references_to<'c>(&'c self, symbol: &'c Symbol) -> impl Iterator<Item = &'c Reference> {
+        self.references().iter().filter(move |found| found.symbol == *symbol)
+    }
+
+    /// Where it is declared, if in this file.
+    #[must_use]
+    pub fn definition_of(&self, symbol: &Symbol) -> Option<Span> {
+        self.references_to(symbol).find(|found| found.defines).map(|found| found.span)
+    }
+
+    /// The narrowest expression that the offset touches, and its type.
+    #[must_use]
+    pub fn type_at(&self, offset: u32) -> Option<(Span, String)> {
+        let spans = self.typed.expr_spans.iter().zip(&self.typed.expr_types);
+        let touched = spans.filter(|(span, ty)| span.touches(offset) && **ty != Ty::Error);
+        let narrowest = touched.min_by_key(|(span, _)| span.len());
+        narrowest.map(|(span, ty)| (*span, ty.to_string()))
+    }
+
+    /// The local names that the place may use: those bound before it in the same item, the innermost of each name. What
+    /// happens at the end of a source is as an item of its own.
+    #[must_use]
+    pub fn locals_at(&self, offset: u32) -> Vec<LocalName> {
+        let locals = self.typed.locals_at(&self.parsed.tree, offset).into_iter();
+        locals
+            .map(|local| LocalName { name: local.name.to_string(), ty: local.ty.to_string(), span: local.span })
+            .collect()
+    }
+
+    /// What can be said of it.
+    #[must_use]
+    pub fn describe(&self, symbol: &Symbol, library: &Library) -> Option<SymbolInfo> {
+        let plain = |signature: String| Some(SymbolInfo { signature, doc: String::new(), effects: None });
+        match symbol {
+            Symbol::Local(id) => {
+                let local = self.typed.locals.get(*id as usize)?;
+                plain(format!("{}: {}", local.name, local.ty))
+            }
+            Symbol::Function(name) => self.describe_fn(name),
+            Symbol::Shared(name) => {
+                let declared = self.typed.declarations.shared.get(name.as_str())?;
+                let doc = self.item_doc(declared.item);
+                let scope = if declared.per_session { " per session" } else { "" };
+                Some(SymbolInfo { signature: format!("shared {name}: {}{scope}", declared.ty), doc, effects: None })
+            }
+            Symbol::Constraint(name) => plain(format!("constraint {name}")),
+            Symbol::Service(name) => plain(format!("service {name}")),
+            Symbol::Type(name) => {
+                let definition = self.typed.declarations.definition(library, name)?;
+                let signature = type_signature(name, &definition.shape);
+                Some(SymbolInfo { signature, doc: definition.doc.to_string(), effects: None })
+            }
+            Symbol::Variant(of, name) => {
+                let definition = self.typed.declarations.definition(library, of)?;
+                let TypeShape::Enum(variants) = &definition.shape else { return None };
+                let variant = variants.iter().find(|variant| variant.name == *name)?;
+                plain(format!("{of}.{}", variant_signature(variant)))
+            }
+            Symbol::Field(of, name) => {
+                let definition = self.typed.declarations.definition(library, of)?;
+                let TypeShape::Record(fields) = &definition.shape else { return None };
+                let field = fields.iter().find(|field| field.name == *name)?;
+                plain(format!("{of}.{name}: {}", field.ty))
+            }
+            Symbol::HostFunction(path) => library.function(path).map(|function| describe_host(&function.signature)),
+            Symbol::Source(path) => describe_source(path, library),
+            Symbol::Module(name) => {
+                let module = library.modules.get(name)?;
+                Some(SymbolInfo { signature: format!("module {name}"), doc: module.doc.to_string(), effects: None })
+            }
+        }
+    }
+
+    fn item_doc(&self, item: usize) -> String {
+        self.parsed.tree.items.get(item).map(|item: &Item| item.docs.text()).unwrap_or_default()
+    }
+
+    fn describe_fn(&self, name: &Text) -> Option<SymbolInfo> {
+        let declared = self.typed.declarations.functions.get(name.as_str())?;
+        let parameters: Vec<String> =
+            declared.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect();
+        let result = if declared.result == Ty::UNIT { String::new() } else { format!(" -> {}", declared.result) };
+        let signature = format!("fn {name}({}){result}", parameters.join(", "));
+        let effects = self.typed.effects_of(name).map(ToString::to_string);
+        let doc = match self.parsed.tree.items.get(declared.item).map(|item| &item.kind) {
+            Some(ItemKind::Function(_)) => self.item_doc(declared.item),
+            _ => String::new(),
+        };
+        Some(SymbolInfo { signature, doc, effects })
+    }
+}
+
+fn type_signature(name: &str, shape: &TypeShape) -> String {
+    match shape {
+        TypeShape::Record(fields) => {
+            let fields: Vec<String> = fields.iter().map(|field| format!("{}: {}", field.name, field.ty)).collect();
+            format!("record {name} {{ {} }}", fields.join(", "))
+        }
+        TypeShape::Enum(variants) => {
+            let variants: Vec<String> = variants.iter().map(variant_signature).collect();
+            format!("enum {name} {{ {} }}", variants.join(", "))
+        }
+        TypeShape::Opaque { shareable: true } => format!("type {name}"),
+        TypeShape::Opaque { shareable: false } => format!("type {name}, which can only be moved"),
+    }
+}
+
+fn variant_signature(variant: &weir_host::Variant) -> String {
+    if variant.fields.is_empty() {
+        return variant.name.to_string();
+    }
+    let fields = variant.fields.iter().map(|field| match field.name.parse::<u32>() {
+        Ok(_) => field.ty.to_string(),
+        Err(_) => format!("{}: {}", field.name, field.ty),
+    });
+    format!("{}({})", variant.name, fields.collect::<Vec<_>>().join(", "))
+}
+
+fn shown_default(value: &Value) -> String {
+    match value {
+        Value::Text(text) => format!(" = \"{text}\""),
+        other => format!(" = {other}"),
+    }
+}
+
+/// What can be said of a function of the library.
+fn describe_host(signature: &Signature) -> SymbolInfo {
+    let parameters = signature.parameters.iter().map(|parameter| {
+        let default = parameter.default.as_ref().map_or_else(String::new, shown_default);
+        format!("{}: {}{default}", parameter.name, parameter.ty)
+    });
+    let parameters: Vec<String> = parameters.collect();
+    let mut effects = crate::EffectSummary::default();
+    effects.call(signature, &signature.path());
+    for parameter in signature.parameters.iter().filter(|parameter| parameter.passing == Passing::Change) {
+        effects.touch(Resource::Shared(parameter.name.clone()), Mode::Write);
+    }
+    SymbolInfo {
+        signature: format!("fn {}({}) -> {}", signature.path(), parameters.join(", "), signature.call_type()),
+        doc: signature.doc.to_string(),
+        effects: Some(effects.to_string()),
+    }
+}
+
+fn describe_source(path: &str, library: &Library) -> Option<SymbolInfo> {
+    let (module, name) = path.rsplit_once('.')?;
+    let (signature, _) = library.modules.get(module)?.sources.get(name)?;
+    let parameters: Vec<String> =
+        signature.parameters.iter().map(|parameter| format!("{}: {}", parameter.name, parameter.ty)).collect();
+    let of = signature.element.as_ref().map_or_else(String::new, |element| format!(" of {element}"));
+    let signature_text = format!("source {path}({}){of}", parameters.join(", "));
+    Some(SymbolInfo { signature: signature_text, doc: signature.doc.to_string(), effects: None })
+}

@@ -1,0 +1,209 @@
+//! Which nodes of a graph are worth seeing, and where the values of the seen ones come from through the unseen.
+//!
+//! Unseen are primitives and selects, switches that choose only among unseen nodes (`a || b`), and the *tries*: the
+//! switch behind every `?`, whose failing arm does nothing but end the flow.
+
+use std::collections::BTreeSet;
+
+use weir_host::{Resource, Type, Value};
+use weir_ir::graph::{ArmTest, Control, Graph, Node, NodeId, NodeKind, Operand};
+
+use crate::DetailLevel;
+use crate::names::GraphScope;
+
+/// Where an edge comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum EdgeSource {
+    /// A seen node.
+    Node(NodeId),
+    /// An arm of a seen switch.
+    Arm(NodeId, u32),
+}
+
+/// What of a graph is seen.
+pub(crate) struct Contraction<'a> {
+    graph: &'a Graph,
+    /// For each node, whether it is seen.
+    seen: Vec<bool>,
+    /// For each node, whether it is an unseen try.
+    tries: Vec<bool>,
+    /// For each node, what stands for it: itself where it is seen.
+    stand_ins: Vec<BTreeSet<EdgeSource>>,
+    /// The nodes whose failure ends the flow through an unseen try.
+    pub(crate) fallible: BTreeSet<NodeId>,
+}
+
+impl<'a> Contraction<'a> {
+    pub(crate) fn new(scope: &GraphScope<'a>, detail: DetailLevel) -> Self {
+        let graph = scope.graph;
+        let tries: Vec<bool> = match detail {
+            DetailLevel::Folded => graph.nodes().map(|(id, node)| is_try(scope, id, node)).collect(),
+            DetailLevel::Everything => vec![false; graph.nodes.len()],
+        };
+        let seen = seen(graph, detail, &tries);
+        let mut contraction = Contraction { graph, seen, tries, stand_ins: Vec::new(), fallible: BTreeSet::new() };
+        contraction.stand_in_all();
+        contraction
+    }
+
+    /// Whether the node is seen.
+    pub(crate) fn is_seen(&self, id: NodeId) -> bool {
+        self.seen[id.0 as usize]
+    }
+
+    /// Where the values and the control of a seen node come from.
+    pub(crate) fn starts(&self, node: &Node) -> BTreeSet<EdgeSource> {
+        let mut starts = self.control(node.control);
+        node.inputs.iter().for_each(|input| starts.extend(self.source(input)));
+        starts
+    }
+
+    /// The seen nodes that this one comes after because both touch a resource, and not both only read it.
+    pub(crate) fn ordered_after(&self, node: &Node) -> impl Iterator<Item = NodeId> {
+        let touched = touched(node);
+        node.after
+            .iter()
+            .copied()
+            .filter(move |&before| self.is_seen(before) && conflict(&touched, &self::touched(self.graph.node(before))))
+    }
+
+    /// What stands for the value.
+    pub(crate) fn source(&self, source: &Operand) -> BTreeSet<EdgeSource> {
+        let Operand::Port(id, port) = source else { return BTreeSet::new() };
+        let node = self.graph.node(*id);
+        match &node.kind {
+            NodeKind::Switch { .. } if self.is_seen(*id) => {
+                BTreeSet::from([EdgeSource::Arm(*id, arm_of_port(node, *port))])
+            }
+            _ => self.stand_ins[id.0 as usize].clone(),
+        }
+    }
+
+    fn control(&self, control: Option<Control>) -> BTreeSet<EdgeSource> {
+        let Some(Control { switch, arm }) = control else { return BTreeSet::new() };
+        if self.is_seen(switch) {
+            return BTreeSet::from([EdgeSource::Arm(switch, arm)]);
+        }
+        let tested = &self.stand_ins[switch.0 as usize];
+        if tested.is_empty() { self.control(self.graph.node(switch).control) } else { tested.clone() }
+    }
+
+    fn stand_in_all(&mut self) {
+        let graph = self.graph;
+        for (id, node) in graph.nodes() {
+            let stand_in = match &node.kind {
+                _ if self.is_seen(id) => BTreeSet::from([EdgeSource::Node(id)]),
+                NodeKind::Select { switch } => self.select(*switch, node),
+                _ => node.inputs.iter().flat_map(|input| self.source(input)).collect(),
+            };
+            if self.tries[id.0 as usize] {
+                let tested = stand_in.iter().map(|(EdgeSource::Node(node) | EdgeSource::Arm(node, _))| *node);
+                self.fallible.extend(tested);
+            }
+            self.stand_ins.push(stand_in);
+        }
+    }
+
+    /// The producers of each arm; the arm itself where it yields something from before the switch.
+    fn select(&self, switch: NodeId, node: &Node) -> BTreeSet<EdgeSource> {
+        let mut starts = BTreeSet::new();
+        for (input, arm) in node.inputs.iter().zip(0..) {
+            let within = self.source(input);
+            if within.is_empty() || !self.is_seen(switch) {
+                starts.extend(within);
+            } else {
+                starts.extend(within.into_iter().filter(|start| node_of(*start) >= switch));
+            }
+            if self.is_seen(switch)
+                && !matches!(input, Operand::Never)
+                && !starts.iter().any(|start| self.is_within(*start, switch, arm))
+            {
+                starts.insert(EdgeSource::Arm(switch, arm));
+            }
+        }
+        if !self.is_seen(switch) {
+            starts.extend(&self.stand_ins[switch.0 as usize]);
+        }
+        starts
+    }
+
+    fn is_within(&self, start: EdgeSource, switch: NodeId, arm: u32) -> bool {
+        if start == EdgeSource::Arm(switch, arm) {
+            return true;
+        }
+        let mut control = self.graph.node(node_of(start)).control;
+        while let Some(at) = control {
+            if at == (Control { switch, arm }) {
+                return true;
+            }
+            control = self.graph.node(at.switch).control;
+        }
+        false
+    }
+}
+
+fn node_of(start: EdgeSource) -> NodeId {
+    match start {
+        EdgeSource::Node(node) | EdgeSource::Arm(node, _) => node,
+    }
+}
+
+fn seen(graph: &Graph, detail: DetailLevel, tries: &[bool]) -> Vec<bool> {
+    let mut seen = vec![false; graph.nodes.len()];
+    let mut controls_seen = vec![false; graph.nodes.len()];
+    let in_try = |node: &Node| node.control.is_some_and(|control| tries[control.switch.0 as usize]);
+    // What a switch controls is listed after it.
+    for (index, node) in graph.nodes.iter().enumerate().rev() {
+        seen[index] = match &node.kind {
+            NodeKind::Release { .. } => false,
+            _ if detail == DetailLevel::Everything => true,
+            NodeKind::Prim(_) | NodeKind::Select { .. } => false,
+            NodeKind::Switch { .. } => controls_seen[index] && !tries[index],
+            NodeKind::Fail => !in_try(node),
+            _ => true,
+        };
+        if let (true, Some(control)) = (seen[index] || controls_seen[index], node.control) {
+            controls_seen[control.switch.0 as usize] = true;
+        }
+    }
+    seen
+}
+
+/// Whether this is the switch behind a `?`: its failing arm does nothing but end the flow.
+fn is_try(scope: &GraphScope<'_>, id: NodeId, node: &Node) -> bool {
+    let (NodeKind::Switch { arms }, Some(subject)) = (&node.kind, node.inputs.first()) else { return false };
+    if !matches!(scope.ty(subject), Some(Type::Result(_))) || !matches!(subject, Operand::Port(..)) {
+        return false;
+    }
+    let Some(failing) = arms.iter().position(|arm| arm.test == ArmTest::Tag(Value::ERR)) else { return false };
+    let within = scope.graph.nodes[id.0 as usize..]
+        .iter()
+        .filter(|node| node.control.is_some_and(|control| control.switch == id && control.arm as usize == failing));
+    let mut ends = 0;
+    for node in within {
+        match node.kind {
+            NodeKind::Fail => ends += 1,
+            NodeKind::Prim(_) => {}
+            _ => return false,
+        }
+    }
+    ends == 1
+}
+
+fn arm_of_port(switch: &Node, port: u32) -> u32 {
+    let NodeKind::Switch { arms } = &switch.kind else { return 0 };
+    let last = u32::try_from(arms.len()).unwrap_or(u32::MAX);
+    (0..last).rev().find(|&arm| switch.first_port(arm) <= port && arms[arm as usize].payload > 0).unwrap_or(0)
+}
+
+fn touched(node: &Node) -> Vec<(&Resource, weir_host::Mode)> {
+    let uses = node.uses.iter().map(|usage| (&usage.resource, usage.mode));
+    uses.chain(node.kind.constraints().iter().map(|constraint| (&constraint.resource, constraint.mode))).collect()
+}
+
+fn conflict(one: &[(&Resource, weir_host::Mode)], other: &[(&Resource, weir_host::Mode)]) -> bool {
+    one.iter().any(|(resource, mode)| {
+        let reads = weir_host::Mode::Read;
+        other.iter().any(|(second, second_mode)| resource == second && !(*mode == reads && *second_mode == reads))
+    })
+}

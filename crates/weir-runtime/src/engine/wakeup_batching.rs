@@ -1,0 +1,137 @@
+//! What the loop and the threads of sections have for each other, carried over together.
+//!
+//! A wake-up from another thread is a call of the system, and where threads outnumber processors a switch of threads
+//! besides. So neither side wakes the other for each flow:
+//! 1. A thread *posts* whose answers are there. The first post since the loop last looked wakes the loop's *carrier*, a
+//!    task, which then wakes all who were posted, on the loop itself.
+//! 2. The loop notes the ports that it *owes* the threads where these could not run now anyway, and wakes the carrier,
+//!    which hands them over when everything else that was ready has had its turn.
+
+use std::mem;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+use weir_scheduler::PortId;
+
+/// What is to be carried over.
+#[derive(Default)]
+pub(super) struct WakeupBatcher(Mutex<PendingWakeups>);
+
+#[derive(Default)]
+struct PendingWakeups {
+    deferred_wakes: Vec<Waker>,
+    deferred_ports: Vec<PortId>,
+    /// The carrier's waker, where it waits for one of these.
+    dispatcher: Option<Waker>,
+    /// Whether there is a carrier.
+    has_dispatcher: bool,
+}
+
+impl WakeupBatcher {
+    /// Sees to it that the loop has a carrier, which hands ports over by `hand`. To be called on the loop.
+    pub(super) fn spawn_dispatcher(self: &Arc<Self>, hand: impl Fn(PortId) + Clone + 'static) {
+        if mem::replace(&mut self.0.lock().has_dispatcher, true) {
+            return;
+        }
+        let wakeups = Arc::clone(self);
+        let dispatcher = std::future::poll_fn(move |context| wakeups.poll(context, &hand));
+        // It ends with the loop's set of tasks.
+        drop(tokio::task::spawn_local(dispatcher));
+    }
+
+    /// Has the loop wake these.
+    pub(super) fn defer_wakes(&self, deferred_wakes: impl IntoIterator<Item = Waker>) {
+        self.add(|pending| pending.deferred_wakes.extend(deferred_wakes));
+    }
+
+    /// Has the loop hand this port over, soon.
+    pub(super) fn defer_port(&self, port: PortId) {
+        self.add(|pending| pending.deferred_ports.push(port));
+    }
+
+    fn add(&self, add: impl FnOnce(&mut PendingWakeups)) {
+        let mut pending = self.0.lock();
+        add(&mut pending);
+        let dispatcher = pending.dispatcher.take();
+        drop(pending);
+        dispatcher.into_iter().for_each(Waker::wake);
+    }
+
+    fn poll(&self, context: &mut Context<'_>, hand: &impl Fn(PortId)) -> Poll<()> {
+        let mut pending = self.0.lock();
+        pending.dispatcher = Some(context.waker().clone());
+        let (deferred_wakes, deferred_ports) =
+            (mem::take(&mut pending.deferred_wakes), mem::take(&mut pending.deferred_ports));
+        drop(pending);
+        deferred_wakes.into_iter().for_each(Waker::wake);
+        deferred_ports.into_iter().for_each(hand);
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+    use std::thread;
+
+    use tokio::runtime::LocalRuntime;
+    use tokio::task::yield_now;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counting(AtomicUsize);
+
+    impl Wake for Counting {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Runs on a loop with a carrier that notes which ports it hands over.
+    fn on_loop(test: impl AsyncFnOnce(&Arc<WakeupBatcher>, &Mutex<Vec<usize>>)) {
+        let runtime = LocalRuntime::new().unwrap();
+        runtime.block_on(async {
+            let (wakeups, handed) = (Arc::<WakeupBatcher>::default(), Arc::<Mutex<Vec<usize>>>::default());
+            for _ in 0..2 {
+                let handed = Arc::clone(&handed);
+                wakeups.spawn_dispatcher(move |PortId(port)| handed.lock().push(port));
+            }
+            test(&wakeups, &handed).await;
+        });
+    }
+
+    #[test]
+    fn all_who_were_posted_are_woken_whoever_posted_them() {
+        on_loop(async |wakeups, _| {
+            let woken = Arc::<Counting>::default();
+            for posts in 1..=3 {
+                let (wakeups, waker) = (Arc::clone(wakeups), Waker::from(Arc::clone(&woken)));
+                thread::spawn(move || wakeups.defer_wakes(vec![waker; posts])).join().unwrap();
+                dispatcher_runs().await;
+            }
+            assert_eq!(woken.0.load(Ordering::SeqCst), 1 + 2 + 3);
+        });
+    }
+
+    #[test]
+    fn ports_are_handed_over_once_when_what_was_ready_has_had_its_turn() {
+        on_loop(async |wakeups, handed| {
+            dispatcher_runs().await;
+            wakeups.defer_port(PortId(4));
+            wakeups.defer_port(PortId(2));
+            assert!(handed.lock().is_empty());
+            dispatcher_runs().await;
+            assert_eq!(*handed.lock(), [4, 2]);
+        });
+    }
+
+    /// Lets the carrier have its turn, and what wakes it from another thread arrive.
+    async fn dispatcher_runs() {
+        for _ in 0..3 {
+            yield_now().await;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What other languages write: recognised where nothing of ours could stand, reported once in our words, and read as what
+//! it means, so that nothing follows from it.
+
+mod branches;
+mod expressions;
+mod items;
+mod lists;
+mod services;
+mod statements;
+mod types;
+
+use super::Parser;
+use crate::dialect::substitution;
+use crate::token::TokenKind as T;
+use crate::{Code, Diagnostic, Span};
+
+impl Parser<'_> {
+    /// Reports that what stands at `span` has another form here.
+    fn report_substitution(&mut self, span: Span, weir_form: &str) {
+        let diagnostic = substitution(span, &self.text[span.range()], weir_form);
+        self.report(diagnostic);
+    }
+
+    /// Reports a foreign form with the one that it has here, where the two share no words.
+    fn report_rewrite(&mut self, span: Span, message: &str, weir_form: String) {
+        let advice = if weir_form.contains('\n') { "write it so".to_owned() } else { format!("write `{weir_form}`") };
+        self.report(
+            Diagnostic::new(Code::DialectSyntax, message).at(span, "of another language").fix(advice, span, weir_form),
+        );
+    }
+
+    /// Reports something that is said here in another way, which takes more than an edit.
+    fn report_with_advice(&mut self, span: Span, message: &str, advice: &str) {
+        self.report(Diagnostic::new(Code::DialectSyntax, message).at(span, "of another language").hint(advice));
+    }
+
+    /// Reports a word that is not needed: from the next token up to the one at `count` behind it, which are taken.
+    fn report_superfluous(&mut self, count: usize, why: &str) {
+        let span = Span { end: self.nth(count).start, ..self.span() };
+        let dialect_form = self.text[span.range()].trim_end().to_owned();
+        let place = Span { end: span.start + dialect_form.len() as u32, ..span };
+        (0..count).for_each(|_| _ = self.bump());
+        let diagnostic = Diagnostic::new(Code::DialectSyntax, format!("`{dialect_form}` is not needed here"));
+        self.report(diagnostic.at(place, why).fix("take it out", span, ""));
+    }
+
+    /// A semicolon between fields, variants or arms.
+    pub(super) fn semicolon_for_comma(&mut self) {
+        self.report_substitution(self.span(), ",");
+    }
+
+    /// Whether one of these words comes next, and on its line something that `behind` takes.
+    fn at_word_before(&self, words: &[&str], behind: impl Fn(T) -> bool) -> bool {
+        let next = self.nth(1);
+        self.at(T::Word) && !next.first_on_line && behind(next.kind) && words.contains(&self.token_text())
+    }
+
+    /// Whether `word (…) {` comes next, on one line.
+    fn at_word_and_head(&self, word: &str) -> bool {
+        const TOKENS_MAX: usize = 64;
+        if !self.at_word_before(&[word], |kind| kind == T::ParenOpen) {
+            return false;
+        }
+        let mut open = 0u32;
+        for ahead in 1..TOKENS_MAX {
+            let token = self.nth(ahead);
+            match token.kind {
+                T::ParenOpen => open += 1,
+                T::ParenClose => open = open.saturating_sub(1),
+                _ => {}
+            }
+            if open == 0 {
+                let next = self.nth(ahead + 1);
+                return next.kind == T::BraceOpen && !next.first_on_line;
+            }
+        }
+        false
+    }
+
+    /// Whether no space stands between the token at `ahead` and the one behind it.
+    fn adjacent(&self, ahead: usize) -> bool {
+        self.nth(ahead).end == self.nth(ahead + 1).start && self.nth_kind(ahead + 1) != T::End
+    }
+
+    /// Whether nothing else stands behind the token at `ahead` on its line, or in its bracket.
+    fn ends_behind(&self, ahead: usize) -> bool {
+        let next = self.nth(ahead + 1);
+        next.first_on_line || next.kind.is_closing() || matches!(next.kind, T::Semicolon | T::End)
+    }
+
+    /// Skips to the end of the line, or of the bracket.
+    fn skip_line(&mut self) {
+        if !self.at_new_line() {
+            self.skip_statement();
+        }
+    }
+}
+
+/// Whether an operand begins with a token of this kind that cannot continue one.
+fn begins_operand(kind: T) -> bool {
+    kind.opens_text() || matches!(kind, T::Word | T::Number | T::True | T::False)
+}

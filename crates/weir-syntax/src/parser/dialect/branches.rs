@@ -1,0 +1,155 @@
+//! Branches of other languages: conditions, arms of a `match`, and patterns.
+
+use super::{Parser, begins_operand};
+use crate::Span;
+use crate::ast::{BinaryOperator, Expr, ExprKind, Pattern, PatternKind};
+use crate::token::TokenKind as T;
+
+impl Parser<'_> {
+    /// `=` in a condition.
+    pub(in crate::parser) fn equals_in_condition(&mut self, start: Span, condition: Expr) -> Expr {
+        if !self.at(T::Equal) || self.at_new_line() {
+            return condition;
+        }
+        self.report_substitution(self.span(), "==");
+        let operator_span = self.bump();
+        let right = Box::new(self.head());
+        let operator = BinaryOperator::Equal;
+        self.expr(start, ExprKind::Binary { operator, operator_span, left: Box::new(condition), right })
+    }
+
+    /// `if let pattern = value { … } else { … }`, of which the `if` is read, as a `match`.
+    pub(in crate::parser) fn if_let(&mut self, start: Span) -> Option<ExprKind> {
+        if !self.at(T::Let) {
+            return None;
+        }
+        self.bump();
+        let pattern = self.pattern();
+        self.equals_of_binding();
+        let value = self.head();
+        let span = self.since(start);
+        let text = |span: Span| &self.text[span.range()];
+        let advice = format!("match it: `match {} {{ {} => …, _ => … }}`", text(value.span), text(pattern.span));
+        self.report_with_advice(span, "a condition is a `Bool`, and has no pattern", &advice);
+        let _then = self.block();
+        if self.eat(T::Else).is_some() {
+            let _otherwise = self.else_body();
+        }
+        Some(ExprKind::Error)
+    }
+
+    /// Whether `switch` comes next with a value and braces behind it, reported as `match`.
+    pub(in crate::parser) fn switch(&mut self) -> bool {
+        let found = self.at_word_before(&["switch"], |kind| kind == T::Word) && self.nth_kind(2) == T::BraceOpen;
+        let found = found || self.at_word_and_head("switch");
+        if found {
+            self.report_substitution(self.span(), "match");
+        }
+        found
+    }
+
+    /// `then` behind a condition.
+    pub(in crate::parser) fn then_word(&mut self) {
+        if self.at_word_before(&["then"], |kind| kind == T::BraceOpen) {
+            self.report_superfluous(1, "the brace follows the condition");
+        }
+    }
+
+    /// `elif` and the like, where an `else` could stand. Returns whether one is taken; its `if` comes next.
+    pub(in crate::parser) fn else_if_word(&mut self) -> bool {
+        let behind = |kind: T| begins_operand(kind) || matches!(kind, T::ParenOpen | T::Bang | T::Minus);
+        let found = self.at_word_before(&["elif", "elseif", "elsif"], behind);
+        if found {
+            self.report_substitution(self.span(), "else if");
+        }
+        found
+    }
+
+    /// `case` before a pattern.
+    pub(in crate::parser) fn case_word(&mut self) {
+        let behind = |kind: T| begins_operand(kind) || matches!(kind, T::Underscore | T::ParenOpen | T::BracketOpen);
+        if self.at_word_before(&["case"], behind) {
+            self.report_superfluous(1, "each line of a `match` is a case");
+        }
+    }
+
+    /// Whether `else` comes next as a pattern.
+    pub(in crate::parser) fn at_else_arm(&self) -> bool {
+        self.at(T::Else) && matches!(self.nth_kind(1), T::FatArrow | T::Arrow)
+    }
+
+    /// `else` as a pattern.
+    pub(in crate::parser) fn else_pattern(&mut self) -> Option<Pattern> {
+        if !self.at_else_arm() {
+            return None;
+        }
+        let start = self.span();
+        self.report_substitution(start, "_");
+        self.bump();
+        Some(self.pattern_node(start, PatternKind::Wildcard))
+    }
+
+    /// Takes the `if` of a guard, or what stands for it.
+    pub(in crate::parser) fn guard_word(&mut self) -> bool {
+        if self
+            .at_word_before(&["when", "where"], |kind| begins_operand(kind) || matches!(kind, T::ParenOpen | T::Bang))
+        {
+            self.report_substitution(self.span(), "if");
+            self.bump();
+            return true;
+        }
+        self.eat(T::If).is_some()
+    }
+
+    /// Takes the `=>` of an arm, or what stands for it.
+    pub(in crate::parser) fn arrow_of_arm(&mut self) -> bool {
+        if matches!(self.peek(), T::Arrow | T::Colon) && !self.at_new_line() {
+            let weir_form = if self.at(T::Colon) { " =>" } else { "=>" };
+            let sign = self.span();
+            self.report_substitution(sign, "=>");
+            if let Some(edit) = self.diagnostics.last_mut().and_then(|last| last.help.last_mut()?.edit.as_mut()) {
+                edit.replacement = weir_form.to_owned();
+            }
+            self.bump();
+            return true;
+        }
+        self.expect(T::FatArrow, "`=>`").is_some()
+    }
+
+    /// `a if condition else b`, of which `a` is read.
+    pub(super) fn value_before_if(&mut self, value: Expr) -> Expr {
+        let start = value.span;
+        self.bump();
+        let condition = self.operators();
+        let weir_form = self.weir_if(&condition, &value);
+        self.report_rewrite(self.since(start), "a condition stands before the value", weir_form);
+        self.expr(start, ExprKind::Error)
+    }
+
+    /// `then a else b`, of which the condition is read.
+    pub(in crate::parser) fn then_without_braces(&mut self, start: Span, condition: &Expr) -> bool {
+        let is_then = self.at_word_before(&["then"], begins_operand);
+        let is_bare = !self.at_new_line() && (self.at(T::Return) || begins_operand(self.peek()));
+        if !is_then && !is_bare {
+            return false;
+        }
+        if is_then {
+            self.bump();
+        }
+        let then = if self.at(T::Return) { self.control() } else { self.operators() };
+        let weir_form = self.weir_if(condition, &then);
+        self.report_rewrite(self.since(start), "the branches of an `if` stand in braces", weir_form);
+        true
+    }
+
+    /// How an `if` of these is written here, with the `else` that may follow.
+    fn weir_if(&mut self, condition: &Expr, then: &Expr) -> String {
+        let text = |span: Span| &self.text[span.range()];
+        let weir_form = format!("if {} {{ {} }}", text(condition.span), text(then.span));
+        if self.eat(T::Else).is_none() {
+            return weir_form;
+        }
+        let otherwise = self.expression();
+        format!("{weir_form} else {{ {} }}", &self.text[otherwise.span.range()])
+    }
+}

@@ -1,0 +1,327 @@
+//! Expressions of other languages.
+
+use super::{Parser, begins_operand};
+use crate::ast::{
+    BinaryOperator, Block, ClosureParameter, Expr, ExprKind, Pattern, PatternKind, Statement, StatementKind,
+    UnaryOperator,
+};
+use crate::token::TokenKind as T;
+use crate::{Code, Diagnostic, Span};
+
+/// Operators that are words elsewhere, with how tightly ours bind.
+const OPERATORS: &[(&str, BinaryOperator, u8)] = &[
+    ("or", BinaryOperator::Or, 1),
+    ("and", BinaryOperator::And, 2),
+    ("is", BinaryOperator::Equal, 3),
+    ("mod", BinaryOperator::Remainder, 5),
+];
+
+/// Words before an operand that are not needed here.
+const PREFIXES: &[(&str, &str)] = &[
+    ("await", "what waits is waited for, and what may overlap does"),
+    ("async", "what waits is waited for, and what may overlap does"),
+    ("new", "a value is made by its type's name"),
+];
+
+impl Parser<'_> {
+    /// The operator that a word or sign of another language comes to, if one comes next, reported and taken.
+    pub(in crate::parser) fn dialect_infix(&mut self, level: u8) -> Option<(BinaryOperator, Span)> {
+        if self.at_new_line() || self.at_block_end() {
+            return None;
+        }
+        let span = self.span();
+        let behind = |kind: T| begins_operand(kind) || matches!(kind, T::ParenOpen | T::Bang | T::Minus);
+        let word = OPERATORS.iter().find(|(word, ..)| self.at_word_before(&[word], behind));
+        let bar = (self.at(T::Bar) && begins_operand(self.nth_kind(1))).then_some(&("|", BinaryOperator::Or, 1));
+        let (_, operator, binds) = word.or(bar)?;
+        if *binds < level {
+            return None;
+        }
+        self.report_substitution(span, operator.symbol());
+        Some((*operator, self.bump()))
+    }
+
+    /// The second sign of an operator that is doubled elsewhere, of which the first is read: `**`, `<<`, `>>`, `++`.
+    pub(in crate::parser) fn doubled_operator(&mut self, first: Span, operator: BinaryOperator) {
+        let sign = self.text_of(self.tokens[self.at - 1]);
+        if self.token_text() != sign || self.span().start != first.end {
+            return;
+        }
+        let whole = Span { end: self.span().end, ..first };
+        match operator {
+            BinaryOperator::Add => self.report_substitution(whole, "+"),
+            BinaryOperator::Multiply => {
+                self.report_with_advice(whole, "there is no `**` here", "multiply, or use `fold`")
+            }
+            BinaryOperator::Less => self.report_with_advice(whole, "there is no `<<` here", "multiply by 2, 4, 8, …"),
+            BinaryOperator::Greater => self.report_with_advice(whole, "there is no `>>` here", "divide by 2, 4, 8, …"),
+            _ => return,
+        }
+        self.bump();
+    }
+
+    /// `not x`, `await x`, `new X(…)`, and `lambda`, before an operand.
+    pub(in crate::parser) fn dialect_prefix(&mut self) -> Option<UnaryOperator> {
+        if self.goes_on_behind(1) {
+            return None;
+        }
+        if self.at_word_before(&["not"], |kind| begins_operand(kind) || kind == T::Bang) {
+            let span = Span { end: self.nth(1).start, ..self.span() };
+            self.report(crate::dialect::substitution(self.span(), "not", "!"));
+            if let Some(hint) = self.diagnostics.last_mut().and_then(|last| last.help.last_mut()) {
+                hint.edit = Some(crate::Edit { span, replacement: "!".to_owned() });
+            }
+            self.bump();
+            return Some(UnaryOperator::Not);
+        }
+        if self.at(T::Star) && self.nth_kind(1) == T::Word && self.adjacent(0) {
+            self.report_superfluous(1, "values need no mark to be shared");
+        }
+        if let Some((_, why)) = PREFIXES.iter().find(|(word, _)| self.at_word_before(&[word], begins_operand)) {
+            self.report_superfluous(1, why);
+        }
+        None
+    }
+
+    /// `!` behind an operand, taken.
+    pub(in crate::parser) fn unwrapping_mark(&mut self) -> bool {
+        let mark = self.span();
+        let found = self.previous_span().end == mark.start && self.ends_behind(0);
+        if found {
+            self.report_with_advice(
+                mark,
+                "nothing is there by force",
+                "say what happens where it is missing: `value else { … }`",
+            );
+            self.bump();
+        }
+        found
+    }
+
+    /// `.await` behind an operand, taken.
+    pub(in crate::parser) fn dot_await(&mut self) -> bool {
+        let found =
+            self.nth_kind(1) == T::Word && self.text_of(self.nth(1)) == "await" && self.nth_kind(2) != T::ParenOpen;
+        if found {
+            self.report_superfluous(2, "what waits is waited for");
+        }
+        found
+    }
+
+    /// What a `?` that comes next begins in other languages: `a ? b : c`, `a ?? b`, `a ?: b`.
+    pub(in crate::parser) fn question(&mut self, start: Span, value: &Expr) -> Option<ExprKind> {
+        let (next, behind) = (self.nth(1), self.nth_kind(2));
+        let adjacent = self.adjacent(0);
+        // Within brackets, a `?` before a colon may end a key.
+        let is_sign = next.kind == T::Question || (next.kind == T::Colon && !self.line_ends_ignored);
+        let or_else = is_sign && adjacent && !self.nth(2).first_on_line && !self.goes_on_behind(2);
+        if or_else && begins_operand(behind) {
+            let sign = Span { end: next.end, ..self.span() };
+            self.bump();
+            self.bump();
+            let otherwise = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
+            let weir_form = format!("else {{ {} }}", &self.text[otherwise.span.range()]);
+            let whole = Span { end: otherwise.span.end, ..sign };
+            self.report_rewrite(whole, "what stands for a missing value follows `else`", weir_form);
+            let value = Box::new(value.clone());
+            return Some(ExprKind::Else { value, failure: None, otherwise: Box::new(otherwise) });
+        }
+        let is_choice = !next.first_on_line && begins_operand(next.kind);
+        if !is_choice || self.goes_on_behind(1) || !self.has_colon_ahead() {
+            return None;
+        }
+        self.bump();
+        let then = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
+        self.expect(T::Colon, "`:`");
+        let otherwise = self.nested(Self::operators).unwrap_or_else(|| self.error_expr());
+        let text = |expr: &Expr| self.text[expr.span.range()].to_owned();
+        let weir_form = format!("if {} {{ {} }} else {{ {} }}", text(value), text(&then), text(&otherwise));
+        self.report_rewrite(self.since(start), "a choice is an `if`", weir_form);
+        let (then, otherwise) = (block_of(then), block_of(otherwise));
+        let span = otherwise.span;
+        let otherwise = Expr { span, ..self.expr(span, ExprKind::Block(otherwise)) };
+        Some(ExprKind::If { condition: Box::new(value.clone()), then, otherwise: Some(Box::new(otherwise)) })
+    }
+
+    /// Whether `at most` or `per session` comes at `ahead`, which goes on with a `loop` or a shared value.
+    fn goes_on_behind(&self, ahead: usize) -> bool {
+        let words = (self.text_of(self.nth(ahead)), self.text_of(self.nth(ahead + 1)));
+        matches!(words, ("at", "most") | ("per", "session"))
+    }
+
+    /// Whether a colon stands ahead on the line, outside of brackets that open there.
+    fn has_colon_ahead(&self) -> bool {
+        const TOKENS_MAX: usize = 64;
+        let line = (1..TOKENS_MAX).map(|ahead| self.nth(ahead)).take_while(|token| !token.first_on_line);
+        let mut open = 0u32;
+        for token in line {
+            match token.kind {
+                T::Colon if open == 0 => return true,
+                kind if kind.closing().is_some() || kind == T::TextOpen => open += 1,
+                kind if kind.is_closing() || kind == T::TextClose => match open.checked_sub(1) {
+                    Some(left) => open = left,
+                    None => return false,
+                },
+                T::End | T::Semicolon => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// `x => …`, `x -> …` and `(x, y) => …`, of which the parameters are read, as a closure.
+    pub(in crate::parser) fn arrow_closure(&mut self, value: Expr) -> Expr {
+        if !matches!(self.peek(), T::FatArrow | T::Arrow) || self.at_new_line() {
+            return value;
+        }
+        let Some(parameters) = self.closure_parameters_of(&value) else { return value };
+        let arrow = self.bump();
+        let texts: Vec<&str> = parameters.iter().map(|parameter| &self.text[parameter.pattern.span.range()]).collect();
+        let weir_form = format!("|{}|", texts.join(", "));
+        self.report_rewrite(
+            Span { end: arrow.end, ..value.span },
+            "the parameters of a closure stand between bars",
+            weir_form,
+        );
+        let body = Box::new(self.expression());
+        self.expr(value.span, ExprKind::Closure { parameters, body })
+    }
+
+    fn closure_parameters_of(&mut self, value: &Expr) -> Option<Vec<ClosureParameter>> {
+        let exprs = match &value.kind {
+            ExprKind::Name(_) => std::slice::from_ref(value),
+            ExprKind::Tuple(parts) => parts,
+            _ => return None,
+        };
+        let mut names = Vec::new();
+        for expr in exprs {
+            let ExprKind::Name(name) = &expr.kind else { return None };
+            names.push(name.clone());
+        }
+        let parameters = names.into_iter().map(|name| {
+            let id = crate::ast::PatternId(self.pattern_count);
+            self.pattern_count += 1;
+            let pattern = Pattern { id, span: name.span, kind: PatternKind::Bind(name) };
+            ClosureParameter { pattern, ty: None }
+        });
+        Some(parameters.collect())
+    }
+
+    /// `fn(x: Int) { … }` and `lambda x: …`, as closures.
+    pub(in crate::parser) fn dialect_closure(&mut self) -> Option<Expr> {
+        let start = self.span();
+        if self.at_word_before(&["lambda"], |kind| kind == T::Word) {
+            return Some(self.lambda(start));
+        }
+        if !(self.at(T::Fn) && self.nth_kind(1) == T::ParenOpen) {
+            return None;
+        }
+        self.bump();
+        let parameters = self.delimited(T::ParenOpen, |parser| {
+            let pattern = parser.simple_pattern();
+            let ty = parser.eat(T::Colon).map(|_| parser.ty());
+            ClosureParameter { pattern, ty }
+        });
+        let _returns = self.eat(T::Arrow).map(|_| self.ty());
+        let head = self.since(start);
+        let inner = self.text[head.range()].split_once('(').map_or("", |(_, rest)| rest);
+        let inner = inner.rsplit_once(')').map_or(inner, |(inner, _)| inner);
+        let weir_form = format!("|{inner}|");
+        self.report_rewrite(head, "the parameters of a closure stand between bars", weir_form);
+        let body = Box::new(self.expression());
+        Some(self.expr(start, ExprKind::Closure { parameters, body }))
+    }
+
+    fn lambda(&mut self, start: Span) -> Expr {
+        self.bump();
+        let mut parameters = Vec::new();
+        while self.at(T::Word) {
+            let pattern = self.simple_pattern();
+            parameters.push(ClosureParameter { pattern, ty: None });
+            if self.eat(T::Comma).is_none() {
+                break;
+            }
+        }
+        self.expect(T::Colon, "`:`");
+        let texts: Vec<&str> = parameters.iter().map(|parameter| &self.text[parameter.pattern.span.range()]).collect();
+        let weir_form = format!("|{}|", texts.join(", "));
+        self.report_rewrite(self.since(start), "the parameters of a closure stand between bars", weir_form);
+        let body = Box::new(self.expression());
+        self.expr(start, ExprKind::Closure { parameters, body })
+    }
+
+    /// What cannot follow an expression, but does in other languages: `1..10`, `x as Float`, `x in xs`.
+    pub(in crate::parser) fn dialect_suffix(&mut self, value: Expr) -> Expr {
+        let start = value.span;
+        match self.peek() {
+            _ if self.at_new_line() => return value,
+            T::If => return self.value_before_if(value),
+            T::Word if self.at_word_before(&["instanceof"], begins_operand) => {
+                self.bump();
+                let _ty = self.ty();
+                let advice = "take it out; which variant a value of an `enum` is, `match` tells";
+                self.report_with_advice(self.since(start), "the type of a value is known beforehand", advice);
+            }
+            T::DotDot | T::DotDotEqual => return self.numbers_in_a_row(value),
+            T::As if self.nth_kind(1) == T::Word && self.text_of(self.nth(1)).starts_with(char::is_uppercase) => {
+                self.bump();
+                let _ty = self.ty();
+                let advice = "take a function that gives the other type; a text is made with braces: `\"{value}\"`";
+                self.report_with_advice(self.since(start), "a value keeps its type", advice);
+            }
+            T::In if begins_operand(self.nth_kind(1)) && self.braces == super::super::BraceRole::RecordLiteral => {
+                self.bump();
+                let list = self.operators();
+                let (element, list) = (&self.text[value.span.range()], &self.text[list.span.range()]);
+                let weir_form = format!("{list}.contains({element})");
+                self.report_rewrite(
+                    self.since(start),
+                    "whether something is in a list is a question to the list",
+                    weir_form,
+                );
+            }
+            _ => return value,
+        }
+        self.expr(start, ExprKind::Error)
+    }
+
+    /// Takes the colon behind a field's name, or the `=` that stands for it.
+    pub(in crate::parser) fn colon_of_field(&mut self) -> bool {
+        if self.at(T::Equal) && !self.at_new_line() {
+            let equal = self.span();
+            let space = self.text[..equal.start as usize].trim_end().len() as u32;
+            let place = Span { start: space, ..equal };
+            self.report(
+                Diagnostic::new(Code::DialectSyntax, "a field gets its value behind `:`").at(equal, "`=` here").fix(
+                    "write `:`",
+                    place,
+                    ":",
+                ),
+            );
+            self.bump();
+            return true;
+        }
+        self.eat(T::Colon).is_some()
+    }
+
+    /// `..end` behind a number, which is no list here.
+    pub(in crate::parser) fn numbers_in_a_row(&mut self, value: Expr) -> Expr {
+        let ends = matches!(self.nth_kind(1), T::Number | T::Word);
+        if !matches!(self.peek(), T::DotDot | T::DotDotEqual) || self.at_new_line() || !ends {
+            return value;
+        }
+        let plus = if self.at(T::DotDotEqual) { " + 1" } else { "" };
+        self.bump();
+        let end = self.operators();
+        let (from, to) = (&self.text[value.span.range()], &self.text[end.span.range()]);
+        let weir_form = format!("list.numbers({from}, {to}{plus})?");
+        let whole = Span { start: value.span.start, ..self.since(value.span) };
+        self.report_rewrite(whole, "a range stands in a pattern; numbers in a row are a list", weir_form);
+        self.expr(value.span, ExprKind::Error)
+    }
+}
+
+fn block_of(expr: Expr) -> Block {
+    let span = expr.span;
+    Block { statements: vec![Statement { kind: StatementKind::Expr(expr), span }], span }
+}

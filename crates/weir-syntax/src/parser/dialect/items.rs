@@ -1,0 +1,284 @@
+//! Items of other languages.
+
+use super::Parser;
+use crate::ast::{Docs, FieldDeclaration, Item, ItemKind, Name, Type, TypeKind, Use, UsedModule, Variant};
+use crate::token::TokenKind as T;
+use crate::{Code, Diagnostic, Span};
+use std::sync::Arc;
+
+/// Words before an item that say something which holds of every item here, or of none.
+const MODIFIERS: &[&str] = &[
+    "abstract",
+    "async",
+    "export",
+    "extern",
+    "final",
+    "inline",
+    "private",
+    "protected",
+    "pub",
+    "public",
+    "static",
+    "unsafe",
+];
+
+/// Words that begin items, with ours.
+const WORDS: &[(&str, T, &str)] = &[
+    ("class", T::Record, "record"),
+    ("data", T::Record, "record"),
+    ("def", T::Fn, "fn"),
+    ("defn", T::Fn, "fn"),
+    ("fun", T::Fn, "fn"),
+    ("func", T::Fn, "fn"),
+    ("function", T::Fn, "fn"),
+    ("import", T::Use, "use"),
+    ("interface", T::Record, "record"),
+    ("proc", T::Fn, "fn"),
+    ("require", T::Use, "use"),
+    ("struct", T::Record, "record"),
+    ("using", T::Use, "use"),
+];
+
+/// Words that begin what there is not, and what there is instead.
+const WITHOUT: &[(&str, &str)] = &[
+    ("const", "write a `fn` without parameters: `fn limit() -> Int { 10 }`"),
+    ("extends", "put the fields into the record, or the record into a field"),
+    ("interface", "take a function as an argument: `fn shown(f: fn(Int) -> Text) -> Text { … }`"),
+    ("impl", "functions stand for themselves and take the value: `fn area(shape: Shape) -> Float { … }`"),
+    ("let", "write `shared limit = 10` where flows change it, and else a `fn`: `fn limit() -> Int { 10 }`"),
+    ("macro", "write a `fn`, or a function of the host in Rust"),
+    ("mod", "a file is a program: take `mod` out, and the braces"),
+    ("module", "a file is a program: take `module` out"),
+    ("namespace", "a file is a program: take `namespace` out, and the braces"),
+    ("package", "a file is a program: take the line out"),
+    ("trait", "take a function as an argument: `fn shown(f: fn(Int) -> Text) -> Text { … }`"),
+    ("type", "write the type where it is used, or make a `record` or an `enum` of it"),
+    ("typedef", "write the type where it is used, or make a `record` or an `enum` of it"),
+    ("val", "write `shared limit = 10` where flows change it, and else a `fn`: `fn limit() -> Int { 10 }`"),
+    ("var", "write `shared` for what all flows change, or a `fn` for what stays: `fn limit() -> Int { 10 }`"),
+];
+
+/// What to do with a statement at the top level.
+const INTO_A_BODY: &str =
+    "put it into the body of a `fn`, a route or a `test`; a program begins at a `service` or a `for`";
+
+/// What to do with one behind a `for`.
+const AT_END: &str = "what happens after the last element stands behind the `for`: `for … { … } at end { … }`";
+
+impl Parser<'_> {
+    /// Takes the words of other languages before an item.
+    pub(in crate::parser) fn modifiers(&mut self) {
+        let mut count = 0;
+        while self.nth_kind(count) == T::Word && MODIFIERS.contains(&self.text_of(self.nth(count))) {
+            count += 1;
+            if self.nth_kind(count) == T::ParenOpen && self.nth_kind(count + 2) == T::ParenClose {
+                count += 3;
+            }
+        }
+        let next = self.nth(count);
+        let begins =
+            next.kind == T::Word || matches!(next.kind, T::Fn | T::Record | T::Enum | T::Shared | T::Use | T::Service);
+        if count > 0 && begins && !next.first_on_line {
+            self.report_superfluous(count, "every item is seen in its whole file, and waits where it has to");
+        }
+    }
+
+    /// The word that begins an item here, put into ours.
+    pub(in crate::parser) fn item_word(&mut self) -> T {
+        if self.interface() {
+            return self.peek();
+        }
+        let name_follows = |kind: T| kind == T::Word;
+        let known = WORDS
+            .iter()
+            .find(|(word, ..)| self.at_word_before(&[word], |kind| name_follows(kind) || kind.opens_text()));
+        if let Some((_, kind, weir_form)) = known {
+            self.report_substitution(self.span(), weir_form);
+            return *kind;
+        }
+        let is_word = |ahead: usize| self.nth_kind(ahead) == T::Word && !self.nth(ahead).first_on_line;
+        let behind_name = self.nth_kind(2) == T::ParenOpen && !self.nth(2).first_on_line;
+        if self.at(T::Word) && is_word(1) && behind_name && !self.is_without() {
+            self.report_substitution(self.span(), "fn");
+            return T::Fn;
+        }
+        self.peek()
+    }
+
+    /// Whether an interface with methods comes next, which no record stands for.
+    fn interface(&self) -> bool {
+        let methods = self.nth_kind(3) == T::Word && self.nth_kind(4) == T::ParenOpen;
+        self.at_word("interface") && self.nth_kind(2) == T::BraceOpen && methods
+    }
+
+    /// A `fn` among the fields of a record.
+    pub(in crate::parser) fn method_of_record(&mut self) -> Option<FieldDeclaration> {
+        const WORDS: &[&str] = &["def", "fun", "func", "function"];
+        if !self.at(T::Fn) && !self.at_word_before(WORDS, |kind| kind == T::Word) {
+            return None;
+        }
+        let start = self.span();
+        let advice = "put it behind the record, and let it take one: `fn total(order: Order) -> Int { … }`";
+        self.report_with_advice(start, "a `fn` stands at the top level", advice);
+        self.reported_at = Some(self.at);
+        while !matches!(self.peek(), T::BraceOpen | T::End) && !self.ends_behind(0) {
+            self.skip_token();
+        }
+        self.skip_token();
+        let (name, span) = (self.missing_name(), self.since(start));
+        Some(FieldDeclaration { docs: Docs::default(), name, ty: Type { kind: TypeKind::Error, span }, span })
+    }
+
+    fn is_without(&self) -> bool {
+        WITHOUT.iter().any(|(word, _)| *word == self.token_text())
+    }
+
+    /// `from name import …`, as a `use`.
+    pub(in crate::parser) fn imported(&mut self) -> Option<ItemKind> {
+        let imports = self.nth_kind(1) == T::Word && self.text_of(self.nth(2)) == "import";
+        if !(self.at_word("from") && imports) {
+            return None;
+        }
+        let start = self.bump();
+        let module = self.nth(0).span(self.source);
+        let name = self.word();
+        self.skip_line();
+        self.report_rewrite(self.since(start), "a module is used as a whole", format!("use {name}"));
+        Some(ItemKind::Use(Use { modules: vec![UsedModule { name, alias: None, span: module }] }))
+    }
+
+    /// Reports what begins no item.
+    pub(in crate::parser) fn no_item(&mut self, docs: &Docs) {
+        self.release_docs(docs);
+        let word = self.token_text();
+        if let Some((_, advice)) = WITHOUT.iter().find(|(dialect_form, _)| *dialect_form == word) {
+            self.reported_at = Some(self.at);
+            let message = format!("there is no `{word}` at the top level");
+            let diagnostic = Diagnostic::new(Code::DialectSyntax, message).at(self.span(), "begins no item");
+            return self.report(diagnostic.hint(*advice));
+        }
+        if self.at_word_before(&["test"], |kind| kind == T::BraceOpen) {
+            self.reported_at = Some(self.at);
+            let place = self.span();
+            let diagnostic = Diagnostic::new(Code::UnexpectedToken, "a test has a name");
+            return self.report(diagnostic.at(place, "expected a text behind it").fix(
+                "name what it shows",
+                place.at_end(),
+                " \"it works\"",
+            ));
+        }
+        if self.at_end_of_entry() {
+            self.reported_at = Some(self.at);
+            let diagnostic = Diagnostic::new(Code::MisplacedClause, "`at end` stands behind the elements of a source")
+                .at(self.span(), "behind no `for`, or behind one that has its end")
+                .hint("put it behind the `}` of the `for` whose end it is about: `for … { … } at end { … }`");
+            return self.report(diagnostic);
+        }
+        let before = self.diagnostics.len();
+        self.unexpected("an item, such as `fn` or `service`");
+        let begins_statement =
+            self.at(T::Word) || matches!(self.peek(), T::If | T::Match | T::Return | T::Expect | T::Loop);
+        if let Some(last) = self.diagnostics.get_mut(before).filter(|last| begins_statement && last.help.is_empty()) {
+            *last = last.clone().hint(INTO_A_BODY);
+        }
+    }
+
+    /// Says of a statement behind a `for` how it comes to run after the last element.
+    pub(in crate::parser) fn advise_end(&mut self, before: Option<&Item>, reported: usize) {
+        let behind_entry = matches!(before, Some(Item { kind: ItemKind::Entry(entry), .. }) if entry.end.is_none());
+        let Some(last) = self.diagnostics.get_mut(reported).filter(|_| behind_entry) else { return };
+        if let [hint] = &mut last.help[..]
+            && hint.text == INTO_A_BODY
+        {
+            AT_END.clone_into(&mut hint.text);
+        }
+    }
+
+    /// A module in quotes, as its name.
+    pub(in crate::parser) fn quoted_module(&mut self) -> Option<Name> {
+        if !self.peek().opens_text() {
+            return None;
+        }
+        let text = self.text_literal();
+        let name = self.text[text.span.range()].trim_matches('"').to_owned();
+        self.report_rewrite(text.span, "a module is named without quotes", name.clone());
+        Some(Name { text: Arc::from(name), span: text.span })
+    }
+
+    /// `{ module,* }` behind `use`.
+    pub(in crate::parser) fn bracketed_modules(&mut self) -> Option<Vec<UsedModule>> {
+        if !matches!(self.peek(), T::BraceOpen | T::ParenOpen) || self.at_new_line() {
+            return None;
+        }
+        let start = self.span();
+        let modules = match self.peek() {
+            T::BraceOpen => self.braced(Self::used_module),
+            _ => self.delimited(T::ParenOpen, Self::used_module),
+        };
+        let names: Vec<&str> = modules.iter().map(|module| module.name.as_str()).collect();
+        self.report_rewrite(self.since(start), "modules stand without brackets", names.join(", "));
+        Some(modules)
+    }
+
+    /// What stands behind a module's name where other languages name its parts.
+    pub(in crate::parser) fn parts_of_module(&mut self, start: Span) {
+        if self.at(T::Dot) && !self.at_new_line() {
+            let behind = self.span();
+            self.skip_line();
+            let parts = self.since(behind);
+            let diagnostic = Diagnostic::new(Code::DialectSyntax, "a module is used as a whole")
+                .at(parts, "a part of it")
+                .because(start, "the module")
+                .fix("take it out", parts, "");
+            self.report(diagnostic);
+        }
+    }
+
+    /// `=` behind the name of a record.
+    pub(in crate::parser) fn equals_before_fields(&mut self) {
+        if self.at(T::Equal) && self.nth_kind(1) == T::BraceOpen {
+            self.report_superfluous(1, "the braces follow the name");
+        }
+    }
+
+    /// `( field,* )` behind the name of a record.
+    pub(in crate::parser) fn fields_in_parentheses<E>(&mut self, field: impl FnMut(&mut Self) -> E) -> Option<Vec<E>> {
+        if !self.at(T::ParenOpen) {
+            return None;
+        }
+        let start = self.span();
+        let fields = self.delimited(T::ParenOpen, field);
+        let span = self.since(start);
+        let inner = self.text[span.range()].trim_matches(['(', ')']).trim();
+        let weir_form = format!(" {{ {inner} }}");
+        self.report(
+            Diagnostic::new(Code::DialectSyntax, "the fields of a record stand in braces")
+                .at(span, "in parentheses")
+                .fix("write `{ … }`", span, weir_form),
+        );
+        Some(fields)
+    }
+
+    /// `= A | B` behind the name of an enum.
+    pub(in crate::parser) fn variants_with_bars(&mut self) -> Option<Vec<Variant>> {
+        let start = self.eat(T::Equal)?;
+        self.eat(T::Bar);
+        let mut variants = vec![self.variant()];
+        while self.eat(T::Bar).is_some() {
+            variants.push(self.variant());
+        }
+        let span = self.since(start);
+        let inner =
+            self.text[span.range()].trim_start_matches(['=', ' ', '|', '\n']).replace(" |", ",").replace('|', ",");
+        self.report_rewrite(span, "the variants of an enum stand in braces", format!("{{ {inner} }}"));
+        Some(variants)
+    }
+
+    /// Reports braces around the values of a variant, which have been taken.
+    pub(in crate::parser) fn payload_in_braces(&mut self, start: Span) {
+        let span = self.since(start);
+        let inner = self.text[span.range()].trim_matches(['{', '}']).trim().to_owned();
+        let span = Span { start: self.text[..start.start as usize].trim_end().len() as u32, ..span };
+        self.report_rewrite(span, "the values of a variant stand in parentheses", format!("({inner})"));
+    }
+}

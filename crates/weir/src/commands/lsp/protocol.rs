@@ -1,0 +1,126 @@
+//! The protocol's shapes: what `weir-ide` says, as JSON.
+
+use serde_json::{Value, json};
+use weir_ide::{CodeAction, Completion, CompletionKind, Document, DocumentSymbol, FileLocation, SymbolKind};
+use weir_syntax::{Diagnostic, Edit, Severity, Span};
+
+/// A place as lines and UTF-16 columns.
+pub(super) fn range(document: &Document, span: Span) -> Value {
+    let position = |offset: u32| {
+        let position = document.position(offset);
+        json!({ "line": position.line, "character": position.character })
+    };
+    json!({ "start": position(span.start), "end": position(span.end) })
+}
+
+/// A place in a file.
+pub(super) fn location(document: &Document, address: &str, span: Span) -> Value {
+    json!({ "uri": address, "range": range(document, span) })
+}
+
+/// A place in a file that is not the editor's own.
+pub(super) fn rust_location(place: &FileLocation) -> Value {
+    let position = json!({ "line": place.position.line, "character": place.position.character });
+    json!({ "uri": place.uri(), "range": { "start": position, "end": position } })
+}
+
+/// All that is wrong with a document.
+pub(super) fn diagnostics(document: &Document, address: &str) -> Value {
+    document.diagnostics().iter().map(|found| diagnostic(document, address, found)).collect()
+}
+
+fn diagnostic(document: &Document, address: &str, found: &Diagnostic) -> Value {
+    let place = found.span().unwrap_or_default();
+    let related = found.labels.iter().filter(|label| label.span != place && !label.text.is_empty());
+    let related =
+        related.map(|label| json!({ "location": location(document, address, label.span), "message": label.text }));
+    json!({
+        "range": range(document, place),
+        "severity": match found.severity { Severity::Error => 1, Severity::Warning => 2 },
+        "code": found.code.id(),
+        "source": "weir",
+        "message": message(found, place),
+        "relatedInformation": related.collect::<Vec<_>>(),
+    })
+}
+
+/// The message with what stands at its place, its notes and its hints.
+fn message(found: &Diagnostic, place: Span) -> String {
+    let at = found.labels.iter().filter(|label| label.span == place && !label.text.is_empty());
+    let mut lines = vec![found.message.clone()];
+    lines.extend(at.map(|label| label.text.clone()));
+    lines.extend(found.notes.iter().map(|note| format!("note: {note}")));
+    lines.extend(found.help.iter().map(|hint| format!("help: {}", hint.text)));
+    lines.join("\n")
+}
+
+/// Edits of one document.
+pub(super) fn edits(document: &Document, edits: &[Edit]) -> Value {
+    edits.iter().map(|edit| json!({ "range": range(document, edit.span), "newText": edit.replacement })).collect()
+}
+
+/// Edits of one document, as a change of the workspace.
+pub(super) fn changes(document: &Document, address: &str, edits: &[Edit]) -> Value {
+    let edits = self::edits(document, edits);
+    json!({ "changes": { address: edits } })
+}
+
+/// A change that mends something.
+pub(super) fn action(document: &Document, address: &str, action: &CodeAction) -> Value {
+    json!({ "title": action.title, "kind": "quickfix", "edit": changes(document, address, &action.edits) })
+}
+
+/// A completion; editors sort by `sortText`, and so keep the order that they get.
+pub(super) fn completion(document: &Document, completion: &Completion, rank: usize) -> Value {
+    json!({
+        "label": completion.label,
+        "kind": completion_kind(completion.kind),
+        "detail": completion.detail,
+        "documentation": { "kind": "markdown", "value": completion.documentation },
+        "sortText": format!("{rank:05}"),
+        "textEdit": { "range": range(document, completion.span), "newText": completion.label },
+        "additionalTextEdits": edits(document, &completion.also),
+    })
+}
+
+/// The protocol's number of a kind of completion.
+fn completion_kind(kind: CompletionKind) -> u8 {
+    match kind {
+        CompletionKind::Function => 3,
+        CompletionKind::Field => 5,
+        CompletionKind::Local => 6,
+        CompletionKind::Type => 7,
+        CompletionKind::Module => 9,
+        CompletionKind::Keyword => 14,
+        CompletionKind::Variant => 20,
+        CompletionKind::Shared | CompletionKind::Constraint => 21,
+        CompletionKind::Source => 23,
+    }
+}
+
+/// A symbol with what stands in it. Nesting is bounded: items hold members, and members nothing.
+pub(super) fn symbol(document: &Document, each: &DocumentSymbol) -> Value {
+    json!({
+        "name": each.name,
+        "kind": symbol_kind(each.kind),
+        "range": range(document, each.span),
+        "selectionRange": range(document, each.name_span),
+        "children": each.children.iter().map(|child| symbol(document, child)).collect::<Vec<_>>(),
+    })
+}
+
+/// The protocol's number of a kind of symbol.
+fn symbol_kind(kind: SymbolKind) -> u8 {
+    match kind {
+        SymbolKind::Service => 3,
+        SymbolKind::Route => 6,
+        SymbolKind::Field => 8,
+        SymbolKind::Enum => 10,
+        SymbolKind::Function | SymbolKind::Test => 12,
+        SymbolKind::Shared => 13,
+        SymbolKind::Constraint => 14,
+        SymbolKind::Variant => 22,
+        SymbolKind::Record => 23,
+        SymbolKind::Entry | SymbolKind::Handler => 24,
+    }
+}

@@ -1,0 +1,133 @@
+//! What editors may ask, one row for each request.
+
+use serde_json::{Value, json};
+use weir_ide::{Definition, Document, Position};
+use weir_syntax::{Edit, SourceId, Span};
+
+use super::protocol;
+
+/// Answers a request about a document: its address, and the request's parameters.
+pub(super) type RequestHandler = fn(&Document, &str, &Value) -> Result<Value, String>;
+
+/// Every request, and who answers it.
+const REQUESTS: [(&str, RequestHandler); 11] = [
+    ("textDocument/hover", hover),
+    ("textDocument/definition", definition),
+    ("textDocument/references", references),
+    ("textDocument/documentHighlight", highlights),
+    ("textDocument/completion", completion),
+    ("textDocument/signatureHelp", signature_help),
+    ("textDocument/prepareRename", prepare_rename),
+    ("textDocument/rename", rename),
+    ("textDocument/formatting", formatting),
+    ("textDocument/codeAction", code_actions),
+    ("textDocument/documentSymbol", symbols),
+];
+
+/// Who answers this request.
+pub(super) fn handler(method: &str) -> Option<RequestHandler> {
+    REQUESTS.iter().find(|(name, _)| *name == method).map(|(_, answer)| *answer)
+}
+
+/// What the editor is told that this server can do.
+pub(super) fn capabilities() -> Value {
+    json!({
+        // Whole texts: a check looks at the whole text anyway.
+        "textDocumentSync": { "openClose": true, "change": 1 },
+        "hoverProvider": true,
+        "definitionProvider": true,
+        "referencesProvider": true,
+        "documentHighlightProvider": true,
+        "completionProvider": { "triggerCharacters": ["."] },
+        "signatureHelpProvider": { "triggerCharacters": ["(", ","] },
+        "renameProvider": { "prepareProvider": true },
+        "documentFormattingProvider": true,
+        "codeActionProvider": { "codeActionKinds": ["quickfix"] },
+        "documentSymbolProvider": true,
+    })
+}
+
+fn hover(document: &Document, _: &str, params: &Value) -> Result<Value, String> {
+    let hover = document.hover(offset(document, &params["position"])?);
+    Ok(hover.map_or(Value::Null, |hover| {
+        json!({
+            "contents": { "kind": "markdown", "value": hover.markdown },
+            "range": protocol::range(document, hover.span),
+        })
+    }))
+}
+
+fn definition(document: &Document, address: &str, params: &Value) -> Result<Value, String> {
+    match document.definition(offset(document, &params["position"])?) {
+        Some(Definition::Here(span)) => Ok(protocol::location(document, address, span)),
+        Some(Definition::Rust(place)) => Ok(protocol::rust_location(&place)),
+        // Where the Rust lies is not known to a command that was built elsewhere.
+        Some(Definition::Library(_)) | None => Ok(Value::Null),
+    }
+}
+
+fn references(document: &Document, address: &str, params: &Value) -> Result<Value, String> {
+    let spans = document.references(offset(document, &params["position"])?);
+    Ok(spans.into_iter().map(|span| protocol::location(document, address, span)).collect())
+}
+
+fn highlights(document: &Document, _: &str, params: &Value) -> Result<Value, String> {
+    let spans = document.references(offset(document, &params["position"])?);
+    Ok(spans.into_iter().map(|span| json!({ "range": protocol::range(document, span) })).collect())
+}
+
+fn completion(document: &Document, _: &str, params: &Value) -> Result<Value, String> {
+    let found = document.completions(offset(document, &params["position"])?);
+    let items = found.iter().enumerate().map(|(rank, completion)| protocol::completion(document, completion, rank));
+    // What does not fit the word so far is left out, so that the editor asks again as it grows.
+    Ok(json!({ "isIncomplete": true, "items": items.collect::<Vec<_>>() }))
+}
+
+fn signature_help(document: &Document, _: &str, params: &Value) -> Result<Value, String> {
+    let help = document.call_help(offset(document, &params["position"])?);
+    Ok(help.map_or(Value::Null, |help| {
+        let parameters: Vec<Value> = help.parameters.iter().map(|parameter| json!({ "label": parameter })).collect();
+        let signature = json!({
+            "label": help.signature,
+            "documentation": { "kind": "markdown", "value": help.doc },
+            "parameters": parameters,
+        });
+        json!({ "signatures": [signature], "activeSignature": 0, "activeParameter": help.active })
+    }))
+}
+
+fn prepare_rename(document: &Document, _: &str, params: &Value) -> Result<Value, String> {
+    let span =
+        document.prepare_rename(offset(document, &params["position"])?).map_err(|refusal| refusal.to_string())?;
+    Ok(protocol::range(document, span))
+}
+
+fn rename(document: &Document, address: &str, params: &Value) -> Result<Value, String> {
+    let new = params["newName"].as_str().ok_or("the new name is missing")?;
+    let edits = document.rename(offset(document, &params["position"])?, new).map_err(|refusal| refusal.to_string())?;
+    Ok(protocol::changes(document, address, &edits))
+}
+
+fn formatting(document: &Document, _: &str, _: &Value) -> Result<Value, String> {
+    let edits: Vec<Edit> = document.formatting();
+    Ok(protocol::edits(document, &edits))
+}
+
+fn code_actions(document: &Document, address: &str, params: &Value) -> Result<Value, String> {
+    let range = &params["range"];
+    let span = Span::new(SourceId(0), offset(document, &range["start"])?, offset(document, &range["end"])?);
+    Ok(document.actions(span).iter().map(|action| protocol::action(document, address, action)).collect())
+}
+
+fn symbols(document: &Document, _: &str, _: &Value) -> Result<Value, String> {
+    Ok(document.outline().iter().map(|symbol| protocol::symbol(document, symbol)).collect())
+}
+
+/// The byte at a position.
+fn offset(document: &Document, position: &Value) -> Result<u32, String> {
+    let number = |name: &str| position[name].as_u64().map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+    match (number("line"), number("character")) {
+        (Some(line), Some(character)) => Ok(document.offset(Position { line, character })),
+        _ => Err("the position is missing".into()),
+    }
+}

@@ -1,0 +1,61 @@
+//! The start-up message: where the program listens, what it serves, and on what it runs.
+
+use std::path::Path;
+
+use weir_ir::graph::{Graph, Program};
+use weir_ir::program::{Entry, Flow};
+use weir_runtime::RunningProgram;
+
+use crate::commands::effective_plan::EffectivePlan;
+use crate::terminal::Paint;
+
+/// Says what runs.
+pub(super) fn banner(
+    file: &Path,
+    effective: &EffectivePlan,
+    program: &Program,
+    running: &RunningProgram,
+    paint: Paint,
+) -> String {
+    let threads = effective.plan.threads.as_ref().map_or_else(cores, |threads| threads.value);
+    let plural = if threads == 1 { "" } else { "s" };
+    let plan = effective.path.as_ref().map(|path| format!(", plan {}", path.display())).unwrap_or_default();
+    let engine = format!("engine {}, {threads} thread{plural}{plan}", effective.engine());
+    let mut text = format!("{} {}\n", paint.bold(&file.display().to_string()), paint.faint(&engine));
+    for (entry, place) in program.entries.iter().zip(running.descriptions()) {
+        text.push_str(&format!("\n  {} {}\n", paint.bold(&entry.name), paint.blue(place)));
+        text.push_str(&routes(entry, paint));
+    }
+    text.push_str(&format!("\n  {}\n", paint.faint("Ctrl-C lets it finish what has begun, and ends it")));
+    text
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// The routes of a service in columns, with their parameters.
+fn routes(entry: &Entry<Graph>, paint: Paint) -> String {
+    let routes = || entry.flows.iter().filter_map(|flow| flow.route.as_ref());
+    let method = routes().map(|route| route.method.chars().count()).max().unwrap_or(0);
+    let pattern = routes().map(|route| route.pattern.chars().count()).max().unwrap_or(0);
+    let lines = entry.flows.iter().filter_map(|flow| {
+        let route = flow.route.as_ref()?;
+        let padded = format!("{:method$}", route.method);
+        let path = format!("{:pattern$}", route.pattern);
+        Some(
+            format!("    {} {path}  {}", paint.green(&padded), paint.faint(&parameters(flow))).trim_end().to_owned()
+                + "\n",
+        )
+    });
+    lines.collect()
+}
+
+fn parameters(flow: &Flow<Graph>) -> String {
+    let Some(route) = &flow.route else { return String::new() };
+    let shown = route.parameters.iter().zip(&flow.parameters).map(|(parameter, variable)| {
+        let default = parameter.default.as_ref().map(|value| format!(" = {value}")).unwrap_or_default();
+        format!("{}: {}{default}", parameter.name, variable.ty)
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,54 @@
+//! Where in the text a flow failed, from the path that the trace tells.
+
+use weir_ir::graph::{Graph, Node, NodeKind, Operand, Program};
+use weir_syntax::SourceFile;
+use weir_trace::FlowKey;
+
+/// A program and its text.
+pub(super) struct FailureLocator {
+    pub(super) program: Program,
+    pub(super) file: SourceFile,
+}
+
+impl FailureLocator {
+    /// A trace's path for people: the flow, the place in the text, and what was called there.
+    pub(super) fn describe(&self, flow: FlowKey, path: &str) -> String {
+        self.find(flow, path).unwrap_or_else(|| path.to_owned())
+    }
+
+    fn find(&self, key: FlowKey, path: &str) -> Option<String> {
+        let flow = self.program.entries.get(key.entry as usize)?.flows.get(key.route as usize)?;
+        let node_path = path.strip_prefix(&*flow.name)?.strip_prefix(": ")?;
+        let (graph, node) = find(&flow.body, node_path)?;
+        let failed = cause(graph, node);
+        let origin = if failed.origin.end > 0 { failed.origin } else { node.origin };
+        let place = weir_syntax::location(&self.file, origin.start);
+        match &failed.kind {
+            NodeKind::Call { function } => Some(format!("{} at {place}, {function}", flow.name)),
+            _ => Some(format!("{} at {place}", flow.name)),
+        }
+    }
+}
+
+/// The node of this path, and its graph: bodies come before what is within them.
+fn find<'a>(graph: &'a Graph, path: &str) -> Option<(&'a Graph, &'a Node)> {
+    graph.nodes.iter().find_map(|node| {
+        if &*node.name == path {
+            return Some((graph, node));
+        }
+        let within = path.strip_prefix(&*node.name)?.strip_prefix('/')?;
+        node.bodies().iter().find_map(|body| find(body, within))
+    })
+}
+
+/// The call whose failure a `?` passed on, else the node itself.
+fn cause<'a>(graph: &'a Graph, node: &'a Node) -> &'a Node {
+    let mut at = node;
+    // Every step goes to an earlier node, so that this ends.
+    while let (NodeKind::Fail | NodeKind::Switch { .. } | NodeKind::Prim(_), Some(Operand::Port(from, _))) =
+        (&at.kind, at.inputs.first())
+    {
+        at = graph.node(*from);
+    }
+    if matches!(at.kind, NodeKind::Call { .. }) { at } else { node }
+}
