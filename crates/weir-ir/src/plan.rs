@@ -29,6 +29,7 @@ use weir_host::{Resource, Text, Value};
 use crate::graph::{Node, Program};
 
 mod check;
+mod former;
 mod parse;
 mod pattern;
 

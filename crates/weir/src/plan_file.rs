@@ -31,7 +31,7 @@ pub(crate) fn read(
         problems = plan.check(program, &weir_runtime::engine_facts());
     }
     if problems.is_empty() {
-        return Ok(Some((path, plan)));
+        return Ok(Some((path, plan.following(program))));
     }
     let shown = problems.iter().map(|problem| render(problem, &path, &text, terminal.messages()));
     terminal.eprint(&shown.collect::<String>());

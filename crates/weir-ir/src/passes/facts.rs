@@ -99,7 +99,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Returns true if the operation may be left out if its result is not used: it is total, or reads the outside world
-    /// without failing, faulting or waiting, or it is built of such operations only.
+    /// without failing, faulting or waiting, or it is a switch whose arms hold such operations only.
     pub(super) fn is_removable(&self, op: &Op) -> bool {
         match op {
             Op::Prim(..) => self.is_total(op),
@@ -115,13 +115,13 @@ impl<'a> Facts<'a> {
                         .is_some_and(|signature| reads(signature) && takes_values(signature))
                         && op.operands().all(|atom| self.is_steady(atom))
             }
-            Op::Switch { .. } | Op::Map { .. } | Op::Fold { .. } => {
+            Op::Switch { .. } => {
                 let all_removable = |block: &Block| block.lets.iter().all(|binding| self.is_removable(&binding.op));
                 op.operands().all(|atom| self.is_steady(atom)) && op.blocks().all(all_removable)
             }
-            Op::Loop { .. } | Op::Atomic { .. } | Op::Within { .. } | Op::Race { .. } | Op::Return(_) | Op::Fail(_) => {
-                false
-            }
+            // Plans name repeated bodies by their number, which must not change.
+            Op::Map { .. } | Op::Fold { .. } | Op::Loop { .. } => false,
+            Op::Atomic { .. } | Op::Within { .. } | Op::Race { .. } | Op::Return(_) | Op::Fail(_) => false,
         }
     }
 

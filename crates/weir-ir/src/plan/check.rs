@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_host::Text;
 
+use super::former::names_former_site;
 use super::{EngineFact, Located, NodePattern, Plan, PlanProblem, Section, is_stateless};
 use crate::graph::{Node, Program};
 
@@ -76,7 +77,10 @@ impl<'a> PlanChecker<'a> {
     }
 
     fn names_something(&mut self, pattern: &Located<NodePattern>) {
-        if self.nodes().any(|(flow, node)| pattern.value.names(flow, &node.name)) {
+        let mut flows = self.program.entries.iter().flat_map(|entry| &entry.flows);
+        if self.nodes().any(|(flow, node)| pattern.value.names(flow, &node.name))
+            || flows.any(|flow| names_former_site(&pattern.value, flow))
+        {
             return;
         }
         let name = pattern.value.as_str();
