@@ -1,8 +1,8 @@
-/// The grammar of Weir for editors. `cargo test` in this folder holds it against the parser on every example.
+/// The grammar of Weir for editors. `cargo test` in this folder compares it with the parser on every example.
 
-/// How tightly operators bind, as in `crates/weir-syntax/src/parser/expressions.rs`.
+/// Operator precedences, as in `crates/weir-syntax/src/parser/expressions.rs`.
 const LEVEL = {
-  greedy: -3, // `return`, closures: they take all that follows
+  greedy: -3, // `return`, closures: they extend as far to the right as possible
   otherwise: -2,
   within: -1,
   pipe: 1,
@@ -21,8 +21,8 @@ const commas1 = (rule) => seq(rule, repeat(seq(',', rule)), optional(','))
 module.exports = grammar({
   name: 'weir',
 
-  // A line end is a token of its own only where a statement or element can end; `src/scanner.c` says whether the next
-  // line goes on with this one.
+  // A line end is a token only where a statement or element can end; `src/scanner.c` decides whether the next line
+  // continues this one.
   externals: ($) => [$._line_end, $.text_content, $.block_content, $._error_sentinel],
   extras: ($) => [/[ \t\r\n\f\uFEFF]/, $.comment, $.doc_comment],
   word: ($) => $.identifier,
@@ -210,7 +210,7 @@ module.exports = grammar({
         $.text,
         $.block_text,
         $.identifier,
-        // Words that mean something at the head of a statement are names elsewhere.
+        // Words that are keywords at the beginning of a statement are names elsewhere.
         alias(choice('on', 'session'), $.identifier),
         $.type_identifier,
         $.field_expression,

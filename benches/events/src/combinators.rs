@@ -1,4 +1,5 @@
-//! What the combinators cost: choices of k, wraps of depth d, nacks, and events that are built for one use.
+//! Cost of the combinators: choices of k, wraps of depth d, negative acknowledgements, and events that are built for
+//! one use.
 
 use crate::report::{Contender, Report, here};
 use weir_events::{Channel, Event, always, choose, guard, never, with_nack};

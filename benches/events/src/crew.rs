@@ -52,7 +52,7 @@ pub(crate) struct Crew {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the workers share.
+/// The state that the workers share.
 struct Shared {
     outside: Injector<Turn>,
     workers: Vec<Colleague>,
@@ -67,7 +67,7 @@ struct Shared {
     called: Condvar,
 }
 
-/// What others see of a worker.
+/// The part of a worker that others see.
 #[repr(align(128))]
 struct Colleague {
     queue: Stealer<Turn>,
@@ -75,7 +75,7 @@ struct Colleague {
     turns: AtomicUsize,
 }
 
-/// Who sleeps.
+/// The workers that sleep.
 #[derive(Default)]
 struct Naps {
     /// Workers that nobody has called.
@@ -84,7 +84,7 @@ struct Naps {
     called: usize,
 }
 
-/// What belongs to a worker's thread.
+/// The state of a worker's thread.
 struct Local {
     /// None on any other thread.
     queue: RefCell<Option<Worker<Turn>>>,
@@ -199,7 +199,8 @@ impl Shared {
         found
     }
 
-    /// What came from outside, or what a colleague will not get to soon; `seen` are their turns when last looked at.
+    /// Takes a task from outside, or one that a colleague will not run soon; `seen` are the colleagues' batch counts
+    /// at the last look.
     fn steal(&self, seen: &mut [usize]) -> Option<Turn> {
         let outside = self.outside.steal().success();
         outside.or_else(|| self.workers.iter().zip(seen).find_map(|(worker, seen)| worker.help(seen)))
@@ -266,7 +267,7 @@ impl Colleague {
 }
 
 impl Local {
-    /// What this worker does next of its own.
+    /// Returns the next task of this worker.
     fn next(&self, slot_turns: &mut u32) -> Option<Turn> {
         if *slot_turns < SLOT_TURNS_MAX
             && let Some(turn) = self.slot.take()

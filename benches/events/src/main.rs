@@ -22,7 +22,7 @@ mod wakes;
 
 use report::Report;
 
-/// What the command line may change.
+/// Settings of the command line.
 struct Settings {
     /// Only cases whose name contains this.
     filter: String,

@@ -35,7 +35,7 @@ impl Round<'_> {
     }
 }
 
-/// What was measured so far.
+/// The results so far.
 pub(crate) struct Report {
     filter: String,
     messages: usize,

@@ -38,7 +38,7 @@ fn a_send_event() -> Contender<'static> {
     here("weir", round)
 }
 
-/// What people write instead: a task that sends synchronously.
+/// The usual alternative: a task that sends synchronously.
 fn spawn_a_task(runtime: &tokio::runtime::Runtime) -> Contender<'_> {
     let round = move |messages: usize| {
         let channel = Channel::rendezvous();

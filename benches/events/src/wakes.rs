@@ -12,7 +12,7 @@ use crate::crew::Crew;
 /// A task of a case.
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What runs the tasks.
+/// The executor that runs the tasks.
 pub(crate) enum Executor {
     Tokio(Runtime),
     Crew(Crew),

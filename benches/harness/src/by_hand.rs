@@ -126,7 +126,7 @@ fn refusal(status: StatusCode) -> Response<Full<Bytes>> {
     response
 }
 
-/// Whether a proxy cannot read the request in another way: it is for one host, and has one length.
+/// Returns true if a proxy cannot interpret the request differently: it names one host and has one length.
 fn is_clear(request: &Request<Incoming>) -> bool {
     let fields = request.headers();
     let mut hosts = fields.get_all(HOST).iter();

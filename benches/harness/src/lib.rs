@@ -1,4 +1,5 @@
-//! What the benchmarks of servers share: servers and load on cores of their own, and ratios within a round.
+//! Benchmark harness for servers: pins servers and load to cores of their own, and compares them by ratios within a
+//! round.
 //!
 //! A *case* is one load against several *servers*, one of which is the *peer*. In each *round* every server is asked in
 //! turn, beginning with another one each time; a ratio is taken between figures of the same round, and what is reported is
@@ -19,14 +20,14 @@ pub use server::{Server, free_port, more_files, pin};
 /// A benchmark's errors are for the person who runs it.
 pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// What the command lines of the benchmarks have in common: `--rounds`, `--seconds`, `--connections`.
+/// Options that the command lines of the benchmarks share: `--rounds`, `--seconds`, `--connections`.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many rounds.
+    /// Number of rounds.
     pub rounds: usize,
-    /// How long each server is asked in a round.
+    /// Seconds of load on each server in a round.
     pub seconds: f64,
-    /// How many connections ask at once.
+    /// Number of concurrent connections.
     pub connections: usize,
 }
 

@@ -20,7 +20,7 @@ const LATENCY_MAX_NS: u64 = 10_000_000_000;
 /// Writes the path of the next request, given a random number.
 pub type Request = Arc<dyn Fn(u64, &mut String) + Send + Sync>;
 
-/// What clients ask for.
+/// The requests of the clients.
 #[derive(Clone)]
 pub struct Workload {
     /// The paths.
@@ -43,14 +43,14 @@ pub struct Load {
     connections: usize,
 }
 
-/// What one round against one server gave.
+/// The result of one round against one server.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// Answers for each second.
     pub requests_per_second: f64,
     /// The median of the latencies.
     pub p50_ns: u64,
-    /// What 99 of 100 latencies are below.
+    /// The 99th percentile of the latencies.
     pub p99_ns: u64,
     /// Processor time of the server, children included, for each request, in nanoseconds.
     pub cpu_ns: f64,

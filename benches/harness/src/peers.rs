@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::{Outcome, Server, free_port};
 
-/// Where Debian's packages put things.
+/// Paths of Debian's packages.
 const APACHE: &str = "/usr/sbin/apache2";
 const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
 const JETTY_HOME: &str = "/usr/share/jetty9";

@@ -1,4 +1,4 @@
-//! What a server, its threads and its children use, from `/proc`.
+//! Processor time and memory of a server, its threads and its children, from `/proc`.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What was measured, as a table and as JSON.
+//! Report of the results, as a table and as JSON.
 
 use std::fmt;
 

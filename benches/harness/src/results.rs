@@ -1,4 +1,4 @@
-//! Where benchmarks leave their results: in Cargo's target directory.
+//! Result files of the benchmarks, in Cargo's target directory.
 
 use std::ffi::OsString;
 use std::fs;

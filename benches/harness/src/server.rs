@@ -11,14 +11,14 @@ use crate::{Outcome, process};
 
 /// The core of the servers; the load has the next one.
 pub(crate) const SERVER_CORE: usize = 0;
-/// How long a server may take to listen.
+/// Time limit for a server to start listening.
 const START_MAX: Duration = Duration::from_secs(30);
 
 /// A running server. It is killed when dropped.
 pub struct Server {
-    /// What the report calls it.
+    /// The name in the report.
     pub name: String,
-    /// Where it listens, on 127.0.0.1.
+    /// The port on 127.0.0.1.
     pub port: u16,
     process: Child,
 }

@@ -11,7 +11,7 @@ use hyper::header::CONTENT_TYPE;
 use hyper::{Request, Response, StatusCode};
 use weir_library::image::{self, Cache};
 
-/// What all requests share.
+/// The state that all requests share.
 struct State {
     cache: Mutex<Cache>,
     images: PathBuf,

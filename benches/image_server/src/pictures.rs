@@ -7,7 +7,7 @@ use std::path::Path;
 /// The names of the pictures, without `.ppm`.
 pub(crate) const NAMES: [&str; 5] = ["one", "two", "three", "four", "five"];
 
-/// Where servers have a picture in this many eighths of its size.
+/// The path of a picture, scaled to this many eighths of its size, on the servers.
 pub(crate) fn path(image: &str, scale: u64) -> String {
     format!("/{image}?scale={scale}")
 }

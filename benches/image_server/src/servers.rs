@@ -26,7 +26,7 @@ fn start_one(kind: &str, capacity: &str, folder: &Path) -> Outcome<Server> {
     Server::start(kind, &mut command, port)
 }
 
-/// What a child process does: `KIND CAPACITY PORT FOLDER`.
+/// Runs the server of a child process: `KIND CAPACITY PORT FOLDER`.
 pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
     let [kind, capacity, port, folder] = arguments else { return Err("KIND CAPACITY PORT FOLDER expected".into()) };
     let folder = Path::new(folder);

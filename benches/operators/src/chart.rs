@@ -12,29 +12,29 @@ use crate::family::Case;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 300.0;
-/// What is around the plot: room for the title and the labels of the axes.
+/// Margins around the plot, for the title and the labels of the axes.
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = 56.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = 48.0;
-/// How many parts the axis of the throughput has.
+/// Number of intervals on the axis of the throughput.
 const PARTS: u32 = 4;
 const BLUE: &str = "#2b6cb0";
 const ORANGE: &str = "#c05621";
-/// How often a sample is taken.
+/// Time between two samples.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// What was seen at one time.
+/// A sample: the threads and the throughput at one time.
 struct Sample {
     seconds: f64,
     threads: usize,
     throughput: f64,
 }
 
-/// What was seen over time.
+/// The samples over time.
 pub(crate) struct Samples {
     begin: Instant,
-    /// When the level had to be found.
+    /// The time at which the warm-up ended, in seconds.
     settled: f64,
     samples: Vec<Sample>,
 }
@@ -119,7 +119,7 @@ impl Samples {
     }
 }
 
-/// What the ends of the axes stand for.
+/// Maxima of the axes.
 struct Scale {
     seconds: f64,
     throughput: f64,

@@ -4,17 +4,17 @@ use std::hint::black_box;
 
 use crate::Outcome;
 
-/// How many operators every graph has, the source and the sink not counted.
+/// Number of operators of every graph, without the source and the sink.
 pub(crate) const OPERATORS: usize = 1_000;
 
 /// A tuple of 64 bytes.
 #[derive(Clone)]
 pub(crate) struct Tuple {
-    /// Which of the parallel branches it takes.
+    /// The index of the parallel branch that it takes.
     pub(crate) branch: usize,
-    /// What operators compute with.
+    /// The value that operators compute with.
     pub(crate) value: f64,
-    /// What makes it 64 bytes.
+    /// Padding, to 64 bytes.
     pub(crate) payload: [u64; 6],
 }
 
@@ -50,7 +50,7 @@ impl Family {
         Ok(found.ok_or_else(|| format!("no family is called {name}: pipeline, parallel or mixed"))?)
     }
 
-    /// How many branches the split has.
+    /// Returns the number of branches of the split.
     pub(crate) fn branches(self) -> usize {
         match self {
             Family::Pipeline => 1,
@@ -59,7 +59,7 @@ impl Family {
         }
     }
 
-    /// How many operators a tuple passes.
+    /// Returns the number of operators that a tuple passes.
     pub(crate) fn depth(self) -> usize {
         OPERATORS / self.branches()
     }
@@ -83,7 +83,7 @@ impl Case {
     }
 }
 
-/// What one operator does to one tuple.
+/// Runs one operator on one tuple.
 #[inline(never)]
 pub(crate) fn operate(tuple: &mut Tuple, cost: u32) {
     tuple.value = spin(tuple.value, cost);

@@ -23,11 +23,11 @@ use crate::family::{Case, spin};
 use crate::measure::{Meter, Row};
 use crate::{Outcome, processors};
 
-/// What an operator spends on a tuple; one case is measured at a time.
+/// The cost of an operator; only one case is measured at a time.
 static COST: AtomicU32 = AtomicU32::new(0);
-/// How many tuples have come to the sink.
+/// Number of tuples that have reached the sink.
 static SUNK: AtomicU64 = AtomicU64::new(0);
-/// How long the elastic engine is given to find its level, twenty of its periods, and `dedicated` to fill its queues.
+/// Warm-up: twenty periods, in which the elastic engine finds its thread count and `dedicated` fills its queues.
 const SETTLE: Duration = Duration::from_secs(2);
 /// Flows that are begun before others on the event loop have their turn.
 const TURN: u32 = 64;
@@ -90,7 +90,7 @@ pub(crate) fn begin(case: Case, tuples: u32, options: Options) -> Outcome<Runnin
     Ok(start(&weir_ir::lower(&program, &library), &library, options).map_err(|error| error.to_string())?)
 }
 
-/// How many tuples have come to the sink.
+/// Returns the number of tuples that have reached the sink.
 pub(crate) fn sunk() -> u64 {
     SUNK.load(Ordering::Relaxed)
 }
@@ -131,7 +131,7 @@ fn library() -> Outcome<Library> {
 }
 
 struct Tuples {
-    /// How many; then none come until the program is stopped.
+    /// Number of tuples; after them, the source waits until the program is stopped.
     most: u32,
 }
 

@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
-use weir_scheduler::{Full, Fusion, PortId, PortSettings, Scheduler, ThreadControl, ThreadPool, Work};
+use weir_scheduler::{Full, Fusion, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work};
 
 use crate::Outcome;
 use crate::family::Tuple;
 
-/// How often one tuple goes over.
+/// Number of one-way hops of a single tuple.
 const HOPS: u64 = 100_000;
-/// How many go to and fro in batches, and how often each goes over.
+/// Number of tuples in a batch, and number of hops of each.
 const TUPLES: u64 = 200;
 const HOPS_OF_EACH: u64 = 4_000;
 
@@ -33,6 +33,7 @@ struct Sections;
 
 impl Work for Sections {
     type Item = Box<Tuple>;
+    type Platform = StdPlatform;
 
     fn run(&self, port: PortId, mut tuple: Box<Tuple>, _: &mut impl Fusion) -> Option<(PortId, Box<Tuple>)> {
         if tuple.payload[COMES_FIRST] > 0 {
@@ -41,6 +42,10 @@ impl Work for Sections {
         }
         tuple.payload[HOPS_LEFT] -= 1;
         (black_box(&tuple).payload[HOPS_LEFT] > 0).then_some((PortId(1 - port.0), tuple))
+    }
+
+    fn platform(&self) -> &StdPlatform {
+        &StdPlatform
     }
 }
 
@@ -75,7 +80,7 @@ pub(crate) fn run(rounds: usize) -> Outcome<Value> {
 /// A figure of hops: what it is, its name in JSON, and where it is.
 type Figure = (&'static str, &'static str, fn(&Hop) -> f64);
 
-/// What was measured, in nanoseconds.
+/// The results, in nanoseconds.
 struct Hop {
     /// One way, when both threads are awake.
     latency_ns: f64,

@@ -1,4 +1,4 @@
-//! What every engine costs while nothing is done: processor time of the process over idle seconds.
+//! Idle cost of every engine: processor time of the process over idle seconds.
 //!
 //! Some flows go through first, so that threads, queues and levels are as they are after work. Then the source waits, and so
 //! should everybody.
@@ -12,11 +12,11 @@ use crate::family::{Case, Family};
 use crate::measure::cpu_time;
 use crate::{Outcome, framed, processors};
 
-/// How many flows go through before.
+/// Number of flows before the measurement.
 const FLOWS: u32 = 100_000;
-/// How long they may take.
+/// Time limit for these flows.
 const FLOWS_WAIT_MAX: Duration = Duration::from_secs(20);
-/// How long threads have to come to rest.
+/// Time in which the threads become idle.
 const REST: Duration = Duration::from_secs(1);
 
 /// Prints a row for each engine, and yields all of them.

@@ -1,4 +1,5 @@
-//! How the elastic engine's level moves: when it is found, whether it stays, and how many threads would run at once.
+//! Thread count of the elastic engine over time: when it is found, whether it stays, and how many threads are
+//! runnable.
 //!
 //! A period is what the engine looks at; its level should be found within twenty, and then stay. Threads that would run are
 //! counted as the system has them, a few times in each period: more of them than processors should not be seen for long.
@@ -12,16 +13,16 @@ use weir_scheduler::{Scheduler, Work};
 use crate::family::Case;
 use crate::{Outcome, processors, scheduled};
 
-/// How often is looked.
+/// Time between two observations.
 const EVERY: Duration = Duration::from_millis(5);
 
-/// What was seen.
+/// The observations.
 struct Seen {
     /// By look.
     levels: Vec<usize>,
     /// By look: how many threads ran or would have.
     runnable: Vec<usize>,
-    /// How many looks there were in a second.
+    /// Number of observations per second.
     looks_in_second: f64,
 }
 
@@ -92,7 +93,7 @@ impl Seen {
     }
 }
 
-/// How many threads of this process run or would if they had a processor; 0 where the system does not say.
+/// Returns the number of runnable threads of this process; 0 if the system does not report it.
 fn count_runnable() -> usize {
     let Ok(tasks) = fs::read_dir("/proc/self/task") else { return 0 };
     let states = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());

@@ -54,7 +54,7 @@ use serde_json::{Value, json};
 /// A benchmark's errors are for the person who runs it.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// What the command line says.
+/// Options of the command line.
 struct Options {
     seconds: f64,
     rounds: usize,
@@ -64,15 +64,15 @@ struct Options {
     measure: Measure,
 }
 
-/// What is measured.
+/// The measurements that can be selected.
 enum Measure {
     /// Every model in every case.
     Models,
     /// Hops between two sections, in so many rounds.
     Hops(usize),
-    /// What engines cost that have nothing to do, for so many seconds.
+    /// The idle cost of the engines, over this many seconds.
     Idle(f64),
-    /// How levels move in so many periods.
+    /// The thread counts over this many periods.
     Levels(u32),
 }
 
@@ -176,7 +176,7 @@ fn run_case(case: Case, options: &Options) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// What elastic is compared with: all other ways that Weir's scheduler has.
+/// The models that elastic is compared with: all others of Weir's scheduler.
 const OTHERS: &[&str] = &["manual", "dedicated", "static"];
 /// The same of Weir's runtime.
 const OTHERS_OF_FLOWS: &[&str] = &["flows-event", "flows-manual", "flows-dedicated"];
@@ -208,7 +208,7 @@ fn judge(rounds: &[Vec<Row>], elastic: &str, others: &[&str]) -> Option<Value> {
     Some(json!({ "model": elastic, "best": best, "ratio": ratio, "least": least, "most": most }))
 }
 
-/// How many threads may run at once.
+/// The maximal number of threads.
 pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,4 +1,4 @@
-//! What is measured: throughput at the sink, and processor time for each tuple and operator.
+//! Measurement of throughput at the sink, and of processor time per tuple and operator.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::family::Case;
 
-/// What one model gave in one case.
+/// The result of one model in one case.
 #[derive(Clone)]
 pub(crate) struct Row {
     pub(crate) case: Case,

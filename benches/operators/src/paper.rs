@@ -21,7 +21,7 @@ const CAPACITY: usize = 128;
 const RESCHEDULE_MAX: usize = CAPACITY / 4;
 /// The longest wait for work, as in Streams.
 const DELAY_MAX: Duration = Duration::from_millis(10);
-/// How long it is given to fill a thousand queues: before that, nothing comes to the sink.
+/// Warm-up, in which a thousand queues fill: before that, no tuple reaches the sink.
 const SETTLE: Duration = Duration::from_secs(2);
 /// `reschedule` nests a stack frame for each port that it helps.
 const STACK_BYTES: usize = 256 << 20;

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use weir_scheduler::{ElasticSettings, Fusion, PortId, PortSettings, Scheduler, ThreadControl, ThreadPool, Work};
+use weir_scheduler::{
+    ElasticSettings, Fusion, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work,
+};
 
 use crate::family::{Case, OPERATORS, Tuple, operate};
 use crate::measure::{Meter, Row};
@@ -11,7 +13,7 @@ use crate::{Outcome, chart};
 
 /// So many tuples may wait at an operator.
 const CAPACITY: usize = 128;
-/// How often levels change.
+/// Period of the controller.
 pub(crate) const PERIOD: Duration = Duration::from_millis(100);
 /// So many periods the elastic engine is given to find its level, which is the bound that it has to keep, and `dedicated`
 /// to fill a thousand queues.
@@ -35,10 +37,15 @@ impl Operators {
 
 impl Work for Operators {
     type Item = Box<Tuple>;
+    type Platform = StdPlatform;
 
     #[inline]
     fn run(&self, port: PortId, tuple: Box<Tuple>, _: &mut impl Fusion) -> Option<(PortId, Box<Tuple>)> {
         self.step(port, tuple)
+    }
+
+    fn platform(&self) -> &StdPlatform {
+        &StdPlatform
     }
 }
 
@@ -102,7 +109,7 @@ pub(crate) fn elastic(case: Case, threads_max: usize, span: Duration) -> Outcome
     scheduled(case, "elastic", elastic_pool(threads_max), |_| 0, PERIOD * SETTLE_PERIODS, span)
 }
 
-/// What `watch` sees of such a crew from its start on.
+/// Runs `watch` on such a pool from its start on.
 pub(crate) fn while_elastic<R>(
     case: Case,
     threads_max: usize,
@@ -140,7 +147,7 @@ fn scheduled(
     })
 }
 
-/// What `watch` yields while tuples go through these crews.
+/// Runs `watch` while tuples pass these pools, and returns its result.
 fn while_scheduled<R>(
     case: Case,
     pools: Vec<ThreadPool>,

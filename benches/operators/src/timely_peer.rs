@@ -10,7 +10,7 @@ use crate::Outcome;
 use crate::family::{Case, OPERATORS, Tuple, operate};
 use crate::measure::{Meter, Row};
 
-/// How many tuples are put in before the worker runs: a batch of timely's own size.
+/// Number of tuples that are submitted before the worker runs: timely's own batch size.
 const BATCH: u64 = 1_024;
 
 /// Runs a chain of operators.

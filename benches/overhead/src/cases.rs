@@ -6,10 +6,10 @@ use weir_ir::program::{Entry, Flow};
 
 use crate::Outcome;
 
-/// How many calls a chain has.
+/// Number of calls in a chain.
 pub(crate) const NODES: u32 = 100;
 
-/// What is measured.
+/// The cases that are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
     /// A flow that does nothing.

@@ -1,4 +1,4 @@
-//! What it costs to begin and end a flow, to run a fused node, and to pass it a value, against a plain Rust call chain.
+//! Overhead of a flow, of a fused node and of a passed value, compared with a plain chain of Rust calls.
 //!
 //! ```sh
 //! cargo run --release -p bench-overhead -- [--rounds 21]
@@ -27,7 +27,7 @@ const TIMED: (u64, u64) = (1_000, 21_000);
 /// Flows in the short and in the long loop whose instructions are counted.
 const COUNTED: (u64, u64) = (100, 600);
 
-/// What one flow of a case costs.
+/// The cost of one flow of a case.
 struct Cost {
     case: Case,
     nanos: f64,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bench_harness::Outcome;
 
-/// What a server did under one rate.
+/// The result of a server at one rate.
 pub(crate) struct Met {
     pub(crate) replies: f64,
     pub(crate) replies_per_second: f64,
@@ -24,8 +24,8 @@ pub(crate) struct Met {
     pub(crate) slowest_hundredth_ms: f64,
     /// Requests that were not answered, for whatever reason.
     pub(crate) errors: u64,
-    /// Those of them that were never asked: httperf had no file or port left, which says nothing about the server but
-    /// that many others were waiting for it.
+    /// Requests that were never sent, because httperf had no file or port left; this says of the server only that many
+    /// others were waiting for it.
     pub(crate) unasked: u64,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn run(port: u16, file: &str, rate: u32, seconds: f64) -> Outcome<Met
     parse(&text, requests).ok_or_else(|| format!("httperf said something else:\n{text}").into())
 }
 
-/// What a program writes until it ends; one that does not end in time is killed.
+/// Returns the output of a program, which is killed if it does not end in time.
 fn said_within(command: &mut Command, limit: Duration) -> Outcome<String> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let (told, ended) = mpsc::channel();
@@ -107,7 +107,7 @@ fn histogram(text: &str) -> Vec<(f64, u64)> {
     lines.filter_map(row).collect()
 }
 
-/// What so large a part stayed below; 0 where nothing was counted.
+/// Returns the value below which this part of the histogram lies; 0 if it is empty.
 fn quantile(histogram: &[(f64, u64)], part: f64) -> f64 {
     let all: u64 = histogram.iter().map(|(_, count)| count).sum();
     let mut seen = 0;

@@ -24,14 +24,14 @@ use serde_json::{Value, json};
 
 /// A small and a medium file: name and bytes.
 const FILES: [(&str, usize); 2] = [("small", 1_000), ("medium", 50_000)];
-/// What slow clients ask for: as many bytes as Swerve reads ahead at most.
+/// The file that slow clients request: as long as Swerve's read-ahead at most.
 const SLOW_FILE: (&str, usize) = ("slow", 1024 * 1024);
 /// Slow clients at a time: as many as Swerve has threads for connections.
 const SLOW_CLIENTS: usize = servers::CONNECTIONS;
 
-/// What the command line may change.
+/// Options of the command line.
 struct Options {
-    /// How long each rate is offered.
+    /// Duration of each rate.
     seconds: f64,
     /// Requests offered per second.
     rates: Vec<u32>,

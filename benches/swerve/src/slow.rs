@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use bench_harness::Outcome;
 use socket2::{Domain, Socket, Type};
 
-/// What a client reads at once; the system holds about as much for it.
+/// Bytes that a client reads at once; the system buffers about as much for it.
 pub(crate) const PIECE_BYTES: usize = 16 * 1024;
-/// What travels at once, as on Ethernet.
+/// Maximal segment size, as on Ethernet.
 const SEGMENT_BYTES: u32 = 1460;
-/// How long it waits after each piece.
+/// Pause after each piece.
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
 /// A server that sends nothing for so long, or does not take a connection, has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How many whole files so many clients get in a second, each asking again and again.
+/// Returns how many whole files these clients receive per second, each requesting again and again.
 pub(crate) fn answers_per_second(port: u16, file: &str, clients: usize, time: Duration) -> Outcome<f64> {
     let (begin, got) = (Instant::now(), AtomicUsize::new(0));
     let one_client = || -> io::Result<()> {

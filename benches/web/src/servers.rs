@@ -11,7 +11,7 @@ use crate::hand;
 
 /// The peer within the limits that Weir keeps.
 pub(crate) const LIMITED: &str = "hyper-limits";
-/// What serves connections that are kept; the peer first.
+/// The servers for persistent connections; the peer is the first.
 pub(crate) const KEEPING: &[&str] = &[
     "hyper",
     LIMITED,
@@ -32,7 +32,7 @@ pub(crate) const KEEPING: &[&str] = &[
     "raw-elastic",
 ];
 
-/// What serves a connection for each request.
+/// The servers for one connection per request.
 pub(crate) const ALONE: &[&str] = &[
     "hyper",
     "nginx",
@@ -100,7 +100,7 @@ fn go(files: &Path, own: &Path) -> Outcome<Option<Server>> {
     Server::start("go", &mut command, port).map(Some)
 }
 
-/// What a child process does: `NAME PORT FOLDER`.
+/// Runs the server of a child process: `NAME PORT FOLDER`.
 pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
     let [name, port, folder] = arguments else { return Err("NAME PORT FOLDER expected".into()) };
     let folder = Path::new(folder);
@@ -121,7 +121,7 @@ pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
     run_weir(&file, folder, &mapping_of(kind, folder)?, kept)
 }
 
-/// What says how the program is mapped to threads: an engine, or a section mapping.
+/// Returns the arguments that map the program to threads: an engine, or a section mapping.
 fn mapping_of(kind: &str, folder: &Path) -> Outcome<[String; 2]> {
     let Some((_, plan)) = MAPPINGS.iter().find(|(mapping, _)| *mapping == kind) else {
         return Ok(["--engine".into(), kind.into()]);

@@ -9,11 +9,11 @@ use bench_harness::{Outcome, Workload, random};
 
 /// A load, and how to make its files.
 pub(crate) struct Case {
-    /// What the report calls it.
+    /// The name in the report.
     pub name: &'static str,
     /// Writes the files into a folder.
     pub write: fn(&Path) -> Outcome<()>,
-    /// What is asked for.
+    /// The requests of the load.
     pub workload: fn() -> Workload,
 }
 
@@ -29,9 +29,9 @@ pub(crate) const ALONE: Case = Case {
 /// Flux §4.2: static files in the manner of SPECweb99, five requests a connection.
 pub(crate) const SPECWEB: Case = Case { name: "specweb", write: write_specweb, workload: specweb };
 
-/// How many small files there are.
+/// Number of small files.
 const SMALL_FILES: u64 = 10_000;
-/// How long each is, in bytes.
+/// Length of each file, in bytes.
 const SMALL_BYTES: usize = 512;
 
 fn write_small(folder: &Path) -> Outcome<()> {
@@ -49,7 +49,7 @@ fn ask_small(random: u64, path: &mut String) {
     write!(path, "/{}.html", random % SMALL_FILES).expect("a `String` takes everything");
 }
 
-/// How many directories there are: 36 MB, the least number that holds the paper's working set of 32 MB.
+/// Number of directories: 36 MB, the least number that holds the paper's working set of 32 MB.
 const DIRECTORIES: usize = 7;
 /// In a hundred requests, how many are for each class; file `k` of class `c` has (k + 1) · 102.4 · 10^c bytes.
 const CLASSES: [u64; 4] = [35, 50, 14, 1];

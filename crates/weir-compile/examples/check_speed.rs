@@ -1,5 +1,7 @@
-//! How long checking takes: programs of 1,000 and 10,000 lines are made and compiled, and the best and median of several
-//! rounds printed, with the parts of it. Run it with `cargo run --release -p weir-compile --example check_speed`.
+//! Measures the speed of checking.
+//!
+//! Generates and compiles programs of 1,000 and 10,000 lines, and prints the best and the median of several rounds, by
+//! phase. Run it with `cargo run --release -p weir-compile --example check_speed`.
 #![allow(clippy::print_stdout, reason = "an example says what it measured")]
 
 use std::time::{Duration, Instant};
@@ -8,7 +10,7 @@ use test_support::long_program;
 use weir_host::Library;
 use weir_syntax::{SourceFile, SourceId};
 
-/// How often each program is compiled.
+/// The number of compilations of each program.
 const ROUNDS: usize = 15;
 
 fn measured(rounds: usize, mut work: impl FnMut()) -> (Duration, Duration) {
@@ -23,8 +25,8 @@ fn measured(rounds: usize, mut work: impl FnMut()) -> (Duration, Duration) {
     (times[0], times[times.len() / 2])
 }
 
-/// How long the check takes after an edit of one line in the middle, at best: with what is known from the check before, and
-/// without taking the state before apart, which a language server does when it has answered.
+/// Measures a check after an edit of one line in the middle, at best: with the cache of the previous check. Dropping
+/// the previous result is not measured, because a language server does that after it has answered.
 fn edited(text: &str, library: &Library) -> Duration {
     let mut cache = weir_compile::CheckCache::default();
     let (mut times, mut before) = (Vec::new(), None);

@@ -1,17 +1,17 @@
-//! Leaves out what only follows from a fault in the text's form: where the parser has reported something, the checker has
-//! nothing to add.
+//! Cascade suppression: drops diagnostics of the checker that follow from an error the parser has already reported.
 
 use weir_syntax::{Code, Diagnostic, Span};
 
-/// Removes from `checked` what lies in a place that `parsed` marks, or on a line where the parser did not know what it
-/// saw; and says of each module only once that it is not used.
+/// Removes from `checked` every diagnostic that lies in a span that `parsed` reports, or on a line that the parser
+/// could not make sense of. Reports each module that lacks a `use` only once.
 pub(crate) fn suppress(parsed: &[Diagnostic], checked: &mut Vec<Diagnostic>, text: &str) {
     if !parsed.is_empty() {
         let reported: Vec<Span> = parsed.iter().filter_map(Diagnostic::span).collect();
         let unclear = parsed.iter().filter(|found| found.code != Code::DialectSyntax).filter_map(Diagnostic::span);
         let mut lines: Vec<(u32, u32)> = unclear.map(|span| line_bounds(text, span.start)).collect();
         lines.sort_unstable();
-        // What holds a bracket without a partner is not what was meant; what was left out of the tree is missed there.
+        // A span around an unmatched bracket is not what the author meant, and what the parser dropped seems to be
+        // missing there.
         let dropped = parsed.iter().filter(|found| {
             found.code == Code::UnclosedDelimiter || (found.code == Code::DialectSyntax && !has_edit(found))
         });
@@ -25,7 +25,7 @@ pub(crate) fn suppress(parsed: &[Diagnostic], checked: &mut Vec<Diagnostic>, tex
         });
     }
     if parsed.iter().chain(&*checked).any(Diagnostic::is_error) {
-        // What is wrong may be what would have used it.
+        // The code with the error may be what uses the module.
         checked.retain(|found| found.code != Code::UnusedModule);
     }
     let mut named = std::collections::BTreeSet::new();
@@ -36,7 +36,7 @@ fn is_within_any(reported: &[Span], span: Span) -> bool {
     reported.iter().any(|mark| mark.start <= span.start && span.end <= mark.end && mark.start < mark.end)
 }
 
-/// Whether a place holds something that was left out of the tree.
+/// Returns whether the span contains something that the parser dropped from the tree.
 fn contains_any(span: Span, dropped: &[Span]) -> bool {
     dropped.iter().any(|part| span.start <= part.start && part.end <= span.end)
 }
@@ -45,7 +45,7 @@ fn has_edit(found: &Diagnostic) -> bool {
     found.help.iter().any(|hint| hint.edit.is_some())
 }
 
-/// The name that `type Name = …` of other languages would declare.
+/// Returns the name that `type Name = …`, as other languages write it, would declare.
 fn foreign_type<'t>(found: &Diagnostic, text: &'t str) -> Option<&'t str> {
     let span = found.span().filter(|_| found.code == Code::DialectSyntax)?;
     if !matches!(text.get(span.range())?, "type" | "typedef") {
@@ -65,7 +65,7 @@ fn is_on_line(lines: &[(u32, u32)], span: Span) -> bool {
     next.checked_sub(1).is_some_and(|at| span.start <= lines[at].1)
 }
 
-/// Where the line of a place begins and ends.
+/// Returns the start and the end of the line at an offset.
 fn line_bounds(text: &str, at: u32) -> (u32, u32) {
     let at = (at as usize).min(text.len());
     let start = text.as_bytes()[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);

@@ -1,11 +1,12 @@
-//! The checker: gives every name its resolution and every expression its type, and says what is wrong.
+//! The type checker: resolves every name, gives every expression its type, and reports errors.
 //!
-//! Types flow both ways within a body (Pierce and Turner, "Local type inference", 2000): an expression is looked at
-//! with what its place expects, where the place expects something, and answers with what it is. What was expected
-//! carries its reason, so that a diagnostic can show both places. At the borders of a `fn` types are written, so that
-//! bodies are checked one by one.
+//! Bidirectional checking within a body (Pierce and Turner, "Local type inference", 2000): an expression is checked
+//! against the type that its place expects, if the place expects one, and returns the type that it has. An expected
+//! type carries its reason, so that a diagnostic can show both places. Signatures of `fn`s are written out, so that
+//! each body is checked on its own.
 //!
-//! The checker never gives up: what cannot be made sense of has the type [`Ty::Error`], about which nothing more is said.
+//! The checker always finishes: an expression that makes no sense has the type [`Ty::Error`], which causes no further
+//! diagnostics.
 
 mod arguments;
 mod block;
@@ -39,7 +40,7 @@ use crate::typed_tree::{
 };
 use crate::types::{Inference, Ty};
 
-/// Checks a tree.
+/// Checks a tree. Adds what it reports to `diagnostics`.
 pub(crate) fn check(tree: &ast::Tree, library: &Library, diagnostics: &mut Vec<Diagnostic>) -> TypedTree {
     let declarations = declare::declare(tree, library, diagnostics);
     let mut checker = TypeChecker::new(tree, library, declarations, diagnostics);
@@ -49,7 +50,7 @@ pub(crate) fn check(tree: &ast::Tree, library: &Library, diagnostics: &mut Vec<D
 
 pub(crate) use test_items::tests;
 
-/// A type that a place expects, and why.
+/// A type that a place expects, and the reason.
 #[derive(Clone)]
 pub(crate) struct Expected {
     pub(crate) ty: Ty,
@@ -66,16 +67,16 @@ impl Expected {
     }
 }
 
-/// Where `return` and `?` lead in the body that is checked.
+/// The exits of the body that is checked: the target of `return` and `?`.
 #[derive(Clone)]
 enum Exits {
-    /// They end the flow, with this answer.
+    /// Both end the flow, with this answer.
     Flow(Expected),
-    /// They leave the `fn`, with this result.
+    /// Both leave the `fn`, with this result.
     Function(Expected),
-    /// Within a closure, which only its value leaves.
+    /// A closure has no exit but its value.
     Closure,
-    /// When the program starts; a failure ends the start.
+    /// The code runs when the program starts; a failure ends the start.
     Start,
 }
 
@@ -94,46 +95,46 @@ struct TypeChecker<'a> {
     calls: BTreeMap<ExprId, ResolvedCall>,
     tries: BTreeMap<ExprId, ResolvedTry>,
     handlers: BTreeMap<u32, ResolvedHandler>,
-    /// The call whose result a local name holds, so that a `?` behind the name knows whose failure it is.
+    /// The callee of the call whose result a local holds, so that a `?` on the local names the right function.
     local_calls: BTreeMap<LocalId, CallTarget>,
     locals: Vec<Local>,
     pattern_locals: BTreeMap<PatternId, LocalId>,
     pattern_tags: BTreeMap<PatternId, u32>,
     failure_locals: BTreeMap<ExprId, LocalId>,
     at_most: BTreeMap<ExprId, u64>,
-    /// What each `with` replaces.
+    /// The functions that each `with` replaces.
     replacements: BTreeMap<ExprId, Vec<Option<CallTarget>>>,
     in_test: bool,
-    /// The failure of the innermost `retry` that is checked, to which a `?` leads.
+    /// The failure type of the innermost `retry` around the current expression, the target of a `?`.
     retried: Option<Ty>,
     fn_locals: Vec<Vec<LocalId>>,
     entries: Vec<EntryInfo>,
     scope: names::LocalScope,
     exits: Exits,
-    /// What the body that is checked was seen to do.
+    /// The effects of the current body so far.
     seen: BodyEffects,
     fn_seen: Vec<BodyEffects>,
-    /// How each resource is held, by the first step that names it.
+    /// For each resource, whether it is held per session, and the first step that says so.
     scopes_of: BTreeMap<Arc<str>, (bool, Span)>,
-    /// What the bodies of all flows were seen to do.
+    /// The `fn`s that bodies of flows call.
     flow_callees: BTreeSet<usize>,
     unit_blocks: BTreeSet<u32>,
-    /// The calls of `fn`s by `fn`s: caller, callee, place.
+    /// The calls between `fn`s: caller, callee and the span of the call.
     fn_calls: Vec<(usize, usize, Span)>,
     /// The `fn` that is checked.
     current_fn: Option<usize>,
-    /// The expressions that stand for themselves and were left open, to be looked at when all is known.
+    /// The types of empty literals, such as `[]` and `None`. An error if they are still unknown at the end.
     open: Vec<(Span, Ty)>,
-    /// Whether the parser found faults, so that a match without arms may only seem so.
+    /// True if the parser reported errors: a match without arms may then have lost them.
     text_is_wrong: bool,
-    /// The matches and patterns to be looked at for missing cases when all types are known.
+    /// The matches and patterns to check for exhaustiveness, once all types are known.
     matches: Vec<ExhaustivenessCheck<'a>>,
 }
 
-/// A place where patterns must cover all values.
+/// A place whose patterns must cover every value.
 enum ExhaustivenessCheck<'a> {
     Match(&'a Expr, &'a [ast::Arm]),
-    /// A pattern that must match everything.
+    /// A single pattern that must match every value.
     Irrefutable(&'a ast::Pattern),
 }
 
@@ -266,7 +267,7 @@ impl<'a> TypeChecker<'a> {
         declare::resolve_type(&mut self.declarations, self.library, ty, self.diagnostics)
     }
 
-    /// Brings a local name into the scope.
+    /// Brings a local name into scope.
     fn bind(&mut self, name: Arc<str>, span: Span, ty: Ty) -> LocalId {
         let id = LocalId(self.locals.len() as u32);
         let from = span.end.max(self.reached);
@@ -337,11 +338,11 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// Reports expressions whose type nothing decides.
+    /// Reports expressions whose type is still unknown.
     fn unknown_types(&mut self) {
         for (span, ty) in std::mem::take(&mut self.open) {
             if let Ty::Unknown(_) = self.inference.shallow(&ty) {
-                // One report settles all that hangs on the same unknown.
+                // One report is enough for everything that depends on the same unknown.
                 self.inference.unify(&ty, &Ty::Error);
                 let diagnostic = Diagnostic::new(Code::UnknownElementType, "nothing says what type this holds")
                     .at(span, "its parts could be of any type")

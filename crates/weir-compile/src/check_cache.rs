@@ -1,8 +1,9 @@
-//! What is known of a file from its last check, so that after an edit only what could have changed is looked at again.
+//! The incremental check cache: fingerprints of the `fn`s that the last check found clean.
 //!
-//! A `fn` that no flow reaches is lowered only to be checked, and most of them are right. Its *fingerprint* is of all the
-//! text that it depends on: its own, that of every `fn` that it calls, and that of the types, shared values and constraints
-//! of the file. If this text had nothing wrong with it before, it has nothing wrong now, wherever it stands.
+//! A `fn` that no flow reaches is lowered only to be checked, and most such `fn`s have no errors. The *fingerprint* of
+//! a `fn` hashes all the text that it depends on: its own, that of every `fn` that it calls, and that of the types,
+//! shared values and constraints of the file. A `fn` whose fingerprint is cached had no diagnostics before and has none
+//! after the edit, even if it moved.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,31 +12,31 @@ use weir_syntax::ast::{ItemKind, Tree};
 
 use crate::typed_tree::TypedTree;
 
-/// What is known from the last check of a file, under the same library.
+/// The cache of one file. It is valid only under one library.
 #[derive(Clone, Default, Debug)]
 pub struct CheckCache {
-    /// The fingerprints of what nothing was said of. Two texts have one fingerprint once in 2⁶⁴ edits.
+    /// The fingerprints of the `fn`s without diagnostics. The chance of a collision is 1 in 2⁶⁴ for each edit.
     clean: BTreeSet<u64>,
 }
 
 impl CheckCache {
-    /// Whether nothing was said of a text with this fingerprint.
+    /// Returns whether the text with this fingerprint had no diagnostics.
     pub(crate) fn knows(&self, fingerprint: u64) -> bool {
         self.clean.contains(&fingerprint)
     }
 
-    /// Keeps what this check found, and forgets what was found before.
+    /// Replaces the cached fingerprints by those of this check.
     pub(crate) fn keep(&mut self, clean: BTreeSet<u64>) {
         self.clean = clean;
     }
 }
 
-/// The fingerprints of the `fn`s of one state of a file.
+/// The fingerprints of the `fn`s in one state of a file.
 pub(crate) struct Fingerprints<'a> {
     typed: &'a TypedTree,
-    /// Of each `fn`'s own text, by its index.
+    /// The hash of each `fn`'s own text, by the index of the `fn`.
     own: Vec<u64>,
-    /// Of what every `fn` may depend on.
+    /// The hash of all declarations that any `fn` may depend on.
     surroundings: u64,
 }
 
@@ -57,7 +58,7 @@ impl<'a> Fingerprints<'a> {
         Fingerprints { typed, own, surroundings: surroundings.finish() }
     }
 
-    /// Of the `fn` of this index, with all that it calls.
+    /// Returns the fingerprint of the `fn` with this index and everything that it calls.
     pub(crate) fn of(&self, at: usize) -> u64 {
         let mut reached = BTreeSet::from([at]);
         let mut open = vec![at];

@@ -1,9 +1,9 @@
-//! Values that the text alone decides.
+//! Constant expressions: values that are known without running anything.
 
 use weir_host::{Value, Values};
 use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, TextLiteral, TextPart};
 
-/// The value of an expression that needs no running; `None` where it needs some.
+/// Returns the value of a constant expression; `None` if the expression is not constant.
 pub(crate) fn constant(expr: &Expr) -> Option<Value> {
     match &expr.kind {
         ExprKind::Literal(literal) => Some(literal_value(literal)),
@@ -20,7 +20,7 @@ pub(crate) fn constant(expr: &Expr) -> Option<Value> {
     }
 }
 
-/// The value of a literal.
+/// Returns the value of a literal.
 pub(crate) fn literal_value(literal: &Literal) -> Value {
     match literal.value {
         LiteralValue::Int(value) => Value::Int(value),

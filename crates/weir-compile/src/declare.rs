@@ -1,4 +1,4 @@
-//! What a file declares at its top level, and what it may use of the library.
+//! Collects the declarations of a file: used modules, types, `fn`s, shared values, constraints and services.
 
 mod type_resolution;
 
@@ -17,17 +17,17 @@ pub(crate) use type_resolution::resolve_type;
 /// The declarations of a file.
 #[derive(Default)]
 pub(crate) struct Declarations {
-    /// The modules that are used, by what the file calls them.
+    /// The used modules, by the name that they have in the file.
     pub(crate) modules: IndexMap<Arc<str>, ImportedModule>,
-    /// The modules that are used and that there are not: said once.
+    /// The modules in `use` items that do not exist. They are reported once.
     pub(crate) unknown_modules: IndexSet<Arc<str>>,
     pub(crate) types: IndexMap<Text, DeclaredType>,
-    /// The enums that have a variant of this name.
+    /// For each variant name, the enums that have it.
     pub(crate) variants: IndexMap<Text, Vec<Text>>,
     pub(crate) functions: IndexMap<Arc<str>, DeclaredFn>,
     pub(crate) shared: IndexMap<Arc<str>, DeclaredShared>,
     pub(crate) constraints: IndexMap<Arc<str>, Span>,
-    /// Every place that names something.
+    /// Every place in the file that names a symbol.
     pub(crate) references: Vec<Reference>,
 }
 
@@ -43,11 +43,11 @@ pub(crate) struct DeclaredType {
 }
 
 pub(crate) struct DeclaredFn {
-    /// The index of its item in the tree.
+    /// The index of the item in the tree.
     pub(crate) item: usize,
     pub(crate) parameters: Vec<DeclaredParameter>,
     pub(crate) result: Ty,
-    /// Where the result's type is written, or the name where none is.
+    /// The span of the result type, or of the name if no result type is written.
     pub(crate) result_span: Span,
 }
 
@@ -61,13 +61,13 @@ pub(crate) struct DeclaredParameter {
 pub(crate) struct DeclaredShared {
     pub(crate) item: usize,
     pub(crate) span: Span,
-    /// Known once its value is checked.
+    /// [`Ty::Error`] until the initial value is checked.
     pub(crate) ty: Ty,
-    /// Whether each session has one of its own.
+    /// True if each session has its own value.
     pub(crate) per_session: bool,
 }
 
-/// Reads the declarations of a tree.
+/// Collects the declarations of a tree.
 pub(crate) fn declare(tree: &ast::Tree, library: &Library, diagnostics: &mut Vec<Diagnostic>) -> Declarations {
     let mut declarer =
         Declarer { library, tree, declarations: Declarations::default(), taken: IndexMap::new(), diagnostics };
@@ -82,7 +82,7 @@ struct Declarer<'a> {
     library: &'a Library,
     tree: &'a ast::Tree,
     declarations: Declarations,
-    /// The places of the names that are taken, values in lower case and types in upper case.
+    /// The spans of the declared names. Values are lower case and types upper case, so that they share one map.
     taken: IndexMap<Arc<str>, Span>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
@@ -120,7 +120,7 @@ impl Declarer<'_> {
         }
     }
 
-    /// Whether the name was still free.
+    /// Declares the name and returns true, or reports that it is taken.
     fn take(&mut self, name: &Name) -> bool {
         if name.is_missing() {
             return false;
@@ -225,7 +225,7 @@ impl Declarer<'_> {
         true
     }
 
-    /// Reports records that hold themselves without end: no value of them could be made.
+    /// Reports records that contain themselves: such a value would be infinitely large.
     fn endless_types(&mut self) {
         let names: Vec<Text> = self.declarations.types.keys().cloned().collect();
         for name in names {
@@ -241,7 +241,7 @@ impl Declarer<'_> {
         }
     }
 
-    /// Whether every value of the record `outer` holds one of `wanted`.
+    /// Returns whether every value of the record `outer` contains a value of the type `wanted`.
     fn holds(&self, outer: &Text, wanted: &Text, seen: &mut Vec<Text>) -> bool {
         if seen.contains(outer) {
             return false;
@@ -323,22 +323,22 @@ impl Declarer<'_> {
 }
 
 impl Declarations {
-    /// The definition of a named type of the program or the library.
+    /// Returns the definition of a named type of the file or the library.
     pub(crate) fn definition<'d>(&'d self, library: &'d Library, name: &str) -> Option<&'d TypeDefinition> {
         self.types.get(name).map(|declared| &declared.definition).or_else(|| library.definition(name))
     }
 
-    /// Notes that a name is declared here.
+    /// Records the declaration of a symbol.
     fn define(&mut self, name: &Name, symbol: Symbol) {
         self.references.push(Reference { span: name.span, symbol, defines: true });
     }
 
-    /// Notes that a place names something.
+    /// Records a reference to a symbol.
     pub(crate) fn refer(&mut self, span: Span, symbol: Symbol) {
         self.references.push(Reference { span, symbol, defines: false });
     }
 
-    /// What to say of a word before a dot that is no module of this file; `None` where it is said already.
+    /// Returns the diagnostic for a word before a dot that is no module of this file; `None` if it was reported before.
     pub(crate) fn unknown_module(&self, name: &Name, library: &Library) -> Option<Diagnostic> {
         if self.unknown_modules.contains(&name.text) || name.is_missing() {
             return None;

@@ -1,6 +1,6 @@
-//! What other languages call what is here: names, types and methods, for hints.
+//! Dialect recovery for names: types, values and methods of other languages, with their counterparts in Weir for hints.
 
-/// Types of other languages, with ours.
+/// Types of other languages and the types of Weir that replace them.
 const TYPES: &[(&str, &str)] = &[
     ("Array", "List"),
     ("Boolean", "Bool"),
@@ -71,7 +71,7 @@ const TYPES: &[(&str, &str)] = &[
     ("void", "()"),
 ];
 
-/// Types that there are not, and what there is instead.
+/// Types of other languages that Weir lacks, and the advice to give.
 const NO_TYPES: &[(&str, &str)] = &[
     ("Any", "write the type; several of them are an `enum`"),
     ("any", "write the type; several of them are an `enum`"),
@@ -88,7 +88,7 @@ const NO_TYPES: &[(&str, &str)] = &[
     ("Future", "write the type itself: what waits is waited for"),
 ];
 
-/// Values of other languages, and what to write here.
+/// Values of other languages and the names of Weir that replace them.
 const VALUES: &[(&str, &str)] = &[
     ("False", "false"),
     ("FALSE", "false"),
@@ -113,7 +113,7 @@ const VALUES: &[(&str, &str)] = &[
     ("now", "time.now"),
 ];
 
-/// Names that there are not, and what there is instead.
+/// Names of other languages that Weir lacks, and the advice to give.
 const NO_VALUES: &[(&str, &str)] = &[
     ("assert", "write `expect condition` in a `test`"),
     ("assert_eq", "write `expect a == b` in a `test`"),
@@ -138,7 +138,7 @@ const NO_VALUES: &[(&str, &str)] = &[
     ("this", "take the value as a parameter"),
 ];
 
-/// Methods of other languages: the module of the value, their name, and what to write here.
+/// Methods of other languages: the module of the receiver, the method, and the replacement or the advice.
 const METHODS: &[(&str, &str, &str)] = &[
     ("*", "as_str", "a text is one already: take it out"),
     ("*", "clone", "values are shared by themselves: take it out"),
@@ -251,26 +251,26 @@ const METHODS: &[(&str, &str, &str)] = &[
     ("text", "uppercase", "upper"),
 ];
 
-/// What to do about a foreign word.
+/// Advice on a word of another language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Advice {
     /// Write this word instead.
     Write(&'static str),
-    /// Do what the sentence says.
+    /// Follow the advice in this sentence.
     Do(&'static str),
 }
 
-/// What to do about a type of another language.
+/// Returns the advice on a type of another language.
 pub(crate) fn type_named(name: &str) -> Option<Advice> {
     looked_up(TYPES, name).map(Advice::Write).or_else(|| looked_up(NO_TYPES, name).map(Advice::Do))
 }
 
-/// What to do about a name of another language.
+/// Returns the advice on a value of another language.
 pub(crate) fn value_named(name: &str) -> Option<Advice> {
     looked_up(VALUES, name).map(Advice::Write).or_else(|| looked_up(NO_VALUES, name).map(Advice::Do))
 }
 
-/// What to do about a method of another language, called on a value of this module's type.
+/// Returns the advice on a method of another language whose receiver belongs to `module`.
 pub(crate) fn method_named(module: &str, name: &str) -> Option<Advice> {
     let fits = |(of, theirs, _): &&(&str, &str, &str)| (*of == module || *of == "*") && *theirs == name;
     let (_, _, ours) = METHODS.iter().find(fits)?;

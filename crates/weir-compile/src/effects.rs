@@ -1,27 +1,27 @@
-//! What a body touches: resources, by reading or writing, and through which `fn`s.
+//! Effect inference: the resources that a `fn` reads or writes, itself and through the `fn`s that it calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use weir_host::{Mode, Resource, Signature, Text, World};
 
-/// What a `fn` or a flow touches, its calls of other `fn`s counted in.
+/// The effects of a `fn` or a flow, including those of every `fn` that it calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EffectSummary {
-    /// The resources, and whether they are written.
+    /// The resources that it touches, and whether it writes them.
     pub resources: BTreeMap<Resource, Mode>,
-    /// Whether a call in it may wait.
+    /// True if a call in it may wait.
     pub waits: bool,
 }
 
 impl EffectSummary {
-    /// Notes that a resource is touched; a writer stays a writer.
+    /// Adds access to a resource. The strongest mode wins.
     pub(crate) fn touch(&mut self, resource: Resource, mode: Mode) {
         let known = self.resources.entry(resource).or_insert(mode);
         *known = (*known).max(mode);
     }
 
-    /// Notes what a call of a host function touches beyond its arguments. `site` names the call.
+    /// Adds the effects of calling a host function, except those on its arguments. `site` names the call.
     pub(crate) fn call(&mut self, signature: &Signature, site: &str) {
         match signature.effects.world {
             World::Pure => {}
@@ -34,7 +34,7 @@ impl EffectSummary {
         self.waits |= signature.effects.waits || signature.effects.blocking;
     }
 
-    /// Adds all that `other` touches.
+    /// Adds all effects of `other`.
     pub(crate) fn join(&mut self, other: &EffectSummary) {
         for (resource, mode) in &other.resources {
             self.touch(resource.clone(), *mode);
@@ -43,7 +43,7 @@ impl EffectSummary {
     }
 }
 
-/// One line for people: ``changes `thumbnails`, reads the world outside by `files` ``.
+/// A line for people: ``changes `thumbnails`, reads the world outside by `files` ``.
 impl fmt::Display for EffectSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.resources.is_empty() {
@@ -63,14 +63,14 @@ impl fmt::Display for EffectSummary {
     }
 }
 
-/// What a body was seen to do by itself, and which `fn`s it calls.
+/// The direct effects of a body, and the `fn`s that it calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BodyEffects {
     pub(crate) own: EffectSummary,
     pub(crate) callees: BTreeSet<usize>,
 }
 
-/// What each `fn` touches with all that it calls. Recursion, an error told elsewhere, is cut.
+/// Returns the transitive effects of each `fn`. Recursion, which is reported elsewhere, is cut.
 pub(crate) fn close(seen: &[BodyEffects]) -> Vec<EffectSummary> {
     let mut closed: Vec<Option<EffectSummary>> = vec![None; seen.len()];
     for at in 0..seen.len() {
@@ -79,7 +79,7 @@ pub(crate) fn close(seen: &[BodyEffects]) -> Vec<EffectSummary> {
     closed.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// The callees first, with a stack of our own: a chain of calls may be as long as the program.
+/// Visits the callees first. The stack is explicit because a call chain may be as long as the program.
 fn close_one(at: usize, seen: &[BodyEffects], closed: &mut [Option<EffectSummary>]) {
     let mut stack = vec![(at, false)];
     let mut begun = BTreeSet::new();

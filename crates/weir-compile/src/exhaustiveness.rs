@@ -1,10 +1,10 @@
-//! Finds the cases that a `match` forgets, and the arms that nothing reaches.
+//! Exhaustiveness checking: finds the missing cases of a `match`, and its unreachable arms.
 //!
-//! The algorithm is that of Maranget, "Warnings for pattern matching" (2007): a row of patterns is *useful* behind other
-//! rows if some value matches it and none of them; a match forgets a case if a row of wildcards is useful behind its
-//! arms, and an arm is unreachable if it is not useful behind those before it. Numbers are split into intervals at the
-//! bounds that patterns mention, lists by length. The search is bounded by [`STEPS_MAX`]: a match that needs more has to end
-//! with an arm for all other values.
+//! The algorithm is that of Maranget, "Warnings for pattern matching" (2007). A row of patterns is *useful* with
+//! respect to other rows if some value matches it and none of them. A match misses a case if a row of wildcards is
+//! useful with respect to its arms; an arm is unreachable if it is not useful with respect to the arms before it.
+//! Numbers are split into intervals at the bounds that patterns mention, and lists are split by length. The search
+//! visits at most [`STEPS_MAX`] rows; a match that needs more has to end with a catch-all arm.
 
 mod constructors;
 
@@ -16,13 +16,13 @@ use crate::typed_tree::TypedTree;
 use crate::types::Ty;
 use constructors::{Constructor, DeconstructedPattern, MatchContext};
 
-/// The most rows that are looked at for one match, each as often as it is.
+/// The most rows that the search visits for one match. A row counts each time it is visited.
 const STEPS_MAX: usize = 2_000_000;
 
-/// The most missing cases that one diagnostic shows.
+/// The most missing cases that one diagnostic lists.
 const MISSING_MAX: usize = 3;
 
-/// Looks at the arms of a match.
+/// Checks the arms of a match.
 pub(crate) fn check_match(
     typed: &TypedTree,
     library: &Library,
@@ -58,7 +58,7 @@ pub(crate) fn check_match(
     }
 }
 
-/// The cases that no row takes, some of them.
+/// Returns up to [`MISSING_MAX`] cases that no row covers.
 fn missing(
     search: &mut UsefulnessSearch<'_>,
     mut rows: Vec<Vec<DeconstructedPattern>>,
@@ -80,7 +80,7 @@ fn missing(
     Ok(missing)
 }
 
-/// The cases are too many to be looked at.
+/// The search would visit more than [`STEPS_MAX`] rows.
 struct SearchLimitReached;
 
 fn search_limit_reached(span: Span) -> Diagnostic {
@@ -102,7 +102,7 @@ fn missing_cases(value: &Expr, arms: &[Arm], missing: &[String], ty: &Ty) -> Dia
     diagnostic.hint(format!("add an arm: `{} => …`", missing[0]))
 }
 
-/// Looks at a pattern that has to match every value: of a `let` without `else`, a parameter, a `for`.
+/// Checks a pattern that has to match every value: of a `let` without `else`, a parameter or a `for`.
 pub(crate) fn check_irrefutable(
     typed: &TypedTree,
     library: &Library,
@@ -130,10 +130,10 @@ fn refutable(pattern: &Pattern, missing: &str, ty: &Ty) -> Diagnostic {
 
 #[derive(PartialEq)]
 enum Usefulness {
-    /// A row that matches what no other does.
+    /// The row is useful; this is a value that it matches and no other row does.
     Useful(Vec<DeconstructedPattern>),
     Useless,
-    /// The search was given up.
+    /// The search reached its limit.
     LimitReached,
 }
 
@@ -143,7 +143,7 @@ struct UsefulnessSearch<'s> {
 }
 
 impl UsefulnessSearch<'_> {
-    /// Whether `row` matches something that none of `rows` does.
+    /// Returns whether `row` is useful with respect to `rows`.
     fn useful(&mut self, rows: &[Vec<DeconstructedPattern>], row: &[DeconstructedPattern], types: &[Ty]) -> Usefulness {
         self.steps += rows.len() + 1;
         if self.steps > STEPS_MAX {
@@ -194,7 +194,7 @@ impl UsefulnessSearch<'_> {
         Usefulness::Useless
     }
 
-    /// Looks at the row once for each constructor that its first value may have.
+    /// Tries each constructor that the first value may have.
     fn useful_for_any_constructor(
         &mut self,
         constructors: Vec<Constructor>,
@@ -224,7 +224,7 @@ impl UsefulnessSearch<'_> {
     }
 }
 
-/// The rows that are left of a row once its first value is known to have the constructor: its parts in front.
+/// Returns what remains of a row if its first value has the constructor. The fields of the constructor come first.
 fn specialize(row: &[DeconstructedPattern], constructor: &Constructor, parts: usize) -> Vec<Vec<DeconstructedPattern>> {
     match &row[0] {
         DeconstructedPattern::Wildcard => vec![[&vec![DeconstructedPattern::Wildcard; parts], &row[1..]].concat()],

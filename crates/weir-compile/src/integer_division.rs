@@ -1,12 +1,12 @@
-//! Comments that were meant as the whole division of other languages: `let half = n // 2` is `n`.
+//! The integer-division lint: warns of comments that were meant as a division, as in `let half = n // 2`.
 //!
-//! The rule: a comment on the line of code is warned of where
-//! 1. what stands right before it is a number, a duration or a size that a variable decides, and
-//! 2. its whole text, but for a comma at its end, is an expression of literals and of names that are known there, whose
-//!    first operand is such a number.
+//! It warns of a comment behind code if
+//! 1. the expression that ends before it is a number, a duration or a size, and contains a variable, and
+//! 2. the comment's whole text, except for a trailing comma, is an expression of literals and visible names whose first
+//!    operand is a number, a duration or a size.
 //!
-//! So `// 3 tries`, `// seconds` and `// see above` are comments wherever they stand, and `7 / 2 // 3` is: nobody divides
-//! literals.
+//! `// 3 tries`, `// seconds` and `// see above` are comments everywhere. So is the one in `7 / 2 // 3`, because nobody
+//! divides literals.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use weir_syntax::{Code, Diagnostic, Parsed, SourceId, Span};
 use crate::typed_tree::{Resolution, TypedTree};
 use crate::types::Ty;
 
-/// A longer comment is no divisor.
+/// The longest comment that is parsed as a divisor.
 const TEXT_BYTES_MAX: usize = 80;
 
-/// So many comments of a file are held against the names that are known where they stand.
+/// The most comments of a file whose names are resolved.
 const COMMENTS_MAX: usize = 100;
 
-/// Warns of the comments that hide a division.
+/// Warns of comments that hide a division.
 pub(crate) fn check(
     source: SourceId,
     text: &str,
@@ -58,7 +58,7 @@ fn hidden(span: Span, divisor: &str) -> Diagnostic {
         .hint("where it is meant as a comment, put it on a line of its own, or say it in words")
 }
 
-/// The text of a comment as an expression.
+/// The text of a comment, parsed as an expression.
 struct CommentedDivisor {
     text: String,
     expr: Expr,
@@ -79,12 +79,12 @@ impl CommentedDivisor {
             .then(|| CommentedDivisor { text: text.to_owned(), expr })
     }
 
-    /// Whether every name of it is known at a place, and its first operand is a number.
+    /// Returns whether every name in it is visible at an offset and its first operand is a number.
     fn is_known(&self, place: u32, parsed: &Parsed, typed: &TypedTree) -> bool {
         let locals = typed.locals_at(&parsed.tree, place).into_iter();
         let locals = locals.map(|local| (local.name.to_string(), local.ty.to_string()));
         let shared = typed.declarations.shared.iter().map(|(name, shared)| (name.to_string(), shared.ty.to_string()));
-        // The innermost of a name is what it means.
+        // Locals come last, so that they shadow shared values of the same name.
         let known = VisibleNames {
             names: shared.chain(locals).collect(),
             functions: typed.declarations.functions.keys().collect(),
@@ -93,9 +93,9 @@ impl CommentedDivisor {
     }
 }
 
-/// What may be named where a comment stands.
+/// The names that are visible at a comment.
 struct VisibleNames<'t> {
-    /// The types of values, as they are written.
+    /// The type of each value, as the source writes it.
     names: BTreeMap<String, String>,
     functions: Vec<&'t Arc<str>>,
 }
@@ -138,15 +138,15 @@ impl VisibleNames<'_> {
     }
 }
 
-/// What can be divided, or divides.
+/// The types that division takes.
 const NUMBERS: [&str; 4] = ["Int", "Float", "Duration", "Size"];
 
 /// Finds the expressions that end right before comments.
 struct DividendSearch<'t> {
     typed: &'t TypedTree,
-    /// By where the code before them ends.
+    /// The comments, by the end of the code before each.
     wanted: BTreeMap<u32, (Span, CommentedDivisor)>,
-    /// Whether the narrowest expression that ends there is a number that a variable decides.
+    /// For each such end, whether the innermost expression that ends there is a number and contains a variable.
     found: BTreeMap<u32, bool>,
 }
 
@@ -154,14 +154,14 @@ impl<'t> Visitor<'t> for DividendSearch<'t> {
     fn expr(&mut self, expr: &'t Expr) {
         if self.wanted.contains_key(&expr.span.end) {
             let is_number = [Ty::INT, Ty::FLOAT, Ty::DURATION, Ty::SIZE].contains(self.typed.expr_type(expr.id));
-            // The narrower come later.
+            // Inner expressions are visited later and overwrite outer ones.
             self.found.insert(expr.span.end, is_number && varies(expr, self.typed));
         }
         walk_expr(self, expr);
     }
 }
 
-/// Whether a variable stands in the expression.
+/// Returns whether the expression contains a variable.
 fn varies(expr: &Expr, typed: &TypedTree) -> bool {
     struct VariableSearch<'t>(&'t TypedTree, bool);
     impl<'t> Visitor<'t> for VariableSearch<'t> {

@@ -1,14 +1,14 @@
-//! From the tree to a verified graph: names, types, effects, lowering and passes.
+//! The compiler front end: checks a tree and lowers it to a verified graph.
 //!
 //! ```text
 //! SourceFile ─parse─▶ tree ─check─▶ TypedTree ─lower─▶ expression IR ─▶ graph
-//!                                     └── diagnostics ──┴── moves, lost updates
+//!                             └── diagnostics ───┴── moves, lost updates, lock order
 //! ```
 //!
-//! [`check()`] says all that is wrong with a text, [`compile()`] also makes the program. Neither ever fails: what cannot be
-//! made sense of is reported once and left out.
+//! [`check()`] reports everything that is wrong with a file, [`compile()`] also builds the program. Neither fails: code
+//! that makes no sense is reported once and left out.
 //!
-//! Architecture invariant: no I/O, no threads, no runtime. The library comes as an argument; the text comes as a value.
+//! Architecture invariant: no I/O, no threads, no runtime. The library is an argument; the source text is a value.
 
 mod cascade;
 mod check;
@@ -44,50 +44,50 @@ pub use symbol::{Reference, Symbol};
 pub use symbol_index::{LocalName, SymbolInfo};
 pub use typed_tree::TypedTree;
 
-/// The module with the functions that every shared value has.
+/// The module whose functions every shared value has.
 pub const STATE: &str = "state";
 
-/// The function that tells what a shared value is at this moment.
+/// The function that returns the current value of a shared value.
 const SHARED_READ: &str = "state.read";
 
-/// The type of JSON of any shape: it has no parts that a program could name, and yet is JSON.
+/// The type of arbitrary JSON. It is opaque, and yet valid wherever JSON is.
 const JSON_VALUE: &str = "json.Value";
 
-/// What checking a text gives.
+/// The result of checking a file.
 pub struct Checked {
     /// The tree and its comments.
     pub parsed: Parsed,
-    /// The resolutions and types of the tree.
+    /// The resolved names and types of the tree.
     pub typed: TypedTree,
-    /// The program, where nothing is wrong with it.
+    /// The program; `None` if there are errors.
     pub expr: Option<expr::Program>,
-    /// The tests of the text: a program with one flow for each, in the order of the text.
+    /// The tests of the file: a program with one flow for each, in source order.
     pub tests: Option<expr::Program>,
-    /// What is wrong, in the order of the text.
+    /// The diagnostics, in source order.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What compiling a text gives.
+/// The result of compiling a file.
 pub struct Compiled {
-    /// The program as expressions, where nothing is wrong with it.
+    /// The program in the expression IR; `None` if there are errors.
     pub expr: Option<expr::Program>,
-    /// The program as graphs, where nothing is wrong with it.
+    /// The program as graphs; `None` if there are errors.
     pub graph: Option<graph::Program>,
-    /// The tests of the text: a program with one entry point, whose source names nothing and which has one flow for each
-    /// test, in the order of the text. A flow that ends with a failure is a test that fails.
+    /// The tests of the file: a program with one entry point, which has no source and one flow for each test, in source
+    /// order. A test fails if its flow ends with a failure.
     pub tests: Option<expr::Program>,
-    /// What is wrong, in the order of the text.
+    /// The diagnostics, in source order.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Says all that is wrong with a text. `source` is the file's number in the caller's [`weir_syntax::Sources`].
+/// Checks a file. `source` is its number in the caller's [`weir_syntax::Sources`].
 #[must_use]
 pub fn check(source: SourceId, file: &SourceFile, library: &Library) -> Checked {
     check_again(source, file, library, &mut CheckCache::default())
 }
 
-/// As [`check()`], of a file that was checked before under the same library: what cannot have changed is not looked at
-/// again. The result is the same.
+/// Checks a file again after an edit, under the same library, and skips the `fn`s that the cache knows to be clean. The
+/// result is that of [`check()`].
 #[must_use]
 pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, cache: &mut CheckCache) -> Checked {
     let mut parsed = weir_syntax::parse(source, file.text());
@@ -116,7 +116,7 @@ pub fn check_again(source: SourceId, file: &SourceFile, library: &Library, cache
     Checked { parsed, typed, expr, tests, diagnostics }
 }
 
-/// Compiles a text.
+/// Compiles a file.
 #[must_use]
 pub fn compile(source: SourceId, file: &SourceFile, library: &Library) -> Compiled {
     let checked = check(source, file, library);
@@ -125,13 +125,14 @@ pub fn compile(source: SourceId, file: &SourceFile, library: &Library) -> Compil
     Compiled { expr: checked.expr, graph, tests: checked.tests, diagnostics: checked.diagnostics }
 }
 
-/// Whether the verifier finds nothing in the tests but their source, which names nothing.
+/// Returns whether the verifier accepts the tests. Their entry point has no source, which is the only violation
+/// allowed.
 fn tests_are_valid(tests: &expr::Program, library: &Library) -> bool {
     weir_ir::verify::expr(tests, library).iter().all(|found| found.rule == weir_ir::verify::Rule::Known)
 }
 
-/// The program as graphs, behind all passes. It is verified after each step if assertions are on: what the verifier finds is
-/// a bug of the step.
+/// Lowers the program to graphs and runs all passes. Debug builds verify it after each step, because a violation is a bug of the
+/// compiler.
 fn to_graph(program: &expr::Program, library: &Library) -> graph::Program {
     debug_assert_eq!(weir_ir::verify::expr(program, library), [], "the lowering of the tree is right");
     weir_ir::optimize(program, library)
@@ -141,7 +142,7 @@ fn has_errors(diagnostics: &[Diagnostic]) -> bool {
     diagnostics.iter().any(Diagnostic::is_error)
 }
 
-/// The checks that look at the IR: of every flow, and of every `fn` that no flow reaches.
+/// Runs the checks that need the IR, on every flow and every `fn` that no flow reaches.
 fn check_bodies(
     (source, file): (SourceId, &SourceFile),
     parsed: &Parsed,
@@ -152,7 +153,7 @@ fn check_bodies(
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     check_values(source, library, program, diagnostics);
-    // A test has its shared values for itself, so that only those of flows can lose an update.
+    // Only flows can lose an update: each test has its own shared values.
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
         lost_updates::check(&flow.body, library, source, diagnostics);
     }

@@ -1,17 +1,17 @@
-//! Keeps atomic steps free of deadlock: what a step would take out of order is taken at its beginning (Flux §3.1.1).
+//! Lock-order analysis: hoists constraints so that atomic steps cannot deadlock (Flux §3.1.1).
 //!
-//! LockUses have one order in the whole program: by resource, in the order of [`Resource`]. A flow that takes them in this
-//! order only can never wait in a circle. Where a step holds a later lock and something within takes an earlier one, the
-//! earlier one is added to the step, as a reader or writer as it is needed within. The walk goes from the outside in, and
-//! what a step holds counts for those within it, so that one pass suffices. Because every `fn`, branch, handler and loop is inlined, whatever nests in the text nests in
-//! the blocks. What a step holds already is not taken again.
+//! All locks are taken in one canonical order, that of [`Resource`], so that flows never wait for each other in a
+//! cycle. If a step holds a lock and something inside it takes an earlier one, the earlier lock is hoisted to the step,
+//! as a reader or writer as the inner use needs it. The analysis goes from the outermost step inwards and subtracts
+//! what outer steps hold, so that one pass suffices. Every `fn`, branch, handler and loop is inlined, so that nesting
+//! in the source is nesting of blocks. A lock that a step holds is not taken again.
 //!
-//! The paper hoists at nodes that carry a constraint; a nested node without one of its own escaped the original
-//! compiler. Here every call within a step counts, constraint or not.
+//! The paper hoists at nodes that carry a constraint; a nested node without its own constraint escaped the original
+//! compiler. Here every call inside a step counts, with or without a constraint.
 //!
-//! A constraint per session is a lock for each session. A resource has one scope in a program, so the locks of its
-//! sessions stand where the resource stands in the order. The shared value itself is taken last by each call, behind all
-//! of these: the call waits for nothing while it holds it ([`weir_ir::graph::Program::session_scoped`]).
+//! A constraint per session is a lock for each session. A resource has one scope in a program, so that the session
+//! locks take the position of the resource in the order. Each call takes the shared value itself last, and waits for
+//! nothing while it holds it ([`weir_ir::graph::Program::session_scoped`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use weir_host::{Library, Mode, Passing, Resource, Text};
 use weir_ir::expr::{Atom, Block, Call, Constraint, Let, Op, Origin, Program};
 use weir_syntax::{Code, Diagnostic, SourceId, Span};
 
-/// Orders the steps of a program, and says what was hoisted.
+/// Hoists constraints in every step of a program, and reports each hoisting.
 pub(crate) fn order(program: &mut Program, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
     let per_session = sessions_of(program);
     for entry in program.entries.iter().filter(|entry| entry.ordered) {
@@ -32,8 +32,8 @@ pub(crate) fn order(program: &mut Program, library: &Library, source: SourceId, 
     }
 }
 
-/// Reports calls of stateful functions within a step, in a flow of an ordered source. Such a call waits for its turn
-/// behind the flows before it; one of them may wait for what the step holds.
+/// Reports calls of stateful functions inside a step, in a flow of an ordered source. Such a call waits until the
+/// earlier flows have made theirs, and one of them may wait for what the step holds.
 fn turns_in_steps(
     block: &Block,
     step: Option<Origin>,
@@ -71,10 +71,10 @@ fn turn_in_step(call: &Call, at: Origin, step: Origin, source: SourceId) -> Diag
     .hint("call it before the step or behind it")
 }
 
-/// The length of `atomic`.
+/// The length of the keyword `atomic`.
 const STEP_WORD_BYTES: u32 = 6;
 
-/// The resources that are held per session.
+/// Returns the resources that are held per session.
 fn sessions_of(program: &Program) -> BTreeSet<Resource> {
     let mut found = BTreeSet::new();
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {
@@ -103,11 +103,11 @@ fn each_step(block: &Block, visit: &mut dyn FnMut(&[Constraint], Option<&Atom>))
     });
 }
 
-/// A lock that something takes, and how.
+/// A lock that a block takes.
 #[derive(Clone, Debug)]
 struct LockUse {
     mode: Mode,
-    /// Whether it is the lock of the flow's session.
+    /// True if it is the lock of the flow's session.
     per_session: bool,
     /// The first place that takes it.
     at: Origin,
@@ -121,11 +121,11 @@ struct LockOrdering<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-/// By resource and scope: a session's lock stands before the one for all.
+/// The locks that a block takes, by resource and scope. `false`, the session's lock, comes first.
 type LockUses = BTreeMap<(Resource, bool), LockUse>;
 
 impl LockOrdering<'_> {
-    /// Orders the steps in a block; `held` is what the steps around it hold.
+    /// Hoists constraints in the steps of a block; `held` holds the locks of the steps around it.
     fn block(&mut self, block: &mut Block, held: &BTreeSet<(Resource, bool)>) {
         for binding in &mut block.lets {
             self.binding(binding, held);
@@ -150,7 +150,7 @@ impl LockOrdering<'_> {
         }
     }
 
-    /// All that is taken in a block, however deep.
+    /// Returns all locks that a block takes, at any depth.
     fn locks_of(&self, block: &Block) -> LockUses {
         let mut locks = LockUses::new();
         block.each_binding(&mut |binding| {
@@ -174,7 +174,7 @@ impl LockOrdering<'_> {
         for (atom, parameter) in call.arguments.iter().zip(parameters) {
             let Some(name) = atom.shared() else { continue };
             let resource = Resource::Shared(name.clone());
-            // Held for the call alone, which waits for nothing else: it cannot be part of a circle.
+            // The lock is held during this call only, which waits for nothing else: it cannot be part of a cycle.
             if self.per_session.contains(&resource) {
                 continue;
             }
@@ -184,7 +184,7 @@ impl LockOrdering<'_> {
         locks
     }
 
-    /// Adds to a step what is taken out of order within it, and makes a reader that must write a writer.
+    /// Hoists to a step the locks that are taken out of order inside it, and upgrades its readers that must write.
     fn hoist(&mut self, constraints: &mut Vec<Constraint>, within: &LockUses, step: Origin) {
         for held in constraints.iter_mut() {
             if let Some(taken) = within.get(&(held.resource.clone(), !held.per_session)) {

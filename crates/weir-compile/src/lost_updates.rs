@@ -1,8 +1,8 @@
-//! Finds lost updates: a shared value is read, what was read decides, and the value is written, but not in one step.
+//! The lost-update lint: warns of a write to a shared value that depends on an earlier read, outside one atomic step.
 //!
-//! Between the read and the write another flow may write too, and one of the two updates is lost. The check follows what
-//! depends on each read through the expression IR: through operands, and through the switches that it decides. Reads and
-//! writes within one `atomic` of the value are one step; a call that takes the value by `&mut` is one by itself.
+//! Another flow may write between the read and the write, and one of the two updates is lost. The lint follows data and
+//! control dependences from each read through the expression IR. A read and a write inside one `atomic` of the value
+//! are one step; a call that takes the value by `&mut` is one by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,25 +29,25 @@ pub(crate) fn check(body: &Block, library: &Library, source: SourceId, diagnosti
 struct SharedRead {
     shared: Text,
     at: (u32, u32),
-    /// The atomic step in which it was read; 0 outside any.
+    /// The atomic step around the read; 0 if there is none.
     step: usize,
 }
 
 struct LostUpdateLint<'a> {
     library: &'a Library,
     source: SourceId,
-    /// The reads that a variable depends on.
+    /// The reads that each variable depends on.
     depends: BTreeMap<Var, BTreeSet<SharedRead>>,
-    /// The reads that decided that we are here.
+    /// The reads that the current block is control dependent on.
     decides: BTreeSet<SharedRead>,
-    /// The atomic steps that we are in, from the outermost, with what they hold.
+    /// The atomic steps around the current operation, outermost first, with the shared values that they hold.
     steps: Vec<(usize, Vec<Text>)>,
     count: usize,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl LostUpdateLint<'_> {
-    /// The reads that the block's result depends on.
+    /// Returns the reads that the block's result depends on.
     fn block(&mut self, block: &Block) -> BTreeSet<SharedRead> {
         for binding in &block.lets {
             let reads = self.op(&binding.op, binding.origin);
@@ -129,7 +129,7 @@ impl LostUpdateLint<'_> {
         reads
     }
 
-    /// The outermost atomic step that holds the shared value; 0 where none does.
+    /// Returns the outermost atomic step that holds the shared value; 0 if there is none.
     fn step_of(&self, shared: &Text) -> usize {
         self.steps.iter().find(|(_, held)| held.contains(shared)).map_or(0, |(step, _)| *step)
     }

@@ -1,8 +1,8 @@
-//! From the checked tree to the expression IR: every `fn` inlined, every `match` a chain of switches.
+//! Lowers the checked tree to the expression IR: inlines every `fn`, and turns every `match` into switches.
 //!
-//! Words. A *frame* is one inlined call of a `fn`; the outermost is the flow itself. A *site* names a call of a host
-//! function by the `fn`s that it was reached through: `thumbnail/image.scale`, `files.read#2`. A local name stands for an
-//! [`Atom`], or for something that can be called, which is inlined where it is called: no value of the IR is a function.
+//! An *inline frame* is one inlined call of a `fn`; the outermost is the flow itself. The *call path* of a host
+//! function's call lists the `fn`s that lead to it: `thumbnail/image.scale`, `files.read#2`. A local name stands for an
+//! [`Atom`], or for a callable, which is inlined where it is called: no value of the IR is a function.
 
 mod atomic;
 mod block_builder;
@@ -40,16 +40,16 @@ pub(crate) use test_items::lower_tests;
 
 use block_builder::{BlockBuilder, ClosingRules, InlineFrameId, VariableSupply};
 
-/// The most operations of one flow, everything inlined.
+/// The most operations of one flow, after inlining.
 pub const OPERATIONS_MAX: usize = 100_000;
 
-/// How deep expressions may nest, everything inlined, so that no pass needs more stack than a thread has.
+/// The deepest nesting of expressions, after inlining, so that no recursive pass overflows the stack of a thread.
 const DEPTH_MAX: usize = 400;
 
-/// How deep blocks may nest.
+/// The deepest nesting of blocks.
 const BLOCKS_MAX: usize = 200;
 
-/// Lowers a checked tree. The tree has no errors; what only shows when everything is inlined is reported here.
+/// Lowers a checked tree without errors. Reports errors that only show after inlining.
 pub(crate) fn lower(
     tree: &ast::Tree,
     typed: &TypedTree,
@@ -75,8 +75,8 @@ pub(crate) fn lower(
     program
 }
 
-/// What a `fn` does by itself, as the body of a flow that takes its parameters: for the checks that need the IR of a
-/// `fn` that nothing calls. `None` for one that takes functions.
+/// Lowers a `fn` that no flow reaches, as the body of a flow that takes its parameters, for the checks that need the
+/// IR. Returns `None` if it takes functions.
 pub(crate) fn lower_unreached_fn(
     at: usize,
     tree: &ast::Tree,
@@ -91,14 +91,14 @@ pub(crate) fn lower_unreached_fn(
     }
     let mut lowering = Lowering::new(tree, typed, library, diagnostics);
     let parameters = lowering.parameters(&typed.fn_locals[at]);
-    // Whether there is a session, only a flow that reaches it can say.
+    // Only a flow that reaches the `fn` decides whether there is a session.
     lowering.session = Some(Atom::Value(Value::Unit));
     lowering.alone = true;
     let body = lowering.whole(&declared.result.to_type(), |lowering| lowering.block(&function.body));
     Some((parameters, body))
 }
 
-/// What a local name stands for.
+/// The value that a local name stands for.
 #[derive(Clone)]
 enum Binding<'a> {
     Atom(Atom),
@@ -115,34 +115,34 @@ enum Callable<'a> {
 
 type Names<'a> = BTreeMap<LocalId, Binding<'a>>;
 
-/// What a frame is, and so what leaves it.
+/// The kind of an inline frame, which decides what exits it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum InlineFrameKind {
-    /// The flow itself, which `return` and `?` end.
+    /// The flow itself. `return` and `?` end it.
     Flow,
-    /// An inlined `fn`, which `return` leaves.
+    /// An inlined `fn`. `return` exits it.
     Function,
-    /// One try of a `retry`, which only a `?` leaves.
+    /// One try of a `retry`. Only a `?` exits it.
     Retry,
 }
 
 /// One inlined call of a `fn`.
 struct InlineFrame<'a> {
     id: InlineFrameId,
-    /// What stands before the call_paths within it, with a slash behind it.
+    /// The prefix of the call paths inside it, with a trailing slash.
     call_path: String,
-    /// What it gives.
+    /// The type of its result.
     result: Type,
     kind: InlineFrameKind,
-    /// The `fn` that is inlined.
+    /// The index of the inlined `fn`.
     function: Option<usize>,
-    /// The failure handlers that hold for it, from the innermost.
+    /// The failure handlers that apply in it, innermost first.
     handlers: Vec<&'a FailureHandler>,
-    /// What its parameters stand for, where it has handlers.
+    /// The bindings of its parameters, kept if it has handlers.
     parameters: Names<'a>,
 }
 
-/// The lowering of one flow.
+/// The state of lowering one flow.
 struct Lowering<'a, 'd> {
     tree: &'a ast::Tree,
     typed: &'a TypedTree,
@@ -153,23 +153,23 @@ struct Lowering<'a, 'd> {
     frames: Vec<InlineFrame<'a>>,
     frame_count: u32,
     builders: Vec<BlockBuilder>,
-    /// What stands in the place of a function, the innermost last.
+    /// The functions replaced by `with`, innermost last.
     replaced: Vec<(CallTarget, Callable<'a>)>,
-    /// The text, to show what was expected.
+    /// The source text, to quote failed expectations.
     text: &'a str,
-    /// What tells the session of the flow from others.
+    /// The key of the flow's session.
     session: Option<Atom>,
-    /// What the atomic steps hold that we are in, the innermost last.
+    /// The resources of the atomic steps around the current expression, innermost last.
     steps: Vec<&'a [AtomicResource]>,
-    /// Whether this is a `fn` by itself, of which nobody knows with what it will be called.
+    /// True if this lowers a `fn` that no flow reaches, whose arguments are unknown.
     alone: bool,
-    /// What is known before the program runs.
+    /// The variables whose values are known at compile time.
     constants: constants::Constants,
-    /// How often each site was given out.
+    /// The number of uses of each call path.
     call_paths: IndexMap<String, u32>,
     operations: usize,
     depth: usize,
-    /// Set once the flow is too large; nothing more is lowered then.
+    /// Set if the flow exceeds a limit. Nothing more is lowered then.
     too_large: bool,
 }
 
@@ -203,12 +203,12 @@ impl<'a, 'd> Lowering<'a, 'd> {
         }
     }
 
-    /// The block of a whole body, which `return` and `?` end.
+    /// Returns the block of a whole body, which `return` and `?` end.
     fn whole(&mut self, result: &Type, body: impl FnOnce(&mut Self) -> Atom) -> Block {
         self.flow(result, Vec::new(), body)
     }
 
-    /// The block of the body of a flow for which these handlers hold.
+    /// Returns the block of a flow's body, to which these handlers apply.
     fn flow(
         &mut self,
         result: &Type,
@@ -232,7 +232,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         open_block.close(&mut rules)
     }
 
-    /// Drafts what `body` lowers, in a scope of its own.
+    /// Returns the open block that `body` lowers, built by its own builder.
     fn build_block(&mut self, body: impl FnOnce(&mut Self) -> Atom) -> block_builder::OpenBlock {
         self.builders.push(BlockBuilder::default());
         let value = body(self);
@@ -248,12 +248,12 @@ impl<'a, 'd> Lowering<'a, 'd> {
         self.frames.last().expect("a body is lowered in a frame")
     }
 
-    /// The index of the frame that `return` leaves: the innermost `fn`, or the flow.
+    /// Returns the index of the frame that `return` exits: that of the innermost `fn`, or the flow.
     fn body_frame(&self) -> usize {
         self.frames.iter().rposition(|frame| frame.kind != InlineFrameKind::Retry).unwrap_or(0)
     }
 
-    /// Binds an operation in the current scope.
+    /// Appends an operation to the current block and returns its value.
     fn emit(&mut self, op: Op, ty: Type, span: Span) -> Atom {
         if self.builder().has_ended() || self.too_large {
             return Atom::Value(Value::Unit);
@@ -280,8 +280,8 @@ impl<'a, 'd> Lowering<'a, 'd> {
         self.emit(Op::Prim(prim, operands), ty, span)
     }
 
-    /// Reports a shared value that something would keep. The checker sees the name of one; a function that takes the
-    /// place of another sees it as a parameter.
+    /// Reports a shared value that an operation would keep. The checker does not see it if it came through a replaced
+    /// function.
     fn no_shared(&mut self, operands: &[Atom], span: Span) {
         let Some(Atom::Shared(name)) = operands.iter().find(|atom| matches!(atom, Atom::Shared(_))) else { return };
         let diagnostic =
@@ -313,7 +313,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         }
     }
 
-    /// The block of what is made when the program starts, before there are shared values.
+    /// Returns a block that runs at the start of the program, before there are shared values.
     fn starting(&mut self, result: &Type, body: impl FnOnce(&mut Self) -> Atom) -> Block {
         let block = self.whole(result, body);
         self.uses_no_shared(&block);
@@ -339,7 +339,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
         Span { start: origin.start, end: origin.end, ..self.tree.span }
     }
 
-    /// The variables that a flow begins with, bound to its parameters.
+    /// Binds the parameters of a flow to new variables and returns these.
     fn parameters(&mut self, locals: &[LocalId]) -> Vec<Variable> {
         let bound = locals.iter().map(|id| {
             let local = self.typed.local(*id);
@@ -351,7 +351,7 @@ impl<'a, 'd> Lowering<'a, 'd> {
     }
 }
 
-/// The name, with a number from its second use on.
+/// Returns the name, with a number from its second use on.
 fn numbered(given: &mut IndexMap<String, u32>, name: String) -> String {
     let count = given.entry(name.clone()).or_insert(0);
     *count += 1;
@@ -370,7 +370,7 @@ fn origin(span: Span) -> Origin {
     Origin { start: span.start, end: span.end }
 }
 
-/// The name that a pattern gives to the whole value.
+/// Returns the name that a pattern gives to the whole value, or an empty one.
 fn pattern_name(pattern: &ast::Pattern) -> &str {
     match &pattern.kind {
         ast::PatternKind::Bind(name) => name.as_str(),

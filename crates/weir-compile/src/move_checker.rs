@@ -1,9 +1,9 @@
-//! Finds values that are used again after they were moved.
+//! The move checker: reports uses of a value after it was moved.
 //!
-//! A value whose type can neither be shared nor cloned has one holder: handing it over by value, holding it in another
+//! A value whose type can neither be shared nor cloned has a single owner. Passing it by value, storing it in another
 //! value or taking it apart moves it; lending it by `&` or `&mut` does not. The check runs on the expression IR, where
-//! every use is an operand: branches are looked at one by one and joined, and a body that runs more than once must not
-//! move what it did not make.
+//! every use is an operand: it checks the arms of a switch one by one and joins their states, and a body that runs more
+//! than once must not move what was bound outside.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,9 +34,9 @@ pub(crate) fn check(
     moves.block(body);
 }
 
-/// A variable that was bound.
+/// A bound variable.
 struct BoundVariable {
-    /// How many were bound before.
+    /// The number of variables that were bound before it.
     number: usize,
     name: Text,
     ty: Type,
@@ -48,11 +48,11 @@ struct MoveChecker<'a> {
     source: SourceId,
     /// All variables.
     bound: BTreeMap<Var, BoundVariable>,
-    /// Those of the variables that can only be moved, or have become as good as that.
+    /// The variables whose moves are tracked: those of a move-only type, and those that a cancelled body may lose.
     known: BTreeMap<Var, (Text, Type)>,
-    /// Where a variable was moved.
+    /// The place where each moved variable was moved.
     gone: BTreeMap<Var, Origin>,
-    /// The variables that are gone because they went into a body that may be given up.
+    /// The variables that moved because a body that may be cancelled uses them.
     given_up: BTreeSet<Var>,
     diagnostics: &'a mut Vec<Diagnostic>,
 }
@@ -108,7 +108,7 @@ impl MoveChecker<'_> {
             Op::Atomic { body, .. } => self.block(body),
             op => {
                 op.operands().for_each(|atom| self.take(atom, origin));
-                // All bodies of a race begin, so that a value goes into one only.
+                // All bodies of a race start, so that only one of them may take a value.
                 op.scopes().for_each(|scope| self.scope(&scope, origin));
             }
         }
@@ -122,8 +122,8 @@ impl MoveChecker<'_> {
         }
     }
 
-    /// A body that may be given up on its way: what it has of outside and can only be moved may be lost with a call that is
-    /// dropped, and what it changes may be half changed. Both go into the body for good, also where they are only lent.
+    /// Checks a body that may be cancelled. A move-only value of outside that it uses may be lost with a dropped call,
+    /// and a value that it changes may be half changed. It therefore takes both for good, even if it only borrows them.
     fn given_up(&mut self, body: &Block, origin: Origin) {
         let outside: Vec<Var> = self.known.keys().copied().filter(|var| !self.gone.contains_key(var)).collect();
         let mut changed = BTreeSet::new();
@@ -140,7 +140,7 @@ impl MoveChecker<'_> {
         }
     }
 
-    /// Collects the variables that a call in the block takes by `&mut`.
+    /// Adds the variables that calls in the block take by `&mut`.
     fn changed_in(&self, block: &Block, found: &mut BTreeSet<Var>) {
         block.each_binding(&mut |binding| {
             let Op::Call(call) = &binding.op else { return };
@@ -152,7 +152,7 @@ impl MoveChecker<'_> {
         });
     }
 
-    /// A body that runs once for each element: what it moves must be its own.
+    /// Checks a body that runs once for each element: it may move only what it binds.
     fn rounds(&mut self, variables: &[&Variable], body: &Block) {
         let (outside, before) = (self.bound.len(), self.gone.clone());
         variables.iter().for_each(|variable| self.bind(variable));
@@ -200,7 +200,7 @@ impl MoveChecker<'_> {
         self.report(diagnostic);
     }
 
-    /// Why a value is gone.
+    /// Returns the explanation for a moved value.
     fn why(&self, var: Var, ty: &Type) -> String {
         match self.given_up.contains(&var) {
             true => "what can only be moved or is changed does not come back out of `within` or `race`".into(),
@@ -208,7 +208,7 @@ impl MoveChecker<'_> {
         }
     }
 
-    /// A `fn` that is inlined twice has the same fault twice.
+    /// A `fn` that is inlined twice has the same error twice; it is reported once.
     fn report(&mut self, diagnostic: Diagnostic) {
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
@@ -220,7 +220,7 @@ impl MoveChecker<'_> {
     }
 }
 
-/// Whether values of the type can neither be shared nor cloned, or hold one that cannot.
+/// Returns whether values of the type, or parts of them, can neither be shared nor cloned.
 pub(crate) fn is_move_only<'d>(ty: &Type, definition: &dyn Fn(&Text) -> Option<&'d TypeDefinition>) -> bool {
     part_is_move_only(ty, definition, &mut Vec::new())
 }

@@ -1,8 +1,8 @@
-//! Finds races whose bodies would touch one shared value at once.
+//! The race check: reports `race` bodies that access one shared value concurrently inside an atomic step.
 //!
-//! The bodies of a `race` run side by side. A shared value that each takes for its own calls is safe; one that an atomic
-//! step around the race holds is not taken again, so that nothing keeps the bodies apart. The check runs on the expression
-//! IR, once its steps are in order.
+//! The bodies of a `race` run concurrently. Usually each call locks the shared value that it takes. A value that an
+//! atomic step around the race holds is not locked again, so that nothing would keep the bodies apart. The check runs
+//! on the expression IR, after the lock-order analysis.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +21,11 @@ struct RaceChecker<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-/// How a body touches each shared value, and where first.
+/// The strongest access of a body to each shared value, and the place of the first.
 type SharedAccesses = BTreeMap<Text, (Mode, Origin)>;
 
 impl RaceChecker<'_> {
-    /// `held` is what the steps around the block hold.
+    /// Checks a block; `held` holds the shared values of the steps around it.
     fn block(&mut self, block: &Block, held: &BTreeSet<Text>) {
         for binding in &block.lets {
             let mut inner = held.clone();

@@ -1,13 +1,14 @@
-//! Shared values of which each session has its own: what makes them must be there at once.
+//! The check of session-scoped shared values: their initial value must be computable at once.
 //!
-//! One is made while a step takes what it holds, for the first step of a session. Nothing may wait there, no state belongs
-//! there that would be another session's too, and there is no place to which a failure could go.
+//! It is computed when the first step of a session takes its locks. Nothing may wait there; no function may keep a
+//! private state there, because sessions would share it; and no failure may occur there, because it would have no
+//! target.
 
 use weir_host::{Code as HostCode, Library, Text};
 use weir_ir::expr::{Block, Op, Origin, Program};
 use weir_syntax::{Code, Diagnostic, SourceId, Span};
 
-/// Checks what makes the values of sessions.
+/// Checks the initial values of session-scoped shared values.
 pub(crate) fn check(program: &Program, library: &Library, source: SourceId, diagnostics: &mut Vec<Diagnostic>) {
     for shared in program.shared.iter().filter(|shared| shared.per_session) {
         let mut check = SessionValueChecker { name: &shared.name, library, source, diagnostics };
@@ -31,7 +32,7 @@ impl SessionValueChecker<'_> {
         });
     }
 
-    /// What an operation does that has no place here.
+    /// Returns why an operation may not be part of an initial value.
     fn fault(&self, op: &Op) -> Option<String> {
         match op {
             Op::Call(call) => {

@@ -1,6 +1,6 @@
-//! Finds the word that was probably meant.
+//! Spelling suggestions: finds the candidate closest to a misspelt word.
 
-/// The candidate nearest to `word`, if it is near enough to be a slip of the hand: at most a third of the letters wrong.
+/// Returns the candidate closest to `word` if at most a third of the letters differ.
 pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let letters = letters(word);
     let allowed = (letters.len() / 3).clamp(1, 3);
@@ -12,18 +12,18 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
 /// The longest word that is compared; longer ones are never suggested.
 const WORD_CHARS_MAX: usize = 64;
 
-/// The numbers of a row: a letter may become up to three in lower case. None is over what a byte holds.
+/// The length of a row: one letter becomes up to three in lower case. A byte can hold every distance.
 const ROW_MAX: usize = 3 * WORD_CHARS_MAX + 1;
 
-/// How many letters have to be put in, taken out, changed, or swapped with their neighbour (Damerau 1964), ignoring case.
-/// Words whose lengths differ by more than `allowed` are not looked at.
+/// Returns the number of insertions, deletions, substitutions and swaps of neighbours (Damerau 1964) between two words,
+/// ignoring case. Skips words whose lengths differ by more than `allowed`.
 fn distance(a: &[char], b: &str, allowed: usize) -> usize {
     let b_len = b.chars().flat_map(char::to_lowercase).count();
     if a.len().abs_diff(b_len) > allowed || a.len().max(b_len) > WORD_CHARS_MAX {
         return usize::MAX;
     }
     let b = letters(b);
-    // Nothing is allocated for a candidate but its letters: every name of the library is one.
+    // No allocation except for the candidate's letters: every name of the library is a candidate.
     let mut rows = [[0; ROW_MAX]; 3];
     rows[0] = std::array::from_fn(|at| at as u8);
     for i in 1..=a.len() {

@@ -1,9 +1,9 @@
-//! What has a name, and the places that name it.
+//! Symbols: everything that has a name, and the references to it.
 
 use weir_host::Text;
 use weir_syntax::Span;
 
-/// Something that has a name.
+/// A declared entity.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Symbol {
     /// A local name, by its number in the file.
@@ -16,7 +16,7 @@ pub enum Symbol {
     Constraint(Text),
     /// A service.
     Service(Text),
-    /// A record, enum or host type, by its whole name.
+    /// A record, enum or host type, by its qualified name.
     Type(Text),
     /// A variant: its enum and its name.
     Variant(Text, Text),
@@ -30,13 +30,13 @@ pub enum Symbol {
     Module(Text),
 }
 
-/// A place that names something.
+/// A place that names a symbol.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reference {
-    /// The place of the name.
+    /// The span of the name.
     pub span: Span,
-    /// What is named.
+    /// The symbol that it names.
     pub symbol: Symbol,
-    /// Whether it is declared here.
+    /// True if this is the symbol's declaration.
     pub defines: bool,
 }

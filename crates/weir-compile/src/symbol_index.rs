@@ -1,4 +1,4 @@
-//! What can be said of a place or a name, for editors and for documentation: where it is declared, its type, its signature.
+//! The symbol index, for editors and documentation: definitions, references, types, signatures.
 
 use weir_host::{Library, Mode, Passing, Resource, Signature, Text, TypeShape, Value};
 use weir_syntax::Span;
@@ -8,53 +8,53 @@ use crate::Checked;
 use crate::symbol::{Reference, Symbol};
 use crate::types::Ty;
 
-/// What can be said of something that has a name.
+/// The description of a symbol.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SymbolInfo {
     /// One or a few lines of Weir: `fn area(shape: Shape) -> Float`.
     pub signature: String,
-    /// What its author says of it, as Markdown; may be empty.
+    /// The documentation, as Markdown; may be empty.
     pub doc: String,
-    /// What it touches, in one line; of functions.
+    /// The effects, in one line; only for functions.
     pub effects: Option<String>,
 }
 
-/// A local name that a place may use.
+/// A local name that is visible at a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LocalName {
     /// The name.
     pub name: String,
     /// Its type.
     pub ty: String,
-    /// Where it is bound.
+    /// The span of its declaration.
     pub span: Span,
 }
 
 impl Checked {
-    /// Every place that names something, in no particular order.
+    /// Returns every reference to a symbol, in no particular order.
     #[must_use]
     pub fn references(&self) -> &[Reference] {
         &self.typed.declarations.references
     }
 
-    /// What the place names: the narrowest name that the offset touches.
+    /// Returns the innermost reference at an offset.
     #[must_use]
     pub fn reference_at(&self, offset: u32) -> Option<&Reference> {
         self.references().iter().filter(|found| found.span.touches(offset)).min_by_key(|found| found.span.len())
     }
 
-    /// All places that name it, its declaration among them.
+    /// Returns all references to a symbol, including its declaration.
     pub fn references_to<'c>(&'c self, symbol: &'c Symbol) -> impl Iterator<Item = &'c Reference> {
         self.references().iter().filter(move |found| found.symbol == *symbol)
     }
 
-    /// Where it is declared, if in this file.
+    /// Returns the span of the symbol's declaration; `None` if it is declared in the library.
     #[must_use]
     pub fn definition_of(&self, symbol: &Symbol) -> Option<Span> {
         self.references_to(symbol).find(|found| found.defines).map(|found| found.span)
     }
 
-    /// The narrowest expression that the offset touches, and its type.
+    /// Returns the innermost expression at an offset, and its type.
     #[must_use]
     pub fn type_at(&self, offset: u32) -> Option<(Span, String)> {
         let spans = self.typed.expr_spans.iter().zip(&self.typed.expr_types);
@@ -63,8 +63,8 @@ impl Checked {
         narrowest.map(|(span, ty)| (*span, ty.to_string()))
     }
 
-    /// The local names that the place may use: those bound before it in the same item, the innermost of each name. What
-    /// happens at the end of a source is as an item of its own.
+    /// Returns the local names that are visible at an offset; inner names shadow outer ones. An `at end` block sees
+    /// only its own names.
     #[must_use]
     pub fn locals_at(&self, offset: u32) -> Vec<LocalName> {
         let locals = self.typed.locals_at(&self.parsed.tree, offset).into_iter();
@@ -73,7 +73,7 @@ impl Checked {
             .collect()
     }
 
-    /// What can be said of it.
+    /// Describes a symbol.
     #[must_use]
     pub fn describe(&self, symbol: &Symbol, library: &Library) -> Option<SymbolInfo> {
         let plain = |signature: String| Some(SymbolInfo { signature, doc: String::new(), effects: None });
@@ -169,7 +169,7 @@ fn shown_default(value: &Value) -> String {
     }
 }
 
-/// What can be said of a function of the library.
+/// Describes a function of the library.
 fn describe_host(signature: &Signature) -> SymbolInfo {
     let parameters = signature.parameters.iter().map(|parameter| {
         let default = parameter.default.as_ref().map_or_else(String::new, shown_default);

@@ -1,4 +1,4 @@
-//! What the checker found out about a tree, by the numbers of its expressions and patterns.
+//! The typed tree: the checker's results, by the numbers of expressions and patterns.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::declare::Declarations;
 use crate::effects::EffectSummary;
 use crate::types::Ty;
 
-/// The types and resolutions of a tree.
+/// The resolved names and types of a tree.
 pub struct TypedTree {
     pub(crate) declarations: Declarations,
     pub(crate) expr_types: Vec<Ty>,
@@ -20,28 +20,28 @@ pub struct TypedTree {
     pub(crate) resolutions: BTreeMap<ExprId, Resolution>,
     pub(crate) calls: BTreeMap<ExprId, ResolvedCall>,
     pub(crate) tries: BTreeMap<ExprId, ResolvedTry>,
-    /// By the place where a handler begins.
+    /// By the offset of each handler.
     pub(crate) handlers: BTreeMap<u32, ResolvedHandler>,
     pub(crate) locals: Vec<Local>,
     pub(crate) pattern_locals: BTreeMap<PatternId, LocalId>,
     pub(crate) pattern_tags: BTreeMap<PatternId, u32>,
-    /// What a failure is called, by the expression that handles it.
+    /// The local that holds the failure, by the expression that handles it.
     pub(crate) failure_locals: BTreeMap<ExprId, LocalId>,
     pub(crate) at_most: BTreeMap<ExprId, u64>,
-    /// What each `with` replaces.
+    /// The functions that each `with` replaces.
     pub(crate) replacements: BTreeMap<ExprId, Vec<Option<CallTarget>>>,
-    /// The locals of the parameters of each `fn`, by its index.
+    /// The locals of each `fn`'s parameters, by the index of the `fn`.
     pub(crate) fn_locals: Vec<Vec<LocalId>>,
-    /// What each `fn` touches, by its index.
+    /// The effects of each `fn`, by its index.
     pub(crate) fn_effects: Vec<EffectSummary>,
     pub(crate) entries: Vec<EntryInfo>,
-    /// The `fn`s that a `fn` calls, by its index.
+    /// The callees of each `fn`, by its index.
     pub(crate) fn_callees: Vec<BTreeSet<usize>>,
-    /// The `fn`s that flows call.
+    /// The `fn`s that flows call directly.
     pub(crate) flow_callees: BTreeSet<usize>,
     /// The shared values and constraints that steps hold per session.
     pub(crate) per_session: BTreeSet<Arc<str>>,
-    /// Where blocks begin whose last expression counts only for its effects.
+    /// The offsets of blocks whose last expression is evaluated only for its effects.
     pub(crate) unit_blocks: BTreeSet<u32>,
 }
 
@@ -49,23 +49,23 @@ pub struct TypedTree {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct LocalId(pub(crate) u32);
 
-/// A name that a body binds.
+/// A local name.
 #[derive(Clone, Debug)]
 pub(crate) struct Local {
     pub(crate) name: Arc<str>,
     pub(crate) span: Span,
     pub(crate) ty: Ty,
-    /// From where on it can be named: behind the value of its `let`.
+    /// The offset from which it is visible: the end of its `let`'s value.
     pub(crate) from: u32,
 }
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Resolution {
     Local(LocalId),
-    /// A shared value, by its index, lent to a function.
+    /// A shared value, by its index, passed to a function by reference.
     Shared(usize),
-    /// What a shared value is at this moment, by its index.
+    /// The current value of a shared value, by its index.
     SharedNow(usize),
     /// A `fn` of the program, by its index.
     Function(usize),
@@ -77,7 +77,7 @@ pub(crate) enum Resolution {
     Field(u32),
 }
 
-/// What is called, and where each of its parameters gets its argument.
+/// A call: its callee, and the argument of each parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ResolvedCall {
     pub(crate) target: CallTarget,
@@ -89,13 +89,13 @@ pub(crate) enum CallTarget {
     Host(Text),
     Function(usize),
     Variant(u32),
-    /// A closure or function that a local name holds.
+    /// A closure or function that a local holds.
     Local(LocalId),
     /// `xs.length()`.
     Length,
     /// `Failure(message)`.
     Failure,
-    /// `fail(why)`, or where `says`, `fail(Failure(why))`.
+    /// `fail(why)`, or if `says`, `fail(Failure(why))`.
     Fail {
         says: bool,
     },
@@ -103,44 +103,44 @@ pub(crate) enum CallTarget {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ArgumentSource {
-    /// What stands before the dot.
+    /// The receiver before the dot.
     Object,
-    /// What stands before `|>`.
+    /// The value before `|>`.
     Piped,
-    /// The argument of this index in the text.
+    /// The written argument with this index.
     Argument(usize),
-    /// Nothing: the parameter's default.
+    /// The parameter's default.
     Default,
 }
 
-/// A `?`: where it goes with a failure, and whose failure it is, where that is known.
+/// A `?`: the target of its failure, and the function that fails, if known.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ResolvedTry {
     pub(crate) to: FailureTarget,
     pub(crate) of: Option<CallTarget>,
 }
 
-/// A failure handler: whose failures it handles.
+/// A failure handler: the function whose failures it handles.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ResolvedHandler {
     pub(crate) target: CallTarget,
-    /// What the failure is called in it.
+    /// The local that holds the failure.
     pub(crate) local: Option<LocalId>,
     pub(crate) failure: Ty,
 }
 
-/// Where a `?` goes with a failure.
+/// The target of a `?`'s failure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FailureTarget {
-    /// The flow ends.
+    /// The failure ends the flow.
     Flow,
-    /// The `fn` gives `Err`.
+    /// The `fn` returns `Err`.
     Caller,
-    /// The try of the innermost `retry` has failed.
+    /// The current try of the innermost `retry` fails.
     Retry,
 }
 
-/// An entry point as it was checked.
+/// A checked entry point.
 #[derive(Clone, Debug)]
 pub(crate) struct EntryInfo {
     /// The index of its item in the tree.
@@ -150,11 +150,11 @@ pub(crate) struct EntryInfo {
     pub(crate) ordered: bool,
     pub(crate) answer: Type,
     pub(crate) element: Option<Type>,
-    /// Where each of the source's parameters gets its argument.
+    /// The argument of each of the source's parameters.
     pub(crate) supplied: Vec<ArgumentSource>,
-    /// Of a service, in the order of its routes.
+    /// The routes of a service, in source order.
     pub(crate) routes: Vec<RouteInfo>,
-    /// What the session of a service is told by: parameters that all its routes have.
+    /// The parameters that all routes of a service share, from which the session key is computed.
     pub(crate) session_locals: Vec<LocalId>,
 }
 
@@ -165,7 +165,7 @@ pub(crate) struct RouteInfo {
 }
 
 impl TypedTree {
-    /// The `fn`s that no flow reaches, from the last of each chain of calls on: those that no other of them calls.
+    /// Returns the `fn`s that no flow reaches and no other `fn` calls.
     pub(crate) fn unreached_fns(&self) -> Vec<usize> {
         let mut reached = self.flow_callees.clone();
         let mut open: Vec<usize> = reached.iter().copied().collect();
@@ -177,15 +177,15 @@ impl TypedTree {
         (0..self.fn_callees.len()).filter(|at| !reached.contains(at) && !called.contains(at)).collect()
     }
 
-    /// What the `fn` of this name touches, its calls of other `fn`s counted in.
+    /// Returns the effects of the `fn` with this name, including those of its callees.
     #[must_use]
     pub fn effects_of(&self, name: &str) -> Option<&EffectSummary> {
         let at = self.declarations.functions.get_index_of(name)?;
         self.fn_effects.get(at)
     }
 
-    /// The locals that a place may use: those bound before it in the same item, the innermost of each name. What happens at
-    /// the end of a source is as an item of its own.
+    /// Returns the locals that are visible at an offset; inner names shadow outer ones. An `at end` block sees only its
+    /// own names.
     pub(crate) fn locals_at(&self, tree: &Tree, offset: u32) -> Vec<&Local> {
         let Some(item) = tree.items.iter().find(|item| item.span.touches(offset)) else { return Vec::new() };
         let end = match &item.kind {

@@ -1,7 +1,7 @@
-//! Types while they are being found out: those of the language, with unknowns in them.
+//! Type inference: types that may contain unknowns, and their unification.
 //!
-//! A [`Ty`] is a [`enum@weir_host::Type`] that may hold unknowns ([`Ty::Unknown`]), which [`Inference`] fills in by
-//! unification (Robinson 1965), and [`Ty::Error`], which agrees with everything so that one fault is told once.
+//! A [`Ty`] is a [`enum@weir_host::Type`] that may contain unknowns ([`Ty::Unknown`]), which [`Inference`] solves by
+//! unification (Robinson 1965), and [`Ty::Error`], which unifies with everything so that one error is reported once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use weir_host::{Text, Type};
 
-/// A type, perhaps not wholly known yet.
+/// A type that may contain unknowns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ty {
-    /// The fault is told already; agrees with everything.
+    /// The type of an expression with a reported error. It unifies with everything.
     Error,
     /// An unknown, by its number in [`Inference`].
     Unknown(u32),
-    /// A type without parts, or a named one.
+    /// A type without type arguments, or a named one.
     Plain(Type),
     List(Arc<Ty>),
     Map(Arc<(Ty, Ty)>),
@@ -26,7 +26,7 @@ pub(crate) enum Ty {
     Function(Arc<(Vec<Ty>, Ty)>),
 }
 
-/// What the type parameters of one call of a generic function stand for.
+/// The types that stand for the type parameters of a generic function, in one call of it.
 pub(crate) type Substitution = IndexMap<Text, Ty>;
 
 impl Ty {
@@ -70,7 +70,7 @@ impl Ty {
         Ty::Function(Arc::new((parameters, result)))
     }
 
-    /// The type without type parameters; what a generic function's author wrote as `T` becomes an unknown.
+    /// Instantiates a type: each type parameter, such as `T`, becomes an unknown.
     pub(crate) fn of(ty: &Type, parameters: &mut Substitution, inference: &mut Inference) -> Ty {
         let mut part = |ty: &Type| Ty::of(ty, parameters, inference);
         match ty {
@@ -88,7 +88,7 @@ impl Ty {
         }
     }
 
-    /// The type of a definition that has no type parameters.
+    /// Converts a type without type parameters.
     pub(crate) fn fixed(ty: &Type) -> Ty {
         Ty::of(ty, &mut Substitution::new(), &mut Inference::default())
     }
@@ -97,7 +97,7 @@ impl Ty {
         *self == Ty::NEVER
     }
 
-    /// The name of a record, enum or host type.
+    /// Returns the name of a record, enum or host type.
     pub(crate) fn name(&self) -> Option<&Text> {
         match self {
             Ty::Plain(Type::Named(name)) => Some(name),
@@ -105,7 +105,7 @@ impl Ty {
         }
     }
 
-    /// The whole type for the IR. An unknown that nothing decides carries no value, so any type serves.
+    /// Converts the type for the IR. An unknown that is still unsolved has no values, so that any type serves.
     pub(crate) fn to_type(&self) -> Type {
         match self {
             Ty::Error | Ty::Unknown(_) => Type::Unit,
@@ -142,20 +142,20 @@ fn commas(types: &[Ty]) -> String {
     types.iter().map(Ty::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What is known of the unknowns.
+/// The solutions of unknowns.
 #[derive(Default)]
 pub(crate) struct Inference {
     known: Vec<Option<Ty>>,
 }
 
 impl Inference {
-    /// A new unknown.
+    /// Creates an unknown.
     pub(crate) fn fresh(&mut self) -> Ty {
         self.known.push(None);
         Ty::Unknown(self.known.len() as u32 - 1)
     }
 
-    /// The type with the outermost unknown replaced by what is known of it.
+    /// Resolves the outermost unknown of a type.
     pub(crate) fn shallow(&self, ty: &Ty) -> Ty {
         let mut ty = ty;
         while let Ty::Unknown(at) = ty {
@@ -167,7 +167,7 @@ impl Inference {
         ty.clone()
     }
 
-    /// The type with every unknown replaced by what is known of it.
+    /// Resolves every unknown in a type.
     pub(crate) fn resolve(&self, ty: &Ty) -> Ty {
         match self.shallow(ty) {
             Ty::List(element) => Ty::list(self.resolve(&element)),
@@ -183,7 +183,7 @@ impl Inference {
         }
     }
 
-    /// Makes two types equal by filling in unknowns; false where they cannot be.
+    /// Unifies two types by solving unknowns. Returns false if they differ.
     pub(crate) fn unify(&mut self, a: &Ty, b: &Ty) -> bool {
         match (self.shallow(a), self.shallow(b)) {
             (Ty::Error, other) | (other, Ty::Error) => {
@@ -203,7 +203,7 @@ impl Inference {
         }
     }
 
-    /// Makes every unknown in a type an error, as what it would have been known from is one.
+    /// Makes every unknown in a type an error, because what would determine it is an error.
     fn spoil(&mut self, ty: &Ty) {
         match self.shallow(ty) {
             Ty::Unknown(at) => self.known[at as usize] = Some(Ty::Error),

@@ -1,4 +1,4 @@
-//! A file that is checked again after an edit gets the same answer as one that is checked for the first time.
+//! Checking a file again after an edit gives the same result as checking it for the first time.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 mod mutator;

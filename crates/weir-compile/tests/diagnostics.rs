@@ -1,5 +1,7 @@
-//! Every diagnostic of the checker: each file in `tests/diagnostics` is a program with a fault, named by the code that it
-//! shows, and has a snapshot of all that is said of it.
+//! Every diagnostic of the checker.
+//!
+//! Each file in `tests/diagnostics` is a program with an error, named after its code,
+//! and has a snapshot of its diagnostics.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 use std::path::PathBuf;
@@ -11,7 +13,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics")
 }
 
-/// The texts by their file names, in order.
+/// Returns the texts by their file names, in order.
 fn cases() -> Vec<(String, String)> {
     let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "weir")).collect();
@@ -22,7 +24,7 @@ fn cases() -> Vec<(String, String)> {
     named.collect()
 }
 
-/// All that is said of a text, as a terminal without colours shows it.
+/// Returns all diagnostics of a text, as a terminal without colours shows them.
 fn said(name: &str, text: &str) -> String {
     let mut sources = Sources::new();
     let file = SourceFile::new(format!("{name}.weir"), text);
@@ -61,7 +63,7 @@ fn no_page_of_a_code_is_only_a_title() {
     }
 }
 
-/// The blocks of Weir in a code's page: the wrong one and the mended one.
+/// Returns the Weir code blocks of a diagnostic's page: the wrong one and the corrected one.
 fn examples(page: &str) -> Vec<&str> {
     let blocks = page.split("```weir\n").skip(1);
     blocks.map(|block| block.split("```").next().unwrap_or_default()).collect()

@@ -1,4 +1,4 @@
-//! How `fn`s and flows are left: by `return`, by `?`, by `fail`, out of branches, repetitions and steps, into handlers.
+//! Exits of `fn`s and flows: by `return`, `?` and `fail`, from branches, loops and steps, into handlers.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;

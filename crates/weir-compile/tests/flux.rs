@@ -1,4 +1,4 @@
-//! The faults of the original Flux compiler and its programs, each shown not to exist here (Flux §§2.5, 3.1.1).
+//! Faults of the original Flux compiler and its programs, each shown to be absent here (Flux §§2.5, 3.1.1).
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;
@@ -10,7 +10,7 @@ use test_support::fixture;
 
 const HEAD: &str = "use http, accounts\nshared x = accounts.new()\nshared y = accounts.new()\n";
 
-/// The steps of a program, in the order of its text, and all that was said of it.
+/// Returns the steps of a program, in source order, and its diagnostics.
 fn steps(body: &str) -> (Vec<String>, String) {
     let (program, _, said, _) = compiled(&format!("{HEAD}{body}"));
     let printed = weir_ir::print::expr(&program.unwrap_or_else(|| panic!("{said}")));
@@ -26,7 +26,7 @@ fn routes(bodies: &[&str]) -> String {
 
 #[test]
 fn an_inversion_through_a_fn_without_constraints_is_hoisted() {
-    // Fault 1: C takes y, and through a node without a constraint of its own, x.
+    // Fault 1: C takes y and, through a node without a constraint of its own, x.
     let fns = "fn a() { atomic x { through_b() } }\nfn through_b() { b() }\nfn b() { atomic y { y.set(\"a\", 1) } }\n\
                fn c() { atomic y { through_d() } }\nfn through_d() { if y.balance(\"a\") > 0 { d() } else { d() } }\n\
                fn d() { atomic x { x.set(\"a\", 1) } }\n";
@@ -53,7 +53,7 @@ fn a_call_alone_counts_as_what_it_takes() {
 
 #[test]
 fn steps_in_steps_are_no_loop() {
-    // Fault 2: an abstract node inside an abstract node was refused.
+    // Fault 2: an abstract node inside an abstract node was rejected.
     let fns =
         "fn outer() { atomic x { middle() } }\nfn middle() { inner() }\nfn inner() { atomic y { y.set(\"a\", 1) } }\n";
     let (steps, said) = steps(&format!("{fns}{}", routes(&["outer()"])));
@@ -63,7 +63,7 @@ fn steps_in_steps_are_no_loop() {
 
 #[test]
 fn a_reader_that_must_write_is_a_writer_from_the_start() {
-    // Fault 3: a read lock, and then a write lock on the same, which waits for itself.
+    // Fault 3: a read lock, followed by a write lock on the same resource, which waits for itself.
     let (steps, said) = steps(&routes(&["atomic x {\n if x.balance(\"a\") == 0 { atomic x { x.set(\"a\", 1) } }\n }"]));
     assert_eq!(steps, ["(write shared x)", "(write shared x)"]);
     assert_eq!(said, "");
@@ -71,7 +71,7 @@ fn a_reader_that_must_write_is_a_writer_from_the_start() {
 
 #[test]
 fn what_is_held_is_not_taken_again() {
-    // Fault 4: locks that are said to be re-entrant and are not. In the graph, only the outer step takes anything.
+    // Fault 4: locks that are documented as re-entrant and are not. In the graph, only the outer step takes anything.
     let text = format!("{HEAD}{}", routes(&["atomic x, y { atomic y { y.set(\"a\", x.balance(\"a\")) } }"]));
     let library = fixture::library();
     let file = weir_syntax::SourceFile::new("case.weir", text);
@@ -99,7 +99,7 @@ fn a_constraint_without_a_scope_holds_for_all_flows() {
 
 #[test]
 fn sessions_reach_the_program() {
-    // Fault 6: constraints per session were ignored by what was made of them.
+    // Fault 6: constraints per session were ignored by the code generator.
     let service = "service s on http(port: 1) {\n  session = name\n  get \"/{name}\" (name: Text) {\n\
                    \x20   atomic x per session { x.set(name, 1) }\n    http.text(name)\n  }\n}\n";
     let (steps, said) = steps(service);
@@ -156,7 +156,7 @@ fn of_what_each_session_has_every_use_is_a_step_of_the_session() {
 
 #[test]
 fn every_way_out_of_a_match_has_a_value() {
-    // The original fell through with an uninitialised output where no predicate matched.
+    // The original fell through with an uninitialised output if no predicate matched.
     let (program, _, said, wrong) =
         compiled("fn word(n: Int) -> Text {\n  match n {\n    0 => \"none\"\n    1 if n > 2 => \"one\"\n  }\n}\n");
     assert!(wrong && program.is_none() && said.contains("E0401"), "{said}");
@@ -164,7 +164,7 @@ fn every_way_out_of_a_match_has_a_value() {
 
 #[test]
 fn a_handler_holds_for_what_a_fn_calls() {
-    // The original dropped a handler of an abstract node silently.
+    // The original silently dropped a handler of an abstract node.
     let text = format!(
         "{HEAD}fn pay() {{ x.deposit(\"a\", -1)? }}\n{}",
         routes(&["on failure of pay { http.text(\"refused\") }\n    pay()"])

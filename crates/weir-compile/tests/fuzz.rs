@@ -1,13 +1,13 @@
-//! Nothing that can be written makes anything fail: generated, damaged and mutated texts go through the whole front end.
+//! Fuzzing of the front end: generated, damaged and mutated texts go through all of it.
 //!
-//! Law 1: no text makes the parser, the formatter, the checker, the lowering or the drawing of a diagnostic panic, and
-//! what is lowered is verified (where assertions are on).
-//! Law 2: a generated tree that is printed and parsed is the tree again.
-//! Law 3: formatted code means the same: its tree is the same, the same is said of it, and what it is lowered to is the
-//! same but for the places. Formatting it again changes nothing.
+//! 1. No text makes the parser, the formatter, the checker, the lowering or the rendering of a diagnostic panic, and
+//!    lowered programs pass the verifier (in debug builds).
+//! 2. A generated tree that is printed and parsed is the same tree.
+//! 3. Formatting keeps the meaning: the tree and the diagnostics are the same, and the lowered program is the same
+//!    except for its source locations. Formatting twice changes nothing more.
 //!
-//! `WEIR_FUZZ_INPUTS` says how many texts are tried, `WEIR_FUZZ_SEED` where to begin, and `WEIR_FUZZ_THREADS` how many
-//! threads share them. A failure names its seed and shows its text.
+//! `WEIR_FUZZ_INPUTS` sets the number of texts, `WEIR_FUZZ_SEED` the first seed, and `WEIR_FUZZ_THREADS` the number of
+//! threads. A failure names its seed and prints its text.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -63,7 +63,7 @@ impl<'c> Inputs<'c> {
     }
 }
 
-/// A generated tree as text; law 2.
+/// Prints a generated tree; checks law 2.
 fn printed(seed: u64, generator: &mut Generator) -> String {
     let tree = generator.tree();
     let text = print(&tree);
@@ -77,7 +77,7 @@ fn compile(text: &str, library: &Library) -> Compiled {
     weir_compile::compile(SourceId(0), &SourceFile::new("case.weir", text), library)
 }
 
-/// How far the inputs came, and which did not come through.
+/// The number of inputs by the phase that they reached, and the seeds that failed.
 #[derive(Default)]
 struct Reached {
     formatted: u64,
@@ -98,7 +98,7 @@ fn try_text(text: &str, library: &Library, reached: &mut Reached) {
     assert_eq!(lowered(&compiled), lowered(&again), "what is formatted is lowered to the same\n{once}");
 }
 
-/// Of one text, so many diagnostics are drawn: of damaged brackets there may be hundreds.
+/// The most diagnostics of one text that are rendered: damaged brackets may cause hundreds.
 const DRAWN_MAX: usize = 4;
 
 fn draw(text: &str, diagnostics: &[Diagnostic]) {
@@ -119,8 +119,8 @@ fn same_tree(parsed: &Parsed, once: &str) {
     assert!(format(once, &after).as_deref() == Some(once), "formatting twice is formatting once\n{once}");
 }
 
-/// What is said of a program, without the places, and hence without their order. Nothing of comments: those inside of an
-/// expression are moved to its end, and may stand behind another operand there.
+/// Returns the diagnostics of a program without their places, and hence in no order. Skips those about comments: the
+/// formatter moves comments inside an expression to its end, where they may follow another operand.
 fn said(compiled: &Compiled) -> Vec<(Code, &str)> {
     let of_code = compiled.diagnostics.iter().filter(|diagnostic| diagnostic.code != Code::HiddenDivision);
     let said = of_code.map(|diagnostic| (diagnostic.code, diagnostic.message.as_str()));
@@ -129,7 +129,7 @@ fn said(compiled: &Compiled) -> Vec<(Code, &str)> {
     said
 }
 
-/// What a program is lowered to, without the places.
+/// Returns the lowered program without source locations.
 fn lowered(compiled: &Compiled) -> [Option<String>; 3] {
     let expr = compiled.expr.as_ref().map(|program| placeless(&weir_ir::print::expr(program)));
     let graph = compiled.graph.as_ref().map(|program| placeless(&weir_ir::print::graph(program)));
@@ -137,7 +137,7 @@ fn lowered(compiled: &Compiled) -> [Option<String>; 3] {
     [expr, graph, tests]
 }
 
-/// The text of an IR without what stands behind an `@` as a place: ` @12..20`.
+/// Removes source locations such as ` @12..20` from the text of an IR.
 fn placeless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, part) in text.split(" @").enumerate() {
@@ -149,17 +149,17 @@ fn placeless(text: &str) -> String {
     out
 }
 
-/// The text of an IR without the expectations that a test quotes from its program, spaces and all.
+/// Removes the expectations that tests quote from their program from the text of an IR.
 fn quoteless(text: &str) -> String {
     let mut parts = text.split("\"expected `");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |out, part| out + "\"expected `" + part.split_once("`\"").map_or(part, |(_, rest)| rest))
 }
 
-/// After so many failures a thread tries no more texts.
+/// A thread stops after this many failures.
 const FAILURES_MAX: usize = 10;
 
-/// Tries the texts of some seeds.
+/// Tries the texts of the seeds.
 fn try_seeds(seeds: impl Iterator<Item = u64>, inputs: &Inputs<'_>) -> Reached {
     let (library, mut reached) = (fixture::library(), Reached::default());
     for seed in seeds {
@@ -169,7 +169,7 @@ fn try_seeds(seeds: impl Iterator<Item = u64>, inputs: &Inputs<'_>) -> Reached {
             try_text(&text, &library, &mut reached);
         }));
         if outcome.is_err() {
-            // What fails while it is made has shown itself.
+            // A text whose generation fails has been printed already.
             println!("seed {seed} fails on:\n{text}");
             reached.failed.push(seed);
         }

@@ -1,4 +1,4 @@
-//! Failure handlers: the innermost that is about a failure takes it (Flux §2.4, and what the original got wrong).
+//! Failure handlers: the innermost matching handler takes a failure (Flux §2.4, and the faults of the original).
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;

@@ -1,4 +1,4 @@
-//! What editors ask: what a place names, where it is declared, where else it is named, and of what type it is.
+//! The symbol index: the symbol at a place, its definition, its references and its type.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 use std::fmt::Write as _;
@@ -42,7 +42,7 @@ fn checked() -> Checked {
     checked
 }
 
-/// The offset within the `count`-th place of `word`, counted from 0.
+/// Returns the offset inside the `count`-th occurrence of `word`, counted from 0.
 fn place(word: &str, count: usize) -> u32 {
     TEXT.match_indices(word).nth(count).unwrap().0 as u32 + 1
 }

@@ -1,4 +1,4 @@
-//! The bounds of the compiler: what is too large or too deep is a diagnostic, never a crash.
+//! Limits of the compiler: a program that is too large or too deep gets a diagnostic and never crashes the compiler.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;
@@ -16,7 +16,7 @@ fn service(body: &str) -> String {
     format!("service s on http(port: 1) {{ get \"/\" {{\n{body}\nhttp.not_found()\n}} }}\n")
 }
 
-/// Compiles on a thread with the stack that a program's threads have by default.
+/// Compiles on a thread with the default stack size.
 fn codes(text: String) -> Vec<String> {
     let work = move || compiled(&text).2;
     let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(work).unwrap();
@@ -67,7 +67,7 @@ fn a_statement_with_very_many_question_marks() {
     }
 }
 
-/// A long `fn` in which each statement may leave, and uses what was bound long before.
+/// Returns a long `fn` in which each statement may exit and uses locals bound long before.
 fn long(count: usize) -> String {
     let mut text =
         String::from("use http, text\nfn sum(given: Text) -> Result(Int) {\n  let n0 = text.parse_int(given)?\n");
@@ -137,7 +137,7 @@ fn an_enum_with_very_many_variants() {
 
 #[test]
 fn patterns_that_would_be_looked_at_for_ever() {
-    // Each arm looks at two of many columns, so that the cases multiply.
+    // Each arm tests two of many columns, so that the number of cases multiplies.
     let columns = 12;
     let mut text = String::from("fn f(a: List(Bool)) -> Int {\n  match (");
     text.push_str(&vec!["a[0]"; columns].join(", "));

@@ -1,5 +1,7 @@
-//! No program can deadlock: random programs with steps nested through `fn`s, branches, loops and handlers are compiled,
-//! and every acquisition of their graphs is looked at. `WEIR_PROGRAMS` sets how many, `WEIR_SEED` where they begin.
+//! No program can deadlock.
+//!
+//! Compiles random programs with steps nested in `fn`s, branches, loops and handlers, and
+//! checks every acquisition in their graphs. `WEIR_PROGRAMS` sets their number, `WEIR_SEED` the first seed.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;
@@ -15,13 +17,13 @@ use weir_syntax::{SourceFile, SourceId};
 const SHARED: [&str; 4] = ["apple", "cherry", "fig", "plum"];
 const CONSTRAINTS: [&str; 2] = ["bank", "ledger"];
 
-/// How a shared value is held: some are per session, in the programs that have sessions.
+/// Returns the scope of a shared value: some are per session, in programs with sessions.
 fn scope(name: &str, sessions: usize) -> &'static str {
     let at = SHARED.iter().position(|known| *known == name).unwrap_or(0);
     if sessions >> at & 1 == 1 { " per session" } else { "" }
 }
 
-/// A small generator of numbers, the same on every machine (Marsaglia, "Xorshift RNGs", 2003).
+/// A portable random number generator (Marsaglia, "Xorshift RNGs", 2003).
 struct Numbers(u64);
 
 impl Numbers {
@@ -37,7 +39,7 @@ impl Numbers {
     }
 }
 
-/// A few statements that use shared values, hold them, and call the `fn`s before `fns`.
+/// Generates statements that use and hold shared values, and call the `fn`s before `fns`.
 fn statements(numbers: &mut Numbers, (fns, sessions): (usize, usize), depth: usize) -> String {
     let mut text = String::new();
     for _ in 0..=numbers.next(2) {
@@ -89,10 +91,10 @@ fn program(numbers: &mut Numbers) -> String {
     text
 }
 
-/// A lock: a resource, whether all of it or one session's, and how.
+/// A lock: a resource, whether it is that of all flows, and the mode.
 type Taken = (Resource, bool, Mode);
 
-/// What is wrong with how a graph takes resources, if anything. `narrowed` are those that calls take last.
+/// Returns a violation of the lock order in a graph. Calls take the resources in `narrowed` last.
 fn fault(graph: &Graph, held: &[Taken], narrowed: &BTreeSet<Resource>) -> Option<String> {
     graph.nodes.iter().find_map(|node| {
         let held = [held, &held_at(graph, node)[..]].concat();
@@ -122,7 +124,7 @@ fn out_of_order(
     name: &str,
 ) -> Option<String> {
     if *whole && narrowed.contains(resource) {
-        // Taken last, but only where the step that the call stands in keeps its session out.
+        // Such a resource is taken last, but only if the step around the call excludes its session.
         let session = held.iter().find(|(known, whole, known_mode)| known == resource && !whole && known_mode >= mode);
         return session.is_none().then(|| format!("{name} uses {resource} outside of its session"));
     }
@@ -134,7 +136,7 @@ fn out_of_order(
     Some(format!("{name} takes {resource} while {} is held", later.0))
 }
 
-/// What the steps hold that a node is within.
+/// Returns the locks that the steps around a node hold.
 fn held_at(graph: &Graph, node: &Node) -> Vec<Taken> {
     let mut held = Vec::new();
     let mut within = node.within;

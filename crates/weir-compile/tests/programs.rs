@@ -1,5 +1,4 @@
-//! What programs mean once they are lowered: each is compiled, verified as expressions and as graphs, and its flows are
-//! run by the reference evaluator.
+//! The meaning of lowered programs: compiles each, verifies both IRs, and runs its flows on the reference evaluator.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 extern crate weir_host as weir;

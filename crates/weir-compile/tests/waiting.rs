@@ -84,7 +84,7 @@ fn main(name: Text) -> Text {
     assert_eq!(get(body, "abcd").unwrap(), "4");
 }
 
-/// How long the flow would have slept.
+/// Returns the waits that the flow asked for.
 fn slept() -> Vec<u64> {
     let slept = fixture::time::SLEPT.with_borrow_mut(std::mem::take);
     slept.iter().map(|duration| u64::try_from(duration.as_millis()).unwrap()).collect()

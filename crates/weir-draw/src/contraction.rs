@@ -1,7 +1,7 @@
-//! Which nodes of a graph are worth seeing, and where the values of the seen ones come from through the unseen.
+//! Contraction of a graph: hides its plumbing, and connects the visible nodes through the hidden ones.
 //!
-//! Unseen are primitives and selects, switches that choose only among unseen nodes (`a || b`), and the *tries*: the
-//! switch behind every `?`, whose failing arm does nothing but end the flow.
+//! Hidden are primitives and selects, switches that choose only between hidden nodes (`a || b`), and *tries*: the
+//! switch behind each `?`, whose failing arm only ends the flow.
 
 use std::collections::BTreeSet;
 
@@ -11,25 +11,25 @@ use weir_ir::graph::{ArmTest, Control, Graph, Node, NodeId, NodeKind, Operand};
 use crate::DetailLevel;
 use crate::names::GraphScope;
 
-/// Where an edge comes from.
+/// The source of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EdgeSource {
-    /// A seen node.
+    /// A visible node.
     Node(NodeId),
-    /// An arm of a seen switch.
+    /// An arm of a visible switch.
     Arm(NodeId, u32),
 }
 
-/// What of a graph is seen.
+/// The visible part of a graph.
 pub(crate) struct Contraction<'a> {
     graph: &'a Graph,
-    /// For each node, whether it is seen.
+    /// For each node, whether it is visible.
     seen: Vec<bool>,
-    /// For each node, whether it is an unseen try.
+    /// For each node, whether it is a hidden try.
     tries: Vec<bool>,
-    /// For each node, what stands for it: itself where it is seen.
+    /// For each node, the visible sources of its values: itself if it is visible.
     stand_ins: Vec<BTreeSet<EdgeSource>>,
-    /// The nodes whose failure ends the flow through an unseen try.
+    /// The nodes whose failure ends the flow through a hidden try.
     pub(crate) fallible: BTreeSet<NodeId>,
 }
 
@@ -46,19 +46,20 @@ impl<'a> Contraction<'a> {
         contraction
     }
 
-    /// Whether the node is seen.
+    /// Returns whether the node is visible.
     pub(crate) fn is_seen(&self, id: NodeId) -> bool {
         self.seen[id.0 as usize]
     }
 
-    /// Where the values and the control of a seen node come from.
+    /// Returns the visible sources of a node's inputs and control.
     pub(crate) fn starts(&self, node: &Node) -> BTreeSet<EdgeSource> {
         let mut starts = self.control(node.control);
         node.inputs.iter().for_each(|input| starts.extend(self.source(input)));
         starts
     }
 
-    /// The seen nodes that this one comes after because both touch a resource, and not both only read it.
+    /// Returns the visible nodes that this one is ordered after because both access a resource and one of them writes
+    /// it.
     pub(crate) fn ordered_after(&self, node: &Node) -> impl Iterator<Item = NodeId> {
         let touched = touched(node);
         node.after
@@ -67,7 +68,7 @@ impl<'a> Contraction<'a> {
             .filter(move |&before| self.is_seen(before) && conflict(&touched, &self::touched(self.graph.node(before))))
     }
 
-    /// What stands for the value.
+    /// Returns the visible sources of a value.
     pub(crate) fn source(&self, source: &Operand) -> BTreeSet<EdgeSource> {
         let Operand::Port(id, port) = source else { return BTreeSet::new() };
         let node = self.graph.node(*id);
@@ -104,7 +105,7 @@ impl<'a> Contraction<'a> {
         }
     }
 
-    /// The producers of each arm; the arm itself where it yields something from before the switch.
+    /// Returns the sources of all arms, or the arm itself if its value comes from before the switch.
     fn select(&self, switch: NodeId, node: &Node) -> BTreeSet<EdgeSource> {
         let mut starts = BTreeSet::new();
         for (input, arm) in node.inputs.iter().zip(0..) {
@@ -152,7 +153,7 @@ fn seen(graph: &Graph, detail: DetailLevel, tries: &[bool]) -> Vec<bool> {
     let mut seen = vec![false; graph.nodes.len()];
     let mut controls_seen = vec![false; graph.nodes.len()];
     let in_try = |node: &Node| node.control.is_some_and(|control| tries[control.switch.0 as usize]);
-    // What a switch controls is listed after it.
+    // In reverse order, because a switch precedes the nodes that it controls.
     for (index, node) in graph.nodes.iter().enumerate().rev() {
         seen[index] = match &node.kind {
             NodeKind::Release { .. } => false,
@@ -169,7 +170,7 @@ fn seen(graph: &Graph, detail: DetailLevel, tries: &[bool]) -> Vec<bool> {
     seen
 }
 
-/// Whether this is the switch behind a `?`: its failing arm does nothing but end the flow.
+/// Returns whether this is the switch behind a `?`: its failing arm only ends the flow.
 fn is_try(scope: &GraphScope<'_>, id: NodeId, node: &Node) -> bool {
     let (NodeKind::Switch { arms }, Some(subject)) = (&node.kind, node.inputs.first()) else { return false };
     if !matches!(scope.ty(subject), Some(Type::Result(_))) || !matches!(subject, Operand::Port(..)) {

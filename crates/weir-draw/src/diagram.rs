@@ -1,8 +1,8 @@
-//! A diagram: marks and edges, as a reader should see them.
+//! A diagram: the marks and edges that represent one flow.
 //!
-//! Marks lie in one list, in an order in which every edge points forward; a mark with others inside it (the body of a
-//! `for`, an atomic step) comes before them. Both ends of an edge have the same parent: an edge that crosses the border
-//! of a mark is drawn to the border.
+//! Marks are in topological order: every edge points forward. A mark that contains others (the body of a `for`, an
+//! atomic step) precedes them. Both ends of an edge have the same parent: an edge that would cross the border of a mark
+//! ends at that border.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,23 +18,23 @@ use crate::names::{self, GraphScope};
 /// The index of a mark.
 pub(crate) type MarkId = usize;
 
-/// What a reader should see of one flow.
+/// The diagram of one flow.
 #[derive(Default)]
 pub(crate) struct Diagram {
     pub(crate) marks: Vec<DiagramMark>,
     pub(crate) edges: Vec<Edge>,
-    /// The names of the plan's sections, by their numbers; empty without a plan.
+    /// The names of the plan's sections, by number; empty without a plan.
     pub(crate) sections: Vec<String>,
 }
 
-/// What a mark is, and so how it kinds.
+/// The kind of a mark, which decides its shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MarkKind {
-    /// Where the flow, or the body, begins.
+    /// The start of the flow or body.
     Entry,
     /// A call of a host function.
     Call,
-    /// Plumbing.
+    /// A primitive operation.
     Prim,
     /// A switch.
     Fork,
@@ -42,46 +42,46 @@ pub(crate) enum MarkKind {
     Answer,
     /// An end with a failure.
     Failure,
-    /// A body that is run for each element or round.
+    /// A body that runs for each element or round.
     Repeat,
     /// An atomic step.
     Step,
 }
 
-/// Something with a place in the picture.
+/// A node of the diagram.
 #[derive(Debug)]
 pub(crate) struct DiagramMark {
     pub(crate) kind: MarkKind,
-    /// Small, above the title: the module of a call, the parameters of an entry.
+    /// Small text above the title: the module of a call, the parameters of an entry.
     pub(crate) over: String,
     pub(crate) title: String,
-    /// Shown on demand.
+    /// The tooltip.
     pub(crate) hint: String,
     pub(crate) uses: Vec<(Resource, Mode)>,
     pub(crate) parent: Option<MarkId>,
-    /// Whether its failure ends the flow.
+    /// True if its failure ends the flow.
     pub(crate) fallible: bool,
-    /// Whether the flow may leave its thread here.
+    /// True if the flow may leave its thread here.
     pub(crate) leaves: bool,
-    /// Its section: of a plan, the section's number, where 0 is the rest; else how many times the flow may have left its
-    /// thread before.
+    /// The section. With a plan, its number, where 0 is the rest; otherwise the number of times that the flow may have
+    /// left its thread before.
     pub(crate) section: u32,
-    /// Whether the plan names it.
+    /// The section that the plan assigns to it by name.
     pub(crate) planned: Option<u32>,
 }
 
-/// What an edge label.
+/// The label of an edge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EdgeLabel {
     /// This arm was chosen.
     Choice(String),
     /// A value is passed.
     Value,
-    /// Both touch a resource, in this order.
+    /// Both ends access a resource, in this order.
     Order,
 }
 
-/// A line from one mark to another.
+/// An edge between two marks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Edge {
     pub(crate) from: MarkId,
@@ -110,12 +110,13 @@ impl Diagram {
         diagram
     }
 
-    /// The marks inside this one, or the outermost ones.
+    /// Returns the marks directly inside a mark, or the outermost ones.
     pub(crate) fn inside(&self, parent: Option<MarkId>) -> Vec<MarkId> {
         (0..self.marks.len()).filter(|&mark| self.marks[mark].parent == parent).collect()
     }
 
-    /// Drops what follows from other edges: a second path, of the same arm where the edge is a choice.
+    /// Removes edges that another path implies (transitive reduction). For a choice, the path must start with the same
+    /// arm.
     fn reduce(&mut self) {
         self.edges.sort();
         self.edges.dedup();
@@ -139,11 +140,11 @@ impl Diagram {
         outgoing
     }
 
-    /// For each mark, all that can be reached from it.
+    /// Returns, for each mark, the marks that are reachable from it.
     fn below(&self) -> Vec<Bits> {
         let mut below = vec![Bits::default(); self.marks.len()];
         for edge in self.edges.iter().rev() {
-            // Sorted by `from`, and every edge points forward: what is below `to` is known.
+            // Edges are sorted by `from` and point forward, so that the set of `to` is complete.
             let reached = below[edge.to].clone();
             below[edge.from].add(edge.to);
             below[edge.from].add_all(&reached);
@@ -151,7 +152,7 @@ impl Diagram {
         below
     }
 
-    /// Gives every mark the section that the plan names it into; what does no work goes with what is before it.
+    /// Assigns the sections of a plan. A mark that does no work belongs to the section of its predecessor.
     fn cut_as_planned(&mut self, plan: &Plan) {
         let names = plan.sections.iter().map(|section| section.name.value.to_string());
         self.sections = std::iter::once(REST.to_owned()).chain(names).collect();
@@ -164,7 +165,7 @@ impl Diagram {
         }
     }
 
-    /// Counts the sections.
+    /// Assigns sections without a plan: a new one starts after each mark that may leave its thread.
     fn cut(&mut self) {
         let mut left = vec![0; self.marks.len()];
         let mut incoming = vec![Vec::new(); self.marks.len()];
@@ -185,13 +186,13 @@ impl Diagram {
 
 struct DiagramBuilder<'a> {
     drawing: &'a Drawing<'a>,
-    /// The flow's name, which a plan may say.
+    /// The flow's name, which plans may refer to.
     flow: &'a str,
     diagram: Diagram,
 }
 
 impl DiagramBuilder<'_> {
-    /// Adds the seen nodes of a graph, which begins at the mark `entry`.
+    /// Adds the visible nodes of a graph, which starts at the mark `entry`.
     fn graph(&mut self, scope: &GraphScope<'_>, entry: MarkId, parent: Option<MarkId>, yields: &str) {
         let contraction = Contraction::new(scope, self.drawing.detail);
         let mut marks = BTreeMap::new();
@@ -269,7 +270,7 @@ impl DiagramBuilder<'_> {
             self.link(*start, end, scope, marks);
         }
         if starts.is_empty() {
-            // Nothing is answered: it is done when its last effect is.
+            // A flow without an answer is done after its last effect.
             let last = (entry..end).rev().find(|&mark| self.diagram.marks[mark].parent == parent);
             self.join(last.unwrap_or(entry), end, EdgeLabel::Value);
         }
@@ -285,7 +286,7 @@ impl DiagramBuilder<'_> {
         }
     }
 
-    /// An edge between the outermost marks that hold one end and not the other.
+    /// Adds an edge between the outermost marks that contain one end and not the other.
     fn join(&mut self, from: MarkId, to: MarkId, label: EdgeLabel) {
         let holders: BTreeSet<Option<MarkId>> =
             self.line(to).into_iter().map(|mark| self.diagram.marks[mark].parent).collect();
@@ -297,14 +298,14 @@ impl DiagramBuilder<'_> {
         let Some(end) = self.line(to).into_iter().find(|&mark| self.diagram.marks[mark].parent == level) else {
             return;
         };
-        // The arm that was chosen within a mark is no choice of the mark.
+        // A choice inside a mark is no choice of that mark.
         let label = if start == from || label == EdgeLabel::Order { label } else { EdgeLabel::Value };
         if start != end {
             self.diagram.edges.push(Edge { from: start, to: end, label });
         }
     }
 
-    /// The mark and all that hold it, innermost first.
+    /// Returns the mark and everything that contains it, innermost first.
     fn line(&self, mark: MarkId) -> Vec<MarkId> {
         std::iter::successors(Some(mark), |&mark| self.diagram.marks[mark].parent).collect()
     }
@@ -362,7 +363,8 @@ fn call(scope: &GraphScope<'_>, node: &Node, function: &str, parent: Option<Mark
     }
 }
 
-/// The resources of a call. That a call on a shared value also kinds at its library's part of the world goes without saying.
+/// Returns the resources of a call. Omits a read of the library's own resource by a call on a shared value, which is
+/// obvious.
 fn worth_showing(node: &Node) -> Vec<(Resource, Mode)> {
     let on_shared = node.uses.iter().any(|usage| matches!(usage.resource, Resource::Shared(_)));
     let obvious = |usage: &&weir_ir::graph::ResourceUse| {
@@ -372,7 +374,7 @@ fn worth_showing(node: &Node) -> Vec<(Resource, Mode)> {
     shown.map(|usage| (usage.resource.clone(), usage.mode)).collect()
 }
 
-/// What a fork asks; nothing where it takes apart what a call just gave.
+/// Returns the subject of a switch as text; empty if it is the result of a call, which precedes it.
 fn subject(scope: &GraphScope<'_>, node: &Node) -> String {
     let Some(subject) = node.inputs.first() else { return String::new() };
     let described = scope.describe(subject);

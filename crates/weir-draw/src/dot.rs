@@ -1,4 +1,4 @@
-//! Graphviz: the same diagrams as the SVG, in DOT, for other tools to lay out.
+//! Graphviz output: the diagrams in DOT, for other tools to lay out.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use crate::Drawing;
 use crate::diagram::{Diagram, DiagramMark, EdgeLabel, MarkId, MarkKind};
 use crate::names;
 
-/// The program as a Graphviz document.
+/// Returns the program as a Graphviz document.
 #[must_use]
 pub fn dot(drawing: &Drawing<'_>) -> String {
     let mut text = String::from(
@@ -45,7 +45,7 @@ fn marks(text: &mut String, diagram: &Diagram, flow: usize, parent: Option<MarkI
                 "{indent}subgraph cluster_f{flow}m{id} {{\n{indent}  label={}; style=dashed;",
                 quote(&mark.title)
             );
-            // Edges to the frame end at a point that stands for it.
+            // Edges to the frame end at this point, because DOT has no edges to clusters.
             let _ = writeln!(text, "{indent}  f{flow}m{id} [shape=point, label=\"\"];");
             marks(text, diagram, flow, Some(id), depth + 1);
             let _ = writeln!(text, "{indent}}}");
@@ -100,7 +100,7 @@ fn accesses(text: &mut String, diagram: &Diagram, flow: usize, resources: &mut B
     }
 }
 
-/// A text as a DOT string: quotes and backslashes escaped, line breaks as `\n`.
+/// Quotes a text for DOT: escapes quotes and backslashes, and writes line breaks as `\n`.
 fn quote(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }

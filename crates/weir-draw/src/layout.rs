@@ -1,8 +1,8 @@
-//! The layered layout: boxes in ranks, edges downwards, few crossings, long edges straight.
+//! Layered layout: boxes in layers, edges downwards, few crossings, long edges straight.
 //!
-//! Sugiyama's method in three steps: [`rank`](layers::layers) by longest path and cut long edges into *bends*, one for
-//! each rank that they pass; [`order`] each rank by medians of neighbours, keeping the order with the fewest crossings;
-//! [`place`] everything (Brandes and Köpf, "Fast and Simple Horizontal Coordinate Assignment", 2001).
+//! Sugiyama's method in three steps: layer assignment by longest path, which splits long edges with a *bend* in each
+//! layer that they pass ([`layers`]); crossing reduction by medians ([`crossings`]); and coordinate assignment (Brandes
+//! and Köpf, "Fast and Simple Horizontal Coordinate Assignment", 2001; [`coordinates`]).
 
 mod coordinates;
 mod crossings;
@@ -12,11 +12,11 @@ mod tests;
 
 use layers::Layers;
 
-/// The distance between boxes in a rank, in pixels.
+/// The distance between boxes in a layer, in pixels.
 const GAP_X: f64 = 28.0;
 /// The distance between bends.
 const GAP_BEND: f64 = 18.0;
-/// The distance between ranks, within which edges curve.
+/// The distance between layers, in which edges curve.
 const GAP_Y: f64 = 44.0;
 
 /// A width and a height, in pixels.
@@ -33,24 +33,25 @@ pub(crate) struct Point {
     pub(crate) y: f64,
 }
 
-/// What is to be laid out: boxes by their size, and edges between them that point to later boxes.
+/// The input of the layout: the sizes of the boxes, and the edges between them. Edges point to later boxes.
 #[derive(Debug, Default)]
 pub(crate) struct LayoutInput {
     pub(crate) boxes: Vec<Extent>,
     pub(crate) edges: Vec<(usize, usize)>,
 }
 
-/// Where everything lies.
+/// The result of the layout.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LayeredLayout {
-    /// The middle of each box.
+    /// The centre of each box.
     pub(crate) centres: Vec<Point>,
-    /// The route of each edge: from the lower border of a box, straight down through ranks, to the upper border of another.
+    /// The route of each edge: from the lower border of a box, straight down through layers, to the upper border of
+    /// another.
     pub(crate) routes: Vec<Vec<Point>>,
     pub(crate) size: Extent,
 }
 
-/// Lays out a input.
+/// Computes a layered layout.
 pub(crate) fn layered(input: &LayoutInput) -> LayeredLayout {
     if input.boxes.is_empty() {
         return LayeredLayout::default();
@@ -80,7 +81,7 @@ fn rank_height(rank: &[usize], input: &LayoutInput) -> f64 {
     rank.iter().filter_map(|&index| input.boxes.get(index)).map(|size| size.height).fold(0.0, f64::max)
 }
 
-/// Half the width of a box; nothing for a bend.
+/// Returns half the width of a box; 0 for a bend.
 fn half_width(input: &LayoutInput, index: usize) -> f64 {
     input.boxes.get(index).map_or(0.0, |size| size.width / 2.0)
 }
@@ -111,8 +112,8 @@ fn routes(
     input.edges.iter().enumerate().map(route).collect()
 }
 
-/// Where each edge leaves its box and where it arrives: side by side in the order of where they go, so that they do not
-/// cross at the border.
+/// Returns the x coordinates at which each edge leaves and reaches its boxes. Edges leave side by side in the order of
+/// their targets, so that they do not cross at the border.
 fn ports(input: &LayoutInput, layers: &Layers, x: &[f64]) -> Vec<(f64, f64)> {
     let mut ports: Vec<(f64, f64)> = input.edges.iter().map(|&(from, to)| (x[from], x[to])).collect();
     for (index, size) in input.boxes.iter().enumerate() {
@@ -130,8 +131,8 @@ fn next(layers: &Layers, input: &LayoutInput, x: &[f64], edge: usize) -> f64 {
     x[layers.bends[edge].first().copied().unwrap_or(input.edges[edge].1)]
 }
 
-/// Offsets from the middle of a border for edges that go to these places, in ascending order. The one that goes straight
-/// on leaves in the middle.
+/// Returns offsets from the middle of a border for edges to these x coordinates, in ascending order. An edge that goes
+/// straight down leaves in the middle.
 fn spread(targets: &[f64], middle: f64, width: f64) -> Vec<f64> {
     let step = (width / 2.0 / (targets.len() as f64)).min(22.0);
     let straight = targets.iter().position(|target| (target - middle).abs() < 1.0);

@@ -1,10 +1,10 @@
-//! Pictures of a program's graph: an outline for the terminal, Graphviz for other tools, and an SVG of our own.
+//! Drawings of a program's graph: an outline for the terminal, Graphviz for other tools, and SVG.
 //!
-//! A *diagram* is what a reader should see of a graph: `diagram` folds plumbing away (copies, interpolations, selects,
-//! and the fork behind every `?`), keeps calls, branches, ends, bodies and atomic steps, and drops the edges that
-//! follow from others. `dot` and `svg` draw diagrams; `outline` prints the graph in the order of the program.
+//! `contraction` hides plumbing (copies, interpolations, selects, and the switch behind every `?`) and keeps calls,
+//! branches, ends, bodies and atomic steps. `diagram` turns the rest into marks and edges, and drops edges that others
+//! imply. `dot` and `svg` draw diagrams; `outline` prints the graph in the order of the program.
 //!
-//! The same program gives the same picture, byte for byte.
+//! The same program gives the same drawing, byte for byte.
 //!
 //! Architecture invariant: graph in, text out; neither syntax nor the terminal is known here.
 
@@ -24,31 +24,31 @@ pub use dot::dot;
 pub use outline::outline;
 pub use svg::{TooLarge, svg};
 
-/// What is drawn, and how much of it.
+/// The program to draw, and the level of detail.
 #[derive(Clone, Copy)]
 pub struct Drawing<'a> {
     /// The program.
     pub program: &'a Program,
-    /// Where its functions come from: label which of them wait, so that sections can be told apart.
+    /// The library of its functions. It says which of them wait, which separates sections.
     pub library: Option<&'a Library>,
-    /// What label which calls are in which section; without one, a section ends where a flow may leave its thread.
+    /// The plan, which assigns calls to sections; without one, a section ends where a flow may leave its thread.
     pub plan: Option<&'a Plan>,
-    /// How much is shown.
+    /// The level of detail.
     pub detail: DetailLevel,
 }
 
-/// How much of a graph is shown.
+/// The level of detail of a drawing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DetailLevel {
-    /// Without plumbing.
+    /// Hides plumbing.
     #[default]
     Folded,
-    /// Every node.
+    /// Shows every node.
     Everything,
 }
 
 impl Drawing<'_> {
-    /// Whether a call of this function may leave its thread, and so ends a section.
+    /// Returns whether a call of this function may leave its thread, which ends a section.
     fn leaves_thread(&self, function: &str) -> bool {
         let known = self.library.and_then(|library| library.function(function));
         known.is_some_and(|function| function.signature.effects.waits || function.signature.effects.blocking)

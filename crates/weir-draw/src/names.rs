@@ -1,15 +1,15 @@
-//! What things are called in a picture: the arms of a switch, and values as short expressions.
+//! Names in a drawing: arms of switches, and values as short expressions.
 
 use weir_host::{Resource, Type, TypeShape, Value};
 use weir_ir::graph::{ArmTest, Graph, Node, NodeKind, Operand, Program};
 use weir_ir::prim::Prim;
 
-/// Descriptions are cut here, in characters, so that a picture stays readable.
+/// The most characters of a description, so that a drawing stays readable.
 const LENGTH_MAX: usize = 34;
-/// How many primitives deep a description kinds.
+/// The most nested primitives in a description.
 const DEPTH_MAX: usize = 4;
 
-/// A graph, and what its parameters are called.
+/// A graph, and the names of its parameters.
 pub(crate) struct GraphScope<'a> {
     pub(crate) program: &'a Program,
     pub(crate) graph: &'a Graph,
@@ -17,7 +17,7 @@ pub(crate) struct GraphScope<'a> {
 }
 
 impl<'a> GraphScope<'a> {
-    /// The scopes of the bodies of `node`, which stands in this scope.
+    /// Returns the scopes of the bodies of `node`.
     pub(crate) fn bodies(&self, node: &'a Node) -> Vec<GraphScope<'a>> {
         let own: &[&str] = match node.kind {
             NodeKind::Fold { .. } => &["so far", "each"],
@@ -26,6 +26,7 @@ impl<'a> GraphScope<'a> {
             // Only the three above hand something of their own to their bodies.
             _ => &[],
         };
+        // Own inputs come first; captured values follow.
         debug_assert_eq!(own.len(), node.kind.own().parameters, "each own parameter has a name");
         let mut captured = node.inputs.iter().skip(node.kind.own().inputs).map(|input| self.describe(input));
         let scope = |graph: &'a Graph| {
@@ -36,18 +37,18 @@ impl<'a> GraphScope<'a> {
         node.bodies().iter().map(scope).collect()
     }
 
-    /// A value as a short expression: `scale < 1`, `"{name}/{scale}"`.
+    /// Describes a value as a short expression: `scale < 1`, `"{name}/{scale}"`.
     pub(crate) fn describe(&self, source: &Operand) -> String {
         shorten(&self.expression(source, 0))
     }
 
-    /// A call with its arguments, for a hint: `image.to_jpeg(image.scale, 85)`.
+    /// Describes a call with its arguments, for a tooltip: `image.to_jpeg(image.scale, 85)`.
     pub(crate) fn call(&self, function: &str, inputs: &[Operand]) -> String {
         let arguments: Vec<String> = inputs.iter().map(|input| self.describe(input)).collect();
         format!("{function}({})", arguments.join(", "))
     }
 
-    /// The name of a switch's arm: `Some`, `err`, `true`, `otherwise`.
+    /// Returns the name of a switch's arm: `Some`, `err`, `true`, `otherwise`.
     pub(crate) fn arm(&self, switch: &Node, arm: u32) -> String {
         let NodeKind::Switch { arms } = &switch.kind else { return String::new() };
         let subject = switch.inputs.first().and_then(|subject| self.ty(subject));
@@ -59,7 +60,7 @@ impl<'a> GraphScope<'a> {
         }
     }
 
-    /// The type of a value, where the graph label it.
+    /// Returns the type of a value, if the graph records it.
     pub(crate) fn ty(&self, source: &Operand) -> Option<Type> {
         match source {
             Operand::Port(node, port) => self.graph.node(*node).outputs.get(*port as usize).cloned(),
@@ -82,7 +83,7 @@ impl<'a> GraphScope<'a> {
         builtin.or_else(|| self.defined_variant(subject?, tag)).unwrap_or_else(|| format!("#{tag}"))
     }
 
-    /// `.name` for a field of a record whose definition is known.
+    /// Returns `.name` for a field of a record whose definition is known.
     fn field(&self, record: Option<&Operand>, index: u32) -> String {
         let Some(Type::Named(name)) = record.and_then(|record| self.ty(record)) else { return String::new() };
         let definition = self.program.types.iter().find(|definition| definition.name == name);
@@ -166,7 +167,7 @@ impl<'a> GraphScope<'a> {
         format!("\"{}\"", parts.collect::<String>())
     }
 
-    /// `a || b` and `a && b` are switches whose one arm is constant.
+    /// Describes `a || b` and `a && b`, which are switches with one constant arm.
     fn choice(&self, switch: &Node, select: &Node, depth: usize) -> String {
         let mut live = select.inputs.iter().filter(|input| **input != Operand::Never);
         if let (Some(only), None) = (live.next(), live.next()) {
@@ -198,14 +199,14 @@ impl<'a> GraphScope<'a> {
     }
 }
 
-/// What a resource is called beside its shape.
+/// Returns the name of a resource.
 pub(crate) fn resource(resource: &Resource) -> &str {
     match resource {
         Resource::Shared(name) | Resource::Constraint(name) | Resource::World(name) | Resource::State(name) => name,
     }
 }
 
-/// A text in at most [`LENGTH_MAX`] characters, on one line.
+/// Shortens a text to one line of at most [`LENGTH_MAX`] characters.
 pub(crate) fn shorten(text: &str) -> String {
     let line = text.chars().map(|character| if character.is_control() { ' ' } else { character });
     if text.chars().count() <= LENGTH_MAX {

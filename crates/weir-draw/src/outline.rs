@@ -10,12 +10,12 @@ use crate::Drawing;
 use crate::contraction::Contraction;
 use crate::names::GraphScope;
 
-/// Indentation stops here, so that deep nesting stays on the screen.
+/// The deepest indentation, so that nested code stays on the screen.
 const INDENT_MAX: usize = 40;
 /// The column of the notes on resources.
 const NOTE_COLUMN: usize = 60;
 
-/// The program as an outline.
+/// Returns the program as an outline.
 #[must_use]
 pub fn outline(drawing: &Drawing<'_>) -> String {
     let mut outline = Outline { drawing, text: String::new() };
@@ -75,7 +75,7 @@ impl Outline<'_> {
         }
     }
 
-    /// EdgeLabel the arms that begin with this node; gives how deep it stands in arms.
+    /// Prints the heads of the arms that start with this node, and returns its depth.
     fn arms(
         &mut self,
         scope: &GraphScope<'_>,
@@ -139,7 +139,7 @@ impl Outline<'_> {
     }
 }
 
-/// The arms that hold a place, outermost first.
+/// Returns the arms around a node, outermost first.
 fn chain(graph: &Graph, control: Option<Control>) -> Vec<Control> {
     let mut chain: Vec<Control> =
         std::iter::successors(control, |control| graph.node(control.switch).control).collect();
@@ -147,7 +147,7 @@ fn chain(graph: &Graph, control: Option<Control>) -> Vec<Control> {
     chain
 }
 
-/// How many atomic steps hold a node.
+/// Returns the number of atomic steps around a node.
 fn steps(graph: &Graph, node: &Node) -> usize {
     std::iter::successors(node.within, |&step| graph.node(step).within).count()
 }

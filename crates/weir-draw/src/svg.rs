@@ -1,7 +1,8 @@
-//! The SVG: one panel for each flow, light or dark as the reader's system is, without fonts or scripts from outside.
+//! SVG output: one panel for each flow, light or dark like the reader's system, without external fonts or scripts.
 //!
-//! [`picture`] finds a place for everything in a flow, [`shapes`] draws marks, [`lines`] edges and the *lifelines* of
-//! resources: a resource stands at the right of its flow, and calls that read or write it are joined to the line below it.
+//! [`placed_diagram`] computes positions, [`shapes`] draws marks, and [`lines`] draws edges and the *lifelines* of
+//! resources: a resource stands to the right of its flow, and each call that reads or writes it is connected to the
+//! line below it.
 
 mod lines;
 mod placed_diagram;
@@ -20,23 +21,23 @@ use crate::Drawing;
 use crate::diagram::Diagram;
 use placed_diagram::PlacedDiagram;
 
-/// More marks in one flow than this are not laid out: nobody could read them, and the time grows with their square.
+/// The most marks in one flow: nobody could read more, and the layout takes quadratic time.
 const MARKS_MAX: usize = 3000;
-/// The space around everything.
+/// The margin of the drawing.
 const MARGIN: f64 = 28.0;
 /// The space above a panel, for its heading.
 const HEADING: f64 = 40.0;
-/// The space above a panel without one.
+/// The space above a panel without a heading.
 const NO_HEADING: f64 = 8.0;
 /// The space between panels.
 const GAP: f64 = 30.0;
 
-/// A flow that has too many nodes to be drawn.
+/// The error for a flow with too many nodes for a drawing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooLarge {
     /// The flow.
     pub flow: String,
-    /// How many marks it would have.
+    /// The number of marks that it would have.
     pub marks: usize,
 }
 
@@ -48,10 +49,10 @@ impl fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// The program as an SVG document.
+/// Returns the program as an SVG document.
 ///
 /// # Errors
-/// Fails where a flow has too many nodes for a picture.
+/// Fails if a flow has too many nodes for a drawing.
 pub fn svg(drawing: &Drawing<'_>) -> Result<String, TooLarge> {
     let mut panels = Vec::new();
     for entry in &drawing.program.entries {
@@ -63,7 +64,7 @@ pub fn svg(drawing: &Drawing<'_>) -> Result<String, TooLarge> {
     Ok(document(&panels))
 }
 
-/// A flow, drawn from its upper left.
+/// A flow, drawn relative to its upper left corner.
 struct Panel {
     heading: String,
     width: f64,
@@ -72,7 +73,7 @@ struct Panel {
 }
 
 impl Panel {
-    /// The space above it.
+    /// Returns the space above the panel.
     fn above(&self) -> f64 {
         if self.heading.is_empty() { NO_HEADING } else { HEADING }
     }
@@ -142,17 +143,17 @@ fn document(panels: &[Panel]) -> String {
     text
 }
 
-/// The width of a heading.
+/// Returns the width of a heading.
 fn measure(heading: &str) -> f64 {
     heading.chars().count() as f64 * 7.4
 }
 
-/// Adds a line. Writing to a string does not fail.
+/// Appends a line. Writing to a string does not fail.
 fn line(text: &mut String, arguments: fmt::Arguments<'_>) {
     let _ = writeln!(text, "{arguments}");
 }
 
-/// A text as XML, without the characters that XML has no route to say.
+/// Escapes a text for XML. Replaces characters that XML cannot express by spaces.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

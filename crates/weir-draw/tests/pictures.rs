@@ -1,4 +1,4 @@
-//! What pictures of known programs kind like.
+//! Drawings of known programs.
 
 mod common;
 
@@ -62,7 +62,7 @@ fn the_svg_is_well_formed_and_shows_every_call() {
     }
 }
 
-/// The elements that are opened and not closed, and those that are closed out of turn; fails on what XML does not allow.
+/// Returns the elements of an XML document that are not closed, or closed out of order; fails on invalid XML.
 fn unclosed(xml: &str) -> Vec<String> {
     let mut open: Vec<String> = Vec::new();
     for part in xml.split('<').skip(1) {

@@ -1,22 +1,22 @@
-//! What can be done about a diagnostic: its hints that a machine can follow.
+//! Code actions: the fixes that diagnostics offer as edits.
 
 use weir_syntax::{Code, Edit, Span};
 
 use crate::document::Document;
 
-/// A change that mends something.
+/// A fix for a diagnostic.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodeAction {
-    /// What it does, as a sentence.
+    /// The title, a phrase in the imperative.
     pub title: String,
-    /// What it mends.
+    /// The diagnostic's code.
     pub code: Code,
-    /// The change.
+    /// The edits.
     pub edits: Vec<Edit>,
 }
 
 impl Document {
-    /// What can be done about the diagnostics that `span` touches, in their order.
+    /// Returns the code actions for the diagnostics that touch `span`, in their order.
     #[must_use]
     pub fn actions(&self, span: Span) -> Vec<CodeAction> {
         let touched = self.diagnostics().iter().filter(|diagnostic| {

@@ -1,25 +1,25 @@
-//! Help inside of a call: what it takes, and which of that comes here.
+//! Signature help: the signature of the call at the cursor, and its active parameter.
 
 use weir_syntax::Span;
 use weir_syntax::ast::{Argument, Expr, ExprKind, Visitor, walk_expr, walk_tree};
 
 use crate::document::Document;
 
-/// The call that a place stands in.
+/// The signature of the call at an offset.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CallHelp {
     /// The function's signature: `fn image.scale(image: image.Ppm, eighths: Int) -> …`.
     pub signature: String,
-    /// What its author says of it.
+    /// The documentation of the function.
     pub doc: String,
-    /// The parameters as they stand in the signature.
+    /// The parameters, as the signature shows them.
     pub parameters: Vec<String>,
-    /// Which parameter the place belongs to, if there are so many.
+    /// The index of the parameter at the offset; `None` if there are too many arguments.
     pub active: Option<usize>,
 }
 
 impl Document {
-    /// Help for the innermost call whose parentheses hold the place at `offset`.
+    /// Returns help for the innermost call whose parentheses contain `offset`.
     #[must_use]
     pub fn call_help(&self, offset: u32) -> Option<CallHelp> {
         let mut search = CallSearch { offset, found: None };
@@ -36,7 +36,7 @@ impl Document {
 struct CallSite<'a> {
     function: Span,
     arguments: &'a [Argument],
-    /// How many parameters what stands before the dot or the pipe takes.
+    /// The number of parameters that the receiver or the piped value takes.
     given: usize,
 }
 
@@ -78,12 +78,12 @@ impl<'a> Visitor<'a> for CallSearch<'a> {
     }
 }
 
-/// Whether it is certainly a value and not a module; a lone name may be either.
+/// Returns whether the object is certainly a value; a single name may also be a module.
 fn is_value(object: &Expr) -> bool {
     !matches!(object.kind, ExprKind::Name(_))
 }
 
-/// The parameters of a signature: what stands between the outermost parentheses, parted at its commas.
+/// Splits the parameters of a signature at its outermost commas.
 fn parameters(signature: &str) -> Vec<String> {
     let Some(open) = signature.find('(') else { return Vec::new() };
     let (mut depth, mut start, mut found) = (0, open + 1, Vec::new());

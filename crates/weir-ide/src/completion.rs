@@ -1,4 +1,4 @@
-//! What could stand here: members behind a dot, modules, types, or names and words.
+//! Completion: members after a dot, modules, types, names and keywords.
 
 mod context;
 mod members;
@@ -11,29 +11,29 @@ use weir_syntax::{Edit, Span};
 use crate::document::Document;
 use context::Context;
 
-/// Something that could stand at a place.
+/// A completion proposal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// What is shown and written.
+    /// The text that is shown and inserted.
     pub label: String,
-    /// What it is.
+    /// The kind of the proposal.
     pub kind: CompletionKind,
-    /// Its signature or type, on one line; may be empty.
+    /// The signature or type, on one line; may be empty.
     pub detail: String,
-    /// What its author says of it, as Markdown; may be empty.
+    /// The documentation, as Markdown; may be empty.
     pub documentation: String,
-    /// The part of the word that is already there, which the label replaces.
+    /// The span of the partial word that the label replaces.
     pub span: Span,
-    /// What must change elsewhere, such as a module to be added to a `use`.
+    /// Edits elsewhere, such as adding a module to a `use`.
     pub also: Vec<Edit>,
 }
 
-/// The kinds of completions.
+/// The kind of a completion proposal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CompletionKind {
     /// A field of a record.
     Field,
-    /// A name that a body binds.
+    /// A local name.
     Local,
     /// A `fn` of the program or a function of the library.
     Function,
@@ -47,15 +47,15 @@ pub enum CompletionKind {
     Variant,
     /// A record, enum or host type.
     Type,
-    /// A module that the program uses, or could use.
+    /// A module that the program uses or could use.
     Module,
-    /// A word of the language.
+    /// A keyword.
     Keyword,
 }
 
 impl Document {
-    /// What could stand at `offset`, the most likely kinds first, and at most [`COMPLETIONS_MAX`] of each: of a word that
-    /// is begun, what has its letters in their order. Nothing in a comment or a text.
+    /// Returns the proposals at `offset`, likely kinds first, at most [`COMPLETIONS_MAX`] of each kind. A proposal
+    /// contains the letters of the partial word in their order. There are none in comments and texts.
     #[must_use]
     pub fn completions(&self, offset: u32) -> Vec<Completion> {
         let (start, begun) = self.word_before(offset);
@@ -81,17 +81,17 @@ impl Document {
     }
 }
 
-/// The most completions of one kind: more are no help to anybody, and take long to be sent.
+/// The most proposals of one kind. More would not help anybody, and take long to transmit.
 pub const COMPLETIONS_MAX: usize = 200;
 
-/// Whether the letters of the word that is begun stand in the label in their order, in either case.
+/// Returns whether the label contains the letters of the partial word in their order, ignoring case.
 fn fits(label: &str, begun: &str) -> bool {
     let mut letters = label.chars().flat_map(char::to_lowercase);
     begun.chars().flat_map(char::to_lowercase).all(|wanted| letters.any(|letter| letter == wanted))
 }
 
 impl Completion {
-    /// A completion whose place is filled in later.
+    /// Creates a completion whose span is set later.
     fn new(label: impl Into<String>, kind: CompletionKind, detail: impl Into<String>) -> Self {
         let span = Span::default();
         let (documentation, also) = (String::new(), Vec::new());

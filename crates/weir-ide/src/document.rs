@@ -1,4 +1,4 @@
-//! One state of one file, checked, and the places in it as editors count them.
+//! A document: one checked state of a file, and its positions as editors count them.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use weir_syntax::{Diagnostic, SourceFile, SourceId, Sources, Span};
 /// The number of a document's only file.
 pub(crate) const SOURCE: SourceId = SourceId(0);
 
-/// One state of one file.
+/// One checked state of a file.
 pub struct Document {
     pub(crate) sources: Sources,
     pub(crate) checked: Checked,
     pub(crate) library: Arc<Library>,
 }
 
-/// A place as editors count: both numbers begin at 0.
+/// A position as editors count it, from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Position {
     /// The line.
@@ -26,13 +26,13 @@ pub struct Position {
 }
 
 impl Document {
-    /// Checks a text. One that is too long or not UTF-8 is an empty text with a diagnostic.
+    /// Checks a text. A text that is too long or not UTF-8 becomes an empty text with a diagnostic.
     #[must_use]
     pub fn new(name: &str, text: impl Into<Vec<u8>>, library: Arc<Library>) -> Self {
         Self::again(name, text, library, &mut CheckCache::default())
     }
 
-    /// As [`Self::new`], with what is known from the document's state before an edit.
+    /// Like [`Self::new`], with the cache of the document's state before an edit.
     #[must_use]
     pub fn again(name: &str, text: impl Into<Vec<u8>>, library: Arc<Library>, cache: &mut CheckCache) -> Self {
         let mut sources = Sources::new();
@@ -43,25 +43,25 @@ impl Document {
         Self { sources, checked, library }
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn text(&self) -> &str {
         self.file().text()
     }
 
-    /// The name that the document was given.
+    /// Returns the name of the document.
     #[must_use]
     pub fn name(&self) -> &str {
         self.file().name()
     }
 
-    /// What is wrong, in the order of the text.
+    /// Returns the diagnostics, in source order.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.checked.diagnostics
     }
 
-    /// The file, for drawing diagnostics.
+    /// Returns the file, to render diagnostics.
     #[must_use]
     pub fn sources(&self) -> &Sources {
         &self.sources
@@ -71,12 +71,12 @@ impl Document {
         self.sources.file(SOURCE)
     }
 
-    /// The whole text's place.
+    /// Returns the span of the whole text.
     pub(crate) fn whole(&self) -> Span {
         Span::new(SOURCE, 0, self.text().len() as u32)
     }
 
-    /// The place of the byte at `offset`, as editors count.
+    /// Converts a byte offset to a position.
     #[must_use]
     pub fn position(&self, offset: u32) -> Position {
         let file = self.file();
@@ -86,8 +86,8 @@ impl Document {
         Position { line, character: before.chars().map(|character| character.len_utf16() as u32).sum() }
     }
 
-    /// The byte at a place as editors count. A column behind its line's end is that end; a line behind the last is the
-    /// text's end; a column within a character is that character's start.
+    /// Converts a position to a byte offset. A column after the end of its line is that end; a line after the last is
+    /// the end of the text; a column inside a character is the start of that character.
     #[must_use]
     pub fn offset(&self, position: Position) -> u32 {
         let file = self.file();
@@ -106,7 +106,7 @@ impl Document {
         offset
     }
 
-    /// The word that ends at `offset`: where it begins, and its text.
+    /// Returns the start and the text of the word that ends at `offset`.
     pub(crate) fn word_before(&self, offset: u32) -> (u32, &str) {
         let before = self.text().get(..offset as usize).unwrap_or_default();
         let is_part = |character: char| character == '_' || character.is_alphanumeric();

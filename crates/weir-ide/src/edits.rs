@@ -1,10 +1,10 @@
-//! Edits: applying them, and finding the one that turns a text into another.
+//! Edits: applies them, and computes the edit between two texts.
 
 use weir_syntax::{Edit, Span};
 
 use crate::document::{Document, SOURCE};
 
-/// The text with all edits done. Edits that overlap an earlier one (by place), or lie outside of the text, are left out.
+/// Applies all edits. Skips an edit that overlaps an earlier one or lies outside the text.
 #[must_use]
 pub fn apply(text: &str, edits: &[Edit]) -> String {
     let mut edits: Vec<&Edit> = edits.iter().collect();
@@ -24,8 +24,8 @@ pub fn apply(text: &str, edits: &[Edit]) -> String {
 }
 
 impl Document {
-    /// The edits that format the text: none if it is formatted or has errors, else one that leaves what both texts begin
-    /// and end with.
+    /// Returns the edits that format the text: none if it is formatted or has errors, otherwise one that spares the
+    /// common prefix and suffix.
     #[must_use]
     pub fn formatting(&self) -> Vec<Edit> {
         let text = self.text();
@@ -36,7 +36,7 @@ impl Document {
     }
 }
 
-/// The smallest single edit that turns `old` into `new`.
+/// Returns the smallest single edit that turns `old` into `new`.
 fn difference(old: &str, new: &str) -> Edit {
     let same = |pair: &(char, char)| pair.0 == pair.1;
     let start: usize = old.chars().zip(new.chars()).take_while(same).map(|(character, _)| character.len_utf8()).sum();

@@ -1,4 +1,4 @@
-//! What is here: the signature, documentation and effects of a name, or the type of an expression.
+//! Hover: the signature, documentation and effects of a name, or the type of an expression.
 
 use weir_compile::{Symbol, SymbolInfo};
 use weir_syntax::Span;
@@ -6,17 +6,17 @@ use weir_syntax::Span;
 use crate::document::Document;
 use crate::navigation::location_of;
 
-/// What can be said of a place.
+/// The description of a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hover {
-    /// What it is said of.
+    /// The span that is described.
     pub span: Span,
-    /// What is said, as Markdown.
+    /// The description, as Markdown.
     pub markdown: String,
 }
 
 impl Document {
-    /// What can be said of the place at `offset`.
+    /// Describes the place at `offset`.
     #[must_use]
     pub fn hover(&self, offset: u32) -> Option<Hover> {
         if let Some(found) = self.checked.reference_at(offset) {
@@ -35,7 +35,7 @@ impl Document {
     }
 }
 
-/// Signature, documentation and effects, with lines between them.
+/// Formats the signature, documentation and effects, separated by empty lines.
 pub(crate) fn markdown(described: &SymbolInfo) -> String {
     let mut parts = vec![code(&described.signature)];
     parts.extend((!described.doc.is_empty()).then(|| described.doc.clone()));

@@ -1,14 +1,14 @@
-//! Answers for editors as plain data: what is here, where it comes from, what could stand here, what would change.
+//! Language services for editors, as plain data.
 //!
 //! ```text
 //! text ─▶ Document ─▶ hover · definition · references · completions · rename · formatting · actions · outline · calls
 //! ```
 //!
-//! A [`Document`] is one state of one file, checked as a whole; an edit makes a new one. Questions and answers speak of
-//! byte offsets and [`weir_syntax::Span`]s; [`Document::position`] and [`Document::offset`] turn them into the lines and
-//! UTF-16 columns that editors count in.
+//! A [`Document`] is one state of one file, checked as a whole; an edit makes a new one. Requests and results use byte
+//! offsets and [`weir_syntax::Span`]s; [`Document::position`] and [`Document::offset`] convert these to the lines and
+//! UTF-16 columns of editors.
 //!
-//! Architecture invariant: no protocol and no I/O. Whoever speaks to an editor turns these values into its messages.
+//! Architecture invariant: no protocol and no I/O. The language server turns these values into messages.
 
 mod actions;
 mod calls;

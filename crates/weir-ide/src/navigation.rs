@@ -1,4 +1,4 @@
-//! Where a name comes from, and where else it is.
+//! Navigation: definitions and references.
 
 use std::path::PathBuf;
 
@@ -8,34 +8,34 @@ use weir_syntax::Span;
 
 use crate::document::{Document, Position};
 
-/// Where something is declared.
+/// The place of a definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Definition {
-    /// At this place of the document: its name.
+    /// The name in this document.
     Here(Span),
-    /// In the library, by its path: `image.scale`, `image.Ppm` or `image`.
+    /// A path in the library: `image.scale`, `image.Ppm` or `image`.
     Library(String),
-    /// In Rust: a function of the library whose file is on this machine.
+    /// A function of the library whose Rust source is on this machine.
     Rust(FileLocation),
 }
 
-/// A place in a file of another language.
+/// A position in a file of another language.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileLocation {
     /// The file.
     pub file: PathBuf,
-    /// The place in it; columns are counted as Rust does, in characters.
+    /// The position; columns count characters, as Rust does.
     pub position: Position,
 }
 
 impl FileLocation {
-    /// The file as editors name it: `file:///…`, and behind `#` the line, counted from 1.
+    /// Returns the URI of the file with the line after `#`, counted from 1.
     #[must_use]
     pub fn address(&self) -> String {
         format!("{}#L{}", self.uri(), self.position.line + 1)
     }
 
-    /// The file's URI (RFC 8089), with what is no plain character written as `%` and its number.
+    /// Returns the URI of the file (RFC 8089), percent-encoded.
     #[must_use]
     pub fn uri(&self) -> String {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
@@ -51,7 +51,7 @@ impl FileLocation {
 }
 
 impl Document {
-    /// Where the name at `offset` is declared.
+    /// Returns the definition of the name at `offset`.
     #[must_use]
     pub fn definition(&self, offset: u32) -> Option<Definition> {
         let symbol = &self.checked.reference_at(offset)?.symbol;
@@ -68,7 +68,7 @@ impl Document {
         }
     }
 
-    /// All places that name what the place at `offset` names, its declaration among them, in the order of the text.
+    /// Returns all references to the symbol at `offset`, including its declaration, in source order.
     #[must_use]
     pub fn references(&self, offset: u32) -> Vec<Span> {
         let Some(found) = self.checked.reference_at(offset) else { return Vec::new() };
@@ -79,14 +79,14 @@ impl Document {
     }
 }
 
-/// Where the Rust of a function stands, if its file is on this machine.
+/// Returns the location of a function's Rust source, if the file is on this machine.
 pub(crate) fn location_of(function: &Function) -> Option<FileLocation> {
     let location = function.location?;
     let position = Position { line: location.line.saturating_sub(1), character: location.column.saturating_sub(1) };
     Some(FileLocation { file: location.path()?, position })
 }
 
-/// The path of something that no text declares.
+/// Returns the path of a symbol that the library declares.
 fn library_path(symbol: &Symbol) -> Option<String> {
     match symbol {
         Symbol::Type(name) => Some(name.to_string()),

@@ -1,26 +1,26 @@
-//! The outline of a document: its items, and what stands in them.
+//! The outline of a document: its items and their members.
 
 use weir_syntax::Span;
 use weir_syntax::ast::{Item, ItemKind, Route, Service, ServiceMemberKind};
 
 use crate::document::Document;
 
-/// Something with a name that an outline lists.
+/// An entry of the outline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DocumentSymbol {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// What it is.
+    /// The kind of the symbol.
     pub kind: SymbolKind,
-    /// All of it.
+    /// The span of the whole symbol.
     pub span: Span,
-    /// Its name.
+    /// The span of its name.
     pub name_span: Span,
-    /// What stands in it.
+    /// Its members.
     pub children: Vec<DocumentSymbol>,
 }
 
-/// The kinds of symbols.
+/// The kind of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SymbolKind {
     /// A shared value.
@@ -43,14 +43,14 @@ pub enum SymbolKind {
     Route,
     /// An entry point: `for x in source`.
     Entry,
-    /// A handler of failures.
+    /// A failure handler.
     Handler,
     /// A test.
     Test,
 }
 
 impl Document {
-    /// The items that have a name, in the order of the text.
+    /// Returns the named items, in source order.
     #[must_use]
     pub fn outline(&self) -> Vec<DocumentSymbol> {
         self.checked.parsed.tree.items.iter().filter_map(|item| self.symbol(item)).collect()

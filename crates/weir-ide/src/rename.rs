@@ -1,7 +1,7 @@
-//! Renaming: all places at once, or a reason why not.
+//! Renaming: computes all edits, or the reason for refusing.
 //!
-//! Whether a name is free is not guessed: the edits are done on a copy, the copy is checked, and its names must belong
-//! together exactly as before.
+//! The new name may be taken or shadowed. The edits are therefore applied to a copy, which is checked; each name of the
+//! copy must refer to the same declaration as before.
 
 use weir_compile::Symbol;
 use weir_syntax::ast::{Expr, ExprKind, ItemKind};
@@ -14,16 +14,16 @@ use weir_syntax::{Edit, Span};
 use crate::document::Document;
 use crate::edits::apply;
 
-/// Why something cannot be renamed.
+/// The reason for refusing to rename.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RenameRefusal {
-    /// There is no name at the place.
+    /// There is no name at the offset.
     NoName,
-    /// What the place names is declared in the library.
+    /// The symbol is declared in the library.
     OfLibrary,
-    /// The new name is no name, or begins in the wrong case.
+    /// The new name is not an identifier, or starts in the wrong case.
     NotAName,
-    /// With the new name, the program would mean something else or be wrong.
+    /// The new name would change the meaning of the program or cause an error.
     ChangesMeaning,
 }
 
@@ -39,10 +39,10 @@ impl std::fmt::Display for RenameRefusal {
 }
 
 impl Document {
-    /// The place of the name at `offset`, if it can be renamed.
+    /// Returns the span of the name at `offset`.
     ///
     /// # Errors
-    /// Says why it cannot.
+    /// Fails if the name cannot be renamed.
     pub fn prepare_rename(&self, offset: u32) -> Result<Span, RenameRefusal> {
         let found = self.checked.reference_at(offset).ok_or(RenameRefusal::NoName)?;
         match (&found.symbol, self.checked.definition_of(&found.symbol)) {
@@ -51,10 +51,10 @@ impl Document {
         }
     }
 
-    /// The edits that give what is named at `offset` the name `new`.
+    /// Returns the edits that rename the symbol at `offset` to `new`.
     ///
     /// # Errors
-    /// Says why it cannot be.
+    /// Fails if the symbol cannot be renamed, or not to that name.
     pub fn rename(&self, offset: u32, new: &str) -> Result<Vec<Edit>, RenameRefusal> {
         let old = self.prepare_rename(offset)?;
         if !is_name_like(new, self.file().slice(old)) {
@@ -87,17 +87,17 @@ impl Document {
         spans.into_iter().map(edit).collect()
     }
 
-    /// Whether the text with the edits has no new errors, and its names belong together as before.
+    /// Returns whether the edited text has no new errors and all its names refer to the same declarations.
     fn keeps_meaning(&self, edits: &[Edit]) -> bool {
         let after = Self::new(self.name(), apply(self.text(), edits), self.library.clone());
         let errors = |document: &Self| document.diagnostics().iter().filter(|found| found.is_error()).count();
         errors(&after) <= errors(self) && self.bonds() == after.bonds()
     }
 
-    /// For each name in the order of the text, which earlier name declares it.
+    /// Returns, for each name in source order, the index of its declaration.
     fn bonds(&self) -> Vec<(Option<usize>, bool)> {
         let mut names: Vec<_> = self.checked.references().iter().collect();
-        // Two names at one place, as in a short record field, are told apart by their kind and not by their words.
+        // Two names may share a span, as in a short record field. Their kinds order them, because their words change.
         names.sort_by_key(|found| (found.span, kind(&found.symbol)));
         let places: Vec<Span> = names.iter().map(|found| found.span).collect();
         let declared = |symbol: &Symbol| {
@@ -115,7 +115,7 @@ fn kind(symbol: &Symbol) -> u8 {
     }
 }
 
-/// Whether `new` is a word that may stand where `old` stands.
+/// Returns whether `new` is an identifier in the case of `old`.
 fn is_name_like(new: &str, old: &str) -> bool {
     let is_upper = |name: &str| name.chars().next().is_some_and(char::is_uppercase);
     let probe = if is_upper(new) { format!("record {new} {{ }}") } else { format!("fn {new}() {{ }}") };
@@ -128,7 +128,7 @@ fn is_name_like(new: &str, old: &str) -> bool {
     is_whole && parsed.diagnostics.is_empty() && is_upper(new) == is_upper(old)
 }
 
-/// The places in the paths of routes that name a parameter declared at one of `spans`.
+/// Returns the spans in route paths that name a parameter declared at one of `spans`.
 fn path_names(tree: &weir_syntax::ast::Tree, spans: &[Span]) -> Vec<Span> {
     let services = tree.items.iter().filter_map(|item| match &item.kind {
         ItemKind::Service(service) => Some(service),
@@ -158,7 +158,7 @@ fn path_name(part: &PathPart, name: &Name) -> Option<Span> {
     }
 }
 
-/// The places of names that stand for a field and a value or binding at once.
+/// The spans of names that denote both a field and a value or binding.
 struct Shorthands {
     spans: Vec<Span>,
 }

@@ -1,4 +1,4 @@
-//! What editors are told. Each case is a small program in which `<|>` marks where the cursor stands.
+//! Tests of the language services. Each case is a small program in which `<|>` marks the cursor.
 #![allow(clippy::unwrap_used, reason = "a test ends at what it did not expect")]
 
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use weir_syntax::Span;
 
 const CURSOR: &str = "<|>";
 
-/// The document without the mark, and where the mark was.
+/// Opens the text without the mark; returns the offset of the mark.
 fn open(text: &str) -> (Document, u32) {
     let offset = text.find(CURSOR).expect("the case has a cursor") as u32;
     (document(&text.replace(CURSOR, "")), offset)
@@ -20,13 +20,13 @@ fn document(text: &str) -> Document {
     Document::new("case.weir", text, Arc::new(fixture::library()))
 }
 
-/// The span's text with its line and column.
+/// Returns the text of the span with its line and column.
 fn shown(document: &Document, span: Span) -> String {
     let at = document.position(span.start);
     format!("{}:{} `{}`", at.line + 1, at.character + 1, &document.text()[span.range()])
 }
 
-/// The Rust from a place up to the end of the name there.
+/// Returns the Rust source from a location to the end of the name there.
 fn rust_at(place: &FileLocation) -> String {
     let text = std::fs::read_to_string(&place.file).unwrap();
     let line = text.lines().nth(place.position.line as usize).unwrap();
@@ -34,7 +34,7 @@ fn rust_at(place: &FileLocation) -> String {
     rest[..rest.find('(').unwrap()].to_owned()
 }
 
-/// The text without the places of Rust files, which are elsewhere on each machine.
+/// Removes the locations of Rust files, which differ between machines.
 fn without_places(markdown: &str) -> String {
     let (text, place) = markdown.split_once("\n\n[fixture.rs:").unwrap_or((markdown, ""));
     if place.is_empty() { text.to_owned() } else { format!("{text}\n\n[fixture.rs]") }
@@ -47,7 +47,7 @@ record Article { name: Text, price: Int }
 
 enum Kind { Small, Large(factor: Int) }
 
-/// What pictures were made.
+/// Pictures made before.
 shared thumbnails = image.cache(capacity: 64mb)
 
 /// The price of `article` as that kind.
@@ -73,7 +73,7 @@ service shop on http(port: 8080) {
 }
 "#;
 
-/// The shop with the cursor in the `count`-th `word`, counted from 0.
+/// Opens the shop with the cursor in the `count`-th `word`, counted from 0.
 fn in_shop(word: &str, count: usize) -> (Document, u32) {
     let offset = SHOP.match_indices(word).nth(count).unwrap().0 as u32 + 1;
     (document(SHOP), offset)
@@ -137,7 +137,7 @@ fn definitions_and_references_are_found() {
     insta::assert_snapshot!(out);
 }
 
-/// The lines of the shop that a renaming changes.
+/// Returns the lines of the shop that a rename changes.
 fn renamed(word: &str, count: usize, new: &str) -> String {
     let (document, offset) = in_shop(word, count);
     let mut out = format!("== {word} to {new}\n");
@@ -184,7 +184,7 @@ fn what_cannot_be_renamed_says_so_at_once() {
     assert_eq!(document.prepare_rename(offset).map(|span| span.len()), Ok(3));
 }
 
-/// The completions at the cursor, one a line.
+/// Returns the completions at the cursor, one per line.
 fn completed(text: &str) -> String {
     let (document, offset) = open(text);
     let mut out = String::new();

@@ -1,8 +1,9 @@
-//! What people from other languages type: the first message names what is wrong and what Weir has instead, and nothing
-//! that only follows from it is said.
+//! Code as users of other languages write it.
 //!
-//! Each file in `tests/newcomers` holds cases, which begin with a line `=== name`. A snapshot holds for each case its text,
-//! all that is said of it and, where the hints have edits, what becomes of the text when they are done.
+//! The first message names the problem and its solution in Weir, and no diagnostic is a consequence of another.
+//!
+//! Each file in `tests/newcomers` contains cases, which begin with a line `=== name`. For each case a snapshot contains
+//! its text, its diagnostics and, if hints have edits, the text after applying them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -11,10 +12,10 @@ use weir_host::Library;
 use weir_ide::{Document, apply};
 use weir_syntax::{Diagnostic, Edit, SourceFile, SourceId, Sources, Style, render};
 
-/// So many diagnostics a case may have at most; one that has more is a flood.
+/// The most diagnostics of a case; more would be a cascade.
 const DIAGNOSTICS_MAX: usize = 3;
 
-/// So often hints are followed: one may lead to the next.
+/// The most rounds of applying hints: one may lead to the next.
 const ROUNDS_MAX: usize = 4;
 
 fn cases(suite: &str) -> Vec<(&str, &str)> {
@@ -34,7 +35,7 @@ fn drawn(document: &Document) -> String {
     drawn.collect::<Vec<_>>().join("\n\n")
 }
 
-/// The edits of the first hint of each diagnostic, as far as they do not overlap.
+/// Returns the edits of the first hint of each diagnostic, unless they overlap.
 fn advised(diagnostics: &[Diagnostic]) -> Vec<Edit> {
     let hints = diagnostics.iter().filter_map(|diagnostic| diagnostic.help.iter().find_map(|hint| hint.edit.clone()));
     let mut edits: Vec<Edit> = hints.collect();
@@ -43,7 +44,7 @@ fn advised(diagnostics: &[Diagnostic]) -> Vec<Edit> {
     edits
 }
 
-/// The text with every hint followed that has an edit, and what is still wrong with it.
+/// Returns the text after applying every hint with an edit, and its remaining diagnostics.
 fn mended(text: &str, library: &Arc<Library>) -> Option<String> {
     let mut document = open(text, library);
     for _ in 0..ROUNDS_MAX {

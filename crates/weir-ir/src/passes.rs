@@ -3,7 +3,8 @@
 //! A pass is one file and one row of [`EXPR_PASSES`] or [`GRAPH_PASSES`]. Its file says where it comes from and by which
 //! *law* it may rewrite. [`optimize()`] runs all of them, in the order of the lists, which is fixed:
 //!
-//! 1. What is known is computed first (constants, aggregates, loop states), because it decides switches and so removes code.
+//! 1. What is known is computed first (loop state, aggregates, constants), because it decides switches and so removes code.
+//!    Each of the three leaves fields and copies behind that the next one resolves.
 //! 2. Then equal work is merged (common subexpressions) and unused work removed (dead code).
 //! 3. Sinking is the last of the expression IR: it moves work into arms, where the passes before would no longer see that two
 //!    arms do the same. Batching, which floats I/O calls out of arms, has its place behind it.
@@ -49,14 +50,14 @@ pub type GraphPass = Pass<fn(&mut Graph)>;
 /// The passes over the expression IR, in their order.
 pub static EXPR_PASSES: &[ExprPass] = &[
     Pass {
-        name: "aggregates",
-        caption: "takes parts of known records and variants directly",
-        rewrite: aggregates::run,
-    },
-    Pass {
         name: "loop-state",
         caption: "splits records that loops carry into the fields that change",
         rewrite: loop_state::run,
+    },
+    Pass {
+        name: "aggregates",
+        caption: "takes parts of known records and variants directly",
+        rewrite: aggregates::run,
     },
     Pass {
         name: "constants",

@@ -56,61 +56,61 @@ impl fmt::Display for NotANumber {
 impl std::error::Error for NotANumber {}
 
 /// How many characters there are.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn length(text: &str) -> i64 {
     text.chars().count() as i64
 }
 
 /// Whether there are no characters.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn is_empty(text: &str) -> bool {
     text.is_empty()
 }
 
 /// The text without white space at its start and end.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn trim(text: &str) -> String {
     text.trim().to_owned()
 }
 
 /// The text in lower case, by Unicode's rules.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn lower(text: &str) -> String {
     text.to_lowercase()
 }
 
 /// The text in upper case, by Unicode's rules.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn upper(text: &str) -> String {
     text.to_uppercase()
 }
 
 /// Whether `part` occurs in it.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn contains(text: &str, part: &str) -> bool {
     text.contains(part)
 }
 
 /// Whether it begins with `start`.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn starts_with(text: &str, start: &str) -> bool {
     text.starts_with(start)
 }
 
 /// Whether it ends with `end`.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn ends_with(text: &str, end: &str) -> bool {
     text.ends_with(end)
 }
 
 /// The position of the first `part`, counted in characters from 0.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn find(text: &str, part: &str) -> Option<i64> {
     text.find(part).map(|at| length(&text[..at]))
 }
 
 /// What stands between the separators. Without a separator to split at, the characters one by one.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn split(text: &str, separator: &str) -> Vec<String> {
     if separator.is_empty() {
         return text.chars().map(String::from).collect();
@@ -119,25 +119,25 @@ pub fn split(text: &str, separator: &str) -> Vec<String> {
 }
 
 /// What stands between white space, however much of it there is.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn words(text: &str) -> Vec<Text> {
     text.split_whitespace().map(Text::from).collect()
 }
 
 /// What stands before the first `separator`.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn before(text: &str, separator: &str) -> Option<Text> {
     text.split_once(separator).map(|(before, _)| before.into())
 }
 
 /// What stands behind the first `separator`.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn after(text: &str, separator: &str) -> Option<Text> {
     text.split_once(separator).map(|(_, after)| after.into())
 }
 
 /// The lines, without their ends; an end is `\n` or `\r\n`.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
@@ -194,7 +194,7 @@ pub fn slice(text: &str, from: i64, to: i64) -> String {
 ///
 /// # Errors
 /// [`NotANumber`] for everything else.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn parse_int(text: &str) -> Result<i64, NotANumber> {
     text.parse().map_err(|_| NotANumber::new(text, "a whole number of 64 bits"))
 }
@@ -203,13 +203,13 @@ pub fn parse_int(text: &str) -> Result<i64, NotANumber> {
 ///
 /// # Errors
 /// [`NotANumber`] for everything else, such as `inf`, and for numbers beyond the largest.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn parse_float(text: &str) -> Result<f64, NotANumber> {
     text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| NotANumber::new(text, "a number"))
 }
 
 /// The text's bytes in UTF-8.
-#[weir::function(pure)]
+#[weir::function(pure, total)]
 pub fn to_bytes(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }

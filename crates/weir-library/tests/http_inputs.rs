@@ -88,9 +88,9 @@ fn what_is_not_of_its_type_gets_a_400_that_names_it() {
     assert!(service.flows.begun.lock().unwrap().is_empty(), "no flow has begun");
 }
 
-#[test]
-fn bodies_become_values_of_their_types() {
-    let service = Service::start(vec![
+/// A service with a route for each type of body.
+fn bodies() -> Service {
+    Service::start(vec![
         route("POST", "/post", vec![parameter("post", Type::named("Post"), Body)]),
         route("POST", "/text", vec![parameter("text", Type::Text, Body)]),
         route("POST", "/bytes", vec![parameter("bytes", Type::Bytes, Body)]),
@@ -100,7 +100,12 @@ fn bodies_become_values_of_their_types() {
             "/map",
             vec![parameter("map", Type::map(Type::Text, Type::tuple(vec![Type::Int, Type::Bool])), Body)],
         ),
-    ]);
+    ])
+}
+
+#[test]
+fn bodies_become_values_of_their_types() {
+    let service = bodies();
     for (target, body, told) in [
         ("/post", r#"{"shape":"Dot","title":"a","tags":[],"more":1}"#, r#"200 ("a", [], #0, #0)"#),
         (
@@ -122,6 +127,11 @@ fn bodies_become_values_of_their_types() {
     ] {
         assert_eq!(service.told("POST", target, body), told, "{body}");
     }
+}
+
+#[test]
+fn bodies_that_do_not_fit_are_refused_with_the_place() {
+    let service = bodies();
     for (target, body, told) in [
         ("/post", "", "400 body: not JSON: EOF while parsing a value at line 1 column 0"),
         ("/post", "{]", "400 body: not JSON: key must be a string at line 1 column 2"),
@@ -154,6 +164,11 @@ fn bodies_become_values_of_their_types() {
     ] {
         assert_eq!(service.told("POST", target, body), told, "{body}");
     }
+}
+
+#[test]
+fn bodies_that_are_too_deep_too_large_or_no_text_are_refused() {
+    let service = bodies();
     let deep = "[".repeat(100_000);
     assert!(service.told("POST", "/post", &deep).starts_with("400 body: not JSON: nests more than 127 deep"));
     let mut client = Client::connect(service.address);

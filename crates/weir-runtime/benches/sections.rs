@@ -1,4 +1,4 @@
-//! What sections cost: a pipeline of calls that do almost nothing, cut in different ways.
+//! Cost of sections: a pipeline of calls that do almost nothing, cut in different ways.
 //!
 //! CPU nanoseconds for a flow and call, of all threads together, and wall-clock time beside it: where a queue stands
 //! before every call, a flow is moved as often as it has calls.
@@ -17,7 +17,7 @@ use weir_runtime::{Options, start};
 
 const FLOWS: i64 = 100_000;
 const CALLS: i64 = 100;
-/// What `/proc` counts CPU time in.
+/// Clock ticks per second, the unit of CPU time in `/proc`.
 const TICK_NS: f64 = 10_000_000.0;
 
 /// The CPU time of this process, where the system tells it.

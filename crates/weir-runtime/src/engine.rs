@@ -1,8 +1,9 @@
-//! Engines: who drives the flows.
+//! Engines: the ways in which threads drive flows.
 //!
-//! Sources run on event loops, and every flow begins there. An engine decides which thread goes on with it; what a flow
-//! does is the same under each. There are two sorts: those that run each flow as one piece, and those that cut it into
-//! sections with queues between them, which differ only in how many threads serve which sections ([`ThreadingModel`]).
+//! Sources run on event loops, and every flow begins there. An engine decides which thread goes on with a flow; the
+//! behaviour of the flow is the same under every engine. There are two kinds: `event`, `pool` and `thread-per-flow` run
+//! each flow as one piece; `manual`, `staged`, `dedicated` and `elastic` divide it into sections with queues between
+//! them, and differ only in how threads serve the sections ([`ThreadingModel`]).
 
 use std::io;
 use std::sync::Arc;
@@ -41,69 +42,71 @@ mod sync;
 mod thread_per_flow;
 mod wakeup_batching;
 
-/// How often the numbers of threads are looked at.
+/// The period in which thread counts are adjusted. A judgement: longer periods measure throughput more exactly, shorter
+/// ones follow a changing load sooner.
 const PERIOD: Duration = Duration::from_millis(100);
 
 pub use partition::EngineSection;
+pub(crate) use partition::QUEUE_DEFAULT;
 
-/// Every engine there is.
+/// All engines; the first is the default.
 pub const ENGINES: &[EngineRow] =
     &[event::ROW, pool::ROW, thread_per_flow::ROW, manual::ROW, staged::ROW, dedicated::ROW, elastic::ROW];
 
-/// What a section is called that flows are in from beginning to end.
+/// The name of the only section of an engine that runs flows as one piece.
 const WHOLE: &str = "flows";
 
-/// How the numbers of threads are found of engines that have sections.
+/// The policy by which thread pools of engines with sections find their thread counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThreadCountPolicy {
-    /// As each engine says.
+    /// Each engine's own control.
     #[default]
     AsPlanned,
-    /// Each crew's is drawn anew in every period, between one and as many as it may have. For tests: the answers must be the
-    /// same.
+    /// A count between one and the most that the pool may have, drawn anew in every period. For tests: no count may
+    /// change an answer.
     Random {
-        /// Where the numbers begin.
+        /// The seed of the first pool; every further pool takes the next number.
         seed: u64,
-        /// How long a period is.
+        /// The length of a period.
         period: Duration,
     },
 }
 
-/// What is known of one engine.
+/// A row of the table of engines.
 pub struct EngineRow {
-    /// Its name, as plans and the command line say it.
+    /// The name of the engine in plans and on the command line.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// A description in one sentence.
     pub doc: &'static str,
-    /// On how many event loops sources run, for a number of threads.
+    /// The number of event loops that sources run on, for a number of threads.
     pub(crate) loops: fn(usize) -> usize,
-    /// Where functions run that hold their thread.
+    /// The place where functions run that hold their thread.
     pub(crate) blocking: BlockingPlacement,
-    /// How it drives flows.
+    /// The way in which the engine drives flows.
     pub(crate) drive: Drive,
 }
 
-/// How an engine drives flows.
+/// The way in which an engine drives flows.
 pub(crate) enum Drive {
-    /// Each as one piece.
-    Flows(fn(EngineSetup<'_>) -> io::Result<Arc<dyn Engine>>),
-    /// EngineSection by section.
+    /// Runs each flow as one piece.
+    Flows(fn(&EngineSetup<'_>) -> io::Result<Arc<dyn Engine>>),
+    /// Runs each flow section by section.
     Sections(ThreadingModel),
 }
 
-/// How threads serve sections.
+/// A threading model: the way in which threads serve sections (Streams, PLDI 2017, §2.2).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadingModel {
-    /// How it cuts what no pattern names.
+    /// The granularity of the nodes that no pattern of the plan names.
     pub granularity: Granularity,
-    /// Whether its sections share their threads.
+    /// True if one thread pool serves all sections of the engine.
     pub shares_threads: bool,
-    /// How the number of threads is found, from how many there may be and the length of the queue.
+    /// Returns the control of the thread count, for the most threads that are allowed and the capacity of the queue.
     pub control: fn(usize, usize) -> ThreadControl,
 }
 
 impl ThreadCountPolicy {
-    /// The least time between two changes of a number.
+    /// Returns the least time between two changes of a thread count.
     pub(crate) fn period(self) -> Duration {
         match self {
             ThreadCountPolicy::AsPlanned => PERIOD,
@@ -111,7 +114,7 @@ impl ThreadCountPolicy {
         }
     }
 
-    /// Changes how crews find theirs, where it is not as planned.
+    /// Replaces the controls of thread pools, unless each engine's own applies.
     pub(crate) fn apply(self, crews: &mut [ThreadPool]) {
         let ThreadCountPolicy::Random { seed, .. } = self else { return };
         for (crew, seed) in crews.iter_mut().zip(seed..) {
@@ -120,72 +123,60 @@ impl ThreadCountPolicy {
     }
 }
 
-/// How an engine cuts what no pattern names.
+/// The size of the sections that an engine makes of nodes that no pattern of the plan names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Granularity {
-    /// Not at all.
+    /// One section for everything.
     Whole,
-    /// Before and after each call that has a private state: the others gain nothing from a queue, for different flows run
-    /// through them side by side.
+    /// A section for each call that has a private state, and one for each run of calls between them. Calls without
+    /// state gain nothing from a queue, because different flows run through them side by side.
     States,
-    /// Before each call.
+    /// A section for each call.
     Calls,
 }
 
-/// What an engine is started with.
+/// The arguments that an engine is started with.
 pub(crate) struct EngineSetup<'a> {
-    /// The engine's name.
-    pub engine: &'static str,
-    /// How many threads.
-    pub threads: usize,
-    /// How this number is found of crews.
+    /// The program under its plan.
+    pub planned: PlannedProgram<'a>,
+    /// How the thread count of each pool is found.
     pub thread_counts: ThreadCountPolicy,
-    /// How many flows may wait: in its queue, or for something.
+    /// The most flows that may wait, in a queue or for something else.
     pub flows_max: usize,
-    /// Where threads come from.
+    /// The origin of threads and of the time.
     pub platform: &'a Arc<dyn Platform>,
-    /// The first event loop's runtime, which drives what flows wait for elsewhere.
+    /// The runtime of the first event loop, which drives the timers and sockets that flows wait for on other threads.
     pub handle: &'a Handle,
-    /// The program as it is prepared.
-    pub instance: &'a Arc<ProgramInstance>,
-    /// The program.
-    pub program: &'a Program,
-    /// What is said of its sections.
-    pub plan: &'a Plan,
 }
 
-/// A program under its plan, as an engine finds it.
+/// A program under its plan, with the settings that apply to all of its sections.
 pub(crate) struct PlannedProgram<'a> {
-    /// The engine's name.
+    /// The name of the engine.
     pub engine: &'static str,
-    /// How many threads.
+    /// The number of threads.
     pub threads: usize,
-    /// The program as it is prepared.
-    pub instance: &'a ProgramInstance,
-    /// The program.
+    /// The capacity of a section's queue where the section says nothing.
+    pub queue: usize,
+    /// The prepared program.
+    pub instance: &'a Arc<ProgramInstance>,
+    /// The program as a graph.
     pub program: &'a Program,
-    /// What is said of its sections.
+    /// The plan, which says more of single sections.
     pub plan: &'a Plan,
 }
 
-impl<'a> EngineSetup<'a> {
-    fn planned(&self) -> PlannedProgram<'a> {
-        let EngineSetup { engine, threads, instance, program, plan, .. } = *self;
-        PlannedProgram { engine, threads, instance, program, plan }
-    }
-}
-
-/// An engine that runs.
+/// A running engine.
 pub(crate) trait Engine: Send + Sync {
-    /// Begins a flow of this route of this entry point, or is full.
+    /// Begins a flow of this route of this entry point, or refuses it if the engine is full.
     fn begin(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun;
 
-    /// The same for a flow whose answer nobody wants: it may be said to be through as soon as the engine has it.
-    fn give(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
+    /// Begins a detached flow, whose answer nobody awaits: it may be reported as done as soon as the engine has taken
+    /// it.
+    fn begin_detached(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
         self.begin(entry, route, new_flow)
     }
 
-    /// What an event loop does for it beside the sources, for as long as the program runs.
+    /// Returns the work that the first event loop does for the engine, for as long as the program runs.
     fn background(&self) -> LocalFuture<()> {
         Box::pin(std::future::ready(()))
     }
@@ -196,17 +187,17 @@ pub(crate) trait Engine: Send + Sync {
     /// Waits until no flow is left.
     fn drained(&self) -> LocalFuture<()>;
 
-    /// What its sections are doing.
+    /// Returns a trace event for each section.
     fn sections(&self, instance: &ProgramInstance) -> Vec<EventKind>;
 
-    /// Ends its threads. No flow is left.
+    /// Ends the engine's threads. No flow is left.
     fn close(&self);
 
-    /// Leaves its threads to the end of the process: some are held by calls that did not end in time.
+    /// Leaves the engine's threads to the end of the process, because some are held by calls that did not end in time.
     fn abandon(&self) {}
 }
 
-/// What an engine is doing whose flows are one section each.
+/// Returns the trace event of an engine that runs flows as one piece.
 pub(crate) fn whole_flow_section(
     engine: &'static str,
     threads: usize,
@@ -222,17 +213,17 @@ pub(crate) fn whole_flow_section(
         threads_max: threads as u64,
         waiting,
         waiting_max,
-        passed: instance.through(),
+        passed: instance.completed_flows(),
     }]
 }
 
-/// The engine of this name.
+/// Returns the engine of this name.
 #[must_use]
 pub fn engine(name: &str) -> Option<&'static EngineRow> {
     ENGINES.iter().find(|row| row.name == name)
 }
 
-/// What plans need to know of the engines: for [`Plan::check`].
+/// Returns the facts about engines that [`Plan::check`] needs.
 #[must_use]
 pub fn engine_facts() -> Vec<EngineFact<'static>> {
     let fact = |row: &EngineRow| EngineFact { name: row.name, has_sections: row.has_sections() };
@@ -240,22 +231,22 @@ pub fn engine_facts() -> Vec<EngineFact<'static>> {
 }
 
 impl EngineRow {
-    /// Whether it runs sections by themselves; otherwise each flow is one section.
+    /// Returns true if the engine divides flows into sections.
     #[must_use]
     pub fn has_sections(&self) -> bool {
         matches!(self.drive, Drive::Sections(_))
     }
 
-    /// The sections that it makes of a program; none where it runs each flow as one piece.
+    /// Returns the sections that the engine makes of a program; none if it runs each flow as one piece.
     pub(crate) fn sections(&self, planned: &PlannedProgram<'_>) -> Vec<EngineSection> {
         match self.drive {
             Drive::Flows(_) => Vec::new(),
-            Drive::Sections(threading) => partition::partition(threading, planned).0,
+            Drive::Sections(threading) => partition::partition(threading, planned).sections,
         }
     }
 
     /// Starts the engine.
-    pub(crate) fn start(&self, setup: EngineSetup<'_>) -> io::Result<Arc<dyn Engine>> {
+    pub(crate) fn start(&self, setup: &EngineSetup<'_>) -> io::Result<Arc<dyn Engine>> {
         match self.drive {
             Drive::Flows(start) => start(setup),
             Drive::Sections(threading) => sections::start_sections(threading, setup),

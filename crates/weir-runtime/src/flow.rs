@@ -18,12 +18,12 @@ use crate::instance::{BlockingPermission, Env, ProgramInstance, RouteCounters};
 /// Where it is through at once it only borrows the program, so that it counts no reference to it.
 pub(crate) struct ActiveFlow<L: Deref<Target = ProgramInstance> = Arc<ProgramInstance>> {
     instance: L,
-    detached: DetachedFlow,
+    state: FlowState,
 }
 
 /// A flow apart from its program, to be carried between threads: a count of references to the program would go over and
-/// back with each. Who has it has the program too; to be given up, it has to be told so ([`DetachedFlow::give_up`]).
-pub(crate) struct DetachedFlow {
+/// back with each. Who has it has the program too; to be given up, it has to be told so ([`FlowState::give_up`]).
+pub(crate) struct FlowState {
     key: FlowKey,
     /// Taken when the flow is through.
     frame: Option<Box<Frame>>,
@@ -84,20 +84,20 @@ impl<'a> NewFlow<'a> {
         instance.record(Detail::Flows, || EventKind::FlowBegan { flow: key });
         let records_nodes = instance.recorder.wants(Detail::Nodes);
         let began_ns = if instance.recorder.wants(Detail::Sections) { instance.platform.now_ns() } else { 0 };
-        ActiveFlow { instance, detached: DetachedFlow { key, frame: Some(frame), began_ns, records_nodes } }
+        ActiveFlow { instance, state: FlowState { key, frame: Some(frame), began_ns, records_nodes } }
     }
 }
 
 impl ActiveFlow<&ProgramInstance> {
     /// The same flow, which can be kept.
     fn into_owned(self, instance: &Arc<ProgramInstance>) -> ActiveFlow {
-        ActiveFlow { instance: Arc::clone(instance), detached: self.detach() }
+        ActiveFlow { instance: Arc::clone(instance), state: self.into_state() }
     }
 
     /// The same flow, apart from its program.
-    pub(crate) fn detach(mut self) -> DetachedFlow {
-        let DetachedFlow { key, began_ns, records_nodes, .. } = self.detached;
-        DetachedFlow { key, frame: self.detached.frame.take(), began_ns, records_nodes }
+    pub(crate) fn into_state(mut self) -> FlowState {
+        let FlowState { key, began_ns, records_nodes, .. } = self.state;
+        FlowState { key, frame: self.state.frame.take(), began_ns, records_nodes }
     }
 }
 
@@ -107,7 +107,7 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
     /// # Panics
     /// Panics where the flow is through already.
     pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
-        match self.detached.advance_until(&self.instance, usize::MAX, context) {
+        match self.state.advance_until(&self.instance, usize::MAX, context) {
             Poll::Ready(answer) => Poll::Ready(answer.expect("nothing stops it before its end")),
             Poll::Pending => Poll::Pending,
         }
@@ -119,7 +119,7 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
     /// # Panics
     /// Panics where the flow is through already.
     pub(crate) fn advance_without_blocking(&mut self) -> Option<Result<Value, Failure>> {
-        match self.detached.advance_with(
+        match self.state.advance_with(
             &self.instance,
             usize::MAX,
             BlockingPermission::Denied,
@@ -132,16 +132,16 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
 
     /// Which flow it is.
     pub(crate) fn key(&self) -> FlowKey {
-        self.detached.key
+        self.state.key
     }
 
     /// The flow itself, and its program.
-    pub(crate) fn split(&mut self) -> (&ProgramInstance, &mut DetachedFlow) {
-        (&self.instance, &mut self.detached)
+    pub(crate) fn split(&mut self) -> (&ProgramInstance, &mut FlowState) {
+        (&self.instance, &mut self.state)
     }
 }
 
-impl DetachedFlow {
+impl FlowState {
     /// The first step that has not been looked at.
     pub(crate) fn at(&self) -> usize {
         self.frame.as_ref().map_or(usize::MAX, |frame| frame.low)
@@ -174,7 +174,7 @@ impl DetachedFlow {
     ///
     /// # Panics
     /// Panics where the flow is through already.
-    pub(crate) fn advance_one_way(
+    pub(crate) fn advance_detached(
         &mut self,
         instance: &ProgramInstance,
         until: usize,
@@ -299,6 +299,6 @@ impl Future for ActiveFlow {
 
 impl<L: Deref<Target = ProgramInstance>> Drop for ActiveFlow<L> {
     fn drop(&mut self) {
-        self.detached.give_up(&self.instance);
+        self.state.give_up(&self.instance);
     }
 }

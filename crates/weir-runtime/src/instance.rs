@@ -143,7 +143,7 @@ impl ProgramInstance {
     }
 
     /// How many flows have ended, with an answer or a failure.
-    pub(crate) fn through(&self) -> u64 {
+    pub(crate) fn completed_flows(&self) -> u64 {
         let all_counters = self.entries.iter().flat_map(|entry| &entry.flows);
         all_counters.map(|(_, counters)| counters.ended.sum() + counters.failed.load(Ordering::Relaxed)).sum()
     }

@@ -1,8 +1,9 @@
-//! A program that runs: its event loops and its end.
+//! A running program: its event loops, its sources, and its end.
 //!
-//! Every event loop runs its sources until they end, on their own or told to stop, and then until no flow is left. A
-//! source that fails stops the program; of one that ends, what the program does at its end is done when the flows of all its
-//! elements are through. Last, the environment is closed: what was written is flushed.
+//! 1. Every event loop runs its sources until they end, by themselves or because the program stops.
+//! 2. When a source has ended and all flows of its elements are through, the `at end` flow of its entry point runs.
+//! 3. An event loop ends when no flow is left, or when the time for draining is up. A source that fails stops the program.
+//! 4. Last, the environment is closed, which flushes everything that was written.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -22,25 +23,34 @@ use crate::event_loop::EventLoop;
 use crate::flow::NewFlow;
 use crate::instance::ProgramInstance;
 
-/// A program that runs.
+/// A handle to a running program.
 pub struct RunningProgram {
     descriptions: Vec<String>,
     sources: Watcher,
     loops: Vec<JoinHandle<()>>,
-    engine: Arc<dyn Engine>,
-    stop: Signal,
-    failure: Arc<Mutex<Option<Failure>>>,
-    /// Whether the last flow was seen to end. Only `event`, whose threads are its loops, has more than one loop to say so.
-    drained: Arc<AtomicBool>,
-    instance: Arc<ProgramInstance>,
+    context: Arc<RunContext>,
 }
 
-/// Looks at the sources of a program that runs, and keeps none of them open.
+/// The state that the event loops of a running program share with its handle.
+struct RunContext {
+    instance: Arc<ProgramInstance>,
+    engine: Arc<dyn Engine>,
+    stop: Signal,
+    /// The first failure of a source or an event loop.
+    failure: Mutex<Option<Failure>>,
+    /// Set when an event loop has seen the last flow end. Only `event`, whose threads are its loops, has several loops.
+    drained: AtomicBool,
+    drain_within: Duration,
+    /// The number of event loops.
+    loop_count: usize,
+}
+
+/// Reads the progress of the sources of a running program, without keeping them open.
 #[derive(Clone)]
 pub struct Watcher(Vec<Weak<dyn Opened>>);
 
 impl Watcher {
-    /// How far each source is that still runs and knows the extent of its input, with what it reads.
+    /// Returns the progress of each source that still runs and knows the extent of its input, with its description.
     #[must_use]
     pub fn progress(&self) -> Vec<(String, Progress)> {
         let running = self.0.iter().filter_map(Weak::upgrade);
@@ -48,12 +58,12 @@ impl Watcher {
     }
 }
 
-/// Tells a program to stop; may be kept by a signal handler.
+/// Stops a running program; a signal handler may keep it.
 #[derive(Clone)]
 pub struct Stopper(Signal, Arc<ProgramInstance>);
 
 impl Stopper {
-    /// Tells the program to stop: it takes in nothing new, and ends what it has begun.
+    /// Tells the program to stop: it begins nothing new, and completes what it has begun.
     pub fn stop(&self) {
         if self.0.fire() {
             self.1.record(Detail::Log, || EventKind::Stopping);
@@ -62,22 +72,22 @@ impl Stopper {
 }
 
 impl RunningProgram {
-    /// Where each source listens or what it reads.
+    /// Returns a description of each source: the address where it listens, or the file that it reads.
     #[must_use]
     pub fn descriptions(&self) -> &[String] {
         &self.descriptions
     }
 
-    /// What looks at its sources.
+    /// Returns a watcher of the sources.
     #[must_use]
     pub fn watcher(&self) -> Watcher {
         self.sources.clone()
     }
 
-    /// What tells the program to stop.
+    /// Returns a stopper of the program.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
-        Stopper(self.stop.clone(), Arc::clone(&self.instance))
+        Stopper(self.context.stop.clone(), Arc::clone(&self.context.instance))
     }
 
     /// Tells the program to stop.
@@ -88,47 +98,36 @@ impl RunningProgram {
     /// Waits until all sources have ended and no flow is left.
     ///
     /// # Errors
-    /// Fails where a source has failed, or what the environment holds could not be closed: a file could not be written.
-    pub fn wait(mut self) -> Result<(), Failure> {
-        for thread in self.loops.drain(..) {
+    /// Fails if a source has failed, or if the environment could not be closed, for example because a file could not be
+    /// written.
+    pub fn wait(self) -> Result<(), Failure> {
+        let RunContext { engine, failure, drained, instance, .. } = &*self.context;
+        for thread in self.loops {
             if thread.join().is_err() {
-                self.failure.lock().get_or_insert_with(|| Failure::function("an event loop panicked"));
+                failure.lock().get_or_insert_with(|| Failure::function("an event loop panicked"));
             }
         }
-        match self.drained.load(Ordering::Acquire) {
-            true => self.engine.close(),
-            false => self.engine.abandon(),
+        // The threads that set it have ended: the load sees what they have done.
+        match drained.load(Ordering::Acquire) {
+            true => engine.close(),
+            false => engine.abandon(),
         }
-        let closed = self.instance.environment.close();
-        self.failure.lock().take().map_or(closed, Err)
+        let closed = instance.environment.close();
+        failure.lock().take().map_or(closed, Err)
     }
 }
 
-/// How often is recorded what sections and routes are doing.
-const PERIOD: Duration = Duration::from_millis(500);
+/// The period in which the state of sections and routes is recorded while somebody watches.
+const OBSERVATION_PERIOD: Duration = Duration::from_millis(500);
 
-/// Whether a loop observes for all.
+/// The role of an event loop in recording sections and routes; one loop observes for all.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Observes {
     Yes,
     No,
 }
 
-/// What every event loop needs.
-#[derive(Clone)]
-struct RunContext {
-    instance: Arc<ProgramInstance>,
-    engine: Arc<dyn Engine>,
-    stop: Signal,
-    failure: Arc<Mutex<Option<Failure>>>,
-    /// Whether the last flow was seen to end. Only `event`, whose threads are its loops, has more than one loop to say so.
-    drained: Arc<AtomicBool>,
-    drain_within: Duration,
-    /// How many event loops there are.
-    loops: usize,
-}
-
-/// Gives every event loop its work.
+/// Starts the sources on their event loops.
 pub(crate) fn run_loops(
     loops: Vec<EventLoop>,
     instance: Arc<ProgramInstance>,
@@ -136,77 +135,76 @@ pub(crate) fn run_loops(
     engine: Arc<dyn Engine>,
     drain_within: Duration,
 ) -> RunningProgram {
-    let (stop, failure) = (Signal::new(), Arc::default());
     let descriptions = opened.iter().map(|source| source.describe()).collect();
     let sources = Watcher(opened.iter().map(Arc::downgrade).collect());
-    let drained = Arc::<AtomicBool>::default();
-    let run = RunContext {
-        drained: Arc::clone(&drained),
-        instance: Arc::clone(&instance),
-        engine: Arc::clone(&engine),
-        stop: stop.clone(),
-        failure: Arc::clone(&failure),
+    let context = Arc::new(RunContext {
+        instance,
+        engine,
+        stop: Signal::new(),
+        failure: Mutex::default(),
+        drained: AtomicBool::new(false),
         drain_within,
-        loops: loops.len(),
-    };
-    let count = loops.len();
+        loop_count: loops.len(),
+    });
     let run = |(index, event_loop): (usize, EventLoop)| {
         let here = opened.iter().cloned().zip(0..).filter(|(source, entry)| match source.loops() {
             Loops::Each => true,
-            Loops::One => *entry as usize % count == index,
+            Loops::One => *entry as usize % context.loop_count == index,
         });
         let here: Vec<(Arc<dyn Opened>, u32)> = here.collect();
-        let (run, observes) = (run.clone(), if index == 0 { Observes::Yes } else { Observes::No });
-        event_loop.run(Box::new(move || Box::pin(work(here, run, observes))))
+        let (context, observes) = (Arc::clone(&context), if index == 0 { Observes::Yes } else { Observes::No });
+        event_loop.run(Box::new(move || Box::pin(work(here, context, observes))))
     };
     let loops = loops.into_iter().enumerate().map(run).collect();
-    RunningProgram { descriptions, sources, loops, engine, stop, failure, drained, instance }
+    RunningProgram { descriptions, sources, loops, context }
 }
 
-/// What each event loop does.
-async fn work(sources: Vec<(Arc<dyn Opened>, u32)>, run: RunContext, observes: Observes) {
-    let limit = out_of_time(run.stop.fired(), run.drain_within);
-    _ = until(pin!(serve(sources, run, observes)), &limit).await;
+/// Serves the sources of one event loop until they have ended, or the time for draining is up.
+async fn work(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, observes: Observes) {
+    let limit = out_of_time(context.stop.fired(), context.drain_within);
+    _ = until(pin!(serve(sources, context, observes)), &limit).await;
 }
 
-/// Records once in a period what sections and routes are doing, while somebody wants to know. Else it waits for that.
-async fn observe(run: RunContext) {
+/// Records the state of sections and routes once in every period while somebody watches.
+async fn observe(context: Arc<RunContext>) {
     loop {
-        poll_fn(|context| run.instance.recorder.poll_wants(Detail::Sections, context)).await;
-        tokio::time::sleep(PERIOD).await;
-        if run.instance.recorder.wants(Detail::Sections) {
-            run.record_sections();
+        poll_fn(|task| context.instance.recorder.poll_wants(Detail::Sections, task)).await;
+        tokio::time::sleep(OBSERVATION_PERIOD).await;
+        if context.instance.recorder.wants(Detail::Sections) {
+            context.record_sections();
         }
     }
 }
 
-async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, run: RunContext, observes: Observes) {
-    let observer = (observes == Observes::Yes).then(|| tokio::task::spawn_local(observe(run.clone())));
-    let background = (observes == Observes::Yes).then(|| tokio::task::spawn_local(run.engine.background()));
-    let serving: Vec<_> = sources.into_iter().map(|(source, entry)| run_source(source, entry, run.clone())).collect();
+async fn serve(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, observes: Observes) {
+    let observer = (observes == Observes::Yes).then(|| tokio::task::spawn_local(observe(Arc::clone(&context))));
+    let background = (observes == Observes::Yes).then(|| tokio::task::spawn_local(context.engine.background()));
+    let serving: Vec<_> =
+        sources.into_iter().map(|(source, entry)| run_source(source, entry, Arc::clone(&context))).collect();
     let running: Vec<_> = serving.into_iter().map(tokio::task::spawn_local).collect();
     for source in running {
         if source.await.is_err() {
-            run.fail(Failure::function("a source panicked"));
+            context.fail(Failure::function("a source panicked"));
         }
     }
-    run.engine.drained().await;
-    run.drained.store(true, Ordering::Release);
+    context.engine.drained().await;
+    context.drained.store(true, Ordering::Release);
     background.into_iter().for_each(|background| background.abort());
     if let Some(observer) = observer {
         observer.abort();
-        run.record_sections();
+        context.record_sections();
     }
 }
 
-async fn run_source(source: Arc<dyn Opened>, entry: u32, run: RunContext) {
-    let flows = Arc::new(EntryFlows { instance: Arc::clone(&run.instance), engine: Arc::clone(&run.engine), entry });
-    let ended = Arc::clone(&source).run(Arc::clone(&flows) as _, Stop::new(run.stop.fired())).await;
+async fn run_source(source: Arc<dyn Opened>, entry: u32, context: Arc<RunContext>) {
+    let flows =
+        Arc::new(EntryFlows { instance: Arc::clone(&context.instance), engine: Arc::clone(&context.engine), entry });
+    let ended = Arc::clone(&source).run(Arc::clone(&flows) as _, Stop::new(context.stop.fired())).await;
     let failure: Option<Arc<str>> = ended.as_ref().err().map(|failure| failure.message.as_str().into());
-    run.instance.record(Detail::Log, || EventKind::SourceEnded { entry, failure });
+    context.instance.record(Detail::Log, || EventKind::SourceEnded { entry, failure });
     match ended {
-        Ok(()) => run.end(&flows, source.loops()).await,
-        Err(failure) => run.fail(failure),
+        Ok(()) => context.end(&flows, source.loops()).await,
+        Err(failure) => context.fail(failure),
     }
 }
 
@@ -217,11 +215,11 @@ impl RunContext {
         }
     }
 
-    /// A source has ended on a loop, on its own or because the program stops. On the last one, what happens at its end does
-    /// when the flows of all its elements are through.
+    /// Notes that a source has ended on one of its event loops. On the last of them, the `at end` flow of the entry point runs
+    /// when the flows of all elements are through.
     async fn end(&self, flows: &EntryFlows, loops: Loops) {
         let entry = &self.instance.entries[flows.entry as usize];
-        let loops = if loops == Loops::Each { self.loops } else { 1 };
+        let loops = if loops == Loops::Each { self.loop_count } else { 1 };
         if entry.loops_ended.fetch_add(1, Ordering::AcqRel) + 1 < loops || !entry.has_end {
             return;
         }
@@ -229,21 +227,21 @@ impl RunContext {
         loop {
             match flows.begin(AT_END, &mut Vec::new()) {
                 Begun::Done(_) => return,
-                // Its failure was recorded, as that of any flow.
+                // Its failure was recorded, like that of any flow.
                 Begun::Pending(flow) => return drop(flow.await),
                 Begun::Full => flows.room().await,
             }
         }
     }
 
-    /// A source has failed: the program ends.
+    /// Notes that a source has failed, which stops the program.
     fn fail(&self, failure: Failure) {
         self.failure.lock().get_or_insert(failure);
         self.stop.fire();
     }
 }
 
-/// Takes effect when the time is up that flows have once the program stops.
+/// Returns an event that takes effect when the program has been told to stop and the time for draining is up.
 fn out_of_time(stopped: Event<()>, drain_within: Duration) -> Event<()> {
     from_future_with(move || {
         let stopped = stopped.synchronise();
@@ -254,7 +252,7 @@ fn out_of_time(stopped: Event<()>, drain_within: Duration) -> Event<()> {
     })
 }
 
-/// Where one source begins its flows.
+/// The entry point of one source: begins its flows on the engine.
 struct EntryFlows {
     instance: Arc<ProgramInstance>,
     engine: Arc<dyn Engine>,
@@ -265,14 +263,14 @@ impl Flows for EntryFlows {
     fn begin(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         let mut new_flow = NewFlow::new(&self.instance, self.entry, route as u32, inputs);
         let begun = self.engine.begin(self.entry as usize, route, &mut new_flow);
-        self.see_refused(&begun);
+        self.record_refused(&begun);
         begun
     }
 
     fn begin_detached(&self, route: usize, inputs: &mut Vec<Value>) -> Begun {
         let mut new_flow = NewFlow::new(&self.instance, self.entry, route as u32, inputs);
-        let begun = self.engine.give(self.entry as usize, route, &mut new_flow);
-        self.see_refused(&begun);
+        let begun = self.engine.begin_detached(self.entry as usize, route, &mut new_flow);
+        self.record_refused(&begun);
         begun
     }
 
@@ -282,8 +280,8 @@ impl Flows for EntryFlows {
 }
 
 impl EntryFlows {
-    /// Records that a flow was refused, where it was.
-    fn see_refused(&self, begun: &Begun) {
+    /// Records a flow that was refused, unless its source waits for room instead.
+    fn record_refused(&self, begun: &Begun) {
         if matches!(begun, Begun::Full) && self.instance.entries[self.entry as usize].answers {
             self.instance.record(Detail::Log, || EventKind::Refused { entry: self.entry });
         }

@@ -1,7 +1,8 @@
-//! Starting a program.
+//! The start of a program.
 //!
-//! 1. The plan is checked; the program is prepared, its shared values are made, its sources' arguments evaluated.
-//! 2. The sources are opened and the engine starts: what fails, fails here.
+//! 1. The plan is checked, the program prepared, its shared values are made, and the arguments of its sources
+//!    evaluated.
+//! 2. The sources are opened and the engine starts. Everything that can fail at the start fails here.
 //! 3. The event loops run: see `running.rs`.
 
 use std::fmt;
@@ -14,12 +15,13 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use weir_host::{Failure, Library, Opened, Route, RouteParameter, Text, TypeDefinition, Value};
 use weir_ir::graph::{Graph, Program};
-use weir_ir::plan::{Plan, PlanProblem};
+use weir_ir::plan::{Located, Plan, PlanProblem};
 use weir_ir::program::Flow as IrFlow;
 use weir_trace::{Detail, EventKind, FlowKey, Recorder};
 
 use crate::engine::{
-    ENGINES, EngineRow, EngineSection, EngineSetup, PlannedProgram, ThreadCountPolicy, engine, engine_facts,
+    ENGINES, EngineRow, EngineSection, EngineSetup, PlannedProgram, QUEUE_DEFAULT, ThreadCountPolicy, engine,
+    engine_facts,
 };
 use crate::event_loop::EventLoop;
 use crate::frame::{Finished, Frame};
@@ -31,25 +33,25 @@ use crate::resources::Resources;
 use crate::running::{RunningProgram, run_loops};
 use crate::step::Body;
 
-/// How a program is run.
+/// The options that a program is run with.
 pub struct Options {
-    /// What is architecture and not logic. What it says goes before what is said here.
+    /// The plan: everything about a program that is architecture and not logic. It goes before these options.
     pub plan: Plan,
     /// The engine.
     pub engine: &'static EngineRow,
-    /// How many threads it has; `None` for as many as there are cores.
+    /// The number of threads; `None` for as many as there are cores.
     pub threads: Option<usize>,
-    /// How many flows may wait at a time; a source that has more is told that there is no room.
+    /// The most flows that may wait at a time; a source that has more is told that there is no room.
     pub flows_max: usize,
-    /// How the numbers of threads are found of engines that have sections.
+    /// The policy by which engines with sections find their thread counts.
     pub thread_counts: ThreadCountPolicy,
-    /// How much is kept of sessions that no flow uses.
+    /// Limits on the values of sessions that no flow uses.
     pub sessions: SessionLimits,
-    /// How long a program that is told to stop has for what it has begun.
+    /// The time that a program has, once it is told to stop, to complete what it has begun.
     pub drain_within: Duration,
-    /// Where everything that happens is recorded.
+    /// The recorder of the trace.
     pub recorder: Recorder,
-    /// The machine below.
+    /// The platform that supplies clock, threads and random numbers.
     pub platform: Arc<dyn Platform>,
 }
 
@@ -69,16 +71,16 @@ impl Default for Options {
     }
 }
 
-/// Why a program did not start.
+/// The reason why a program did not start.
 #[derive(Debug)]
 pub enum StartError {
     /// The program and the library do not belong together.
     Prepare(PrepareError),
     /// The plan does not fit the program.
     Plan(Vec<PlanProblem>),
-    /// A shared value could not be made: its name, and why.
+    /// A shared value could not be made; its name and the failure.
     Shared(Text, Failure),
-    /// A source's arguments could not be evaluated, or it could not be opened: its name, and why.
+    /// A source's arguments could not be evaluated, or it could not be opened; its name and the failure.
     Source(Text, Failure),
     /// The system gives no thread or event loop.
     System(io::Error),
@@ -118,28 +120,23 @@ impl From<io::Error> for StartError {
 /// # Errors
 /// Fails where the program does not fit the library, a shared value or source cannot be made, or the system refuses.
 pub fn start(program: &Program, library: &Library, options: Options) -> Result<RunningProgram, StartError> {
-    let (row, threads) = chosen(program, &options)?;
-    let (instance, arguments) = prepare(program, library, &options, row)?;
+    let settings = Settings::resolve(program, &options)?;
+    let (prepared, arguments) = prepare(program, library, &options, &settings)?;
     let start_loop = |index| EventLoop::start(&*options.platform, index);
-    let loops = (0..(row.loops)(threads).max(1)).map(start_loop).collect::<io::Result<Vec<_>>>()?;
+    let loops = (0..(settings.row.loops)(settings.threads).max(1)).map(start_loop).collect::<io::Result<Vec<_>>>()?;
     let first = loops[0].handle().clone();
     let inside = first.enter();
-    make_shared(program, &instance, &first)?;
-    let opened = open_sources(program, library, &instance.instance, &arguments, &first)?;
-    let setup = EngineSetup {
-        engine: row.name,
-        threads,
+    make_shared(program, &prepared, &first)?;
+    let opened = open_sources(program, library, &prepared.instance, &arguments, &first)?;
+    let engine = settings.row.start(&EngineSetup {
+        planned: settings.planned(program, &options.plan, &prepared.instance),
         thread_counts: options.thread_counts,
-        flows_max: options.plan.flows.as_ref().map_or(options.flows_max, |flows| flows.value),
+        flows_max: settings.flows_max,
         platform: &options.platform,
         handle: &first,
-        instance: &instance.instance,
-        program,
-        plan: &options.plan,
-    };
-    let engine = row.start(setup)?;
+    })?;
     drop(inside);
-    Ok(run_loops(loops, instance.instance, opened, engine, options.drain_within))
+    Ok(run_loops(loops, prepared.instance, opened, engine, options.drain_within))
 }
 
 /// The sections that the engine of these options would make of a program, which is not started; none where it runs each flow
@@ -148,41 +145,57 @@ pub fn start(program: &Program, library: &Library, options: Options) -> Result<R
 /// # Errors
 /// Fails where the program does not fit the library, or the plan does not fit the program.
 pub fn sections(program: &Program, library: &Library, options: &Options) -> Result<Vec<EngineSection>, StartError> {
-    let (row, threads) = chosen(program, options)?;
-    let (prepared, _) = prepare(program, library, options, row)?;
-    Ok(row.sections(&PlannedProgram {
-        engine: row.name,
-        threads,
-        instance: &prepared.instance,
-        program,
-        plan: &options.plan,
-    }))
+    let settings = Settings::resolve(program, options)?;
+    let (prepared, _) = prepare(program, library, options, &settings)?;
+    Ok(settings.row.sections(&settings.planned(program, &options.plan, &prepared.instance)))
 }
 
-/// The engine, and its number of threads.
-fn chosen(program: &Program, options: &Options) -> Result<(&'static EngineRow, usize), StartError> {
-    let problems = options.plan.check(program, &engine_facts());
-    if !problems.is_empty() {
-        return Err(StartError::Plan(problems));
+/// The settings that a program runs with, once plan, options and defaults are weighed against each other.
+struct Settings {
+    row: &'static EngineRow,
+    threads: usize,
+    /// The capacity of a section's queue where the section says nothing.
+    queue: usize,
+    flows_max: usize,
+    sessions: SessionLimits,
+}
+
+impl Settings {
+    /// Decides every setting that has more than one origin: the plan goes before the options, and both before a default.
+    /// A plan with sections needs an engine that has sections: `manual`, unless plan or options name one.
+    fn resolve(program: &Program, options: &Options) -> Result<Settings, StartError> {
+        let plan = &options.plan;
+        let problems = plan.check(program, &engine_facts());
+        if !problems.is_empty() {
+            return Err(StartError::Plan(problems));
+        }
+        let named = plan.engine.as_ref().and_then(|name| engine(&name.value));
+        let needs_sections = !plan.sections.is_empty() && !options.engine.has_sections();
+        let default = engine("manual").filter(|_| needs_sections).unwrap_or(options.engine);
+        Ok(Settings {
+            row: named.unwrap_or(default),
+            threads: value(&plan.threads).or(options.threads).unwrap_or_else(cores).max(1),
+            queue: value(&plan.queue).unwrap_or(QUEUE_DEFAULT),
+            flows_max: value(&plan.flows).unwrap_or(options.flows_max),
+            sessions: SessionLimits {
+                sessions: value(&plan.sessions).unwrap_or(options.sessions.sessions),
+                idle: value(&plan.session_idle).unwrap_or(options.sessions.idle),
+            },
+        })
     }
-    let planned = options.plan.threads.as_ref().map(|threads| threads.value);
-    Ok((row_of(options), planned.or(options.threads).unwrap_or_else(cores).max(1)))
-}
 
-/// What the plan keeps of sessions; else the options.
-fn session_limits(options: &Options) -> SessionLimits {
-    let Plan { sessions, session_idle, .. } = &options.plan;
-    SessionLimits {
-        sessions: sessions.as_ref().map_or(options.sessions.sessions, |sessions| sessions.value),
-        idle: session_idle.as_ref().map_or(options.sessions.idle, |idle| idle.value),
+    fn planned<'a>(
+        &self,
+        program: &'a Program,
+        plan: &'a Plan,
+        instance: &'a Arc<ProgramInstance>,
+    ) -> PlannedProgram<'a> {
+        PlannedProgram { engine: self.row.name, threads: self.threads, queue: self.queue, instance, program, plan }
     }
 }
 
-/// The plan's engine; else one that has sections where the plan has some; else the options'.
-fn row_of(options: &Options) -> &'static EngineRow {
-    let named = options.plan.engine.as_ref().and_then(|name| engine(&name.value));
-    let sections = !options.plan.sections.is_empty() && !options.engine.has_sections();
-    named.or_else(|| engine("manual").filter(|_| sections)).unwrap_or(options.engine)
+fn value<T: Copy>(planned: &Option<Located<T>>) -> Option<T> {
+    planned.as_ref().map(|located| located.value)
 }
 
 fn cores() -> usize {
@@ -200,9 +213,9 @@ fn prepare(
     program: &Program,
     library: &Library,
     options: &Options,
-    row: &EngineRow,
+    settings: &Settings,
 ) -> Result<(PreparedProgram, Vec<Body>), PrepareError> {
-    let mut resources = Resources::of(program, session_limits(options), &options.platform);
+    let mut resources = Resources::of(program, settings.sessions, &options.platform);
     let mut preparation = Preparation::new(program, library, &mut resources);
     let shared = program.shared.iter().map(|shared| preparation.initial(&shared.init, &shared.name));
     let shared = shared.collect::<Result<Vec<_>, _>>()?;
@@ -232,7 +245,7 @@ fn prepare(
         own,
         entries,
         environment: library.environment.clone(),
-        blocking: row.blocking,
+        blocking: settings.row.blocking,
         recorder: options.recorder.clone(),
         platform: Arc::clone(&options.platform),
     });

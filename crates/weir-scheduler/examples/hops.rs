@@ -1,4 +1,4 @@
-//! Nanoseconds for each hop of an item through a chain of ports that do nothing.
+//! Measures the nanoseconds per hop of an item through a chain of ports that do nothing.
 //!
 //! ```sh
 //! cargo run --release -p weir-scheduler --example hops [PORTS] [THREADS]
@@ -7,16 +7,21 @@
 
 use std::time::{Duration, Instant};
 
-use weir_scheduler::{Fusion, PortId, PortSettings, Scheduler, ThreadControl, ThreadPool, Work};
+use weir_scheduler::{Fusion, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work};
 
 struct Chain(usize);
 
 impl Work for Chain {
     type Item = Box<u64>;
+    type Platform = StdPlatform;
 
     fn run(&self, PortId(port): PortId, mut item: Box<u64>, _: &mut impl Fusion) -> Option<(PortId, Box<u64>)> {
         *item += 1;
         (port + 1 < self.0).then_some((PortId(port + 1), item))
+    }
+
+    fn platform(&self) -> &StdPlatform {
+        &StdPlatform
     }
 }
 

@@ -1,44 +1,48 @@
-//! A turn: what a thread does with a port that it was handed.
+//! Batch execution: a worker takes a batch from a port and runs each item through as many consecutive ports as it may.
 //!
-//! It takes a batch from the port, and takes each item through as many further ports as it may run itself, from call to
-//! call and without a queue: that is what *fusing* is here. Where an item may not go on, it is kept, and goes into the
-//! next port's inbox together with those behind it.
+//! *Fusion*: an item passes from port to port by a function call, without a queue, as long as [`ExecutionMode`] allows
+//! it.
+//! * In exclusive mode the thread owns the pool and may run every port that is not scheduled.
+//! * In shared mode it claims each port and keeps its claims until the end of the batch, so that one claim serves all
+//!   items. The fusion limit of the start port bounds the number of claims (`fusion_limit`).
 //!
-//! A thread that works alone ([`ExecutionMode::Exclusive`]) may run every port that is not listed. One that works beside others claims
-//! ports, and keeps them until its batch is through, so that a claim's price is shared by the batch. How many it claims is
-//! the *reach* of the port where it began, and follows what was measured: fusing pays where work is cheaper than a queue,
-//! and is in the way where another thread has nothing to do because of it.
+//! An item that cannot go on is buffered, and put into the queue of the next port together with the items behind it.
 //!
-//! Order: an item passes by an inbox only where that is empty and nobody runs its port, so that it overtakes nothing.
+//! Order: an item bypasses a queue only if the queue is empty and no other thread runs the port, so that it overtakes
+//! nothing.
 
 use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::fusion_limit::FusionLimit;
+use crate::platform::SchedulerPlatform;
 use crate::port_queue::Remaining;
 use crate::state::{PortState, SchedulerState};
 use crate::thread_pool::WorkerSlot;
 use crate::work::{Fusion, PortId, Work};
 use crate::worker_local::{BATCH, WorkerLocal};
 
-/// No item goes through more ports than this before others have their turn.
+/// The most ports that an item passes before its thread lets others work. A judgement: it bounds a cycle of ports, and
+/// is longer than any chain of ports in the benchmarks (1,000).
 const HOPS_MAX: u64 = 4_096;
-/// From how many items on a turn is worth being timed, which costs about as much as two hops through a queue.
+/// The least number of items for which a batch in shared mode is timed: the two clock reads cost about as much as two
+/// hops through a queue.
 const TIMED_MIN: usize = 16;
 
-/// Who works alone lets others in after about this time.
+/// The time after which a thread in exclusive mode lets others in. A judgement: a source that waits for exclusive mode,
+/// or a worker that enters shared mode, waits for a batch at most.
 const EXCLUSIVE_MAX: Duration = Duration::from_millis(1);
 
-/// How a thread may run ports beyond the one it was handed.
+/// The ports that a worker may run beside the one that it started from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExecutionMode {
-    /// It has all ports of the crew to itself.
+    /// It owns all ports of the pool.
     Exclusive,
-    /// It has to claim them, and has at most this many.
+    /// It claims ports, and holds at most this many.
     Shared(usize),
 }
 
-/// A thread that asks for the ports that follow.
+/// Fusion on behalf of a worker that runs a batch.
 pub(crate) struct BatchFusion<'a, W: Work> {
     local: &'a mut WorkerLocal<W>,
     shared: &'a SchedulerState<W>,
@@ -55,7 +59,8 @@ impl<W: Work> Fusion for BatchFusion<'_, W> {
 }
 
 impl<W: Work> WorkerLocal<W> {
-    /// Works on a batch of the port; gives the port of its crew that the batch went on to, where nobody has it yet.
+    /// Runs a batch of the port. Returns a port of the same pool that received the output, if the worker is the only
+    /// one to know that it has work.
     pub(crate) fn run_batch(
         &mut self,
         shared: &SchedulerState<W>,
@@ -68,7 +73,7 @@ impl<W: Work> WorkerLocal<W> {
         self.start_port = port;
         self.held.push(port);
         if !shared.ports[port].is_nonblocking() {
-            // It may be stuck here.
+            // A blocking item may hold this thread: others must have their wake-ups before.
             self.flush_deferred(shared);
         }
         let most = if mode == ExecutionMode::Exclusive { self.batch_limit } else { BATCH };
@@ -76,7 +81,7 @@ impl<W: Work> WorkerLocal<W> {
         self.wake_released(shared);
         let mut batch = std::mem::take(&mut self.batch);
         let (count, mut ended) = (batch.len(), 0);
-        let begin = self.is_timed(count, mode).then(Instant::now);
+        let begin = self.is_timed(count, mode).then(|| shared.platform().now());
         for item in batch.drain(..) {
             match self.run_item(shared, port, item, mode) {
                 Some((next, item)) => self.buffer_output(shared, next, item),
@@ -89,7 +94,7 @@ impl<W: Work> WorkerLocal<W> {
         self.flush_output(shared);
         shared.finish(ended);
         if let Some(begin) = begin {
-            self.adapt(&shared.ports[port].fusion_limit, begin.elapsed(), count, mode);
+            self.adapt(&shared.ports[port].fusion_limit, shared.platform().elapsed(begin), count, mode);
         }
         if self.release_ports(shared, port) == Remaining::More {
             self.reschedule(shared, port, was_next);
@@ -98,8 +103,8 @@ impl<W: Work> WorkerLocal<W> {
         self.next_port.take()
     }
 
-    /// Lets those go on that waited for room. Where all processors have threads of the crew, a source that is woken would wait
-    /// for one, and be one more thread that could run; so it is let have this one's for the moment that it needs.
+    /// Wakes the ports and sources that waited for room. If the pool uses all processors, a woken source would have to
+    /// wait for one, as one more runnable thread; so this thread yields its processor for a moment.
     fn wake_released(&mut self, shared: &SchedulerState<W>) {
         self.released.ports.drain(..).for_each(|waiting| shared.schedule(waiting));
         if !self.released.sources.is_empty() {
@@ -110,8 +115,9 @@ impl<W: Work> WorkerLocal<W> {
         }
     }
 
-    /// Sees to it that the port where the turn began is looked after. Where this thread was carried there, it stays as long as
-    /// it has nowhere to go: at the end of the list, the port would hold up all that leads to it for as long as these take.
+    /// Makes sure that the rest of the start port's queue will be run. A worker that followed its output to this port
+    /// stays while it has no other port to follow to: at the end of the ready queue, the port would hold up all ports
+    /// before it for as long as they take.
     fn reschedule(&mut self, shared: &SchedulerState<W>, port: usize, was_next: bool) {
         if was_next && self.next_port.is_none() {
             self.next_port = Some(port);
@@ -120,8 +126,8 @@ impl<W: Work> WorkerLocal<W> {
         }
     }
 
-    /// Whether a turn with so many items teaches more than looking at the clock costs. Of a single item who works alone
-    /// learns only that there may be more.
+    /// Returns whether a batch of this size is worth two clock reads. In exclusive mode a single item is worth them
+    /// only while the batch limit is 1, in order to raise it.
     fn is_timed(&self, count: usize, mode: ExecutionMode) -> bool {
         match mode {
             ExecutionMode::Exclusive => count > 1 || self.batch_limit == 1,
@@ -129,7 +135,7 @@ impl<W: Work> WorkerLocal<W> {
         }
     }
 
-    /// Learns from a turn with so many items.
+    /// Adapts the batch limit (exclusive mode) or the fusion limit (shared mode) to the measured time of a batch.
     fn adapt(&mut self, fusion_limit: &FusionLimit, took: Duration, count: usize, mode: ExecutionMode) {
         match mode {
             ExecutionMode::Exclusive if took > EXCLUSIVE_MAX => self.batch_limit = (self.batch_limit / 2).max(1),
@@ -138,7 +144,7 @@ impl<W: Work> WorkerLocal<W> {
         }
     }
 
-    /// Takes an item that is in no inbox through the graph, on a thread that works alone.
+    /// Runs an item that is in no queue, in exclusive mode.
     #[inline]
     pub(crate) fn run_inline(&mut self, shared: &SchedulerState<W>, port: usize, item: W::Item) {
         if let Some((next, item)) = self.run_item(shared, port, item, ExecutionMode::Exclusive) {
@@ -146,7 +152,7 @@ impl<W: Work> WorkerLocal<W> {
         }
     }
 
-    /// Leaves an item that is in no inbox to the threads of the crew.
+    /// Puts an item that is in no queue into that of a port, and lets the pool's workers run it.
     pub(crate) fn submit_detached(&mut self, shared: &SchedulerState<W>, port: usize, item: W::Item) {
         shared.add_in_flight(1);
         self.buffer_output(shared, port, item);
@@ -156,7 +162,8 @@ impl<W: Work> WorkerLocal<W> {
         self.flush_deferred(shared);
     }
 
-    /// Takes an item through the port, and on through all that this thread may run. Yields it where it has to wait.
+    /// Runs the item at the port and on through all ports that this thread may fuse. Returns the item and its next port
+    /// if it has to be queued.
     #[inline]
     fn run_item(
         &mut self,
@@ -179,6 +186,7 @@ impl<W: Work> WorkerLocal<W> {
         left
     }
 
+    /// Returns whether this thread may run the port now, and claims it in shared mode.
     #[inline]
     fn may_run_next(&mut self, port: &PortState<W::Item>, index: usize, mode: ExecutionMode) -> bool {
         match mode {
@@ -190,7 +198,7 @@ impl<W: Work> WorkerLocal<W> {
         }
     }
 
-    /// Keeps an item for the next port's inbox.
+    /// Buffers an item for the queue of the next port.
     fn buffer_output(&mut self, shared: &SchedulerState<W>, port: usize, item: W::Item) {
         if self.output_port.is_some_and(|to| to != port) {
             self.flush_output(shared);
@@ -199,12 +207,13 @@ impl<W: Work> WorkerLocal<W> {
         self.output.push(item);
     }
 
+    /// Returns whether the port has been claimed for this batch.
     #[inline]
     fn has_claimed(&self, port: usize) -> bool {
         self.claims.get(port) == Some(&self.batch_number)
     }
 
-    /// What is kept for a port comes before what could go on to it now, and goes into its inbox first.
+    /// Claims a port, unless items for it are buffered: these come first.
     fn try_claim(&mut self, port: &PortState<W::Item>, index: usize) -> bool {
         let claimed = self.output_port != Some(index) && port.queue.try_claim();
         if claimed {
@@ -217,7 +226,8 @@ impl<W: Work> WorkerLocal<W> {
         claimed
     }
 
-    /// Puts what has come out for one port into its inbox.
+    /// Puts the buffered output into the queue of its port. Keeps the port as the next one of this worker if it belongs
+    /// to the same pool and nobody else will run it.
     fn flush_output(&mut self, shared: &SchedulerState<W>) {
         let Some(next) = self.output_port.take() else { return };
         let put = shared.ports[next].queue.put_batch(&mut self.output);
@@ -238,16 +248,16 @@ impl<W: Work> WorkerLocal<W> {
         }
     }
 
-    /// Hands over the ports that are still to be handed. Where threads outnumber processors, who was woken early would
-    /// find little to do and hold up who woke it.
+    /// Schedules the ports whose wake-ups were deferred. If threads outnumber processors, a worker that is woken early
+    /// finds little to do and takes the processor from the one that woke it.
     pub(crate) fn flush_deferred(&mut self, shared: &SchedulerState<W>) {
         self.deferred.drain(..).for_each(|port| shared.schedule(port));
     }
 
-    /// Gives back the ports of this turn, and yields what is left at the one where it began; that waits where what came out
-    /// of it found no room.
+    /// Releases the ports of this batch. Returns the state of the start port, or registers it as waiting if its output
+    /// found a full queue.
     fn release_ports(&mut self, shared: &SchedulerState<W>, first: usize) -> Remaining {
-        // Waiting for an earlier port could close a circle of ports that wait for each other.
+        // A port waits only for a later one: waiting for an earlier port could close a cycle of waiting ports.
         let blocked = self.blocked.take().filter(|next| *next > first);
         let waits = blocked.is_some_and(|next| shared.ports[next].queue.wait_for_room(first));
         let left = if waits { Remaining::Empty } else { shared.ports[first].queue.finish_batch() };
@@ -259,7 +269,7 @@ impl<W: Work> WorkerLocal<W> {
         left
     }
 
-    /// Tells what it has done to those who steer.
+    /// Adds the executions of this worker to its pool's item count, which the controller reads.
     #[inline]
     pub(crate) fn flush_item_count(&mut self, slot: &WorkerSlot) {
         slot.add_items(std::mem::take(&mut self.runs));

@@ -1,43 +1,64 @@
-//! A right that leans to one thread, its *favourite*: that one takes and returns it by plain writes.
+//! Biased lock: a right that its owner thread takes and returns by plain writes, without an atomic read-modify-write.
 //!
-//! Two exchanges of a word take longer than many a flow. So who takes a right again and again gets it for good, and nobody
-//! pays but who comes in between (biased locks: Kawachiya, Koseki, Onodera, Lock reservation, OOPSLA 2002).
+//! Two atomic exchanges take longer than many a flow. A thread that takes the same right again and again therefore
+//! becomes its *bias owner*, and only a thread that revokes the bias pays for synchronisation (Kawachiya, Koseki,
+//! Onodera: Lock reservation, OOPSLA 2002).
 //!
-//! Protocol; 3 to 5 are done under the lock of whoever has a bias:
-//! 1. The favourite says that it is *inside*, and then looks whether it is still the favourite. If so it has the right;
-//!    else it takes back what it has said.
-//! 2. It returns the right by saying that it is not inside any more, which releases what it has done.
-//! 3. Who becomes the favourite has the right by way of the lock, and is inside at once. It is always the same thread: one
-//!    that was the favourite may still be in 1, and writes the word.
-//! 4. Who wants the right says that nobody is the favourite, and then looks whether somebody is inside; as long as that is
-//!    so, it looks again. Seeing that it is not acquires what the favourite has done.
-//! 5. It has the right for as long as it has the lock, because nobody becomes the favourite without that.
+//! The biased lock belongs to a mutex, here that of [`ModeLock`](super::execution_mode::ModeLock):
 //!
-//! In 1 and 4 each thread writes a word and then reads the other's: one of them must see what the other wrote. A fence in
-//! both would see to it, and cost the favourite as much as a lock. Here it is all on the side that is rare: the system is
-//! asked for a fence on every processor that runs a thread of this process (`membarrier` of Linux), and the favourite only
-//! keeps the compiler from reordering. Where the system has none, there is no favourite.
+//! ```text
+//!               bias_to (mutex held)              leave
+//!    Unbiased ------------------------> Inside ----------> Outside
+//!       ^                                  ^                |  |
+//!       |                                  +-- try_enter ---+  |
+//!       +---------------- revoke (mutex held) -----------------+
+//! ```
+//!
+//! Protocol:
+//! 1. *Enter* (owner, `try_enter`). Load `owner` and `inside`, relaxed, as a hint. Store `inside = true`, relaxed.
+//!    Light fence. Load `owner` again, relaxed. If it still names this thread, the thread has the right; otherwise it
+//!    leaves.
+//! 2. *Leave* (owner, `leave`). Store `inside = false`, release.
+//! 3. *Bias* (mutex held, `bias_to`). Store `owner` and `inside = true`, both relaxed. The caller holds the mutex and
+//!    therefore has the right already. Only one thread ever becomes the owner: a former owner may still be at step 1,
+//!    and would overwrite the `inside` of another one.
+//! 4. *Revoke* (mutex held, `revoke`). Store `owner = NOBODY`, relaxed. Heavy fence. Load `inside`, acquire. If it is
+//!    true, the caller loads it again later. Once it is false, the caller has the right for as long as it holds the
+//!    mutex, because step 3 needs the mutex.
+//!
+//! These orderings suffice:
+//! * *Mutual exclusion.* Steps 1 and 4 each store one word and then load the other one (store buffering). At least one
+//!   of the two threads must see the store of the other, which requires a fence between store and load on both sides.
+//!   The fence pair is asymmetric: the heavy fence of the rare side executes a full fence on every processor that runs
+//!   a thread of this process (`membarrier` of Linux), so that the owner's side only has to stop the compiler from
+//!   reordering. If the system has no such fence, no thread becomes an owner.
+//! * *Visibility to the next holder.* The acquire load in step 4 reads `false` from the release store in step 2, so
+//!   that everything the owner did happens before the revoking thread goes on.
+//! * *Visibility to the owner.* Step 1 needs no acquire. The owner held the mutex in step 3 and saw everything before
+//!   it, and no other thread had the right since: that would have required step 4, after which `owner` does not name
+//!   this thread.
 
 use super::sync::{AtomicBool, AtomicUsize, Ordering, SchedulerMutant, heavy_fence, is, light_fence};
 
-/// Not the number of a thread.
+/// The value of `owner` if there is no bias; no thread has this number.
 const NOBODY: usize = 0;
 
-/// To whom a right leans.
+/// A right that may be biased to one thread.
 pub(crate) struct BiasedLock {
-    /// The number of the favourite. Written under the lock.
+    /// The number of the bias owner. Written with the mutex held, read by every thread that tries to enter.
     owner: AtomicUsize,
-    /// Whether the favourite has the right. Written by the favourite.
+    /// True while the owner has the right. Written by the owner only; read by a thread that revokes the bias.
     inside: AtomicBool,
 }
 
 impl BiasedLock {
-    /// A right without a favourite.
+    /// Creates a right without an owner.
     pub(crate) fn new() -> Self {
         BiasedLock { owner: AtomicUsize::new(NOBODY), inside: AtomicBool::new(false) }
     }
 
-    /// Whether this thread has the right now, being the favourite, until it returns it.
+    /// Takes the right for `thread`, the number of the calling thread, if that is the owner and does not have the right
+    /// yet. Returns whether it has it now; it must then call [`BiasedLock::leave`].
     #[inline]
     pub(crate) fn try_enter(&self, thread: usize) -> bool {
         if self.owner.load(Ordering::Relaxed) != thread || self.inside.load(Ordering::Relaxed) {
@@ -54,21 +75,22 @@ impl BiasedLock {
         entered
     }
 
-    /// Returns the right, as the favourite.
+    /// Returns the right. Called by the owner only.
     #[inline]
     pub(crate) fn leave(&self) {
         let order = if is(SchedulerMutant::LeaveUnreleased) { Ordering::Relaxed } else { Ordering::Release };
         self.inside.store(false, order);
     }
 
-    /// Makes this thread the favourite; it has the right, until it returns it. Under the lock, and with the right; and only
-    /// where no other was the favourite before.
+    /// Makes the calling thread the owner and gives it the right, until it calls [`BiasedLock::leave`]. The caller
+    /// holds the mutex and has the right, and no other thread has ever been the owner.
     pub(crate) fn bias_to(&self, thread: usize) {
         self.owner.store(thread, Ordering::Relaxed);
         self.inside.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the bias away where there is one. Whether the right is free then; it may be so later. Under the lock.
+    /// Revokes the bias, if there is one. Returns whether the owner is outside; otherwise the caller must ask again.
+    /// The caller holds the mutex.
     pub(crate) fn revoke(&self) -> bool {
         if self.owner.load(Ordering::Relaxed) != NOBODY {
             self.owner.store(NOBODY, Ordering::Relaxed);

@@ -1,4 +1,10 @@
-//! The thread that steers: once a period it measures the crews and changes how many threads they have.
+//! Controller thread: measures every pool once per period and sets its number of threads.
+//!
+//! A period in which no item ran, no item is in flight and no pool changed leaves nothing to decide. The controller
+//! then parks until an item is taken up (`controller_parking`).
+//!
+//! A worker that spends a whole period in one item is *stuck*, for example in a blocking call. It does not count as one
+//! of the pool's threads, and another worker takes its place.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,29 +12,34 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender, TryRecvError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::platform::SchedulerPlatform;
 use crate::processor_load::ProcessorLoad;
 use crate::state::SchedulerState;
 use crate::thread_count::ThreadCountController;
 use crate::thread_pool::{RunningPool, ThreadControl};
 use crate::work::Work;
 
-/// The steering thread. Ends with [`ControllerThread::end`].
+/// Handle of the controller thread. The thread runs until [`ControllerThread::end`].
 pub(crate) struct ControllerThread {
-    /// Dropped to end the thread.
+    /// Dropped in order to end the thread.
     stop: Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl ControllerThread {
+    /// Ends the thread and waits for it.
     pub(crate) fn end<W: Work>(self, shared: &SchedulerState<W>) {
         drop(self.stop);
         shared.controller.unpark_parked();
-        // A thread that panicked has said so already.
+        // A panic of the thread has been reported by the panic hook.
         _ = self.thread.join();
     }
 }
 
-/// Starts the steering thread, where some crew is to be steered.
+/// Starts the controller thread if the number of threads of some pool is controlled.
+///
+/// # Errors
+/// Fails if the system does not start another thread.
 pub(crate) fn start<W: Work>(
     shared: &Arc<SchedulerState<W>>,
     period: Duration,
@@ -51,40 +62,42 @@ pub(crate) fn start<W: Work>(
     Ok(Some(ControllerThread { stop, thread }))
 }
 
-/// What comes after a period.
+/// The controller's next action after a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AfterPeriod {
-    /// Another.
+    /// Measure another period.
     Continue,
-    /// None, before something is put in.
+    /// Park until an item is taken up.
     Park,
 }
 
-/// What steering remembers between periods.
+/// State of the controller between periods.
 struct Controller {
     pools: Vec<PoolController>,
     load: ProcessorLoad,
+    /// The begin of the current period.
     last: Instant,
 }
 
 impl Controller {
     fn new<W: Work>(shared: &SchedulerState<W>) -> Self {
         let pools = shared.pools.iter().map(PoolController::new).collect();
-        Controller { pools, load: ProcessorLoad::new(), last: Instant::now() }
+        let (processors, now) = (shared.platform().processors(), shared.platform().now());
+        Controller { pools, load: ProcessorLoad::new(processors, now), last: now }
     }
 
-    /// Begins a period. What came before it is not looked at.
+    /// Begins a period now, and forgets the time and the items before it.
     fn begin<W: Work>(&mut self, shared: &SchedulerState<W>) {
-        self.last = Instant::now();
-        self.load.busy_by_others();
+        self.last = shared.platform().now();
+        self.load.busy_by_others(self.last);
         self.pools.iter_mut().zip(&shared.pools).for_each(|(pool, running)| pool.items = running.items());
     }
 
-    /// Looks at all crews after a period, and steers them. Where nothing was done, nothing is to be done and nothing has
-    /// changed, there is nothing to steer before something is put in.
+    /// Ends a period: measures all pools and sets their numbers of threads.
     fn run_period<W: Work>(&mut self, shared: &SchedulerState<W>) -> AfterPeriod {
-        let elapsed = std::mem::replace(&mut self.last, Instant::now()).elapsed().as_secs_f64();
-        let free_processors = self.load.processors() - self.load.busy_by_others();
+        let now = shared.platform().now();
+        let elapsed = now.saturating_duration_since(std::mem::replace(&mut self.last, now)).as_secs_f64();
+        let free_processors = self.load.processors() - self.load.busy_by_others(now);
         let mut busy = shared.in_flight() > 0;
         for (index, pool) in self.pools.iter_mut().enumerate() {
             busy |= pool.adjust(&shared.pools[index], elapsed, free_processors, || shared.waiting_items(index));
@@ -93,13 +106,15 @@ impl Controller {
     }
 }
 
-/// What steering one crew remembers between periods.
+/// State of the controller for one pool between periods.
 struct PoolController {
+    /// The search for the number of threads, if the pool is elastic.
     elastic: Option<ThreadCountController>,
-    /// How many levels have been drawn at random.
+    /// The random numbers drawn so far.
     draws: u64,
+    /// The pool's item count at the end of the last period.
     items: u64,
-    /// The turns and items of each thread when they were last looked at.
+    /// The epoch and item count of every worker slot at the end of the last period.
     seen: Vec<(u64, u64)>,
 }
 
@@ -112,7 +127,7 @@ impl PoolController {
         PoolController { elastic, items: 0, draws: 0, seen: vec![(0, 0); running.slots.len()] }
     }
 
-    /// Steers the crew; whether something was done or has changed.
+    /// Sets the pool's number of threads after a period. Returns true if an item ran or the number changed.
     fn adjust(
         &mut self,
         running: &RunningPool,
@@ -124,7 +139,7 @@ impl PoolController {
         let done = items - std::mem::replace(&mut self.items, items);
         let threads = running.thread_target.load(Ordering::Relaxed);
         let next = match (&running.pool.control, &mut self.elastic) {
-            // Without work there is nothing to learn.
+            // A period without items says nothing about throughput.
             (_, Some(elastic)) if done > 0 => elastic.observe(done as f64 / elapsed, (free_processors + 0.5) as usize),
             (ThreadControl::QueueLength { threads_min, threads_max, queue_length }, _) => match waiting() {
                 0 => (threads - 1).max(*threads_min),
@@ -143,7 +158,7 @@ impl PoolController {
         done > 0 || (next != threads && !running.pool.control.is_random())
     }
 
-    /// Which threads have been working on one and the same item for a whole period.
+    /// Returns for every worker slot whether its worker has been in one item for the whole period.
     fn find_stuck(&mut self, running: &RunningPool) -> Vec<bool> {
         let threads = running.slots.iter().zip(&mut self.seen);
         threads
@@ -155,7 +170,8 @@ impl PoolController {
     }
 }
 
-/// A number that looks random, the same for the same `number` (the mixer of SplitMix64; Steele, Lea, Flood, OOPSLA 2014).
+/// Returns a pseudo-random number that depends on `number` only (the mixer of SplitMix64; Steele, Lea, Flood, OOPSLA
+/// 2014).
 fn split_mix(number: u64) -> u64 {
     let mut mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -163,7 +179,7 @@ fn split_mix(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Lets the first `level` threads that are not stuck work, and suspends the rest.
+/// Lets the first `threads` workers that are not stuck work, and suspends the others.
 fn apply(running: &RunningPool, threads: usize, stuck: &[bool]) {
     let mut working = 0;
     let mut changed = false;
@@ -178,7 +194,8 @@ fn apply(running: &RunningPool, threads: usize, stuck: &[bool]) {
         }
     }
     if changed {
-        // Those that sleep are woken to see whether they are suspended, lest one swallow a wake-up.
+        // Every sleeping worker has to look at its `suspended` flag: a suspended one that stays in the idle set would
+        // receive the wake-up that another one needs.
         running.idle.wake_all();
     }
 }

@@ -1,67 +1,87 @@
-//! Whether the threads of a crew work beside each other, or one at a time.
+//! Execution mode of a pool: shared (every worker runs the ports it claims) or exclusive (one thread owns all ports).
 //!
-//! A crew of one thread has nobody to share its ports with, so that it needs no queue and no claim between them. But that
-//! thread may be the crew's own or one that puts items in, and the crew may grow at any time.
+//! A pool that needs one thread needs neither claims nor queues between its ports. But that thread may be the pool's
+//! worker or a producer (caller-runs), and the number of threads may grow at any time. The mode lock decides.
+//!
+//! ```text
+//!                 try_lock                     enter_shared
+//!    Exclusive <------------- Free ---------------------------> Shared(n)
+//!    (mutex held) ----------> (mutex free) <------------------- (mutex free, n > 0)
+//!                 guard drop   |     ^       last leave_shared
+//!                              |     |
+//!      BIAS_THRESHOLD times in |     | revoke (mutex held)
+//!      a row by one thread     v     |
+//!                        Biased(owner): enters and leaves without the mutex
+//! ```
 //!
 //! Protocol:
-//! 1. Who works *beside* others joins first and leaves when it sleeps or is suspended, both under the lock.
-//! 2. Who works *alone* holds the lock all the time, and nobody has joined. A thread that joins waits for it, and thread
-//!    that works alone lets go after each batch.
-//! 3. Who works alone again and again, each time for a moment, becomes the favourite (`bias`) and needs the lock no more.
-//!    Who has the lock and wants to work ends that first. Only the first who became the favourite becomes it again: an
-//!    earlier one that comes late would write the word of a later one, and there is one source's thread most often.
+//! 1. *Shared.* A worker enters (`shared_workers += 1`) before it runs ports beside others, and leaves before it sleeps
+//!    or is suspended. Both take the mutex for a moment.
+//! 2. *Exclusive.* A thread holds the mutex for as long as it runs ports, and may do so only if `shared_workers == 0`.
+//!    It releases the mutex after each batch. A worker that enters shared mode waits for that.
+//! 3. *Biased.* A thread that enters exclusive mode for the [`BIAS_THRESHOLD`]th time in a row becomes the owner of the
+//!    biased lock, and enters without the mutex from then on. A thread that holds the mutex and wants to run ports
+//!    first revokes the bias. Only the first owner can become the owner again: a former owner may still be entering,
+//!    and would write into the state of another one. In most programs one producer thread uses the pool.
+//!
+//! All fields are accessed with the mutex held, so that its acquire and release order them; the orderings of the biased
+//! path are stated in `biased_lock`.
 
 use super::biased_lock::BiasedLock;
 use super::sync::{Mutex, MutexGuard, SchedulerMutant, SpinWait, has_heavy_fence, is, lock_within, unlock_fair};
 
-/// Who has worked alone so often, and nobody else in between, becomes the favourite. To end that costs as much as so many
-/// times the lock, so that at most twice as much is paid as would have been without. Tests come there soon.
+/// The number of exclusive entries in a row that make a thread the bias owner. A revocation costs about as much as this
+/// many lock operations, so that a workload that revokes each bias at once pays at most twice the price of the mutex
+/// alone. Debug builds use a small number, so that tests reach the biased path.
 const BIAS_THRESHOLD: u32 = if cfg!(debug_assertions) { 4 } else { 1_024 };
 
-/// The places of one crew.
+/// The lock that decides the execution mode of one pool.
 pub(crate) struct ModeLock {
     state: Mutex<ModeState>,
     bias: BiasedLock,
-    /// How often a thread works alone before it becomes the favourite; nothing where the system has no fence for it.
+    /// The number of exclusive entries in a row that make a thread the bias owner; `None` if the system has no heavy
+    /// fence.
     bias_threshold: Option<u32>,
 }
 
+/// The state behind the mutex.
 #[derive(Default)]
 struct ModeState {
-    /// How many threads work beside each other.
+    /// The number of workers in shared mode.
     shared_workers: usize,
-    /// Who worked alone for a moment last, and how often in a row.
+    /// The thread that entered exclusive mode last, and how many times in a row.
     last_exclusive: usize,
     repeats: u32,
-    /// Who was the first to become the favourite.
+    /// The first thread that became the bias owner. No other thread can become it.
     bias_owner: Option<usize>,
 }
 
-/// The right to work alone, until it is dropped.
+/// The right to run every port of the pool, until it is dropped.
 pub(crate) enum ExclusiveGuard<'a> {
-    /// By the lock.
+    /// Held by the mutex.
     Locked(#[expect(dead_code, reason = "held, and given back when dropped")] LockedGuard<'a>),
-    /// As the favourite.
+    /// Held by the biased lock.
     Biased(#[expect(dead_code, reason = "held, and returned when dropped")] BiasGuard<'a>),
 }
 
-/// The lock that is held.
+/// The locked mutex. It is `None` only while it is dropped.
 pub(crate) struct LockedGuard<'a>(Option<MutexGuard<'a, ModeState>>);
 
-/// The favourite is inside.
+/// The owner's side of the biased lock.
 pub(crate) struct BiasGuard<'a>(&'a BiasedLock);
 
 impl ModeLock {
+    /// Creates a lock without a bias, in no mode.
     pub(crate) fn new() -> Self {
         ModeLock::with_bias_after(has_heavy_fence().then_some(BIAS_THRESHOLD))
     }
 
-    /// Places where who works alone so often becomes the favourite.
+    /// Creates a lock that makes a thread the bias owner after this many exclusive entries in a row.
     pub(crate) fn with_bias_after(bias_threshold: Option<u32>) -> Self {
         ModeLock { state: Mutex::new(ModeState::default()), bias: BiasedLock::new(), bias_threshold }
     }
 
-    /// This thread works beside others from now on.
+    /// Enters shared mode, after waiting until no thread is in exclusive mode.
     pub(crate) fn enter_shared(&self) {
         let mut state = self.state.lock();
         let mut spin = SpinWait::default();
@@ -72,19 +92,20 @@ impl ModeLock {
         state.shared_workers += usize::from(!is(SchedulerMutant::SharedUncounted));
     }
 
-    /// This thread does not any more.
+    /// Leaves shared mode.
     pub(crate) fn leave_shared(&self) {
         self.state.lock().shared_workers -= usize::from(!is(SchedulerMutant::SharedUncounted));
     }
 
-    /// The right to work alone for a while, where nobody works.
+    /// Enters exclusive mode for a batch if no thread is in either mode. Waits for a short time only.
     pub(crate) fn try_exclusive(&self) -> Option<ExclusiveGuard<'_>> {
         let mut locked = self.try_lock()?;
         locked.state().repeats = 0;
         Some(ExclusiveGuard::Locked(locked))
     }
 
-    /// The right to work alone for a moment, where nobody works. `thread` is the number of this thread.
+    /// Enters exclusive mode for an item if no thread is in either mode. `thread` is the number of the calling thread,
+    /// which may become the bias owner.
     #[inline]
     pub(crate) fn try_exclusive_biased(&self, thread: usize) -> Option<ExclusiveGuard<'_>> {
         if self.bias.try_enter(thread) {
@@ -93,6 +114,7 @@ impl ModeLock {
         self.try_exclusive_counted(thread)
     }
 
+    /// Enters exclusive mode by the mutex, and makes the thread the bias owner if it did so often enough.
     #[cold]
     fn try_exclusive_counted(&self, thread: usize) -> Option<ExclusiveGuard<'_>> {
         let mut locked = self.try_lock()?;
@@ -108,7 +130,7 @@ impl ModeLock {
         Some(ExclusiveGuard::Biased(BiasGuard(&self.bias)))
     }
 
-    /// The lock, where nobody works.
+    /// Locks the mutex if no thread is in either mode, and revokes the bias.
     fn try_lock(&self) -> Option<LockedGuard<'_>> {
         let state = lock_within(&self.state)?;
         if state.shared_workers > 0 && !is(SchedulerMutant::ExclusiveUnchecked) {
@@ -116,7 +138,7 @@ impl ModeLock {
         }
         let mut spin = SpinWait::default();
         while !self.bias.revoke() {
-            // It may be this thread itself.
+            // The owner inside may be this thread itself, which would wait forever.
             if spin.is_over() {
                 return None;
             }
@@ -134,7 +156,7 @@ impl LockedGuard<'_> {
 
 impl Drop for LockedGuard<'_> {
     fn drop(&mut self) {
-        // Who waits comes next: it would not get the lock from a thread that takes it again at once.
+        // Fair, because this thread would otherwise lock the mutex again before a waiting one is awake.
         self.0.take().into_iter().for_each(unlock_fair);
     }
 }

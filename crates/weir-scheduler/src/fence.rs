@@ -1,9 +1,9 @@
-//! A fence on all processors at once, where the system has one, and numbers of threads.
+//! Asymmetric fence: the heavy half, which executes a fence on all processors of this process at once.
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+#[cfg(target_os = "linux")]
+use std::sync::atomic::Ordering;
 
-/// Whether [`heavy_fence`] may be used in this process.
+/// Returns whether the system has [`heavy_fence`]. The first call registers the process for it.
 #[cfg(target_os = "linux")]
 pub(crate) fn has_heavy_fence() -> bool {
     use std::sync::OnceLock;
@@ -14,16 +14,20 @@ pub(crate) fn has_heavy_fence() -> bool {
     *REGISTERED.get_or_init(|| membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok())
 }
 
-/// Whether [`heavy_fence`] may be used in this process: nothing is known of this system.
+/// Returns false: for this system no fence of this kind is known.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn has_heavy_fence() -> bool {
     false
 }
 
-/// What every thread of this process wrote before is seen by all from here on, as if each had made a fence.
+/// Orders the earlier stores and later loads of *every* thread of this process, as if each had executed a sequentially
+/// consistent fence here.
+///
+/// The expedited `membarrier` interrupts the processors that run threads of this process; other threads have passed a
+/// context switch, which is a fence as well.
 ///
 /// # Panics
-/// Panics where there is none ([`has_heavy_fence`]).
+/// Panics if the system has none: see [`has_heavy_fence`].
 #[cfg(target_os = "linux")]
 pub(crate) fn heavy_fence() {
     use rustix::thread::{MembarrierCommand, membarrier};
@@ -32,31 +36,8 @@ pub(crate) fn heavy_fence() {
     std::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// There is none.
+/// Does not exist on this system.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn heavy_fence() {
     unreachable!("has_heavy_fence() is false");
-}
-
-/// The number that the next thread gets which asks for one.
-static NEXT: AtomicUsize = AtomicUsize::new(1);
-
-thread_local! {
-    /// The number of this thread; 0 before it has one.
-    static NUMBER: Cell<usize> = const { Cell::new(0) };
-}
-
-/// The number of this thread, which no other has or had: never 0. Where it was inlined into other crates, these would come
-/// to the word by more detours than a call takes.
-#[inline(never)]
-pub(crate) fn thread_number() -> usize {
-    let number = NUMBER.get();
-    if number > 0 { number } else { draw_number() }
-}
-
-#[cold]
-fn draw_number() -> usize {
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    NUMBER.set(number);
-    number
 }

@@ -1,39 +1,51 @@
-//! Threads that have nothing to do, and how they are woken without a wake-up being lost.
+//! Idle set: the sleeping workers of a pool, and a wake-up protocol that loses no wake-up (an event count).
 //!
-//! Protocol between a sleeper and one who makes work (an event count, of which only the waking is counted):
-//! 1. The sleeper registers: it puts its handle into `sleepers` and raises `count`, under the lock.
-//! 2. It looks for work once more. If there is some, it takes its registration back and works.
-//! 3. Else it parks. A thread remembers an unpark that came first.
-//! 4. Who makes work makes it visible first, then reads `count`; where that is not zero it takes one sleeper off and
-//!    unparks it.
+//! ```text
+//!              register            no work found
+//!    Working -----------> Registered -----------> Parked
+//!       ^                     |                     |
+//!       +---- work found -----+                     |
+//!       +-------------- woken (wake, wake_all) -----+
+//! ```
 //!
-//! `count` is raised in 1 and read in 4 by read-modify-writes that acquire and release, and read-modify-writes of one
-//! word are in one order. Either 4 comes after 1 and sees the sleeper; or 1 comes after 4 and synchronises with it, so
-//! that the second look in 2 sees the work. A plain load in 4 could see an old count, and both would miss each other; the
-//! model check in `model.rs` shows it.
+//! Protocol between a worker that goes to sleep and a thread that makes work:
+//! 1. *Register* (worker). Push the thread to `sleepers` and add 1 to `count`, acquire and release, with the mutex
+//!    held.
+//! 2. *Check again* (worker). If there is work, withdraw the registration and work.
+//! 3. *Park* (worker). An unpark that came first makes this return at once.
+//! 4. *Wake* (maker). Make the work visible. Then read `count` by adding 0, acquire and release. If it is not 0, take
+//!    one sleeper off the list and unpark it.
+//!
+//! These orderings suffice: steps 1 and 4 are read-modify-writes of `count`, and all read-modify-writes of one word
+//! have one total order. Either step 4 comes later and sees the sleeper; or step 1 comes later and synchronises with
+//! step 4, so that the check in step 2 sees the work. A plain load in step 4 could read an old count: the maker would
+//! see no sleeper and the sleeper no work. The mutex orders all accesses to `sleepers`.
 
 use super::sync::{AtomicUsize, Mutex, Ordering, SchedulerMutant, Thread, current, is, park};
 
-/// The sleeping threads of one crew.
+/// The sleeping workers of one pool.
 pub(crate) struct IdleSet {
+    /// The length of `sleepers`. Written with the mutex held, read without it.
     count: AtomicUsize,
+    /// The worker slot and the thread of every sleeper.
     sleepers: Mutex<Vec<(usize, Thread)>>,
 }
 
 impl IdleSet {
+    /// Creates an empty set.
     pub(crate) fn new() -> Self {
         IdleSet { count: AtomicUsize::new(0), sleepers: Mutex::new(Vec::new()) }
     }
 
-    /// Sleeps until woken, unless `has_work` finds some after the thread has registered. `slot` tells sleepers apart. It
-    /// may return without a reason.
+    /// Sleeps until woken, unless `has_work` finds work after the worker has been registered. `slot` identifies the
+    /// worker. It may return without a reason.
     pub(crate) fn sleep(&self, slot: usize, has_work: impl FnOnce() -> bool) {
         self.register(slot);
         if is(SchedulerMutant::NoSecondLook) || !has_work() {
             park();
         }
-        // Who was woken is off the list already. Who was not must leave it: a listed thread that works would swallow the
-        // wake-up of another.
+        // A waker has already taken a woken worker off the list. Any other one has to leave it: a registered worker
+        // that works would receive the wake-up that another one needs.
         self.withdraw(slot);
     }
 
@@ -44,8 +56,8 @@ impl IdleSet {
         self.count.fetch_add(1, order);
     }
 
-    /// Takes a registration back. Where a waker has taken it already, the thread goes to work all the same, and looks for
-    /// more before it sleeps again.
+    /// Withdraws a registration. If a waker has taken it already, this worker goes to work all the same, and checks for
+    /// work before it sleeps again, so that the wake-up is not lost.
     fn withdraw(&self, slot: usize) {
         let mut sleepers = self.sleepers.lock();
         if let Some(at) = sleepers.iter().position(|(other, _)| *other == slot) {
@@ -54,12 +66,12 @@ impl IdleSet {
         }
     }
 
-    /// Whether some thread sleeps, as a hint.
+    /// Returns whether some worker sleeps, as a hint: the load is relaxed.
     pub(crate) fn has_sleepers(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Wakes one sleeper, where there is one. Call it after the work is visible.
+    /// Wakes one sleeper, if there is one. To be called after the work is visible.
     pub(crate) fn wake(&self) {
         let count = if is(SchedulerMutant::PlainLoad) {
             self.count.load(Ordering::Acquire)
@@ -80,7 +92,7 @@ impl IdleSet {
         Some(thread)
     }
 
-    /// Wakes every sleeper.
+    /// Wakes all sleepers.
     pub(crate) fn wake_all(&self) {
         while let Some(thread) = self.take_one() {
             thread.unpark();

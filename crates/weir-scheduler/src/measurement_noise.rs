@@ -1,28 +1,31 @@
-//! How much throughput differs from period to period though nothing has changed.
+//! Measurement noise: the deviation of the throughput between periods in which nothing has changed.
 //!
-//! The estimate is robust: of the differences between periods that follow each other at one level, the median counts. A
-//! burst, a change of level or of load makes a few large ones, and does not move it.
+//! The estimate is robust: it is based on the median of the differences between consecutive periods with the same
+//! number of threads. A burst, a change of the load or of the number of threads makes a few large differences, which do
+//! not move the median.
 
 use std::collections::VecDeque;
 
-/// So many differences are kept.
+/// The number of differences that are kept. A judgement: the median of fewer would itself be noisy, of more it would
+/// follow a change of the noise too slowly.
 const DIFFERENCES_MAX: usize = 16;
-/// With fewer of them, nothing is known.
+/// The least number of differences for an estimate. A judgement: the smallest number whose median ignores one outlier.
 const DIFFERENCES_MIN: usize = 3;
-/// The standard deviation of a normal distribution, to the median of the differences between two draws from it:
-/// 1 / (0.6745 √2).
+/// The standard deviation of a normal distribution in units of the median difference between two samples: 1 / (0.6745
+/// √2).
 const DEVIATION_TO_MEDIAN: f64 = 1.048;
 
-/// The noise of a throughput.
+/// Estimate of the noise of one throughput.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MeasurementNoise {
+    /// The throughput of the last period, unless the next one is not comparable with it.
     last: Option<f64>,
-    /// Relative to the throughput.
+    /// Absolute differences of consecutive periods, relative to their mean.
     differences: VecDeque<f64>,
 }
 
 impl MeasurementNoise {
-    /// Takes the throughput of a period.
+    /// Records the throughput of a period.
     pub(crate) fn record(&mut self, throughput: f64) {
         if let Some(last) = self.last.replace(throughput) {
             self.differences.push_back((throughput - last).abs() * 2.0 / (throughput + last).max(f64::MIN_POSITIVE));
@@ -32,12 +35,12 @@ impl MeasurementNoise {
         }
     }
 
-    /// What comes now cannot be compared with what came before.
+    /// Starts a new series: the next period is not compared with the last one.
     pub(crate) fn restart(&mut self) {
         self.last = None;
     }
 
-    /// The standard deviation of a period, relative to its throughput; 0 as long as it is not known.
+    /// Returns the standard deviation of a period relative to its throughput, or 0 while it is unknown.
     pub(crate) fn deviation(&self) -> f64 {
         if self.differences.len() < DIFFERENCES_MIN {
             return 0.0;
@@ -46,7 +49,7 @@ impl MeasurementNoise {
     }
 }
 
-/// The median; of an even number the upper one, and of none 0.
+/// Returns the median: the upper one of an even number of values, 0 of none.
 pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -74,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_is_not_compared() {
+    fn a_new_series_is_not_compared_with_the_last() {
         let mut noise = MeasurementNoise::default();
         for throughput in [1.0, 2.0, 4.0, 8.0, 16.0] {
             noise.record(throughput);

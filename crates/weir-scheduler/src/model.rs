@@ -1,13 +1,16 @@
-//! The model check of the protocols between threads: every interleaving of a few, by loom.
+//! Model check of the protocols between threads with loom: every interleaving of a few threads.
 //!
-//! *Waking*: a worker and one who brings it work; no wake-up is lost. *Claiming*: two who run an item at a port that may be
-//! free; never both at once, and what one leaves behind is done. *Places*: one works alone, by the lock or as the favourite,
-//! and another joins or works alone as well; who comes later sees what was done. *Ready ports*: some put in, some take; each
-//! gets what no other gets, and all that was done before. *Resting*: who steers would rest, and an item or the end comes; it
-//! does not sleep through it.
+//! | model | protocol | property |
+//! |---|---|---|
+//! | `waking` | idle set, port queue, ready queue | no wake-up is lost |
+//! | `claiming` | port queue | two threads never run a port at once, and no item is left behind |
+//! | `listing` | ready queue | a port is popped once, after everything that happened before its push |
+//! | `exclusive_and_shared`, `bias_owners` | execution mode, biased lock | exclusive threads are alone and hand over writes |
+//! | `parking`, `ending` | controller parking | an item and the end unpark the controller |
 //!
-//! The files under test are compiled a second time here, over loom's primitives instead of the system's, so that the check
-//! is part of the ordinary tests. Every mutant leaves out or weakens one step of the protocol, and must be caught.
+//! The files under test are compiled a second time here over loom's primitives, so that the check is part of the
+//! ordinary tests. Each mutant leaves out or weakens one step of a protocol, and its model must fail
+//! (`every_mutant_is_caught`).
 
 use loom::sync::Arc;
 use loom::sync::atomic::Ordering;
@@ -28,21 +31,21 @@ mod biased_lock;
 mod controller_parking;
 #[path = "execution_mode.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
-#[expect(dead_code, reason = "the model says itself when a thread becomes the favourite")]
+#[expect(dead_code, reason = "the model chooses its own bias threshold")]
 mod execution_mode;
 #[path = "idle_set.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
-#[expect(dead_code, reason = "the model needs only what the waking protocol uses")]
+#[expect(dead_code, reason = "the model uses a part of it")]
 mod idle_set;
 #[path = "port_queue.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
-#[expect(dead_code, reason = "the model needs only what the waking protocol uses")]
+#[expect(dead_code, reason = "the model uses a part of it")]
 mod port_queue;
 #[path = "ready_queue.rs"]
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
 mod ready_queue;
 
-/// Loom's primitives, with the faces of those in `crate::sync`.
+/// Loom's primitives under the names of `crate::sync`.
 mod sync {
     use std::cell::Cell;
 
@@ -68,7 +71,7 @@ mod sync {
         }
     }
 
-    /// A model has no time to wait.
+    /// A model has no time: a lock is free or it is not.
     pub(crate) fn lock_within<T>(mutex: &LoomMutex<T>) -> Option<MutexGuard<'_, T>> {
         mutex.0.try_lock().ok()
     }
@@ -77,7 +80,7 @@ mod sync {
         true
     }
 
-    /// The two halves of a fence: loom knows none that one thread makes for another.
+    /// Loom has no asymmetric fence, so that both halves are full fences.
     pub(crate) fn heavy_fence() {
         fence(Ordering::SeqCst);
     }
@@ -95,7 +98,7 @@ mod sync {
             loom::thread::yield_now();
         }
 
-        /// A model has no time to wait.
+        /// A model has no time: the first wait is the last.
         #[expect(clippy::unused_self, reason = "the system's counts")]
         pub(crate) fn is_over(&self) -> bool {
             true
@@ -107,7 +110,7 @@ mod sync {
     }
 
     thread_local! {
-        /// All threads of a model run on one thread of the system.
+        /// The mutant under test. All threads of a model run on one system thread.
         pub(crate) static MUTANT: Cell<Option<SchedulerMutant>> = const { Cell::new(None) };
     }
 
@@ -116,7 +119,7 @@ mod sync {
     }
 }
 
-/// One port, its crew's list and its sleepers.
+/// One port with the ready queue and the idle set of its pool.
 struct PoolModel {
     queue: PortQueue<u32>,
     ready: ReadyQueue,
@@ -139,7 +142,7 @@ impl PoolModel {
         self.idle.wake();
     }
 
-    /// Works until so many items have come. A lost wake-up leaves it asleep, which loom reports as a deadlock.
+    /// Works until so many items have come. A lost wake-up leaves it parked, which loom reports as a deadlock.
     fn work(&self, items: usize) {
         let (mut batch, mut released) = (Vec::new(), Released::default());
         while batch.len() < items {
@@ -159,7 +162,8 @@ impl PoolModel {
     }
 }
 
-/// A port that never runs on two threads at once, and counts how often it did in a word that only who runs it uses.
+/// A port that asserts that it never runs on two threads at once. `count` is not synchronised, so that a missing
+/// ordering shows.
 struct ExclusivePort {
     runs: AtomicBool,
     count: AtomicUsize,
@@ -177,7 +181,7 @@ impl ExclusivePort {
     }
 }
 
-/// One port, which threads that come by with an item run themselves where they may.
+/// One port that a thread with an item runs inline if it can claim it.
 struct FusedModel {
     pool: PoolModel,
     port: ExclusivePort,
@@ -234,7 +238,7 @@ fn claiming() {
     assert_eq!(fused.done.load(Ordering::Relaxed), 2, "nothing is left behind");
 }
 
-/// Two ports, and how often each was made ready and taken.
+/// Two ports, and how often each was pushed and popped.
 struct ReadyModel {
     ready: ReadyQueue,
     made: [AtomicUsize; 2],
@@ -247,7 +251,7 @@ impl ReadyModel {
         self.ready.push(port);
     }
 
-    /// Who has a port sees what was done by those who had it before.
+    /// Pops a port, and asserts that everything before its push is visible.
     fn take(&self) -> Option<usize> {
         let port = self.ready.pop()?;
         let taken = self.taken[port].load(Ordering::Relaxed) + 1;
@@ -275,11 +279,11 @@ fn listing() {
     assert_eq!(all(&scheduled.made), all(&scheduled.taken), "nothing is left behind");
 }
 
-/// The numbers of two threads.
+/// Thread numbers.
 const SOURCE: usize = 1;
 const OTHER: usize = 2;
 
-/// A source works alone, and meanwhile a thread joins.
+/// A source enters exclusive mode twice while another thread enters shared mode.
 fn exclusive_and_shared(bias_threshold: Option<u32>) {
     let shared = Arc::new((ModeLock::with_bias_after(bias_threshold), ExclusivePort::new()));
     let alone = || {
@@ -296,11 +300,11 @@ fn exclusive_and_shared(bias_threshold: Option<u32>) {
     });
     let runs = before + alone();
     thread.join().unwrap();
-    assert!(shared.0.try_exclusive().is_some(), "nobody works any more");
-    assert_eq!(shared.1.count.load(Ordering::Relaxed), runs + 1, "who comes later sees what was done");
+    assert!(shared.0.try_exclusive().is_some(), "no thread is in either mode");
+    assert_eq!(shared.1.count.load(Ordering::Relaxed), runs + 1, "a later thread sees the writes of an earlier one");
 }
 
-/// Two threads work alone, and either may become the favourite.
+/// Two threads enter exclusive mode, and either may become the bias owner.
 fn bias_owners() {
     let shared = Arc::new((ModeLock::with_bias_after(Some(1)), ExclusivePort::new()));
     let other = shared.clone();
@@ -312,11 +316,11 @@ fn bias_owners() {
     let first = alone(&shared, SOURCE);
     let thread = thread::spawn(move || alone(&other, OTHER));
     let runs = first + alone(&shared, SOURCE) + thread.join().unwrap();
-    assert!(shared.0.try_exclusive().is_some(), "nobody works any more");
-    assert_eq!(shared.1.count.load(Ordering::Relaxed), runs, "who comes later sees what was done");
+    assert!(shared.0.try_exclusive().is_some(), "no thread is in either mode");
+    assert_eq!(shared.1.count.load(Ordering::Relaxed), runs, "a later thread sees the writes of an earlier one");
 }
 
-/// Who steers would rest; an item is put in by one thread and taken up by another.
+/// The controller parks while one thread submits an item and another takes it up.
 fn parking() {
     let shared = Arc::new((ControllerParking::new(), AtomicUsize::new(0), ReadyQueue::new(1)));
     let other = shared.clone();
@@ -336,7 +340,7 @@ fn parking() {
     worker.join().unwrap();
 }
 
-/// Who steers would rest, and is told to end.
+/// The controller parks while another thread ends it.
 fn ending() {
     let shared = Arc::new((ControllerParking::new(), AtomicBool::new(false)));
     let other = shared.clone();
@@ -346,9 +350,9 @@ fn ending() {
     steering.join().unwrap();
 }
 
-/// Names the mutant for a process of its own: loom cannot clean up after a model that failed.
+/// Names the mutant to a child process: loom cannot clean up after a model that failed.
 const MUTANT: &str = "WEIR_SCHEDULER_MUTANT";
-/// The mutants, each with the model that must catch it.
+/// The mutants, each with the test that must fail.
 const MUTANTS: [(SchedulerMutant, &str); 19] = [
     (SchedulerMutant::NoSecondLook, "model::no_wake_up_is_lost"),
     (SchedulerMutant::RelaxedRegistration, "model::no_wake_up_is_lost"),
@@ -371,12 +375,13 @@ const MUTANTS: [(SchedulerMutant, &str); 19] = [
     (SchedulerMutant::PlainInFlight, "model::an_item_unparks_the_controller"),
 ];
 
-/// The mutant that this process is asked for.
+/// Returns the mutant that this process has to run with.
 fn asked() -> Option<SchedulerMutant> {
     let named = std::env::var(MUTANT).ok();
     MUTANTS.into_iter().map(|(mutant, _)| mutant).find(|mutant| named == Some(format!("{mutant:?}")))
 }
 
+/// Runs the test in a child process with the mutant, and returns whether it failed.
 fn is_caught(mutant: SchedulerMutant, by: &str) -> bool {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     let command = command.args(["--exact", by]).env(MUTANT, format!("{mutant:?}"));

@@ -1,19 +1,38 @@
-//! The queue of one port, and whether somebody will come to empty it.
+//! Port queue: a bounded FIFO queue with one consumer at a time, and the flag that makes it so.
 //!
-//! Protocol, all of it under the inbox's lock:
-//! 1. Who puts items into an inbox that is not `scheduled` lists it, and must then hand the port to its crew.
-//! 2. Who was handed the port takes a batch, runs it, and then either relists the port, or leaves it unlisted because it
-//!    is empty, or has it wait for room further on. From 1 to here nobody else runs the port.
-//! 3. An inbox is *full* from `capacity` on. Filling it beyond is allowed to ports that finish a batch, so it holds at most
-//!    `capacity` and a batch for each port that leads to it.
-//! 4. A port that found the next one full is noted there as waiting; it stays listed, and is handed to its crew when the
-//!    next one has room again.
-//! 5. Who wants to run an item at the port without putting it in claims the port, which lists it; that succeeds only where
-//!    it is not listed, and thus empty. From there on it is as in 2. A thread that has all ports of a crew to itself only
-//!    has to see that the port is not listed: nobody else could run it, and what is put in meanwhile was not there first.
+//! A port is *scheduled* from the moment when an item arrives until a consumer finds it empty. The flag is the right to
+//! consume: it has one holder, which is the ready queue, a worker, or the list of ports that wait for room in another
+//! queue.
 //!
-//! What a hop between two threads touches lies in one line of cache, and each line more takes as long to come over as all
-//! else that is done at a hop. So a single item lies beside the lock, and those that wait lie elsewhere.
+//! ```text
+//!              put (must_schedule), try_claim
+//!    Idle ----------------------------------------> Scheduled
+//!    (empty) <----------------------------------- (ready, running, or
+//!              finish_batch, queue empty             waiting for room)
+//! ```
+//!
+//! Protocol; every step holds the mutex:
+//! 1. *Put.* A producer appends items. If the port was idle, it sets `scheduled` and must push the port to the ready
+//!    queue of its pool.
+//! 2. *Run.* The holder of the port takes a batch and runs it. No other thread runs the port meanwhile.
+//! 3. *Finish.* The holder clears `scheduled` if the queue is empty. Otherwise it schedules the port again, or
+//!    registers it as waiting for room further on (step 5).
+//! 4. *Full.* A queue is full from `capacity` items on. Only a producer outside the pools is refused. A port that
+//!    finishes a batch may exceed the capacity, so that a queue holds at most `capacity` items and one batch per port
+//!    that leads to it.
+//! 5. *Wait.* A port that found the next queue full is registered there and stays scheduled. The consumer of that queue
+//!    schedules it again when the queue is down to `low_water` items.
+//! 6. *Claim.* A thread that wants to run an item without queueing it claims the port: it sets `scheduled` if it is
+//!    false. The queue of an idle port is empty, so that the item overtakes nothing. Steps 2 and 3 follow.
+//!
+//! Orderings: `scheduled` is written with the mutex held, by release stores, and read without it, by acquire loads.
+//! * A thread in exclusive mode only loads `scheduled`. If it reads false, the load synchronises with the store of step
+//!   3, and everything that the last consumer did happens before. No other thread can run the port, and an item that is
+//!   put meanwhile came later.
+//! * For every other reader without the mutex it is a hint, which step 6 checks again with the mutex held.
+//!
+//! A hop between two threads costs one cache-line transfer for the queue: `scheduled`, the mutex and the first item
+//! share a line. Further items are stored elsewhere. Every additional line would cost as much as the rest of the hop.
 
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -24,29 +43,32 @@ use super::sync::{AtomicBool, Mutex, Ordering, SchedulerMutant, is};
 
 /// The queue of one port.
 pub(crate) struct PortQueue<T> {
+    /// The fields that change with every item, on a cache line of their own.
     hot: CachePadded<HotLine<T>>,
+    /// The number of items from which on the queue is full.
     capacity: usize,
-    /// Down to how many items it has to be emptied before those that wait for room go on.
+    /// The number of items at which ports that wait for room continue.
     low_water: usize,
 }
 
-/// What changes with every item.
+/// The fields of a queue that change with every item.
 struct HotLine<T> {
-    /// Whether the port is handed to its crew, running, or waiting for room: whether it will be looked after. Written only
-    /// under the lock.
+    /// True while the port is ready, running or waiting for room. Written with the mutex held.
     scheduled: AtomicBool,
     state: Mutex<QueueState<T>>,
 }
 
+/// The fields behind the mutex.
 struct QueueState<T> {
-    /// Comes before all others.
+    /// The item before all others.
     first: Option<T>,
+    /// The other items, in order.
     more: VecDeque<T>,
-    /// Those that wait until there is room, once there were some.
+    /// The ports and sources that wait for room; allocated for the first one.
     waiting: Option<Box<RoomWaiters>>,
 }
 
-/// Those that wait until there is room.
+/// The ports and sources that wait for room in a queue.
 #[derive(Default)]
 struct RoomWaiters {
     ports: Vec<usize>,
@@ -86,7 +108,7 @@ impl RoomWaiters {
         }
     }
 
-    /// Puts those into `released` that may go on.
+    /// Moves the waiters that may continue to `released`.
     fn release(&mut self, ports_may: bool, sources_may: bool, released: &mut Released) {
         if ports_may {
             released.ports.append(&mut self.ports);
@@ -97,34 +119,35 @@ impl RoomWaiters {
     }
 }
 
-/// Those that waited for room and may go on.
+/// The ports and sources that waited for room and may continue.
 #[derive(Default)]
 pub(crate) struct Released {
-    /// To be handed to their crews.
+    /// Ports to be scheduled.
     pub(crate) ports: Vec<usize>,
-    /// To be woken.
+    /// Wakers of sources.
     pub(crate) sources: Vec<Waker>,
 }
 
-/// What putting items into an inbox asks of the one who put them.
+/// The consequences of putting items into a queue for the thread that did it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PutOutcome {
-    /// The port has to be handed to its crew.
+    /// The port was idle: the caller must push it to the ready queue.
     pub(crate) must_schedule: bool,
-    /// The inbox is full now.
+    /// The queue is full.
     pub(crate) is_full: bool,
 }
 
-/// What is left after a batch was run.
+/// The state of a port's queue after a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Remaining {
-    /// Nothing; the port is unlisted.
+    /// Empty: the port is idle.
     Empty,
-    /// More; the port is still listed and has to be handed to its crew.
+    /// Not empty: the port is still scheduled, and the caller must push it to the ready queue.
     More,
 }
 
 impl<T> PortQueue<T> {
+    /// Creates an empty queue.
     pub(crate) fn new(capacity: usize, low_water: usize) -> Self {
         assert!(capacity > 0, "a queue without room would never be emptied");
         let state = QueueState { first: None, more: VecDeque::with_capacity(capacity), waiting: None };
@@ -132,12 +155,13 @@ impl<T> PortQueue<T> {
         PortQueue { hot: CachePadded::new(hot), capacity, low_water }
     }
 
-    /// Whether the port is listed. It may be so at any time; that it is not so any more is for its holder to say.
+    /// Returns whether the port is scheduled. Without the mutex, true is always a hint; false is certain only for a
+    /// thread in exclusive mode.
     pub(crate) fn is_scheduled(&self) -> bool {
         self.hot.scheduled.load(Ordering::Acquire)
     }
 
-    /// Lists the port for this thread to run, where it is not listed.
+    /// Claims the port for the calling thread if it is idle.
     pub(crate) fn try_claim(&self) -> bool {
         if self.is_scheduled() {
             return false;
@@ -148,7 +172,7 @@ impl<T> PortQueue<T> {
         claimed
     }
 
-    /// Puts one item in, where there is room.
+    /// Appends an item, or gives it back if the queue is full.
     pub(crate) fn try_put(&self, item: T) -> Result<PutOutcome, T> {
         let mut state = self.hot.state.lock();
         if state.item_count() >= self.capacity {
@@ -158,14 +182,14 @@ impl<T> PortQueue<T> {
         Ok(self.mark_scheduled(&state))
     }
 
-    /// Puts one item in, beyond the capacity if need be.
+    /// Appends an item even if the queue is full.
     pub(crate) fn put(&self, item: T) -> PutOutcome {
         let mut state = self.hot.state.lock();
         state.push(item);
         self.mark_scheduled(&state)
     }
 
-    /// Puts a batch in, beyond the capacity if need be.
+    /// Appends a batch even if the queue is full.
     pub(crate) fn put_batch(&self, batch: &mut Vec<T>) -> PutOutcome {
         let mut state = self.hot.state.lock();
         if batch.len() == 1 {
@@ -176,13 +200,14 @@ impl<T> PortQueue<T> {
         self.mark_scheduled(&state)
     }
 
+    /// Sets `scheduled` after a put.
     fn mark_scheduled(&self, state: &QueueState<T>) -> PutOutcome {
         let must_schedule = !self.is_scheduled();
         self.hot.scheduled.store(true, Ordering::Release);
         PutOutcome { must_schedule, is_full: state.item_count() >= self.capacity }
     }
 
-    /// Takes at most `most` items, and into `released` those that waited for the room that this makes.
+    /// Moves at most `most` items to `batch`, and those who waited for that much room to `released`.
     pub(crate) fn take_batch(&self, most: usize, batch: &mut Vec<T>, released: &mut Released) {
         let mut state = self.hot.state.lock();
         state.pop_batch(most, batch);
@@ -192,7 +217,7 @@ impl<T> PortQueue<T> {
         }
     }
 
-    /// After a batch: unlists the port where it is empty.
+    /// Ends the run of a batch: makes the port idle if its queue is empty.
     pub(crate) fn finish_batch(&self) -> Remaining {
         let state = self.hot.state.lock();
         if state.is_empty() || is(SchedulerMutant::BlindUnschedule) {
@@ -202,7 +227,7 @@ impl<T> PortQueue<T> {
         Remaining::More
     }
 
-    /// Notes that `port` waits for room here; false where there is room already.
+    /// Registers `port` as waiting for room here. Returns false if there is room.
     pub(crate) fn wait_for_room(&self, port: usize) -> bool {
         let mut state = self.hot.state.lock();
         let full = state.item_count() >= self.capacity;
@@ -212,7 +237,7 @@ impl<T> PortQueue<T> {
         full
     }
 
-    /// Whether there is room; where there is none, `waker` is woken when there is.
+    /// Returns whether there is room; otherwise registers `waker`, which is woken once there is.
     pub(crate) fn has_room_or_wait(&self, waker: &Waker) -> bool {
         let mut state = self.hot.state.lock();
         let room = state.item_count() < self.capacity;
@@ -222,17 +247,17 @@ impl<T> PortQueue<T> {
         room
     }
 
-    /// For how many items there is room.
+    /// Returns the number of items that fit.
     pub(crate) fn room(&self) -> usize {
         self.capacity.saturating_sub(self.len())
     }
 
-    /// From how many items on it is full.
+    /// Returns the number of items from which on the queue is full.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// How many items wait.
+    /// Returns the number of waiting items.
     pub(crate) fn len(&self) -> usize {
         self.hot.state.lock().item_count()
     }

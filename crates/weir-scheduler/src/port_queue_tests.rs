@@ -1,4 +1,5 @@
-//! The inbox, by one thread. It lies apart from `queue.rs`, which the model check compiles a second time.
+//! Tests of the port queue on one thread. They are a file of their own because the model check compiles `port_queue.rs`
+//! twice.
 
 use crate::port_queue::{PortQueue, PutOutcome, Released, Remaining};
 
@@ -9,7 +10,7 @@ fn taken(queue: &PortQueue<u32>, most: usize) -> (Vec<u32>, Vec<usize>) {
 }
 
 #[test]
-fn only_the_first_item_asks_for_a_hand() {
+fn only_the_first_item_must_schedule_the_port() {
     let queue = PortQueue::new(4, 2);
     assert_eq!(queue.try_put(1), Ok(PutOutcome { must_schedule: true, is_full: false }));
     assert_eq!(queue.try_put(2), Ok(PutOutcome { must_schedule: false, is_full: false }));
@@ -22,14 +23,14 @@ fn only_the_first_item_asks_for_a_hand() {
 }
 
 #[test]
-fn a_full_inbox_gives_the_item_back() {
+fn a_full_queue_gives_the_item_back() {
     let queue = PortQueue::new(1, 0);
     assert_eq!(queue.try_put(1), Ok(PutOutcome { must_schedule: true, is_full: true }));
     assert_eq!(queue.try_put(2), Err(2));
 }
 
 #[test]
-fn who_waits_for_room_is_released_when_it_is_half_empty() {
+fn a_waiting_port_is_released_at_the_low_water_mark() {
     let queue = PortQueue::new(4, 2);
     assert!(queue.put_batch(&mut vec![1, 2, 3, 4, 5]).is_full);
     assert!(queue.wait_for_room(7));
@@ -39,7 +40,7 @@ fn who_waits_for_room_is_released_when_it_is_half_empty() {
 }
 
 #[test]
-fn a_port_is_claimed_only_where_nobody_looks_after_it() {
+fn only_an_idle_port_can_be_claimed() {
     let queue = PortQueue::new(4, 2);
     assert!(queue.try_claim());
     assert!(!queue.try_claim(), "it is being run");

@@ -1,40 +1,41 @@
-//! The machine as the steering sees it: its processors, and how many of them others keep busy.
+//! Processor load: the number of processors, and how many of them other processes keep busy.
 
 use std::fs;
 use std::time::Instant;
 
-/// Reads `/proc`; where there is none, others are taken to be idle.
+/// Meter of the processor time that other processes use. Reads `/proc`; without it, others count as idle.
 pub(crate) struct ProcessorLoad {
     processors: f64,
-    /// Busy time of the machine and of this process, in ticks, and when they were read.
+    /// Processor time of the whole system and of this process in ticks, and the time when they were read.
     last: (Option<(f64, f64)>, Instant),
 }
 
-/// Linux counts times in `/proc` in hundredths of a second on every machine that it runs on.
+/// The unit of processor times in `/proc`: Linux uses hundredths of a second on every architecture.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 impl ProcessorLoad {
-    pub(crate) fn new() -> Self {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        ProcessorLoad { processors: processors as f64, last: (busy(), Instant::now()) }
+    /// Creates a meter that starts now.
+    pub(crate) fn new(processors: usize, now: Instant) -> Self {
+        ProcessorLoad { processors: processors as f64, last: (busy(), now) }
     }
 
-    /// How many processors this process may use.
+    /// Returns the number of processors that this process may use.
     pub(crate) fn processors(&self) -> f64 {
         self.processors
     }
 
-    /// How many processors other processes kept busy since the last call.
-    pub(crate) fn busy_by_others(&mut self) -> f64 {
-        let now = (busy(), Instant::now());
+    /// Returns the mean number of processors that other processes kept busy since the last call.
+    pub(crate) fn busy_by_others(&mut self, now: Instant) -> f64 {
+        let now = (busy(), now);
         let last = std::mem::replace(&mut self.last, now);
         let (Some((all, own)), Some((all_before, own_before))) = (now.0, last.0) else { return 0.0 };
         let others = (all - all_before) - (own - own_before);
-        let elapsed = (now.1 - last.1).as_secs_f64();
+        let elapsed = now.1.saturating_duration_since(last.1).as_secs_f64();
         (others / TICKS_PER_SECOND / elapsed).max(0.0)
     }
 }
 
+/// Reads the processor time of the system and of this process, in ticks.
 fn busy() -> Option<(f64, f64)> {
     Some((
         busy_machine(&fs::read_to_string("/proc/stat").ok()?)?,
@@ -42,7 +43,7 @@ fn busy() -> Option<(f64, f64)> {
     ))
 }
 
-/// `cpu user nice system idle iowait irq softirq …`
+/// Parses the busy ticks of `cpu user nice system idle iowait irq softirq …`.
 fn busy_machine(stat: &str) -> Option<f64> {
     let times: Vec<f64> =
         stat.lines().next()?.split_whitespace().skip(1).filter_map(|time| time.parse().ok()).collect();
@@ -50,7 +51,7 @@ fn busy_machine(stat: &str) -> Option<f64> {
     Some(busy(0) + busy(1) + busy(2) + busy(5) + busy(6))
 }
 
-/// The 14th and 15th fields; the second is the program's name in parentheses, which may hold anything.
+/// Parses the sum of fields 14 and 15. Field 2 is the program's name in parentheses, which may contain anything.
 fn busy_process(stat: &str) -> Option<f64> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let mut time = || fields.next()?.parse::<f64>().ok();

@@ -1,4 +1,4 @@
-//! The scheduler: ports, crews, and a thread that steers how many threads each crew has.
+//! Scheduler: the public interface to ports, thread pools and the controller.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use crate::controller;
 use crate::fusion_limit::FusionLimit;
+use crate::platform::SchedulerPlatform;
 use crate::port_queue::PortQueue;
 use crate::state::{NO_POOL, PortState, SchedulerState};
 use crate::submit::{CallerFusion, Full, InlineOutcome};
@@ -17,73 +18,74 @@ use crate::thread_pool::{PoolContext, RunningPool, ThreadPool};
 use crate::work::{PortId, Work};
 use crate::worker::Worker;
 
-/// One port: how many items may wait at it, and the crew that serves it, by its index.
+/// Configuration of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortSettings {
-    /// From how many items on it takes no more from a source, and those before it wait.
+    /// The number of waiting items from which on the port refuses items of sources, and ports before it wait.
     pub capacity: usize,
-    /// The index of its crew.
+    /// The index of the pool that serves it.
     pub pool: usize,
-    /// Whether its work never waits for anything. Such ports may be fused: a thread runs them in one go with those before
-    /// them, which a thread that is stuck would hold too.
+    /// True if its work never blocks. Such ports may be fused: a thread runs them together with those before them, all
+    /// of which a blocked thread would hold.
     pub nonblocking: bool,
 }
 
-/// What one crew is doing.
+/// State of a thread pool at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolSnapshot {
-    /// The crew's name.
+    /// The pool's name.
     pub name: String,
-    /// How many threads it should have.
+    /// The number of threads that should work.
     pub threads: usize,
-    /// The most threads that it may have.
+    /// The largest number of threads.
     pub threads_max: usize,
-    /// How many items it has worked on since the start.
+    /// The number of items executed since the start.
     pub items: u64,
-    /// How many items wait at its ports.
+    /// The number of items that wait at its ports.
     pub waiting: usize,
 }
 
-/// What one port is doing.
+/// State of a port's queue at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueSnapshot {
-    /// The index of its crew.
+    /// The index of the port's pool.
     pub pool: usize,
-    /// How many items wait at it.
+    /// The number of waiting items.
     pub waiting: usize,
-    /// How many may wait at it.
+    /// The number of items from which on the port is full.
     pub capacity: usize,
 }
 
-/// Ports and the threads that serve them. Dropping it ends the threads; items that are not through are dropped.
+/// Ports and the threads that serve them. Dropping it ends the threads, and drops the items that are not finished.
 pub struct Scheduler<W: Work> {
     shared: Arc<SchedulerState<W>>,
-    /// Whether there is one processor only.
+    /// True on a system with one processor.
     single_processor: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// The controller thread, while it runs.
     controller: Mutex<Option<controller::ControllerThread>>,
 }
 
 impl<W: Work> Scheduler<W> {
-    /// Starts the threads, with nobody else busy: see [`Scheduler::start_with_producers`].
+    /// Starts the threads; no other thread is busy with producing items. See [`Scheduler::start_with_producers`].
     ///
     /// # Errors
-    /// Fails where the machine gives no more threads.
+    /// Fails if the system does not start another thread.
     ///
     /// # Panics
-    /// Panics where a port names a crew that is not there, or a capacity or a crew's least number of threads is 0.
+    /// Panics if a port names a pool that does not exist, or if a capacity or a pool's number of threads is 0.
     pub fn start(work: W, ports: &[PortSettings], pools: Vec<ThreadPool>, period: Duration) -> std::io::Result<Self> {
         Scheduler::start_with_producers(0, work, ports, pools, period)
     }
 
-    /// Starts the threads, where `producers` others are busy with putting items in. `period` is how often crews are steered, 50
-    /// to 500 ms.
+    /// Starts the threads, where `producers` other threads are busy with producing items. The controller measures the
+    /// pools once per `period`, 50 to 500 ms.
     ///
     /// # Errors
-    /// Fails where the machine gives no more threads.
+    /// Fails if the system does not start another thread.
     ///
     /// # Panics
-    /// Panics where a port names a crew that is not there, or a capacity or a crew's least number of threads is 0.
+    /// Panics if a port names a pool that does not exist, or if a capacity or a pool's number of threads is 0.
     pub fn start_with_producers(
         producers: usize,
         work: W,
@@ -92,7 +94,7 @@ impl<W: Work> Scheduler<W> {
         period: Duration,
     ) -> std::io::Result<Self> {
         let served = |pool: usize| ports.iter().filter(|port| port.pool == pool).count();
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let processors = work.platform().processors();
         let is_controlled = pools.iter().any(|pool| pool.control.is_controlled());
         let setting = PoolContext { is_controlled, processors };
         let pools = pools.into_iter().enumerate();
@@ -102,8 +104,8 @@ impl<W: Work> Scheduler<W> {
         let oversubscribed = producers + threads_max(&pools) > processors;
         let port = |ports: &PortSettings| {
             let PortSettings { capacity, pool, nonblocking } = *ports;
-            // Half empty, so that who waited does not have to wait again at once. Where threads outnumber processors, each
-            // of them should do as much as it can once it has one.
+            // Half the capacity, so that a released waiter does not wait again at once. If threads outnumber
+            // processors, each of them should do as much as it can while it has one: the queue is emptied first.
             let low = if oversubscribed { 0 } else { capacity / 2 };
             let fusion_pool = if nonblocking { pool } else { NO_POOL };
             PortState { queue: PortQueue::new(capacity, low), pool, fusion_pool, fusion_limit: FusionLimit::new() }
@@ -125,7 +127,7 @@ impl<W: Work> Scheduler<W> {
                 let worker = Worker::new(self.shared.clone(), pool, slot);
                 let thread = Builder::new().name(format!("weir-{}-{slot}", running.pool.name));
                 let handle = thread.spawn(move || worker.run())?;
-                // The seat is new, so that it has no thread yet.
+                // The slot is new, so that it has no thread yet.
                 _ = state.thread.set(handle.thread().clone());
                 self.threads.lock().push(handle);
             }
@@ -133,19 +135,19 @@ impl<W: Work> Scheduler<W> {
         Ok(())
     }
 
-    /// Puts an item in at a port.
+    /// Submits an item to a port.
     ///
     /// # Errors
-    /// Gives the item back where the port has no room: see [`Scheduler::poll_room`].
+    /// Returns the item if the port has no room: see [`Scheduler::poll_room`].
     pub fn submit(&self, port: PortId, item: W::Item) -> Result<(), Full<W::Item>> {
         self.shared.submit(port, item)
     }
 
-    /// Puts items in until there are no more. Where the crew of their ports is elastic and needs one thread only, the
-    /// caller's thread works on them itself; see [`PortSettings::nonblocking`].
+    /// Submits all items. If their pool is elastic and needs one thread only, the calling thread executes them inline;
+    /// see [`PortSettings::nonblocking`].
     ///
     /// # Errors
-    /// Gives the first item back whose port has no room: see [`Scheduler::poll_room`]. Those after it are not taken.
+    /// Returns the first item whose port has no room: see [`Scheduler::poll_room`]. Later items stay in the iterator.
     pub fn submit_all(
         &self,
         items: &mut impl Iterator<Item = (PortId, W::Item)>,
@@ -153,9 +155,9 @@ impl<W: Work> Scheduler<W> {
         self.shared.submit_all(items)
     }
 
-    /// Works on an item at a port right here, as [`Scheduler::submit_all`] would, without its ever being one: `run` makes it and
-    /// runs it. `None` where this thread may not work at the port now; then it was not run. It is no batch: where `run` keeps
-    /// something back for [`Work::after_batch`], it has to call that.
+    /// Executes an item inline, as [`Scheduler::submit_all`] does, without making it an item first: `run` makes and
+    /// runs it. Returns `None`, and does not call `run`, if this thread may not run the port now. The call is not a
+    /// batch: if `run` defers anything to [`Work::after_batch`], it must call that itself.
     #[inline]
     pub fn run_inline<R>(
         &self,
@@ -165,15 +167,14 @@ impl<W: Work> Scheduler<W> {
         self.shared.run_inline(port, run)
     }
 
-    /// Puts an item in at a port, beyond its capacity if need be: one that left the port to wait for something and comes
-    /// back, and which nobody could give back to.
+    /// Submits an item even if the port is full: an item that left the port to wait, and has nobody to be returned to.
     pub fn resume(&self, port: PortId, item: W::Item) {
         if self.resume_deferred(port, item) {
             self.schedule(port);
         }
     }
 
-    /// The same for a batch.
+    /// Submits a batch even if the port is full.
     pub fn resume_batch(&self, port: PortId, items: &mut Vec<W::Item>) {
         self.shared.add_in_flight(items.len());
         if self.shared.ports[port.0].queue.put_batch(items).must_schedule {
@@ -181,68 +182,68 @@ impl<W: Work> Scheduler<W> {
         }
     }
 
-    /// The same, but wakes nobody; where it says so, the port has to be handed over ([`Scheduler::schedule`]), and nothing at it
-    /// is worked on before.
+    /// Submits an item even if the port is full, and wakes no thread. If it returns true, the caller must schedule the
+    /// port ([`Scheduler::schedule`]); the port does not run before.
     #[must_use]
     pub fn resume_deferred(&self, port: PortId, item: W::Item) -> bool {
         self.shared.add_in_flight(1);
         self.shared.ports[port.0].queue.put(item).must_schedule
     }
 
-    /// Hands a port over to its crew.
+    /// Schedules a port: one of its pool's workers will run it.
     pub fn schedule(&self, PortId(port): PortId) {
         self.shared.schedule(port);
     }
 
-    /// The same, but works at the port right here first, where this thread may: as [`Scheduler::run_inline`] for items that are in
-    /// the port. Not to be called from what is worked on.
+    /// Schedules a port whose items are in its queue, and runs a batch of it on this thread first, if it may. Not to be
+    /// called by work that runs at a port.
     pub fn schedule_inline(&self, PortId(port): PortId) {
         self.shared.schedule_inline(port);
     }
 
-    /// Whether there is one processor only, so that threads cannot work beside each other.
+    /// Returns whether there is one processor, so that no two threads can run at once.
     #[must_use]
     pub fn is_single_processor(&self) -> bool {
         self.single_processor
     }
 
-    /// Whether threads outnumber processors, so that who is woken holds up who woke it.
+    /// Returns whether threads outnumber processors, so that a woken thread takes the processor from another one.
     #[must_use]
     pub fn is_oversubscribed(&self) -> bool {
         self.shared.oversubscribed
     }
 
-    /// How many items a port has room for.
+    /// Returns the number of items that fit into a port's queue.
     #[must_use]
     pub fn room(&self, port: PortId) -> usize {
         self.shared.ports[port.0].queue.room()
     }
 
-    /// Waits until a port has room. A waker is woken once; nothing is reserved.
+    /// Waits until a port has room. The waker is woken once, and no room is reserved.
     pub fn poll_room(&self, port: PortId, context: &Context<'_>) -> Poll<()> {
         let room = self.shared.ports[port.0].queue.has_room_or_wait(context.waker());
         if room { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    /// What is done at the ports.
+    /// Returns the work at the ports.
     #[must_use]
     pub fn work(&self) -> &W {
         &self.shared.work
     }
 
-    /// Holds this thread until everything that was put in is through.
+    /// Blocks this thread until all submitted items are finished.
     pub fn drain(&self) {
         self.shared.drain();
     }
 
-    /// What a port is doing.
+    /// Returns the state of a port's queue.
     #[must_use]
     pub fn queue_snapshot(&self, port: PortId) -> QueueSnapshot {
         let port = &self.shared.ports[port.0];
         QueueSnapshot { pool: port.pool, waiting: port.queue.len(), capacity: port.queue.capacity() }
     }
 
-    /// Ends the threads, and waits until they have. What they have in hand is done; the rest stays where it is.
+    /// Ends the threads and waits for them. Batches that run are finished; other items stay in their queues.
     pub fn close(&self) {
         let controller = self.controller.lock().take();
         controller.into_iter().for_each(|controller| controller.end(&self.shared));
@@ -254,11 +255,11 @@ impl<W: Work> Scheduler<W> {
             running.idle.wake_all();
         }
         let threads = std::mem::take(&mut *self.threads.lock());
-        // A thread that panicked has said so already.
+        // A panic of the thread has been reported by the panic hook.
         threads.into_iter().for_each(|thread| _ = thread.join());
     }
 
-    /// What the crews are doing.
+    /// Returns the state of all pools.
     #[must_use]
     pub fn pool_snapshots(&self) -> Vec<PoolSnapshot> {
         let pools = self.shared.pools.iter().enumerate();
@@ -274,7 +275,7 @@ impl<W: Work> Scheduler<W> {
     }
 }
 
-/// How many threads there may be.
+/// Returns the largest number of threads of all pools together.
 fn threads_max(pools: &[RunningPool]) -> usize {
     pools.iter().map(|running| running.pool.control.threads_max()).sum()
 }

@@ -1,4 +1,4 @@
-//! What all threads of a scheduler share: the ports, the crews, and how many items are under way.
+//! State that all threads of a scheduler share: ports, thread pools, and the number of items in flight.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,50 +13,52 @@ use crate::port_queue::PortQueue;
 use crate::thread_pool::RunningPool;
 use crate::work::Work;
 
-/// Not the index of a crew.
+/// The `fusion_pool` of a port that no pool may fuse.
 pub(crate) const NO_POOL: usize = usize::MAX;
 
-/// A port at work.
+/// State of one port.
 pub(crate) struct PortState<T> {
     pub(crate) queue: PortQueue<T>,
+    /// The index of the pool that serves it.
     pub(crate) pool: usize,
-    /// The crew whose threads may run it in one go with other ports: its own, or [`NO_POOL`].
+    /// The pool whose threads may fuse it with other ports: its own, or [`NO_POOL`] if its work may block.
     pub(crate) fusion_pool: usize,
     pub(crate) fusion_limit: FusionLimit,
 }
 
 impl<T> PortState<T> {
-    /// Whether threads may run it in one go with other ports.
+    /// Returns whether its work never blocks, so that it may be fused.
     pub(crate) fn is_nonblocking(&self) -> bool {
         self.fusion_pool != NO_POOL
     }
 
-    /// Whether a thread that has the crew to itself may run it now.
+    /// Returns whether a thread that is in exclusive mode in `pool` may run it now.
     #[inline]
     pub(crate) fn is_free(&self, pool: usize) -> bool {
         self.fusion_pool == pool && !self.queue.is_scheduled()
     }
 }
 
-/// What all threads share.
+/// State that all threads of a scheduler share.
 pub(crate) struct SchedulerState<W: Work> {
     pub(crate) work: W,
     pub(crate) ports: Vec<PortState<W::Item>>,
     pub(crate) pools: Vec<RunningPool>,
-    /// Whether there may be more threads than processors.
+    /// True if there may be more threads than processors.
     pub(crate) oversubscribed: bool,
-    /// How many threads the system runs at once.
+    /// The number of threads that the system runs at once.
     processors: usize,
-    /// By crew: who works there.
+    /// The mode lock of every pool.
     pub(crate) modes: Vec<CachePadded<ModeLock>>,
-    /// By crew: who puts items in, and is a guest of the crew while it works alone.
+    /// The caller-runs policy of every pool.
     pub(crate) callers: Vec<CachePadded<CallerRuns<W>>>,
-    /// The first elastic crew, whose guests bring items in batches.
+    /// The first elastic pool, to which batches are submitted inline.
     pub(crate) elastic_pool: Option<usize>,
-    /// Whether who steers rests; read by everybody who takes something up.
+    /// The parking place of the controller. Read by every worker that takes up a port.
     pub(crate) controller: CachePadded<ControllerParking>,
-    /// How many items have been put in and are not through. Many threads write it, and read what is around it.
+    /// The items that were submitted and are not finished. On a cache line of its own, because all threads write it.
     in_flight: CachePadded<AtomicUsize>,
+    /// Notified when `in_flight` becomes 0.
     drained: (Mutex<()>, Condvar),
 }
 
@@ -87,22 +89,28 @@ impl<W: Work> SchedulerState<W> {
         }
     }
 
-    /// So many items more are put in.
+    /// Returns the platform that the work runs on.
+    #[inline]
+    pub(crate) fn platform(&self) -> &W::Platform {
+        self.work.platform()
+    }
+
+    /// Counts items that are about to be submitted.
     pub(crate) fn add_in_flight(&self, count: usize) {
         self.in_flight.fetch_add(count, Ordering::AcqRel);
     }
 
-    /// How many items have been put in and are not through.
+    /// Returns the number of items that were submitted and are not finished.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Acquire)
     }
 
-    /// Has who steers rest until something is put in or `is_ended`.
+    /// Parks the controller until an item is taken up, unless an item is in flight or `is_ended` returns true.
     pub(crate) fn park_controller(&self, is_ended: impl Fn() -> bool) {
         self.controller.park_unless(|| ControllerParking::read_in_flight(&self.in_flight) > 0 || is_ended());
     }
 
-    /// Holds this thread until everything that was put in is through.
+    /// Blocks this thread until no item is in flight.
     pub(crate) fn drain(&self) {
         let mut guard = self.drained.0.lock();
         while self.in_flight() > 0 {
@@ -110,25 +118,27 @@ impl<W: Work> SchedulerState<W> {
         }
     }
 
+    /// Pushes a port to the ready queue of its pool, and wakes a worker.
     pub(crate) fn schedule(&self, port: usize) {
         self.pools[self.ports[port].pool].schedule(port);
     }
 
-    /// So many items are through.
+    /// Counts items that are finished.
     pub(crate) fn finish(&self, count: usize) {
         if count > 0 && self.in_flight.fetch_sub(count, Ordering::AcqRel) == count {
-            // Who waits checks under this lock, so that the last item cannot slip between its check and its wait.
+            // A thread in `drain` checks with this mutex held, so that the last item cannot finish between its check
+            // and its wait.
             drop(self.drained.0.lock());
             self.drained.1.notify_all();
         }
     }
 
-    /// Whether the crew should have as many threads as there are processors.
+    /// Returns whether the pool should have as many threads as there are processors.
     pub(crate) fn uses_all_processors(&self, pool: usize) -> bool {
         self.pools[pool].thread_target.load(Ordering::Relaxed) >= self.processors
     }
 
-    /// How many items wait at the ports of a crew.
+    /// Returns the number of items in the queues of a pool.
     pub(crate) fn waiting_items(&self, pool: usize) -> usize {
         self.ports.iter().filter(|port| port.pool == pool).map(|port| port.queue.len()).sum()
     }

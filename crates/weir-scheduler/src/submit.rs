@@ -1,49 +1,50 @@
-//! Putting items in, and working on them at once where that is cheaper than any queue.
+//! Submission: puts items into port queues, or executes them inline where that is cheaper (caller-runs).
 //!
-//! Where an elastic crew is at level 1, its one thread is whoever has something to do: the thread that puts items in
-//! works on them itself, from call to call, as long as no other does. So a graph whose work is cheaper than a queue runs
-//! as if it were a function of its source. Where items turn out to hold the source up, it keeps to the queues for a
-//! while, twice as long each time.
+//! A pool that needs one thread can do without queues: the producer executes its items inline, as if the graph were a
+//! function that it calls, while no other thread runs in the pool. Two kinds of pools allow it:
+//! * an *elastic* pool while its number of threads is 1;
+//! * any pool of one thread on a system with *one processor*, where its worker could not run beside the producer, and
+//!   switching between the two takes longer than most items.
 //!
-//! Where there is one processor only, any crew of one thread takes such guests: its own thread could not work beside the
-//! one that puts items in, and to go from one to the other and back takes longer than most items.
+//! A producer whose items take long backs off to the queues (`caller_runs`).
 
 use std::time::{Duration, Instant};
 
 use crate::batch_execution::ExecutionMode;
 use crate::caller_runs::CallerRuns;
 use crate::execution_mode::ExclusiveGuard;
-use crate::fence::thread_number;
+use crate::platform::SchedulerPlatform;
 use crate::state::SchedulerState;
 use crate::thread_pool::WorkerSlot;
 use crate::work::{Fusion, PortId, Work};
 use crate::worker_local::BATCH;
 
-/// How long a source that has more waits behind a batch: several times as long as queues take for a batch, and little
-/// where items are so long that queues are right.
+/// The time that a producer waits behind the worker of its pool. It is several times what queues take for a batch, and
+/// short in comparison with items for which queues are right. Without the wait, producer and worker could go on through
+/// the queues forever: the elastic engine then had 0.17 of the throughput of inline execution.
 const YIELD_MAX: Duration = Duration::from_micros(50);
 
-/// An item and the port that it begins at.
+/// An item and its first port.
 type PortItem<W> = (PortId, <W as Work>::Item);
 
-/// The port has no room: the item comes back.
+/// Error: the port has no room for this item.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full<T>(pub T);
 
-/// What came of the work on an item by the thread that has it.
+/// Result of an item that its caller executes inline.
 #[derive(Debug)]
 pub struct InlineOutcome<W: Work, R> {
-    /// The answer to who asked.
+    /// The caller's result.
     pub answer: R,
-    /// The item, where it has to go on at this port.
+    /// The item and its next port, if it must go on through a queue.
     pub remaining: Option<(PortId, W::Item)>,
 }
 
-/// Who works on an item that it brings, and asks for the ports that follow.
+/// Fusion on behalf of a caller that executes an item inline.
 pub struct CallerFusion<'a, W: Work> {
     shared: &'a SchedulerState<W>,
     pool: usize,
-    /// How many ports it was told that it may run.
+    /// The ports that were run or granted so far.
     runs: u32,
 }
 
@@ -56,24 +57,24 @@ impl<W: Work> Fusion for CallerFusion<'_, W> {
     }
 }
 
-/// How a batch of items went in.
+/// Progress of submitting a sequence of items.
 enum SubmitOutcome<T> {
-    /// There are more.
+    /// The batch is complete and there may be more items.
     More,
-    /// There are no more.
+    /// There are no more items.
     All,
-    /// There is no room for this one.
+    /// The port of this item has no room.
     Full(T),
 }
 
 impl<W: Work> CallerRuns<W> {
-    /// Works on items until it is time to look again.
+    /// Executes items inline until the next measurement, in exclusive mode.
     fn run_batch(
         &self,
         shared: &SchedulerState<W>,
         items: &mut impl Iterator<Item = PortItem<W>>,
     ) -> SubmitOutcome<PortItem<W>> {
-        let begin = Instant::now();
+        let begin = shared.platform().now();
         let (mut local, chunk) = (self.local.lock(), self.chunk());
         let mut count = 0;
         let outcome = loop {
@@ -92,12 +93,12 @@ impl<W: Work> CallerRuns<W> {
         let pool = local.pool;
         local.flush_item_count(&shared.pools[pool].caller_slot);
         if count > 0 {
-            self.adapt(begin.elapsed() / count as u32);
+            self.adapt(shared.platform().elapsed(begin) / count as u32);
         }
         outcome
     }
 
-    /// Works on one item.
+    /// Executes one item inline, in exclusive mode.
     #[inline]
     fn run_one<R>(
         &self,
@@ -114,20 +115,20 @@ impl<W: Work> CallerRuns<W> {
         answer
     }
 
-    /// Has a turn at a port that this thread was handed.
+    /// Runs a batch of a port that this thread has taken over from the ready queue, in exclusive mode.
     fn run_port(&self, shared: &SchedulerState<W>, slot: &WorkerSlot, port: usize) {
-        let begin = Instant::now();
+        let begin = shared.platform().now();
         let mut local = self.local.lock();
         let count = shared.ports[port].queue.len().clamp(1, local.batch_limit);
         let next_port = local.run_batch(shared, slot, port, ExecutionMode::Exclusive);
         next_port.into_iter().for_each(|port| shared.schedule(port));
         local.flush_deferred(shared);
-        self.adapt(begin.elapsed() / count as u32);
+        self.adapt(shared.platform().elapsed(begin) / count as u32);
     }
 }
 
 impl<W: Work> SchedulerState<W> {
-    /// Puts in what `items` yields; works on it, where this thread may.
+    /// Submits all items, inline where this thread may.
     pub(crate) fn submit_all(&self, items: &mut impl Iterator<Item = PortItem<W>>) -> Result<(), Full<PortItem<W>>> {
         loop {
             let outcome = self.submit_inline(items).unwrap_or_else(|| self.submit_batch(items));
@@ -139,15 +140,15 @@ impl<W: Work> SchedulerState<W> {
         }
     }
 
-    /// Works on a batch of items, where this thread may and nobody else works.
+    /// Submits a batch inline, if this thread may.
     fn submit_inline(&self, items: &mut impl Iterator<Item = PortItem<W>>) -> Option<SubmitOutcome<PortItem<W>>> {
         let pool = self.elastic_pool?;
         let _exclusive = self.try_exclusive(pool, BATCH as u32)?;
         Some(self.callers[pool].run_batch(self, items))
     }
 
-    /// Works on an item that `run` has, where this thread may and nobody else works. It looks around only now and then: what
-    /// it would see changes seldom, and who comes in between ends its right.
+    /// Executes an item inline, if this thread may. The pool's state is checked only now and then: it seldom changes,
+    /// and a thread that needs the pool revokes the bias.
     #[inline]
     pub(crate) fn run_inline<R>(
         &self,
@@ -157,7 +158,7 @@ impl<W: Work> SchedulerState<W> {
         let port = &self.ports[port];
         let caller = &self.callers[port.pool];
         let begin = if caller.is_check_due() { Some(self.start_check(port.pool)?) } else { None };
-        let Some(_exclusive) = self.modes[port.pool].try_exclusive_biased(thread_number()) else {
+        let Some(_exclusive) = self.modes[port.pool].try_exclusive_biased(self.platform().thread_number()) else {
             caller.check_next();
             return None;
         };
@@ -166,18 +167,18 @@ impl<W: Work> SchedulerState<W> {
         }
         let answer = caller.run_one(self, port.pool, run);
         if let Some(begin) = begin {
-            self.pools[port.pool].caller_slot.add_items(caller.checked(begin.elapsed()));
+            self.pools[port.pool].caller_slot.add_items(caller.checked(self.platform().elapsed(begin)));
         }
         Some(answer)
     }
 
-    /// The time, where this thread may work as a guest of the crew.
+    /// Returns the time if this thread may execute an item inline, as the begin of a check.
     #[cold]
     fn start_check(&self, pool: usize) -> Option<Instant> {
-        (self.admits_caller(pool) && self.callers[pool].may_run_inline(1)).then(Instant::now)
+        (self.admits_caller(pool) && self.callers[pool].may_run_inline(1)).then(|| self.platform().now())
     }
 
-    /// Has a turn at a port that this thread was handed, where it may work there, and hands over what is left.
+    /// Runs a batch of a scheduled port on this thread if it may, and schedules the port for the pool otherwise.
     pub(crate) fn schedule_inline(&self, port: usize) {
         let pool = self.ports[port].pool;
         let exclusive = self.ports[port].is_nonblocking().then(|| self.try_exclusive(pool, 1)).flatten();
@@ -187,15 +188,16 @@ impl<W: Work> SchedulerState<W> {
         self.callers[pool].run_port(self, &self.pools[pool].caller_slot, port);
     }
 
-    /// The right of this thread to work as a guest of the crew, where that takes one and nobody works. It is for so many
-    /// items at most.
+    /// Enters exclusive mode for at most `items` items, if the pool admits a caller and the policy does not back off.
     fn try_exclusive(&self, pool: usize, items: u32) -> Option<ExclusiveGuard<'_>> {
-        let exclusive =
-            self.admits_caller(pool).then(|| self.modes[pool].try_exclusive_biased(thread_number())).flatten()?;
+        let exclusive = self
+            .admits_caller(pool)
+            .then(|| self.modes[pool].try_exclusive_biased(self.platform().thread_number()))
+            .flatten()?;
         self.callers[pool].may_run_inline(items).then_some(exclusive)
     }
 
-    /// Whether the crew takes guests, and needs one thread only.
+    /// Returns whether the pool allows caller-runs now, and unparks the controller if so.
     fn admits_caller(&self, pool: usize) -> bool {
         let running = &self.pools[pool];
         let admits = running.allows_caller_runs && running.has_one_thread();
@@ -205,20 +207,20 @@ impl<W: Work> SchedulerState<W> {
         admits
     }
 
-    /// Where the crew's one thread is in the way of this one, after a batch, that gets the time to work off what waits for it:
-    /// else the two would go on by way of the queues for ever, however dear these are. It is in the way even of a guest, who
-    /// may run only what nothing waits for.
+    /// Lets the pool's one worker finish after a batch. While it runs, this thread cannot enter exclusive mode, and
+    /// even inline it may only run ports for which no item waits.
     fn yield_to_pool(&self) {
         if self.in_flight() == 0 || !self.elastic_pool.is_some_and(|pool| self.pools[pool].has_one_thread()) {
             return;
         }
-        let begin = Instant::now();
-        while self.in_flight() > 0 && begin.elapsed() < YIELD_MAX {
+        let begin = self.platform().now();
+        while self.in_flight() > 0 && self.platform().elapsed(begin) < YIELD_MAX {
             if self.oversubscribed { std::thread::yield_now() } else { std::hint::spin_loop() }
         }
     }
 
-    /// Puts a batch of items in, and hands their ports over afterwards: who was woken early would find little to do.
+    /// Submits a batch through the queues. Ports are scheduled at its end: a worker that is woken earlier finds little
+    /// to do.
     fn submit_batch(&self, items: &mut impl Iterator<Item = PortItem<W>>) -> SubmitOutcome<PortItem<W>> {
         self.add_in_flight(BATCH);
         let (mut count, mut schedule) = (0, Vec::new());
@@ -239,7 +241,7 @@ impl<W: Work> SchedulerState<W> {
         outcome
     }
 
-    /// Puts an item in at a port, where there is room.
+    /// Submits an item through the queue of its port, if there is room.
     pub(crate) fn submit(&self, port: PortId, item: W::Item) -> Result<(), Full<W::Item>> {
         self.add_in_flight(1);
         match self.ports[port.0].queue.try_put(item) {

@@ -1,4 +1,4 @@
-//! The primitives under the protocols between threads, in one place, so that the model check can put loom's in theirs.
+//! Primitives under the protocols between threads, in one place, so that the model check can replace them by loom's.
 
 use std::sync::atomic::compiler_fence;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -9,92 +9,94 @@ pub(crate) use parking_lot::{Mutex, MutexGuard};
 
 pub(crate) use crate::fence::{has_heavy_fence, heavy_fence};
 
-/// How long who would work alone waits for who does: about a batch. It also ends a wait for oneself.
+/// The longest wait for exclusive mode: about as long as a batch in that mode (`EXCLUSIVE_MAX`). It also ends the wait
+/// of a thread for itself.
 const LOCK_WAIT_MAX: Duration = Duration::from_millis(1);
-/// How often is looked before others have the processor in between.
+/// The number of checks before a spinning thread sleeps. A judgement: a bias owner usually leaves within one item.
 const LOOKS: u32 = 100;
-/// How long is slept then before the next look.
+/// The time that a waiting thread sleeps between two checks. A judgement: it is short in comparison with
+/// `LOCK_WAIT_MAX`.
 const NAP: Duration = Duration::from_micros(50);
 
-/// The lock, where it is to be had within a moment.
+/// Locks the mutex, unless that takes longer than [`LOCK_WAIT_MAX`].
 pub(crate) fn lock_within<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     mutex.try_lock_for(LOCK_WAIT_MAX)
 }
 
-/// Keeps the compiler from moving reads and writes across: the favourite's half of a fence of all.
+/// Stops the compiler from moving memory accesses across: the light half of an asymmetric fence.
 #[inline]
 pub(crate) fn light_fence() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Who waits for what is nearly always there in no time.
+/// A bounded wait for a condition that nearly always holds at once: spins first, then sleeps between checks.
 #[derive(Default)]
 pub(crate) struct SpinWait {
     looks: u32,
 }
 
 impl SpinWait {
-    /// Looks again later.
+    /// Waits until the next check.
     pub(crate) fn pause(&mut self) {
         self.looks = self.looks.saturating_add(1);
         if self.looks < LOOKS { std::hint::spin_loop() } else { std::thread::sleep(NAP) }
     }
 
-    /// Whether it has lasted for as long as for a lock.
+    /// Returns whether the wait has lasted for about [`LOCK_WAIT_MAX`].
     pub(crate) fn is_over(&self) -> bool {
         self.looks > LOOKS + (LOCK_WAIT_MAX.as_micros() / NAP.as_micros()) as u32
     }
 }
 
-/// Hands the lock to who waits for it.
+/// Unlocks the mutex in favour of a waiting thread, if there is one.
 pub(crate) fn unlock_fair<T>(guard: MutexGuard<'_, T>) {
     MutexGuard::unlock_fair(guard);
 }
 
-/// A step of the protocol that a mutant leaves out or weakens; the model check must notice each.
+/// A mutant of the protocols: one step left out or weakened. The model check must catch each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchedulerMutant {
-    /// The sleeper does not look again after it has registered.
+    /// `IdleSet`: a sleeper does not check for work after it has registered.
     NoSecondLook,
-    /// The sleeper's registration releases and acquires nothing.
+    /// `IdleSet`: registration is relaxed.
     RelaxedRegistration,
-    /// The maker of work reads the count with a plain load.
+    /// `IdleSet`: a waker reads the count by a plain load.
     PlainLoad,
-    /// A port is unlisted without a look at what has come in the meantime.
+    /// `PortQueue`: a port becomes idle although its queue may not be empty.
     BlindUnschedule,
-    /// A port is claimed without a look at whether somebody runs it.
+    /// `PortQueue`: a claim does not check whether the port is scheduled.
     BlindClaim,
-    /// A place of the ready ports is written without releasing what came before.
+    /// `ReadyQueue`: the store to a slot is relaxed.
     RelaxedSlot,
-    /// A place of the ready ports is read whatever lap it is of.
+    /// `ReadyQueue`: the lap of a slot is not checked.
     AnyLap,
-    /// A ticket is taken without a look at whether somebody else has it.
+    /// `ReadyQueue`: a ticket is taken without a compare-and-exchange.
     HeadUnchecked,
-    /// Who works beside others does not say so.
+    /// `ModeLock`: workers in shared mode are not counted.
     SharedUncounted,
-    /// Who would work alone does not look whether others work.
+    /// `ModeLock`: exclusive mode does not check for workers in shared mode.
     ExclusiveUnchecked,
-    /// Anybody becomes the favourite who works alone often enough.
+    /// `ModeLock`: any thread may become the bias owner.
     AnyBiasOwner,
-    /// The favourite may look before others can see that it is inside.
+    /// `BiasedLock`: entering has no fence between its store and its load.
     EnterUnfenced,
-    /// The favourite does not look whether it still is that.
+    /// `BiasedLock`: entering does not check the owner again.
     EnterUnchecked,
-    /// Returning the favourite's right releases nothing.
+    /// `BiasedLock`: leaving is relaxed.
     LeaveUnreleased,
-    /// Who ends a bias may look before the favourite can see that.
+    /// `BiasedLock`: revoking has no fence between its store and its load.
     RevokeUnfenced,
-    /// Who ends a bias does not look whether the favourite is inside.
+    /// `BiasedLock`: revoking does not check whether the owner is inside.
     RevokeUnchecked,
-    /// Who would rest does not look again after having said so.
+    /// `ControllerParking`: the controller does not check for work after it has set `parked`.
     ParkUnchecked,
-    /// Who rests says so without releasing or acquiring anything.
+    /// `ControllerParking`: setting `parked` is relaxed.
     RelaxedPark,
-    /// Who would rest reads what is in flight with a plain load.
+    /// `ControllerParking`: the controller reads the items in flight by a plain load.
     PlainInFlight,
 }
 
-/// Whether this is that mutant: never, outside the model check.
+/// Returns whether this mutant is under test: never, outside the model check.
 #[inline]
 pub(crate) const fn is(_mutant: SchedulerMutant) -> bool {
     false

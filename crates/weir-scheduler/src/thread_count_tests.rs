@@ -1,25 +1,25 @@
-//! The level on a simulated machine: it is found, it stays, and it follows the load.
+//! The search for the number of threads on a simulated machine: it finds the number, stays, and follows the load.
 //!
-//! Everything is drawn from a seed: how throughput follows the level, how noisy it is, how long it takes to change, and when
-//! others take the machine away for a while.
+//! Everything follows from a seed: the shape of the throughput, its noise, the length of transitions, and the times
+//! when other processes take a part of the machine.
 
 use super::*;
 
-/// Within so many periods the level has to be found, where there are no more than [`LEVELS`].
+/// The number of periods in which the number has to be found if there are at most [`THREADS_FEW`].
 const FOUND: usize = 20;
-/// With more levels it takes longer.
+/// The largest number of threads that counts as few.
 const THREADS_FEW: usize = 4;
-/// Within so many periods it has to be found then.
+/// The number of periods in which the number has to be found if there may be more threads.
 const FOUND_OF_MANY: usize = 40;
 
-/// How many machines are simulated in each test.
+/// The number of machines that each test simulates.
 const SEEDS: u64 = 1_000;
 
-/// Numbers that look random.
+/// A pseudo-random number generator.
 struct TestRandom(u64);
 
 impl TestRandom {
-    /// From 0 up to 1.
+    /// Returns a number from 0 up to 1, exclusively.
     fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as f64 / (1u64 << 31) as f64
@@ -29,24 +29,24 @@ impl TestRandom {
         (self.unit() * count as f64) as usize
     }
 
-    /// About a standard normal distribution.
+    /// Returns a number of an approximate standard normal distribution.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
 }
 
-/// How throughput follows the level.
+/// The shape of throughput as a function of the number of threads.
 #[derive(Clone, Copy, Debug)]
 enum ThroughputShape {
-    /// It rises with each thread up to a level, and falls by a part of it with each one more.
+    /// Rises with each thread up to `best`, and falls by a part with each further one.
     Peak { best: usize, loss: f64 },
-    /// It rises less and less: this part of the work is done by one thread at a time (Amdahl's law).
+    /// Rises less and less: a part of the work is serial (Amdahl's law).
     Amdahl { serial: f64 },
-    /// Queues cost so much more than the work that a second thread makes it worse by this factor.
+    /// Queues cost so much more than the work that a second thread changes throughput by this factor.
     Cliff { factor: f64 },
-    /// As much comes in as one thread can do.
+    /// One thread can do everything that arrives.
     Flat,
-    /// An item takes so long on one thread, and so much longer for queues where there are more and for each of these.
+    /// An item takes `work` on one thread, `queue` more if there are queues, and `each` more for each further thread.
     Work { work: f64, queue: f64, each: f64 },
 }
 
@@ -95,11 +95,11 @@ struct Simulated {
     scale: f64,
     /// The standard deviation of a period.
     noise: f64,
-    /// How much of a period after a change of level still goes as before.
+    /// The part of a period after a change that still has the old throughput.
     transition: f64,
-    /// How often others come, and what part they take meanwhile.
+    /// The probability that other processes come, and the part of the machine that they take.
     others: (f64, f64),
-    /// For how many periods they stay.
+    /// The number of periods for which they stay.
     staying: usize,
     last: f64,
     threads: usize,
@@ -113,7 +113,7 @@ impl Simulated {
         Simulated { shape, scale: 1_000.0, noise, transition, others, staying: 0, last: 0.0, threads: 0, random }
     }
 
-    /// A period at this level.
+    /// Returns the throughput of a period with this number of threads.
     fn period(&mut self, threads: usize) -> f64 {
         let changed = std::mem::replace(&mut self.threads, threads) != threads;
         let now = self.shape.at(threads) * self.scale;
@@ -146,7 +146,7 @@ fn changes(thread_counts: &[usize]) -> usize {
 }
 
 #[test]
-fn it_is_found_within_twenty_periods_and_stays() {
+fn the_number_is_found_within_twenty_periods_and_stays() {
     let mut poor = 0;
     for seed in 0..SEEDS {
         let mut random = TestRandom(seed ^ 0x5eed);
@@ -168,12 +168,12 @@ fn it_is_found_within_twenty_periods_and_stays() {
         assert!(got > most * 0.75, "{shape:?}, seed {seed}: {found} has {got} of {most}: {thread_counts:?}");
         poor += u64::from(got < most * 0.9);
     }
-    // Where noise is nearly as large as the difference between levels, it may hide that.
+    // Noise that is nearly as large as the difference between two numbers may hide it.
     assert!(poor * 50 < SEEDS, "{poor} of {SEEDS} machines are left a tenth below their best threads");
 }
 
 #[test]
-fn others_who_take_a_part_of_the_machine_for_a_while_do_not_move_it() {
+fn processes_that_take_a_part_of_the_machine_for_a_while_do_not_move_it() {
     let (mut moved, mut periods) = (0, 0);
     for seed in 0..SEEDS {
         let mut random = TestRandom(seed ^ 0x0735);
@@ -191,7 +191,7 @@ fn others_who_take_a_part_of_the_machine_for_a_while_do_not_move_it() {
 }
 
 #[test]
-fn a_noisy_machine_is_not_left_below_its_best_level() {
+fn a_noisy_machine_is_not_left_below_its_best_number() {
     for seed in 1..=200 {
         let (mut elastic, mut machine) = (of(2), Simulated::new(ThroughputShape::Peak { best: 2, loss: 0.0 }, seed));
         machine.noise = 0.12;
@@ -246,7 +246,7 @@ fn a_load_that_one_thread_can_do_needs_no_more() {
     let (mut elastic, mut machine) = (of(2), Simulated::new(ThroughputShape::Peak { best: 2, loss: 0.0 }, 1));
     machine.run(&mut elastic, 20);
     assert_eq!(elastic.threads(), 2);
-    // Less comes in than two threads could do, and less than one could.
+    // Less arrives than one thread can do.
     (machine.shape, machine.scale) = (ThroughputShape::Flat, 800.0);
     let later = machine.run(&mut elastic, 20);
     assert_eq!(later.last(), Some(&1), "{later:?}");

@@ -1,4 +1,4 @@
-//! A crew: threads that share a list of ports which have work.
+//! Thread pool: the workers that serve a set of ports, with their ready queue and idle set.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -10,44 +10,44 @@ use crate::idle_set::IdleSet;
 use crate::ready_queue::ReadyQueue;
 use crate::thread_count::ElasticSettings;
 
-/// How a crew is made up.
+/// Configuration of a thread pool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadPool {
-    /// What it is called in the names of its threads and in snapshots.
+    /// Its name in thread names and snapshots.
     pub name: String,
-    /// How the number of its threads is found.
+    /// The policy for the number of its threads.
     pub control: ThreadControl,
 }
 
-/// How the number of a crew's threads is found.
+/// Policy for the number of threads of a pool.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ThreadControl {
-    /// Always this many.
+    /// A constant number.
     Fixed(usize),
     /// By measured throughput: see [`crate::ThreadCountController`].
     Elastic(ElasticSettings),
-    /// By the length of the queues, as the controllers of SEDA's stages do: one more where `queue_length` items wait at the
-    /// end of a period, one fewer where none does.
+    /// By queue length, as in the stages of SEDA: one thread more if `queue_length` items wait at the end of a period,
+    /// one fewer if none does.
     QueueLength {
         /// The fewest threads.
         threads_min: usize,
         /// The most threads.
         threads_max: usize,
-        /// From how many waiting items on another thread is added.
+        /// The number of waiting items from which on a thread is added.
         queue_length: usize,
     },
-    /// Drawn anew each period, between one thread and as many as another control may ask for, whose crew it is otherwise.
-    /// For tests: whatever the levels do, nothing may be lost, doubled or overtaken.
+    /// A new random number each period, between 1 and the maximum of another policy, whose properties apply otherwise.
+    /// For tests: whatever the number of threads does, no item may be lost, duplicated or overtaken.
     Random {
-        /// The other control.
+        /// The other policy.
         like: Box<ThreadControl>,
-        /// Where the numbers begin: the same seed gives the same levels.
+        /// The seed: equal seeds give equal numbers.
         seed: u64,
     },
 }
 
 impl ThreadControl {
-    /// Whether the throughput decides.
+    /// Returns whether measured throughput decides.
     pub(crate) fn is_elastic(&self) -> bool {
         match self {
             ThreadControl::Elastic(_) => true,
@@ -56,17 +56,17 @@ impl ThreadControl {
         }
     }
 
-    /// Whether it is drawn.
+    /// Returns whether the number is random.
     pub(crate) fn is_random(&self) -> bool {
         matches!(self, ThreadControl::Random { .. })
     }
 
-    /// Whether somebody has to look after it.
+    /// Returns whether the controller has to look after the pool.
     pub(crate) fn is_controlled(&self) -> bool {
         !matches!(self, ThreadControl::Fixed(_))
     }
 
-    /// The most threads that it may ask for.
+    /// Returns the largest number of threads.
     #[must_use]
     pub fn threads_max(&self) -> usize {
         match self {
@@ -77,7 +77,7 @@ impl ThreadControl {
         }
     }
 
-    /// The number of threads that it begins with.
+    /// Returns the number of threads at the start.
     #[must_use]
     pub fn threads_min(&self) -> usize {
         match self {
@@ -89,51 +89,54 @@ impl ThreadControl {
     }
 }
 
-/// What a crew works beside.
+/// The surroundings of a pool.
 #[derive(Clone, Copy)]
 pub(crate) struct PoolContext {
-    /// Whether somebody looks after the crews.
+    /// True if the controller thread runs.
     pub(crate) is_controlled: bool,
-    /// How many threads the system runs at once. On a single one threads cannot work beside each other, whatever crew they
-    /// are of; they can only hold each other up.
+    /// The number of threads that the system runs at once. On one processor, threads of any pools can only hold each
+    /// other up.
     pub(crate) processors: usize,
 }
 
-/// A crew at work.
+/// State of a thread pool.
 pub(crate) struct RunningPool {
+    /// Its configuration.
     pub(crate) pool: ThreadPool,
     /// The ports that have work, each at most once.
     pub(crate) ready: ReadyQueue,
-    /// A line of cache of its own: who has work for the crew looks there each time.
+    /// Its sleeping workers. On a cache line of its own: every thread that has work for the pool reads it.
     pub(crate) idle: CachePadded<IdleSet>,
-    /// One for each thread that there may be.
+    /// One slot for each worker.
     pub(crate) slots: Vec<CachePadded<WorkerSlot>>,
-    /// That of the thread that puts items in, when it works on them itself.
+    /// The slot of a producer that executes items inline.
     pub(crate) caller_slot: CachePadded<WorkerSlot>,
-    /// Whether who puts items in may work on them itself while the crew needs one thread only.
+    /// True if a producer may execute items inline while the pool needs one thread.
     pub(crate) allows_caller_runs: bool,
-    /// Whether its one thread is always alone: no guest comes, and nobody puts another in the place of one that is stuck.
+    /// True if the pool's one worker is always alone: it has no callers, and is not replaced when it is stuck.
     pub(crate) is_always_exclusive: bool,
-    /// How many threads there should be, threads that are stuck in a port's work not counted.
+    /// The number of threads that should work. Stuck threads are not counted.
     pub(crate) thread_target: AtomicUsize,
 }
 
-/// What a thread shares with those who steer it; nobody else touches it on the way, so that no line of cache is shared.
+/// Worker slot: the words that a worker shares with the controller. No other thread uses them, so that their cache line
+/// stays with the worker.
 #[derive(Default)]
 pub(crate) struct WorkerSlot {
-    /// Told to stop at the next port. Written by the steering thread.
+    /// True if the worker has to stop at the next port. Written by the controller.
     pub(crate) suspended: AtomicBool,
-    /// Told to end at the next port. Written by the steering thread.
+    /// True if the worker has to end at the next port. Written by the thread that closes the scheduler.
     pub(crate) ended: AtomicBool,
-    /// How many items it has worked on. Written by the thread.
+    /// The number of executed items. Written by the worker.
     pub(crate) items: AtomicU64,
-    /// Odd while it works on a port, even while it looks for one. Written by the thread.
+    /// Odd while the worker runs a batch, even while it looks for work. Written by the worker.
     pub(crate) epoch: AtomicU64,
+    /// The worker's thread, once it has been started.
     pub(crate) thread: OnceLock<Thread>,
 }
 
 impl WorkerSlot {
-    /// So many items more were worked on. By the thread alone.
+    /// Counts executed items. Called by the worker only, so that a relaxed load and store suffice.
     #[inline]
     pub(crate) fn add_items(&self, items: u64) {
         self.items.store(self.items.load(Ordering::Relaxed) + items, Ordering::Relaxed);
@@ -141,10 +144,11 @@ impl WorkerSlot {
 }
 
 impl RunningPool {
+    /// Creates the state of a pool that serves `ports` ports.
     pub(crate) fn new(pool: ThreadPool, ports: usize, setting: PoolContext) -> Self {
         let threads = pool.control.threads_min();
         assert!(threads > 0, "the pool {} has no threads", pool.name);
-        // Threads that are stuck are replaced, so that there are twice as many seats as threads.
+        // A stuck worker is replaced by another one, so that there are twice as many workers as threads.
         let slots = (0..pool.control.threads_max() * 2).map(|_| CachePadded::default()).collect();
         let (ready, idle) = (ReadyQueue::new(ports), CachePadded::new(IdleSet::new()));
         let allows_caller_runs = pool.control.is_elastic() || setting.processors == 1;
@@ -154,18 +158,18 @@ impl RunningPool {
         RunningPool { pool, ready, idle, slots, caller_slot, allows_caller_runs, is_always_exclusive, thread_target }
     }
 
-    /// Whether there should be one thread only.
+    /// Returns whether one thread should work.
     pub(crate) fn has_one_thread(&self) -> bool {
         self.thread_target.load(Ordering::Relaxed) == 1
     }
 
-    /// Hands a port to whoever comes first.
+    /// Pushes a port to the ready queue, and wakes a sleeping worker.
     pub(crate) fn schedule(&self, port: usize) {
         self.ready.push(port);
         self.idle.wake();
     }
 
-    /// How many items its threads have worked on.
+    /// Returns the number of items that the pool has executed.
     pub(crate) fn items(&self) -> u64 {
         let slots = self.slots.iter().chain([&self.caller_slot]);
         slots.map(|slot| slot.items.load(Ordering::Relaxed)).sum()

@@ -1,43 +1,46 @@
-//! What is known of how throughput follows the level, and which level is to be tried next.
+//! Throughput history: the records of one load by number of threads, and the search for the best number.
 //!
-//! Throughput is taken to rise with the level, to be highest somewhere, and to stay or fall from there on (the Streams
-//! paper, §4.2). So the best level is looked for by doubling, and then by halving what lies between it and those tried
-//! around it, which takes a number of levels that grows as the logarithm of how many there are. Among levels that do not
-//! differ, the lowest is best.
+//! The search assumes that throughput rises with the number of threads up to a maximum, and stays or falls from there
+//! on (Streams paper, §4.2). It doubles the number while throughput rises, and then bisects the intervals around the
+//! best number, so that the number of tries grows with the logarithm of the largest number. Of numbers that do not
+//! differ significantly, the smallest is the best.
 //!
-//! The lowest level is a case of its own, for one thread needs no queues: it is always tried, and where twice as many threads
-//! gain nothing over it, four times as many are tried all the same.
+//! The smallest number is a special case, because one thread needs no queues: it is always tried, and if twice as many
+//! threads gain nothing over it, four times as many are tried as well.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// Between levels of this size and more, not every one is tried: those around the best are within a fourth of it.
+/// From this number of threads on, not every number is tried: the neighbours of the best one are within a quarter of
+/// it. A judgement: an error of a quarter of the threads costs less than trying them all.
 const COARSE: usize = 4;
-/// The difference of two means is a trend beyond so many times what noise leaves open.
+/// A difference of two means is significant if it exceeds this many standard errors. A judgement, checked by the
+/// simulations of `thread_count_tests.rs`.
 const TREND_FACTOR: f64 = 1.5;
-/// However noisy it is, a difference of this much is a trend.
+/// A difference of this much is significant, however noisy the periods are. A judgement, checked by the same
+/// simulations.
 const SENSITIVITY_MAX: f64 = 0.15;
 
-/// What was seen of one level.
+/// The record of one number of threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ThroughputRecord {
-    /// The mean of its periods.
+    /// The mean throughput of its periods.
     pub(crate) throughput: f64,
-    /// How many.
+    /// The number of its periods.
     pub(crate) periods: u32,
 }
 
-/// What two records are compared by.
+/// The test that two records are compared by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Significance {
-    /// Relative differences up to this one are no trend.
+    /// Relative differences up to this one are not significant.
     pub(crate) sensitivity: f64,
     /// The standard deviation of a period, relative to its throughput.
     pub(crate) noise: f64,
 }
 
 impl Significance {
-    /// Whether one is better than the other by more than the sensitivity and what noise leaves open.
+    /// Returns whether `one` is significantly better than `other`.
     pub(crate) fn is_better(self, one: ThroughputRecord, other: ThroughputRecord) -> bool {
         let open = (1.0 / f64::from(one.periods) + 1.0 / f64::from(other.periods)).sqrt();
         let trend = (self.noise * TREND_FACTOR * open).min(SENSITIVITY_MAX).max(self.sensitivity);
@@ -45,17 +48,17 @@ impl Significance {
     }
 }
 
-/// The records of one load, by level.
+/// The records of one load by number of threads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ThroughputHistory(BTreeMap<usize, ThroughputRecord>);
 
 impl ThroughputRecord {
-    /// Whether the level has only been passed by on the way up, so that it may do better than it did.
+    /// Returns whether the record is of a single period on the way up, so that the number may do better than it shows.
     fn is_provisional(self) -> bool {
         self.periods == 1
     }
 
-    /// The same where all throughput has changed by this factor.
+    /// Returns the record of a load whose throughput is `factor` times as high.
     pub(crate) fn scaled(self, factor: f64) -> Self {
         ThroughputRecord { throughput: self.throughput * factor, ..self }
     }
@@ -80,18 +83,18 @@ impl ThroughputHistory {
         self.0.iter().map(|(threads, record)| (*threads, *record))
     }
 
-    /// The highest throughput.
+    /// Returns the record of the highest throughput.
     pub(crate) fn highest(&self) -> Option<ThroughputRecord> {
         self.0.values().copied().max_by(|a, b| a.throughput.total_cmp(&b.throughput))
     }
 
-    /// The lowest level that is no worse than any other.
+    /// Returns the smallest number that is not significantly worse than any other.
     pub(crate) fn best(&self, significance: Significance) -> Option<usize> {
         let most = self.highest()?;
         self.iter().find(|(_, record)| !significance.is_better(most, *record)).map(|(threads, _)| threads)
     }
 
-    /// The level that is to be tried next, of those that there are; `None` where the best one is known.
+    /// Returns the number to be tried next, or `None` if the best one is known.
     pub(crate) fn next_count(
         &self,
         thread_counts: &RangeInclusive<usize>,
@@ -106,7 +109,8 @@ impl ThroughputHistory {
         next.or_else(lowest).or_else(trusted)
     }
 
-    /// The level to be tried above the best one. That the next one is no better may be because a peak lies between them.
+    /// Returns the number to be tried above the best one. If the next larger one is no better, a maximum may still lie
+    /// between them.
     fn above(&self, best: usize, threads_max: usize) -> Option<usize> {
         match self.0.range(best + 1..).next() {
             Some((above, _)) if above - best > step_size(best) => Some(best.midpoint(*above)),
@@ -115,14 +119,14 @@ impl ThroughputHistory {
         }
     }
 
-    /// The level to be tried where the lowest one is best, and only twice as many threads were tried besides.
+    /// Returns the number to be tried if the smallest one is the best, and only twice as many threads have been tried.
     fn beyond(&self, best: usize, thread_counts: &RangeInclusive<usize>) -> Option<usize> {
         let (last, _) = self.0.last_key_value()?;
         let most = (last * 2).min(*thread_counts.end());
         (best == *thread_counts.start() && *last <= best * 2 && most > *last).then_some(most)
     }
 
-    /// The level to be tried below the best one.
+    /// Returns the number to be tried below the best one.
     fn below(&self, best: usize, threads_min: usize) -> Option<usize> {
         match self.0.range(..best).next_back() {
             Some((below, _)) if best - below > step_size(best) => Some(below.midpoint(best)),
@@ -132,7 +136,7 @@ impl ThroughputHistory {
     }
 }
 
-/// How far levels that are tried may lie from the best one.
+/// Returns the largest distance from the best number at which neighbours need not be tried.
 fn step_size(best: usize) -> usize {
     (best / COARSE).max(1)
 }
@@ -143,7 +147,7 @@ mod tests {
 
     const SIGNIFICANCE: Significance = Significance { sensitivity: 0.05, noise: 0.0 };
 
-    /// The levels that are tried where throughput is as `at` says, up to the best one.
+    /// Returns the numbers that are tried until the best one is known, and that one, for a throughput given by `at`.
     fn tried(first: usize, thread_counts: RangeInclusive<usize>, at: impl Fn(usize) -> f64) -> (Vec<usize>, usize) {
         let (mut history, mut tried, mut next) = (ThroughputHistory::default(), Vec::new(), Some(first));
         while let Some(threads) = next {
@@ -155,25 +159,25 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_doubled_and_what_lies_between_is_halved() {
+    fn numbers_are_doubled_and_intervals_halved() {
         let (tried, best) = tried(1, 1..=32, |threads| threads.min(11) as f64);
         assert_eq!((tried, best), (vec![1, 2, 4, 8, 16, 32, 24, 20, 12, 14, 10], 12));
     }
 
     #[test]
-    fn where_four_threads_gain_nothing_no_more_are_tried() {
+    fn if_four_threads_gain_nothing_no_more_are_tried() {
         assert_eq!(tried(1, 1..=32, |_| 1.0), (vec![1, 2, 4], 1));
         assert_eq!(tried(1, 1..=2, |threads| 1.0 / threads as f64), (vec![1, 2], 1));
     }
 
     #[test]
-    fn queues_that_two_threads_do_not_make_up_for_four_may() {
+    fn four_threads_may_pay_for_queues_when_two_do_not() {
         let (_, best) = tried(1, 1..=8, |threads| if threads == 1 { 1.0 } else { 0.4 * threads as f64 });
         assert_eq!(best, 8);
     }
 
     #[test]
-    fn from_anywhere_the_best_level_is_found_in_a_few_tries() {
+    fn the_best_number_is_found_from_anywhere_in_a_few_tries() {
         for first in 1..=64 {
             for peak in 1..=64_usize {
                 let at = |threads: usize| threads.min(peak) as f64 * 0.9_f64.powi(threads.saturating_sub(peak) as i32);
@@ -186,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_widens_what_is_no_difference() {
+    fn noise_raises_the_significant_difference() {
         let [worse, better] = [1.0, 1.1].map(|throughput| ThroughputRecord { throughput, periods: 2 });
         assert!(SIGNIFICANCE.is_better(better, worse));
         assert!(!Significance { noise: 0.1, ..SIGNIFICANCE }.is_better(better, worse));

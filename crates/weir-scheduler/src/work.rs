@@ -1,28 +1,37 @@
-//! What is done at ports, as far as the threads that do it know.
+//! Work: the interface between the scheduler and the code that runs at its ports.
 
-/// The index of a port. Items mostly go from lower to higher ones; a port waits for room only in a higher one.
+use crate::platform::SchedulerPlatform;
+
+/// The index of a port. Items usually go from lower to higher ports; a port waits for room only in a higher one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(pub usize);
 
-/// What is done at the ports.
+/// The code that runs at the ports.
 pub trait Work: Send + Sync + 'static {
-    /// What goes through them.
+    /// An item that passes the ports.
     type Item: Send + 'static;
 
-    /// Works on an item at a port, and says where it goes on; `None` where it is through. Of one port, one item is worked
-    /// on at a time, in the order in which they were put in. It must not panic; it may block, and is then not counted
-    /// among its crew's threads.
-    ///
-    /// Where the work of several ports is cheaper done in one go, it asks `ahead` for those that follow.
-    fn run(&self, port: PortId, item: Self::Item, ahead: &mut impl Fusion) -> Option<(PortId, Self::Item)>;
+    /// The platform that the work runs on: [`StdPlatform`](crate::StdPlatform), except in tests.
+    type Platform: SchedulerPlatform;
 
-    /// A thread has worked off a batch: what it kept back to do for all of it in one go is due.
+    /// Runs an item at a port. Returns the item and its next port, or `None` if it is finished.
+    ///
+    /// A port runs one item at a time, in the order of submission. The call must not panic. It may block, and its
+    /// thread then no longer counts as one of the pool's.
+    ///
+    /// An implementation that can run consecutive ports more cheaply in one call asks `fusion` for them.
+    fn run(&self, port: PortId, item: Self::Item, fusion: &mut impl Fusion) -> Option<(PortId, Self::Item)>;
+
+    /// Returns the platform that the work runs on.
+    fn platform(&self) -> &Self::Platform;
+
+    /// Called by a thread that has run a batch: effects that were deferred to the end of the batch are due.
     fn after_batch(&self) {}
 }
 
-/// Lets [`Work::run`] do the work of the ports that follow in one go, instead of yielding the item for each.
+/// Permission to run consecutive ports within one call of [`Work::run`].
 pub trait Fusion {
-    /// Whether the item's work at this port, where it goes on after those asked for before, may be done now too. Who is
-    /// told so does it, unless the item ends before.
+    /// Returns whether the caller may run the item at this port too, after the ports that it asked for before. If so,
+    /// it must run it, unless the item finishes before.
     fn may_fuse(&mut self, port: PortId) -> bool;
 }

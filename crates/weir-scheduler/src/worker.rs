@@ -1,4 +1,4 @@
-//! What a thread of a crew does: take a port that has work, have a turn at it, carry on what came out.
+//! Worker thread: pops a port that has work, runs a batch of it, and follows the output to the next port.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,18 +10,18 @@ use crate::thread_pool::{RunningPool, WorkerSlot};
 use crate::work::Work;
 use crate::worker_local::WorkerLocal;
 
-/// How often a thread looks for work before it sleeps.
+/// The number of looks for work before a worker sleeps.
 const LOOKS_MAX: usize = 104;
-/// How often it does so before it lets others have the processor in between: about the microseconds that a thread takes to
-/// be woken.
-const LOOKS_SPINNING: usize = 100;
+/// The number of looks that spin; the others yield the processor. Spinning lasts for some microseconds, about as long
+/// as waking a sleeping thread takes (6 to 8 µs one way on two idle cores).
+const SPINS: usize = 100;
 
-/// One thread of a crew.
+/// One worker of a thread pool.
 pub(crate) struct Worker<W: Work> {
     shared: Arc<SchedulerState<W>>,
     slot: usize,
     local: WorkerLocal<W>,
-    /// Whether it is counted among those who work beside each other.
+    /// True while it is counted in shared mode.
     in_shared_mode: bool,
 }
 
@@ -30,7 +30,7 @@ impl<W: Work> Worker<W> {
         Worker { shared, slot, local: WorkerLocal::new(pool), in_shared_mode: false }
     }
 
-    /// Works until it is told to end.
+    /// Works until the worker slot says that it has to end.
     pub(crate) fn run(mut self) {
         let shared = self.shared.clone();
         let pool = &shared.pools[self.local.pool];
@@ -38,11 +38,12 @@ impl<W: Work> Worker<W> {
         let mut next_port = None;
         let mut chained = 0;
         while !slot.ended.load(Ordering::Acquire) {
-            // What was carried is warm, but others wait too: a ring of ports would never let go.
+            // The items of the next port are in the cache, but others wait too, and a cycle of ports would never end.
             if chained > shared.ports.len() {
                 next_port.take().into_iter().for_each(|port| pool.schedule(port));
             }
-            // What is carried is carried to its end: at the end of the list it could hold up all that leads to it.
+            // A suspended worker first follows its output to the end: at the end of the ready queue, the port could
+            // hold up all ports before it.
             if next_port.is_none() && slot.suspended.load(Ordering::Acquire) {
                 self.local.flush_deferred(&shared);
                 self.leave_shared();
@@ -64,8 +65,8 @@ impl<W: Work> Worker<W> {
         next_port.into_iter().for_each(|port| pool.schedule(port));
     }
 
-    /// Looks for a port for a few microseconds, without a pause that would be longer than a hop takes. Where threads
-    /// outnumber processors, who looks holds up who works, and lets that come first.
+    /// Looks for a ready port for a few microseconds, without a pause that is longer than a hop. If threads outnumber
+    /// processors, it yields to threads that work.
     fn find_work(&self, pool: &RunningPool) -> Option<usize> {
         if self.shared.oversubscribed {
             return pool.ready.pop().or_else(|| {
@@ -77,11 +78,12 @@ impl<W: Work> Worker<W> {
             if let Some(found) = pool.ready.pop() {
                 return Some(found);
             }
-            if looks < LOOKS_SPINNING { std::hint::spin_loop() } else { std::thread::yield_now() }
+            if looks < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
         None
     }
 
+    /// Runs a batch of the port, in exclusive mode if possible. Returns the port to follow to.
     fn run_batch(
         &mut self,
         shared: &SchedulerState<W>,
@@ -102,8 +104,8 @@ impl<W: Work> Worker<W> {
         next_port
     }
 
-    /// The right to work alone, where the crew has one thread. Nobody could take it from a thread that is stuck, so that
-    /// it is for ports whose work is brief.
+    /// Enters exclusive mode if the pool needs one thread. Only for work that does not block: no other thread can take
+    /// the mode from a thread that is stuck.
     fn try_exclusive<'a>(
         &mut self,
         shared: &'a SchedulerState<W>,
@@ -117,6 +119,7 @@ impl<W: Work> Worker<W> {
         shared.modes[self.local.pool].try_exclusive()
     }
 
+    /// Runs a batch of the port in shared mode.
     fn run_batch_shared(
         &mut self,
         shared: &SchedulerState<W>,
@@ -136,6 +139,7 @@ impl<W: Work> Worker<W> {
         next_port
     }
 
+    /// Sleeps until woken, with no deferred wake-up and in no mode.
     fn sleep(&mut self, pool: &RunningPool, slot: &WorkerSlot) {
         self.local.flush_deferred(&self.shared);
         self.leave_shared();
@@ -144,6 +148,7 @@ impl<W: Work> Worker<W> {
         });
     }
 
+    /// Leaves shared mode if this worker is in it.
     fn leave_shared(&mut self) {
         if std::mem::replace(&mut self.in_shared_mode, false) {
             self.shared.modes[self.local.pool].leave_shared();
@@ -151,8 +156,9 @@ impl<W: Work> Worker<W> {
     }
 }
 
+/// Parks the worker until it is resumed or has to end.
 fn suspend(pool: &RunningPool, slot: &WorkerSlot) {
-    // It may have been woken for work that it does not do now.
+    // The wake-up that this worker may have received is for another one.
     if !pool.ready.is_empty() {
         pool.idle.wake();
     }

@@ -1,6 +1,6 @@
-//! Nothing is lost, doubled or overtaken, whatever the ports, the crews and the number of threads do.
+//! Stress test: no item is lost, duplicated or overtaken, for any ports, pools and numbers of threads.
 //!
-//! `WEIR_STRESS_ITEMS=1000000` for more. It is also what runs under ThreadSanitizer:
+//! `WEIR_STRESS_ITEMS=1000000` sends more items. The test also runs under ThreadSanitizer:
 //!
 //! ```text
 //! RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=target/tsan \
@@ -17,33 +17,35 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use weir_scheduler::{
-    ElasticSettings, Full, Fusion, InlineOutcome, PortId, PortSettings, Scheduler, ThreadControl, ThreadPool, Work,
+    ElasticSettings, Full, Fusion, InlineOutcome, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl,
+    ThreadPool, Work,
 };
 
-/// An item: where it came from and its number there.
+/// An item: the index of its source and its number there, from 1.
 type Item = (usize, u64);
 
-/// Sends each item from port to port along its route, and notes at every port what came.
+/// Work that sends each item from port to port along its route, and checks its number at every port.
 struct Routes {
-    /// By source: the ports that its items visit, one after the other.
+    /// For each source, the ports that its items visit.
     routes: Vec<Vec<usize>>,
-    /// By port and source: the last number that was seen. A port runs one item at a time, so nobody waits here.
+    /// For each port and source, the last number that was seen. Never contended, because a port runs one item at a time.
     seen: Vec<Vec<Mutex<u64>>>,
-    through: AtomicU64,
+    finished: AtomicU64,
 }
 
 impl Routes {
     fn new(routes: Vec<Vec<usize>>, ports: usize) -> Self {
         let seen = (0..ports).map(|_| routes.iter().map(|_| Mutex::new(0)).collect()).collect();
-        Routes { routes, seen, through: AtomicU64::new(0) }
+        Routes { routes, seen, finished: AtomicU64::new(0) }
     }
 }
 
-/// A route that visits a port twice tells the visits apart by the item's lowest bits.
+/// The number of visits that no item exceeds, unless its route is longer.
 const VISITS: u64 = 8;
 
 impl Work for Routes {
     type Item = (Item, u64);
+    type Platform = StdPlatform;
 
     fn run(
         &self,
@@ -55,17 +57,21 @@ impl Work for Routes {
         assert_eq!(route[visit as usize], port.0, "an item is where it belongs");
         if !route[..visit as usize].contains(&port.0) {
             let mut last = self.seen[port.0][source].try_lock().expect("one item at a time");
-            assert_eq!(*last + 1, number, "nothing is lost, doubled or overtaken at {port:?}");
+            assert_eq!(*last + 1, number, "an item was lost, duplicated or overtaken at {port:?}");
             *last = number;
         }
         assert!(visit < VISITS || route.len() > VISITS as usize);
         match route.get(visit as usize + 1) {
             Some(&next) => Some((PortId(next), ((source, number), visit + 1))),
             None => {
-                self.through.fetch_add(1, Ordering::Relaxed);
+                self.finished.fetch_add(1, Ordering::Relaxed);
                 None
             }
         }
+    }
+
+    fn platform(&self) -> &StdPlatform {
+        &StdPlatform
     }
 }
 
@@ -85,7 +91,7 @@ fn wait_for_room(scheduler: &Scheduler<Routes>, port: PortId) {
     }
 }
 
-fn put_all(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u64) {
+fn submit_all_items(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u64) {
     let mut items = (1..=items).map(|number| (PortId(first), ((source, number), 0)));
     while let Err(Full((port, item))) = scheduler.submit_all(&mut items) {
         let mut item = item;
@@ -96,7 +102,7 @@ fn put_all(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u6
     }
 }
 
-/// Works on items right here where it may, and puts the others in.
+/// Executes items inline if it may, and submits the others.
 fn run_all_inline(scheduler: &Scheduler<Routes>, source: usize, first: usize, items: u64) {
     let port = PortId(first);
     for number in 1..=items {
@@ -113,23 +119,23 @@ fn run_all_inline(scheduler: &Scheduler<Routes>, source: usize, first: usize, it
     }
 }
 
-/// Puts items in from a thread for each route, and waits until all are through.
-fn all_through(routes: Vec<Vec<usize>>, ports: Vec<PortSettings>, pools: Vec<ThreadPool>, items: u64) {
-    all_through_by(put_all, routes, ports, pools, items);
+/// Submits items from one thread per route, and waits until all are finished.
+fn submit_and_drain(routes: Vec<Vec<usize>>, ports: Vec<PortSettings>, pools: Vec<ThreadPool>, items: u64) {
+    submit_and_drain_by(submit_all_items, routes, ports, pools, items);
 }
 
-/// How a thread puts its items in: by source, first port and number.
-type PutAll = fn(&Scheduler<Routes>, usize, usize, u64);
+/// A way to submit items: by source, first port and number of items.
+type SubmitItems = fn(&Scheduler<Routes>, usize, usize, u64);
 
-/// The same, where the first route's thread has its own way.
-fn all_through_by(
-    first: PutAll,
+/// Submits the items of the first route in the way of `first`, and those of the others by [`submit_all_items`].
+fn submit_and_drain_by(
+    first: SubmitItems,
     routes: Vec<Vec<usize>>,
     ports: Vec<PortSettings>,
     pools: Vec<ThreadPool>,
     items: u64,
 ) {
-    let mut ways: Vec<PutAll> = vec![put_all; routes.len()];
+    let mut ways: Vec<SubmitItems> = vec![submit_all_items; routes.len()];
     ways[0] = first;
     let firsts: Vec<usize> = routes.iter().map(|route| route[0]).collect();
     let work = Routes::new(routes, ports.len());
@@ -141,7 +147,7 @@ fn all_through_by(
         }
     });
     scheduler.drain();
-    assert_eq!(scheduler.work().through.load(Ordering::Relaxed), items * firsts.len() as u64);
+    assert_eq!(scheduler.work().finished.load(Ordering::Relaxed), items * firsts.len() as u64);
 }
 
 fn pool(name: &str, control: ThreadControl) -> ThreadPool {
@@ -160,7 +166,7 @@ fn items() -> u64 {
 fn a_chain_on_one_thread_and_on_several() {
     for threads in 1..=4 {
         let ports = vec![PortSettings { capacity: 4, pool: 0, nonblocking: true }; 10];
-        all_through(vec![(0..10).collect()], ports, fixed(threads), items());
+        submit_and_drain(vec![(0..10).collect()], ports, fixed(threads), items());
     }
 }
 
@@ -169,13 +175,13 @@ fn a_chain_with_a_thread_for_every_port() {
     let ports: Vec<PortSettings> =
         (0..6).map(|port| PortSettings { capacity: 16, pool: port, nonblocking: true }).collect();
     let pools = (0..6).map(|port| pool(&port.to_string(), ThreadControl::Fixed(1))).collect();
-    all_through(vec![(0..6).collect()], ports, pools, items());
+    submit_and_drain(vec![(0..6).collect()], ports, pools, items());
 }
 
 #[test]
 fn many_routes_that_meet() {
     let routes = vec![vec![0, 3, 4, 5], vec![1, 3, 5], vec![2, 4, 5]];
-    all_through(routes, vec![PortSettings { capacity: 2, pool: 0, nonblocking: true }; 6], fixed(3), items());
+    submit_and_drain(routes, vec![PortSettings { capacity: 2, pool: 0, nonblocking: true }; 6], fixed(3), items());
 }
 
 #[test]
@@ -184,8 +190,8 @@ fn full_queues_in_a_ring() {
     let ports: Vec<PortSettings> =
         (0..3).map(|port| PortSettings { capacity: 1, pool: port, nonblocking: true }).collect();
     let pools = (0..3).map(|port| pool(&port.to_string(), ThreadControl::Fixed(1))).collect();
-    all_through(routes.clone(), ports, pools, items() / 4);
-    all_through(routes, vec![PortSettings { capacity: 1, pool: 0, nonblocking: true }; 3], fixed(2), items() / 4);
+    submit_and_drain(routes.clone(), ports, pools, items() / 4);
+    submit_and_drain(routes, vec![PortSettings { capacity: 1, pool: 0, nonblocking: true }; 3], fixed(2), items() / 4);
 }
 
 #[test]
@@ -197,28 +203,33 @@ fn threads_that_come_and_go() {
     for (control, brief_of) in [by_queue, elastic, random].iter().flat_map(both) {
         let port = |port| PortSettings { capacity: 8, pool: 0, nonblocking: port % brief_of == 0 };
         let ports = (0..12).map(port).collect();
-        all_through(vec![(0..12).collect(), (0..12).collect()], ports, vec![pool("steered", control)], items());
+        submit_and_drain(vec![(0..12).collect(), (0..12).collect()], ports, vec![pool("steered", control)], items());
     }
 }
 
 #[test]
-fn a_source_that_brings_its_items_while_threads_and_another_source_come_and_go() {
+fn a_caller_runs_items_inline_while_threads_and_another_source_come_and_go() {
     let elastic = ThreadControl::Elastic(ElasticSettings { threads_min: 1, threads_max: 3, sensitivity: 0.01 });
     let random = ThreadControl::Random { like: Box::new(elastic.clone()), seed: 3 };
     for (control, routes) in [(elastic, vec![vec![0, 2, 3]]), (random, vec![vec![0, 2, 3], vec![1, 2, 3]])] {
         let ports = vec![PortSettings { capacity: 8, pool: 0, nonblocking: true }; 4];
-        all_through_by(run_all_inline, routes, ports, vec![pool("steered", control)], items());
+        submit_and_drain_by(run_all_inline, routes, ports, vec![pool("steered", control)], items());
     }
 }
 
 #[test]
-fn where_one_thread_is_enough_it_is_the_one_that_puts_items_in() {
+fn one_thread_that_suffices_is_the_calling_one() {
     struct Notes(Mutex<Vec<std::thread::ThreadId>>);
     impl Work for Notes {
         type Item = ();
+        type Platform = StdPlatform;
         fn run(&self, port: PortId, (): (), _: &mut impl Fusion) -> Option<(PortId, ())> {
             self.0.lock().push(std::thread::current().id());
             (port.0 < 2).then_some((PortId(port.0 + 1), ()))
+        }
+
+        fn platform(&self) -> &StdPlatform {
+            &StdPlatform
         }
     }
     let control = ThreadControl::Elastic(ElasticSettings { threads_min: 1, threads_max: 1, sensitivity: 0.05 });
@@ -235,10 +246,11 @@ fn where_one_thread_is_enough_it_is_the_one_that_puts_items_in() {
 
 #[test]
 fn a_thread_that_is_stuck_is_replaced() {
-    /// Blocks at port 0 until something has passed port 1.
+    /// Work that blocks at port 0 until an item has passed port 1.
     struct Blocks(Mutex<std::sync::mpsc::Receiver<()>>, std::sync::mpsc::Sender<()>);
     impl Work for Blocks {
         type Item = ();
+        type Platform = StdPlatform;
         fn run(&self, port: PortId, (): (), _: &mut impl Fusion) -> Option<(PortId, ())> {
             if port == PortId(0) {
                 self.0.lock().recv().unwrap();
@@ -246,6 +258,10 @@ fn a_thread_that_is_stuck_is_replaced() {
                 self.1.send(()).unwrap();
             }
             None
+        }
+
+        fn platform(&self) -> &StdPlatform {
+            &StdPlatform
         }
     }
     let (sender, receiver) = std::sync::mpsc::channel();

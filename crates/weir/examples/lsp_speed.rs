@@ -1,5 +1,5 @@
-//! How long an editor waits: a program of 10,000 lines is edited over the Language Server Protocol, and the time from each
-//! edit to what is wrong, to a hover and to a completion is measured, with all that is between: pipes, JSON and the check.
+//! Latency of the language server: edits a program of 10,000 lines over the Language Server Protocol, and measures the
+//! time from each edit to its diagnostics, to a hover and to a completion, including pipes, JSON and the check.
 //!
 //! Run it with `cargo run --release -p weir --example lsp_speed`. Without an argument it starts itself as the server.
 #![allow(clippy::print_stdout, reason = "an example says what it measured")]
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use test_support::long_program;
 
-/// How often each way is measured.
+/// Number of measurements of each kind.
 const ROUNDS: usize = 200;
 
 /// The lines of the program.
@@ -19,7 +19,7 @@ const LINES: usize = 10_000;
 
 const ADDRESS: &str = "file:///made.weir";
 
-/// What a user types over in the middle of the program.
+/// The text that the edits replace, in the middle of the program.
 const EDITED: &str = "half - 10";
 
 /// An editor, and the server that it started.
@@ -29,7 +29,7 @@ struct Editor {
     output: BufReader<ChildStdout>,
     asked: i64,
     version: i64,
-    /// Of which version of the text the server has said what is wrong.
+    /// The version of the text whose diagnostics the server has published.
     told: i64,
     text: String,
 }

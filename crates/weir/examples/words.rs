@@ -1,6 +1,6 @@
 //! A `weir` command with functions of its own, for programs that `use words`.
 
-/// How often a word stands in a text.
+/// Counts the occurrences of a word in a text.
 #[weir::function(pure)]
 pub fn count(text: &str, word: &str) -> i64 {
     text.split_whitespace().filter(|other| *other == word).fold(0, |count, _| count + 1)

@@ -1,4 +1,4 @@
-; What is coloured how.
+; Highlighting rules.
 
 (comment) @comment
 (doc_comment) @comment.documentation

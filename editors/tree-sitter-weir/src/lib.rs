@@ -1,4 +1,4 @@
-//! The tree-sitter grammar of Weir, for programs that colour or fold its texts.
+//! The tree-sitter grammar of Weir, for programs that highlight or fold source code.
 
 use tree_sitter_language::LanguageFn;
 
@@ -10,5 +10,5 @@ unsafe extern "C" {
 // SAFETY: the function is the one that the generated parser defines, and it gives a static language.
 pub const LANGUAGE: LanguageFn = unsafe { LanguageFn::from_raw(tree_sitter_weir) };
 
-/// Which nodes are coloured how.
+/// The highlighting query.
 pub const HIGHLIGHTS_QUERY: &str = include_str!("../queries/highlights.scm");

@@ -1,4 +1,4 @@
-// What the generated lexer cannot say: where a line ends a statement, and what stands in a text.
+// External scanner: line ends that end a statement, and the content of texts.
 
 #include "tree_sitter/parser.h"
 #include <string.h>
@@ -18,7 +18,7 @@ static bool is_word(int32_t c) {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c > 127;
 }
 
-// Reads the next word, as far as there is room for it. Returns whether that was the whole of it.
+// Reads the next word into the buffer. Returns false if it does not fit.
 static bool read_word(TSLexer *lexer, char word[8]) {
   unsigned length = 0;
   while (length < 7 && is_word(lexer->lookahead)) {
@@ -29,7 +29,7 @@ static bool read_word(TSLexer *lexer, char word[8]) {
   return !is_word(lexer->lookahead);
 }
 
-// Whether the next token goes on with the line before: a dot, a pipe, an operator other than minus, or a word that joins.
+// Returns true if the next token continues the previous line: a dot, a pipe, an operator other than minus, or a word that joins.
 static bool goes_on(TSLexer *lexer) {
   char word[8];
   switch (lexer->lookahead) {
@@ -55,7 +55,7 @@ static bool goes_on(TSLexer *lexer) {
   }
 }
 
-// Skips space, line ends and comments. Returns false if a lone slash was skipped, which is an operator.
+// Skips spaces, line ends and comments. Returns false if a lone slash was skipped, which is an operator.
 static bool skip_to_token(TSLexer *lexer) {
   for (;;) {
     while (is_blank(lexer->lookahead) || lexer->lookahead == '\n') lexer->advance(lexer, true);
@@ -75,7 +75,7 @@ static bool scan_line_end(TSLexer *lexer) {
   return skip_to_token(lexer) && !goes_on(lexer);
 }
 
-// The characters of a text up to its quotes, an escape, an interpolation, or (on one line) the line end.
+// Scans the characters of a text up to its quotes, an escape, an interpolation, or (on one line) the line end.
 static bool scan_content(TSLexer *lexer, bool block) {
   bool found = false;
   lexer->result_symbol = block ? BLOCK_CONTENT : TEXT_CONTENT;

@@ -1,4 +1,4 @@
-//! The grammar for editors reads every program that the parser reads.
+//! The grammar for editors accepts every program that the parser accepts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn read(text: &str) -> Tree {
     parser.parse(text, None).expect("nothing stops it")
 }
 
-/// The first place that the grammar does not understand.
+/// Returns the position of the first syntax error.
 fn fault(node: Node<'_>) -> Option<Node<'_>> {
     if node.is_error() || node.is_missing() {
         return Some(node);
@@ -31,7 +31,7 @@ fn assert_read(name: &str, text: &str) {
     assert_eq!(Counts::of_grammar(tree.root_node()), Counts::of_parser(text), "{name}: the trees differ in\n{text}");
 }
 
-/// How many there are of some kinds of nodes: where a line ends in the wrong place, there are others.
+/// Counts the nodes of some kinds; a line end in the wrong place changes these numbers.
 #[derive(Default, PartialEq, Debug)]
 struct Counts {
     items: usize,
@@ -78,7 +78,7 @@ impl<'a> Visitor<'a> for Counts {
     fn expr(&mut self, expr: &'a Expr) {
         match &expr.kind {
             ExprKind::Call { .. } => self.calls += 1,
-            // The grammar has the function behind a pipe as a call, if it has arguments.
+            // In the grammar, the function after a pipe is a call if it has arguments.
             ExprKind::Pipe { arguments, .. } if !arguments.is_empty() => self.calls += 1,
             ExprKind::Binary { .. } => self.operators += 1,
             ExprKind::Match { arms, .. } => self.arms += arms.len(),

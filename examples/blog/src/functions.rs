@@ -1,4 +1,5 @@
-//! What the program `main.weir` calls: reads of the store that may be batched, one write, and two pure functions.
+//! Host functions of the program `main.weir`: reads of the store that can be batched, one write, and two pure
+//! functions.
 
 use std::cmp::Reverse;
 
@@ -11,17 +12,17 @@ weir::library! {
     pub(crate) blog: ids, info, content, add, seen, newest, most_viewed, topics, escaped
 }
 
-/// What is known of a post without its content.
+/// The metadata of a post.
 #[derive(Clone, Debug, weir::Type)]
 #[weir(name = "blog.Info")]
 pub(crate) struct Info {
-    /// Which post.
+    /// The number of the post.
     pub(crate) id: i64,
     /// Its heading.
     pub(crate) title: String,
-    /// What it is about.
+    /// The subject.
     pub(crate) topic: String,
-    /// How often it was asked for.
+    /// The number of views.
     pub(crate) views: i64,
 }
 
@@ -31,7 +32,7 @@ pub(crate) fn ids(#[environment] store: &Store) -> Vec<i64> {
     (0i64..).zip(store.read().iter()).map(|(id, _)| id).collect()
 }
 
-/// What is known of a post.
+/// Returns the metadata of a post.
 #[weir::batched(at_most = 500, reads)]
 pub(crate) async fn info(ids: &[i64], #[environment] store: &Store) -> Vec<Result<Info, Failure>> {
     let posts = store.read();

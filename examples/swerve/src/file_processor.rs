@@ -14,7 +14,7 @@ use crate::server::Style;
 pub(crate) struct FileRequest {
     /// Relative to the root, without `..`.
     pub(crate) path: PathBuf,
-    /// Where its chunks go.
+    /// The receiver of its chunks.
     pub(crate) transfers: Mailbox<Transfer>,
     /// In lock-step: told after each chunk that it is on the network.
     pub(crate) delivered: Channel<()>,
@@ -22,7 +22,7 @@ pub(crate) struct FileRequest {
     pub(crate) abort: Event<()>,
 }
 
-/// What travels to the network processor.
+/// A message to the network processor.
 #[derive(Clone, Debug)]
 pub(crate) enum Transfer {
     /// The file is there and so long.

@@ -6,12 +6,12 @@ use std::path::{Component, Path, PathBuf};
 /// A request head may have so many bytes.
 const HEAD_BYTES_MAX: u64 = 16 * 1024;
 
-/// What a client wants.
+/// The request of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     /// The file, relative to the root; `None` if it is not one that may be had.
     pub(crate) path: Option<PathBuf>,
-    /// Whether the client wants to go on with this connection.
+    /// True if the client keeps the connection open.
     pub(crate) keeps_alive: bool,
 }
 

@@ -8,7 +8,8 @@ use weir_events::{Channel, Signal, after, choose};
 use crate::log::{Line, Log};
 use crate::server::Style;
 
-/// Where the system gives no connection, for want of files above all, it would give none at once either.
+/// Pause after a failed accept: if the system gives no connection, mostly for want of files, an immediate retry would
+/// fail as well.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Listens until the signal is given.

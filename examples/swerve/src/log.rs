@@ -16,7 +16,7 @@ pub(crate) struct Log {
     style: Style,
 }
 
-/// What is logged, formatted by the log's thread.
+/// A log entry, which the log's thread formats.
 #[derive(Clone, Debug)]
 pub(crate) enum Line {
     ConnectionStart,

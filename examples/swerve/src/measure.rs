@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// What a load met.
+/// The result of a load.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     /// Answers per second.

@@ -17,7 +17,7 @@ use crate::network_processor::NetworkProcessor;
 /// Connections that the system completes before they are accepted; apache2 has as many.
 const BACKLOG: i32 = 511;
 
-/// Which events the modules use to hand things over.
+/// The kind of events that the modules communicate by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Synchronous ones: whoever gives waits until it is taken.
@@ -26,14 +26,14 @@ pub enum Style {
     Asynchronous,
 }
 
-/// How a server is to run.
+/// The settings of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The folder whose files are served.
     pub root: PathBuf,
-    /// Where to listen; port 0 takes any.
+    /// The address to listen on; port 0 takes any free one.
     pub address: SocketAddr,
-    /// How the modules talk.
+    /// The kind of events that the modules communicate by.
     pub style: Style,
     /// Threads that serve connections: so many are served at once.
     pub connections: usize,
@@ -89,13 +89,13 @@ impl Server {
         Ok(Server { address, stop, log, threads })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many lines it has logged so far.
+    /// Returns the number of lines that it has logged.
     #[must_use]
     pub fn lines_logged(&self) -> usize {
         self.log.lines_written()

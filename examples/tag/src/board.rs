@@ -11,13 +11,13 @@ weir::library! {
 #[derive(weir::Type, Clone, Debug, PartialEq, Eq)]
 #[weir(name = "tag.Player")]
 pub(crate) struct Player {
-    /// Where their packets come from, and go to.
+    /// The address that their packets come from and go to.
     pub(crate) address: String,
-    /// How far to the right they stand.
+    /// Horizontal position, from the left.
     pub(crate) x: i64,
-    /// How far down they stand.
+    /// Vertical position, from the top.
     pub(crate) y: i64,
-    /// Whether they have to catch the others.
+    /// True if they have to catch the others.
     pub(crate) it: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn leave(board: &mut Board, address: &str) {
     }
 }
 
-/// Who plays from this address.
+/// Returns the player at this address.
 #[weir::function(reads)]
 pub(crate) fn player(board: &Board, address: &str) -> Option<Player> {
     board.0.get(address).cloned()
@@ -84,7 +84,7 @@ pub(crate) struct Dice(u64);
 
 #[weir::function(reads)]
 impl Dice {
-    /// What is thrown depends on the seed alone.
+    /// Creates dice; the throws depend on the seed alone.
     #[new]
     fn seeded(#[default(1)] seed: u64) -> Self {
         Dice(seed)

@@ -63,7 +63,7 @@ struct Player<'g> {
     game: &'g Game,
 }
 
-/// Where somebody stands, and whether they are "it".
+/// A player's position, and true if they are "it".
 type Place = (i64, i64, bool);
 
 impl Player<'_> {

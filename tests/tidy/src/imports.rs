@@ -1,16 +1,19 @@
-//! Which modules of a crate import which, at every depth.
+//! Import graph of the modules of a crate, at every depth.
 //!
-//! 1. Each file is a module; its code names others by paths that begin with `crate::` or `super::`.
-//! 2. A path is followed as far as it leads to modules, also through what a module takes from one of its own
-//!    (`use child::Name`, from where `super::Name` has it).
-//! 3. Where the two ways from the root part, the one module imports the other: both lie in the same module. What a module
-//!    and those inside of it take from each other is no import.
+//! 1. Each file is a module; its code names others by paths that begin with `crate::`, `super::`, `self::` or the name of a
+//!    child.
+//! 2. A path is followed as far as it leads to modules, also through a re-export of a child's name
+//!    (`use child::Name`, which makes `super::Name` lead to `child`).
+//! 3. [`references`] has an edge for each path that leads to another file. A parent and its child that name each other are
+//!    a circle in it.
+//! 4. [`imports`] leaves out what a module and those inside of it take from each other: an edge is between the two modules
+//!    at which the paths of the files part, which both lie in the same module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::File;
 
-/// Which modules import which; each is named by its path from the root of the crate.
+/// Import graph: for each module the modules that it imports, named by their paths from the root of the crate.
 pub type Imports = BTreeMap<String, BTreeSet<String>>;
 
 type Path = Vec<String>;
@@ -20,23 +23,32 @@ type Path = Vec<String>;
 pub fn imports(source: &str, files: &[File]) -> Imports {
     let modules = Modules::of(source, files);
     let mut imports = Imports::new();
-    for (own, text) in &modules.texts {
-        for named in paths(text) {
-            let Some(target) = modules.follow(own, &named) else { continue };
-            let shared = own.iter().zip(&target).take_while(|(one, other)| one == other).count();
-            if shared < own.len() && shared < target.len() {
-                imports.entry(own[..=shared].join("::")).or_default().insert(target[..=shared].join("::"));
-            }
+    for (own, target) in modules.edges() {
+        let shared = own.iter().zip(&target).take_while(|(one, other)| one == other).count();
+        if shared < own.len() && shared < target.len() {
+            imports.entry(own[..=shared].join("::")).or_default().insert(target[..=shared].join("::"));
         }
     }
     imports
+}
+
+/// The references between the files of a crate, parents and children included.
+#[must_use]
+pub fn references(source: &str, files: &[File]) -> Imports {
+    let mut references = Imports::new();
+    for (own, target) in Modules::of(source, files).edges() {
+        if own != target {
+            references.entry(own.join("::")).or_default().insert(target.join("::"));
+        }
+    }
+    references
 }
 
 /// The modules of a crate.
 struct Modules {
     /// The code of each.
     texts: BTreeMap<Path, String>,
-    /// Which names a module has from one of its own, and from which.
+    /// For each module the names that it re-exports from its children, and their modules.
     taken: BTreeMap<Path, BTreeMap<String, Path>>,
 }
 
@@ -48,10 +60,26 @@ impl Modules {
         Modules { texts, taken }
     }
 
-    /// The module that a path leads to which stands in `own`.
+    /// Each path that a module names, as the module and the module that the path leads to.
+    fn edges(&self) -> Vec<(Path, Path)> {
+        let edges = self.texts.iter().flat_map(|(own, text)| {
+            let children = self.texts.keys().filter(|path| path.len() == own.len() + 1 && path.starts_with(own));
+            let children = children.filter_map(|child| child.last()).map(String::as_str);
+            let paths = paths(text, &["crate", "super", "self"].into_iter().chain(children).collect::<Vec<_>>());
+            paths.into_iter().filter_map(|named| Some((own.clone(), self.follow(own, &named)?)))
+        });
+        edges.collect()
+    }
+
+    /// The module that a path in the module `own` leads to.
     fn follow(&self, own: &[String], named: &[String]) -> Option<Path> {
         let (first, rest) = named.split_first()?;
-        let mut at = if first == "crate" { Path::new() } else { own[..own.len().checked_sub(1)?].to_vec() };
+        let mut at = match first.as_str() {
+            "crate" => Path::new(),
+            "super" => own[..own.len().checked_sub(1)?].to_vec(),
+            "self" => own.to_vec(),
+            child => joined(own, child),
+        };
         for segment in rest {
             if segment == "super" {
                 at.pop();
@@ -93,10 +121,10 @@ fn taken(path: &[String], text: &str, modules: &BTreeMap<Path, String>) -> BTree
     names
 }
 
-/// All paths in a text that begin with `crate` or `super`, groups opened.
-fn paths(text: &str) -> Vec<Path> {
+/// All paths in a text that begin with one of these words, groups opened.
+fn paths(text: &str, starts: &[&str]) -> Vec<Path> {
     let mut found = Vec::new();
-    for start in ["crate", "super"] {
+    for start in starts {
         for (at, _) in text.match_indices(&format!("{start}::")) {
             // `super::super::` has been read from its first word on.
             let before = text[..at].chars().next_back();
@@ -144,10 +172,27 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     words.filter(|word| !word.is_empty()).map(str::to_owned)
 }
 
-/// The text without comments and without its tests.
+/// The text without comments, tests and visibilities; in a module that it holds, `super` is the file itself.
 fn code(text: &str) -> String {
-    let before_tests = text.split("#[cfg(test)]\nmod ").next().unwrap_or("");
-    before_tests.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let mut code = String::new();
+    let mut inner_end: Option<&str> = None;
+    for (at, &line) in lines.iter().enumerate() {
+        let test = line.starts_with("#[cfg(") && line.contains("test");
+        if test && lines.get(at + 1).is_some_and(|next| next.starts_with("mod ")) {
+            break;
+        }
+        let indentation = &line[..line.len() - line.trim_start().len()];
+        if inner_end.is_none() && line.ends_with('{') && words(line).any(|word| word == "mod") {
+            inner_end = Some(indentation);
+        } else if inner_end == Some(indentation) && line.trim() == "}" {
+            inner_end = None;
+        }
+        let line = line.replace("(in crate::", "(in ").replace("(in super::", "(in ");
+        code += &if inner_end.is_some() { line.replace("super::", "self::") } else { line };
+        code.push('\n');
+    }
+    code
 }
 
 /// A circle among the imports, the first module once more at its end.
@@ -168,6 +213,39 @@ fn walk(imports: &Imports, at: &str, path: &mut Vec<String>, done: &mut BTreeSet
     let found = imports.get(at).into_iter().flatten().find_map(|next| walk(imports, next, path, done));
     path.pop();
     found
+}
+
+/// The sets of modules that reach each other, the largest first; a module alone is left out.
+#[must_use]
+pub fn circles(references: &Imports) -> Vec<BTreeSet<String>> {
+    let reached: BTreeMap<&String, BTreeSet<String>> =
+        references.keys().map(|start| (start, reached(references, start))).collect();
+    let mut circles: Vec<BTreeSet<String>> = Vec::new();
+    for (start, targets) in &reached {
+        let circle: BTreeSet<String> = targets
+            .iter()
+            .filter(|target| reached.get(target).is_some_and(|back| back.contains(*start)))
+            .cloned()
+            .collect();
+        if circle.len() > 1 && !circles.contains(&circle) {
+            circles.push(circle);
+        }
+    }
+    circles.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
+    circles
+}
+
+/// The modules that a module imports, directly or through others.
+fn reached(references: &Imports, start: &str) -> BTreeSet<String> {
+    let (mut reached, mut left) = (BTreeSet::new(), vec![start]);
+    while let Some(at) = left.pop() {
+        for next in references.get(at).into_iter().flatten() {
+            if reached.insert(next.clone()) {
+                left.push(next);
+            }
+        }
+    }
+    reached
 }
 
 #[cfg(test)]
@@ -211,5 +289,25 @@ mod tests {
         ]);
         assert_eq!(found, Imports::from([("a::b".to_owned(), BTreeSet::from(["a::c".to_owned()]))]));
         assert_eq!(circle(&found), None);
+    }
+
+    #[test]
+    fn a_parent_and_its_child_that_name_each_other_are_a_circle_of_references() {
+        let files = [
+            ("lib.rs", "mod a; pub use a::A;"),
+            ("a.rs", "mod b; mod c; use b::B; pub struct A;"),
+            ("a/b.rs", "use super::{A, c::C};"),
+            ("a/c.rs", "pub struct C; fn f() -> self::C {}"),
+        ];
+        let file = |&(path, text): &(&str, &str)| File { path: format!("x/src/{path}"), text: text.to_owned() };
+        let found = references("x/src", &files.iter().map(file).collect::<Vec<_>>());
+        assert_eq!(circles(&found), [BTreeSet::from(["a".to_owned(), "a::b".to_owned()])]);
+    }
+
+    #[test]
+    fn super_in_a_module_within_the_file_is_the_file() {
+        let inner = "mod inner {\n    library! { pub x: super::f }\n}\npub(in crate::a) fn f() { super::g() }\n\
+                     #[cfg(all(test, unix))]\nmod tests { use super::*; }";
+        assert_eq!(code(inner), "mod inner {\n    library! { pub x: self::f }\n}\npub(in a) fn f() { super::g() }\n");
     }
 }

@@ -1,6 +1,10 @@
 //! Reads the source of the workspace as text, for the laws in `tests/`.
 
+pub mod comments;
+pub mod concepts;
+pub mod documents;
 pub mod imports;
+pub mod source;
 
 use std::fs;
 use std::path::{Path, PathBuf};

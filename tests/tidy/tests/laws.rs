@@ -11,7 +11,7 @@ const FLOORS: &[&[&str]] = &[
     &["weir-host", "weir-syntax"],
     &["weir-ir"],
     &["weir-runtime", "weir-library", "weir-compile", "weir-draw"],
-    &["weir-ide", "weir-lab"],
+    &["weir-ide"],
     &["weir"],
 ];
 

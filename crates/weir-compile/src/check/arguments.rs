@@ -1,4 +1,4 @@
-//! Brings the arguments of a call to the parameters of what is called.
+//! Matches the arguments of a call to the callee's parameters, and checks their types.
 
 use std::sync::Arc;
 
@@ -12,28 +12,28 @@ use crate::suggest::nearest;
 use crate::typed_tree::{ArgumentSource, CallTarget, Resolution, ResolvedCall};
 use crate::types::Ty;
 
-/// What a call gives.
+/// The written arguments of a call.
 pub(super) struct CallArguments<'a> {
-    /// The whole call, of a call in a body.
+    /// The call expression; `None` for the arguments of a source.
     pub(super) call: Option<&'a Expr>,
-    /// The place of what is called.
+    /// The span of the callee.
     pub(super) callee: Span,
-    /// What stands before the dot, its type known already.
+    /// The receiver before the dot, and its type.
     pub(super) object: Option<(&'a Expr, Ty)>,
-    /// What stands before `|>`.
+    /// The value before `|>`.
     pub(super) piped: Option<&'a Expr>,
     pub(super) arguments: &'a [Argument],
 }
 
-/// One parameter.
+/// A parameter of the callee.
 pub(super) struct CalleeParameter {
-    /// `None` where it has only a position.
+    /// `None` for a positional parameter.
     pub(super) name: Option<Arc<str>>,
     pub(super) ty: Ty,
-    /// Of a host function.
+    /// `None` unless the callee is a host function.
     pub(super) passing: Option<Passing>,
     pub(super) has_default: bool,
-    /// Where it is declared, in the program.
+    /// The span of its declaration, if that is in this file.
     pub(super) place: Option<Span>,
 }
 
@@ -51,7 +51,7 @@ impl CalleeParameter {
 }
 
 impl<'a> TypeChecker<'a> {
-    /// Checks the arguments, and notes which parameter gets which.
+    /// Checks the arguments of a call and records where each parameter gets its own.
     pub(super) fn arguments(
         &mut self,
         callee: &str,
@@ -66,7 +66,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// Checks the arguments, and gives for each parameter where its argument is.
+    /// Checks the arguments and returns, for each parameter, where its argument comes from.
     pub(super) fn supplied(
         &mut self,
         callee: &str,
@@ -228,8 +228,8 @@ impl<'a> TypeChecker<'a> {
         Expected::new(parameter.ty.clone(), parameter.place.unwrap_or(given.callee), why)
     }
 
-    /// A shared value as an argument: a host function may look at it or change it where it is; all else gets what it is at
-    /// this moment.
+    /// Checks a shared value as an argument. A host function may borrow or change it in place; everything else gets its
+    /// current value.
     fn shared_argument(
         &mut self,
         callee: &str,
@@ -242,7 +242,7 @@ impl<'a> TypeChecker<'a> {
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
         let (name, ty, place) = (name.clone(), declared.ty.clone(), declared.span);
         match parameter.passing {
-            // What reads a value hands it out, whatever the function takes it by.
+            // `state.read` returns a copy, however it takes its argument.
             Some(passing @ (Passing::Borrow | Passing::Change)) if callee != SHARED_READ => {
                 self.resolutions.insert(expr.id, Resolution::Shared(at));
                 self.touches_shared(&name, passing);
@@ -263,7 +263,7 @@ impl<'a> TypeChecker<'a> {
         self.agree(expr.span, ty, expected);
     }
 
-    /// A value of a flow is what it is: only a shared value, or what a library looks into, can be changed.
+    /// Reports a change of an immutable value: only shared values and opaque types of a library can be changed.
     fn not_changed(&mut self, callee: &str, parameter: &CalleeParameter, expr: &'a Expr) {
         let ty = self.inference.resolve(&parameter.ty);
         let opaque = |name: &weir_host::Text| {

@@ -1,4 +1,4 @@
-//! The types of blocks and their statements.
+//! Checks blocks and statements.
 
 use weir_syntax::ast::{Block, Expr, ExprKind, Let, PatternKind, Statement, StatementKind};
 use weir_syntax::{Code, Diagnostic, Span};
@@ -7,7 +7,7 @@ use super::{ExhaustivenessCheck, Expected, TypeChecker};
 use crate::types::Ty;
 
 impl<'a> TypeChecker<'a> {
-    /// A block: its type is its value's, or [`Ty::NEVER`] where it never gets to its end.
+    /// Checks a block. Returns the type of its value, or [`Ty::NEVER`] if its end is unreachable.
     pub(super) fn block(&mut self, block: &'a Block, expected: Option<&Expected>) -> Ty {
         let mark = self.scope.mark();
         let value = block.value();
@@ -17,7 +17,7 @@ impl<'a> TypeChecker<'a> {
         for (at, statement) in block.statements.iter().enumerate() {
             let is_value = value.is_some() && at + 1 == block.statements.len();
             if let (StatementKind::Expr(expr), true, false) = (&statement.kind, is_value, gives_unit) {
-                // A value behind a statement that never ends is never looked at.
+                // A value after a diverging statement is unreachable, so that its type does not matter.
                 ty = self.expr(expr, expected.filter(|_| !diverges));
             } else {
                 diverges |= self.statement(statement).is_never();
@@ -36,7 +36,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// A block without a value where its place expects one.
+    /// Reports a block without a value in a place that expects one.
     fn without_value(&mut self, block: &Block, expected: &Expected) -> Ty {
         if self.inference.unify(&Ty::UNIT, &expected.ty) {
             return Ty::UNIT;
@@ -72,12 +72,12 @@ impl<'a> TypeChecker<'a> {
                 self.expect(condition);
                 Ty::UNIT
             }
-            // Checked before the body that it stands in.
+            // Handlers are checked before the body that contains them.
             StatementKind::FailureHandler(_) => Ty::UNIT,
         }
     }
 
-    /// Warns of a failure that nobody would see.
+    /// Warns of a discarded `Result`.
     fn dropped(&mut self, expr: &Expr, ty: &Ty) {
         let resolved = self.inference.resolve(ty);
         let diagnostic = Diagnostic::new(Code::UnhandledFailure, "this may fail, and nothing says what happens then")
@@ -125,7 +125,7 @@ impl<'a> TypeChecker<'a> {
         if value.is_never() { Ty::NEVER } else { Ty::UNIT }
     }
 
-    /// Reports an `if` that gives a value in one case only, where a name would hold it.
+    /// Reports an `if` without `else` as the value of a name.
     fn one_armed(&mut self, value: &Expr) -> bool {
         let ExprKind::If { then, otherwise: None, .. } = &value.kind else { return false };
         if then.value().is_none() {
@@ -138,7 +138,7 @@ impl<'a> TypeChecker<'a> {
         true
     }
 
-    /// The `else` of a `let`: gives a value for the pattern, or diverges where the pattern may not match.
+    /// Checks the `else` of a `let`, which returns a value for the pattern, or diverges if the pattern is refutable.
     fn let_otherwise(
         &mut self,
         binding: &'a Let,

@@ -1,7 +1,7 @@
-//! What a call calls, and what it gives.
+//! Checks calls: resolves the callee, and returns the type of the result.
 //!
-//! `a.b(…)` is looked up in this order: a function of the module `a`; a variant of the enum `a`; else a function whose
-//! first argument is `a` ([`super::method`]).
+//! `a.b(…)` is, in this order, a function of the module `a`, a variant of the enum `a`, or a function whose first
+//! argument is `a` ([`super::method`]).
 
 use weir_host::{Passing, Resource, Signature, Text};
 use weir_syntax::ast::{Argument, Expr, ExprKind, Name};
@@ -40,7 +40,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// Looks at the arguments of a call that cannot be made sense of.
+    /// Checks the arguments of a call whose callee is unknown.
     pub(super) fn ignore(&mut self, given: CallArguments<'a>) -> Ty {
         for argument in given.piped.into_iter().chain(given.arguments.iter().map(|argument| &argument.value)) {
             if !self.is_shared(argument) {
@@ -174,7 +174,7 @@ impl<'a> TypeChecker<'a> {
         self.call_method(object, name, given)
     }
 
-    /// A lower-case word before `.name(…)` that means nothing: a module that was misspelt, or a value.
+    /// Reports an unknown lower-case word before `.name(…)`: a misspelt module or value.
     fn unknown_before_dot(&mut self, word: &Name, member: &Name) {
         let modules = self.library.modules.values();
         let with_member = modules.filter(|module| module.functions.contains_key(member.as_str()));
@@ -187,7 +187,7 @@ impl<'a> TypeChecker<'a> {
         self.unknown_name(word);
     }
 
-    /// The signature of `module.name`; reports what is not there.
+    /// Returns the signature of `module.name`, or reports that it does not exist.
     pub(super) fn host_function(&mut self, module: &Name, name: &Name) -> Option<&'a Signature> {
         let Some(whole) = self.module(module) else {
             self.diagnostics.extend(self.declarations.unknown_module(module, self.library));
@@ -237,9 +237,9 @@ impl<'a> TypeChecker<'a> {
         result
     }
 
-    /// Notes what a call touches, for the `fn` that it stands in.
+    /// Adds the effects of a call to those of the current body.
     pub(super) fn touches(&mut self, signature: &Signature, span: Span) {
-        // A call site's own name is known only when it is inlined; its place tells it apart until then.
+        // The call path is known only after inlining; until then the offset identifies the call.
         let site = format!("{}@{}", signature.path(), span.start);
         self.seen.own.call(signature, &site);
     }
@@ -257,5 +257,5 @@ impl<'a> TypeChecker<'a> {
     }
 }
 
-/// Up to so many functions of a module are listed where none is near.
+/// The most functions of a module that a diagnostic lists.
 const FUNCTIONS_LISTED_MAX: usize = 8;

@@ -1,4 +1,4 @@
-//! The types of what steers a flow: branches, failures, repetition, closures, atomic steps.
+//! Checks control flow: branches, failures, loops, closures, atomic steps.
 
 use weir_syntax::ast::{self, AtomicResource, Block, ClosureParameter, Expr, Name, Pattern};
 use weir_syntax::{Code, Diagnostic, Span};
@@ -9,7 +9,7 @@ use crate::symbol::Symbol;
 use crate::typed_tree::{CallTarget, FailureTarget, Resolution, ResolvedTry};
 use crate::types::Ty;
 
-/// The most rounds that a `loop` may be given.
+/// The highest bound of a `loop`.
 const LOOP_ROUNDS_MAX: i64 = 1_000_000_000;
 
 impl<'a> TypeChecker<'a> {
@@ -17,7 +17,7 @@ impl<'a> TypeChecker<'a> {
         matches!(self.inference.shallow(ty), Ty::Result(_))
     }
 
-    /// What a `Result` or `Option` holds when all is well, and its failure's type where it has one.
+    /// Returns the type inside a `Result` or `Option`, and the type of the failure, if any.
     pub(super) fn unwrapped(&self, ty: &Ty) -> Option<(Ty, Option<Ty>)> {
         match self.inference.shallow(ty) {
             Ty::Result(pair) => Some((pair.0.clone(), Some(pair.1.clone()))),
@@ -56,7 +56,7 @@ impl<'a> TypeChecker<'a> {
         inner
     }
 
-    /// The function whose failure a value would be.
+    /// Returns the function that would have failed if the value is a failure.
     fn failed_call(&self, value: &Expr) -> Option<CallTarget> {
         if let Some(call) = self.calls.get(&value.id) {
             return Some(call.target.clone());
@@ -67,7 +67,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// Where a failure of this type goes, in the body that is checked.
+    /// Returns the target of a failure of this type in the current body, and reports a type that does not fit.
     pub(super) fn try_to(&mut self, span: Span, failure: &Ty) -> FailureTarget {
         if let Some(retried) = self.retried.clone() {
             let expected = Expected::new(retried, span, "everything in a `retry` fails with one type");
@@ -114,7 +114,7 @@ impl<'a> TypeChecker<'a> {
         inner
     }
 
-    /// Checks what happens instead, with the failure bound.
+    /// Checks the alternative to a failure, with the failure bound to its name.
     pub(super) fn with_failure(
         &mut self,
         failure: Option<&'a Name>,
@@ -194,7 +194,7 @@ impl<'a> TypeChecker<'a> {
         self.irrefutable_pattern(pattern, &element);
         let ty = self.block(body, None);
         self.scope.leave(mark);
-        // A body that always leaves yields no element, but a list without elements may come of it.
+        // A body that always diverges yields no element, but the list may be empty.
         Ty::list(if ty.is_never() { Ty::UNIT } else { ty })
     }
 
@@ -317,7 +317,7 @@ impl<'a> TypeChecker<'a> {
         self.block(body, expected)
     }
 
-    /// A resource is held per session everywhere in a program or nowhere, so that its steps keep each other out.
+    /// Reports a resource that some steps hold per session and others for all flows: they would not exclude each other.
     fn one_scope(&mut self, resource: &AtomicResource) {
         let name = &resource.name;
         if self.declarations.shared.get(&name.text).is_some_and(|shared| shared.per_session) {
@@ -362,7 +362,7 @@ impl<'a> TypeChecker<'a> {
     }
 }
 
-/// The type that several branches have in common: the place's, else that of the first branch that gives a value.
+/// The common type of several branches: the expected one, or that of the first branch that yields a value.
 pub(super) struct Join {
     expected: Option<Expected>,
     all_leave: bool,

@@ -1,4 +1,4 @@
-//! Services and sources: where flows begin, and what they must answer.
+//! Checks services and sources: their arguments, routes, sessions and answers.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::suggest::nearest;
 use crate::typed_tree::{ArgumentSource, EntryInfo, LocalId, RouteInfo};
 use crate::types::Ty;
 
-/// Sources that go by one word, and the path that they stand for.
+/// Sources with a short name, and their paths.
 const SHORT_SOURCES: [(&str, &str); 1] = [("every", "time.every")];
 
 impl<'a> TypeChecker<'a> {
@@ -47,7 +47,7 @@ impl<'a> TypeChecker<'a> {
         });
     }
 
-    /// Checks what tells the sessions of a service apart: it sees the parameters that all routes have.
+    /// Checks the session key of a service, which sees only the parameters that all routes share.
     fn service_session(&mut self, service: &'a Service, routes: &[RouteInfo]) -> Vec<LocalId> {
         let Some(session) = service.session() else { return Vec::new() };
         self.begin_body(Exits::Start);
@@ -67,7 +67,7 @@ impl<'a> TypeChecker<'a> {
         locals
     }
 
-    /// A session is told apart by its key, which is a plain value.
+    /// Checks a session key, which must be plain data.
     fn session(&mut self, session: &'a Session) {
         let ty = self.expr(&session.value, None);
         let ty = self.inference.resolve(&ty);
@@ -79,7 +79,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// What a service is served on.
+    /// Returns the source that a service runs on.
     fn transport(&mut self, name: &Name) -> Option<&'a SourceSignature> {
         if name.is_missing() {
             return None;
@@ -210,7 +210,7 @@ impl<'a> TypeChecker<'a> {
             }
             ParameterLocation::Body => {
                 let takes = "a body can be anything that JSON can hold, a `Text`, or `Bytes`";
-                // JSON of any shape is taken as it is.
+                // Arbitrary JSON is accepted as it is.
                 (self.is_data(ty, &mut vec![JSON_VALUE.into()]), takes.to_owned())
             }
         };
@@ -222,7 +222,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// Whether one word of a request can be read as the type.
+    /// Returns whether the type can be parsed from one word of a request.
     fn is_word(&self, ty: &Ty) -> bool {
         if [Ty::TEXT, Ty::INT, Ty::FLOAT, Ty::BOOL, Ty::SIZE, Ty::DURATION].contains(ty) {
             return true;
@@ -234,7 +234,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// Whether values of the type are nothing but data.
+    /// Returns whether values of the type are plain data.
     fn is_data(&self, ty: &Ty, seen: &mut Vec<Text>) -> bool {
         match ty {
             Ty::Function(_) | Ty::Unknown(_) => false,
@@ -280,7 +280,7 @@ impl<'a> TypeChecker<'a> {
         self.handlers_of_block(&entry.body);
         self.block(&entry.body, Some(&answer));
         if let Some(end) = &entry.end {
-            // It sees no element.
+            // The block does not see an element.
             self.begin_body(Exits::Flow(answer.clone()));
             self.handlers_of_block(end);
             self.block(end, Some(&answer));
@@ -298,7 +298,7 @@ impl<'a> TypeChecker<'a> {
         });
     }
 
-    /// The source that an expression behind `in` names.
+    /// Returns the source that the expression after `in` names.
     fn source(&mut self, callee: &Expr) -> Option<&'a SourceSignature> {
         let names = path_of(callee).unwrap_or_default();
         let found = match &names[..] {
@@ -352,7 +352,7 @@ impl<'a> TypeChecker<'a> {
     }
 }
 
-/// What the flows of a service answer with.
+/// Returns the type that the routes of a service must answer with.
 fn service_answer(service: &Service, answer: Option<&Type>) -> Expected {
     let why = format!("a route on `{}` answers with this", service.transport);
     match answer {
@@ -365,7 +365,7 @@ fn path(signature: &SourceSignature) -> Text {
     format!("{}.{}", signature.module, signature.name).into()
 }
 
-/// The path of a route with its parameters' names left out.
+/// Returns the path of a route without the names of its parameters.
 fn shape(route: &Route) -> String {
     let part = |part: &PathPart| match part {
         PathPart::Literal(text) => text.to_string(),
@@ -375,6 +375,6 @@ fn shape(route: &Route) -> String {
     route.path.parts.iter().map(part).collect()
 }
 
-/// What one word of a request can be read as.
+/// The note on types that one word of a request can have.
 const WORDS: &str =
     "one word can be a `Text`, `Int`, `Float`, `Bool`, `Size`, `Duration`, or a variant without payload";

@@ -1,4 +1,4 @@
-//! The type of each form of expression.
+//! Checks each form of expression.
 
 use weir_host::TypeShape;
 use weir_syntax::ast::{Expr, ExprKind, Literal, LiteralValue, MapEntry, TextLiteral, TextPart};
@@ -9,7 +9,7 @@ use crate::typed_tree::Resolution;
 use crate::types::Ty;
 
 impl<'a> TypeChecker<'a> {
-    /// Checks an expression against what its place expects, and gives its type.
+    /// Checks an expression against the expected type, and returns its type.
     pub(super) fn expr(&mut self, expr: &'a Expr, expected: Option<&Expected>) -> Ty {
         let found = self.infer(expr, expected);
         let ty = match expected {
@@ -24,7 +24,7 @@ impl<'a> TypeChecker<'a> {
         ty
     }
 
-    /// As [`Self::agree`], with what the form of the expression has to do with a disagreement.
+    /// Like [`Self::agree`], with hints that depend on the form of the expression.
     fn agree_expr(&mut self, expr: &Expr, found: Ty, expected: &Expected) -> Ty {
         if found.is_never() || self.inference.unify(&found, &expected.ty) {
             return found;
@@ -51,7 +51,7 @@ impl<'a> TypeChecker<'a> {
         diagnostic.hint("say what holds otherwise: `else { … }`")
     }
 
-    /// What an expression is whose place expects `expected`; reports a disagreement.
+    /// Unifies the type of an expression with the expected one and returns it; reports a mismatch.
     pub(super) fn agree(&mut self, span: Span, found: Ty, expected: &Expected) -> Ty {
         if found.is_never() || self.inference.unify(&found, &expected.ty) {
             return found;
@@ -71,7 +71,7 @@ impl<'a> TypeChecker<'a> {
         self.mismatch_hint(diagnostic, span, &found, &wanted)
     }
 
-    /// What usually mends a disagreement of these two types.
+    /// Adds the usual fix for a mismatch of these two types.
     fn mismatch_hint(&mut self, diagnostic: Diagnostic, span: Span, found: &Ty, wanted: &Ty) -> Diagnostic {
         match (found, wanted) {
             (Ty::Result(pair), wanted) if pair.0 == *wanted => diagnostic.fix(
@@ -169,7 +169,7 @@ impl<'a> TypeChecker<'a> {
         Ty::TEXT
     }
 
-    /// Reports a value that has no text.
+    /// Reports a value that cannot be interpolated into a text.
     fn shown(&mut self, span: Span, ty: &Ty) {
         let ty = self.inference.resolve(ty);
         if self.has_text(&ty, &mut Vec::new()) {
@@ -185,8 +185,8 @@ impl<'a> TypeChecker<'a> {
         self.report(diagnostic);
     }
 
-    /// Whether a value of the type can be shown. What stands in a list or map has to be plain: only the compiler knows
-    /// the names of variants and fields, and the values there are not.
+    /// Returns whether a value can be shown as text. The elements of a list or map must be plain: only the compiler
+    /// knows the names of variants and fields, and it cannot generate code for each element.
     fn has_text(&self, ty: &Ty, seen: &mut Vec<weir_host::Text>) -> bool {
         match ty {
             Ty::Function(_) | Ty::Result(_) => false,
@@ -234,7 +234,7 @@ impl<'a> TypeChecker<'a> {
         definition.is_some_and(|definition| matches!(definition.shape, TypeShape::Opaque { .. }))
     }
 
-    /// A value whose type has to be known to go on.
+    /// Reports a value whose type must be known here.
     pub(super) fn unknown_here(&mut self, span: Span) -> Ty {
         let diagnostic = Diagnostic::new(Code::UnknownElementType, "the type of this has to be known here")
             .at(span, "nothing before this place says what it is")
@@ -344,7 +344,7 @@ impl<'a> TypeChecker<'a> {
         Ty::map(key, value)
     }
 
-    /// Checks expressions that have one type; the first says which, unless the place does.
+    /// Checks expressions of one common type, which is the expected one or that of the first expression.
     fn alike(&mut self, elements: impl Iterator<Item = &'a Expr>, ty: &Ty, why: &str) {
         let mut expected = Expected::plain(ty.clone());
         for element in elements {
@@ -355,7 +355,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// Whether the body that is checked is that of a closure.
+    /// Returns whether the current body is that of a closure.
     pub(super) fn in_closure(&self) -> bool {
         matches!(self.exits, Exits::Closure)
     }
@@ -371,7 +371,7 @@ pub(super) fn literal_type(literal: &Literal) -> Ty {
     }
 }
 
-/// `` `a`, `b` and `c` ``.
+/// Formats a list of words: `` `a`, `b` and `c` ``.
 pub(super) fn listed(words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.split_last() {

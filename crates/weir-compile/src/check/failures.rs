@@ -1,7 +1,7 @@
-//! Failures that a program makes itself: `Failure(message)` is one, and `fail(…)` fails with one.
+//! Checks `Failure(message)`, which makes a failure, and `fail(…)`, which fails with one.
 //!
-//! `fail(why)` goes where the failure of a `?` in its place would. A text becomes a [`weir_host::Failure`] with it as the
-//! message, but where the `fn` fails with texts.
+//! `fail(why)` has the same target as a `?` in its place. A text becomes a [`weir_host::Failure`] with that message,
+//! unless the `fn` fails with texts.
 
 use weir_host::Type;
 use weir_syntax::ast::Name;
@@ -15,7 +15,7 @@ use crate::types::Ty;
 const FAILURE: Ty = Ty::Plain(Type::Failure);
 
 impl<'a> TypeChecker<'a> {
-    /// A call of what every program can call without a `use`; gives back what is none of it.
+    /// Checks a call of a function that needs no `use`. Returns the arguments if the name is none of these.
     pub(super) fn call_prelude(&mut self, name: &Name, given: CallArguments<'a>) -> Result<Ty, CallArguments<'a>> {
         match name.as_str() {
             "Failure" => {
@@ -45,7 +45,7 @@ impl<'a> TypeChecker<'a> {
         Ty::NEVER
     }
 
-    /// With what the `fn` or `retry` around fails, where that is known.
+    /// Returns the failure type of the enclosing `fn` or `retry`, if known.
     fn place_fails_with(&self) -> Option<Ty> {
         if let Some(retried) = &self.retried {
             return Some(self.inference.shallow(retried));
@@ -57,7 +57,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// Where a failure of this type goes, in the body that is checked.
+    /// Returns the target of a failure of this type in the current body.
     fn fails_with(&mut self, span: Span, failure: &Ty) -> FailureTarget {
         match self.place_fails_with() {
             Some(wanted) if self.retried.is_none() && !self.inference.unify(failure, &wanted) => {

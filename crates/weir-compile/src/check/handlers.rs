@@ -1,8 +1,7 @@
-//! Failure handlers: which failures `on failure of f { … }` is about, and what it must give.
+//! Checks failure handlers: the callee that `on failure of f { … }` names, and the type of its value.
 //!
-//! A handler gives what the place that it holds for gives: the result of its `fn`, the answer of its service or flow. A
-//! handler of the whole file gives the answer of the file's services; where nobody waits for an answer, its value is
-//! dropped.
+//! A handler yields what its scope yields: the result of its `fn`, or the answer of its service or flow. A handler at
+//! the top of the file yields the answer of the file's services; in flows without an answer, its value is dropped.
 
 use weir_host::Text;
 use weir_syntax::ast::{Block, FailureHandler, ItemKind, Path, StatementKind};
@@ -13,7 +12,7 @@ use crate::typed_tree::{CallTarget, ResolvedHandler};
 use crate::types::Ty;
 
 impl<'a> TypeChecker<'a> {
-    /// Checks the handlers of a body, which see its parameters and nothing that the body binds.
+    /// Checks the handlers of a body. They see its parameters, but none of its locals.
     pub(super) fn handlers_of_block(&mut self, block: &'a Block) {
         let handlers = block.statements.iter().filter_map(|statement| match &statement.kind {
             StatementKind::FailureHandler(handler) => Some(handler),
@@ -42,7 +41,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// The handlers of the whole file, behind everything else: they answer as its services do.
+    /// Checks the handlers of the file after everything else, because they yield what its services answer.
     pub(super) fn file_handlers(&mut self) {
         let tree = self.tree;
         let answer = self.entries.iter().find(|entry| entry.element.is_none()).map(|entry| Ty::fixed(&entry.answer));
@@ -78,7 +77,7 @@ impl<'a> TypeChecker<'a> {
         Some(target)
     }
 
-    /// What the path of a handler names, and the type of its failures.
+    /// Returns the callee that a handler names, and the type of its failures.
     fn handled(&mut self, path: &Path) -> Option<(CallTarget, Ty)> {
         if path.last().is_missing() {
             return None;
@@ -91,7 +90,7 @@ impl<'a> TypeChecker<'a> {
                         symbol: crate::symbol::Symbol::Function(name.as_str().into()),
                         defines: false,
                     });
-                    // A `fn` without a `Result` fails where a `?` in it ends the flow.
+                    // A `fn` without a `Result` still fails: a `?` in it ends the flow.
                     let failure = match &declared.result {
                         Ty::Result(pair) => pair.1.clone(),
                         _ => Ty::FAILURE,

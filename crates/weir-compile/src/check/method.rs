@@ -1,7 +1,7 @@
-//! Functions that are called on a value, with a dot.
+//! Checks calls of functions on a value: `value.function(…)`.
 //!
-//! They are those of the module that the value's type belongs to, `text` for a `Text`, `image` for an `image.Cache`, and on
-//! shared values those of `state`, too. Such a module needs no `use`, for the value has brought it in.
+//! These are the functions of the module that the value's type belongs to: `text` for a `Text`, `image` for an
+//! `image.Cache`. Shared values also have those of `state`. Such a module needs no `use`.
 
 use weir_host::{Signature, Text, Type};
 use weir_syntax::ast::{Expr, ExprKind, Name};
@@ -59,8 +59,8 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// The type of a shared value. What is made when the program starts may not use one whose type is not known yet; of
-    /// the others, the lowering says that they are not there yet.
+    /// Returns the type of a shared value. An initial value may not use one whose type is unknown yet; the lowering
+    /// reports the others, which are not initialised yet.
     pub(super) fn shared_type(&mut self, span: Span, at: usize) -> Ty {
         let (name, declared) = self.declarations.shared.get_index(at).expect("its index was just found");
         if !matches!(self.exits, Exits::Start) || declared.ty != Ty::Error {
@@ -78,7 +78,7 @@ impl<'a> TypeChecker<'a> {
         self.method(ty, name).is_some() || (name == "length" && has_length(ty))
     }
 
-    /// Notes that a module is used by a call of one of its functions on a value, for it could have been named.
+    /// Marks the module of a called function as used, because it could be named.
     fn uses_module_of(&mut self, ty: &Ty) {
         if let Some(module) = module_of(ty) {
             self.uses_module(module);
@@ -91,13 +91,13 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// The function of the type's own module whose first parameter may take the value.
+    /// Returns the function of the type's module whose first parameter accepts the value.
     fn method(&self, ty: &Ty, name: &str) -> Option<&'a Signature> {
         let function = self.library.modules.get(module_of(ty)?)?.functions.get(name)?;
         (!function.signature.parameters.is_empty()).then_some(&function.signature)
     }
 
-    /// What to do about a method of another language.
+    /// Returns the advice on a method of another language.
     pub(super) fn dialect_method(&self, ty: &Ty, name: &Name) -> Option<Advice> {
         let advice = dialects::method_named(module_of(ty)?, name.as_str())?;
         let is_there = !matches!(advice, Advice::Write(ours) if !self.has_method(ty, ours));
@@ -141,7 +141,7 @@ fn has_length(ty: &Ty) -> bool {
     matches!(ty, Ty::List(_) | Ty::Map(_)) || *ty == Ty::TEXT || *ty == Ty::BYTES
 }
 
-/// The module whose functions can be called on a value of the type.
+/// Returns the module whose functions can be called on a value of the type.
 fn module_of(ty: &Ty) -> Option<&str> {
     match ty {
         Ty::List(_) => Some("list"),

@@ -1,4 +1,4 @@
-//! What a name means where it stands.
+//! Name resolution within bodies: locals, `fn`s, shared values, variants, modules.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use crate::symbol::Symbol;
 use crate::typed_tree::{LocalId, Resolution};
 use crate::types::Ty;
 
-/// The local names that are in scope.
+/// The locals in scope.
 #[derive(Default)]
 pub(super) struct LocalScope {
-    /// By name, the innermost last.
+    /// By name, innermost last.
     visible: BTreeMap<Arc<str>, Vec<LocalId>>,
-    /// The names in the order in which they were bound, to be taken back.
+    /// The names in the order of their binding, to be removed at the end of their scope.
     bound: Vec<Arc<str>>,
 }
 
-/// How many names were bound when a scope began.
+/// The number of bound names when a scope began.
 pub(super) struct ScopeMark(usize);
 
 impl LocalScope {
@@ -55,17 +55,17 @@ impl LocalScope {
     }
 }
 
-/// A variant that a name means.
+/// The variant that a name resolves to.
 pub(super) struct ResolvedVariant {
-    /// The type that it makes; generic for `Some`, `None`, `Ok` and `Err`.
+    /// The type of the enum; generic for `Some`, `None`, `Ok` and `Err`.
     pub(super) ty: Ty,
     pub(super) tag: u32,
-    /// The names and types of its payload; a name is empty where the position is the name.
+    /// The names and types of its fields. A positional field is named by its index.
     pub(super) fields: Vec<(Text, Ty)>,
 }
 
 impl TypeChecker<'_> {
-    /// The variant that an upper-case word means here. `expected` is asked first, then the program's enums.
+    /// Resolves an upper-case word to a variant: of the expected enum, or of an enum of the program.
     pub(super) fn variant(&mut self, name: &str, expected: Option<&Ty>) -> Option<ResolvedVariant> {
         if let Some(enum_name) = expected.map(|ty| self.inference.shallow(ty)).as_ref().and_then(Ty::name)
             && let Some(found) = self.variant_of(enum_name, name)
@@ -88,7 +88,7 @@ impl TypeChecker<'_> {
         Some(ResolvedVariant { ty, tag, fields: payload.into_iter().map(|ty| (Text::from("0"), ty)).collect() })
     }
 
-    /// The variant of this name in the enum.
+    /// Returns the enum's variant with this name.
     pub(super) fn variant_of(&self, enum_name: &str, name: &str) -> Option<ResolvedVariant> {
         let definition = self.declarations.definition(self.library, enum_name)?;
         let TypeShape::Enum(variants) = &definition.shape else { return None };
@@ -97,7 +97,7 @@ impl TypeChecker<'_> {
         Some(ResolvedVariant { ty: Ty::named(enum_name), tag: tag as u32, fields })
     }
 
-    /// The whole name of the enum or record that `name` or `module.name` means, if it means one.
+    /// Resolves `name` or `module.name` to the qualified name of an enum or record.
     pub(super) fn type_named(&mut self, names: &[Name]) -> Option<Text> {
         match names {
             [name] => self.declarations.types.get_key_value(name.as_str()).map(|(whole, _)| whole.clone()),
@@ -123,7 +123,7 @@ impl TypeChecker<'_> {
         }
     }
 
-    /// The library's name of the module that the word means in this file.
+    /// Resolves a word to a module of the library, and marks the module as used.
     pub(super) fn module(&mut self, name: &Name) -> Option<Text> {
         let used = self.declarations.modules.get_mut(&name.text)?;
         used.used = true;
@@ -132,14 +132,14 @@ impl TypeChecker<'_> {
         Some(module)
     }
 
-    /// Whether the word before a dot means a module, used or not, and nothing nearer.
+    /// Returns whether the word before a dot names a module, used or not, that nothing shadows.
     pub(super) fn names_module(&self, name: &Name) -> bool {
         let nearer = self.scope.find(name.as_str()).is_some() || self.declarations.shared.contains_key(&name.text);
         !nearer
             && (self.declarations.modules.contains_key(&name.text) || self.library.modules.contains_key(name.as_str()))
     }
 
-    /// The value that a word names, with its type; reports a word that names none.
+    /// Resolves a word to a value and returns its type, or reports that it is unknown.
     pub(super) fn name(&mut self, expr: &Expr, name: &Name, expected: Option<&Ty>) -> Ty {
         if name.is_missing() {
             return Ty::Error;
@@ -166,7 +166,7 @@ impl TypeChecker<'_> {
         Ty::Error
     }
 
-    /// A shared value in an expression: what it is at this moment.
+    /// Checks a shared value in an expression, which evaluates to its current value.
     fn shared_as_value(&mut self, expr: &Expr, at: usize) -> Ty {
         self.refer_shared(expr.span, at);
         if let Some(ty) = self.shared_now(expr, at) {
@@ -183,8 +183,8 @@ impl TypeChecker<'_> {
         Ty::Error
     }
 
-    /// Notes that the expression is what a shared value is at this moment; `None` where it cannot be taken out, because
-    /// values of its type have one holder.
+    /// Resolves the expression to the current value of a shared value. Returns `None` if the value is move-only and
+    /// cannot be copied.
     pub(super) fn shared_now(&mut self, expr: &Expr, at: usize) -> Option<Ty> {
         let ty = self.shared_type(expr.span, at);
         if ty == Ty::Error {
@@ -229,7 +229,7 @@ impl TypeChecker<'_> {
         variant.ty
     }
 
-    /// How a value of a declared type is made: `Point { x: …, y: … }`.
+    /// Formats the construction of a declared type: `Point { x: …, y: … }`.
     fn made_like(&self, name: &str) -> String {
         match self.declarations.types.get(name).map(|declared| &declared.definition.shape) {
             Some(TypeShape::Record(fields)) if !fields.is_empty() => {
@@ -282,7 +282,7 @@ impl TypeChecker<'_> {
             return self.report(diagnostic);
         }
         if self.declarations.unknown_modules.contains(&name.text) {
-            // That there is no such module has been said where it is used.
+            // The missing module was reported at its `use`.
             return;
         }
         let diagnostic = Diagnostic::new(Code::UnknownName, format!("there is no `{name}`"))
@@ -290,7 +290,7 @@ impl TypeChecker<'_> {
         self.report(self.advised_name(diagnostic, name));
     }
 
-    /// Adds what was probably meant by a name that means nothing.
+    /// Adds a suggestion to the diagnostic of an unknown name.
     fn advised_name(&self, diagnostic: Diagnostic, name: &Name) -> Diagnostic {
         match (dialects::value_named(name.as_str()), self.near_name(name.as_str())) {
             (Some(advice), _) => advised(diagnostic, name, advice),
@@ -299,7 +299,7 @@ impl TypeChecker<'_> {
         }
     }
 
-    /// A name in scope, or a function of a used module, that was probably meant.
+    /// Returns a similar name in scope, or the function of this name in a used module.
     fn near_name(&self, word: &str) -> Option<String> {
         let declared = self.declarations.functions.keys().chain(self.declarations.shared.keys()).map(|name| &**name);
         if let Some(near) = nearest(word, self.scope.names().chain(declared)) {
@@ -313,7 +313,7 @@ impl TypeChecker<'_> {
     }
 }
 
-/// Adds what to do about a word of another language.
+/// Adds the advice on a word of another language.
 pub(super) fn advised(diagnostic: Diagnostic, name: &Name, advice: Advice) -> Diagnostic {
     match advice {
         Advice::Write(ours) => diagnostic.fix(format!("write `{ours}`"), name.span, ours),
@@ -328,7 +328,7 @@ fn part_of_option(ty: &Ty) -> Ty {
     }
 }
 
-/// The names of `a`, `a.b` or `a.b.c`, if the expression is nothing but names.
+/// Returns the names of `a`, `a.b` or `a.b.c`; `None` if the expression contains anything else.
 pub(super) fn path_of(expr: &Expr) -> Option<Vec<Name>> {
     match &expr.kind {
         ExprKind::Name(name) => Some(vec![name.clone()]),

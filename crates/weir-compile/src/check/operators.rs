@@ -1,4 +1,4 @@
-//! The types of operators.
+//! Checks operators.
 
 use weir_syntax::ast::{BinaryOperator, Expr, UnaryOperator};
 use weir_syntax::{Code, Diagnostic, Span};
@@ -133,7 +133,7 @@ fn has_order(ty: &Ty) -> bool {
     [Ty::INT, Ty::FLOAT, Ty::TEXT, Ty::TIME, Ty::DURATION, Ty::SIZE, Ty::BYTES, Ty::Error, Ty::NEVER].contains(ty)
 }
 
-/// What an operator makes of two types, lists left out.
+/// Returns the result type of an arithmetic operator; lists are handled elsewhere.
 fn arithmetic_type(operator: BinaryOperator, l: &Ty, r: &Ty) -> Option<Ty> {
     use BinaryOperator as B;
     let number = *l == Ty::INT || *l == Ty::FLOAT;

@@ -1,4 +1,4 @@
-//! The types of patterns, and the names that they bind.
+//! Checks patterns and binds their names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// Checks a pattern against the type of what it takes apart, and binds its names. Whether nothing is wrong with it.
+    /// Checks a pattern against the type of its subject and binds its names. Returns whether it has no errors.
     pub(super) fn pattern(&mut self, pattern: &'a Pattern, ty: &Ty) -> bool {
         let mut bound = BTreeMap::new();
         let said = self.diagnostics.len();
@@ -127,7 +127,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// `Shape.Circle`, `image.Format.Png`, or `image.Png`.
+    /// Checks `Shape.Circle`, `image.Format.Png` or `image.Png`.
     pub(super) fn qualified_variant(
         &mut self,
         names: &[Name],
@@ -255,7 +255,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// Alternatives bind the same names, with the same types.
+    /// Checks alternatives, which must bind the same names with the same types.
     fn or_pattern(&mut self, alternatives: &'a [Pattern], ty: &Ty, bound: &mut BoundNames) {
         let mut first: Option<BoundNames> = None;
         for alternative in alternatives {
@@ -265,7 +265,7 @@ impl<'a> TypeChecker<'a> {
             match &first {
                 None => first = Some(own),
                 Some(first) => {
-                    // The names of the first alternative stand for those of all.
+                    // The names of the first alternative represent those of all.
                     self.scope.leave(mark);
                     self.same_names(alternative, first, &own);
                 }
@@ -295,7 +295,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// What names before a dot and a word behind it mean, where they mean a value or function without an object.
+    /// Resolves a path to a value or function; `None` if it does not start with a module or enum.
     pub(super) fn path_value(
         &mut self,
         expr: &'a weir_syntax::ast::Expr,
@@ -329,8 +329,8 @@ impl<'a> TypeChecker<'a> {
 /// The names that a pattern has bound so far.
 pub(super) type BoundNames = BTreeMap<Arc<str>, (Span, LocalId)>;
 
-/// Whether the pattern names `Ok`, `Err`, `Some` or `None` at its outermost, so that an `else` behind it is about the
-/// pattern and not about the outcome.
+/// Returns whether the outermost form of the pattern is `Ok`, `Err`, `Some` or `None`. A following `else` then belongs
+/// to the pattern, and does not unwrap the value.
 pub(super) fn names_outcome(pattern: &Pattern) -> bool {
     match &pattern.kind {
         PatternKind::Variant { path, .. } => {

@@ -1,4 +1,4 @@
-//! The types of fields and of records.
+//! Checks records and their fields.
 
 use weir_host::TypeShape;
 use weir_syntax::ast::{Expr, FieldValue, Name, Path};
@@ -12,7 +12,7 @@ use crate::typed_tree::Resolution;
 use crate::types::Ty;
 
 impl<'a> TypeChecker<'a> {
-    /// `object.name` where it is not called: a field, a variant, or a function named as a value.
+    /// Checks `object.name` outside a call: a field, a variant, or a function as a value.
     pub(super) fn field(&mut self, expr: &'a Expr, object: &'a Expr, name: &Name, expected: Option<&Ty>) -> Ty {
         if let Some(path) = super::names::path_of(expr)
             && let Some(ty) = self.path_value(expr, &path, expected)
@@ -40,7 +40,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// The index and type of a record's field.
+    /// Returns the index and type of a record's field.
     pub(super) fn field_of(&self, ty: &Ty, name: &str) -> Option<(u32, Ty)> {
         let definition = self.declarations.definition(self.library, ty.name()?)?;
         let TypeShape::Record(fields) = &definition.shape else { return None };

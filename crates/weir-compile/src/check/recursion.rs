@@ -1,4 +1,4 @@
-//! Finds `fn`s that call themselves: a graph has no cycles, so there is no recursion.
+//! Reports recursive `fn`s: every `fn` is inlined, so that recursion is not possible.
 
 use weir_syntax::{Code, Diagnostic, Span};
 
@@ -24,7 +24,7 @@ pub(super) fn report(calls: &[(usize, usize, Span)], declarations: &Declarations
     }
 }
 
-/// Depth first with a path of our own: a chain of calls may be as long as the program.
+/// Depth-first search with an explicit stack, because a call chain may be as long as the program.
 fn visit(
     start: usize,
     callees: &[Vec<(usize, Span)>],
@@ -36,7 +36,7 @@ fn visit(
         return;
     }
     states[start] = VisitState::Open;
-    // The `fn`s that are open, each with the index of its next callee.
+    // The open `fn`s, each with the index of its next callee.
     let mut path = vec![(start, 0)];
     while let Some((at, next)) = path.last_mut() {
         let Some((callee, span)) = callees[*at].get(*next).copied() else {

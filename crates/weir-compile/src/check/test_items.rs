@@ -1,4 +1,4 @@
-//! Tests: `test "name" { … }`, `expect`, and `with f = …`, which puts another function in a function's place.
+//! Checks test items: `test "name" { … }`, `expect`, and `with f = …`, which replaces a function.
 
 use weir_host::Text;
 use weir_syntax::ast::{self, Block, Expr, Path, Replacement, Test};
@@ -18,7 +18,7 @@ impl<'a> TypeChecker<'a> {
         self.in_test = false;
     }
 
-    /// Reports tests that have one name, by which they could not be told apart.
+    /// Reports tests with the same name.
     pub(super) fn test_names(&mut self) {
         let tree = self.tree;
         let mut seen: Vec<&Test> = Vec::new();
@@ -63,7 +63,7 @@ impl<'a> TypeChecker<'a> {
         self.block(body, expected)
     }
 
-    /// The function that a path names, with its type.
+    /// Resolves a path to a function and its type.
     fn function_named(&mut self, path: &Path) -> Option<(CallTarget, Ty)> {
         match &path.names[..] {
             [name] => match self.declarations.functions.get_full(&name.text) {
@@ -95,7 +95,7 @@ impl<'a> TypeChecker<'a> {
     }
 }
 
-/// The tests of a tree, in order.
+/// Returns the tests of a tree, in source order.
 pub(crate) fn tests(tree: &ast::Tree) -> impl Iterator<Item = &Test> {
     tree.items.iter().filter_map(|item| match &item.kind {
         ast::ItemKind::Test(test) => Some(test),

@@ -1,4 +1,4 @@
-//! The types of what has to do with time: `within`, `race` and `retry`.
+//! Checks `within`, `race` and `retry`.
 
 use weir_syntax::ast::{Argument, Block, Expr, ExprKind, LiteralValue};
 use weir_syntax::{Code, Diagnostic};
@@ -6,11 +6,12 @@ use weir_syntax::{Code, Diagnostic};
 use super::{Expected, TypeChecker};
 use crate::types::Ty;
 
-/// The most rounds that `retry` may be given.
+/// The highest number of tries of a `retry`.
 const TRIES_MAX: i64 = 1_000;
 
 impl<'a> TypeChecker<'a> {
-    /// `value within limit`: a `Result` that also fails if the time is up. A `Result` with a `Failure` stays one.
+    /// Checks `value within limit`, a `Result` that also fails on a timeout. A `Result` that fails with a `Failure`
+    /// keeps its type.
     pub(super) fn within(&mut self, value: &'a Expr, limit: &'a Expr) -> Ty {
         let ty = self.expr(value, None);
         self.expr(limit, Some(&Expected::new(Ty::DURATION, limit.span, "a limit is a `Duration`")));
@@ -22,7 +23,7 @@ impl<'a> TypeChecker<'a> {
         }
     }
 
-    /// `race { a, b }`: all have one type.
+    /// Checks `race { a, b }`, whose bodies have one common type.
     pub(super) fn race(&mut self, race: &Expr, bodies: &'a [Expr], expected: Option<&Expected>) -> Ty {
         if bodies.is_empty() {
             let diagnostic = Diagnostic::new(Code::MissingArgument, "nothing takes part in this `race`")
@@ -39,7 +40,7 @@ impl<'a> TypeChecker<'a> {
         join.ty()
     }
 
-    /// `retry(3) { … }`: a `Result`; a `?` within is a failure of the try, not of the flow.
+    /// Checks `retry(3) { … }`, a `Result`. A `?` inside fails the try, not the flow.
     pub(super) fn retry(&mut self, expr: &'a Expr, arguments: &'a [Argument], body: &'a Block) -> Ty {
         self.retry_arguments(expr, arguments);
         let failure = self.inference.fresh();

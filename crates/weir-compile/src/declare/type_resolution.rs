@@ -1,4 +1,4 @@
-//! Types as they are written, and what they mean.
+//! Type resolution: turns types in the source into [`Ty`].
 
 use weir_host::{Library, Text};
 use weir_syntax::ast::{self, Name};
@@ -10,7 +10,7 @@ use crate::suggest::nearest;
 use crate::symbol::Symbol;
 use crate::types::Ty;
 
-/// The type that a written one means.
+/// Returns the type that a type in the source denotes. Reports an unknown one.
 pub(crate) fn resolve_type(
     declarations: &mut Declarations,
     library: &Library,
@@ -27,7 +27,7 @@ struct TypeResolver<'a> {
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
-/// The types of the language that take no other types.
+/// The built-in types without arguments.
 const PLAIN: [(&str, Ty); 10] = [
     ("Bool", Ty::BOOL),
     ("Int", Ty::INT),
@@ -41,7 +41,7 @@ const PLAIN: [(&str, Ty); 10] = [
     ("Never", Ty::NEVER),
 ];
 
-/// The types of the language that take other types, with their number.
+/// The built-in types with arguments, and the number of these.
 const COMPOUND: [(&str, usize); 4] = [("List", 1), ("Option", 1), ("Map", 2), ("Result", 2)];
 
 impl TypeResolver<'_> {
@@ -61,7 +61,7 @@ impl TypeResolver<'_> {
     fn named(&mut self, path: &ast::Path, arguments: &[ast::Type], span: Span) -> Ty {
         let mut parts: Vec<Ty> = arguments.iter().map(|ty| self.ty(ty)).collect();
         let Some((name, wanted)) = self.constructor(path) else { return Ty::Error };
-        // `Result(T)` fails with a `Failure`, which is what most functions do.
+        // `Result(T)` is short for `Result(T, Failure)`.
         if path.qualifier().is_empty() && path.last().as_str() == "Result" && parts.len() == 1 {
             parts.push(Ty::FAILURE);
         }
@@ -77,7 +77,7 @@ impl TypeResolver<'_> {
         assemble(name, parts)
     }
 
-    /// What the path names, and how many types it takes.
+    /// Resolves the path of a type, and returns it with the number of its arguments.
     fn constructor(&mut self, path: &ast::Path) -> Option<(Ty, usize)> {
         let last = path.last();
         if last.is_missing() {
@@ -114,7 +114,7 @@ impl TypeResolver<'_> {
         self.unknown(&path, near)
     }
 
-    /// The type of this name in a module of the library.
+    /// Returns the qualified name of the type in a module of the library.
     fn elsewhere(&self, word: &str) -> Option<String> {
         let names = self.library.modules.values().flat_map(|module| module.types.keys());
         names.map(Text::as_str).find(|name| name.rsplit('.').next() == Some(word)).map(str::to_owned)

@@ -1,4 +1,4 @@
-//! Patterns as the search for missing cases sees them: a constructor and its parts.
+//! Patterns for the usefulness algorithm: a constructor and its fields.
 
 use weir_host::{Library, TypeShape, Value};
 use weir_syntax::ast::{Literal, LiteralValue, Pattern, PatternKind};
@@ -18,24 +18,25 @@ pub(super) enum DeconstructedPattern {
 /// The outermost form of a value.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Constructor {
-    /// A variant; `false` and `true` are 0 and 1.
+    /// A variant, by its tag; `false` and `true` are 0 and 1.
     Variant(u32),
-    /// A tuple or record, or `()`.
+    /// A tuple, a record or `()`.
     Product,
-    /// A whole number, size or duration in these bounds, both included.
+    /// An `Int`, `Size` or `Duration` within these bounds, both inclusive.
     Range(i128, i128),
-    /// Exactly this text or float.
+    /// This text or float.
     Constant(Value),
-    /// No value that a pattern mentions.
+    /// Any constant that no pattern mentions.
     Unmentioned,
-    /// A list of so many elements.
+    /// A list of this length.
     FixedLength(usize),
-    /// A list of at least so many elements; the parts are those at its front, then those at its end.
+    /// A list of at least `front + back` elements. The fields are the first `front` elements, then the last `back`.
     VariableLength { front: usize, back: usize },
 }
 
 impl Constructor {
-    /// The parts of a pattern with this constructor for a value with the constructor `other`; `None` where it does not match.
+    /// Returns the fields that a pattern with this constructor requires of a value with the constructor `other`; `None`
+    /// if it does not match.
     pub(super) fn takes(
         &self,
         other: &Constructor,
@@ -55,7 +56,7 @@ impl Constructor {
                 Some([&inner[..*front], &middle, &inner[*front..]].concat())
             }
             (own, other) => (own == other).then(|| {
-                // A pattern with a fault has the wrong number of parts; the fault is told already.
+                // An invalid pattern may have the wrong number of fields; it is reported elsewhere.
                 let mut inner = inner.to_vec();
                 inner.resize(parts, DeconstructedPattern::Wildcard);
                 inner
@@ -64,14 +65,14 @@ impl Constructor {
     }
 }
 
-/// The types and definitions that patterns are looked at with.
+/// The types and definitions that patterns refer to.
 pub(super) struct MatchContext<'s> {
     pub(super) typed: &'s TypedTree,
     pub(super) library: &'s Library,
 }
 
 impl MatchContext<'_> {
-    /// The pattern without names; `None` where it has a fault that is told already.
+    /// Converts a pattern; `None` if it is invalid and reported elsewhere.
     pub(super) fn deconstruct(&self, pattern: &Pattern) -> Option<DeconstructedPattern> {
         match &pattern.kind {
             PatternKind::Wildcard | PatternKind::Bind(_) => Some(DeconstructedPattern::Wildcard),
@@ -147,7 +148,7 @@ impl MatchContext<'_> {
         self.typed.declarations.definition(self.library, ty.name()?).map(|definition| &definition.shape)
     }
 
-    /// The types of the parts of a value with this constructor.
+    /// Returns the types of the constructor's fields.
     pub(super) fn parts(&self, constructor: &Constructor, ty: &Ty) -> Vec<Ty> {
         match (constructor, ty) {
             (Constructor::Variant(1), Ty::Option(some)) => vec![(**some).clone()],
@@ -171,7 +172,7 @@ impl MatchContext<'_> {
         }
     }
 
-    /// The constructors that a pattern's constructor falls into, with respect to the first patterns of the rows.
+    /// Splits a pattern's constructor at the constructors in the first column of the rows.
     pub(super) fn split(&self, constructor: &Constructor, rows: &[Vec<DeconstructedPattern>]) -> Vec<Constructor> {
         match constructor {
             Constructor::Range(low, high) if low < high => intervals(*low, *high, &constructors(rows)),
@@ -180,7 +181,7 @@ impl MatchContext<'_> {
         }
     }
 
-    /// Every constructor that a value of the type may have, with respect to the first patterns of the rows.
+    /// Returns all constructors of a type, split at those in the first column of the rows.
     pub(super) fn all_constructors(&self, ty: &Ty, rows: &[Vec<DeconstructedPattern>]) -> Vec<Constructor> {
         let mentioned = constructors(rows);
         match ty {
@@ -199,7 +200,7 @@ impl MatchContext<'_> {
         }
     }
 
-    /// The case as the text would write it.
+    /// Formats the pattern as source text.
     pub(super) fn shown(&self, case: &DeconstructedPattern, ty: &Ty) -> String {
         let DeconstructedPattern::Constructed(constructor, inner) = case else { return "_".to_owned() };
         let types = self.parts(constructor, ty);
@@ -261,7 +262,7 @@ fn number(literal: &Literal) -> Option<i128> {
     }
 }
 
-/// A range of floats matches no constructor for sure, as a guard does.
+/// Converts a range. Like a guarded arm, a range of floats covers nothing for certain.
 fn deconstruct_range(low: Option<&Literal>, high: Option<&Literal>, inclusive: bool) -> DeconstructedPattern {
     let bounds = |literal: Option<&Literal>, open: i128| literal.map_or(Some(open), number);
     let least = match low.or(high).map(|literal| literal.value) {
@@ -293,7 +294,7 @@ fn constructors_of<'c>(case: &'c DeconstructedPattern, found: &mut Vec<&'c Const
     match case {
         DeconstructedPattern::Wildcard => {}
         DeconstructedPattern::Constructed(constructor, _) => {
-            // Bounds are sorted later; what is left are few different constructors.
+            // Ranges are deduplicated later; there are few other constructors.
             if matches!(constructor, Constructor::Range(..)) || !found.contains(&constructor) {
                 found.push(constructor);
             }
@@ -302,7 +303,7 @@ fn constructors_of<'c>(case: &'c DeconstructedPattern, found: &mut Vec<&'c Const
     }
 }
 
-/// The interval cut at every bound that the constructors mention.
+/// Splits an interval at every bound that the constructors mention.
 fn intervals(low: i128, high: i128, mentioned: &[&Constructor]) -> Vec<Constructor> {
     let mut cuts = vec![low];
     for constructor in mentioned {
@@ -316,7 +317,7 @@ fn intervals(low: i128, high: i128, mentioned: &[&Constructor]) -> Vec<Construct
     cuts.iter().zip(ends).map(|(from, to)| Constructor::Range(*from, to)).collect()
 }
 
-/// The lengths from `least` on that the constructors tell apart; the last stands for all longer lists.
+/// Returns the list lengths that the constructors distinguish, from `least` on. The last entry covers all longer lists.
 fn lengths(least: usize, mentioned: &[&Constructor]) -> Vec<Constructor> {
     let longest = mentioned.iter().map(|constructor| match constructor {
         Constructor::FixedLength(length) => *length,

@@ -1,4 +1,4 @@
-//! Lowers atomic steps: what they hold, in the canonical order, as readers or writers.
+//! Lowers atomic steps: their constraints, in canonical order, as readers or writers.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl<'a> Lowering<'a, '_> {
         self.steps.pop();
         let mut targets = Vec::new();
         open_block.exit_targets(&mut targets);
-        // Where every way leaves, nothing goes on; a step has a type for what would.
+        // If every path exits, the step has no value; its type is that of the exits.
         let only_leaves = ty == Type::Never && !targets.is_empty();
         let ty = if only_leaves { Type::Unit } else { ty };
         let step = if targets.is_empty() { ty.clone() } else { self.control_flow_type(&ty, &targets) };
@@ -44,7 +44,7 @@ impl<'a> Lowering<'a, '_> {
         if only_leaves { self.never_reached(expr.span) } else { value }
     }
 
-    /// The session, which something at this place holds `name` for.
+    /// Returns the session key, or reports that this place has no session to hold `name` for.
     fn session_of(&mut self, name: &str, place: Span) -> Atom {
         if self.session.is_none() {
             let is_own = self.typed.declarations.shared.get(name).is_some_and(|shared| shared.per_session);
@@ -63,8 +63,8 @@ impl<'a> Lowering<'a, '_> {
         self.session.clone().unwrap_or(Atom::Value(weir_host::Value::Unit))
     }
 
-    /// A call outside of the steps that hold its shared values per session: it is such a step by itself, so that the
-    /// steps of its session and it keep each other out. Whatever else it takes, it holds as well.
+    /// Lowers a call outside of steps. If a shared argument is held per session elsewhere, the call becomes an atomic
+    /// step of its own, so that it and the steps of its session exclude each other.
     pub(super) fn call_alone(&mut self, call: Call, signature: &Signature, ty: Type, span: Span) -> Atom {
         let mut modes: BTreeMap<Text, Mode> = BTreeMap::new();
         for (atom, parameter) in call.arguments.iter().zip(&signature.parameters) {
@@ -86,13 +86,13 @@ impl<'a> Lowering<'a, '_> {
         self.emit(Op::Atomic { constraints, session, body }, ty, span)
     }
 
-    /// Whether the shared value is held per session elsewhere, and not here.
+    /// Returns whether steps elsewhere hold the shared value per session, and none around this place does.
     fn is_narrowed(&self, name: &Text) -> bool {
         let holds = |resource: &AtomicResource| resource.name.as_str() == name.as_str();
         self.typed.per_session.contains(name.as_str()) && !self.steps.iter().any(|step| step.iter().any(holds))
     }
 
-    /// Lowers what tells the session of a service's flow; the route's parameters stand for those that it names.
+    /// Lowers the session key of a service's flow, in terms of the route's parameters.
     pub(super) fn begin_session(&mut self, service: &'a ast::Service, named: &[LocalId], parameters: &[LocalId]) {
         let Some(session) = service.session() else { return };
         for local in named {
@@ -111,19 +111,19 @@ impl<'a> Lowering<'a, '_> {
             let mode = mode_of(&name, body, self.library).unwrap_or(Mode::Write);
             (Resource::Shared(name), mode)
         } else {
-            // Nothing is known of what it stands for, so it is held alone.
+            // A constraint stands for something unknown, so that it is held exclusively.
             (Resource::Constraint(name), Mode::Write)
         };
         Constraint { resource: resource_held, mode, per_session: self.is_per_session(resource) }
     }
 
-    /// Whether a step holds it for its session: where that is said at the step, or where the value is declared.
+    /// Returns whether a step holds the resource per session: the step or the declaration says so.
     fn is_per_session(&self, resource: &AtomicResource) -> bool {
         resource.per_session || self.typed.per_session.contains(&resource.name.text)
     }
 }
 
-/// How a block uses a shared value: as its strongest use does. `None` where it does not use it.
+/// Returns the strongest mode in which a block uses a shared value; `None` if it does not use it.
 pub(crate) fn mode_of(name: &Text, block: &Block, library: &Library) -> Option<Mode> {
     block.lets.iter().filter_map(|binding| op_mode(name, &binding.op, library)).max()
 }

@@ -1,16 +1,17 @@
-//! Blocks in the making, whose ends are not yet decided.
+//! The block builder: builds blocks whose exits are not resolved yet.
 //!
-//! The expression IR can end a flow from anywhere, but it cannot leave an inlined `fn`: what follows has to be nested
-//! into the branches that do not leave. A [`OpenBlock`] is a tree of blocks whose leaves say how they end: they *fall*
-//! through with a value, they *leave* a `fn` with its result, or they never end.
+//! The expression IR can end a flow from anywhere, but it cannot exit an inlined `fn`. The continuation therefore has
+//! to be nested into the branches that do not exit. An [`OpenBlock`] is a tree of blocks whose leaves have a
+//! [`Terminator`]: they *fall through* with a value, *exit* a `fn` with its result, or *diverge*.
 //!
-//! How drafts become blocks:
-//! 1. A branch is drafted in a [`BlockBuilder`] of its own.
-//! 2. No leaf leaves: the branches are blocks, and the value is the switch's.
-//! 3. One leaf fall_through_count through, the others leave: what follows is written into that leaf ([`BlockBuilder::continue_in`]).
-//! 4. Several fall through and some leave: they yield `Ok(value)` or `Err(result)`, and what follows goes into the `Ok`
-//!    arm of a second switch, so that no code is written twice.
-//! 5. Projection the end of the `fn` its leaves fall through.
+//! An open block is closed as follows:
+//! 1. Each branch is built by a [`BlockBuilder`] of its own.
+//! 2. If no leaf exits, the branches are blocks, and the value is that of the switch.
+//! 3. If one leaf falls through and others exit, the continuation is built inside that leaf
+//!    ([`BlockBuilder::continue_in`]).
+//! 4. If several leaves fall through and some exit, the block yields `Ok(value)` or `Err(result)`. The continuation
+//!    goes into the `Ok` arm of a second switch (a join point), so that no code is duplicated.
+//! 5. At the end of the `fn` its exits become fall-throughs.
 
 use weir_host::{Type, Value};
 use weir_ir::expr::{Arm, ArmTest, Atom, Block, Let, Op, Origin, Variable};
@@ -20,23 +21,23 @@ use weir_ir::prim::Prim;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct InlineFrameId(pub(super) u32);
 
-/// A block whose ends are not yet decided.
+/// A block whose exits are not resolved yet.
 #[derive(Debug)]
 pub(super) struct OpenBlock {
     pub(super) lets: Vec<Let>,
     pub(super) end: Terminator,
 }
 
-/// How a open_block ends.
+/// The end of an open block.
 #[derive(Debug)]
 pub(super) enum Terminator {
-    /// It goes on, with this value.
+    /// Continues with this value.
     FallThrough(Atom),
-    /// It leaves the inlined `fn` with this result.
+    /// Exits the inlined `fn` with this result.
     Exit(InlineFrameId, Atom),
-    /// Its last binding never yields.
+    /// Unreachable: the last binding never yields.
     Diverge,
-    /// The arms decide.
+    /// Branches to the arms.
     Switch { subject: Atom, arms: Vec<OpenArm>, origin: Origin },
 }
 
@@ -48,7 +49,7 @@ pub(super) struct OpenArm {
 }
 
 impl OpenBlock {
-    /// How many leaves fall through.
+    /// Returns the number of leaves that fall through.
     pub(super) fn fall_through_count(&self) -> usize {
         match &self.end {
             Terminator::FallThrough(_) => 1,
@@ -57,7 +58,7 @@ impl OpenBlock {
         }
     }
 
-    /// The `fn`s that its leaves leave, outermost first.
+    /// Adds the `fn`s that the leaves exit, outermost first.
     pub(super) fn exit_targets(&self, found: &mut Vec<InlineFrameId>) {
         match &self.end {
             Terminator::Exit(frame, _) => {
@@ -70,7 +71,7 @@ impl OpenBlock {
         }
     }
 
-    /// Lets every leaf that leaves `frame` fall through.
+    /// Turns the exits of `frame` into fall-throughs.
     pub(super) fn resolve_exits(&mut self, frame: InlineFrameId) {
         match &mut self.end {
             Terminator::Exit(target, result) if *target == frame => self.end = Terminator::FallThrough(result.clone()),
@@ -79,7 +80,7 @@ impl OpenBlock {
         }
     }
 
-    /// The block; `value` turns what a leaf ends with into what the block yields there.
+    /// Closes the block. The rules turn the value of each leaf into what the block yields there.
     pub(super) fn close(mut self, rules: &mut ClosingRules<'_>) -> Block {
         let result = match self.end {
             Terminator::Diverge => Atom::Value(Value::Unit),
@@ -100,7 +101,7 @@ impl OpenBlock {
         Block { lets: self.lets, result }
     }
 
-    /// Whether any leaf gets to an end.
+    /// Returns whether any leaf is reachable.
     pub(super) fn yields(&self) -> bool {
         match &self.end {
             Terminator::FallThrough(_) | Terminator::Exit(..) => true,
@@ -110,29 +111,29 @@ impl OpenBlock {
     }
 }
 
-/// How the leaves of a open_block are closed.
+/// The values that a closed block yields at its leaves.
 pub(super) struct ClosingRules<'c> {
     pub(super) vars: &'c mut VariableSupply,
-    /// The type of what the block yields.
+    /// The type of the block's value.
     pub(super) ty: Type,
     pub(super) fall: &'c YieldValue<'c>,
     pub(super) leave: &'c YieldExit<'c>,
 }
 
-/// What a block yields where it fall_through_count through with a value; may add bindings.
+/// Computes what the block yields if it falls through with a value; may add bindings.
 type YieldValue<'c> = dyn Fn(&mut VariableSupply, &mut Vec<Let>, Atom) -> Atom + 'c;
 
-/// What a block yields where it leaves a frame with a result; may add bindings.
+/// Computes what the block yields if it exits a frame with a result; may add bindings.
 type YieldExit<'c> = dyn Fn(&mut VariableSupply, &mut Vec<Let>, InlineFrameId, Atom) -> Atom + 'c;
 
-/// The variables of one flow.
+/// The supply of variables of one flow.
 #[derive(Default)]
 pub(super) struct VariableSupply {
     count: u32,
 }
 
 impl VariableSupply {
-    /// How many there are; the next one has this number.
+    /// Returns the number of variables, which is the number of the next one.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
@@ -142,7 +143,7 @@ impl VariableSupply {
         Variable { var: weir_ir::expr::Var(self.count - 1), name: name.into(), ty }
     }
 
-    /// Binds the operation, and gives its variable; `()` where it never yields.
+    /// Appends a binding and returns its variable, or `()` if the operation never yields.
     pub(super) fn push(&mut self, lets: &mut Vec<Let>, op: Op, ty: Type, origin: Origin) -> Atom {
         let never = ty == Type::Never;
         let bound = self.variable("", ty);
@@ -156,13 +157,13 @@ impl VariableSupply {
     }
 }
 
-/// A open_block to which bindings are added.
+/// Builds an open block by appending bindings.
 #[derive(Default)]
 pub(super) struct BlockBuilder {
-    /// The switches in one of whose arms the scope goes on, from the outermost.
+    /// The switches around the current position, each with the arm that contains it, outermost first.
     open: Vec<OpenSwitch>,
     lets: Vec<Let>,
-    /// Set once nothing can follow.
+    /// Set once the current position is unreachable.
     ended: Option<Terminator>,
 }
 
@@ -170,7 +171,7 @@ struct OpenSwitch {
     lets: Vec<Let>,
     subject: Atom,
     arms: Vec<OpenArm>,
-    /// The index of the arm in which the scope goes on, with its test and payload.
+    /// The index of the arm that contains the current position.
     at: usize,
     test: ArmTest,
     payload: Vec<Variable>,
@@ -178,12 +179,12 @@ struct OpenSwitch {
 }
 
 impl BlockBuilder {
-    /// Whether nothing can follow.
+    /// Returns whether the current position is unreachable.
     pub(super) fn has_ended(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// In how many arms it goes on.
+    /// Returns the number of arms around the current position.
     pub(super) fn depth(&self) -> usize {
         self.open.len()
     }
@@ -192,12 +193,12 @@ impl BlockBuilder {
         &mut self.lets
     }
 
-    /// Nothing follows.
+    /// Ends the block, unless it has ended.
     pub(super) fn end(&mut self, end: Terminator) {
         self.ended.get_or_insert(end);
     }
 
-    /// Goes on in the one leaf of the open_block that fall_through_count through, and gives its value.
+    /// Continues in the only leaf of a block that falls through, and returns its value.
     pub(super) fn continue_in(&mut self, open_block: OpenBlock) -> Atom {
         self.lets.extend(open_block.lets);
         match open_block.end {
@@ -219,7 +220,7 @@ impl BlockBuilder {
         }
     }
 
-    /// The open_block, which fall_through_count through with the value unless it has ended before.
+    /// Returns the open block, which falls through with the value unless it has ended.
     pub(super) fn finish(self, value: Atom) -> OpenBlock {
         let end = self.ended.unwrap_or(Terminator::FallThrough(value));
         let innermost = OpenBlock { lets: self.lets, end };

@@ -1,4 +1,4 @@
-//! Conditions: what is computed whether or not it is needed, and what stands behind a branch.
+//! Lowers `&&`, `||` and conditions: speculates cheap operands and branches around the others.
 
 use weir_host::{Type, Value};
 use weir_ir::expr::{ArmTest, Atom};
@@ -9,7 +9,7 @@ use weir_syntax::ast::{BinaryOperator, Expr, ExprKind, UnaryOperator};
 use super::Lowering;
 
 impl<'a> Lowering<'a, '_> {
-    /// `if condition { then } else { otherwise }`.
+    /// Lowers `if condition { then } else { otherwise }`.
     pub(super) fn choose(
         &mut self,
         condition: Atom,
@@ -42,7 +42,7 @@ impl<'a> Lowering<'a, '_> {
         ))
     }
 
-    /// `left && right` and `left || right`.
+    /// Lowers `left && right` and `left || right`.
     pub(super) fn connective(
         &mut self,
         expr: &'a Expr,
@@ -64,7 +64,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Whether computing a condition for nothing is cheaper than a branch around it, and shows nowhere: it looks at names
+    /// Returns whether evaluating a condition speculatively is cheaper than a branch and has no effects: it reads names
     /// and fields of scalar types, and cannot fail.
     fn is_cheap(&self, expr: &Expr) -> bool {
         match &expr.kind {

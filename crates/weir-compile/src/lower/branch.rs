@@ -1,4 +1,4 @@
-//! Branches: where drafts are joined, and where a body leaves.
+//! Branches: joins open blocks, and lowers exits.
 
 use weir_host::{Failure, FailureKind, Type, Value};
 use weir_ir::expr::{ArmTest, Atom, Block, Let, Op, Variable};
@@ -9,7 +9,7 @@ use super::block_builder::{ClosingRules, InlineFrameId, OpenArm, OpenBlock, Term
 use super::{BLOCKS_MAX, InlineFrameKind, Lowering, origin, yield_exit_value, yield_value};
 
 impl Lowering<'_, '_> {
-    /// Drafts an arm of a switch.
+    /// Builds an arm of a switch.
     pub(super) fn arm(
         &mut self,
         test: ArmTest,
@@ -19,13 +19,13 @@ impl Lowering<'_, '_> {
         OpenArm { test, payload, body: self.build_block(body) }
     }
 
-    /// A switch of drafted arms whose value has the type `ty`; goes on behind it.
+    /// Appends a switch whose value has the type `ty` and continues after it.
     pub(super) fn switch(&mut self, subject: Atom, arms: Vec<OpenArm>, ty: &Type, span: Span) -> Atom {
         let end = Terminator::Switch { subject, arms, origin: origin(span) };
         self.join(OpenBlock { lets: Vec::new(), end }, ty, span)
     }
 
-    /// Goes on behind a open_block whose value has the type `ty`.
+    /// Appends an open block whose value has the type `ty` and continues after it.
     pub(super) fn join(&mut self, open_block: OpenBlock, ty: &Type, span: Span) -> Atom {
         if self.builder().has_ended() {
             return Atom::Value(Value::Unit);
@@ -52,7 +52,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Nobody leaves: the open_block's bindings go here, its value is that of its last switch.
+    /// Appends a block without exits, whose value is that of its last switch.
     fn join_without_exits(&mut self, open_block: OpenBlock, ty: &Type, span: Span) -> Atom {
         let yields = open_block.yields();
         let block = self.close_without_exits(open_block, ty);
@@ -63,14 +63,14 @@ impl Lowering<'_, '_> {
         value
     }
 
-    /// The block of a open_block that nobody leaves.
+    /// Closes a block without exits.
     pub(super) fn close_without_exits(&mut self, open_block: OpenBlock, ty: &Type) -> Block {
         let mut rules =
             ClosingRules { vars: &mut self.vars, ty: ty.clone(), fall: &yield_value, leave: &yield_exit_value };
         open_block.close(&mut rules)
     }
 
-    /// Puts a block's bindings here.
+    /// Appends the bindings of a block.
     pub(super) fn splice(&mut self, block: Block, _ty: &Type, span: Span) -> Atom {
         self.operations += block.lets.len();
         if self.operations > super::OPERATIONS_MAX {
@@ -80,12 +80,13 @@ impl Lowering<'_, '_> {
         block.result
     }
 
-    /// The type of a step: `Ok(value)` goes on, `Err(…)` leaves one of the targets.
+    /// Returns the type of a control-flow value: `Ok(value)` continues, `Err(…)` exits one of the targets.
     pub(super) fn control_flow_type(&self, ty: &Type, targets: &[InlineFrameId]) -> Type {
         Type::result(ty.clone(), self.exit_type(targets))
     }
 
-    /// What leaves one of the targets: the result of a single one, else `Ok` of the first's or `Err` of the others'.
+    /// Returns the type that encodes an exit: the result of the only target, or `Ok` for the first and `Err` for the
+    /// others.
     fn exit_type(&self, targets: &[InlineFrameId]) -> Type {
         match targets {
             [] => Type::Unit,
@@ -98,7 +99,7 @@ impl Lowering<'_, '_> {
         self.frames.iter().find(|known| known.id == frame).map_or(Type::Unit, |known| known.result.clone())
     }
 
-    /// The block of a open_block, which yields a step.
+    /// Closes a block so that it yields a control-flow value.
     pub(super) fn close_to_control_flow(
         &mut self,
         open_block: OpenBlock,
@@ -125,7 +126,7 @@ impl Lowering<'_, '_> {
         open_block.close(&mut rules)
     }
 
-    /// Goes on with the value of a step that goes on; the others leave.
+    /// Branches on a control-flow value: continues with the value of `Ok` and exits on `Err`.
     pub(super) fn branch_on_control_flow(
         &mut self,
         step: Atom,
@@ -170,12 +171,12 @@ impl Lowering<'_, '_> {
         OpenBlock { lets: Vec::new(), end }
     }
 
-    /// Leaves the body: ends the flow, or the inlined `fn` with its result.
+    /// Exits the body: ends the flow, or returns from the inlined `fn`.
     pub(super) fn exit_body(&mut self, result: Atom, span: Span) -> Atom {
         self.exit_frame(self.body_frame(), result, span)
     }
 
-    /// Leaves a frame with its result, and all frames within it.
+    /// Exits a frame, and all frames inside it, with its result.
     pub(super) fn exit_frame(&mut self, at: usize, result: Atom, span: Span) -> Atom {
         let (id, kind) = (self.frames[at].id, self.frames[at].kind);
         if kind == InlineFrameKind::Flow {
@@ -192,19 +193,20 @@ impl Lowering<'_, '_> {
         self.emit(Op::Fail(failure), Type::Never, span)
     }
 
-    /// Ends the flow where nothing gets to.
+    /// Ends the flow with an internal failure, at an unreachable place.
     pub(super) fn never_reached(&mut self, span: Span) -> Atom {
         let failure = Failure::new(FailureKind::Program, "this is never reached");
         self.fail(Atom::Value(Value::Failure(Box::new(failure))), span)
     }
 
-    /// Ends the flow where a value has no case: the checker makes sure that none is without, up to its bound.
+    /// Ends the flow with an internal failure for a value without a case. The exhaustiveness check rules this out, up
+    /// to its limit.
     pub(super) fn no_case(&mut self, span: Span) -> Atom {
         let failure = Failure::new(FailureKind::Program, "no arm of a match takes this value");
         self.fail(Atom::Value(Value::Failure(Box::new(failure))), span)
     }
 
-    /// A value of two arms of a `Result` or `Option`: `held` with what it holds, `otherwise` with the failure if any.
+    /// Branches on a `Result` or `Option`: the value it holds, or `otherwise` applied to the failure, if any.
     pub(super) fn match_fallible(
         &mut self,
         outcome: FallibleValue,
@@ -229,7 +231,7 @@ impl Lowering<'_, '_> {
         self.switch(subject, arms, ty, span)
     }
 
-    /// A tuple of atoms, or the only one.
+    /// Returns a tuple of the atoms, or the only one.
     pub(super) fn together(&mut self, atoms: Vec<Atom>, types: &[Type], span: Span) -> Atom {
         match <[Atom; 1]>::try_from(atoms) {
             Ok([only]) => only,

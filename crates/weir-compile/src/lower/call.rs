@@ -1,4 +1,4 @@
-//! Lowers calls: of host functions to nodes of their own, of everything else by inlining.
+//! Lowers calls: of host functions to call operations, of everything else by inlining.
 
 use weir_host::{Passing, Text, Type, Value};
 use weir_ir::expr::{Atom, Call};
@@ -10,7 +10,7 @@ use super::block_builder::InlineFrameId;
 use super::{Binding, Callable, InlineFrame, InlineFrameKind, Lowering, Names};
 use crate::typed_tree::{ArgumentSource, CallTarget, ResolvedCall};
 
-/// An argument, once it is evaluated.
+/// An evaluated argument.
 type ArgumentBinding<'a> = Binding<'a>;
 
 impl<'a> Lowering<'a, '_> {
@@ -25,7 +25,7 @@ impl<'a> Lowering<'a, '_> {
         let Some(ResolvedCall { target, supplied }) = typed.calls.get(&expr.id) else {
             return Atom::Value(Value::Unit);
         };
-        // In the order of the text, which may not be that of the parameters.
+        // Arguments are evaluated in source order, which may differ from the order of the parameters.
         let object = object_of(function).filter(|_| supplied.contains(&ArgumentSource::Object));
         let object = object.map(|object| self.argument(object));
         let why = piped.or(arguments.first().map(|argument| &argument.value)).map(|why| self.ty(why));
@@ -78,7 +78,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// The call of a host function, at its place and with what is written for its parameters, where that is known.
+    /// Lowers the call of a host function. `written` holds the argument expressions by parameter, where they are known.
     pub(super) fn call_host(
         &mut self,
         path: &Text,
@@ -110,7 +110,7 @@ impl<'a> Lowering<'a, '_> {
         self.call_alone(Call { function: path.clone(), site, arguments }, &function.signature, ty, span)
     }
 
-    /// The site's name, with a number from its second use on.
+    /// Returns the call path, with a number from its second use on.
     fn unique(&mut self, site: String) -> String {
         super::numbered(&mut self.call_paths, site)
     }
@@ -221,7 +221,7 @@ fn atoms(given: Vec<Option<ArgumentBinding<'_>>>) -> Vec<Atom> {
     given.into_iter().map(atom).collect()
 }
 
-/// What stands before the dot.
+/// Returns the receiver before the dot.
 fn object_of(function: &Expr) -> Option<&Expr> {
     if let ExprKind::Field { object, .. } = &function.kind { Some(object) } else { None }
 }

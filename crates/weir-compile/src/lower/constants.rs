@@ -1,8 +1,7 @@
-//! What is known before the program runs: the arguments that private states are made of.
+//! Compile-time constants: propagates values through the emitted operations, for the arguments of private states.
 //!
-//! Every `fn` is inlined, so a value is known when literals and operators made it, by whatever `let`s and parameters it
-//! came. Values are followed as their operations are emitted; what grows beyond [`PARTS_MAX`] or [`NESTED_MAX`] is let
-//! go.
+//! Every `fn` is inlined, so that a value built from literals and operators is known through any `let`s and parameters.
+//! Values with more than [`PARTS_MAX`] parts, or nested deeper than [`NESTED_MAX`], are not tracked.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +12,14 @@ use weir_syntax::{Code, Diagnostic, Span};
 
 use super::Lowering;
 
-/// The most parts of a value that is followed: characters, bytes, elements and fields, those within them included.
+/// The most parts of a tracked value: characters, bytes, elements and fields, at any depth.
 const PARTS_MAX: usize = 10_000;
 
-/// The deepest value that is followed, deeper than what brackets can write. It becomes a constant of the graph, which is
-/// checked and printed by recursion.
+/// The deepest nesting of a tracked value, more than source text can write. It becomes a constant of the graph, which
+/// is verified and printed by recursion.
 const NESTED_MAX: usize = 256;
 
-/// The values of the variables that are known.
+/// The variables whose values are known.
 #[derive(Default)]
 pub(super) struct Constants(BTreeMap<Var, Value>);
 
@@ -33,7 +32,7 @@ impl Constants {
         }
     }
 
-    /// Follows an operation that was bound to a variable.
+    /// Records the value of a binding, if its operands are known.
     pub(super) fn follow(&mut self, bound: &Atom, op: &Op) {
         let (Atom::Var(var), Op::Prim(prim, operands)) = (bound, op) else { return };
         let operands: Option<Vec<&Value>> = operands.iter().map(|operand| self.value(operand)).collect();
@@ -47,8 +46,8 @@ impl Constants {
     }
 }
 
-/// Whether the operation means something wherever it stands: the payload of a variant does only where the variant was
-/// tested, and `()` stands for what is never reached.
+/// Returns whether the operation can be evaluated out of context. The payload of a variant cannot, because the variant
+/// may be untested; nor can operands that are `()`, which represents unreachable values.
 fn follows(prim: Prim, operands: &[&Value]) -> bool {
     match prim {
         Prim::List | Prim::Map | Prim::Record | Prim::Variant(_) => true,
@@ -57,7 +56,7 @@ fn follows(prim: Prim, operands: &[&Value]) -> bool {
     }
 }
 
-/// Whether the value has no more parts than are left, and is no deeper than there is room.
+/// Returns whether the value has at most `left` parts and `room` levels, and subtracts its parts.
 fn spend(value: &Value, left: &mut usize, room: usize) -> bool {
     let own = match value {
         Value::Text(text) => text.len(),
@@ -75,7 +74,7 @@ fn spend(value: &Value, left: &mut usize, room: usize) -> bool {
 }
 
 impl Lowering<'_, '_> {
-    /// The constant that makes a state, of an argument.
+    /// Returns the constant that an argument of a state's constructor is, or reports that it is not known.
     pub(super) fn constant_argument(&mut self, argument: Atom, path: &Text, parameter: &Parameter, span: Span) -> Atom {
         if let Some(value) = self.constants.value(&argument) {
             return Atom::Value(value.clone());

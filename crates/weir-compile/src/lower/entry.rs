@@ -1,4 +1,4 @@
-//! Lowers entry points: the routes of services, the bodies of sources, and what sources are given.
+//! Lowers entry points: routes of services, bodies of sources, and the arguments of sources.
 
 use weir_host::{Library, ParameterFrom, Text, Type, Value};
 use weir_ir::expr::{Atom, Block};
@@ -100,7 +100,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// What happens when the source has no more elements.
+    /// Lowers the `at end` block of a source.
     fn end(&mut self, info: &EntryInfo, end: &'a ast::Block) -> Flow<Block> {
         let handlers = failures::handlers_of(end).chain(failures::handlers_of_file(self.tree)).collect();
         let body = self.flow(&Type::Unit, handlers, |lowering| {
@@ -129,7 +129,7 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// The path with its parameters in braces, as it was written.
+/// Returns the path with its parameters in braces, as the source writes it.
 fn pattern_of(path: &ast::RoutePath) -> String {
     let part = |part: &PathPart| match part {
         PathPart::Literal(text) => text.to_string(),

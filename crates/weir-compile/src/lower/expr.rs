@@ -1,4 +1,4 @@
-//! Lowers expressions: each to the atom that holds its value.
+//! Lowers each form of expression to the atom that holds its value.
 
 use weir_host::{Type, Value};
 use weir_ir::expr::Atom;
@@ -16,7 +16,7 @@ use crate::typed_tree::{FailureTarget, Resolution};
 use crate::types::Ty;
 
 impl<'a> Lowering<'a, '_> {
-    /// The value of an expression.
+    /// Lowers an expression and returns its value.
     pub(super) fn expr(&mut self, expr: &'a Expr) -> Atom {
         if self.too_large || self.builder().has_ended() {
             return Atom::Value(Value::Unit);
@@ -83,7 +83,7 @@ impl<'a> Lowering<'a, '_> {
             ExprKind::Within { value, limit } => self.within(expr, value, limit),
             ExprKind::Race(bodies) => self.race(expr, bodies),
             ExprKind::Retry { arguments, body } => self.retry(expr, arguments, body),
-            // The parser has reported it, so that no program with one is lowered.
+            // A program with a syntax error is never lowered.
             ExprKind::Error => Atom::Value(Value::Unit),
         }
     }
@@ -132,7 +132,7 @@ impl<'a> Lowering<'a, '_> {
         Atom::Shared(name.into())
     }
 
-    /// What a shared value is at this moment: a call that looks at it.
+    /// Lowers a read of a shared value, which is a call of `state.read`.
     fn read_shared(&mut self, at: usize, span: Span) -> Atom {
         let declared = self.typed.declarations.shared.get_index(at);
         let ty = declared.map_or(Type::Unit, |(_, declared)| declared.ty.to_type());
@@ -140,7 +140,7 @@ impl<'a> Lowering<'a, '_> {
         self.call_host(&crate::SHARED_READ.into(), vec![value], ty, (span, &[None]))
     }
 
-    /// Functions are inlined where they are called: they cannot be held.
+    /// Reports a function as a value: functions are inlined at their calls and have no representation.
     fn function_as_value(&mut self, span: Span) -> Atom {
         let diagnostic =
             weir_syntax::Diagnostic::new(weir_syntax::Code::FunctionAsValue, "a function cannot be held as a value")
@@ -177,7 +177,7 @@ impl<'a> Lowering<'a, '_> {
         self.prim(prim, operands, self.ty(expr), expr.span)
     }
 
-    /// `value?`: what it holds; a failure ends the flow, or leaves the `fn` as its `Err`.
+    /// Lowers `value?`. A failure ends the flow, or exits the `fn` as its `Err`.
     fn try_(&mut self, expr: &'a Expr, value: &'a Expr) -> Atom {
         let subject = self.expr(value);
         let of_ty = self.ty(value);
@@ -221,7 +221,7 @@ impl<'a> Lowering<'a, '_> {
         )
     }
 
-    /// A block of which only the effects count, where `unit` says so.
+    /// Lowers a block; drops its value if `unit`.
     fn block_of(&mut self, block: &'a Block, unit: bool) -> Atom {
         let value = self.block(block);
         if unit { Atom::Value(Value::Unit) } else { value }
@@ -236,7 +236,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Whether a block's last expression was checked for its effects only: its type is then not the block's.
+    /// Returns whether the value of a block is dropped, because its place expects `()`.
     fn discards(&self, block: &Block, _last: &Expr) -> bool {
         self.typed.unit_blocks.contains(&block.span.start)
     }
@@ -284,7 +284,7 @@ impl<'a> Lowering<'a, '_> {
         Atom::Value(Value::Unit)
     }
 
-    /// Gives the variable that was just bound the name that the text has for it.
+    /// Names the variable of the last binding after the pattern that binds it.
     pub(super) fn hint_name(&mut self, pattern: &weir_syntax::ast::Pattern, value: &Atom) {
         let name = super::pattern_name(pattern);
         if let (Atom::Var(var), Some(last)) = (value, self.builder().lets_mut().last_mut())
@@ -319,7 +319,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// The names of a record's fields, in order.
+    /// Returns the names of a record's fields, in order.
     pub(super) fn field_names(&self, ty: &Ty) -> Vec<String> {
         let definition = ty.name().and_then(|name| self.typed.declarations.definition(self.library, name));
         match definition.map(|definition| &definition.shape) {
@@ -328,7 +328,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// What an expression names or is that can be called, if it is such.
+    /// Returns the callable that an expression denotes; `None` if it is a value.
     pub(super) fn callable(&mut self, expr: &'a Expr) -> Option<Callable<'a>> {
         if let ExprKind::Closure { parameters, body } = &expr.kind {
             return Some(Callable::Closure { parameters, body, names: std::rc::Rc::new(self.names.clone()) });

@@ -1,9 +1,9 @@
-//! Lowers failures: to the innermost handler that is about them, to the caller of a `fn`, or to the end of the flow.
+//! Lowers failures: to the innermost matching handler, to the caller of a `fn`, or to the end of the flow.
 //!
-//! Where a `?` fails, the frames are asked from the innermost outwards. A frame's handler is about the failure if it
-//! names the function that failed, or a `fn` within the frame that the failure leaves on its way. A `fn` that gives a
-//! `Result` keeps the failure: it becomes its `Err`. A handler runs in its own frame: it sees that frame's parameters,
-//! its value is that frame's result, and what fails in it is for the handlers further out.
+//! A failing `?` asks the frames from the innermost outwards. A handler of a frame matches if it names the function
+//! that failed, or a `fn` inside the frame that the failure propagates through. A `fn` that returns a `Result` keeps
+//! the failure as its `Err`. A handler runs in its own frame: it sees that frame's parameters, its value is that
+//! frame's result, and its own failures go to the handlers further out.
 
 use weir_host::{Type, Value};
 use weir_ir::expr::Atom;
@@ -15,7 +15,7 @@ use super::{Binding, InlineFrameKind, Lowering};
 use crate::typed_tree::{CallTarget, FailureTarget};
 
 impl<'a> Lowering<'a, '_> {
-    /// `fail(why)`; where it `says` why, in a text.
+    /// Lowers `fail(why)`; if `says`, wraps the text in a `Failure`.
     pub(super) fn fail_with(&mut self, expr: &'a Expr, says: bool, why: Vec<Atom>, ty: Option<Type>) -> Atom {
         let to = self.typed.tries.get(&expr.id).map_or(FailureTarget::Flow, |of| of.to);
         let (failure, ty) = match says {
@@ -25,7 +25,7 @@ impl<'a> Lowering<'a, '_> {
         self.failed(failure, &ty, (to, None), expr.span)
     }
 
-    /// What happens with the failure of a `?`.
+    /// Lowers the failure of a `?`.
     pub(super) fn failed(
         &mut self,
         failure: Atom,
@@ -55,7 +55,7 @@ impl<'a> Lowering<'a, '_> {
         self.exit_frame(at, err, span)
     }
 
-    /// The handler in the frame that is about the failure of one of these.
+    /// Returns the frame's handler for a failure of one of these callees.
     fn handler_in(&self, at: usize, failed: &[CallTarget], ty: &Type) -> Option<&'a FailureHandler> {
         self.frames[at].handlers.iter().copied().find(|handler| {
             let Some(of) = self.typed.handlers.get(&handler.span.start) else { return false };
@@ -66,7 +66,7 @@ impl<'a> Lowering<'a, '_> {
 
     fn handle(&mut self, at: usize, handler: &'a FailureHandler, failure: Atom, span: Span) -> Atom {
         let inner = self.frames.split_off(at + 1);
-        // What fails in a handler is not for itself, nor for those further in.
+        // A handler does not handle its own failures, nor do those that precede it.
         let handlers = self.frames[at].handlers.clone();
         let position = handlers.iter().position(|known| known.span == handler.span).map_or(0, |found| found + 1);
         self.frames[at].handlers.drain(..position);
@@ -77,14 +77,14 @@ impl<'a> Lowering<'a, '_> {
         let value = self.block(&handler.body);
         self.names = outer_names;
         self.frames[at].handlers = handlers;
-        // Where nobody waits for an answer, the value of a handler of the whole file is dropped.
+        // A flow without an answer drops the value of a handler of the file.
         let nothing = self.frames[at].result == Type::Unit;
         let left = self.exit_frame(at, if nothing { Atom::Value(Value::Unit) } else { value }, span);
         self.frames.extend(inner);
         left
     }
 
-    /// Keeps what the parameters of the innermost frame stand for, where its handlers may need them.
+    /// Keeps the bindings of the innermost frame's parameters, if its handlers may need them.
     pub(super) fn keep_parameters(&mut self) {
         let names = self.names.clone();
         if let Some(frame) = self.frames.last_mut().filter(|frame| !frame.handlers.is_empty()) {
@@ -93,7 +93,7 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// The handlers of a body.
+/// Returns the handlers of a body.
 pub(super) fn handlers_of(block: &Block) -> impl Iterator<Item = &FailureHandler> {
     block.statements.iter().filter_map(|statement| match &statement.kind {
         StatementKind::FailureHandler(handler) => Some(handler),
@@ -101,7 +101,7 @@ pub(super) fn handlers_of(block: &Block) -> impl Iterator<Item = &FailureHandler
     })
 }
 
-/// The handlers of the whole file.
+/// Returns the handlers of the file.
 pub(super) fn handlers_of_file(tree: &Tree) -> impl Iterator<Item = &FailureHandler> {
     tree.items.iter().filter_map(|item| match &item.kind {
         ItemKind::FailureHandler(handler) => Some(handler),

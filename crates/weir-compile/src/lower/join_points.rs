@@ -1,8 +1,9 @@
-//! Long bodies: what would nest too deep is lowered chunk by chunk.
+//! Join points for long bodies: closes chunks of statements that would nest too deeply.
 //!
-//! Each `?` of a `fn` nests all that follows it. So the statements of a long body are lowered in pieces, and where the body
-//! has become deep, a chunk is closed: it yields `Ok` of the values that later statements name, or `Err` of a result that
-//! leaves. What follows goes into the `Ok` arm of a switch on this, one level deep however many `?` the chunk had.
+//! Each `?` in a `fn` nests everything after it. The statements of a long body are therefore lowered in chunks. If the
+//! nesting has become deep, a chunk is closed: it yields `Ok` of its live locals, or `Err` of an exit. The continuation
+//! goes into the `Ok` arm of a switch on that value (the join point), a single level deep however many `?` the chunk
+//! contains.
 
 use std::collections::BTreeSet;
 
@@ -17,17 +18,17 @@ use super::block_builder::{BlockBuilder, OpenBlock};
 use super::{BLOCKS_MAX, Binding, Callable, Lowering, Names};
 use crate::typed_tree::{LocalId, Resolution, TypedTree};
 
-/// The statements of a chunk.
+/// The number of statements in a chunk.
 const CHUNK_STATEMENTS: usize = 16;
 
-/// From so many branches on a chunk is closed; shallower bodies nest, which costs nothing while they run.
+/// The nesting from which on chunks are closed. Less nesting costs nothing at run time.
 const JOIN_POINT_DEPTH: usize = BLOCKS_MAX / 2;
 
-/// The locals that a closed chunk hands on, with their types.
+/// The locals of a closed chunk that later statements use, with their types.
 type LiveLocals = Vec<(LocalId, Type)>;
 
 impl<'a> Lowering<'a, '_> {
-    /// Lowers the statements of a block, and gives the value of the last.
+    /// Lowers the statements of a block and returns the value of the last.
     pub(super) fn statements(&mut self, statements: &'a [Statement]) -> Atom {
         let mut rest = statements;
         while rest.len() > CHUNK_STATEMENTS {
@@ -66,7 +67,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// What later statements name of what was bound from a variable on; nothing where the chunk is to stay open.
+    /// Returns the locals bound since `from` that later statements use; `None` if the chunk has to stay open.
     fn live_locals(&mut self, later: &'a [Statement], from: u32) -> Option<LiveLocals> {
         if self.builders.iter().map(BlockBuilder::depth).sum::<usize>() < JOIN_POINT_DEPTH || self.builder().has_ended()
         {
@@ -86,7 +87,7 @@ impl<'a> Lowering<'a, '_> {
         Some(live)
     }
 
-    /// The values of what is live, as one.
+    /// Packs the live locals into one value.
     fn packed(&mut self, live: &LiveLocals, span: Span) -> Atom {
         let atom = |local: &LocalId| match self.names.get(local) {
             Some(Binding::Atom(atom)) => atom.clone(),
@@ -120,7 +121,7 @@ fn is_new(atom: &Atom, from: u32) -> bool {
     matches!(atom, Atom::Var(var) if var.0 >= from)
 }
 
-/// Whether one of the names stands for something bound from this variable on.
+/// Returns whether a name stands for a variable bound since `from`.
 fn holds_new(names: &Names<'_>, from: u32) -> bool {
     names.values().any(|binding| match binding {
         Binding::Atom(atom) => is_new(atom, from),
@@ -129,7 +130,7 @@ fn holds_new(names: &Names<'_>, from: u32) -> bool {
     })
 }
 
-/// The locals that the statements name.
+/// Returns the locals that the statements mention.
 fn mentioned(statements: &[Statement], typed: &TypedTree) -> BTreeSet<LocalId> {
     let mut mentions = MentionedLocals { typed, found: BTreeSet::new() };
     statements.iter().for_each(|statement| mentions.statement(statement));

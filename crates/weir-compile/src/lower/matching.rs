@@ -1,4 +1,4 @@
-//! Lowers `match`: to one switch where every arm looks no deeper than the outermost form, else to a chain of tests.
+//! Lowers `match`: to one switch if all patterns are flat, otherwise to a chain of tests.
 
 use weir_host::{Type, TypeShape};
 use weir_ir::expr::{ArmTest, Atom, Variable};
@@ -34,7 +34,7 @@ impl<'a> Lowering<'a, '_> {
         let mut drafts: Vec<OpenArm> = Vec::new();
         let mut covered = false;
         for (arm, test) in arms.iter().zip(tests) {
-            // Behind an arm that takes everything, or the same value, nothing is reached.
+            // An arm after a catch-all, or after an arm with the same test, is unreachable.
             if covered || drafts.iter().any(|open_block| open_block.test == test) {
                 continue;
             }
@@ -47,8 +47,8 @@ impl<'a> Lowering<'a, '_> {
         self.switch(subject, drafts, ty, span)
     }
 
-    /// Whether the arms' tests take every variant of the type. Both values of a `Bool` count as such: the last becomes
-    /// the arm for all else.
+    /// Returns whether the arms cover every variant of the type. `Bool` has two, and the last becomes the catch-all
+    /// arm.
     fn all_tags(&self, of: &Ty, drafts: &[OpenArm]) -> bool {
         let count = match of {
             Ty::Option(_) | Ty::Result(_) => 2,
@@ -85,7 +85,7 @@ impl<'a> Lowering<'a, '_> {
         })
     }
 
-    /// Variables for the payload of a variant's pattern; none where it binds nothing.
+    /// Returns variables for the payload of a variant pattern, if it binds any.
     fn payload(&mut self, pattern: &'a Pattern) -> Vec<Variable> {
         if !has_names(pattern) {
             return Vec::new();
@@ -128,7 +128,8 @@ impl<'a> Lowering<'a, '_> {
         self.expr(&arm.body)
     }
 
-    /// Whether the arm takes the value; `None` where it surely does. The checker has seen that the last one does.
+    /// Returns whether the arm matches, as a `Bool`; `None` if it always does. Exhaustiveness implies that the last arm
+    /// does.
     fn matches(&mut self, arm: &'a Arm, subject: &Atom, last: bool) -> Option<Atom> {
         let fits = if last && arm.guard.is_none() { None } else { self.test(&arm.pattern, subject) };
         let Some(guard) = &arm.guard else { return fits };

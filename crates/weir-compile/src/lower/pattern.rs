@@ -1,4 +1,4 @@
-//! Lowers patterns: tests whether they match, and binds their names.
+//! Lowers patterns: tests them and binds their names.
 
 use weir_host::{Type, TypeShape, Value};
 use weir_ir::expr::{ArmTest, Atom};
@@ -11,27 +11,27 @@ use crate::constant::literal_value;
 use crate::typed_tree::LocalId;
 use crate::types::Ty;
 
-/// A part of a value, and the pattern for it.
+/// A subpattern, and the projection to its subject.
 pub(super) struct Subpattern<'a> {
     pub(super) pattern: &'a Pattern,
     pub(super) at: Projection,
 }
 
-/// Where a part is in its whole.
+/// The position of a part in its whole.
 #[derive(Clone, Copy)]
 pub(super) enum Projection {
-    /// A variant's payload.
+    /// A field of a variant.
     Payload(u32),
-    /// A tuple's or record's field.
+    /// A field of a tuple or record.
     Field(u32),
-    /// A list's element, counted from its front.
+    /// An element of a list, counted from the front, from 0.
     Front(usize),
-    /// A list's element, counted from its end, from 1.
+    /// An element of a list, counted from the back, from 1.
     Back(usize),
 }
 
 impl<'a> Lowering<'a, '_> {
-    /// Binds the names of a pattern that matches.
+    /// Binds the names of a pattern that is known to match.
     pub(super) fn bind(&mut self, pattern: &'a Pattern, value: Atom) {
         match &pattern.kind {
             PatternKind::Bind(_) => self.bind_local(pattern, value),
@@ -72,7 +72,7 @@ impl<'a> Lowering<'a, '_> {
         self.bind(binding, rest);
     }
 
-    /// The parts of the value that the pattern looks into.
+    /// Returns the subpatterns of a pattern.
     pub(super) fn parts_of(&self, pattern: &'a Pattern) -> Vec<Subpattern<'a>> {
         let ty = self.typed.pattern_type(pattern.id);
         let numbered = |patterns: &'a [Pattern], at: fn(usize) -> Projection| {
@@ -116,7 +116,7 @@ impl<'a> Lowering<'a, '_> {
         variants.get(tag as usize)?.fields.iter().position(|field| field.name.as_str() == name)
     }
 
-    /// Takes a part out of its whole.
+    /// Projects a part out of its whole.
     pub(super) fn part(&mut self, part: &Subpattern<'a>, whole: Atom) -> Atom {
         let ty = self.typed.pattern_type(part.pattern.id).to_type();
         let span = part.pattern.span;
@@ -135,7 +135,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Whether the pattern matches, as a `Bool`; `None` where it always does.
+    /// Returns whether the pattern matches, as a `Bool`; `None` if it always does.
     pub(super) fn test(&mut self, pattern: &'a Pattern, value: &Atom) -> Option<Atom> {
         let span = pattern.span;
         match &pattern.kind {
@@ -218,7 +218,7 @@ impl<'a> Lowering<'a, '_> {
         })
     }
 
-    /// Binds the names of the alternative that matches: as a tuple of what they are in it.
+    /// Binds the names of the matching alternative, as a tuple of their values in it.
     fn bind_alternatives(&mut self, alternatives: &'a [Pattern], value: Atom) {
         let Some((first, _)) = alternatives.split_first() else { return };
         let mut names = Vec::new();
@@ -269,7 +269,7 @@ impl<'a> Lowering<'a, '_> {
         self.together(atoms, types, pattern.span)
     }
 
-    /// Binds the names of a pattern that may not match; where it does not, `otherwise` leaves.
+    /// Binds the names of a refutable pattern; `otherwise` exits if it does not match.
     pub(super) fn bind_or(&mut self, pattern: &'a Pattern, value: Atom, otherwise: &'a Expr) {
         if let Some(matches) = self.test(pattern, &value) {
             let unit = Atom::Value(Value::Unit);
@@ -278,7 +278,7 @@ impl<'a> Lowering<'a, '_> {
         self.bind(pattern, value);
     }
 
-    /// The test that a switch makes for a pattern that looks no deeper than one step.
+    /// Returns the test of a switch arm for a flat pattern; `None` if the pattern is nested.
     pub(super) fn direct_test(&self, pattern: &Pattern) -> Option<ArmTest> {
         match &pattern.kind {
             PatternKind::Wildcard | PatternKind::Bind(_) => Some(ArmTest::Otherwise),
@@ -294,7 +294,7 @@ impl<'a> Lowering<'a, '_> {
     }
 }
 
-/// Whether the pattern binds anything.
+/// Returns whether the pattern binds any name.
 pub(super) fn has_names(pattern: &Pattern) -> bool {
     match &pattern.kind {
         PatternKind::Bind(_) => true,

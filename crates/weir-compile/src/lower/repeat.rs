@@ -1,4 +1,4 @@
-//! Lowers repetition. A body that may leave its `fn` carries the leaving through the rounds: those that follow do nothing.
+//! Lowers loops. If a body may exit its `fn`, the loop carries the exit, and the remaining rounds do nothing.
 
 use weir_host::{Type, Value};
 use weir_ir::expr::{ArmTest, Atom, Op};
@@ -10,7 +10,7 @@ use super::block_builder::{InlineFrameId, OpenBlock};
 use super::{Lowering, pattern_name};
 
 impl<'a> Lowering<'a, '_> {
-    /// `for x in xs { … }`: a map, or a fold where the body may leave the `fn`.
+    /// Lowers `for x in xs { … }`: to a map, or to a fold if the body may exit the `fn`.
     pub(super) fn for_(&mut self, expr: &'a Expr, pattern: &'a Pattern, items: &'a Expr, body: &'a Block) -> Atom {
         let list = self.elements(items);
         let result = self.ty(expr);
@@ -29,7 +29,7 @@ impl<'a> Lowering<'a, '_> {
         self.collect(expr.span, (list, element), (open_block, of), &targets)
     }
 
-    /// What a `for` goes through: a list, of a map that of its pairs.
+    /// Returns the list that a `for` iterates over; of a map, the list of its pairs.
     fn elements(&mut self, items: &'a Expr) -> Atom {
         let value = self.expr(items);
         match self.ty(items) {
@@ -41,8 +41,8 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Maps by folding: what is collected so far, or what leaves. A `?` that ends the flow instead of leaving a `fn` does
-    /// not come here.
+    /// Lowers a `for` whose body may exit, as a fold over the elements so far or the exit. A `?` that ends the flow is
+    /// no exit.
     fn collect(
         &mut self,
         span: Span,
@@ -60,7 +60,7 @@ impl<'a> Lowering<'a, '_> {
         self.prim(Prim::Flatten, vec![collected], whole, span)
     }
 
-    /// A fold whose body may leave: the accumulator is a step.
+    /// Lowers a fold whose body may exit: the accumulator is a control-flow value.
     fn fold_with_exits(
         &mut self,
         span: Span,
@@ -118,13 +118,13 @@ impl<'a> Lowering<'a, '_> {
             return self.emit(Op::Fold { list, init, accumulator: so_far, element, body }, ty, expr.span);
         }
         self.fold_with_exits(expr.span, (list, init, element), &ty, &targets, |lowering, going| {
-            // The open_block knows the accumulator by the name that it was drafted with.
+            // The body refers to the accumulator by the variable that it was built with.
             lowering.rename(so_far, going, expr.span);
             lowering.join(open_block, &ty, expr.span)
         })
     }
 
-    /// Binds a variable that a open_block already mentions.
+    /// Binds a variable that an open block mentions.
     fn rename(&mut self, variable: weir_ir::expr::Variable, value: Atom, span: Span) {
         let origin = super::origin(span);
         let op = Op::Prim(Prim::Copy, vec![value]);
@@ -160,7 +160,7 @@ impl<'a> Lowering<'a, '_> {
         self.loop_with_exits(span, (init, variable, inner), (&ty, &pair), &targets, at_most)
     }
 
-    /// A loop whose body may leave: the state is a step, and leaving it is being done.
+    /// Lowers a loop whose body may exit: the state is a control-flow value, and an exit ends the loop.
     pub(super) fn loop_with_exits(
         &mut self,
         span: Span,
@@ -176,7 +176,7 @@ impl<'a> Lowering<'a, '_> {
         let round = Type::tuple(vec![step.clone(), Type::Bool]);
         let subject = Atom::Var(state.var);
         let rounds = self.build_block(|lowering| {
-            // A round begins only while the state goes on.
+            // A round begins only while the state is `Ok`.
             let held = lowering.prim(Prim::Payload(Value::OK), vec![subject], ty.clone(), span);
             lowering.rename(variable, held, span);
             lowering.builder().lets_mut().extend(inner.lets);

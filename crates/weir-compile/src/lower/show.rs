@@ -1,7 +1,7 @@
-//! Lowers values between braces to their text. Values know no names: what names a text shows is written out here.
+//! Lowers interpolated values to text. Values carry no names, so that the names are written out here.
 //!
-//! `Some(3)`, `Circle(radius: 2.0)` and `Post { id: 1, title: x }` are put together from their parts, down to
-//! [`LEVELS_MAX`]; a list, map or number is shown by the operation that puts the text together.
+//! `Some(3)`, `Circle(radius: 2.0)` and `Post { id: 1, title: x }` are assembled from their parts, at most
+//! [`LEVELS_MAX`] deep; the interpolation itself shows lists, maps and numbers.
 
 use weir_host::{Text, Type, TypeShape, Value, Variant};
 use weir_ir::expr::{ArmTest, Atom};
@@ -12,11 +12,11 @@ use super::Lowering;
 use super::block_builder::OpenArm;
 use crate::types::Ty;
 
-/// How deep the text of a value goes; behind it stands `…`.
+/// The depth at which the text of a value is cut with `…`.
 const LEVELS_MAX: usize = 3;
 
 impl Lowering<'_, '_> {
-    /// The parts of a text that show the value.
+    /// Returns the parts of the text that shows the value.
     pub(super) fn shown(&mut self, value: Atom, ty: &Ty, level: usize, span: Span) -> Vec<Atom> {
         if level > LEVELS_MAX {
             return vec![word("…")];
@@ -34,7 +34,7 @@ impl Lowering<'_, '_> {
                 let fields: Vec<(String, Ty)> = types.iter().map(|ty| (String::new(), ty.clone())).collect();
                 self.shown_fields(value, ("(", ")"), &fields, level, span)
             }
-            // A text alone is shown as it is, one inside of another value in quotes, as in a list.
+            // A text is shown without quotes by itself, and with quotes inside another value.
             ty if *ty == Ty::TEXT && level > 0 => vec![self.prim(Prim::Quote, vec![value], Type::Text, span)],
             _ => self.shown_named(value, ty, level, span),
         }

@@ -1,4 +1,4 @@
-//! Lowers tests: each is a flow that nobody waits for; what is expected and not so ends it with a failure.
+//! Lowers tests: each is a flow without an answer, which a failed expectation ends with a failure.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use super::{Binding, Callable, Lowering, failures};
 use crate::check::tests;
 use crate::typed_tree::{CallTarget, TypedTree};
 
-/// A program of which each flow is one test, in the order of the text. Its source names nothing: tests are run by hand.
+/// Lowers the tests of a file: a program with one flow for each, in source order, whose entry point has no source.
 pub(crate) fn lower_tests<'a>(
     tree: &'a ast::Tree,
     typed: &'a TypedTree,
@@ -25,7 +25,7 @@ pub(crate) fn lower_tests<'a>(
     let flows = tests(tree).map(|test| {
         let mut lowering = Lowering::new(tree, typed, library, diagnostics);
         lowering.text = text;
-        // A test is a session by itself.
+        // Each test is a session of its own.
         lowering.session = Some(Atom::Value(Value::Unit));
         let handlers = failures::handlers_of(&test.body).chain(failures::handlers_of_file(tree)).collect();
         let body = lowering.flow(&Type::Unit, handlers, |lowering| {
@@ -51,7 +51,7 @@ pub(crate) fn lower_tests<'a>(
 }
 
 impl<'a> Lowering<'a, '_> {
-    /// `expect condition`: nothing, or a failure that shows what was compared.
+    /// Lowers `expect condition`, which fails with the compared values if the condition is false.
     pub(super) fn expect(&mut self, condition: &'a Expr) {
         let span = condition.span;
         let (holds, shown) = match &condition.kind {
@@ -104,7 +104,7 @@ impl<'a> Lowering<'a, '_> {
         value
     }
 
-    /// Calls what stands in the place of a function, where something does. Within it, the function is itself again.
+    /// Calls the replacement of a function, if it has one. Inside the replacement, the function is itself again.
     pub(super) fn call_replaced(
         &mut self,
         target: &CallTarget,

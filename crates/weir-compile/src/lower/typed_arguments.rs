@@ -1,4 +1,4 @@
-//! Arguments that come with their types: `http.json(post)` gets the post and what a `Post` is.
+//! Arguments that carry their type: `http.json(post)` receives the post and the definition of `Post`.
 
 use weir_host::{Text, Type, TypeDefinition, TypeOf, TypeShape, Value};
 use weir_ir::expr::Atom;
@@ -11,7 +11,7 @@ use super::types::{fields_of, names_in};
 use crate::JSON_VALUE;
 
 impl Lowering<'_, '_> {
-    /// The pair of an argument and its type; says where the function could not look into a part of it.
+    /// Returns the pair of an argument and its type. Reports an opaque part, which the function could not read.
     pub(super) fn with_type(&mut self, argument: Atom, path: &Text, written: Option<&Expr>, span: Span) -> Atom {
         let ty = written.map_or(Type::Unit, |written| self.ty(written));
         let definitions = self.definitions_in(&ty);
@@ -23,7 +23,7 @@ impl Lowering<'_, '_> {
         self.prim(Prim::Record, vec![argument, Atom::Value(Value::text(&of.to_string()))], pair, span)
     }
 
-    /// The definitions of all named types that a type is made of.
+    /// Returns the definitions of all named types in a type.
     fn definitions_in(&self, ty: &Type) -> Vec<TypeDefinition> {
         let mut found: Vec<TypeDefinition> = Vec::new();
         let mut wanted = Vec::new();
@@ -54,7 +54,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// A part that has no parts that anybody could name.
+/// Returns an opaque part of the type.
 fn closed_part(of: &TypeOf) -> Option<Type> {
     let fields = of.definitions.iter().flat_map(|definition| fields_of(&definition.shape));
     let mut opaque = of.definitions.iter().filter(|known| matches!(known.shape, TypeShape::Opaque { .. }));

@@ -1,11 +1,11 @@
-//! The named types that a program brings with it.
+//! Collects the named types of a program.
 
 use indexmap::IndexMap;
 use weir_host::{Library, Text, Type, TypeDefinition, TypeShape};
 
 use crate::typed_tree::TypedTree;
 
-/// The named types of the program, and those of the library that its modules bring in.
+/// Returns the named types of the file, and those of the library that it uses.
 pub(super) fn types_of(typed: &TypedTree, library: &Library) -> Vec<TypeDefinition> {
     let mut found: IndexMap<Text, TypeDefinition> = IndexMap::new();
     let mut wanted: Vec<Text> = typed.declarations.types.keys().rev().cloned().collect();
@@ -31,7 +31,7 @@ pub(super) fn types_of(typed: &TypedTree, library: &Library) -> Vec<TypeDefiniti
     found.into_values().collect()
 }
 
-/// The fields of a record, or those of all variants of an enum.
+/// Returns the fields of a record, or those of all variants of an enum.
 pub(super) fn fields_of(shape: &TypeShape) -> Vec<&weir_host::Field> {
     match shape {
         TypeShape::Record(fields) => fields.iter().collect(),

@@ -1,4 +1,4 @@
-//! Lowers what has to do with time: `within`, `race` and `retry`.
+//! Lowers `within`, `race` and `retry`.
 
 use weir_host::{Failure, FailureKind, Signature, Type, Value, World};
 use weir_ir::expr::{ArmTest, Atom, Block as IrBlock, Op};
@@ -10,11 +10,11 @@ use super::block_builder::{InlineFrameId, OpenBlock};
 use super::branch::FallibleValue;
 use super::{InlineFrame, InlineFrameKind, Lowering, Names};
 
-/// The back-off of `retry` doubles from try to try as long as it is shorter than this: a minute, in nanoseconds.
+/// The back-off of `retry` doubles after each try while it is shorter than this: a minute, in nanoseconds.
 const BACKOFF_DOUBLES_UP_TO_NS: i64 = 60_000_000_000;
 
 impl<'a> Lowering<'a, '_> {
-    /// `value within limit`: the value as `Ok`, or the failure that the time is up.
+    /// Lowers `value within limit` to `Ok(value)` or a timeout failure.
     pub(super) fn within(&mut self, expr: &'a Expr, value: &'a Expr, limit: &'a Expr) -> Atom {
         let span = expr.span;
         let limit = self.expr(limit);
@@ -45,7 +45,7 @@ impl<'a> Lowering<'a, '_> {
         self.switch(outcome, arms, &result, span)
     }
 
-    /// `race { a, b }`. Where one may leave a `fn`, all yield steps.
+    /// Lowers `race { a, b }`. If one body may exit a `fn`, all yield control-flow values.
     pub(super) fn race(&mut self, expr: &'a Expr, bodies: &'a [Expr]) -> Atom {
         let ty = self.ty(expr);
         let drafts: Vec<OpenBlock> =
@@ -78,8 +78,8 @@ impl<'a> Lowering<'a, '_> {
         (block, targets)
     }
 
-    /// `retry(n) { … }`: a loop whose state is the number of tries, the last outcome and, where it waits between them, how
-    /// long; done with the first `Ok`.
+    /// Lowers `retry(n) { … }` to a loop until the first `Ok`. Its state is the number of tries, the last result and,
+    /// with a back-off, the next wait.
     pub(super) fn retry(&mut self, expr: &'a Expr, arguments: &'a [Argument], body: &'a Block) -> Atom {
         let span = expr.span;
         let result = self.ty(expr);
@@ -125,7 +125,7 @@ impl<'a> Lowering<'a, '_> {
         self.match_fallible(FallibleValue { subject: last, of }, &result, span, |lowering, _| lowering.no_case(span))
     }
 
-    /// Warns of a call within a `retry` that changes the world outside, and that nobody said may happen twice.
+    /// Warns of a call inside a `retry` that changes the outside world and is not declared as repeatable.
     pub(super) fn retried(&mut self, signature: &Signature, span: Span) {
         let within = self.frames.iter().any(|frame| frame.kind == InlineFrameKind::Retry);
         if !within || signature.effects.world != World::Writes || signature.effects.idempotent {
@@ -143,8 +143,7 @@ impl<'a> Lowering<'a, '_> {
         }
     }
 
-    /// Waits before every try but the first. The try is decided by what this gives, so that nothing of it overlaps the
-    /// waiting.
+    /// Waits before every try but the first. The try depends on the result, so that it cannot overlap the wait.
     fn wait_before(&mut self, first: Atom, wait: Atom, span: Span) -> Atom {
         self.choose(
             first,
@@ -159,13 +158,13 @@ impl<'a> Lowering<'a, '_> {
         )
     }
 
-    /// How long the wait after this try is.
+    /// Returns the wait after this try.
     fn next_wait(&mut self, first: Atom, wait: Atom, span: Span) -> Atom {
         let same = wait.clone();
         self.choose(first, &Type::Duration, span, |_| same, |lowering| lowering.longer(wait, span))
     }
 
-    /// Twice as long, as long as it is below the bound.
+    /// Doubles the wait while it is below the bound.
     fn longer(&mut self, wait: Atom, span: Span) -> Atom {
         let bound = Atom::Value(Value::Duration(BACKOFF_DOUBLES_UP_TO_NS));
         let grows = self.prim(Prim::Less, vec![wait.clone(), bound], Type::Bool, span);
@@ -180,7 +179,7 @@ impl<'a> Lowering<'a, '_> {
         )
     }
 
-    /// One try: its outcome, a `?` within it among that.
+    /// Lowers one try, whose result includes the failure of a `?` inside.
     fn one_try(&mut self, body: &'a Block, result: &Type, span: Span) -> Atom {
         self.frame_count += 1;
         let id = InlineFrameId(self.frame_count);
@@ -208,7 +207,7 @@ impl<'a> Lowering<'a, '_> {
         outcome
     }
 
-    /// The pair of the next state and whether it is done: with success, or with the last try.
+    /// Returns the pair of the next state and whether the loop is done: after a success or the last try.
     fn tried(
         &mut self,
         (tried, outcome, wait): (Atom, Atom, Option<Atom>),

@@ -1,9 +1,8 @@
-//! Texts that are nearly programs: right and wrong ones of the tests with a few of their pieces taken out, doubled, swapped
-//! or borrowed from another.
+//! Mutated programs: texts of the tests with a few pieces removed, duplicated, swapped or copied from others.
 
 use std::path::PathBuf;
 
-/// A small generator of numbers, the same on every machine (Marsaglia, "Xorshift RNGs", 2003).
+/// A portable random number generator (Marsaglia, "Xorshift RNGs", 2003).
 pub(crate) struct Numbers(u64);
 
 impl Numbers {
@@ -19,14 +18,14 @@ impl Numbers {
     }
 }
 
-/// Longer texts are left out: they would be nearly all that is tried.
+/// The longest text that is mutated; longer ones would take most of the time.
 const TEXT_BYTES_MAX: usize = 4000;
 
 /// The folders of the texts that are mutated.
 const FOLDERS: [&str; 4] =
     ["tests/diagnostics", "tests/programs", "../weir-syntax/tests/suite", "../weir-syntax/tests/format"];
 
-/// The texts that are mutated.
+/// Returns the texts that are mutated.
 pub(crate) fn corpus() -> Vec<String> {
     let mut texts = Vec::new();
     for folder in FOLDERS {
@@ -35,7 +34,7 @@ pub(crate) fn corpus() -> Vec<String> {
         let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "weir")).collect();
         files.sort();
         for text in files.iter().map(|path| std::fs::read_to_string(path).unwrap()) {
-            // A suite holds many texts, each behind a line with its name.
+            // A suite contains many texts, each after a line with its name.
             texts.extend(text.split("=== ").map(|part| {
                 part.split_once('\n').filter(|_| text.contains("=== ")).map_or(part, |(_, case)| case).to_owned()
             }));
@@ -45,7 +44,7 @@ pub(crate) fn corpus() -> Vec<String> {
     texts
 }
 
-/// One text of the corpus with up to five mutations; each text comes in [`pieces`].
+/// Returns a text of the corpus with up to five mutations. Each text is split into [`pieces`].
 pub(crate) fn mutated(corpus: &[Vec<&str>], numbers: &mut Numbers) -> String {
     let mut own = corpus[numbers.next(corpus.len())].clone();
     let other = &corpus[numbers.next(corpus.len())];
@@ -78,14 +77,14 @@ fn mutate<'t>(own: &mut Vec<&'t str>, other: &[&'t str], numbers: &mut Numbers) 
     }
 }
 
-/// Puts a piece of the same kind in the place of another, so that what comes of it is often still a program.
+/// Replaces a piece by another of the same kind, so that the result is often still a program.
 fn swap_alike(own: &mut [&str], at: usize, numbers: &mut Numbers) {
     let kind = own[at].chars().next().map(kind);
     let alike: Vec<&str> = own.iter().copied().filter(|piece| piece.chars().next().map(self::kind) == kind).collect();
     own[at] = alike[numbers.next(alike.len())];
 }
 
-/// Words, numbers, spaces and signs, each a piece.
+/// Splits a text into words, numbers, spaces and symbols.
 pub(crate) fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut start = 0;

@@ -1,4 +1,4 @@
-//! Compiles the texts of the tests and runs their flows by the reference evaluator.
+//! Compiles programs of the tests and runs their flows on the reference evaluator.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -9,7 +9,7 @@ use weir_syntax::{Severity, SourceFile, Sources, Style, render};
 
 use test_support::fixture;
 
-/// The program of a text without errors, and all that is said of it.
+/// Compiles a text. Returns the program, the library, the rendered diagnostics, and whether one of them is an error.
 pub(crate) fn compiled(text: &str) -> (Option<Program>, Library, String, bool) {
     let library = fixture::library();
     let mut sources = Sources::new();
@@ -21,24 +21,24 @@ pub(crate) fn compiled(text: &str) -> (Option<Program>, Library, String, bool) {
     (compiled.expr, library, drawn.join("\n\n"), wrong)
 }
 
-/// The program of a text of which nothing is said.
+/// Compiles a text that must have no diagnostics.
 pub(crate) fn program(text: &str) -> (Program, Library) {
     let (program, library, said, _) = compiled(text);
     assert!(said.is_empty(), "{said}\n{text}");
     (program.unwrap(), library)
 }
 
-/// What the first flow answers: the text of a response, or the message of the failure.
+/// Returns the answer of the first flow: the text of a response, or the message of the failure.
 pub(crate) fn answer(text: &str, inputs: Vec<Value>) -> Result<String, String> {
     run_with(text, inputs).map_err(|failure| failure.to_string())
 }
 
-/// What `fn main` gives, called by the route of a service as the text of its answer.
+/// Returns the result of `fn main`, which a route of a service calls, as text.
 pub(crate) fn run(text: &str) -> Result<String, Failure> {
     run_with(text, Vec::new())
 }
 
-/// What the first flow of a program answers: the text of a response.
+/// Returns the answer of the first flow of a program: the text of a response.
 pub(crate) fn run_with(text: &str, inputs: Vec<Value>) -> Result<String, Failure> {
     let (program, library) = program(text);
     let mut evaluator = Evaluator::new(&program, &library).map_err(|failure| failure.clone())?;
@@ -47,7 +47,7 @@ pub(crate) fn run_with(text: &str, inputs: Vec<Value>) -> Result<String, Failure
     Ok(String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// The answer of a service whose only route shows `main()`.
+/// Returns the answer of a service whose only route shows `main()`.
 pub(crate) fn shown(declarations: &str) -> String {
     let text = format!(
         "use http\n\n{declarations}\nservice web on http(port: 1) {{ get \"/\" {{ http.text(\"{{main()}}\") }} }}\n"

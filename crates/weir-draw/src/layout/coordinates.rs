@@ -1,17 +1,17 @@
-//! Horizontal places: Brandes and Köpf's four alignments, and their balance.
+//! Coordinate assignment: the four alignments of Brandes and Köpf, and their balance.
 //!
-//! An alignment joins boxes and bends of adjacent ranks to vertical *blocks*: everything aligns with the median of its
-//! neighbours in the rank before, unless that would cross another block or a long edge. Blocks are pushed together by
-//! longest paths over the graph of what lies beside what; the paper's own compaction can overlap where blocks of several
-//! classes meet (its authors' erratum of 2020), longest paths cannot. The four come from going up or down, and left or
-//! right; the place is the mean of the middle two.
+//! An alignment joins boxes and bends of adjacent layers to vertical *blocks*: each aligns with the median of its
+//! neighbours in the previous layer, unless that would cross another block or a long edge. Blocks are compacted by
+//! longest paths. The compaction of the paper can overlap if blocks of several classes meet (the authors' erratum of
+//! 2020); longest paths cannot. The four alignments go up or down, and left or right; a coordinate is the mean of the
+//! middle two.
 
 use std::collections::BTreeSet;
 
 use super::layers::Layers;
 use super::{GAP_BEND, GAP_X, LayoutInput, half_width};
 
-/// The horizontal middle of every box and bend.
+/// Returns the x coordinate of the centre of every box and bend.
 pub(crate) fn coordinates(layers: &Layers, input: &LayoutInput) -> Vec<f64> {
     let conflicts = conflicts(layers);
     let directions = [(false, false), (false, true), (true, false), (true, true)];
@@ -25,7 +25,8 @@ pub(crate) fn coordinates(layers: &Layers, input: &LayoutInput) -> Vec<f64> {
     balanced.into_iter().map(|x| x - left).collect()
 }
 
-/// The edges, as upper and lower end, that give route because they cross the straight part of a long edge.
+/// Returns the edges, as upper and lower end, that must not be aligned because they cross the straight part of a long
+/// edge.
 fn conflicts(layers: &Layers) -> BTreeSet<(usize, usize)> {
     let positions = layers.positions();
     let is_bend = |index: usize| index >= layers.boxes;
@@ -69,7 +70,7 @@ fn one_sided(
     if leftwards { x.into_iter().map(|x| -x).collect() } else { x }
 }
 
-/// The first of its block, for each box and bend.
+/// Returns the first element of the block of each box and bend.
 fn align(ranks: &[Vec<usize>], before: &[Vec<usize>], conflicts: impl Fn(usize, usize) -> bool) -> Vec<usize> {
     let mut positions = vec![0; before.len()];
     for rank in ranks {
@@ -102,7 +103,8 @@ fn medians(sorted: &[usize]) -> impl Iterator<Item = usize> {
     both.iter().copied()
 }
 
-/// The leftmost place of every block, then as far right as those beside it allow, so that blocks lie close together.
+/// Places every block as far left as possible, then as far right as its neighbours allow, so that blocks are close
+/// together.
 fn compact(ranks: &[Vec<usize>], roots: &[usize], separation: impl Fn(usize, usize) -> f64) -> Vec<f64> {
     let mut right_of: Vec<Vec<(usize, f64)>> = vec![Vec::new(); roots.len()];
     let mut waiting_for = vec![0; roots.len()];
@@ -146,7 +148,8 @@ fn extent(x: &[f64], layers: &Layers, input: &LayoutInput) -> (f64, f64) {
     })
 }
 
-/// Moves the candidates over the narrowest: those pushed left by their left sides, the others by their right.
+/// Aligns the candidates with the narrowest: those compacted to the left by their left border, the others by their
+/// right.
 fn line_up(candidates: &mut [Vec<f64>], layers: &Layers, input: &LayoutInput) {
     let extents: Vec<(f64, f64)> = candidates.iter().map(|x| extent(x, layers, input)).collect();
     let narrowest = extents.iter().copied().min_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0))).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Orders each rank by the medians of its neighbours, down and up in turns, and keeps the order with fewest crossings.
+//! Crossing reduction: orders each layer by the medians of its neighbours, sweeping down and up.
 
 use super::layers::Layers;
 
-/// How often all ranks are swept; more brings little.
+/// The number of sweeps; more bring little.
 const SWEEPS: usize = 12;
 
-/// Reorders the ranks so that few edges cross.
+/// Reorders the layers so that few edges cross.
 pub(crate) fn reduce(layers: &mut Layers) {
     let mut best = layers.ranks.clone();
     let mut fewest = crossings(layers);
@@ -30,7 +30,7 @@ pub(crate) fn reduce(layers: &mut Layers) {
     layers.ranks = best;
 }
 
-/// Which neighbours count.
+/// The neighbours that determine the order.
 #[derive(Clone, Copy)]
 enum NeighbourSide {
     Above,
@@ -62,7 +62,7 @@ fn median(neighbours: &[usize], positions: &[usize]) -> Option<f64> {
     }
 }
 
-/// Swaps neighbours wherever that removes crossings.
+/// Swaps adjacent elements if that removes crossings.
 fn transpose(layers: &mut Layers) {
     let positions = layers.positions();
     for rank in 0..layers.ranks.len() {
@@ -83,7 +83,7 @@ fn crossings_of(left: &[usize], right: &[usize], positions: &[usize]) -> usize {
     left.iter().map(|l| right.iter().filter(|r| positions[*l] > positions[**r]).count()).sum()
 }
 
-/// How many pairs of edges cross.
+/// Returns the number of pairs of edges that cross.
 fn crossings(layers: &Layers) -> usize {
     let positions = layers.positions();
     let between = layers.ranks.iter().map(|rank| {

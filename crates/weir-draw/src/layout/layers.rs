@@ -1,26 +1,26 @@
-//! Ranks by longest path, and long edges cut into bends.
+//! Layer assignment: ranks by longest path, and long edges split by bends.
 
 use super::LayoutInput;
 
-/// Boxes and bends in ranks. Boxes have the first indices, bends the rest.
+/// Boxes and bends in layers. Boxes have the first indices, bends the others.
 #[derive(Debug, Default)]
 pub(crate) struct Layers {
-    /// For each rank, what lies in it, from the left.
+    /// The elements of each rank, from left to right.
     pub(crate) ranks: Vec<Vec<usize>>,
     /// The rank of each box and bend.
     pub(crate) rank_of: Vec<usize>,
-    /// For each edge its bends, from above.
+    /// The bends of each edge, from top to bottom.
     pub(crate) bends: Vec<Vec<usize>>,
-    /// For each box and bend its neighbours in the rank above.
+    /// The neighbours of each box and bend in the rank above.
     pub(crate) above: Vec<Vec<usize>>,
-    /// For each box and bend its neighbours in the rank below.
+    /// The neighbours of each box and bend in the rank below.
     pub(crate) below: Vec<Vec<usize>>,
-    /// How many of the indices are boxes.
+    /// The number of boxes.
     pub(crate) boxes: usize,
 }
 
 impl Layers {
-    /// The place of each box and bend in its rank.
+    /// Returns the position of each box and bend in its rank.
     pub(crate) fn positions(&self) -> Vec<usize> {
         let mut positions = vec![0; self.rank_of.len()];
         for rank in &self.ranks {
@@ -43,7 +43,7 @@ impl Layers {
     }
 }
 
-/// Ranks every box below all that point to it, and cuts the edges that pass ranks.
+/// Ranks every box below its predecessors, and splits edges that pass ranks.
 pub(crate) fn layers(input: &LayoutInput) -> Layers {
     let mut layers = Layers { boxes: input.boxes.len(), ..Layers::default() };
     for rank in ranks(input) {
@@ -65,7 +65,7 @@ pub(crate) fn layers(input: &LayoutInput) -> Layers {
     layers
 }
 
-/// The longest path to each box; then boxes without anything above move down to what is below them.
+/// Returns the length of the longest path to each box. Boxes without predecessors move down next to their successors.
 fn ranks(input: &LayoutInput) -> Vec<usize> {
     let mut ranks = vec![0; input.boxes.len()];
     let mut edges = input.edges.clone();
@@ -84,7 +84,7 @@ fn ranks(input: &LayoutInput) -> Vec<usize> {
     ranks
 }
 
-/// A first order: what hangs together lies together, in the order of the edges.
+/// Returns an initial order by depth-first search, which keeps connected boxes together.
 fn depth_first(layers: &Layers) -> Vec<Vec<usize>> {
     let rank_count = layers.rank_of.iter().max().map_or(0, |last| last + 1);
     let mut ranks = vec![Vec::new(); rank_count];

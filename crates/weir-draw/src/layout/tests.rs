@@ -1,4 +1,4 @@
-//! What every layout promises, on random sketches.
+//! Properties of every layout, on random inputs.
 
 use proptest::prelude::*;
 
@@ -57,7 +57,7 @@ proptest! {
     fn no_edge_passes_through_a_box(input in sketches()) {
         let layout = layered(&input);
         for (route, &(from, to)) in layout.routes.iter().zip(&input.edges) {
-            // Where an edge passes ranks it goes straight down, and these parts are free of boxes.
+            // An edge goes straight down through the ranks that it passes, and does not meet boxes there.
             let straight = route.windows(2).filter(|pair| (pair[0].x - pair[1].x).abs() < 0.01);
             for pair in straight {
                 for index in (0..input.boxes.len()).filter(|index| *index != from && *index != to) {

@@ -1,4 +1,4 @@
-//! Edges, the tint behind sections, and the lifelines of resources.
+//! Draws edges, the background of sections, and the lifelines of resources.
 
 use std::fmt::Write as _;
 
@@ -15,12 +15,12 @@ use crate::names;
 const LIFE_GAP: f64 = 46.0;
 /// The height of a resource's shape.
 const STORE_HEIGHT: f64 = 38.0;
-/// How many tints tell sections apart.
+/// The number of tints that distinguish sections.
 const TINTS: u32 = 5;
-/// How far from a box a line passes it.
+/// The distance at which a line passes a box.
 const CLEARANCE: f64 = 11.0;
 
-/// Tints what runs without leaving its thread, where there is more than one such section.
+/// Tints the sections, if there is more than one.
 pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
     let last = diagram.marks.iter().map(|mark| mark.section).max().unwrap_or(0);
     if last == 0 {
@@ -50,7 +50,7 @@ pub(super) fn sections(text: &mut String, diagram: &Diagram, picture: &PlacedDia
     }
 }
 
-/// Names the sections of a plan, each at the first of its marks.
+/// Prints the name of each section of a plan at its first mark.
 pub(super) fn section_names(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
     for (section, name) in diagram.sections.iter().enumerate() {
         let inside = |mark: &DiagramMark| mark.section as usize == section && !is_frame(mark.kind);
@@ -60,7 +60,7 @@ pub(super) fn section_names(text: &mut String, diagram: &Diagram, picture: &Plac
     }
 }
 
-/// Draws the edges with their heads.
+/// Draws the edges with their arrowheads.
 pub(super) fn edges(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
     for (edge, route) in diagram.edges.iter().zip(&picture.routes) {
         let class = if edge.label == EdgeLabel::Order { "edge order" } else { "edge" };
@@ -71,7 +71,7 @@ pub(super) fn edges(text: &mut String, diagram: &Diagram, picture: &PlacedDiagra
     }
 }
 
-/// Draws what the edges say, above everything: where a fork's edges begin, or where they are many, where they lead.
+/// Draws the labels of edges on top: at the start of an edge or, if a switch has many, at its end.
 pub(super) fn labels(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
     for (edge, route) in diagram.edges.iter().zip(&picture.routes) {
         let (EdgeLabel::Choice(label), [start, next, after, ..]) = (&edge.label, route.as_slice()) else { continue };
@@ -88,13 +88,13 @@ pub(super) fn labels(text: &mut String, diagram: &Diagram, picture: &PlacedDiagr
     }
 }
 
-/// Beside the beginning of an edge, on the side that it turns to.
+/// Returns the position beside the start of an edge, on the side that it turns to.
 fn beside(start: Point, next: Point, after: Point) -> (f64, f64, &'static str) {
     let (anchor, side) = if after.x < next.x - 6.0 { ("end", -7.0) } else { ("start", 7.0) };
     (next.x + (after.x - next.x) * 0.08 + side, next.y.max(start.y) + 15.0, anchor)
 }
 
-/// A route as a path: straight within ranks, curved between them.
+/// Returns a route as a path: straight within ranks, curved between them.
 fn curve(route: &[Point]) -> String {
     let Some(start) = route.first() else { return String::new() };
     let mut path = format!("M{:.1} {:.1}", start.x, start.y);
@@ -112,14 +112,14 @@ fn curve(route: &[Point]) -> String {
     path
 }
 
-/// A resource beside its flow, and the calls that touch it.
+/// A resource beside its flow, and the calls that access it.
 pub(super) struct Lifeline<'a> {
     resource: &'a Resource,
-    /// Whether each session has its own.
+    /// True if each session has its own value.
     per_session: bool,
     store: Rect,
     accesses: Vec<Access>,
-    /// Where its line ends.
+    /// The y coordinate of the end of its line.
     pub(super) bottom: f64,
 }
 
@@ -134,8 +134,8 @@ impl Lifeline<'_> {
     }
 }
 
-/// Places the lifelines of all resources that calls touch, in the order of their first touch. The private state of a call
-/// site is nobody else's, and stands nowhere.
+/// Places the lifelines of all resources that calls access, in the order of their first access. The private state of a
+/// call site has none, because only one call accesses it.
 pub(super) fn lifelines<'a>(diagram: &'a Diagram, picture: &PlacedDiagram) -> Vec<Lifeline<'a>> {
     let mut resources: Vec<&Resource> = Vec::new();
     for (resource, _) in diagram.marks.iter().flat_map(|mark| &mark.uses) {
@@ -154,7 +154,7 @@ pub(super) fn lifelines<'a>(diagram: &'a Diagram, picture: &PlacedDiagram) -> Ve
     lifelines
 }
 
-/// Marks what each session has of its own.
+/// Marks the lifelines of session-scoped values.
 pub(super) fn tell_sessions(lifelines: &mut [Lifeline<'_>], program: &Program) {
     let own = |name: &Text| program.shared.iter().any(|shared| shared.per_session && shared.name == *name);
     for lifeline in lifelines {
@@ -167,7 +167,7 @@ fn lifeline<'a>(diagram: &Diagram, picture: &PlacedDiagram, resource: &'a Resour
     let mut accesses = Vec::new();
     for (mark, drawn) in diagram.marks.iter().enumerate() {
         if let Some(index) = drawn.uses.iter().position(|(used, _)| used == resource) {
-            let route = way_out(diagram, picture, mark, x, index);
+            let route = route_to_lifeline(diagram, picture, mark, x, index);
             accesses.push(Access { mode: drawn.uses[index].1, route });
         }
     }
@@ -175,8 +175,9 @@ fn lifeline<'a>(diagram: &Diagram, picture: &PlacedDiagram, resource: &'a Resour
     Lifeline { resource, per_session: false, store, accesses, bottom: bottom + 12.0 }
 }
 
-/// From the right border of a mark to `x`: straight on where nothing is in the route, else between the ranks.
-fn way_out(diagram: &Diagram, picture: &PlacedDiagram, mark: MarkId, x: f64, index: usize) -> Vec<Point> {
+/// Returns the route from the right border of a mark to `x`: straight if nothing is in the way, otherwise between the
+/// ranks.
+fn route_to_lifeline(diagram: &Diagram, picture: &PlacedDiagram, mark: MarkId, x: f64, index: usize) -> Vec<Point> {
     let rect = picture.rects[mark];
     let offset = index as f64 * 7.0;
     let holders: Vec<MarkId> = std::iter::successors(Some(mark), |&mark| diagram.marks[mark].parent).collect();
@@ -234,7 +235,7 @@ fn draw_touch(text: &mut String, touch: &Access) {
     );
 }
 
-/// A route with rounded corners.
+/// Returns a route as a path with rounded corners.
 fn cornered(route: &[Point]) -> String {
     let mut path = format!("M{:.1} {:.1}", route[0].x, route[0].y);
     for three in route.windows(3) {
@@ -251,7 +252,7 @@ fn cornered(route: &[Point]) -> String {
     path
 }
 
-/// A little route from `from` to `to`, which lie on a horizontal or vertical line.
+/// Returns the point a few pixels from `from` towards `to`, on a horizontal or vertical line.
 fn towards(from: Point, to: Point) -> Point {
     let reach = |distance: f64| distance.clamp(-6.0, 6.0);
     Point { x: from.x + reach(to.x - from.x), y: from.y + reach(to.y - from.y) }

@@ -1,10 +1,10 @@
-//! Where everything of one flow lies: every mark's rectangle and every edge's route, from the flow's upper left.
+//! A diagram with coordinates: the rectangle of every mark and the route of every edge.
 
 use super::sizes::size;
 use crate::diagram::{Diagram, MarkId, MarkKind};
 use crate::layout::{Extent, LayeredLayout, LayoutInput, Point, layered};
 
-/// The space inside a frame, and above its contents for its title.
+/// The padding inside a frame, and the space for its title.
 const FRAME: f64 = 18.0;
 const FRAME_TITLE: f64 = 20.0;
 
@@ -31,7 +31,7 @@ impl Rect {
     }
 }
 
-/// Places of a flow's marks and edges, by their index in the diagram.
+/// The rectangles of a flow's marks and the routes of its edges, by their index in the diagram.
 #[derive(Debug, Default)]
 pub(super) struct PlacedDiagram {
     pub(super) rects: Vec<Rect>,
@@ -44,7 +44,7 @@ impl PlacedDiagram {
         let sizes = vec![Extent::default(); diagram.marks.len()];
         let mut measuring = DiagramPlacement { diagram, sizes, layouts: vec![None; diagram.marks.len()] };
         measuring.own_sizes();
-        // What is inside a mark comes after it, so that the last frame is the innermost.
+        // A mark precedes its contents, so that the last frame is the innermost.
         for frame in (0..diagram.marks.len()).rev() {
             if is_frame(diagram.marks[frame].kind) {
                 let layout = measuring.layout(Some(frame));
@@ -61,7 +61,7 @@ impl PlacedDiagram {
     }
 }
 
-/// Whether marks of this kind hold others.
+/// Returns whether marks of this kind contain others.
 pub(super) fn is_frame(kind: MarkKind) -> bool {
     matches!(kind, MarkKind::Repeat | MarkKind::Step)
 }

@@ -1,10 +1,10 @@
-//! How marks kind.
+//! Draws marks.
 
 use super::placed_diagram::{PlacedDiagram, Rect, is_frame};
 use super::{escape, line, style};
 use crate::diagram::{Diagram, DiagramMark, MarkKind};
 
-/// Draws the frames around what is inside marks.
+/// Draws the frames around the contents of marks.
 pub(super) fn frames(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
     let frames = diagram.marks.iter().zip(&picture.rects).filter(|(mark, _)| is_frame(mark.kind));
     for (mark, rect) in frames {
@@ -23,7 +23,7 @@ pub(super) fn frames(text: &mut String, diagram: &Diagram, picture: &PlacedDiagr
     }
 }
 
-/// Draws all marks that are not frames.
+/// Draws all marks except frames.
 pub(super) fn marks(text: &mut String, diagram: &Diagram, picture: &PlacedDiagram) {
     let hues = hues(diagram);
     let marks = diagram.marks.iter().zip(&picture.rects).filter(|(mark, _)| !is_frame(mark.kind));
@@ -109,7 +109,7 @@ fn call(text: &mut String, mark: &DiagramMark, rect: &Rect, hues: &[&str]) {
     }
 }
 
-/// The sign that a failure of this call ends the flow.
+/// Draws the sign that a failure of this call ends the flow.
 fn fallible(text: &mut String, rect: &Rect) {
     let (x, y) = (rect.right() - 2.0, rect.y + 3.0);
     line(text, format_args!(r#"<circle class="failure" cx="{x:.1}" cy="{y:.1}" r="7.5"/>"#));
@@ -158,7 +158,7 @@ fn centred(text: &mut String, class: &str, rect: &Rect, y: f64, words: &str) {
     );
 }
 
-/// The modules of the calls, in the order in which they first appear.
+/// Returns the modules of the calls, in the order of their first appearance.
 fn hues(diagram: &Diagram) -> Vec<&str> {
     let mut modules: Vec<&str> = Vec::new();
     for mark in diagram.marks.iter().filter(|mark| mark.kind == MarkKind::Call) {

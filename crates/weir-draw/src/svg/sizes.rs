@@ -1,16 +1,16 @@
-//! How large marks are, by the words in them.
+//! Computes the sizes of marks from their texts.
 
 use crate::diagram::{DiagramMark, MarkKind};
 use crate::layout::Extent;
 
-/// The width of a letter of code at 13 pixels, the widest of the usual monospaced faces.
+/// The width of a letter of code at 13 pixels, in the widest of the usual monospaced fonts.
 const CODE: f64 = 7.85;
 /// The width of a letter of code at the smaller sizes.
 const CODE_SMALL: f64 = 6.9;
-/// The mean width of a letter in small words.
+/// The average width of a letter in small text.
 const WORDS_SMALL: f64 = 6.1;
 
-/// The size of a mark; of a frame, what its title needs.
+/// Returns the size of a mark; of a frame, the size that its title needs.
 pub(super) fn size(mark: &DiagramMark) -> Extent {
     let title = mark.title.chars().count() as f64;
     let over = mark.over.chars().count() as f64 * WORDS_SMALL;

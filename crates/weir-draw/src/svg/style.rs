@@ -1,9 +1,9 @@
-//! The colours and letters of the SVG, for light and dark.
+//! The colours and fonts of the SVG, for light and dark.
 
-/// The letters of words.
+/// The font of words.
 pub(super) const SANS: &str = "ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif";
 
-/// The hues, in degrees, by which modules are told apart, in the order in which they first appear.
+/// The hues, in degrees, that distinguish modules, in the order of their first appearance.
 pub(super) const HUES: [u16; 7] = [212, 268, 158, 330, 28, 188, 48];
 
 /// The style sheet.

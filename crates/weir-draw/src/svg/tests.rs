@@ -1,4 +1,4 @@
-//! What every picture promises, on random programs.
+//! Properties of every SVG, on random programs.
 
 use weir_ir::generate::{Recording, case};
 use weir_ir::graph::{Graph, NodeKind, Program};
@@ -7,7 +7,7 @@ use super::placed_diagram::{PlacedDiagram, Rect, is_frame};
 use crate::diagram::{Diagram, MarkId, MarkKind};
 use crate::{DetailLevel, Drawing, svg};
 
-/// How many programs are drawn.
+/// The number of programs.
 const PROGRAMS: u64 = 150;
 
 fn drawn(test: impl Fn(u64, &Diagram, &Program, DetailLevel)) {
@@ -62,7 +62,7 @@ fn every_call_body_and_step_is_shown() {
     });
 }
 
-/// The calls, nodes with bodies, and atomic steps of a graph and of all within it.
+/// Counts the calls, nodes with bodies, and atomic steps of a graph and its bodies.
 fn count(graph: &Graph) -> [usize; 3] {
     let mut counts = [0; 3];
     for node in &graph.nodes {

@@ -54,7 +54,7 @@ pub(crate) fn yes() -> ArmTest {
     ArmTest::Value(Value::Bool(true))
 }
 
-/// A function that is never run: pictures need its signature only.
+/// Creates a function that is never run: drawings need only its signature.
 pub(crate) fn function(module: &str, name: &str, parameters: &[Passing], result: Type, effects: Effects) -> Function {
     let parameter = |(index, passing): (usize, &Passing)| Parameter {
         name: format!("p{index}").into(),
@@ -114,7 +114,7 @@ fn response() -> Type {
     Type::named("http.Response")
 }
 
-/// `op?`: the payload of `Ok`, or the end of the flow.
+/// Creates `op?`: the payload of `Ok`, or the end of the flow.
 fn tried(result: u32, ok: u32, ty: &Type) -> Op {
     let failure = variable(ok + 1000, "", Type::Failure);
     let fails = block(vec![bind(ok + 2000, Type::Never, Op::Fail(var(ok + 1000)))], Atom::Value(Value::Unit));
@@ -127,9 +127,50 @@ fn tried(result: u32, ok: u32, ty: &Type) -> Op {
     )
 }
 
-/// Flux's image server.
+/// Returns Flux's image server.
 pub(crate) fn image_server() -> Program {
-    let result = |ty: Type| Type::result(ty, Type::Failure);
+    let parameter = |name: &str, from, default| RouteParameter { name: name.into(), from, default };
+    let flow = Flow {
+        name: "get /{name}".into(),
+        route: Some(FlowRoute {
+            method: "GET".into(),
+            pattern: "/{name}".into(),
+            parameters: vec![
+                parameter("name", ParameterFrom::Path, None),
+                parameter("scale", ParameterFrom::Query, Some(Value::Int(8))),
+            ],
+        }),
+        parameters: vec![variable(0, "name", Type::Text), variable(1, "scale", Type::Int)],
+        result: response(),
+        body: image_body(),
+        former_sites: Vec::new(),
+    };
+    program("images", "http.http", vec![flow], &["thumbnails"])
+}
+
+fn image_body() -> Block {
+    let mut bindings = scale_checks();
+    bindings.extend([
+        bind(16, Type::Text, Op::Prim(Prim::Interpolate, vec![var(0), text("/"), var(1)])),
+        bind(17, Type::option(Type::Bytes), call("image.get", vec![shared("thumbnails"), var(16)])),
+        bind(
+            18,
+            Type::Bytes,
+            choose(
+                var(17),
+                vec![
+                    arm(ArmTest::Tag(Value::SOME), vec![variable(19, "hit", Type::Bytes)], block(vec![], var(19))),
+                    arm(ArmTest::Tag(Value::NONE), vec![], image_miss()),
+                ],
+            ),
+        ),
+        bind(40, response(), call("http.ok", vec![var(18), text("image/jpeg")])),
+    ]);
+    block(bindings, var(40))
+}
+
+/// The checks that the scale is 1 to 8, and the answer if it is not.
+fn scale_checks() -> Vec<Let> {
     let refuse = block(
         vec![
             bind(13, response(), call("http.bad_request", vec![text("scale must be 1 to 8")])),
@@ -137,11 +178,45 @@ pub(crate) fn image_server() -> Program {
         ],
         Atom::Value(Value::Unit),
     );
+    vec![
+        bind(10, Type::Bool, Op::Prim(Prim::Less, vec![var(1), int(1)])),
+        bind(
+            11,
+            Type::Bool,
+            choose(
+                var(10),
+                vec![
+                    arm(yes(), vec![], block(vec![], Atom::Value(Value::Bool(true)))),
+                    arm(
+                        ArmTest::Otherwise,
+                        vec![],
+                        block(vec![bind(9, Type::Bool, Op::Prim(Prim::Greater, vec![var(1), int(8)]))], var(9)),
+                    ),
+                ],
+            ),
+        ),
+        bind(
+            12,
+            Type::Unit,
+            choose(
+                var(11),
+                vec![
+                    arm(yes(), vec![], refuse),
+                    arm(ArmTest::Otherwise, vec![], block(vec![], Atom::Value(Value::Unit))),
+                ],
+            ),
+        ),
+    ]
+}
+
+/// The arm for an image that is not in the cache.
+fn image_miss() -> Block {
+    let result = |ty: Type| Type::result(ty, Type::Failure);
     let missing = block(
         vec![bind(23, response(), call("http.not_found", vec![])), bind(24, Type::Never, Op::Return(var(23)))],
         Atom::Value(Value::Unit),
     );
-    let miss = block(
+    block(
         vec![
             bind(20, Type::Text, Op::Prim(Prim::Interpolate, vec![text("images/"), var(0), text(".ppm")])),
             bind(21, result(Type::Bytes), call("files.read", vec![var(20)])),
@@ -163,75 +238,53 @@ pub(crate) fn image_server() -> Program {
             bind(34, Type::Unit, call("image.put", vec![shared("thumbnails"), var(16), var(33)])),
         ],
         var(33),
-    );
+    )
+}
+
+/// Returns a program with a body for each element, an atomic step, a loop and a failure on purpose.
+pub(crate) fn ledger() -> Program {
     let body = block(
         vec![
-            bind(10, Type::Bool, Op::Prim(Prim::Less, vec![var(1), int(1)])),
             bind(
-                11,
-                Type::Bool,
-                choose(
-                    var(10),
-                    vec![
-                        arm(yes(), vec![], block(vec![], Atom::Value(Value::Bool(true)))),
-                        arm(
-                            ArmTest::Otherwise,
-                            vec![],
-                            block(vec![bind(9, Type::Bool, Op::Prim(Prim::Greater, vec![var(1), int(8)]))], var(9)),
-                        ),
-                    ],
-                ),
+                2,
+                Type::list(Type::Int),
+                Op::Map { list: var(0), element: variable(10, "amount", Type::Int), body: ledger_element() },
             ),
+            bind(3, Type::Int, Op::Prim(Prim::Length, vec![var(2)])),
             bind(
-                12,
-                Type::Unit,
-                choose(
-                    var(11),
-                    vec![
-                        arm(yes(), vec![], refuse),
-                        arm(ArmTest::Otherwise, vec![], block(vec![], Atom::Value(Value::Unit))),
-                    ],
-                ),
+                4,
+                Type::Int,
+                Op::Loop { init: var(3), state: variable(30, "left", Type::Int), body: ledger_round(), at_most: 5 },
             ),
-            bind(16, Type::Text, Op::Prim(Prim::Interpolate, vec![var(0), text("/"), var(1)])),
-            bind(17, Type::option(Type::Bytes), call("image.get", vec![shared("thumbnails"), var(16)])),
-            bind(
-                18,
-                Type::Bytes,
-                choose(
-                    var(17),
-                    vec![
-                        arm(ArmTest::Tag(Value::SOME), vec![variable(19, "hit", Type::Bytes)], block(vec![], var(19))),
-                        arm(ArmTest::Tag(Value::NONE), vec![], miss),
-                    ],
-                ),
-            ),
-            bind(40, response(), call("http.ok", vec![var(18), text("image/jpeg")])),
+            bind(5, Type::Int, call("ledger.audit", vec![var(4)])),
         ],
-        var(40),
+        Atom::Value(Value::Unit),
     );
-    let parameter = |name: &str, from, default| RouteParameter { name: name.into(), from, default };
     let flow = Flow {
-        name: "get /{name}".into(),
-        route: Some(FlowRoute {
-            method: "GET".into(),
-            pattern: "/{name}".into(),
-            parameters: vec![
-                parameter("name", ParameterFrom::Path, None),
-                parameter("scale", ParameterFrom::Query, Some(Value::Int(8))),
-            ],
-        }),
-        parameters: vec![variable(0, "name", Type::Text), variable(1, "scale", Type::Int)],
-        result: response(),
+        name: "csv.rows".into(),
+        route: None,
+        parameters: vec![variable(0, "amounts", Type::list(Type::Int))],
+        result: Type::Unit,
         body,
         former_sites: Vec::new(),
     };
-    program("images", "http.http", vec![flow], &["thumbnails"])
+    program("csv.rows", "csv.rows", vec![flow], &["book"])
 }
 
-/// A body for each element, an atomic step, a loop and a failure on purpose.
-pub(crate) fn ledger() -> Program {
-    let step = block(
+/// The body for each element: an atomic step, and a call.
+fn ledger_element() -> Block {
+    let constraint = Constraint { resource: Resource::Shared("book".into()), mode: Mode::Write, per_session: false };
+    block(
+        vec![
+            bind(11, Type::Int, Op::Atomic { constraints: vec![constraint], session: None, body: ledger_step() }),
+            bind(17, Type::Int, call("ledger.audit", vec![var(11)])),
+        ],
+        var(17),
+    )
+}
+
+fn ledger_step() -> Block {
+    block(
         vec![
             bind(12, Type::Int, call("ledger.balance", vec![shared("book")])),
             bind(13, Type::Bool, Op::Prim(Prim::Less, vec![var(12), var(10)])),
@@ -259,49 +312,18 @@ pub(crate) fn ledger() -> Program {
             ),
         ],
         var(12),
-    );
-    let constraint = Constraint { resource: Resource::Shared("book".into()), mode: Mode::Write, per_session: false };
-    let each = block(
-        vec![
-            bind(11, Type::Int, Op::Atomic { constraints: vec![constraint], session: None, body: step }),
-            bind(17, Type::Int, call("ledger.audit", vec![var(11)])),
-        ],
-        var(17),
-    );
-    let round = block(
+    )
+}
+
+fn ledger_round() -> Block {
+    block(
         vec![
             bind(31, Type::Int, call("ledger.audit", vec![var(30)])),
             bind(32, Type::Bool, Op::Prim(Prim::Less, vec![var(31), int(3)])),
             bind(33, Type::tuple(vec![Type::Int, Type::Bool]), Op::Prim(Prim::Record, vec![var(31), var(32)])),
         ],
         var(33),
-    );
-    let body = block(
-        vec![
-            bind(
-                2,
-                Type::list(Type::Int),
-                Op::Map { list: var(0), element: variable(10, "amount", Type::Int), body: each },
-            ),
-            bind(3, Type::Int, Op::Prim(Prim::Length, vec![var(2)])),
-            bind(
-                4,
-                Type::Int,
-                Op::Loop { init: var(3), state: variable(30, "left", Type::Int), body: round, at_most: 5 },
-            ),
-            bind(5, Type::Int, call("ledger.audit", vec![var(4)])),
-        ],
-        Atom::Value(Value::Unit),
-    );
-    let flow = Flow {
-        name: "csv.rows".into(),
-        route: None,
-        parameters: vec![variable(0, "amounts", Type::list(Type::Int))],
-        result: Type::Unit,
-        body,
-        former_sites: Vec::new(),
-    };
-    program("csv.rows", "csv.rows", vec![flow], &["book"])
+    )
 }
 
 pub(crate) fn program(name: &str, source: &str, flows: Vec<Flow<Block>>, values: &[&str]) -> Program {

@@ -1,4 +1,4 @@
-//! What kind of thing could stand at a place.
+//! Completion context: the kind of proposal that fits at an offset.
 
 use weir_syntax::Span;
 use weir_syntax::ast::{
@@ -7,22 +7,22 @@ use weir_syntax::ast::{
 
 use crate::document::Document;
 
-/// What kind of thing could stand at a place.
+/// The kind of proposal that fits at an offset.
 pub(super) enum Context {
-    /// Nothing that could be known: in a comment or a text.
+    /// None: the offset is in a comment or a text.
     Nothing,
-    /// A member of what stands before the dot at this offset.
+    /// A member of the expression that ends before the dot at this offset.
     Member { dot: u32 },
     /// A module.
     Module,
     /// A type.
     Type,
-    /// A name, or a word of the language.
+    /// A name or a keyword.
     Name,
 }
 
 impl Document {
-    /// What could stand at `start`, where a word begins or would begin.
+    /// Returns the context at `start`, the start of the partial word.
     pub(super) fn context(&self, start: u32) -> Context {
         let before = self.text().get(..start as usize).unwrap_or_default();
         let line = before.rsplit('\n').next().unwrap_or_default();
@@ -64,7 +64,8 @@ impl Document {
         search.in_text
     }
 
-    /// Whether a declaration lacks a type here: behind the colon in a record, an enum, or the head of a `fn` or route.
+    /// Returns whether a declaration lacks a type here: after a colon in a record, an enum, or the head of a `fn` or
+    /// route.
     fn lacks_type(&self, offset: u32, line: &str) -> bool {
         let items = &self.checked.parsed.tree.items;
         let item = items.iter().find(|item| item.span.start < offset && offset <= item.span.end);
@@ -115,7 +116,7 @@ impl<'a> Visitor<'a> for ContextSearch {
             self.text(text);
         }
         walk_expr(self, expr);
-        // A text in an interpolation decides for itself.
+        // An outer text stays found, whatever a text inside its interpolation decides.
         self.in_text |= had_text;
     }
 

@@ -1,4 +1,4 @@
-//! What could stand behind a dot: members of a module, variants of an enum, fields and functions of a value.
+//! Completion after a dot: members of a module, variants of an enum, fields and functions of a value.
 
 use weir_compile::Symbol;
 use weir_host::{Module, Signature, Type, TypeDefinition, TypeShape};
@@ -8,7 +8,7 @@ use super::{Completion, CompletionKind};
 use crate::document::Document;
 
 impl Document {
-    /// The members of what ends at `dot`.
+    /// Returns the members of the expression that ends at `dot`.
     pub(super) fn members(&self, dot: u32) -> Vec<Completion> {
         let (start, word) = self.word_before(dot);
         let is_member = self.text()[..start as usize].trim_end().ends_with('.');
@@ -32,7 +32,7 @@ impl Document {
         self.checked.reference_at(dot).is_some_and(|found| matches!(found.symbol, Symbol::Shared(_)))
     }
 
-    /// What changes or reads the shared value that ends at `dot`.
+    /// Returns the functions that change or read the shared value that ends at `dot`.
     fn state_functions(&self, dot: u32) -> Vec<Completion> {
         let ty = self.type_before(dot).unwrap_or_default();
         let head = ty.split('(').next().unwrap_or_default();
@@ -46,13 +46,13 @@ impl Document {
         self.of_symbol(&signature.name, CompletionKind::Function, &Symbol::HostFunction(signature.path().into()))
     }
 
-    /// Whether the name that ends at `dot` is a value.
+    /// Returns whether the name that ends at `dot` is a value.
     fn is_value(&self, dot: u32) -> bool {
         let symbol = self.checked.reference_at(dot).map(|found| &found.symbol);
         matches!(symbol, Some(Symbol::Local(_) | Symbol::Shared(_) | Symbol::Field(..)))
     }
 
-    /// The type of what ends at `dot`, as it is written.
+    /// Returns the type of the expression that ends at `dot`, as source text.
     fn type_before(&self, dot: u32) -> Option<String> {
         if self.is_value(dot) {
             let found = self.checked.reference_at(dot)?;
@@ -83,7 +83,7 @@ impl Document {
         all.map(|completion| Completion { also: also.clone(), ..completion }).collect()
     }
 
-    /// A completion with all that can be said of the symbol.
+    /// Creates a completion that describes the symbol.
     pub(super) fn of_symbol(&self, label: &str, kind: CompletionKind, symbol: &Symbol) -> Completion {
         match self.checked.describe(symbol, &self.library) {
             Some(described) => Completion::new(label, kind, described.signature.clone())
@@ -92,7 +92,7 @@ impl Document {
         }
     }
 
-    /// The variants of the program's enum of this name.
+    /// Returns the variants of the program's enum with this name.
     fn variants_of(&self, name: &str) -> Vec<Completion> {
         let enums = self.checked.parsed.tree.items.iter().filter_map(|item| match &item.kind {
             ItemKind::Enum(declaration) if declaration.name.as_str() == name => Some(declaration),
@@ -106,7 +106,7 @@ impl Document {
         completions.collect()
     }
 
-    /// The fields of a value of this type, and the functions that can be called on it.
+    /// Returns the fields of a value of this type, and the functions that can be called on it.
     fn value_members(&self, ty: &str) -> Vec<Completion> {
         let head = ty.split('(').next().unwrap_or_default();
         let mut found = self.fields(head);
@@ -138,7 +138,7 @@ impl Document {
     }
 }
 
-/// Whether the function's first parameter may take a value of the type that begins so.
+/// Returns whether the function's first parameter may accept a value whose type starts with `head`.
 fn takes_first(signature: &Signature, head: &str) -> bool {
     signature.parameters.first().is_some_and(|first| match &first.ty {
         Type::Parameter(_) => true,
@@ -146,7 +146,8 @@ fn takes_first(signature: &Signature, head: &str) -> bool {
     })
 }
 
-/// The module whose functions can be called on a value of the type that begins so, as the compiler finds it.
+/// Returns the module whose functions can be called on a value whose type starts with `head`, as the compiler resolves
+/// it.
 fn module_of(head: &str) -> Option<String> {
     let plain =
         ["Text", "Bytes", "Int", "Float", "Time", "Duration", "Size", "Failure", "List", "Map", "Option", "Result"];

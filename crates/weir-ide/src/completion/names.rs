@@ -1,4 +1,4 @@
-//! What could stand where a name may begin.
+//! Completion of names and keywords.
 
 use weir_compile::Symbol;
 use weir_host::Module;
@@ -8,19 +8,19 @@ use weir_syntax::{Edit, Span};
 use super::{Completion, CompletionKind, fits};
 use crate::document::{Document, SOURCE};
 
-/// The types that every program has.
+/// The built-in types.
 const TYPES: &[&str] = &[
     "Bool", "Bytes", "Duration", "Failure", "Float", "Int", "List", "Map", "Option", "Result", "Size", "Text", "Time",
 ];
 
-/// The variants that every program has.
+/// The built-in variants.
 const VARIANTS: &[(&str, &str)] =
     &[("Some", "Some(value)"), ("None", "None"), ("Ok", "Ok(value)"), ("Err", "Err(failure)")];
 
-/// The calls that every program can make without a `use`.
+/// The functions that need no `use`.
 const CALLS: &[(&str, &str)] = &[("fail", "fail(why)"), ("Failure", "Failure(message)")];
 
-/// The words that begin something inside of a body.
+/// The keywords inside a body.
 const BODY_WORDS: &[&str] = &[
     "atomic",
     "else",
@@ -41,12 +41,12 @@ const BODY_WORDS: &[&str] = &[
     "within",
 ];
 
-/// The words that begin an item.
+/// The keywords that start an item.
 const ITEM_WORDS: &[&str] =
     &["constraint", "enum", "fn", "for", "on failure of", "record", "service", "shared", "test", "use"];
 
 impl Document {
-    /// The modules of the library that the program does not use yet.
+    /// Returns the modules of the library that the program does not use.
     pub(super) fn modules(&self) -> Vec<Completion> {
         let modules = self.library.modules.values();
         let unused = modules.filter(|module| !self.used().any(|used| used.name.as_str() == module.name.as_str()));
@@ -57,7 +57,7 @@ impl Document {
         Completion::new(called, CompletionKind::Module, "module").documented(module.doc.as_str())
     }
 
-    /// The types that may be written.
+    /// Returns the types that can be named.
     pub(super) fn types(&self, begun: &str) -> Vec<Completion> {
         let plain = TYPES.iter().map(|name| Completion::new(*name, CompletionKind::Type, ""));
         let own = self.items().filter_map(|item| self.own_type(item, begun));
@@ -84,7 +84,7 @@ impl Document {
         Some(self.of_symbol(name.as_str(), CompletionKind::Type, &Symbol::Type(name.as_str().into())))
     }
 
-    /// All names that the place at `offset` may use, and the words that may begin there.
+    /// Returns all names that are visible at `offset`, and the keywords that may stand there.
     pub(super) fn names(&self, offset: u32, begun: &str) -> Vec<Completion> {
         let in_item = self.items().any(|item| item.span.start < offset && offset <= item.span.end);
         if !in_item {
@@ -102,7 +102,8 @@ impl Document {
         locals.chain(declared).chain(calls).chain(variants).chain(words).chain(used).chain(others).collect()
     }
 
-    /// What an item declares for bodies, as far as it fits: of a long file, most is not even described.
+    /// Returns the names that an item declares and that fit the partial word. Describing all names of a long file would
+    /// be slow.
     fn declared(&self, item: &Item, begun: &str) -> Vec<Completion> {
         let one = |name: &weir_syntax::ast::Name, kind, symbol: fn(weir_host::Text) -> Symbol| {
             let name = fits(name.as_str(), begun).then_some(name.as_str());
@@ -138,7 +139,7 @@ impl Document {
         uses.flatten()
     }
 
-    /// The modules that the program uses, by what it calls them.
+    /// Returns the modules that the program uses, with their names in the file.
     fn used_modules(&self) -> impl Iterator<Item = (String, &Module)> {
         self.used().filter_map(|used| {
             let called = used.alias.as_ref().unwrap_or(&used.name).to_string();
@@ -146,13 +147,13 @@ impl Document {
         })
     }
 
-    /// The module that the program calls so, or would if it used it.
+    /// Returns the module with this name in the file, or in the library.
     pub(super) fn module_named(&self, called: &str) -> Option<&Module> {
         let used = self.used_modules().find(|(name, _)| name == called).map(|(_, module)| module);
         used.or_else(|| self.library.modules.get(called))
     }
 
-    /// What has to be added for the program to use a module: nothing if it does.
+    /// Returns the edits that make the program use a module; none if it does.
     pub(super) fn use_edits(&self, called: &str) -> Vec<Edit> {
         if self.used_modules().any(|(name, _)| name == called) {
             return Vec::new();

@@ -1,8 +1,10 @@
-//! The answer of a flow that runs on another thread than the loop that it began on.
+//! The answer of a flow that runs on another thread than the event loop it began on.
 //!
-//! 1. The loop makes an [`Answer`] and awaits it ([`PendingAnswer`]); the thread has the other hold of it.
-//! 2. The thread runs the flow to its end ([`run`]) and gives the answer, which wakes the loop.
-//! 3. Where the loop drops what it awaits first, the flow is given up: before it begins, or at its next wait.
+//! 1. The event loop makes an [`Answer`], and awaits it as a [`PendingAnswer`]. The thread holds a second reference.
+//! 2. The thread runs the flow to its end ([`run`]) and puts the answer, which wakes the event loop.
+//! 3. If the event loop drops its [`PendingAnswer`] first, the flow is given up: before it begins, or at its next wait.
+//!
+//! Everything that both sides touch is under one mutex; wakers are called after it is free.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use weir_host::{Begun, Failure, Value};
 use crate::admission::Permit;
 use crate::flow::ActiveFlow;
 
-/// An answer, or who waits for it.
+/// An answer, or the waker of the task that awaits it.
 #[derive(Default)]
 pub(super) struct Reply {
     answer: Option<Result<Value, Failure>>,
@@ -23,13 +25,13 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// Puts the answer in, and yields who waits for it, to be woken when nothing is locked.
-    pub(super) fn give(&mut self, answer: Result<Value, Failure>) -> Option<Waker> {
+    /// Puts the answer, and returns the waker of the task that awaits it, to be called when nothing is locked.
+    pub(super) fn put(&mut self, answer: Result<Value, Failure>) -> Option<Waker> {
         self.answer = Some(answer);
         self.asker.take()
     }
 
-    /// Takes the answer out, or waits for it.
+    /// Takes the answer, or registers the task to be woken when it is there.
     pub(super) fn poll(&mut self, context: &Context<'_>) -> Poll<Result<Value, Failure>> {
         if let Some(answer) = self.answer.take() {
             return Poll::Ready(answer);
@@ -39,41 +41,42 @@ impl Reply {
     }
 }
 
-/// Where a flow's answer is put and awaited.
+/// The meeting point of the thread that runs a flow and the event loop that awaits its answer.
 #[derive(Default)]
 pub(super) struct Answer(Mutex<AnswerState>);
 
 #[derive(Default)]
 struct AnswerState {
     reply: Reply,
-    /// Nobody waits any more.
+    /// Set when the event loop no longer awaits the answer.
     given_up: bool,
-    /// The thread that runs the flow, while the flow waits.
+    /// The waker of the thread that runs the flow, while the flow waits.
     runner: Option<Waker>,
 }
 
-/// The loop's end of an answer, and its place among those who await one.
+/// The event loop's end of an answer, with its permit among the awaited answers.
 struct PendingAnswer(Arc<Answer>, #[expect(dead_code, reason = "held, and left when dropped")] Permit);
 
 impl Answer {
-    /// The future of this answer, for who began the flow. Until it is dropped it is one of those who await an answer.
-    pub(super) fn going(self: &Arc<Self>, permit: Permit) -> Begun {
+    /// Returns the future of this answer. It holds its permit until it is dropped.
+    pub(super) fn pending(self: &Arc<Self>, permit: Permit) -> Begun {
         let mut awaited = PendingAnswer(Arc::clone(self), permit);
         Begun::Pending(Box::pin(poll_fn(move |context| awaited.poll(context))))
     }
 
-    /// Gives the answer.
-    pub(super) fn give(&self, answer: Result<Value, Failure>) {
-        let asker = self.0.lock().reply.give(answer);
+    /// Puts the answer, and wakes the event loop.
+    pub(super) fn put(&self, answer: Result<Value, Failure>) {
+        let asker = self.0.lock().reply.put(answer);
         asker.into_iter().for_each(Waker::wake);
     }
 
-    /// Whether nobody waits any more.
+    /// Returns true if the event loop no longer awaits the answer.
     pub(super) fn is_given_up(&self) -> bool {
         self.0.lock().given_up
     }
 
-    /// Whether nobody waits any more; else the waker is woken when that changes.
+    /// Returns true if the event loop no longer awaits the answer; otherwise registers the thread to be woken when that
+    /// changes.
     pub(super) fn poll_given_up(&self, context: &Context<'_>) -> bool {
         let mut state = self.0.lock();
         state.runner = Some(context.waker().clone());
@@ -97,7 +100,7 @@ impl Drop for PendingAnswer {
     }
 }
 
-/// Runs a flow to its end on this thread, and gives its answer where somebody still waits for it.
+/// Runs a flow to its end on this thread, and puts its answer, unless the event loop stops awaiting it first.
 pub(super) fn run(mut flow: ActiveFlow, answer: &Answer, handle: &Handle) {
     if answer.is_given_up() {
         return;
@@ -111,5 +114,5 @@ pub(super) fn run(mut flow: ActiveFlow, answer: &Answer, handle: &Handle) {
             flow.advance(context).map(Some)
         })),
     };
-    given.into_iter().for_each(|given| answer.give(given));
+    given.into_iter().for_each(|given| answer.put(given));
 }

@@ -1,7 +1,7 @@
 //! The engine `event`: flows run on the event loop that they began on, and never hold it while they wait.
 //!
-//! Flux §3.2.2, with asynchronous functions in the place of its continuations and `select` loop, and one loop for each
-//! core in the place of one for all. What holds its thread goes to the blocking pool.
+//! Flux (USENIX 2006, §3.2.2), with asynchronous functions in the place of its continuations and its `select` loop, and
+//! one event loop for each core in the place of one for all. Functions that hold their thread run on the blocking pool.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ pub(super) const ROW: EngineRow = EngineRow {
     loops: |threads| threads,
     blocking: BlockingPlacement::Elsewhere,
     drive: Drive::Flows(|setup| {
-        Ok(Arc::new(EventEngine { threads: setup.threads, waiting: AdmissionLimiter::new(setup.flows_max) }))
+        Ok(Arc::new(EventEngine { threads: setup.planned.threads, waiting: AdmissionLimiter::new(setup.flows_max) }))
     }),
 };
 
 struct EventEngine {
     threads: usize,
-    /// The flows that are not through yet.
+    /// Limits the flows that wait.
     waiting: Arc<AdmissionLimiter>,
 }
 

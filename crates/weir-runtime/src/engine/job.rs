@@ -1,10 +1,12 @@
-//! A flow on its way through sections, and what of it others hold.
+//! Jobs: flows on their way through sections, and the tasks that wake them.
 //!
-//! The *job* is with the thread that works on it, in a queue, or parked. Its *task* is what wakes it, and what awaits its
-//! answer. Of a flow whose answer nobody wants there is a task only once it has to wait.
+//! A *job* is in one place at a time: with the thread that works on it, in a queue, or parked. Its *task* is shared:
+//! wakers hold it to wake the flow, and the event loop holds it to await the answer. A detached flow gets a task only
+//! when it has to wait.
 //!
-//! A job counts no references to what all flows share, its *home*: two threads would write such a count with every flow. The
-//! threads have their home with the sections, a task has its own; and who drops a job gives it up at home ([`JobContext::give_up`]).
+//! A job counts no references to what all flows share ([`JobContext`]), because two threads would write that count with
+//! every flow. The threads hold the context through the engine, each task holds a reference of its own, and whoever
+//! drops a job gives it up through the context ([`JobContext::give_up`]).
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,34 +21,34 @@ use weir_scheduler::PortId;
 use super::answer::Reply;
 use super::parking::{ParkOutcome, Parking};
 use crate::admission::{AdmissionLimiter, Permit};
-use crate::flow::DetachedFlow;
+use crate::flow::FlowState;
 use crate::instance::ProgramInstance;
 use crate::object_pool::{self, Depot, LocalPool, Pooled};
 
-/// How a flow that was woken finds back to its port: set once there is a scheduler.
+/// The callback by which a woken flow finds back to its port; set once there is a scheduler.
 pub(super) type ResumeCallback = Arc<OnceLock<Box<ResumeFn>>>;
 type ResumeFn = dyn Fn(PortId, Box<PooledJob>) + Send + Sync;
 
-/// What the flows on their way share.
+/// The job context: everything that jobs share.
 pub(super) struct JobContext {
     pub(super) instance: Arc<ProgramInstance>,
-    /// Those on their way.
+    /// Limits the flows that are under way.
     pub(super) flows: Arc<AdmissionLimiter>,
 }
 
-/// A flow on its way, one of those of its home.
+/// A flow under way through its segments.
 pub(super) struct FlowJob {
-    pub(super) flow: DetachedFlow,
-    /// The stretch that it is in.
+    pub(super) flow: FlowState,
+    /// The segment in which the flow goes on.
     pub(super) segment: usize,
     pub(super) task: Option<Arc<Task>>,
 }
 
-/// What a job is carried in, to be used again.
+/// A pooled job: a box that holds one job after the other. It is empty while it is in the object pool.
 #[derive(Default)]
 pub(super) struct PooledJob(Option<FlowJob>);
 
-/// What is left of a flow where its job is under way or parked.
+/// The shared part of a flow under way: wakes its job, and passes its answer on.
 pub(super) struct Task {
     /// The job while it waits, and the port at which it goes on.
     pub(super) parking: Parking<(Box<PooledJob>, PortId)>,
@@ -71,7 +73,7 @@ impl Pooled for PooledJob {
 }
 
 impl PooledJob {
-    /// The job of a flow that is one more on its way.
+    /// Boxes a job, and counts its flow as under way.
     pub(super) fn new(job: FlowJob, job_context: &JobContext) -> Box<PooledJob> {
         job_context.flows.acquire_unguarded();
         let mut pooled = object_pool::take::<PooledJob>();
@@ -79,7 +81,7 @@ impl PooledJob {
         pooled
     }
 
-    /// The job.
+    /// Returns the job.
     #[inline]
     pub(super) fn job(&mut self) -> &mut FlowJob {
         self.0.as_mut().expect("it is here until it is through")
@@ -87,21 +89,21 @@ impl PooledJob {
 }
 
 impl FlowJob {
-    /// Whether it is not to begin any more.
-    pub(super) fn is_given_up(&self, one_way_tasks: &OneWayTasks) -> bool {
-        self.task.as_ref().map_or_else(|| one_way_tasks.is_over(), |task| task.parking.is_given_up())
+    /// Returns true if the flow was given up before it began.
+    pub(super) fn is_given_up(&self, detached_tasks: &DetachedTasks) -> bool {
+        self.task.as_ref().map_or_else(|| detached_tasks.is_over(), |task| task.parking.is_given_up())
     }
 }
 
 impl JobContext {
-    /// Ends a job with the flow's answer, and yields who awaits that, to be woken.
+    /// Ends a job with the flow's answer, and returns the waker of the task that awaits it.
     pub(super) fn finish(&self, pooled: Box<PooledJob>, answer: Result<Value, Failure>) -> Option<Waker> {
-        let asker = self.end(pooled).and_then(|task| task.reply.lock().give(answer));
+        let asker = self.end(pooled).and_then(|task| task.reply.lock().put(answer));
         self.flows.release();
         asker
     }
 
-    /// Gives a job up: all that its flow holds is released.
+    /// Gives a job up, which releases everything that its flow holds.
     pub(super) fn give_up(&self, mut pooled: Box<PooledJob>) {
         pooled.job().flow.give_up(&self.instance);
         drop(self.end(pooled));
@@ -115,7 +117,7 @@ impl JobContext {
     }
 }
 
-/// Parks the job, or gives it back where it was woken already; where nobody awaits it any more, it is given up.
+/// Parks a job after a poll that left it waiting. Returns the job if it was woken already; drops it if it was given up.
 pub(super) fn park(mut pooled: Box<PooledJob>, port: PortId) -> Option<Box<PooledJob>> {
     let task = pooled.job().task.clone().expect("what has waited has a task");
     match task.parking.park((pooled, port)) {
@@ -136,7 +138,7 @@ impl Task {
         }
     }
 
-    /// Gives the flow up: at once where it is parked, else where it would begin or park.
+    /// Gives the flow up: at once if it is parked, otherwise where it would begin or park next.
     fn give_up(&self) {
         if let Some((pooled, _)) = self.parking.give_up() {
             self.job_context.give_up(pooled);
@@ -152,7 +154,7 @@ impl Wake for Task {
     }
 }
 
-/// The loop's end of an answer, and its place among those who await one.
+/// The event loop's end of an answer, with its permit among the awaited answers.
 pub(super) struct PendingReply(Arc<Task>, #[expect(dead_code, reason = "held, and left when dropped")] Permit);
 
 impl PendingReply {
@@ -167,30 +169,33 @@ impl PendingReply {
 
 impl Drop for PendingReply {
     fn drop(&mut self) {
-        // To give the job up releases locks, which may wake others; nothing is locked here meanwhile.
+        // Giving the job up releases locks, which may wake other flows; nothing is locked here meanwhile.
         self.0.give_up();
     }
 }
 
-/// The tasks of flows whose answer nobody wants: nobody else would give them up when the program's time is up.
+/// The tasks of detached flows. No event loop awaits these, so that they have to be given up here when the time for
+/// draining is up.
 #[derive(Default)]
-pub(super) struct OneWayTasks {
-    /// Those that have waited.
+pub(super) struct DetachedTasks {
+    /// The tasks that have been made.
     tasks: Mutex<Vec<Weak<Task>>>,
-    /// The time is up: what has not begun does not, and what begins to wait is given up. Set under the lock.
+    /// Set when the time for draining is up: no flow begins any more, and none parks. Written under the lock of
+    /// `tasks`; a relaxed read may miss it, and then the flow is given up where it would park.
     over: AtomicBool,
 }
 
-/// From how many tasks on those that are through are taken off the list.
+/// The number of tasks from which the list is swept of those that have ended. A judgement: below it, the list is too
+/// small to matter.
 const SWEEP_MIN: usize = 1_024;
 
-impl OneWayTasks {
-    /// Whether the time is up.
+impl DetachedTasks {
+    /// Returns true if the time for draining is up.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// The task of such a flow, which has to wait for the first time.
+    /// Makes the task of a detached flow that has to wait for the first time.
     #[cold]
     pub(super) fn task(&self, resume_callback: &ResumeCallback, job_context: &Arc<JobContext>) -> Arc<Task> {
         let task = Arc::new(Task::new(resume_callback, job_context));
@@ -200,7 +205,7 @@ impl OneWayTasks {
         }
         if tasks.len() >= SWEEP_MIN && tasks.len() == tasks.capacity() {
             tasks.retain(|task| task.strong_count() > 0);
-            // As many again, so that sweeping costs each task a moment only.
+            // Twice the room, so that sweeping costs each task only a moment (amortised).
             let left = tasks.len();
             tasks.reserve(left.max(SWEEP_MIN));
         }
@@ -208,7 +213,7 @@ impl OneWayTasks {
         task
     }
 
-    /// Gives all of them up.
+    /// Gives up all detached flows.
     pub(super) fn give_up(&self) {
         let mut tasks = self.tasks.lock();
         self.over.store(true, Ordering::Relaxed);

@@ -1,6 +1,6 @@
-//! The engine `manual`: the plan says which nodes are a section, and how many threads each section has.
+//! The engine `manual`: the plan assigns nodes to sections, and threads to each section.
 //!
-//! The section mappings of the Ohua thesis (§2.4), and the threaded ports of the Streams paper (§2.2).
+//! The section mappings of the Ohua thesis (§2.4), and the threaded ports of the Streams paper (PLDI 2017, §2.2).
 
 use weir_scheduler::ThreadControl;
 

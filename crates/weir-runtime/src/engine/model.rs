@@ -1,7 +1,8 @@
-//! The model check of parking: every interleaving of a thread that polls, one that wakes and one that gives up, by loom.
+//! The model check of parking: every interleaving of a thread that polls, one that wakes and one that gives up, by
+//! loom.
 //!
-//! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant leaves
-//! out one step of the protocol, and must be caught.
+//! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant
+//! leaves out one step of the protocol, and must be caught.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +16,7 @@ use sync::{MUTANT, Mutex, ParkingMutant, is};
 #[expect(dead_code, reason = "the model needs no question whether an item was given up")]
 mod parking;
 
-/// Loom's primitives, with the faces of those in `super::sync`.
+/// Loom's primitives under the names of those in `super::sync`.
 mod sync {
     use std::cell::Cell;
 
@@ -23,7 +24,7 @@ mod sync {
     pub(crate) use crate::loom_support::ModelMutex as Mutex;
 
     thread_local! {
-        /// All threads of a model run on one thread of the system.
+        /// The mutant that is being tried. All threads of a model run on one thread of the system.
         pub(crate) static MUTANT: Cell<Option<ParkingMutant>> = const { Cell::new(None) };
     }
 
@@ -32,7 +33,7 @@ mod sync {
     }
 }
 
-/// What an item waits for, and whether it has left its waker there.
+/// The condition that an item waits for, and whether its waker is registered.
 #[derive(Default)]
 struct ReadySource {
     ready: bool,
@@ -55,7 +56,7 @@ impl ParkingModel {
         Arc::new(ParkingModel { parking: Parking::new(), source, done, dropped })
     }
 
-    /// What a thread does that has the item.
+    /// Does the work of the thread that has the item.
     fn work(&self, mut item: ModelItem) {
         loop {
             if !is(ParkingMutant::WipesLate) {
@@ -95,7 +96,7 @@ impl ParkingModel {
         }
     }
 
-    /// Wakes without a reason, as wakers may.
+    /// Wakes the item without a reason, as wakers may.
     fn disturb(&self) {
         if let Some(item) = self.parking.wake() {
             self.work(item);

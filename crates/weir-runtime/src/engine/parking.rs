@@ -1,46 +1,64 @@
-//! Parking: where an item lies while it waits, and how it comes back exactly once.
+//! Parking: keeps an item while it waits, and returns it to exactly one party.
 //!
-//! Three parties meet here: the thread that polls the item, whoever wakes it, and whoever gives it up. Protocol:
-//! 1. The thread wipes away what it knows of earlier wake-ups ([`Parking::begin`]), and then polls the item.
-//! 2. Where the item has to wait, the thread parks it. Had it been woken since 1, it gets it back and polls again; had it
-//!    been given up, it gets it back to drop it.
-//! 3. A wake-up that finds the item parked takes it out, and must bring it back to a thread. One that comes earlier is
-//!    noted for 2.
-//! 4. Giving up takes a parked item out, and is noted for 2 otherwise. It is for ever.
+//! Three parties meet here: the thread that polls the item, whoever wakes it, and whoever gives it up.
+//!
+//! 1. Before every poll, the thread calls [`Parking::begin`], which forgets earlier wake-ups.
+//! 2. If the item has to wait, the thread calls [`Parking::park`]. If the item was woken since step 1, the thread gets
+//!    it back and polls again; if it was given up, the thread gets it back to drop it.
+//! 3. [`Parking::wake`] takes a parked item out, and its caller must bring it back to a thread. A wake-up that comes
+//!    earlier is noted for step 2.
+//! 4. [`Parking::give_up`] takes a parked item out, and is noted for step 2 otherwise. It is final.
+//!
+//! Each operation is one transition; the arrow shows what its caller gets:
+//!
+//! ```text
+//! state    │ begin    │ park(item)              │ wake                │ give_up
+//! ─────────┼──────────┼─────────────────────────┼─────────────────────┼──────────────────
+//! UnderWay │ UnderWay │ Parked   → Waits        │ Woken    → None     │ GivenUp → None
+//! Woken    │ UnderWay │ UnderWay → Again(item)  │ Woken    → None     │ GivenUp → None
+//! Parked   │    –     │    –                    │ UnderWay → the item │ GivenUp → the item
+//! GivenUp  │ GivenUp  │ GivenUp  → GivenUp(item)│ GivenUp  → None     │ GivenUp → None
+//! ```
+//!
+//! Memory ordering: the state is behind a mutex, and every transition is one critical section. So the mutex alone orders
+//! them, and hands the item over. A wake-up is never lost, because it either comes
+//! before the critical section of `park`, which then sees `Woken`, or after it, and then finds the item.
+//!
+//! Calling `begin` *before* the poll matters: after the poll, it would erase a wake-up that arrived during the poll.
 
 use super::sync::{Mutex, ParkingMutant, is};
 
-/// The place of one item.
+/// The parking space of one item.
 pub(crate) struct Parking<T>(Mutex<ParkingState<T>>);
 
 enum ParkingState<T> {
-    /// With a thread, or on its way to one.
+    /// The item is with a thread, or on its way to one.
     UnderWay,
-    /// The same, and woken since it was last polled.
+    /// The item is with a thread, and was woken since it was last polled.
     Woken,
-    /// Here, and nobody else has it.
+    /// The item lies here.
     Parked(T),
-    /// Nobody wants it any more.
+    /// The item is not wanted any more.
     GivenUp,
 }
 
-/// The answer to who parks an item.
+/// The outcome of [`Parking::park`].
 pub(crate) enum ParkOutcome<T> {
-    /// It lies here until it is woken.
+    /// The item lies here until it is woken.
     Waits,
-    /// It was woken already: it is to be polled again.
+    /// The item was woken already, and is to be polled again.
     Again(T),
-    /// It was given up: it is to be dropped.
+    /// The item was given up, and is to be dropped.
     GivenUp(T),
 }
 
 impl<T> Parking<T> {
-    /// A place of an item that is under way.
+    /// Returns the parking space of an item that is under way.
     pub(crate) fn new() -> Self {
         Parking(Mutex::new(ParkingState::UnderWay))
     }
 
-    /// Wipes earlier wake-ups away: the item is about to be polled.
+    /// Forgets earlier wake-ups; to be called before the item is polled.
     pub(crate) fn begin(&self) {
         let mut state = self.0.lock();
         if matches!(*state, ParkingState::Woken) {
@@ -48,7 +66,7 @@ impl<T> Parking<T> {
         }
     }
 
-    /// Whether the item was given up.
+    /// Returns true if the item was given up.
     pub(crate) fn is_given_up(&self) -> bool {
         matches!(*self.0.lock(), ParkingState::GivenUp)
     }
@@ -69,7 +87,7 @@ impl<T> Parking<T> {
         }
     }
 
-    /// Wakes the item; yields it where it was parked.
+    /// Wakes the item, and returns it if it was parked.
     pub(crate) fn wake(&self) -> Option<T> {
         let mut state = self.0.lock();
         if is(ParkingMutant::LeavesParked) && matches!(*state, ParkingState::Parked(_)) {
@@ -88,7 +106,7 @@ impl<T> Parking<T> {
         }
     }
 
-    /// Gives the item up; yields it where it was parked.
+    /// Gives the item up, and returns it if it was parked.
     pub(crate) fn give_up(&self) -> Option<T> {
         match std::mem::replace(&mut *self.0.lock(), ParkingState::GivenUp) {
             ParkingState::Parked(item) => Some(item),

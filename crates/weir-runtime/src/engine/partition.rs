@@ -1,9 +1,17 @@
-//! Where a program is cut: which node of which flow is in which section, and what a section has.
+//! Partitioning: divides the flows of a program into sections, and each flow into segments.
 //!
-//! 1. What a pattern of the plan names is in that pattern's section.
-//! 2. What does not work (primitives, switches), and what waits without a thread, goes with the section before it, if every
-//!    flow that comes to it has been there, and otherwise with what follows.
-//! 3. The rest is cut as the engine's [`Granularity`] says: not at all, around calls with a private state, or before each call.
+//! A *section* is a set of nodes that a plan or an engine keeps together, with a queue before it. A *segment* is a run of
+//! neighbouring nodes of one flow that belong to the same section: a flow passes its segments in the order of its nodes,
+//! and may come to one section several times. A node's section follows from three rules:
+//!
+//! 1. A node that a pattern of the plan names is in the section of that pattern.
+//! 2. A node that does no work of its own (a primitive, a switch), or that waits without a thread, joins the section before
+//!    it if every flow that reaches the node has been there, and otherwise the section after it.
+//! 3. Every other node is placed by the engine's [`Granularity`]: all in one section, around calls that have a private
+//!    state, or one section for each call.
+//!
+//! A section with replicas has a port for each, and flows take turns at them by their sequence numbers. A section that
+//! holds a private state has one port only.
 
 use std::iter::successors;
 use std::ops::{Range, RangeInclusive};
@@ -12,81 +20,116 @@ use indexmap::IndexMap;
 use weir_host::{Code, Text};
 use weir_ir::graph::{Control, Graph, Node, NodeKind};
 use weir_ir::plan::{self, Located, REST, is_stateless};
-use weir_scheduler::ThreadControl;
+use weir_scheduler::{PortId, ThreadControl};
 
 use super::{Drive, Granularity, PlannedProgram, ThreadingModel, engine};
 use crate::step::{Action, PreparedStep};
 
-/// How many flows wait before a section where the plan says nothing: 128 to 256 do better than more.
-const QUEUE_DEFAULT: usize = 256;
+/// The capacity of a section's queue where neither the section nor the plan gives one. Capacities of 128 to 256 did better
+/// than larger ones when the sections were first measured; a longer queue holds more frames that have left the cache.
+pub(crate) const QUEUE_DEFAULT: usize = 256;
 
-/// How many copies of a section without state there are for each thread that may come by.
-const COPIES_FOR_EACH_THREAD: usize = 4;
+/// Replicas of a stateless section for each thread that may serve it. A judgement, not a measurement: with one replica for
+/// each thread, a long flow would hold up all flows that share its port; each further replica costs a queue.
+const REPLICAS_PER_THREAD: usize = 4;
 
-/// A section of a program under a plan, as its engine makes it.
+/// A section of a program under a plan, as its engine runs it.
 #[derive(Debug)]
 pub struct EngineSection {
-    /// Its name: the plan's, that of its first call, or `rest`.
+    /// The name: the plan's, that of the section's first call, or `rest`.
     pub name: String,
-    /// Which of the plan's sections it is; `None` for one that the engine cut.
+    /// The index of the section in the plan; `None` for a section that the engine made.
     pub planned: Option<usize>,
-    /// Its engine.
+    /// The name of the engine that runs the section.
     pub engine: &'static str,
-    /// How many flows may wait before it, or before each of its replicas.
+    /// The capacity of the queue before the section, or before each of its replicas.
     pub queue: usize,
-    /// How many copies of it work side by side on different flows.
+    /// The number of replicas, which work side by side on different flows.
     pub replicas: usize,
-    /// The first node that has a private state, because of which there is one copy only.
+    /// The first node that has a private state, which limits the section to one replica.
     pub state: Option<Text>,
-    /// Its calls and repeated bodies, in the order of the text, each with its flow.
+    /// The calls and repeated bodies of the section, in the order of the text, each with the name of its flow.
     pub nodes: Vec<(Text, Text)>,
-    /// Whether some function of it holds its thread.
+    /// The section's ports; empty until all sections are known.
+    pub(super) ports: Range<usize>,
+    /// Some function of the section holds its thread.
     pub(super) blocks: bool,
-    /// How threads serve it.
+    /// The way in which threads serve the section.
     pub(super) threading: ThreadingModel,
-    /// How many of them there may be by the plan.
+    /// The most threads that the plan allows.
     threads: usize,
 }
 
-/// Up to where a flow is in a section.
-pub(super) struct UnplacedSegment {
-    /// The first node after it.
+/// A run of neighbouring steps of a flow that belong to one section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// The first step after the segment.
     pub until: usize,
-    /// The section, by its index.
+    /// The index of the section.
     pub section: usize,
-    /// Whether a function of it may wait, which needs an event loop.
+    /// The first port of the section.
+    port: usize,
+    /// The number of ports of the section.
+    replicas: usize,
+    /// A function of the segment may wait, which needs an event loop.
     pub calls_out: bool,
-    /// Whether a flow may have to wait in it, for whatever.
+    /// A flow may have to wait in the segment, for a function, a lock or its ticket.
     pub waits: bool,
 }
 
-/// The cuts of each flow, by entry and route.
-pub(super) type UnplacedSegments = Vec<Vec<Vec<UnplacedSegment>>>;
+/// The segments of each flow, by entry and route.
+pub(super) type FlowSegments = Vec<Vec<Vec<Segment>>>;
 
-/// UnplacedSegments a program; `rest` is for what the plan names no engine for. Sections are numbered as flows come to them.
-pub(super) fn partition(rest: ThreadingModel, planned: &PlannedProgram<'_>) -> (Vec<EngineSection>, UnplacedSegments) {
-    let mut partitioner = Partitioner { rest, planned, sections: IndexMap::new() };
-    let mut segments = UnplacedSegments::new();
-    for (entry, value) in planned.program.entries.iter().enumerate() {
-        let routes = value.flows.iter().enumerate();
-        segments
-            .push(routes.map(|(route, flow)| partitioner.segments((entry, route), &flow.name, &flow.body)).collect());
-    }
-    let mut sections: Vec<EngineSection> = partitioner.sections.into_values().collect();
-    sections.iter_mut().for_each(EngineSection::finish);
-    (sections, segments)
+/// A program divided into sections, and its flows into segments.
+pub(super) struct Partition {
+    pub sections: Vec<EngineSection>,
+    pub segments: FlowSegments,
 }
 
-/// Which section a node is in.
+impl Segment {
+    /// Returns the port at which the flow of this sequence number takes its turn.
+    pub(super) fn port_of(&self, sequence: u64) -> PortId {
+        let replicas = self.replicas as u64;
+        // A division takes longer than everything else at a hop. The remainder by a number of ports fits a `usize`.
+        let replica = if replicas.is_power_of_two() { sequence & (replicas - 1) } else { sequence % replicas };
+        PortId(self.port + replica as usize)
+    }
+}
+
+/// Partitions a program; `rest` is the threading model of the nodes for which the plan names no engine. Sections, and with
+/// them ports, are numbered in the order in which flows reach them, because a port may wait for room only at a later port.
+pub(super) fn partition(rest: ThreadingModel, planned: &PlannedProgram<'_>) -> Partition {
+    let mut partitioner = Partitioner { rest, planned, sections: IndexMap::new() };
+    let mut segments = FlowSegments::new();
+    for (entry, value) in planned.program.entries.iter().enumerate() {
+        let routes = value.flows.iter().enumerate();
+        let flows = routes.map(|(route, flow)| partitioner.segments((entry, route), &flow.name, &flow.body));
+        segments.push(flows.collect());
+    }
+    let mut sections: Vec<EngineSection> = partitioner.sections.into_values().collect();
+    let mut next_port = 0;
+    for section in &mut sections {
+        section.replicas = section.replica_count();
+        section.ports = next_port..next_port + section.replicas;
+        next_port = section.ports.end;
+    }
+    for segment in segments.iter_mut().flatten().flatten() {
+        let ports = &sections[segment.section].ports;
+        (segment.port, segment.replicas) = (ports.start, ports.len());
+    }
+    Partition { sections, segments }
+}
+
+/// The identity of a section while nodes are being assigned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum SectionKey {
-    /// One of the plan, by its index.
+    /// A section of the plan, by its index.
     Named(usize),
-    /// What no pattern names.
+    /// The section of everything that no pattern names.
     Rest,
-    /// One call that no pattern names, by entry, route and node.
+    /// A single call that no pattern names, by entry, route and node.
     Call(usize, usize, usize),
-    /// Calls without state that no pattern names, by entry, route and the first node.
+    /// A run of calls without state that no pattern names, by entry, route and first node.
     Stateless(usize, usize, usize),
 }
 
@@ -96,62 +139,65 @@ struct Partitioner<'a> {
     sections: IndexMap<SectionKey, EngineSection>,
 }
 
-/// A flow that is being cut.
+/// A flow that is being divided into segments, node by node.
 struct FlowWalk<'a> {
-    /// Its entry and route.
+    /// The flow's entry and route.
     place: (usize, usize),
     name: &'a Text,
     body: &'a Graph,
     steps: &'a [PreparedStep],
-    segments: Vec<UnplacedSegment>,
-    /// Of the nodes of the last cut, the one in the fewest arms, and the last.
+    segments: Vec<Segment>,
+    /// Two nodes of the last segment: the one inside the fewest switch arms, and the last one.
     passed: [usize; 2],
 }
 
 impl Partitioner<'_> {
-    fn segments(&mut self, place: (usize, usize), name: &Text, body: &Graph) -> Vec<UnplacedSegment> {
+    /// Divides one flow into segments.
+    fn segments(&mut self, place: (usize, usize), name: &Text, body: &Graph) -> Vec<Segment> {
         let steps = &self.planned.instance.entries[place.0].flows[place.1].0.body.steps;
-        let mut route = FlowWalk { place, name, body, steps, segments: Vec::new(), passed: [0; 2] };
+        let mut walk = FlowWalk { place, name, body, steps, segments: Vec::new(), passed: [0; 2] };
         let mut from = 0;
         for (index, node) in body.nodes.iter().enumerate() {
             let works = !calls_out(&steps[index]) && works(node);
             let is_named = self.planned.plan.section_of(name, &node.name).is_some();
-            if is_named || works || route.goes_with_what_precedes(node) {
-                let key = self.key(&route, index, works);
-                self.put(&mut route, key, from..index + 1);
+            if is_named || works || walk.joins_previous(node) {
+                let key = self.key(&walk, index, works);
+                self.assign(&mut walk, key, from..index + 1);
                 from = index + 1;
             }
         }
         if from < body.nodes.len() {
-            let key = self.key(&route, from, false);
-            self.put(&mut route, key, from..body.nodes.len());
+            let key = self.key(&walk, from, false);
+            self.assign(&mut walk, key, from..body.nodes.len());
         }
-        route.segments
+        walk.segments
     }
 
-    /// Puts neighbouring nodes into the section of this key.
-    fn put(&mut self, route: &mut FlowWalk<'_>, key: SectionKey, nodes: Range<usize>) {
+    /// Assigns neighbouring nodes to the section of this key.
+    fn assign(&mut self, walk: &mut FlowWalk<'_>, key: SectionKey, nodes: Range<usize>) {
         for index in nodes {
-            let (node, step) = (&route.body.nodes[index], &route.steps[index]);
-            let section = self.enter(key.clone(), route.name, node, step);
+            let (node, step) = (&walk.body.nodes[index], &walk.steps[index]);
+            let section = self.add_to_section(key.clone(), walk.name, node, step);
             let calls_out = calls_out(step);
             let waits = calls_out || step.bit != 0;
-            match route.segments.last_mut().filter(|segment| segment.section == section) {
+            match walk.segments.last_mut().filter(|segment| segment.section == section) {
                 Some(segment) => {
                     segment.until = index + 1;
                     segment.calls_out |= calls_out;
                     segment.waits |= waits;
                 }
                 None => {
-                    route.segments.push(UnplacedSegment { until: index + 1, section, calls_out, waits });
-                    route.passed = [index; 2];
+                    // The ports follow when all sections are known.
+                    walk.segments.push(Segment { until: index + 1, section, port: 0, replicas: 0, calls_out, waits });
+                    walk.passed = [index; 2];
                 }
             }
-            route.pass(index);
+            walk.pass(index);
         }
     }
 
-    /// What waits needs no thread, and overlaps with what else waits in its section.
+    /// Returns the section of a node. A node that waits needs no thread: it joins the section before it, where it overlaps
+    /// with whatever else waits there.
     fn key(&self, flow: &FlowWalk<'_>, index: usize, works: bool) -> SectionKey {
         let ((entry, route), node) = (flow.place, &flow.body.nodes[index]);
         let before =
@@ -168,11 +214,11 @@ impl Partitioner<'_> {
         }
     }
 
-    /// Adds a node to its section, whose index it yields.
-    fn enter(&mut self, key: SectionKey, flow: &Text, node: &Node, step: &PreparedStep) -> usize {
-        let is_cut = matches!(key, SectionKey::Call(..) | SectionKey::Stateless(..));
+    /// Adds a node to its section, and returns the index of the section.
+    fn add_to_section(&mut self, key: SectionKey, flow: &Text, node: &Node, step: &PreparedStep) -> usize {
+        let is_made_here = matches!(key, SectionKey::Call(..) | SectionKey::Stateless(..));
         let index = self.sections.get_index_of(&key).unwrap_or_else(|| {
-            let section = self.section(&key, flow, node);
+            let section = self.new_section(&key, flow, node);
             self.sections.insert_full(key, section).0
         });
         let has_one_flow = self.has_one_flow();
@@ -183,47 +229,47 @@ impl Partitioner<'_> {
         }
         if works(node) {
             section.nodes.push((flow.clone(), node.name.clone()));
-            if is_cut {
-                section.name_after_its_calls(has_one_flow);
+            if is_made_here {
+                section.rename_after_calls(has_one_flow);
             }
         }
         index
     }
 
-    /// Whether the name of a node says which one it is.
+    /// Returns true if the name of a node identifies it without the name of its flow.
     fn has_one_flow(&self) -> bool {
         self.planned.program.entries.iter().map(|entry| entry.flows.len()).sum::<usize>() == 1
     }
 
-    /// A section that has no node yet but this one, which it is called after where nothing else has a name for it.
-    fn section(&self, key: &SectionKey, flow: &str, node: &Node) -> EngineSection {
+    /// Returns a section without nodes. `node` will be the first, and names the section if the plan does not. The settings of
+    /// the plan's section go before those of the whole program.
+    fn new_section(&self, key: &SectionKey, flow: &str, node: &Node) -> EngineSection {
         let plan = self.planned.plan;
         let planned = if let SectionKey::Named(index) = key { Some(*index) } else { None };
         let named = planned.and_then(|index| plan.sections.get(index));
         let engine = named.and_then(|section| threading_of(section.engine.as_ref()?));
         let (engine, threading) = engine.unwrap_or((self.planned.engine, self.rest));
-        let own = value(named.and_then(|section| section.threads.as_ref()));
-        let queue = named.and_then(|section| section.queue.as_ref()).or(plan.queue.as_ref());
         EngineSection {
-            name: name(named, key, flow, node, self.has_one_flow()),
+            name: section_name(named, key, flow, node, self.has_one_flow()),
             planned,
             engine,
-            queue: value(queue).unwrap_or(QUEUE_DEFAULT),
-            // As the plan says; 0 where it says nothing, until the section is finished.
+            queue: value(named.and_then(|section| section.queue.as_ref())).unwrap_or(self.planned.queue),
+            // 0 stands for "not given", until `replica_count` decides.
             replicas: value(named.and_then(|section| section.replicas.as_ref())).unwrap_or(0),
             state: None,
             nodes: Vec::new(),
+            ports: 0..0,
             blocks: false,
             threading,
-            threads: own.or(value(plan.threads.as_ref())).unwrap_or(self.planned.threads).max(1),
+            threads: value(named.and_then(|section| section.threads.as_ref())).unwrap_or(self.planned.threads).max(1),
         }
     }
 }
 
 impl FlowWalk<'_> {
-    /// Whether every flow that comes to the node has been in the last section. What a flow does in one arm of a switch does
-    /// not take it into a section that it needs for another arm only.
-    fn goes_with_what_precedes(&self, node: &Node) -> bool {
+    /// Returns true if every flow that reaches the node has been in the last section. A flow that takes one arm of a switch
+    /// must not enter a section that only another arm needs.
+    fn joins_previous(&self, node: &Node) -> bool {
         if self.segments.is_empty() {
             return works(node);
         }
@@ -233,11 +279,12 @@ impl FlowWalk<'_> {
         })
     }
 
-    /// The arms that a node is in, the innermost first.
+    /// Returns the switch arms around a node, from the innermost.
     fn arms(&self, node: &Node) -> impl Iterator<Item = Control> {
         successors(node.control, |arm| self.body.nodes[arm.switch.0 as usize].control)
     }
 
+    /// Notes that the last segment has grown by a node.
     fn pass(&mut self, index: usize) {
         let depth = |index: usize| self.arms(&self.body.nodes[index]).count();
         let [fewest, _] = self.passed;
@@ -246,7 +293,13 @@ impl FlowWalk<'_> {
     }
 }
 
-fn name(named: Option<&plan::Section>, key: &SectionKey, flow: &str, node: &Node, has_one_flow: bool) -> String {
+fn section_name(
+    named: Option<&plan::Section>,
+    key: &SectionKey,
+    flow: &str,
+    node: &Node,
+    has_one_flow: bool,
+) -> String {
     match (named, key) {
         (Some(section), _) => section.name.value.to_string(),
         (None, SectionKey::Call(..) | SectionKey::Stateless(..)) if has_one_flow => node.name.to_string(),
@@ -256,8 +309,8 @@ fn name(named: Option<&plan::Section>, key: &SectionKey, flow: &str, node: &Node
 }
 
 impl EngineSection {
-    /// A section that no plan names is called after its first call, and says whether there are more.
-    fn name_after_its_calls(&mut self, has_one_flow: bool) {
+    /// Names a section that no plan names after its first call, with an ellipsis if it has more.
+    fn rename_after_calls(&mut self, has_one_flow: bool) {
         match &*self.nodes {
             [(_, node)] if has_one_flow => self.name = node.to_string(),
             [(flow, node)] => self.name = format!("{flow}: {node}"),
@@ -266,32 +319,31 @@ impl EngineSection {
         }
     }
 
-    /// How many copies work side by side. Where the plan says nothing, a section without state has enough for all threads
-    /// that it might use.
-    fn finish(&mut self) {
-        self.replicas = match self.replicas {
+    /// Returns the number of replicas: the plan's if it gives one, and otherwise enough for all threads that may serve a
+    /// section without state.
+    fn replica_count(&self) -> usize {
+        match self.replicas {
             _ if self.state.is_some() => 1,
             0 if self.threading.granularity == Granularity::Calls => 1,
-            // More copies than threads, so that a long flow holds up few others.
-            0 if self.threading.shares_threads => self.threads * COPIES_FOR_EACH_THREAD,
+            0 if self.threading.shares_threads => self.threads * REPLICAS_PER_THREAD,
             0 => self.threads,
             replicas => replicas,
-        };
+        }
     }
 
-    /// How the number of threads is found of the crew that serves it, and `ports` in all: more threads would have nothing to
-    /// do.
+    /// Returns the control of the thread pool that serves this section and `ports` ports in all, of which each occupies one
+    /// thread at most.
     pub(super) fn control(&self, ports: usize) -> ThreadControl {
         (self.threading.control)(self.threads.min(ports), self.queue)
     }
 
-    /// Whether its threads serve other sections too: all whose engine has this name.
+    /// Returns true if the threads of this section serve all sections of the same engine.
     #[must_use]
     pub fn shares_threads(&self) -> bool {
         self.threading.shares_threads
     }
 
-    /// How many threads serve it, at least and at most.
+    /// Returns the least and the greatest number of threads that serve the section.
     #[must_use]
     pub fn threads(&self) -> RangeInclusive<usize> {
         let ports = if self.shares_threads() { usize::MAX } else { self.replicas };
@@ -312,12 +364,12 @@ fn threading_of(name: &Located<weir_host::Text>) -> Option<(&'static str, Thread
     }
 }
 
-/// Whether a node is more than plumbing.
+/// Returns true for nodes that do work of their own, unlike primitives and switches.
 fn works(node: &Node) -> bool {
     matches!(node.kind, NodeKind::Call { .. }) || !node.bodies().is_empty()
 }
 
-/// Whether a step may have to wait for an event loop.
+/// Returns true if a step may have to wait for an event loop.
 fn calls_out(step: &PreparedStep) -> bool {
     step.has(&|action| match action {
         Action::Call(call) => matches!(call.code, Code::Waiting(_)),
@@ -326,7 +378,7 @@ fn calls_out(step: &PreparedStep) -> bool {
     })
 }
 
-/// Whether a step calls a function that holds its thread.
+/// Returns true if a step calls a function that holds its thread.
 fn blocks(step: &PreparedStep) -> bool {
     step.has(&|action| matches!(action, Action::Call(call) if matches!(call.code, Code::Blocking(_))))
 }

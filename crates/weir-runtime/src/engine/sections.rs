@@ -1,15 +1,21 @@
-//! The machinery of all engines that run flows section by section, on the ports and crews of `weir-scheduler`.
+//! The section engine: runs flows section by section, on the ports and thread pools of `weir-scheduler`.
 //!
-//! Protocol of one flow:
-//! 1. The loop puts it into the port of its first section, and awaits its answer. An elastic crew of one thread, and on one
-//!    processor any crew of one thread, may have the loop do the work itself, which then has the answer at once. Flows of a
-//!    stream, whose answer nobody wants, go there in batches (`given`), and are known to nobody but their port.
-//! 2. A thread of that section's crew advances it to the section's end, and it goes on to the next port.
-//! 3. Where it has to wait, it leaves the port and is *parked*; whatever wakes it puts it back into that port, where on one
-//!    processor the loop goes on with it. Others pass it in the meantime: what must keep a source's order has turnstiles for
-//!    that.
-//! 4. Its answer wakes the loop, together with others where threads outnumber processors (`exchange`). Where the loop has
-//!    gone, the flow is given up: before it begins, or where it waits.
+//! `manual`, `staged`, `dedicated` and `elastic` are this engine with different [threading models](ThreadingModel).
+//!
+//! The life of one flow:
+//! 1. The event loop submits the flow to the port of its first segment, and awaits its answer. If the scheduler runs an
+//!    elastic pool with one thread, or any pool with one thread on a single processor, the loop runs the flow itself
+//!    (*caller-runs*), and has the answer at once. Detached flows, whose answer nobody awaits, are submitted in batches
+//!    ([`SubmissionBuffer`]).
+//! 2. A thread of the section's pool takes the flow out of the port's queue and advances it to the end of its segment, and
+//!    the flow goes on to the port of its next segment.
+//! 3. A flow that has to wait leaves its port and is *parked* ([`parking`](super::parking)). Whatever wakes it puts it back
+//!    into that port; on a single processor, the event loop goes on with it. Other flows overtake it in the meantime: calls
+//!    that must see the order of their source have ticket gates.
+//! 4. The answer wakes the event loop, together with other answers if threads outnumber processors ([`WakeupBatcher`]).
+//!    If the event loop no longer awaits the answer, the flow is given up before it begins, or where it waits.
+//!
+//! [`WakeupBatcher`]: super::wakeup_batching::WakeupBatcher
 
 use std::future::poll_fn;
 use std::io;
@@ -23,64 +29,55 @@ use weir_trace::EventKind;
 
 use super::brevity::BrevityPredictor;
 use super::job::{FlowJob, JobContext, PendingReply, PooledJob, ResumeCallback, Task};
-use super::placement::{PlacedSection, Segment, place};
-use super::segment_runner::{FlowSegments, SegmentRunner, count_passed, last_fused, next_segment, stop_before};
+use super::partition::{FlowSegments, Segment};
+use super::placement::{PlacedSection, place};
+use super::segment_runner::{SegmentRunner, count_passed, last_fused, next_segment, stop_before};
 use super::submission_buffer::SubmissionBuffer;
 use super::{Engine, EngineSetup, ThreadingModel};
 use crate::admission::AdmissionLimiter;
-use crate::flow::{ActiveFlow, DetachedFlow, NewFlow};
+use crate::flow::{ActiveFlow, FlowState, NewFlow};
 use crate::instance::ProgramInstance;
 
-/// An engine that runs sections.
+/// An engine that runs flows section by section.
 struct SectionEngine {
     scheduler: Arc<Scheduler<SegmentRunner>>,
     segments: Arc<FlowSegments>,
     placed: Arc<Vec<PlacedSection>>,
     job_context: Arc<JobContext>,
-    /// Those who await an answer.
+    /// Answers that event loops await.
     awaited: Arc<AdmissionLimiter>,
-    /// Flows whose answer nobody wants, on their way to their first ports.
+    /// Detached flows on their way to their first ports.
     submissions: Arc<SubmissionBuffer<Box<PooledJob>>>,
-    /// The port that was full when a flow was last refused.
+    /// The port that was full when a flow was last refused; a hint for the wait for room.
     full: AtomicUsize,
 }
 
-/// Starts an engine; `threading` is for the sections for which the plan names no other.
-pub(super) fn start_sections(threading: ThreadingModel, setup: EngineSetup<'_>) -> io::Result<Arc<dyn Engine>> {
-    let placement = place(threading, &setup);
+/// Starts the engine; `threading` is the threading model of the sections for which the plan names none.
+pub(super) fn start_sections(threading: ThreadingModel, setup: &EngineSetup<'_>) -> io::Result<Arc<dyn Engine>> {
+    let placement = place(threading, setup);
+    let instance = setup.planned.instance;
     let (segments, placed) = (Arc::new(placement.segments), Arc::new(placement.sections));
     let resume_callback = ResumeCallback::default();
     let job_context =
-        Arc::new(JobContext { instance: Arc::clone(setup.instance), flows: AdmissionLimiter::new(setup.flows_max) });
+        Arc::new(JobContext { instance: Arc::clone(instance), flows: AdmissionLimiter::new(setup.flows_max) });
     let work = SegmentRunner {
         segments: Arc::clone(&segments),
         placed: Arc::clone(&placed),
         handle: setup.handle.clone(),
         resume_callback: Arc::clone(&resume_callback),
         job_context: Arc::clone(&job_context),
-        one_way_tasks: Arc::default(),
+        detached_tasks: Arc::default(),
         platform: Arc::clone(setup.platform),
         wakeups: Arc::default(),
         predictors: placement.ports.iter().map(|port| port.nonblocking.then(BrevityPredictor::new)).collect(),
-        crowded: AtomicBool::new(false),
+        oversubscribed: AtomicBool::new(false),
     };
-    let (ports, crews, period) = (&placement.ports, placement.crews, setup.thread_counts.period());
-    // What answers are for keeps the loop as busy as a thread; a stream only waits for room.
-    let busy_loops = usize::from(setup.instance.entries.iter().any(|entry| entry.answers));
-    let scheduler = Arc::new(Scheduler::start_with_producers(busy_loops, work, ports, crews, period)?);
-    scheduler.work().crowded.store(scheduler.is_oversubscribed(), Ordering::Relaxed);
-    // Flows do not keep the scheduler.
-    let back = Arc::downgrade(&scheduler);
-    let resume = move |port, job| {
-        let Some(scheduler) = back.upgrade() else { return };
-        if !scheduler.is_single_processor() {
-            scheduler.resume(port, job);
-        } else if scheduler.resume_deferred(port, job) {
-            // The loop goes on with it, when it has begun all that it can.
-            scheduler.work().wakeups.defer_port(port);
-        }
-    };
-    resume_callback.get_or_init(|| Box::new(resume));
+    let (ports, pools, period) = (&placement.ports, placement.pools, setup.thread_counts.period());
+    // A loop that hands answers back is as busy as a thread; the loop of a stream mostly waits for room.
+    let busy_loops = usize::from(instance.entries.iter().any(|entry| entry.answers));
+    let scheduler = Arc::new(Scheduler::start_with_producers(busy_loops, work, ports, pools, period)?);
+    scheduler.work().oversubscribed.store(scheduler.is_oversubscribed(), Ordering::Relaxed);
+    link_to_scheduler(&resume_callback, &scheduler);
     Ok(Arc::new(SectionEngine {
         scheduler,
         segments,
@@ -92,30 +89,45 @@ pub(super) fn start_sections(threading: ThreadingModel, setup: EngineSetup<'_>) 
     }))
 }
 
+/// Lets woken flows find back to the scheduler, which they do not keep alive.
+fn link_to_scheduler(resume_callback: &ResumeCallback, scheduler: &Arc<Scheduler<SegmentRunner>>) {
+    let weak = Arc::downgrade(scheduler);
+    let resume = move |port, job| {
+        let Some(scheduler) = weak.upgrade() else { return };
+        if !scheduler.is_single_processor() {
+            scheduler.resume(port, job);
+        } else if scheduler.resume_deferred(port, job) {
+            // The event loop goes on with it, once it has begun all flows that it can.
+            scheduler.work().wakeups.defer_port(port);
+        }
+    };
+    resume_callback.get_or_init(|| Box::new(resume));
+}
+
 impl SectionEngine {
-    /// Begins a flow at its first port; `enter` brings it there, and knows whether there is room.
+    /// Begins a flow at its first port. `submit` submits it there; it returns `None` if the port has no room.
     fn begin_at_first_port(
         &self,
         (entry, route): (usize, usize),
         new_flow: &mut NewFlow<'_>,
-        enter: impl FnOnce(PortId, &[Segment], &mut NewFlow<'_>) -> Option<Begun>,
+        submit: impl FnOnce(PortId, &[Segment], &mut NewFlow<'_>) -> Option<Begun>,
     ) -> Begun {
         if !self.job_context.flows.has_room() {
             return Begun::Full;
         }
         let segments = &self.segments[entry][route];
         let Some(first) = segments.first() else {
-            return answered_at_once(new_flow.flow());
+            return run_empty_body(new_flow.flow());
         };
-        // One loop runs the sources, so that no other flow gets this number.
+        // One event loop runs the sources, so no other flow can take this number in between.
         let port = first.port_of(new_flow.next_sequence());
-        enter(port, segments, new_flow).unwrap_or_else(|| {
+        submit(port, segments, new_flow).unwrap_or_else(|| {
             self.full.store(port.0, Ordering::Relaxed);
             Begun::Full
         })
     }
 
-    /// Brings a flow to its first port whose answer is awaited.
+    /// Submits a flow whose answer is awaited.
     fn submit_awaited(&self, port: PortId, segments: &[Segment], new_flow: &mut NewFlow<'_>) -> Option<Begun> {
         let here = self.scheduler.run_inline(port, |fusion| {
             self.begin_here(segments, new_flow, fusion, advance_awaited, |flow, segment| {
@@ -125,56 +137,56 @@ impl SectionEngine {
         if here.is_some() || self.scheduler.room(port) == 0 {
             return here;
         }
-        let (job, answer) = self.awaited_job(new_flow.borrow().detach(), 0);
-        self.put(port, job);
+        let (job, answer) = self.awaited_job(new_flow.borrow().into_state(), 0);
+        self.enqueue(port, job);
         Some(answer)
     }
 
-    /// Brings a flow to its first port whose answer nobody wants.
-    fn submit_one_way(&self, port: PortId, segments: &[Segment], new_flow: &mut NewFlow<'_>) -> Option<Begun> {
-        // What is kept came first.
+    /// Submits a detached flow.
+    fn submit_detached(&self, port: PortId, segments: &[Segment], new_flow: &mut NewFlow<'_>) -> Option<Begun> {
+        // Buffered flows came first: none may overtake them.
         let here = self.submissions.is_empty().then(|| {
             self.scheduler.run_inline(port, |fusion| {
-                let job = |flow, segment| (self.one_way_job(flow, segment), ());
-                self.begin_here(segments, new_flow, fusion, DetachedFlow::advance_one_way, job)
+                let job = |flow, segment| (self.detached_job(flow, segment), ());
+                self.begin_here(segments, new_flow, fusion, FlowState::advance_detached, job)
             })
         });
         if here.flatten().is_none() {
-            self.submissions.push(&self.scheduler, port, || self.one_way_job(new_flow.borrow().detach(), 0))?;
+            self.submissions.push(&self.scheduler, port, || self.detached_job(new_flow.borrow().into_state(), 0))?;
         }
         Some(Begun::Done(Ok(Value::Unit)))
     }
 
-    /// Begins a flow at its first port on this thread, which goes on with it as far as it may, by `advance`. Where it does
-    /// not end here, `job` makes a job of it, at the stretch where it goes on.
+    /// Begins a flow at its first port on the calling thread, and advances it as far as possible by `advance`. If the flow
+    /// does not end here, `job` makes a job of it, at the segment in which it goes on.
     #[inline]
     fn begin_here<R>(
         &self,
         segments: &[Segment],
         new_flow: &mut NewFlow<'_>,
         fusion: &mut impl Fusion,
-        advance: impl FnOnce(&mut DetachedFlow, &ProgramInstance, usize, &mut Context<'_>) -> Poll<Option<R>>,
-        job: impl FnOnce(DetachedFlow, usize) -> (Box<PooledJob>, R),
+        advance: impl FnOnce(&mut FlowState, &ProgramInstance, usize, &mut Context<'_>) -> Poll<Option<R>>,
+        job: impl FnOnce(FlowState, usize) -> (Box<PooledJob>, R),
     ) -> InlineOutcome<SegmentRunner, R> {
         let mut flow = new_flow.borrow();
-        let (instance, detached) = flow.split();
-        let to = if segments.len() == 1 { 0 } else { last_fused(segments, 0, detached, fusion) };
-        let sequence = detached.key().sequence;
+        let (instance, state) = flow.split();
+        let to = if segments.len() == 1 { 0 } else { last_fused(segments, 0, state, fusion) };
+        let sequence = state.key().sequence;
         let port_of = |segment: usize| segments[segment].port_of(sequence);
-        let advanced = advance(detached, instance, stop_before(segments, to), &mut Context::from_waker(Waker::noop()));
+        let advanced = advance(state, instance, stop_before(segments, to), &mut Context::from_waker(Waker::noop()));
         if advanced.is_ready() {
-            count_passed(&self.placed, &segments[0], detached);
+            count_passed(&self.placed, &segments[0], state);
         }
         match advanced {
             Poll::Ready(Some(answer)) => InlineOutcome { answer, remaining: None },
             Poll::Ready(None) => {
-                let segment = next_segment(segments, to, detached);
-                let (job, answer) = job(flow.detach(), segment);
+                let segment = next_segment(segments, to, state);
+                let (job, answer) = job(flow.into_state(), segment);
                 InlineOutcome { answer, remaining: Some((port_of(segment), job)) }
             }
-            // It waits as one that came through the port: to be found again it has to be a job.
+            // It waits like a flow that came through the port: to be found again, it has to be a job.
             Poll::Pending => {
-                let (job, answer) = job(flow.detach(), 0);
+                let (job, answer) = job(flow.into_state(), 0);
                 let remaining = self.scheduler.work().run(port_of(0), job, fusion);
                 self.scheduler.work().after_batch();
                 InlineOutcome { answer, remaining }
@@ -182,9 +194,9 @@ impl SectionEngine {
         }
     }
 
-    /// Puts a new flow into its first port. Where a thread could not run beside the loop, it is woken when the loop has
-    /// begun all that it can.
-    fn put(&self, port: PortId, job: Box<PooledJob>) {
+    /// Puts a new flow into the queue of its first port. If no thread could run beside the event loop, one is woken only
+    /// when the loop has begun all flows that it can.
+    fn enqueue(&self, port: PortId, job: Box<PooledJob>) {
         if !self.scheduler.is_oversubscribed() {
             return self.scheduler.resume(port, job);
         }
@@ -193,8 +205,8 @@ impl SectionEngine {
         }
     }
 
-    /// A flow as a job, and its answer.
-    fn awaited_job(&self, flow: DetachedFlow, segment: usize) -> (Box<PooledJob>, Begun) {
+    /// Makes a job of a flow whose answer is awaited, and the future of the answer.
+    fn awaited_job(&self, flow: FlowState, segment: usize) -> (Box<PooledJob>, Begun) {
         let task = Arc::new(Task::new(&self.scheduler.work().resume_callback, &self.job_context));
         let job = FlowJob { flow, segment, task: Some(Arc::clone(&task)) };
         let mut awaited = PendingReply::new(task, self.awaited.acquire());
@@ -204,8 +216,8 @@ impl SectionEngine {
         )
     }
 
-    /// A flow as a job whose answer nobody wants.
-    fn one_way_job(&self, flow: DetachedFlow, segment: usize) -> Box<PooledJob> {
+    /// Makes a job of a detached flow.
+    fn detached_job(&self, flow: FlowState, segment: usize) -> Box<PooledJob> {
         PooledJob::new(FlowJob { flow, segment, task: None }, &self.job_context)
     }
 }
@@ -217,17 +229,17 @@ impl Engine for SectionEngine {
         })
     }
 
-    fn give(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
+    fn begin_detached(&self, entry: usize, route: usize, new_flow: &mut NewFlow<'_>) -> Begun {
         self.begin_at_first_port((entry, route), new_flow, |port, segments, new_flow| {
-            self.submit_one_way(port, segments, new_flow)
+            self.submit_detached(port, segments, new_flow)
         })
     }
 
     fn background(&self) -> LocalFuture<()> {
         let (submissions, scheduler) = (Arc::clone(&self.submissions), Arc::clone(&self.scheduler));
         Box::pin(async move {
-            let back = Arc::downgrade(&scheduler);
-            scheduler.work().wakeups.spawn_dispatcher(move |port| match back.upgrade() {
+            let weak = Arc::downgrade(&scheduler);
+            scheduler.work().wakeups.spawn_dispatcher(move |port| match weak.upgrade() {
                 Some(scheduler) if scheduler.is_single_processor() => scheduler.schedule_inline(port),
                 Some(scheduler) => scheduler.schedule(port),
                 None => {}
@@ -253,9 +265,9 @@ impl Engine for SectionEngine {
         })
     }
 
-    fn sections(&self, _live: &ProgramInstance) -> Vec<EventKind> {
-        let crews = self.scheduler.pool_snapshots();
-        self.placed.iter().filter_map(|section| section_event(section, &self.scheduler, &crews)).collect()
+    fn sections(&self, _instance: &ProgramInstance) -> Vec<EventKind> {
+        let pools = self.scheduler.pool_snapshots();
+        self.placed.iter().filter_map(|section| section_event(section, &self.scheduler, &pools)).collect()
     }
 
     fn close(&self) {
@@ -263,36 +275,36 @@ impl Engine for SectionEngine {
     }
 
     fn abandon(&self) {
-        self.submissions.drain(|kept| self.job_context.give_up(kept));
-        self.scheduler.work().one_way_tasks.give_up();
-        // To drop it would wait for its threads.
+        self.submissions.drain(|job| self.job_context.give_up(job));
+        self.scheduler.work().detached_tasks.give_up();
+        // Dropping the scheduler would wait for its threads.
         std::mem::forget(Arc::clone(&self.scheduler));
     }
 }
 
-/// What a section is doing; nothing where it has no port.
+/// Returns the trace event of a section; `None` if the section has no port.
 fn section_event(
     section: &PlacedSection,
     scheduler: &Scheduler<SegmentRunner>,
-    crews: &[PoolSnapshot],
+    pools: &[PoolSnapshot],
 ) -> Option<EventKind> {
     let queues: Vec<QueueSnapshot> = section.ports.clone().map(|port| scheduler.queue_snapshot(PortId(port))).collect();
-    let crew = crews.get(queues.first()?.pool)?;
+    let pool = pools.get(queues.first()?.pool)?;
     Some(EventKind::Section {
         section: Arc::clone(&section.name),
         engine: section.engine,
-        pool: crew.name.as_str().into(),
-        threads: crew.threads as u64,
-        threads_max: crew.threads_max as u64,
+        pool: pool.name.as_str().into(),
+        threads: pool.threads as u64,
+        threads_max: pool.threads_max as u64,
         waiting: queues.iter().map(|queue| queue.waiting as u64).sum(),
         waiting_max: queues.iter().map(|queue| queue.capacity as u64).sum(),
         passed: section.passed.load(Ordering::Relaxed),
     })
 }
 
-/// Advances a flow whose answer is awaited.
+/// Advances a flow whose answer is awaited; the counterpart of [`FlowState::advance_detached`].
 fn advance_awaited(
-    flow: &mut DetachedFlow,
+    flow: &mut FlowState,
     instance: &ProgramInstance,
     until: usize,
     context: &mut Context<'_>,
@@ -300,8 +312,8 @@ fn advance_awaited(
     flow.advance_until(instance, until, context).map(|answer| answer.map(Begun::Done))
 }
 
-/// A body without a node.
-fn answered_at_once(mut flow: ActiveFlow) -> Begun {
+/// Runs a flow whose body has no node, and thus no segment.
+fn run_empty_body(mut flow: ActiveFlow) -> Begun {
     match flow.advance(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => Begun::Done(answer),
         Poll::Pending => Begun::Pending(Box::pin(flow)),

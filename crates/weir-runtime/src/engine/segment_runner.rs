@@ -1,4 +1,4 @@
-//! What the threads of sections do: they take a flow through its stretches, from port to port.
+//! The work of the scheduler's threads: takes a flow through its segments, from port to port.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,47 +7,46 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::Handle;
 use weir_host::{Failure, Value};
-use weir_scheduler::{Fusion, PortId, Work};
+use weir_scheduler::{Fusion, PortId, StdPlatform, Work};
 
 use super::brevity::BrevityPredictor;
-use super::job::{FlowJob, JobContext, OneWayTasks, PooledJob, ResumeCallback, park};
-use super::placement::{PlacedSection, Segment};
+use super::job::{DetachedTasks, FlowJob, JobContext, PooledJob, ResumeCallback, park};
+use super::partition::{FlowSegments, Segment};
+use super::placement::PlacedSection;
 use super::wakeup_batching::WakeupBatcher;
-use crate::flow::DetachedFlow;
+use crate::flow::FlowState;
 use crate::platform::Platform;
 
-/// The stretches of each flow, by entry and route.
-pub(super) type FlowSegments = Vec<Vec<Vec<Segment>>>;
-
-/// What the scheduler's threads do.
+/// Runs segments of flows on the threads of the scheduler.
 pub(super) struct SegmentRunner {
     pub(super) segments: Arc<FlowSegments>,
     pub(super) placed: Arc<Vec<PlacedSection>>,
     pub(super) handle: Handle,
     pub(super) resume_callback: ResumeCallback,
     pub(super) job_context: Arc<JobContext>,
-    pub(super) one_way_tasks: Arc<OneWayTasks>,
+    pub(super) detached_tasks: Arc<DetachedTasks>,
     pub(super) platform: Arc<dyn Platform>,
     pub(super) wakeups: Arc<WakeupBatcher>,
-    /// For each port, how long flows take there; `None` where they may hold the thread. Answers are kept for those behind
-    /// them only where that is brief.
+    /// For each port, a prediction of whether flows take brief time there; `None` if they may hold the thread. Answers are
+    /// batched only where the prediction is brief.
     pub(super) predictors: Vec<Option<BrevityPredictor>>,
-    /// Whether threads outnumber processors, the loop's counted.
-    pub(super) crowded: AtomicBool,
+    /// Set if the threads, the event loop among them, outnumber the processors. Written once, before any flow begins.
+    pub(super) oversubscribed: AtomicBool,
 }
 
-/// What takes less than this at a port may be waited for by those whose answers are there: a batch of them by about a
-/// millisecond.
+/// A flow that takes less than this at a port may delay the answers of the flows before it. A judgement: the scheduler
+/// runs up to 64 flows in a batch, so that the first answer of a batch waits for about a millisecond at most.
 const BRIEF_NS: u64 = 20_000;
 
 thread_local! {
-    /// Those whose answers this thread has in its batch.
+    /// Wakers of the answers that this thread has given in its current batch.
     static ANSWERED: RefCell<Vec<Waker>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Work for SegmentRunner {
-    /// Boxed, because it is moved several times at each port.
+    /// Boxed, because an item is moved several times at each port.
     type Item = Box<PooledJob>;
+    type Platform = StdPlatform;
 
     fn run(
         &self,
@@ -55,8 +54,8 @@ impl Work for SegmentRunner {
         mut pooled: Box<PooledJob>,
         fusion: &mut impl Fusion,
     ) -> Option<(PortId, Box<PooledJob>)> {
-        // Two looks at the clock cost more than a short hop: only for those whose answers somebody awaits.
-        if !self.crowded.load(Ordering::Relaxed) || pooled.job().task.is_none() {
+        // Two reads of the clock cost more than a short hop, so only flows whose answers are awaited are measured.
+        if !self.oversubscribed.load(Ordering::Relaxed) || pooled.job().task.is_none() {
             return self.pass(port, pooled, fusion);
         }
         let began_ns = self.platform.now_ns();
@@ -74,10 +73,14 @@ impl Work for SegmentRunner {
             }
         });
     }
+
+    fn platform(&self) -> &StdPlatform {
+        &StdPlatform
+    }
 }
 
 impl SegmentRunner {
-    /// Takes a flow through the port, and through those behind it that may be run in one go.
+    /// Takes a flow through the port, and on through every port that follows at once: its own, or one that may be fused.
     fn pass(
         &self,
         port: PortId,
@@ -92,7 +95,7 @@ impl SegmentRunner {
             if next != port {
                 return Some((next, pooled));
             }
-            if job.segment == 0 && job.is_given_up(&self.one_way_tasks) {
+            if job.segment == 0 && job.is_given_up(&self.detached_tasks) {
                 self.job_context.give_up(pooled);
                 return None;
             }
@@ -112,11 +115,35 @@ impl SegmentRunner {
             }
         }
     }
+
+    /// Wakes the task that awaits an answer: at once, or with its batch if the flows behind it at the port are brief.
+    fn wake(&self, port: PortId, asker: Waker) {
+        let is_brief = self.predictors[port.0].as_ref().is_some_and(BrevityPredictor::is_brief);
+        if is_brief && self.oversubscribed.load(Ordering::Relaxed) {
+            ANSWERED.with_borrow_mut(|answered| answered.push(asker));
+        } else {
+            self.wakeups.defer_wakes([asker]);
+        }
+    }
+
+    /// Advances a flow to the step `until`. A flow that has to wait is polled again with a waker of its own.
+    fn advance(&self, job: &mut FlowJob, until: usize, calls_out: bool) -> Poll<Option<Result<Value, Failure>>> {
+        let _inside = calls_out.then(|| self.handle.enter());
+        // Most segments wait for nothing, and need neither a task nor a waker.
+        let polled = job.flow.advance_until(&self.job_context.instance, until, &mut Context::from_waker(Waker::noop()));
+        if polled.is_ready() {
+            return polled;
+        }
+        let task = job.task.get_or_insert_with(|| self.detached_tasks.task(&self.resume_callback, &self.job_context));
+        task.parking.begin();
+        let waker = Waker::from(Arc::clone(task));
+        job.flow.advance_until(&self.job_context.instance, until, &mut Context::from_waker(&waker))
+    }
 }
 
-/// The last stretch of those that the thread may run in one go from this one on. None of them waits, so that none has to
-/// be found again. A flow that is watched is counted at each.
-pub(super) fn last_fused(segments: &[Segment], first: usize, flow: &DetachedFlow, fusion: &mut impl Fusion) -> usize {
+/// Returns the last segment that the thread may run in one go, beginning with `first`. No segment of such a run waits, so
+/// that a flow is never parked in the middle of one. A watched flow runs segment by segment, to be counted at each.
+pub(super) fn last_fused(segments: &[Segment], first: usize, flow: &FlowState, fusion: &mut impl Fusion) -> usize {
     if segments[first].waits || flow.is_watched() {
         return first;
     }
@@ -124,44 +151,19 @@ pub(super) fn last_fused(segments: &[Segment], first: usize, flow: &DetachedFlow
     first + further.take_while(|segment| !segment.waits && fusion.may_fuse(segment.port_of(sequence))).count()
 }
 
-/// Where a flow stops that goes on to the end of this stretch. The last stretch also ends the flow.
+/// Returns the step that a flow stops before at the end of the segment `to`. The last segment also ends the flow.
 pub(super) fn stop_before(segments: &[Segment], to: usize) -> usize {
     if to + 1 == segments.len() { usize::MAX } else { segments[to].until }
 }
 
-/// The stretch in which a flow goes on after this one. A switch may have skipped whole stretches.
-pub(super) fn next_segment(segments: &[Segment], to: usize, flow: &DetachedFlow) -> usize {
+/// Returns the segment in which a flow goes on after the segment `to`. A switch may have skipped whole segments.
+pub(super) fn next_segment(segments: &[Segment], to: usize, flow: &FlowState) -> usize {
     let (at, last) = (flow.at(), segments.len() - 1);
     (to + 1..last).find(|segment| segments[*segment].until > at).unwrap_or(last)
 }
 
-impl SegmentRunner {
-    /// Wakes who asked for an answer: at once, unless what is behind the flow at the port is brief.
-    fn wake(&self, port: PortId, asker: Waker) {
-        let is_brief = self.predictors[port.0].as_ref().is_some_and(BrevityPredictor::is_brief);
-        if is_brief && self.crowded.load(Ordering::Relaxed) {
-            ANSWERED.with_borrow_mut(|answered| answered.push(asker));
-        } else {
-            self.wakeups.defer_wakes([asker]);
-        }
-    }
-
-    fn advance(&self, job: &mut FlowJob, until: usize, calls_out: bool) -> Poll<Option<Result<Value, Failure>>> {
-        let _inside = calls_out.then(|| self.handle.enter());
-        // Most stretches wait for nothing, and need no waker that wakes.
-        let polled = job.flow.advance_until(&self.job_context.instance, until, &mut Context::from_waker(Waker::noop()));
-        if polled.is_ready() {
-            return polled;
-        }
-        let task = job.task.get_or_insert_with(|| self.one_way_tasks.task(&self.resume_callback, &self.job_context));
-        task.parking.begin();
-        let waker = Waker::from(Arc::clone(task));
-        job.flow.advance_until(&self.job_context.instance, until, &mut Context::from_waker(&waker))
-    }
-}
-
-/// A flow has passed this stretch.
-pub(super) fn count_passed(placed: &[PlacedSection], segment: &Segment, flow: &DetachedFlow) {
+/// Counts a watched flow that has passed a segment.
+pub(super) fn count_passed(placed: &[PlacedSection], segment: &Segment, flow: &FlowState) {
     if flow.is_watched() {
         placed[segment.section].passed.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,14 +1,16 @@
-//! The engine `staged`: a queue and a pool of threads for each section, whose size follows the length of the queue.
+//! The engine `staged`: a queue and a thread pool for each section; the size of the pool follows the length of the
+//! queue.
 //!
-//! SEDA (Welsh, Culler and Brewer, SOSP 2001), the third runtime of Flux (§3.2) and the basis of FLUXO: a controller adds
-//! a thread to a stage whose queue is long, and takes one away where none was needed.
+//! SEDA (Welsh, Culler and Brewer, SOSP 2001), the third runtime of Flux (§3.2) and the basis of FLUXO: a controller
+//! adds a thread to a stage whose queue is long, and removes one that was not needed.
 
 use weir_scheduler::ThreadControl;
 
 use super::{Drive, EngineRow, Granularity, ThreadingModel};
 use crate::instance::BlockingPlacement;
 
-/// A thread more from this part of a full queue on.
+/// A thread is added when the queue is fuller than one part in this many. A judgement: an eighth tells a standing queue
+/// from a burst, and leaves room for the flows that arrive until the new thread runs.
 const LONG_QUEUE: usize = 8;
 
 /// The engine's row.

@@ -1,9 +1,15 @@
-//! Flows whose answer nobody wants, on their way to their first ports.
+//! The submission buffer: collects detached flows, and submits them to their first ports in batches.
 //!
-//! A stream gives element after element, and what it gives costs a queue less where it goes in by batches. So:
-//! 1. what is given is kept here, by ports;
-//! 2. it goes to its port when there is a batch of it, or when the source waits for something or lets others have their
-//!    turn: then its event loop comes to [`SubmissionBuffer::run_flusher`].
+//! A stream begins flow after flow, and each costs a queue less if they arrive in batches: 320 ns in place of 1,500 for
+//! a flow of one call (together with pooled frames, and without tasks for the answers).
+//!
+//! 1. A detached flow is kept here, with the others of its port.
+//! 2. It goes to the port's queue when a batch is complete, or when the source waits or yields: then its event loop
+//!    runs the flusher ([`SubmissionBuffer::run_flusher`]).
+//!
+//! Everything is under one mutex. [`SubmissionBuffer::is_empty`] reads a flag beside it with relaxed ordering: only the
+//! event loop that submits the flows reads it, and the same thread has set it, so it can see neither an old value nor
+//! one that needs ordering. The flag may stay set although everything was submitted, which is only cautious.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,29 +18,29 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 use weir_scheduler::{PortId, Scheduler, Work};
 
-/// How many are kept for one port.
+/// The most flows that are kept for one port. A judgement: the size of a batch in the scheduler.
 const BATCH: usize = 64;
 
-/// What is kept.
+/// The submission buffer.
 pub(super) struct SubmissionBuffer<T> {
-    /// Whether something may be kept. Written under the lock.
+    /// Set if something may be kept. Written under the lock.
     is_nonempty: AtomicBool,
     state: Mutex<BufferState<T>>,
 }
 
 struct BufferState<T> {
     ports: Vec<PortBuffer<T>>,
-    /// The event loop, to be told that something is kept.
+    /// The waker of the flusher.
     flusher: Option<Waker>,
-    /// Whether it was told.
+    /// Set when the flusher was woken, until it runs.
     is_notified: bool,
 }
 
-/// What is kept for one port.
+/// The items kept for one port.
 struct PortBuffer<T> {
     port: PortId,
     items: Vec<T>,
-    /// How many it has room for.
+    /// The room that the port had when the first item came, at most a batch.
     room: usize,
 }
 
@@ -46,12 +52,12 @@ impl<T> Default for SubmissionBuffer<T> {
 }
 
 impl<T: Send + 'static> SubmissionBuffer<T> {
-    /// Whether nothing is kept, for the event loop on which items are put in.
+    /// Returns true if nothing is kept; to be asked on the event loop that submits.
     pub(super) fn is_empty(&self) -> bool {
         !self.is_nonempty.load(Ordering::Relaxed)
     }
 
-    /// Keeps an item for the port; nothing is made where that has no room.
+    /// Keeps an item for the port. Returns `None`, and makes no item, if the port has no room.
     pub(super) fn push<W: Work<Item = T>>(
         &self,
         scheduler: &Scheduler<W>,
@@ -75,7 +81,7 @@ impl<T: Send + 'static> SubmissionBuffer<T> {
         Some(())
     }
 
-    /// Hands over what is kept whenever the event loop comes by; never ends.
+    /// Submits all items whenever the event loop polls it; never ends.
     pub(super) async fn run_flusher<W: Work<Item = T>>(&self, scheduler: &Scheduler<W>) {
         poll_fn(|context| self.poll_flush(scheduler, context)).await
     }
@@ -89,7 +95,7 @@ impl<T: Send + 'static> SubmissionBuffer<T> {
         Poll::Pending
     }
 
-    /// Gives up what is kept.
+    /// Takes out all items, to be given up.
     pub(super) fn drain(&self, give_up: impl FnMut(T)) {
         let ports = std::mem::take(&mut self.state.lock().ports);
         ports.into_iter().flat_map(|buffer| buffer.items).for_each(give_up);
@@ -105,7 +111,7 @@ impl<T> BufferState<T> {
         &mut self.ports[at]
     }
 
-    /// Has the event loop come by.
+    /// Wakes the flusher, once until it runs.
     fn notify(&mut self) {
         if !std::mem::replace(&mut self.is_notified, true) {
             self.flusher.iter().for_each(Waker::wake_by_ref);

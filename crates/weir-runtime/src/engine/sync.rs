@@ -1,22 +1,22 @@
-//! The primitives under [`super::parking`], in one place, so that the model check can put loom's in theirs.
+//! The primitives under [`super::parking`], in one place, so that the model check can substitute loom's.
 
 pub(crate) use parking_lot::Mutex;
 
-/// A step of the protocol that a mutant leaves out; the model check must notice each.
+/// A mutant: leaves out one step of the protocol, which the model check must notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ParkingMutant {
-    /// What was woken while it was polled is parked all the same.
+    /// Parks an item although it was woken while it was polled.
     ForgetsWoken,
-    /// What was given up while it was polled is parked all the same.
+    /// Parks an item although it was given up while it was polled.
     ForgetsGivenUp,
-    /// A wake-up finds the item parked, and leaves it there.
+    /// Leaves an item parked that is woken.
     LeavesParked,
-    /// The note of a wake-up is wiped away after the poll instead of before it; a mistake of who polls, not of parking.
+    /// Forgets wake-ups after the poll instead of before it; a mistake of the polling thread, not of parking.
     #[cfg(test)]
     WipesLate,
 }
 
-/// Whether this is that mutant: never, outside the model check.
+/// Returns true if this mutant is being tried: never, outside the model check.
 #[inline]
 pub(crate) const fn is(_mutant: ParkingMutant) -> bool {
     false

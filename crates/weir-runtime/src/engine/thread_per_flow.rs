@@ -1,7 +1,7 @@
 //! The engine `thread-per-flow`: every flow has a thread of its own, from its beginning to its end.
 //!
-//! Flux §3.2.1. Threads are made and ended all the time; it is here to be compared with, and for flows that are few and
-//! long.
+//! Flux (USENIX 2006, §3.2.1). Threads are made and ended all the time; the engine serves as a comparison, and suits
+//! flows that are few and long.
 
 use std::sync::Arc;
 
@@ -32,12 +32,13 @@ pub(super) const ROW: EngineRow = EngineRow {
     }),
 };
 
-/// How many flows run at a time at most: a system has fewer threads than a program may have flows.
+/// The most flows that run at a time: a system has fewer threads than a program may have flows. A judgement, well below
+/// the default limits of Linux for one process.
 const THREADS_MAX: usize = 4_096;
 
 struct ThreadPerFlowEngine {
     flows: Arc<AdmissionLimiter>,
-    /// Those who await an answer.
+    /// Answers that event loops await.
     awaited: Arc<AdmissionLimiter>,
     platform: Arc<dyn Platform>,
     handle: Handle,
@@ -57,7 +58,7 @@ impl Engine for ThreadPerFlowEngine {
             drop(permit);
         };
         match self.platform.thread("weir flow", Box::new(body)) {
-            Ok(_) => answer.going(self.awaited.acquire()),
+            Ok(_) => answer.pending(self.awaited.acquire()),
             Err(error) => {
                 let message = format!("the system gives no thread: {error}");
                 Begun::Done(Err(Failure::new(FailureKind::Limit, message)))
@@ -78,7 +79,7 @@ impl Engine for ThreadPerFlowEngine {
     }
 
     fn sections(&self, instance: &ProgramInstance) -> Vec<EventKind> {
-        // Each flow has a thread.
+        // Each flow has a thread, so there are as many threads as flows.
         whole_flow_section(ROW.name, self.flows.occupancy().0 as usize, &self.flows, instance)
     }
 

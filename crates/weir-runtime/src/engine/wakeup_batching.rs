@@ -1,11 +1,15 @@
-//! What the loop and the threads of sections have for each other, carried over together.
+//! Wake-up batching: the event loop and the threads of sections wake each other once for many flows.
 //!
-//! A wake-up from another thread is a call of the system, and where threads outnumber processors a switch of threads
-//! besides. So neither side wakes the other for each flow:
-//! 1. A thread *posts* whose answers are there. The first post since the loop last looked wakes the loop's *carrier*, a
-//!    task, which then wakes all who were posted, on the loop itself.
-//! 2. The loop notes the ports that it *owes* the threads where these could not run now anyway, and wakes the carrier,
-//!    which hands them over when everything else that was ready has had its turn.
+//! A wake-up from another thread is a system call, and a thread switch besides if threads outnumber processors. So
+//! neither side wakes the other for each flow; the event loop has a *dispatcher* task that does it for both:
+//!
+//! 1. A thread defers the wakers of tasks whose answers are there ([`WakeupBatcher::defer_wakes`]). The first of them
+//!    since the dispatcher last ran wakes the dispatcher, which calls all of them, on the event loop itself.
+//! 2. The event loop defers the ports that have work for threads that could not run now anyway
+//!    ([`WakeupBatcher::defer_port`]), and the dispatcher schedules them after everything else that was ready has run.
+//!
+//! Everything is under one mutex. The dispatcher registers its waker in the same critical section in which it takes
+//! what was deferred: whatever is deferred later finds the waker, and wakes the dispatcher again.
 
 use std::mem;
 use std::sync::Arc;
@@ -14,7 +18,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::Mutex;
 use weir_scheduler::PortId;
 
-/// What is to be carried over.
+/// Wake-ups and ports that wait for the dispatcher.
 #[derive(Default)]
 pub(super) struct WakeupBatcher(Mutex<PendingWakeups>);
 
@@ -22,30 +26,30 @@ pub(super) struct WakeupBatcher(Mutex<PendingWakeups>);
 struct PendingWakeups {
     deferred_wakes: Vec<Waker>,
     deferred_ports: Vec<PortId>,
-    /// The carrier's waker, where it waits for one of these.
+    /// The dispatcher's waker; `None` once it was woken, until it runs again.
     dispatcher: Option<Waker>,
-    /// Whether there is a carrier.
+    /// Set once a dispatcher was spawned.
     has_dispatcher: bool,
 }
 
 impl WakeupBatcher {
-    /// Sees to it that the loop has a carrier, which hands ports over by `hand`. To be called on the loop.
+    /// Spawns the dispatcher on the calling event loop, unless there is one; it schedules ports by `hand`.
     pub(super) fn spawn_dispatcher(self: &Arc<Self>, hand: impl Fn(PortId) + Clone + 'static) {
         if mem::replace(&mut self.0.lock().has_dispatcher, true) {
             return;
         }
         let wakeups = Arc::clone(self);
         let dispatcher = std::future::poll_fn(move |context| wakeups.poll(context, &hand));
-        // It ends with the loop's set of tasks.
+        // The task ends with the event loop.
         drop(tokio::task::spawn_local(dispatcher));
     }
 
-    /// Has the loop wake these.
+    /// Lets the dispatcher wake these.
     pub(super) fn defer_wakes(&self, deferred_wakes: impl IntoIterator<Item = Waker>) {
         self.add(|pending| pending.deferred_wakes.extend(deferred_wakes));
     }
 
-    /// Has the loop hand this port over, soon.
+    /// Lets the dispatcher schedule this port.
     pub(super) fn defer_port(&self, port: PortId) {
         self.add(|pending| pending.deferred_ports.push(port));
     }
@@ -90,7 +94,7 @@ mod tests {
         }
     }
 
-    /// Runs on a loop with a carrier that notes which ports it hands over.
+    /// Runs a test on an event loop with a dispatcher that notes the ports it schedules.
     fn on_loop(test: impl AsyncFnOnce(&Arc<WakeupBatcher>, &Mutex<Vec<usize>>)) {
         let runtime = LocalRuntime::new().unwrap();
         runtime.block_on(async {
@@ -128,7 +132,7 @@ mod tests {
         });
     }
 
-    /// Lets the carrier have its turn, and what wakes it from another thread arrive.
+    /// Lets the dispatcher run, once what wakes it from another thread has arrived.
     async fn dispatcher_runs() {
         for _ in 0..3 {
             yield_now().await;
