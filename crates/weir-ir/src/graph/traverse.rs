@@ -115,6 +115,19 @@ impl NodeKind {
         }
     }
 
+    /// Returns true if the operation may keep the flow waiting: a call, a body, and the ends of an atomic step.
+    #[must_use]
+    pub fn may_wait(&self) -> bool {
+        let by_itself = matches!(self, NodeKind::Call { .. } | NodeKind::Acquire { .. } | NodeKind::Release { .. });
+        by_itself || !self.bodies().is_empty()
+    }
+
+    /// Returns true if the operation always ends the flow.
+    #[must_use]
+    pub fn ends_flow(&self) -> bool {
+        matches!(self, NodeKind::Return | NodeKind::Fail)
+    }
+
     /// Returns true if the operation may cancel one of its bodies before the body has ended.
     #[must_use]
     pub fn cancels_bodies(&self) -> bool {

@@ -107,26 +107,15 @@ impl OrderTracker {
 
     /// Orders atomic steps: see the protocol of [`mod@crate::lower`], 3.
     fn steps(&mut self, id: NodeId, node: &Node, after: &mut BTreeSet<NodeId>) {
-        match &node.kind {
-            NodeKind::Acquire { .. } => {
-                after.extend(self.waits.drain(..));
-                self.waits.push(id);
-            }
-            NodeKind::Release { acquire } => {
-                after.extend(self.waits.drain(..).filter(|waiting| waiting >= acquire));
-                self.waits.push(id);
-            }
-            NodeKind::Call { .. }
-            | NodeKind::Map { .. }
-            | NodeKind::Fold { .. }
-            | NodeKind::Loop { .. }
-            | NodeKind::Within { .. }
-            | NodeKind::Race { .. } => {
-                after.extend(node.within);
-                self.waits.push(id);
-            }
-            NodeKind::Return | NodeKind::Fail => after.extend(node.within),
-            NodeKind::Prim(_) | NodeKind::Switch { .. } | NodeKind::Select { .. } => {}
+        if let NodeKind::Release { acquire } = &node.kind {
+            after.extend(self.waits.drain(..).filter(|waiting| waiting >= acquire));
+        } else if let NodeKind::Acquire { .. } = &node.kind {
+            after.extend(self.waits.drain(..));
+        } else if node.kind.may_wait() || node.kind.ends_flow() {
+            after.extend(node.within);
+        }
+        if node.kind.may_wait() {
+            self.waits.push(id);
         }
     }
 }

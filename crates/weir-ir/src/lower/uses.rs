@@ -59,21 +59,11 @@ pub(crate) fn needs(block: &Block, library: &Library) -> BTreeMap<Resource, Mode
             let entry = needed.entry(resource.clone()).or_insert(mode);
             *entry = (*entry).max(mode);
         };
-        match &binding.op {
-            Op::Call(call) => {
-                let function = library.function(&call.function).expect("the verifier has seen the function");
-                call_uses(&function.signature, call).iter().for_each(|usage| touch(&usage.resource, usage.mode));
-            }
-            Op::Atomic { constraints, .. } => constraints.iter().for_each(|held| touch(&held.resource, held.mode)),
-            Op::Prim(..)
-            | Op::Switch { .. }
-            | Op::Map { .. }
-            | Op::Fold { .. }
-            | Op::Loop { .. }
-            | Op::Within { .. }
-            | Op::Race { .. }
-            | Op::Return(_)
-            | Op::Fail(_) => {}
+        if let Op::Call(call) = &binding.op {
+            let function = library.function(&call.function).expect("the verifier has seen the function");
+            call_uses(&function.signature, call).iter().for_each(|usage| touch(&usage.resource, usage.mode));
+        } else if let Op::Atomic { constraints, .. } = &binding.op {
+            constraints.iter().for_each(|held| touch(&held.resource, held.mode));
         }
     });
     needed

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use weir_host::{Library, Passing, Signature, Text, Type, World};
 
-use crate::expr::{Atom, Block, Op, Var, Variable};
+use crate::expr::{Atom, Block, Op, Runs, Scope, Var, Variable};
 use crate::lower::changed_variables;
 use crate::move_only::TypeDefinitions;
 use crate::program::{Flow, FormerSite};
@@ -115,13 +115,14 @@ impl<'a> Facts<'a> {
                         .is_some_and(|signature| reads(signature) && takes_values(signature))
                         && op.operands().all(|atom| self.is_steady(atom))
             }
-            Op::Switch { .. } => {
-                let all_removable = |block: &Block| block.lets.iter().all(|binding| self.is_removable(&binding.op));
-                op.operands().all(|atom| self.is_steady(atom)) && op.blocks().all(all_removable)
+            // Plans name repeated bodies by their number, which must not change; the others hold constraints or wait.
+            op => {
+                let is_removable = |scope: Scope<'_>| {
+                    let mut inner = scope.block.lets.iter();
+                    scope.runs == Runs::IfChosen && inner.all(|binding| self.is_removable(&binding.op))
+                };
+                !op.may_end() && op.operands().all(|atom| self.is_steady(atom)) && op.scopes().all(is_removable)
             }
-            // Plans name repeated bodies by their number, which must not change.
-            Op::Map { .. } | Op::Fold { .. } | Op::Loop { .. } => false,
-            Op::Atomic { .. } | Op::Within { .. } | Op::Race { .. } | Op::Return(_) | Op::Fail(_) => false,
         }
     }
 

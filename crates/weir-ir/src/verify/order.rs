@@ -149,8 +149,7 @@ fn steps(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Pr
     let mut waiting = NodeSet::default();
     let mut released: Vec<NodeId> = Vec::new();
     for (id, node) in view.graph.nodes() {
-        if let Some(acquire) =
-            node.within.filter(|_| may_wait(node) || matches!(node.kind, NodeKind::Return | NodeKind::Fail))
+        if let Some(acquire) = node.within.filter(|_| node.kind.may_wait() || node.kind.ends_flow())
             && !earlier.is(acquire, id)
         {
             checker.add(Rule::Steps, node, format!("does not wait for %{}, which it is within", acquire.0));
@@ -165,7 +164,7 @@ fn steps(checker: &mut GraphVerifier<'_, '_>, view: &GraphView<'_>, earlier: &Pr
                 checker.add(Rule::Steps, node, format!("does not wait for %{}, which may wait", other.0));
             }
         }
-        if may_wait(node) {
+        if node.kind.may_wait() {
             waiting.insert(id);
         }
     }
@@ -185,7 +184,7 @@ fn release(
     acquire: NodeId,
 ) {
     let node = view.graph.node(id);
-    let within = view.graph.nodes().filter(|(_, inner)| inner.within == Some(acquire) && may_wait(inner));
+    let within = view.graph.nodes().filter(|(_, inner)| inner.within == Some(acquire) && inner.kind.may_wait());
     for (inner, _) in within.filter(|(inner, _)| !earlier.is(*inner, id)) {
         checker.add(Rule::Steps, node, format!("does not wait for %{}, which is within", inner.0));
     }
@@ -193,10 +192,4 @@ fn release(
     if begin.control != node.control || begin.within != node.within {
         checker.add(Rule::Steps, node, format!("does not stand where %{} stands", acquire.0));
     }
-}
-
-/// Returns true if the node may keep the flow waiting.
-fn may_wait(node: &Node) -> bool {
-    matches!(node.kind, NodeKind::Call { .. } | NodeKind::Acquire { .. } | NodeKind::Release { .. })
-        || !node.bodies().is_empty()
 }
