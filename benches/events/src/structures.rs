@@ -129,7 +129,7 @@ fn multicast() -> Contender<'static> {
                 let receive = port.receive();
                 scope.spawn(move || (0..messages / PORTS).for_each(|_| _ = receive.sync().expect("the port is open")));
             }
-            (0..messages / PORTS).for_each(|message| multicast.post(message));
+            (0..messages / PORTS).for_each(|message| _ = multicast.post(message));
         });
     };
     here("weir", round)

@@ -1,17 +1,17 @@
-//! The loops around peers that are written by hand on hyper: one thread, connections that are kept.
+//! Server loops for peers that are written by hand on hyper: one thread, keep-alive connections.
 //!
-//! There are two. The *bare* one does what the benchmark asks for, and has hyper's limit for the time of a head. The other
-//! keeps the *limits* that Weir keeps where nothing is said, each in the cheapest good way that hyper and tokio have:
+//! The *bare* loop does what the benchmark asks for, and has only hyper's time limit for a head. The other one keeps
+//! the *limits* that Weir keeps by default, each in the cheapest good way that hyper and tokio offer:
 //!
-//! | limit | by |
+//! | limit | means |
 //! |---|---|
 //! | connections at a time | a semaphore |
-//! | time of a head, and between requests | hyper's timer, as in the bare one |
-//! | bytes of a head | hyper's switch |
+//! | time of a head, and between requests | hyper's timer, as in the bare loop |
+//! | bytes of a head | hyper's setting |
 //! | bytes and time of a body | it reads none |
 //! | time of an answer | tokio's `timeout` around it |
-//! | time in which a client takes nothing of an answer | a timer that is set where the socket takes no more (`Patient`) |
-//! | requests that can be read in two ways | a look at three fields; bare line feeds, which hyper takes, are not seen there |
+//! | time in which a client takes nothing of an answer | a timer that is set when the socket takes no more (`Patient`) |
+//! | ambiguous requests | checks of three fields; bare line feeds, which hyper accepts, are not detected |
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -34,7 +34,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Sleep, sleep, timeout};
 
-use crate::Outcome;
+use crate::BenchResult;
 
 const CONNECTIONS_MAX: usize = 10_000;
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -45,8 +45,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Answers every request at this port of 127.0.0.1 until the process is killed.
 ///
 /// # Errors
-/// Fails where it cannot listen, or the system gives no event loop.
-pub fn serve<A>(port: u16, answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static) -> Outcome<()>
+/// Fails if it cannot listen, or if the system provides no event loop.
+pub fn serve<A>(port: u16, answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static) -> BenchResult<()>
 where
     A: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
@@ -61,21 +61,21 @@ where
                     let answer = answer(request);
                     async move { Ok::<_, Infallible>(answer.await) }
                 });
-                // A client that goes away is no error of the server's.
+                // A client that disconnects is not an error of the server.
                 _ = builder().serve_connection(TokioIo::new(stream), service).await;
             });
         }
     })
 }
 
-/// The same within limits.
+/// Answers every request within limits.
 ///
 /// # Errors
-/// Fails where it cannot listen, or the system gives no event loop.
+/// Fails if it cannot listen, or if the system provides no event loop.
 pub fn serve_within_limits<A>(
     port: u16,
     answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,
-) -> Outcome<()>
+) -> BenchResult<()>
 where
     A: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
@@ -101,7 +101,7 @@ where
     })
 }
 
-fn run(serving: impl Future<Output = Outcome<()>>) -> Outcome<()> {
+fn run(serving: impl Future<Output = BenchResult<()>>) -> BenchResult<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(serving)
 }
 
@@ -111,7 +111,7 @@ fn builder() -> http1::Builder {
     server
 }
 
-/// The answer, where the request is clear and there is one in time.
+/// Returns the answer if the request is clear and the answer comes in time, and a refusal otherwise.
 async fn within_time<E>(
     answer: Option<impl Future<Output = Result<Response<Full<Bytes>>, E>>>,
 ) -> Response<Full<Bytes>> {
@@ -126,7 +126,7 @@ fn refusal(status: StatusCode) -> Response<Full<Bytes>> {
     response
 }
 
-/// Returns true if a proxy cannot interpret the request differently: it names one host and has one length.
+/// Returns whether no proxy can read the request differently: it names one host and one length.
 fn is_clear(request: &Request<Incoming>) -> bool {
     let fields = request.headers();
     let mut hosts = fields.get_all(HOST).iter();
@@ -138,15 +138,19 @@ fn is_clear(request: &Request<Incoming>) -> bool {
     one_host && !(fields.contains_key(CONTENT_LENGTH) && fields.contains_key(TRANSFER_ENCODING))
 }
 
-/// A socket that gives a client up which takes nothing.
+/// A socket that disconnects a client which takes nothing for too long.
 struct Patient {
     stream: TcpStream,
-    /// Set while the socket takes no more.
+    /// The timer that runs while the socket takes no more.
     blocked: Option<Pin<Box<Sleep>>>,
 }
 
 impl Patient {
-    fn within_time<T>(&mut self, written: Poll<std::io::Result<T>>, cx: &mut Context<'_>) -> Poll<std::io::Result<T>> {
+    fn poll_within_time<T>(
+        &mut self,
+        written: Poll<std::io::Result<T>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<std::io::Result<T>> {
         if written.is_ready() {
             self.blocked = None;
             return written;
@@ -166,7 +170,7 @@ impl AsyncWrite for Patient {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.stream).poll_write(cx, bytes);
-        this.within_time(written, cx)
+        this.poll_within_time(written, cx)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {

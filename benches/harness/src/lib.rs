@@ -1,9 +1,8 @@
-//! Benchmark harness for servers: pins servers and load to cores of their own, and compares them by ratios within a
-//! round.
+//! Harness of the server benchmarks: servers and load on separate cores, and ratios within a round.
 //!
-//! A *case* is one load against several *servers*, one of which is the *peer*. In each *round* every server is asked in
-//! turn, beginning with another one each time; a ratio is taken between figures of the same round, and what is reported is
-//! the median over rounds. So drift of the machine cancels out.
+//! A *case* is one load against several *servers*, the first of which is the *peer*. In each *round* every server is
+//! measured in turn, and each round begins with another one. A ratio is taken between figures of the same round, and
+//! the median of all rounds is reported, so that a drift of the machine cancels out.
 
 pub mod by_hand;
 mod load;
@@ -13,31 +12,31 @@ mod report;
 pub mod results;
 mod server;
 
-pub use load::{Load, Request, Sample, Workload, random};
-pub use report::{Case, Report};
-pub use server::{Server, free_port, more_files, pin};
+pub use load::{Load, LoadSample, RequestWriter, Workload, random};
+pub use report::{LoadCase, LoadReport};
+pub use server::{ServerProcess, free_port, more_files, pin};
 
-/// A benchmark's errors are for the person who runs it.
-pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+/// The result of a step of a benchmark. Its errors are for the person who runs it.
+pub type BenchResult<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Options that the command lines of the benchmarks share: `--rounds`, `--seconds`, `--connections`.
+/// The options that the benchmarks share: `--rounds`, `--seconds`, `--connections`.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Number of rounds.
+pub struct LoadOptions {
+    /// The number of rounds.
     pub rounds: usize,
-    /// Seconds of load on each server in a round.
+    /// The duration of a server's measurement in a round.
     pub seconds: f64,
-    /// Number of concurrent connections.
+    /// The number of concurrent connections.
     pub connections: usize,
 }
 
-impl Options {
-    /// Reads the arguments behind the program's name.
+impl LoadOptions {
+    /// Parses the arguments after the program's name.
     ///
     /// # Errors
-    /// Fails on an option that is not known, or a value that is no number.
-    pub fn read(arguments: &[String]) -> Outcome<Options> {
-        let mut options = Options { rounds: 20, seconds: 1.0, connections: 16 };
+    /// Fails on an unknown option, or a value that is not a number.
+    pub fn read(arguments: &[String]) -> BenchResult<LoadOptions> {
+        let mut options = LoadOptions { rounds: 20, seconds: 1.0, connections: 16 };
         for pair in arguments.chunks(2) {
             match pair {
                 [name, value] if name == "--rounds" => options.rounds = value.parse()?,
@@ -50,20 +49,25 @@ impl Options {
     }
 }
 
-/// The value of an option of one benchmark alone, which is taken out of the arguments.
+/// Removes an option of one benchmark from the arguments, and returns its value.
 pub fn taken(arguments: &mut Vec<String>, name: &str) -> Option<String> {
     let at = arguments.iter().position(|argument| argument == name)?;
     arguments.remove(at);
     (at < arguments.len()).then(|| arguments.remove(at))
 }
 
-/// Asks all servers in turn, round after round. The first server is the peer that ratios are taken to.
+/// Measures all servers in turn, round after round. Ratios are relative to the first server.
 ///
 /// # Errors
-/// Fails where a server does not answer 200.
-pub fn measure(name: &str, servers: &[Server], options: Options, workload: &Workload) -> Outcome<Case> {
+/// Fails if a server does not answer 200.
+pub fn measure(
+    name: &str,
+    servers: &[ServerProcess],
+    options: LoadOptions,
+    workload: &Workload,
+) -> BenchResult<LoadCase> {
     let load = Load::new(options.connections)?;
-    let mut case = Case::new(name, servers.iter().map(|server| server.name.clone()).collect());
+    let mut case = LoadCase::new(name, servers.iter().map(|server| server.name.clone()).collect());
     for round in 0..options.rounds {
         for turn in 0..servers.len() {
             let at = (round + turn) % servers.len();

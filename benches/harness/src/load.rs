@@ -1,4 +1,4 @@
-//! The load: keep-alive connections that each ask for something random, as fast as they are answered.
+//! Load generator: keep-alive connections that each send random requests as fast as they are answered.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,30 +9,30 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-use crate::Outcome;
-use crate::server::{SERVER_CORE, Server, pin};
+use crate::BenchResult;
+use crate::server::{SERVER_CORE, ServerProcess, pin};
 
-/// The core of the load.
+/// The core of the load generator.
 const CORE: usize = SERVER_CORE + 1;
-/// Latencies are recorded up to ten seconds, in nanoseconds, to three digits.
+/// The largest latency that is recorded, ten seconds, in nanoseconds. Latencies have three significant digits.
 const LATENCY_MAX_NS: u64 = 10_000_000_000;
 
-/// Writes the path of the next request, given a random number.
-pub type Request = Arc<dyn Fn(u64, &mut String) + Send + Sync>;
+/// A function that writes the path of the next request, given a random number.
+pub type RequestWriter = Arc<dyn Fn(u64, &mut String) + Send + Sync>;
 
 /// The requests of the clients.
 #[derive(Clone)]
 pub struct Workload {
     /// The paths.
-    pub request: Request,
-    /// After how many requests a connection is closed and another one opened.
+    pub request: RequestWriter,
+    /// The number of requests after which a connection is closed and another one opened.
     pub requests_per_connection: u64,
 }
 
 impl Workload {
-    /// Requests on connections that are kept.
+    /// Creates a workload whose connections are never closed.
     #[must_use]
-    pub fn kept(request: Request) -> Self {
+    pub fn kept(request: RequestWriter) -> Self {
         Workload { request, requests_per_connection: u64::MAX }
     }
 }
@@ -45,34 +45,34 @@ pub struct Load {
 
 /// The result of one round against one server.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample {
-    /// Answers for each second.
+pub struct LoadSample {
+    /// Answers per second.
     pub requests_per_second: f64,
     /// The median of the latencies.
     pub p50_ns: u64,
     /// The 99th percentile of the latencies.
     pub p99_ns: u64,
-    /// Processor time of the server, children included, for each request, in nanoseconds.
+    /// Processor time of the server and its children per request, in nanoseconds.
     pub cpu_ns: f64,
 }
 
 impl Load {
-    /// Takes this thread to the load's core.
+    /// Pins this thread to the load generator's core.
     ///
     /// # Errors
-    /// Fails where the system gives no event loop.
-    pub fn new(connections: usize) -> Outcome<Self> {
+    /// Fails if the system provides no event loop.
+    pub fn new(connections: usize) -> BenchResult<Self> {
         pin(CORE);
         Ok(Load { runtime: Builder::new_current_thread().enable_all().build()?, connections })
     }
 
-    /// The bodies of all these paths, asked for one after the other.
+    /// Requests all paths one after the other, and returns the bodies.
     ///
     /// # Errors
-    /// Fails where one is not answered 200.
-    pub fn bodies(&self, server: &Server, paths: &[String]) -> Outcome<Vec<Vec<u8>>> {
+    /// Fails if an answer is not 200.
+    pub fn bodies(&self, server: &ServerProcess, paths: &[String]) -> BenchResult<Vec<Vec<u8>>> {
         self.runtime.block_on(async {
-            let mut connection = Connection::open(server.port).await?;
+            let mut connection = LoadConnection::open(server.port).await?;
             let mut bodies = Vec::new();
             for path in paths {
                 let (head, length) = connection.ask(path).await?;
@@ -82,11 +82,11 @@ impl Load {
         })
     }
 
-    /// Asks for `seconds`; the same requests in the same order for the same `seed`.
+    /// Sends requests for `seconds`. Equal seeds give equal requests in the same order.
     ///
     /// # Errors
-    /// Fails where something is not answered 200.
-    pub fn run(&self, server: &Server, seconds: f64, seed: u64, workload: &Workload) -> Outcome<Sample> {
+    /// Fails if an answer is not 200.
+    pub fn run(&self, server: &ServerProcess, seconds: f64, seed: u64, workload: &Workload) -> BenchResult<LoadSample> {
         let cpu_before = server.cpu_time();
         let begin = Instant::now();
         let end = begin + Duration::from_secs_f64(seconds);
@@ -101,7 +101,7 @@ impl Load {
             }
             Ok::<_, Box<dyn std::error::Error>>(all)
         })?;
-        Ok(Sample {
+        Ok(LoadSample {
             requests_per_second: all.len() as f64 / begin.elapsed().as_secs_f64(),
             p50_ns: all.value_at_quantile(0.5),
             p99_ns: all.value_at_quantile(0.99),
@@ -115,7 +115,7 @@ fn histogram() -> Histogram<u64> {
 }
 
 async fn client_until(port: u16, end: Instant, seed: u64, workload: Workload) -> Result<Histogram<u64>, String> {
-    let mut connection = Connection::open(port).await.map_err(|error| error.to_string())?;
+    let mut connection = LoadConnection::open(port).await.map_err(|error| error.to_string())?;
     let (mut latencies, mut asked) = (histogram(), 0);
     let mut state = seed;
     let mut path = String::new();
@@ -124,9 +124,9 @@ async fn client_until(port: u16, end: Instant, seed: u64, workload: Workload) ->
         if begin >= end {
             return Ok(latencies);
         }
-        // What a new connection costs is part of its first request.
+        // The cost of a new connection is part of its first request.
         if asked == workload.requests_per_connection {
-            connection = Connection::open(port).await.map_err(|error| error.to_string())?;
+            connection = LoadConnection::open(port).await.map_err(|error| error.to_string())?;
             asked = 0;
         }
         asked += 1;
@@ -137,7 +137,7 @@ async fn client_until(port: u16, end: Instant, seed: u64, workload: Workload) ->
     }
 }
 
-/// The next random number, by SplitMix64.
+/// Returns the next random number (SplitMix64).
 pub fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;
@@ -146,21 +146,21 @@ pub fn random(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// One keep-alive connection.
-struct Connection {
+/// A keep-alive connection.
+struct LoadConnection {
     stream: TcpStream,
     written: String,
     read: Vec<u8>,
 }
 
-impl Connection {
+impl LoadConnection {
     async fn open(port: u16) -> std::io::Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).await?;
         stream.set_nodelay(true)?;
-        Ok(Connection { stream, written: String::new(), read: Vec::new() })
+        Ok(LoadConnection { stream, written: String::new(), read: Vec::new() })
     }
 
-    /// Asks for a path; the body of the answer lies in `read`, from the first number on and of the second's length.
+    /// Requests a path. The body of the answer is in `read`; the result is its offset and length.
     async fn ask(&mut self, path: &str) -> std::io::Result<(usize, usize)> {
         self.written.clear();
         self.written.extend(["GET ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n"]);

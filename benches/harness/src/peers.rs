@@ -1,4 +1,4 @@
-//! Servers of others, each with one core and the files of one folder: nginx, apache2, Jetty. What is not installed is
+//! Peers: nginx, apache2 and Jetty, each with one core and the files of one folder. A peer that is not installed is
 //! visibly skipped.
 #![expect(clippy::print_stderr, reason = "what is skipped is said")]
 
@@ -6,18 +6,18 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Outcome, Server, free_port};
+use crate::{BenchResult, ServerProcess, free_port};
 
-/// Paths of Debian's packages.
+/// The paths of Debian's packages.
 const APACHE: &str = "/usr/sbin/apache2";
 const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
 const JETTY_HOME: &str = "/usr/share/jetty9";
 
-/// nginx with one worker; with `cached` it keeps files open (`open_file_cache`). What it needs of its own lies in `own`.
+/// Starts nginx with one worker; with `cached` it keeps files open (`open_file_cache`). Its own files are in `own`.
 ///
 /// # Errors
-/// Fails where it does not start.
-pub fn nginx(name: &str, cached: bool, files: &Path, own: &Path) -> Outcome<Option<Server>> {
+/// Fails if it does not start.
+pub fn nginx(name: &str, cached: bool, files: &Path, own: &Path) -> BenchResult<Option<ServerProcess>> {
     if Command::new("nginx").arg("-v").output().is_err() {
         return Ok(skipped(name, "nginx"));
     }
@@ -26,7 +26,7 @@ pub fn nginx(name: &str, cached: bool, files: &Path, own: &Path) -> Outcome<Opti
     fs::write(own.join("nginx.conf"), nginx_configuration(port, cached, files))?;
     let mut command = Command::new("nginx");
     command.arg("-p").arg(own).args(["-c", "nginx.conf", "-e", "stderr"]);
-    Server::start(name, &mut command, port).map(Some)
+    ServerProcess::start(name, &mut command, port).map(Some)
 }
 
 fn nginx_configuration(port: u16, cached: bool, files: &Path) -> String {
@@ -42,11 +42,11 @@ fn nginx_configuration(port: u16, cached: bool, files: &Path) -> String {
     )
 }
 
-/// apache2 with its event module, as one process of `threads` threads. What it needs of its own lies in `own`.
+/// Starts apache2 with its event module, as one process of `threads` threads. Its own files are in `own`.
 ///
 /// # Errors
-/// Fails where it does not start.
-pub fn apache(name: &str, threads: u32, files: &Path, own: &Path) -> Outcome<Option<Server>> {
+/// Fails if it does not start.
+pub fn apache(name: &str, threads: u32, files: &Path, own: &Path) -> BenchResult<Option<ServerProcess>> {
     if !Path::new(APACHE).exists() || !Path::new(APACHE_MODULES).join("mod_mpm_event.so").exists() {
         return Ok(skipped(name, "apache2"));
     }
@@ -55,9 +55,9 @@ pub fn apache(name: &str, threads: u32, files: &Path, own: &Path) -> Outcome<Opt
     let file = own.join("apache2.conf");
     fs::write(&file, apache_configuration(port, threads, files, own))?;
     let mut command = Command::new(APACHE);
-    // One process in the foreground, so that nothing outlives this program.
+    // One process in the foreground, so that no process outlives this program.
     command.args(["-X", "-f"]).arg(&file);
-    Server::start(name, &mut command, port).map(Some)
+    ServerProcess::start(name, &mut command, port).map(Some)
 }
 
 fn apache_configuration(port: u16, threads: u32, files: &Path, own: &Path) -> String {
@@ -72,11 +72,11 @@ fn apache_configuration(port: u16, threads: u32, files: &Path, own: &Path) -> St
     )
 }
 
-/// Jetty 9, with its handler of resources and nothing else. What it needs of its own lies in `own`.
+/// Starts Jetty 9 with its resource handler only. Its own files are in `own`.
 ///
 /// # Errors
-/// Fails where it does not start.
-pub fn jetty(name: &str, files: &Path, own: &Path) -> Outcome<Option<Server>> {
+/// Fails if it does not start.
+pub fn jetty(name: &str, files: &Path, own: &Path) -> BenchResult<Option<ServerProcess>> {
     let start = Path::new(JETTY_HOME).join("start.jar");
     if !start.exists() || Command::new("java").arg("-version").output().is_err() {
         return Ok(skipped(name, "jetty9"));
@@ -88,7 +88,7 @@ pub fn jetty(name: &str, files: &Path, own: &Path) -> Outcome<Option<Server>> {
     command.arg(format!("-Djetty.home={JETTY_HOME}")).arg(format!("-Djetty.base={}", own.display()));
     command.arg("-jar").arg(start).arg("--module=http,deploy");
     command.args([format!("jetty.http.port={port}"), "jetty.http.host=127.0.0.1".into()]);
-    Server::start(name, &mut command, port).map(Some)
+    ServerProcess::start(name, &mut command, port).map(Some)
 }
 
 fn jetty_context(files: &Path) -> String {
@@ -105,7 +105,7 @@ fn jetty_context(files: &Path) -> String {
     )
 }
 
-fn skipped(name: &str, package: &str) -> Option<Server> {
+fn skipped(name: &str, package: &str) -> Option<ServerProcess> {
     eprintln!("{name} skipped: install {package} to compare with it");
     None
 }

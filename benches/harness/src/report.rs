@@ -1,64 +1,64 @@
-//! Report of the results, as a table and as JSON.
+//! Report: the results as a table and as JSON.
 
 use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::load::Sample;
-use crate::{Outcome, results};
+use crate::load::LoadSample;
+use crate::{BenchResult, results};
 
-/// All cases.
+/// The results of all cases.
 #[derive(Debug, Default)]
-pub struct Report {
-    /// The cases, in the order in which they are printed.
-    pub cases: Vec<Case>,
+pub struct LoadReport {
+    /// The cases in the order in which they are printed.
+    pub cases: Vec<LoadCase>,
 }
 
-/// One case: the samples of every server, by round.
+/// The results of a case: the samples of every server, by round.
 #[derive(Debug)]
-pub struct Case {
+pub struct LoadCase {
     name: String,
-    servers: Vec<(String, Vec<Sample>)>,
-    /// A second server that throughput is compared with.
+    servers: Vec<(String, Vec<LoadSample>)>,
+    /// The index of a second server for throughput ratios.
     second: Option<usize>,
 }
 
-impl Case {
-    /// A case without samples. Ratios are taken to the first server.
+impl LoadCase {
+    /// Creates a case without samples. Ratios are relative to the first server.
     #[must_use]
     pub fn new(name: &str, servers: Vec<String>) -> Self {
-        Case {
+        LoadCase {
             name: name.into(),
             servers: servers.into_iter().map(|server| (server, Vec::new())).collect(),
             second: None,
         }
     }
 
-    /// Compares throughput with that of another server as well, where it takes part.
+    /// Reports the throughput relative to another server as well, if that takes part.
     #[must_use]
     pub fn also_to(mut self, server: &str) -> Self {
         self.second = self.servers.iter().position(|(name, _)| name == server);
         self
     }
 
-    /// Adds what one round gave for the server with this index.
+    /// Adds the sample of a round to the server with this index.
     ///
     /// # Panics
-    /// Panics on an index that is out of bounds.
-    pub fn add(&mut self, server: usize, sample: Sample) {
+    /// Panics if the index is out of bounds.
+    pub fn add(&mut self, server: usize, sample: LoadSample) {
         self.servers[server].1.push(sample);
     }
 
-    fn rows(&self) -> impl Iterator<Item = Row<'_>> + '_ {
+    fn rows(&self) -> impl Iterator<Item = ReportRow<'_>> + '_ {
         let peer = self.servers.first().map_or(&[][..], |(_, samples)| samples);
         let second = self.second.map_or(&[][..], |second| &self.servers[second].1);
         self.servers.iter().map(move |(server, samples)| {
-            let middle = |figure: &dyn Fn(&Sample) -> f64| median(samples.iter().map(figure).collect());
-            let ratio_to = |peer: &[Sample], figure: &dyn Fn(&Sample) -> f64| {
+            let middle = |figure: &dyn Fn(&LoadSample) -> f64| median(samples.iter().map(figure).collect());
+            let ratio_to = |peer: &[LoadSample], figure: &dyn Fn(&LoadSample) -> f64| {
                 median(samples.iter().zip(peer).map(|(own, peer)| figure(own) / figure(peer)).collect())
             };
-            let ratio = |figure: &dyn Fn(&Sample) -> f64| ratio_to(peer, figure);
-            Row {
+            let ratio = |figure: &dyn Fn(&LoadSample) -> f64| ratio_to(peer, figure);
+            ReportRow {
                 case: &self.name,
                 server,
                 requests_per_second: middle(&|sample| sample.requests_per_second),
@@ -74,8 +74,8 @@ impl Case {
     }
 }
 
-/// One line of the table.
-struct Row<'a> {
+/// A row of the table.
+struct ReportRow<'a> {
     case: &'a str,
     server: &'a str,
     requests_per_second: f64,
@@ -83,7 +83,7 @@ struct Row<'a> {
     p99_us: f64,
     cpu_us: f64,
     throughput_ratio: f64,
-    /// Not a number where there is no second peer.
+    /// Not a number if there is no second server.
     throughput_second: f64,
     p99_ratio: f64,
     cpu_ratio: f64,
@@ -94,11 +94,11 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-impl Report {
-    /// The rows as a JSON array.
+impl LoadReport {
+    /// Returns the rows as a JSON array.
     #[must_use]
     pub fn json(&self) -> Value {
-        let rows = self.cases.iter().flat_map(Case::rows).map(|row| {
+        let rows = self.cases.iter().flat_map(LoadCase::rows).map(|row| {
             json!({
                 "case": row.case,
                 "server": row.server,
@@ -120,13 +120,13 @@ impl Report {
     /// # Errors
     /// Fails if the file cannot be written.
     #[expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
-    pub fn publish(&self, name: &str) -> Outcome<()> {
+    pub fn publish(&self, name: &str) -> BenchResult<()> {
         println!("{self}");
         results::publish(name, &self.json())
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let titles =
             ["case", "server", "requests/s", "p50 us", "p99 us", "cpu us", "throughput", "throughput", "p99", "cpu"];
@@ -136,7 +136,7 @@ impl fmt::Display for Report {
             columns.iter().try_for_each(|title| write!(f, " {title:>10}"))?;
             writeln!(f)?;
         }
-        for row in self.cases.iter().flat_map(Case::rows) {
+        for row in self.cases.iter().flat_map(LoadCase::rows) {
             writeln!(
                 f,
                 "{:<10} {:<12} {:>10.0} {:>10.0} {:>10.0} {:>10.2} {:>10.3} {:>10.3} {:>10.3} {:>10.3}",

@@ -1,4 +1,4 @@
-//! Result files of the benchmarks, in Cargo's target directory.
+//! Files with the results of benchmarks, in Cargo's target directory.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::Outcome;
+use crate::BenchResult;
 
 /// The target directory of the workspace, if `CARGO_TARGET_DIR` names no other one.
 const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target");
@@ -16,7 +16,7 @@ const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target");
 /// # Errors
 /// Fails if the file cannot be written.
 #[expect(clippy::print_stdout, reason = "a benchmark prints where its results are")]
-pub fn publish(name: &str, results: &Value) -> Outcome<()> {
+pub fn publish(name: &str, results: &Value) -> BenchResult<()> {
     let path = file(&format!("{name}.json"))?;
     fs::write(&path, serde_json::to_string_pretty(results)?)?;
     println!("written to {}", path.display());
@@ -27,13 +27,14 @@ pub fn publish(name: &str, results: &Value) -> Outcome<()> {
 ///
 /// # Errors
 /// Fails if the directory cannot be created.
-pub fn file(name: &str) -> Outcome<PathBuf> {
+pub fn file(name: &str) -> BenchResult<PathBuf> {
     let folder = target(std::env::var_os("CARGO_TARGET_DIR"));
     fs::create_dir_all(&folder)?;
     Ok(folder.canonicalize()?.join(name))
 }
 
-/// As Cargo has it: the variable if it is set and not empty, else `target/` in the root of the workspace.
+/// Returns Cargo's target directory: the variable if it is set and not empty, otherwise `target/` in the root of the
+/// workspace.
 fn target(variable: Option<OsString>) -> PathBuf {
     variable.filter(|folder| !folder.is_empty()).map_or_else(|| Path::new(TARGET).into(), PathBuf::from)
 }

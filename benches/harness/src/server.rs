@@ -1,4 +1,4 @@
-//! Servers as child processes on the servers' core.
+//! Servers under measurement: child processes on a core of their own.
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -7,28 +7,28 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::{Outcome, process};
+use crate::{BenchResult, process};
 
-/// The core of the servers; the load has the next one.
+/// The core of the servers. The load generator has the next one.
 pub(crate) const SERVER_CORE: usize = 0;
-/// Time limit for a server to start listening.
+/// The time in which a server has to listen.
 const START_MAX: Duration = Duration::from_secs(30);
 
-/// A running server. It is killed when dropped.
-pub struct Server {
-    /// The name in the report.
+/// A running server. It is killed when it is dropped.
+pub struct ServerProcess {
+    /// Its name in the report.
     pub name: String,
-    /// The port on 127.0.0.1.
+    /// Its port on 127.0.0.1.
     pub port: u16,
     process: Child,
 }
 
-impl Server {
+impl ServerProcess {
     /// Starts a server, and waits until it listens.
     ///
     /// # Errors
-    /// Fails where it ends or does not listen in time; says what the server said.
-    pub fn start(name: &str, command: &mut Command, port: u16) -> Outcome<Server> {
+    /// Fails if the server ends or does not listen in time, with its output.
+    pub fn start(name: &str, command: &mut Command, port: u16) -> BenchResult<ServerProcess> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = on_core(SERVER_CORE, || command.spawn())?;
         let begin = Instant::now();
@@ -41,43 +41,44 @@ impl Server {
             }
             std::thread::yield_now();
         }
-        // What the server logs from here on is thrown away.
+        // Later output of the server is discarded.
         if let Some(stderr) = process.stderr.take() {
             std::thread::spawn(move || BufReader::new(stderr).lines().for_each(drop));
         }
-        Ok(Server { name: name.into(), port, process })
+        Ok(ServerProcess { name: name.into(), port, process })
     }
 
-    /// The processor time that it and its children have used.
+    /// Returns the processor time that the server and its children have used.
     #[must_use]
     pub fn cpu_time(&self) -> Duration {
         process::cpu_time(self.process.id()).unwrap_or_default()
     }
 
-    /// The bytes of memory that it and its children have; 0 where the system does not say.
+    /// Returns the bytes of memory of the server and its children, or 0 if the system does not say.
     #[must_use]
     pub fn memory(&self) -> u64 {
         process::memory(self.process.id()).unwrap_or_default()
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended before.
         _ = self.process.kill();
         _ = self.process.wait();
     }
 }
 
-/// A port that nobody listens at.
+/// Returns a free port.
 ///
 /// # Errors
-/// Fails where the machine has none.
-pub fn free_port() -> Outcome<u16> {
+/// Fails if the system has none.
+pub fn free_port() -> BenchResult<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// Does something on a core, children included, on a thread of its own so that this one stays where it is.
+/// Runs an action, with its child processes, on a core. It uses a thread of its own, so that the calling thread stays
+/// on its core.
 fn on_core<T: Send>(core: usize, action: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -88,18 +89,18 @@ fn on_core<T: Send>(core: usize, action: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Keeps this thread, and those that it will make, on one core; where there are fewer cores it stays where it is.
+/// Pins this thread and those that it will start to a core. Does nothing if the core does not exist.
 pub fn pin(core: usize) {
     let mut set = CpuSet::new();
     set.set(core);
     _ = sched_setaffinity(None, &set);
 }
 
-/// Lets this process, and the servers that it starts, open as many files as the system allows.
+/// Raises the limit of open files of this process, and of the servers that it starts, to the maximum.
 ///
 /// # Errors
-/// Fails where the system does not let the limit be raised to what it says itself.
-pub fn more_files() -> Outcome<()> {
+/// Fails if the system does not allow its own maximum.
+pub fn more_files() -> BenchResult<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)

@@ -1,9 +1,9 @@
-//! The peer: the same image server as somebody would write it by hand on hyper, with Weir's codec and cache.
+//! The peer: the same image server, written by hand on hyper, with Weir's codec and cache.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use bench_harness::{Outcome, by_hand};
+use bench_harness::{BenchResult, by_hand};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -11,21 +11,21 @@ use hyper::header::CONTENT_TYPE;
 use hyper::{Request, Response, StatusCode};
 use weir_library::image::{self, Cache};
 
-/// The state that all requests share.
-struct State {
+/// State that all requests share.
+struct PeerState {
     cache: Mutex<Cache>,
     images: PathBuf,
 }
 
-/// Serves the pictures in `folder/images` until the process is killed; within limits, where they are `limited`.
-pub(crate) fn serve(port: u16, capacity: u64, folder: &Path, limited: bool) -> Outcome<()> {
+/// Serves the pictures in `folder/images` until the process is killed, with limits if `limited`.
+pub(crate) fn serve(port: u16, capacity: u64, folder: &Path, limited: bool) -> BenchResult<()> {
     let state =
-        Arc::new(State { cache: Mutex::new(image::cache(weir::Size(capacity))), images: folder.join("images") });
+        Arc::new(PeerState { cache: Mutex::new(image::cache(weir::Size(capacity))), images: folder.join("images") });
     let answer = move |request| answer(state.clone(), request);
     if limited { by_hand::serve_within_limits(port, answer) } else { by_hand::serve(port, answer) }
 }
 
-async fn answer(state: Arc<State>, request: Request<Incoming>) -> Response<Full<Bytes>> {
+async fn answer(state: Arc<PeerState>, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let (status, kind, body) = match thumbnail(&state, &request).await {
         Ok(jpeg) => (StatusCode::OK, "image/jpeg", jpeg),
         Err((status, message)) => (status, "text/plain; charset=utf-8", Bytes::from(message)),
@@ -36,7 +36,7 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Response<Full<
     response
 }
 
-async fn thumbnail(state: &State, request: &Request<Incoming>) -> Result<Bytes, (StatusCode, String)> {
+async fn thumbnail(state: &PeerState, request: &Request<Incoming>) -> Result<Bytes, (StatusCode, String)> {
     let name = request.uri().path().trim_start_matches('/');
     let scale = scale(request.uri().query())?;
     let key = format!("{name}/{scale}");
@@ -60,7 +60,7 @@ fn scale(query: Option<&str>) -> Result<i64, (StatusCode, String)> {
     scale.ok_or_else(|| (StatusCode::BAD_REQUEST, "scale must be 1 to 8".into()))
 }
 
-fn compress(file: Vec<u8>, scale: i64) -> Outcome<Bytes> {
+fn compress(file: Vec<u8>, scale: i64) -> BenchResult<Bytes> {
     let ppm = image::decode(Bytes::from(file))?;
     let small = image::scale(&ppm, scale)?;
     Ok(image::to_jpeg(&small, 85)?)

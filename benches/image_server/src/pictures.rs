@@ -1,4 +1,4 @@
-//! Five pictures, drawn anew for every run: smooth enough that a JPEG encoder has its usual work.
+//! Five test pictures, smooth enough to give a JPEG encoder its usual work.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 /// The names of the pictures, without `.ppm`.
 pub(crate) const NAMES: [&str; 5] = ["one", "two", "three", "four", "five"];
 
-/// The path of a picture, scaled to this many eighths of its size, on the servers.
+/// Returns the path of a picture at this many eighths of its size.
 pub(crate) fn path(image: &str, scale: u64) -> String {
     format!("/{image}?scale={scale}")
 }
@@ -34,7 +34,7 @@ fn picture(seed: u32) -> Vec<u8> {
     file
 }
 
-/// Waves, and a grain that does not repeat.
+/// Returns a pixel of waves with a grain that does not repeat.
 fn pixel(seed: u32, x: u32, y: u32) -> [u8; 3] {
     let wave = |by: f64, of: u32| ((f64::from(of) / by).sin() * 100.0 + 128.0) as i32;
     let grain = (x.wrapping_mul(73) ^ y.wrapping_mul(151) ^ seed.wrapping_mul(7919)) % 17;

@@ -1,33 +1,33 @@
-//! The servers of the benchmark, which this program runs as children of its own.
+//! The servers of the benchmark, child processes of this program.
 
 use std::path::Path;
 use std::process::Command;
 
-use bench_harness::{Outcome, Server, free_port};
+use bench_harness::{BenchResult, ServerProcess, free_port};
 
 use crate::hand;
 
-/// Weir's image server, with the cache's capacity and the port to be filled in.
+/// Weir's image server. The capacity of its cache and its port are replaced.
 const PROGRAM: &str = include_str!("../../../examples/image_server/main.weir");
 /// The name of the peer.
 const HAND: &str = "hand";
-/// The name of the same peer within the limits that Weir keeps.
+/// The name of the peer with the limits that Weir keeps.
 pub(crate) const LIMITED: &str = "hand-limits";
 
-/// All servers, the peer first, with caches of this capacity, on the pictures in `folder`.
-pub(crate) fn start(capacity: &str, folder: &Path) -> Outcome<Vec<Server>> {
+/// Starts all servers, the peer first, with caches of this capacity, on the pictures in `folder`.
+pub(crate) fn start(capacity: &str, folder: &Path) -> BenchResult<Vec<ServerProcess>> {
     [HAND, LIMITED, "event", "pool"].iter().map(|kind| start_one(kind, capacity, folder)).collect()
 }
 
-fn start_one(kind: &str, capacity: &str, folder: &Path) -> Outcome<Server> {
+fn start_one(kind: &str, capacity: &str, folder: &Path) -> BenchResult<ServerProcess> {
     let port = free_port()?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["--child", kind, capacity, &port.to_string()]).arg(folder);
-    Server::start(kind, &mut command, port)
+    ServerProcess::start(kind, &mut command, port)
 }
 
-/// Runs the server of a child process: `KIND CAPACITY PORT FOLDER`.
-pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
+/// Runs a child process: `KIND CAPACITY PORT FOLDER`.
+pub(crate) fn child(arguments: &[String]) -> BenchResult<()> {
     let [kind, capacity, port, folder] = arguments else { return Err("KIND CAPACITY PORT FOLDER expected".into()) };
     let folder = Path::new(folder);
     if kind == HAND || kind == LIMITED {

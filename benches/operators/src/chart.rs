@@ -1,4 +1,4 @@
-//! The number of threads and the throughput over time, as in the paper's Figure 11, drawn as SVG.
+//! Chart of the number of threads and the throughput over time, as in the paper's Figure 11, as SVG.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,36 +7,36 @@ use std::time::{Duration, Instant};
 use bench_harness::results;
 use weir_scheduler::{Scheduler, Work};
 
-use crate::Outcome;
-use crate::family::Case;
+use crate::BenchResult;
+use crate::family::GraphCase;
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 300.0;
-/// Margins around the plot, for the title and the labels of the axes.
+/// The margins of the plot, with room for the title and the axis labels.
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = 56.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = 48.0;
-/// Number of intervals on the axis of the throughput.
+/// The number of parts of the throughput axis.
 const PARTS: u32 = 4;
 const BLUE: &str = "#2b6cb0";
 const ORANGE: &str = "#c05621";
-/// Time between two samples.
+/// The time between two samples.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// A sample: the threads and the throughput at one time.
-struct Sample {
+/// One sample.
+struct ChartSample {
     seconds: f64,
     threads: usize,
     throughput: f64,
 }
 
-/// The samples over time.
+/// The samples of one run.
 pub(crate) struct Samples {
     begin: Instant,
-    /// The time at which the warm-up ended, in seconds.
+    /// The time by which the number of threads had to be found.
     settled: f64,
-    samples: Vec<Sample>,
+    samples: Vec<ChartSample>,
 }
 
 impl Samples {
@@ -44,17 +44,17 @@ impl Samples {
         Samples { begin: Instant::now(), settled: 0.0, samples: Vec::new() }
     }
 
-    /// Takes samples for a while; `ports` is how many a tuple passes.
+    /// Takes samples for a while. `ports` is the number of ports that a tuple passes.
     pub(crate) fn watch<W: Work>(&mut self, scheduler: &Scheduler<W>, ports: usize, span: Duration) {
         let end = Instant::now() + span;
-        // What comes to the sink comes in bursts: tuples are counted wherever they are worked on.
+        // Tuples reach the sink in bursts, so that they are counted at every port.
         let tuples = || scheduler.pool_snapshots().iter().map(|pool| pool.items).sum::<u64>() as f64 / ports as f64;
         let mut last = (Instant::now(), tuples());
         while Instant::now() < end {
             std::thread::park_timeout(EVERY.min(end - Instant::now()));
             let now = (Instant::now(), tuples());
             let elapsed = (now.0 - last.0).as_secs_f64();
-            self.samples.push(Sample {
+            self.samples.push(ChartSample {
                 seconds: self.begin.elapsed().as_secs_f64(),
                 threads: scheduler.pool_snapshots().iter().map(|pool| pool.threads).sum(),
                 throughput: (now.1 - last.1) / elapsed,
@@ -63,19 +63,19 @@ impl Samples {
         }
     }
 
-    /// From here on the level should stay.
+    /// Marks the time from which on the number of threads should stay.
     pub(crate) fn settled(&mut self) {
         self.settled = self.begin.elapsed().as_secs_f64();
     }
 
-    /// Writes the picture.
-    pub(crate) fn write(&self, case: Case) -> Outcome<()> {
+    /// Writes the chart.
+    pub(crate) fn write(&self, case: GraphCase) -> BenchResult<()> {
         let name = format!("bench-operators-elastic-{}-{}.svg", case.family.name(), case.cost);
         fs::write(results::file(&name)?, self.svg(case)?)?;
         Ok(())
     }
 
-    fn svg(&self, case: Case) -> Result<String, std::fmt::Error> {
+    fn svg(&self, case: GraphCase) -> Result<String, std::fmt::Error> {
         let scale = Scale::of(&self.samples);
         let mut svg = String::new();
         writeln!(
@@ -107,9 +107,9 @@ impl Samples {
         writeln!(svg, r#""/>"#)
     }
 
-    /// Levels change at once: the line has steps.
+    /// Draws the threads as steps, because their number changes at once.
     fn threads(&self, svg: &mut String, scale: &Scale) -> std::fmt::Result {
-        let y = |sample: &Sample| scale.y(sample.threads as f64 / scale.threads);
+        let y = |sample: &ChartSample| scale.y(sample.threads as f64 / scale.threads);
         let Some(first) = self.samples.first() else { return Ok(()) };
         write!(svg, r#"<path fill="none" stroke="{ORANGE}" stroke-width="2" d="M{LEFT} {:.1}"#, y(first))?;
         for sample in &self.samples {
@@ -119,7 +119,7 @@ impl Samples {
     }
 }
 
-/// Maxima of the axes.
+/// The values at the ends of the axes.
 struct Scale {
     seconds: f64,
     throughput: f64,
@@ -127,7 +127,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(samples: &[Sample]) -> Scale {
+    fn of(samples: &[ChartSample]) -> Scale {
         Scale {
             seconds: samples.last().map_or(1.0, |sample| sample.seconds),
             throughput: round_up(samples.iter().map(|sample| sample.throughput).fold(1.0, f64::max)),
@@ -175,14 +175,14 @@ impl Scale {
     }
 }
 
-/// The next number that is round and has four round parts.
+/// Returns the next larger round number with four round parts.
 fn round_up(number: f64) -> f64 {
     let power = 10f64.powf(number.log10().floor());
     let round = [1.0, 2.0, 4.0, 6.0, 8.0, 10.0].map(|factor| factor * power);
     round.into_iter().find(|round| *round >= number).unwrap_or(number)
 }
 
-/// A number in as few characters as it takes.
+/// Formats a number in as few characters as possible.
 fn short(number: f64) -> String {
     match number {
         1_000_000.0.. => format!("{} M", number / 1_000_000.0),

@@ -1,10 +1,10 @@
-//! The three families of graphs, and what an operator does.
+//! Graph families of the Streams paper, and the work of an operator.
 
 use std::hint::black_box;
 
-use crate::Outcome;
+use crate::BenchResult;
 
-/// Number of operators of every graph, without the source and the sink.
+/// The number of operators of a graph, without source and sink.
 pub(crate) const OPERATORS: usize = 1_000;
 
 /// A tuple of 64 bytes.
@@ -12,9 +12,9 @@ pub(crate) const OPERATORS: usize = 1_000;
 pub(crate) struct Tuple {
     /// The index of the parallel branch that it takes.
     pub(crate) branch: usize,
-    /// The value that operators compute with.
+    /// The number that operators compute with.
     pub(crate) value: f64,
-    /// Padding, to 64 bytes.
+    /// Padding to 64 bytes.
     pub(crate) payload: [u64; 6],
 }
 
@@ -44,7 +44,7 @@ impl Family {
         }
     }
 
-    pub(crate) fn named(name: &str) -> Outcome<Family> {
+    pub(crate) fn named(name: &str) -> BenchResult<Family> {
         let all = [Family::Pipeline, Family::Parallel, Family::Mixed];
         let found = all.into_iter().find(|family| family.name() == name);
         Ok(found.ok_or_else(|| format!("no family is called {name}: pipeline, parallel or mixed"))?)
@@ -67,16 +67,16 @@ impl Family {
 
 /// A graph and the cost of its operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Case {
+pub(crate) struct GraphCase {
     pub(crate) family: Family,
     /// Floating-point operations for each tuple and operator.
     pub(crate) cost: u32,
 }
 
-impl Case {
-    /// The cases of the paper's Figures 9 and 10.
-    pub(crate) fn all() -> impl Iterator<Item = Case> {
-        let of = |family, costs: &'static [u32]| costs.iter().map(move |&cost| Case { family, cost });
+impl GraphCase {
+    /// Returns the cases of the paper's Figures 9 and 10.
+    pub(crate) fn all() -> impl Iterator<Item = GraphCase> {
+        let of = |family, costs: &'static [u32]| costs.iter().map(move |&cost| GraphCase { family, cost });
         of(Family::Pipeline, &[1, 100, 1_000])
             .chain(of(Family::Parallel, &[1, 10_000, 100_000]))
             .chain(of(Family::Mixed, &[1, 100, 1_000]))
@@ -89,7 +89,7 @@ pub(crate) fn operate(tuple: &mut Tuple, cost: u32) {
     tuple.value = spin(tuple.value, cost);
 }
 
-/// So many floating-point operations.
+/// Executes `cost` floating-point operations, each of which depends on the one before.
 #[inline]
 pub(crate) fn spin(mut value: f64, cost: u32) -> f64 {
     for _ in 0..cost {

@@ -1,8 +1,8 @@
-//! Weir's runtime: the same families as programs of flows, under its engines.
+//! The graph families as programs of flows, under the engines of Weir's runtime.
 //!
-//! A flow is a tuple on its way, an operator a call of a host function. A split has no counterpart: what Weir runs side by
-//! side is flows, so that *parallel* is a program of one call, and *mixed* of a hundred in a row. *Cut* says that a plan
-//! gives every call a section of its own, as the paper has it; otherwise engines cut as they do without a plan.
+//! A flow is a tuple, an operator is a call of a host function. A split has no counterpart, because Weir runs different
+//! flows in parallel: *parallel* is a program of one call, *mixed* one of a hundred consecutive calls. *Cut* means that
+//! a plan makes every call a section, as in the paper; otherwise each engine cuts as it does without a plan.
 
 use std::cell::Cell;
 use std::fmt::Write;
@@ -19,17 +19,17 @@ use weir::{
 use weir_ir::plan::Plan;
 use weir_runtime::{Options, RunningProgram, start};
 
-use crate::family::{Case, spin};
-use crate::measure::{Meter, Row};
-use crate::{Outcome, processors};
+use crate::family::{GraphCase, spin};
+use crate::measure::{Meter, ModelRow};
+use crate::{BenchResult, processors};
 
-/// The cost of an operator; only one case is measured at a time.
+/// The cost of an operator. One case is measured at a time.
 static COST: AtomicU32 = AtomicU32::new(0);
-/// Number of tuples that have reached the sink.
+/// The number of tuples that have reached the sink.
 static SUNK: AtomicU64 = AtomicU64::new(0);
-/// Warm-up: twenty periods, in which the elastic engine finds its thread count and `dedicated` fills its queues.
+/// The time for the elastic engine to find its number of threads (20 periods), and for `dedicated` to fill its queues.
 const SETTLE: Duration = Duration::from_secs(2);
-/// Flows that are begun before others on the event loop have their turn.
+/// The number of flows that are begun before other tasks of the event loop run.
 const TURN: u32 = 64;
 
 /// An operator.
@@ -38,7 +38,7 @@ fn work(x: f64) -> f64 {
     spin(x, COST.load(Ordering::Relaxed))
 }
 
-/// The sink. Its count is no business of the program's.
+/// The sink. Declared pure, because the program does not see its counter.
 #[weir::function(pure)]
 fn sink(x: f64) -> f64 {
     SUNK.fetch_add(1, Ordering::Relaxed);
@@ -47,27 +47,27 @@ fn sink(x: f64) -> f64 {
 
 weir::library!(operators: work, sink);
 
-/// A way to run the program.
+/// A configuration of engine and plan.
 #[derive(Clone, Copy)]
-pub(crate) struct Model {
+pub(crate) struct EngineModel {
     pub(crate) name: &'static str,
     engine: &'static str,
     threads: fn() -> usize,
     cut: bool,
 }
 
-/// Every way that is measured.
-pub(crate) const MODELS: [Model; 6] = [
-    Model { name: "flows-event", engine: "event", threads: || 1, cut: false },
-    Model { name: "flows-manual-1", engine: "manual", threads: || 1, cut: false },
-    Model { name: "flows-manual-n", engine: "manual", threads: processors, cut: false },
-    Model { name: "flows-dedicated", engine: "dedicated", threads: || 1, cut: false },
-    Model { name: "flows-elastic", engine: "elastic", threads: processors, cut: false },
-    Model { name: "flows-elastic-cut", engine: "elastic", threads: processors, cut: true },
+/// Every configuration that is measured.
+pub(crate) const MODELS: [EngineModel; 6] = [
+    EngineModel { name: "flows-event", engine: "event", threads: || 1, cut: false },
+    EngineModel { name: "flows-manual-1", engine: "manual", threads: || 1, cut: false },
+    EngineModel { name: "flows-manual-n", engine: "manual", threads: processors, cut: false },
+    EngineModel { name: "flows-dedicated", engine: "dedicated", threads: || 1, cut: false },
+    EngineModel { name: "flows-elastic", engine: "elastic", threads: processors, cut: false },
+    EngineModel { name: "flows-elastic-cut", engine: "elastic", threads: processors, cut: true },
 ];
 
-/// Runs the case.
-pub(crate) fn run(case: Case, model: Model, span: Duration) -> Outcome<Row> {
+/// Measures the case.
+pub(crate) fn run(case: GraphCase, model: EngineModel, span: Duration) -> BenchResult<ModelRow> {
     let engine = weir_runtime::engine(model.engine).ok_or("an engine of this name")?;
     let plan = if model.cut { cut(case) } else { Plan::default() };
     let options = Options { engine, plan, threads: Some((model.threads)()), ..Options::default() };
@@ -82,8 +82,8 @@ pub(crate) fn run(case: Case, model: Model, span: Duration) -> Outcome<Row> {
     Ok(row)
 }
 
-/// Starts the case's program on so many tuples.
-pub(crate) fn begin(case: Case, tuples: u32, options: Options) -> Outcome<RunningProgram> {
+/// Starts the case's program on `tuples` tuples.
+pub(crate) fn begin(case: GraphCase, tuples: u32, options: Options) -> BenchResult<RunningProgram> {
     COST.store(case.cost, Ordering::Relaxed);
     let library = library()?;
     let program = weir_ir::parse::expr(&text(case, tuples)).map_err(|error| error.to_string())?;
@@ -95,26 +95,26 @@ pub(crate) fn sunk() -> u64 {
     SUNK.load(Ordering::Relaxed)
 }
 
-fn text(case: Case, tuples: u32) -> String {
+fn text(case: GraphCase, tuples: u32) -> String {
     let mut text = format!(
         "entry tuples from operators.tuples unordered\n  arguments\n    yield ({tuples},)\n  flow tuples (%0 x: Float) -> Float\n"
     );
     let depth = case.family.depth();
     for call in 0..depth {
-        // Writing to a string does not fail.
+        // Writing to a string never fails.
         _ = writeln!(text, "    %{}: Float = call operators.work at o{call} (%{call})", call + 1);
     }
     _ = writeln!(text, "    %{}: Float = call operators.sink at sink (%{depth})\n    yield %{0}", depth + 1);
     text
 }
 
-/// Every call by itself.
-fn cut(case: Case) -> Plan {
+/// Returns the plan that makes every call a section.
+fn cut(case: GraphCase) -> Plan {
     let section = |call| format!("[[section]]\nname = \"o{call}\"\nnodes = [\"o{call}\"]\nreplicas = 1\n");
     Plan::parse(&(0..case.family.depth()).map(section).collect::<String>()).0
 }
 
-fn library() -> Outcome<Library> {
+fn library() -> BenchResult<Library> {
     let most = Parameter { name: "most".into(), ty: Type::Int, passing: Passing::Value, default: None };
     let signature = SourceSignature {
         module: "operators".into(),
@@ -131,7 +131,7 @@ fn library() -> Outcome<Library> {
 }
 
 struct Tuples {
-    /// Number of tuples; after them, the source waits until the program is stopped.
+    /// The number of tuples. After them, the source waits until the program is stopped.
     most: u32,
 }
 

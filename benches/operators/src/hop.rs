@@ -1,10 +1,10 @@
-//! A hop between two sections, each with a thread of its own: how long it takes one way, and what it costs in batches.
+//! Hop between two sections with a thread each: latency one way, and cost per tuple in batches.
 //!
-//! *Latency*: one tuple goes to and fro between two ports, and nobody sleeps. *Batches*: many do, so that both threads
-//! always have something to do; what counts is how long a thread has to do with each tuple that comes over. *Flag*: two
-//! threads of the system and a word for each, which is the least that any hop takes on this machine.
+//! *Latency*: one tuple goes to and fro between two ports, and no thread sleeps. *Batches*: many tuples do, so that
+//! both threads are always busy; the cost is the thread time per tuple. *Flag*: two system threads with one word each,
+//! which is the least that any hop takes on this machine.
 //!
-//! Every thread keeps to a processor of its own: the system may leave two that are never idle on one of them for long.
+//! Every thread is pinned to a processor of its own: otherwise the system may leave both on one of them for long.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,26 +14,26 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 use weir_scheduler::{Full, Fusion, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work};
 
-use crate::Outcome;
+use crate::BenchResult;
 use crate::family::Tuple;
 
-/// Number of one-way hops of a single tuple.
+/// The number of hops of the one tuple.
 const HOPS: u64 = 100_000;
-/// Number of tuples in a batch, and number of hops of each.
+/// The number of tuples in batches.
 const TUPLES: u64 = 200;
 const HOPS_OF_EACH: u64 = 4_000;
 
-/// The word of a tuple that says how often it still goes over.
+/// The index of the tuple's word that counts the hops left.
 const HOPS_LEFT: usize = 0;
-/// The word of a tuple that says on how many threads more it comes first.
+/// The index of the tuple's word that counts the threads that it still has to pin.
 const COMES_FIRST: usize = 1;
 
-/// Two ports, between which tuples go to and fro.
+/// Two ports between which tuples go to and fro.
 struct Sections;
 
 impl Work for Sections {
     type Item = Box<Tuple>;
-    type Platform = StdPlatform;
+    type WorkPlatform = StdPlatform;
 
     fn run(&self, port: PortId, mut tuple: Box<Tuple>, _: &mut impl Fusion) -> Option<(PortId, Box<Tuple>)> {
         if tuple.payload[COMES_FIRST] > 0 {
@@ -49,16 +49,16 @@ impl Work for Sections {
     }
 }
 
-/// Keeps this thread to a processor. Where there is none of this number, it stays with all.
+/// Pins this thread to a processor, if it exists.
 fn keep_to(processor: usize) {
     let mut processors = CpuSet::new();
     processors.set(processor);
     _ = sched_setaffinity(None, &processors);
 }
 
-/// Measures hops in so many rounds, prints their medians and yields them.
-pub(crate) fn run(rounds: usize) -> Outcome<Value> {
-    let hops = (0..rounds).map(|_| round()).collect::<Outcome<Vec<_>>>()?;
+/// Measures hops in `rounds` rounds, prints the medians and returns them.
+pub(crate) fn run(rounds: usize) -> BenchResult<Value> {
+    let hops = (0..rounds).map(|_| round()).collect::<BenchResult<Vec<_>>>()?;
     let figures: [Figure; 4] = [
         ("ns of a hop between two sections, one way", "latency_ns", |hop| hop.latency_ns),
         ("ns of a hop in batches, for each tuple", "batched_ns", |hop| hop.batched_ns),
@@ -77,20 +77,20 @@ pub(crate) fn run(rounds: usize) -> Outcome<Value> {
     Ok(json.into())
 }
 
-/// A figure of hops: what it is, its name in JSON, and where it is.
+/// A figure: its description, its name in JSON, and its field.
 type Figure = (&'static str, &'static str, fn(&Hop) -> f64);
 
-/// The results, in nanoseconds.
+/// The figures of one round, in nanoseconds.
 struct Hop {
-    /// One way, when both threads are awake.
+    /// One way, with both threads awake.
     latency_ns: f64,
-    /// For each tuple of many.
+    /// Per tuple of many.
     batched_ns: f64,
-    /// A word of one thread that another waits for, one way.
+    /// One way, for a word that another thread waits for.
     flag_ns: f64,
 }
 
-fn round() -> Outcome<Hop> {
+fn round() -> BenchResult<Hop> {
     let hops_of_thread = TUPLES * HOPS_OF_EACH / 2;
     Ok(Hop {
         latency_ns: time(1, HOPS)? / HOPS as f64,
@@ -99,12 +99,12 @@ fn round() -> Outcome<Hop> {
     })
 }
 
-/// A word with its lines of cache to itself: a processor fetches two of them at a time.
+/// A word on cache lines of its own: a processor fetches two of them at a time.
 #[derive(Default)]
 #[repr(align(128))]
-struct Flag(AtomicU64);
+struct HopFlag(AtomicU64);
 
-impl Flag {
+impl HopFlag {
     fn wait_for(&self, number: u64) {
         while self.0.load(Ordering::Acquire) < number {
             std::hint::spin_loop();
@@ -112,8 +112,8 @@ impl Flag {
     }
 }
 
-/// Tells every second number, each when the one before was told.
-fn tell(first: u64, own: &Flag, other: &Flag) {
+/// Stores every second number, each after the other thread has stored the one before.
+fn tell(first: u64, own: &HopFlag, other: &HopFlag) {
     keep_to(first as usize - 1);
     for number in (first..=HOPS).step_by(2) {
         other.wait_for(number - 1);
@@ -121,9 +121,9 @@ fn tell(first: u64, own: &Flag, other: &Flag) {
     }
 }
 
-/// The nanoseconds that two threads take to tell each other every number up to [`HOPS`], in turns.
+/// Returns the nanoseconds that two threads take to store all numbers up to [`HOPS`] in turns.
 fn flags() -> f64 {
-    let flags = [Flag::default(), Flag::default()];
+    let flags = [HopFlag::default(), HopFlag::default()];
     let begin = Instant::now();
     let [one, other] = &flags;
     std::thread::scope(|scope| {
@@ -133,8 +133,8 @@ fn flags() -> f64 {
     begin.elapsed().as_nanos() as f64
 }
 
-/// The nanoseconds until so many tuples have made so many hops.
-fn time(tuples: u64, hops: u64) -> Outcome<f64> {
+/// Returns the nanoseconds that `tuples` tuples take for `hops` hops each.
+fn time(tuples: u64, hops: u64) -> BenchResult<f64> {
     let pools = ["one", "other"].map(|name| ThreadPool { name: name.into(), control: ThreadControl::Fixed(1) });
     let ports = [0, 1].map(|pool| PortSettings { capacity: 256, pool, nonblocking: true });
     let scheduler = Scheduler::start(Sections, &ports, pools.into(), Duration::from_millis(100))?;

@@ -1,32 +1,32 @@
-//! Idle cost of every engine: processor time of the process over idle seconds.
+//! Processor time of an idle program, for every engine.
 //!
-//! Some flows go through first, so that threads, queues and levels are as they are after work. Then the source waits, and so
-//! should everybody.
+//! Some flows run first, so that threads, queues and numbers of threads are as they are after work. Then the source
+//! waits, and so should every thread.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir_runtime::{ENGINES, EngineRow, Options};
 
-use crate::family::{Case, Family};
+use crate::family::{Family, GraphCase};
 use crate::measure::cpu_time;
-use crate::{Outcome, framed, processors};
+use crate::{BenchResult, framed, processors};
 
-/// Number of flows before the measurement.
+/// The number of flows that run first.
 const FLOWS: u32 = 100_000;
-/// Time limit for these flows.
+/// The time that they may take.
 const FLOWS_WAIT_MAX: Duration = Duration::from_secs(20);
-/// Time in which the threads become idle.
+/// The time that threads have to come to rest.
 const REST: Duration = Duration::from_secs(1);
 
-/// Prints a row for each engine, and yields all of them.
-pub(crate) fn run(span: Duration) -> Outcome<Vec<Value>> {
+/// Prints a row for each engine, and returns all of them.
+pub(crate) fn run(span: Duration) -> BenchResult<Vec<Value>> {
     println!("engine              processor time of an idle second");
     ENGINES.iter().map(|engine| row(engine, span)).collect()
 }
 
-fn row(engine: &'static EngineRow, span: Duration) -> Outcome<Value> {
-    let case = Case { family: Family::Mixed, cost: 1 };
+fn row(engine: &'static EngineRow, span: Duration) -> BenchResult<Value> {
+    let case = GraphCase { family: Family::Mixed, cost: 1 };
     let before = framed::sunk();
     let options = Options { engine, threads: Some(processors()), ..Options::default() };
     let running = framed::begin(case, FLOWS, options)?;

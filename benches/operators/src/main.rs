@@ -1,19 +1,19 @@
-//! The graph families of the Streams paper (PLDI 2017, §5) under every way of giving them threads, in one run.
+//! Benchmark of the graph families of the Streams paper (PLDI 2017, §5) under every threading model, in one run.
 //!
-//! A thousand operators: a pure pipeline, a pure data-parallel split, and ten wide by a hundred deep; each operator spends
-//! a number of floating-point operations on a 64-byte tuple. A source puts tuples in as fast as it is let, and what the
-//! sink counts in a while is the throughput.
+//! Graphs of a thousand operators: a pipeline, a data-parallel split, and a mixture of ten branches with a hundred
+//! operators each. Each operator executes a number of floating-point operations on a 64-byte tuple. A source submits
+//! tuples as fast as it can, and the throughput is counted at the sink.
 //!
-//! | model | is |
+//! | model | meaning |
 //! |---|---|
 //! | `manual` | one section: the operators are calls on the source's thread |
-//! | `dedicated` | a thread for every operator |
+//! | `dedicated` | one thread per operator |
 //! | `static-n` | n threads for all operators |
-//! | `elastic` | as many threads as trust and trend find |
-//! | `paper-n` | the paper's algorithm taken plainly, n threads: see `paper.rs` |
+//! | `elastic` | as many threads as the controller finds |
+//! | `paper-n` | the paper's algorithm to the letter, n threads: see `paper.rs` |
 //! | `flows-…` | Weir's runtime, the operators as calls in its flows: see `framed.rs` |
 //! | `timely` | timely-dataflow, one worker |
-//! | `onetbb-…` | oneTBB's pipeline and flow graph, where `libtbb-dev` and `g++` are installed |
+//! | `onetbb-…` | oneTBB's pipeline and flow graph, if `libtbb-dev` and `g++` are installed |
 //!
 //! ```sh
 //! cargo run --release -p bench-operators -- [--seconds 2] [--rounds 1] [--only pipeline|parallel|mixed] [--cost 100]
@@ -23,13 +23,14 @@
 //! cargo run --release -p bench-operators -- --idle 4
 //! ```
 //!
-//! `--models` names the beginnings of those that are run. In every round all models take turns, and a model's row is the
-//! median of its rounds; the elastic engine's ratio to the best of the others is the median of the rounds' ratios. It
-//! prints a table, and writes `bench-operators.json` and the elastic engine's thread counts over time, as
-//! `bench-operators-elastic-….svg`, into the target directory.
+//! `--models` lists prefixes of the models to run. In every round all models take turns, and the row of a model is the
+//! median of its rounds; the ratio of the elastic engine to the best other model is the median of the ratios of the
+//! rounds. The program prints a table, and writes `bench-operators.json` and the elastic engine's thread counts over
+//! time, as `bench-operators-elastic-….svg`, into the target directory.
 //!
-//! Others are measured instead: `--hops` a hop between two sections on two cores, as the median of so many rounds;
-//! `--levels` how the elastic engine's level moves in so many periods; `--idle` what engines cost that have nothing to do.
+//! Three options measure something else: `--hops` a hop between two sections on two cores, as the median of so many
+//! rounds; `--levels` the number of threads of the elastic engine over so many periods; `--idle` the processor time of
+//! engines without work.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints what it measured")]
 
 mod chart;
@@ -37,58 +38,57 @@ mod family;
 mod framed;
 mod hop;
 mod idle;
-mod levels;
 mod measure;
 mod onetbb;
 mod paper;
 mod scheduled;
+mod thread_counts;
 mod timely_peer;
 
 use std::time::Duration;
 
+pub(crate) use bench_harness::BenchResult;
 use bench_harness::results;
-use family::{Case, Family};
-use measure::Row;
+use family::{Family, GraphCase};
+use measure::ModelRow;
 use serde_json::{Value, json};
 
-/// A benchmark's errors are for the person who runs it.
-pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
-
-/// Options of the command line.
-struct Options {
+/// The options of the command line.
+struct OperatorOptions {
     seconds: f64,
     rounds: usize,
     only: Option<Family>,
     cost: Option<u32>,
     models: Vec<String>,
-    measure: Measure,
+    measure: Measurement,
 }
 
-/// The measurements that can be selected.
-enum Measure {
+/// The kinds of measurements.
+enum Measurement {
     /// Every model in every case.
     Models,
-    /// Hops between two sections, in so many rounds.
+    /// Hops between two sections, with the number of rounds.
     Hops(usize),
-    /// The idle cost of the engines, over this many seconds.
+    /// Idle engines, with the number of seconds.
     Idle(f64),
-    /// The thread counts over this many periods.
-    Levels(u32),
+    /// The number of threads of the elastic engine, with the number of periods.
+    ThreadCounts(u32),
 }
 
-impl Options {
-    fn read() -> Outcome<Options> {
+impl OperatorOptions {
+    fn read() -> BenchResult<OperatorOptions> {
         let models = vec![String::new()];
-        let mut options = Options { seconds: 2.0, rounds: 1, only: None, cost: None, models, measure: Measure::Models };
+        let mut options =
+            OperatorOptions { seconds: 2.0, rounds: 1, only: None, cost: None, models, measure: Measurement::Models };
         let arguments: Vec<String> = std::env::args().skip(1).collect();
         for pair in arguments.chunks(2) {
             match pair {
                 [name, value] if name == "--seconds" => options.seconds = value.parse()?,
                 [name, value] if name == "--rounds" => options.rounds = value.parse()?,
                 [name, value] if name == "--only" => options.only = Some(Family::named(value)?),
-                [name, value] if name == "--hops" => options.measure = Measure::Hops(value.parse()?),
-                [name, value] if name == "--idle" => options.measure = Measure::Idle(value.parse()?),
-                [name, value] if name == "--levels" => options.measure = Measure::Levels(value.parse()?),
+                [name, value] if name == "--hops" => options.measure = Measurement::Hops(value.parse()?),
+                [name, value] if name == "--idle" => options.measure = Measurement::Idle(value.parse()?),
+                [name, value] if name == "--levels" => options.measure = Measurement::ThreadCounts(value.parse()?),
                 [name, value] if name == "--cost" => options.cost = Some(value.parse()?),
                 [name, value] if name == "--models" => options.models = value.split(',').map(str::to_owned).collect(),
                 other => return Err(format!("unknown option {other:?}: see the first lines of main.rs").into()),
@@ -97,8 +97,8 @@ impl Options {
         Ok(options)
     }
 
-    fn cases(&self) -> impl Iterator<Item = Case> {
-        Case::all().filter(|case| {
+    fn cases(&self) -> impl Iterator<Item = GraphCase> {
+        GraphCase::all().filter(|case| {
             self.only.is_none_or(|only| only == case.family) && self.cost.is_none_or(|cost| cost == case.cost)
         })
     }
@@ -108,31 +108,32 @@ impl Options {
     }
 }
 
-fn main() -> Outcome<()> {
-    let options = Options::read()?;
+fn main() -> BenchResult<()> {
+    let options = OperatorOptions::read()?;
     match options.measure {
-        Measure::Models => write("", &models(&options)?.into()),
-        Measure::Hops(rounds) => write("-hops", &hop::run(rounds)?),
-        Measure::Idle(seconds) => write("-idle", &idle::run(Duration::from_secs_f64(seconds))?.into()),
-        Measure::Levels(periods) => {
-            println!("{}", levels::HEADING);
-            let rows = options.cases().map(|case| levels::run(case, periods)).collect::<Outcome<Vec<_>>>()?;
+        Measurement::Models => write("", &models(&options)?.into()),
+        Measurement::Hops(rounds) => write("-hops", &hop::run(rounds)?),
+        Measurement::Idle(seconds) => write("-idle", &idle::run(Duration::from_secs_f64(seconds))?.into()),
+        Measurement::ThreadCounts(periods) => {
+            println!("{}", thread_counts::HEADING);
+            let rows =
+                options.cases().map(|case| thread_counts::run(case, periods)).collect::<BenchResult<Vec<_>>>()?;
             write("-levels", &rows.into())
         }
     }
 }
 
-/// Writes what was measured.
-fn write(what: &str, json: &Value) -> Outcome<()> {
+/// Writes the results.
+fn write(what: &str, json: &Value) -> BenchResult<()> {
     results::publish(&format!("bench-operators{what}"), json)
 }
 
 /// Measures all models in all cases.
-fn models(options: &Options) -> Outcome<Vec<Value>> {
-    println!("{}", Row::HEADING);
+fn models(options: &OperatorOptions) -> BenchResult<Vec<Value>> {
+    println!("{}", ModelRow::HEADING);
     let mut cases = Vec::new();
     for case in options.cases() {
-        let rounds = (0..options.rounds).map(|_| run_case(case, options)).collect::<Outcome<Vec<_>>>()?;
+        let rounds = (0..options.rounds).map(|_| run_case(case, options)).collect::<BenchResult<Vec<_>>>()?;
         let rows = medians(&rounds);
         rows.iter().for_each(|row| println!("{row}"));
         let ratios: Vec<_> = [("elastic", OTHERS), ("flows-elastic", OTHERS_OF_FLOWS)]
@@ -142,16 +143,16 @@ fn models(options: &Options) -> Outcome<Vec<Value>> {
         println!();
         cases.push(json!({
             "family": case.family.name(), "cost": case.cost, "rounds": options.rounds,
-            "models": rows.iter().map(Row::json).collect::<Vec<_>>(), "ratios": ratios,
+            "models": rows.iter().map(ModelRow::json).collect::<Vec<_>>(), "ratios": ratios,
         }));
     }
     Ok(cases)
 }
 
-fn run_case(case: Case, options: &Options) -> Outcome<Vec<Row>> {
+fn run_case(case: GraphCase, options: &OperatorOptions) -> BenchResult<Vec<ModelRow>> {
     let span = Duration::from_secs_f64(options.seconds);
     let mut rows = Vec::new();
-    let mut run = |model: &str, measure: &mut dyn FnMut() -> Outcome<Row>| -> Outcome<()> {
+    let mut run = |model: &str, measure: &mut dyn FnMut() -> BenchResult<ModelRow>| -> BenchResult<()> {
         if options.wants(model) {
             rows.push(measure()?);
         }
@@ -176,26 +177,26 @@ fn run_case(case: Case, options: &Options) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// The models that elastic is compared with: all others of Weir's scheduler.
+/// The prefixes of the models that the elastic one is compared with.
 const OTHERS: &[&str] = &["manual", "dedicated", "static"];
-/// The same of Weir's runtime.
+/// The prefixes of the models that the elastic one of Weir's runtime is compared with.
 const OTHERS_OF_FLOWS: &[&str] = &["flows-event", "flows-manual", "flows-dedicated"];
 
-/// For each model, the median of its rounds by throughput.
-fn medians(rounds: &[Vec<Row>]) -> Vec<Row> {
+/// Returns the median round of each model, by throughput.
+fn medians(rounds: &[Vec<ModelRow>]) -> Vec<ModelRow> {
     let models = rounds.first().map_or(0, Vec::len);
     let median = |model: usize| {
-        let mut rows: Vec<&Row> = rounds.iter().filter_map(|rows| rows.get(model)).collect();
+        let mut rows: Vec<&ModelRow> = rounds.iter().filter_map(|rows| rows.get(model)).collect();
         rows.sort_by(|a, b| a.throughput.total_cmp(&b.throughput));
         rows[rows.len() / 2].clone()
     };
     (0..models).map(median).collect()
 }
 
-/// Says how elastic stands to the best of the others, as the median of the rounds' ratios.
-fn judge(rounds: &[Vec<Row>], elastic: &str, others: &[&str]) -> Option<Value> {
-    let ratio = |rows: &Vec<Row>| {
-        let other = |row: &&Row| others.iter().any(|name| row.model.starts_with(name));
+/// Prints the ratio of the elastic model to the best other one, as the median of the ratios of the rounds.
+fn judge(rounds: &[Vec<ModelRow>], elastic: &str, others: &[&str]) -> Option<Value> {
+    let ratio = |rows: &Vec<ModelRow>| {
+        let other = |row: &&ModelRow| others.iter().any(|name| row.model.starts_with(name));
         let best = rows.iter().filter(other).max_by(|a, b| a.throughput.total_cmp(&b.throughput))?;
         let own = rows.iter().find(|row| row.model == elastic)?;
         Some((own.throughput / best.throughput, best.model.clone()))
@@ -208,7 +209,7 @@ fn judge(rounds: &[Vec<Row>], elastic: &str, others: &[&str]) -> Option<Value> {
     Some(json!({ "model": elastic, "best": best, "ratio": ratio, "least": least, "most": most }))
 }
 
-/// The maximal number of threads.
+/// Returns the number of threads that run at once.
 pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,4 +1,4 @@
-//! Measurement of throughput at the sink, and of processor time per tuple and operator.
+//! Measurements: throughput at the sink, and processor time per tuple and operator.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
-use crate::family::Case;
+use crate::family::GraphCase;
 
 /// The result of one model in one case.
 #[derive(Clone)]
-pub(crate) struct Row {
-    pub(crate) case: Case,
+pub(crate) struct ModelRow {
+    pub(crate) case: GraphCase,
     pub(crate) model: String,
-    /// Tuples for each second.
+    /// Tuples per second.
     pub(crate) throughput: f64,
-    /// Processor time for each tuple and operator, in nanoseconds; nothing where no tuple came to the sink.
+    /// Processor time per tuple and operator in nanoseconds; `None` if no tuple reached the sink.
     pub(crate) cpu_ns: Option<f64>,
 }
 
-impl Row {
+impl ModelRow {
     pub(crate) const HEADING: &str = "family      cost model              tuples/s    cpu ns per tuple and operator";
 
     pub(crate) fn json(&self) -> Value {
@@ -33,15 +33,15 @@ impl Row {
     }
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for ModelRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Row { case, model, throughput, cpu_ns } = self;
+        let ModelRow { case, model, throughput, cpu_ns } = self;
         let cpu_ns = cpu_ns.map_or("–".to_owned(), |cpu_ns| format!("{cpu_ns:.1}"));
         write!(f, "{:<8} {:>7} {model:<16} {throughput:>11.0} {cpu_ns:>10}", case.family.name(), case.cost)
     }
 }
 
-/// Measures from now on: time, processor time, and what a count has grown by.
+/// A measurement that has begun: time, processor time and count at its begin.
 pub(crate) struct Meter {
     begin: Instant,
     cpu: Duration,
@@ -53,11 +53,11 @@ impl Meter {
         Meter { begin: Instant::now(), cpu: cpu_time(), count }
     }
 
-    /// The row of a model whose sink has counted up to `count`.
-    pub(crate) fn row(self, case: Case, model: impl Into<String>, count: u64) -> Row {
+    /// Ends the measurement of a model whose sink has counted up to `count`.
+    pub(crate) fn row(self, case: GraphCase, model: impl Into<String>, count: u64) -> ModelRow {
         let tuples = (count - self.count) as f64;
         let cpu = (cpu_time() - self.cpu).as_nanos() as f64;
-        Row {
+        ModelRow {
             case,
             model: model.into(),
             throughput: tuples / self.begin.elapsed().as_secs_f64(),
@@ -66,7 +66,7 @@ impl Meter {
     }
 }
 
-/// The processor time of this process, all threads together.
+/// Returns the processor time of this process, all threads together.
 pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))

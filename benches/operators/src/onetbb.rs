@@ -1,4 +1,4 @@
-//! oneTBB as a peer: a C++ program, compiled when `g++` and `libtbb-dev` are installed, and visibly skipped where not.
+//! Peer oneTBB: a C++ program, which is compiled if `g++` and `libtbb-dev` are installed and visibly skipped otherwise.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use bench_harness::results;
 
-use crate::Outcome;
-use crate::family::{Case, Family};
-use crate::measure::Row;
+use crate::BenchResult;
+use crate::family::{Family, GraphCase};
+use crate::measure::ModelRow;
 
-/// The peer's program.
+/// The source text of the peer.
 const SOURCE: &str = include_str!("onetbb.cpp");
 
-/// Runs the case on oneTBB; no rows where it is not installed.
-pub(crate) fn run(case: Case, span: Duration) -> Outcome<Vec<Row>> {
+/// Measures the case on oneTBB. Returns no rows if it is not installed.
+pub(crate) fn run(case: GraphCase, span: Duration) -> BenchResult<Vec<ModelRow>> {
     static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
     if case.family != Family::Pipeline {
         return Ok(Vec::new());
@@ -27,7 +27,7 @@ pub(crate) fn run(case: Case, span: Duration) -> Outcome<Vec<Row>> {
     lines.lines().map(|line| row(case, line)).collect()
 }
 
-/// The compiled program; `None`, after saying so, where it cannot be compiled.
+/// Returns the compiled program, or says that it cannot be compiled and returns `None`.
 fn program() -> Option<PathBuf> {
     let program = compile().ok();
     if program.is_none() {
@@ -36,7 +36,7 @@ fn program() -> Option<PathBuf> {
     program
 }
 
-fn compile() -> Outcome<PathBuf> {
+fn compile() -> BenchResult<PathBuf> {
     let (source, program) = (results::file("bench-operators-onetbb.cpp")?, results::file("bench-operators-onetbb")?);
     fs::write(&source, SOURCE)?;
     let mut compiler = Command::new("g++");
@@ -44,9 +44,9 @@ fn compile() -> Outcome<PathBuf> {
     if compiler.output()?.status.success() { Ok(program) } else { Err("g++ refused the program".into()) }
 }
 
-/// `model tuples_per_second cpu_ns`.
-fn row(case: Case, line: &str) -> Outcome<Row> {
+/// Parses `model tuples_per_second cpu_ns`.
+fn row(case: GraphCase, line: &str) -> BenchResult<ModelRow> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [model, throughput, cpu_ns] = fields[..] else { return Err(format!("the peer printed {line:?}").into()) };
-    Ok(Row { case, model: model.into(), throughput: throughput.parse()?, cpu_ns: Some(cpu_ns.parse()?) })
+    Ok(ModelRow { case, model: model.into(), throughput: throughput.parse()?, cpu_ns: Some(cpu_ns.parse()?) })
 }

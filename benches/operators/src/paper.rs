@@ -1,8 +1,9 @@
-//! The Streams paper's scheduler taken plainly (§4.1, Figures 3 to 6), to measure against.
+//! The scheduler of the Streams paper to the letter (§4.1, Figures 3 to 6), for comparison.
 //!
-//! Single-producer single-consumer queues behind two try-locks, a lock-free list of all free ports that threads walk for
-//! work, `reschedule` into the queue that is full, local stop flags, back-off. Mended only where the text cannot be run:
-//! `push` unlocks the producer side when it succeeds too, and blocks with a time-out stand for its condition variables.
+//! It has single-producer single-consumer queues behind two try-locks, a lock-free list of all free ports that threads
+//! search for work, `reschedule` into a full queue, thread-local stop flags, and back-off. It differs only where the
+//! text cannot be run: `push` also unlocks the producer side when it succeeds, and waits with a time-out replace its
+//! condition variables.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, yield_now};
@@ -12,33 +13,33 @@ use crossbeam_queue::ArrayQueue;
 use parking_lot::Mutex;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::family::{Case, OPERATORS, Tuple, operate};
-use crate::measure::{Meter, Row};
+use crate::family::{GraphCase, OPERATORS, Tuple, operate};
+use crate::measure::{Meter, ModelRow};
 
-/// So many tuples may wait at a port.
+/// The number of tuples that may wait at a port.
 const CAPACITY: usize = 128;
-/// `reschedule` works off a quarter of a queue (§4.1.4).
+/// The number of tuples that `reschedule` takes: a quarter of a queue (§4.1.4).
 const RESCHEDULE_MAX: usize = CAPACITY / 4;
 /// The longest wait for work, as in Streams.
 const DELAY_MAX: Duration = Duration::from_millis(10);
-/// Warm-up, in which a thousand queues fill: before that, no tuple reaches the sink.
+/// The time to fill a thousand queues; before that, no tuple reaches the sink.
 const SETTLE: Duration = Duration::from_secs(2);
-/// `reschedule` nests a stack frame for each port that it helps.
+/// The stack of a thread: `reschedule` nests one frame per port that it helps.
 const STACK_BYTES: usize = 256 << 20;
 
 /// `SPSCEnforcer` of Figure 3: a queue behind two try-locks.
-struct Port {
+struct PaperPort {
     producer: Mutex<Producer<Box<Tuple>>>,
     consumer: Mutex<Consumer<Box<Tuple>>>,
 }
 
-impl Port {
+impl PaperPort {
     fn new() -> Self {
         let (producer, consumer) = RingBuffer::new(CAPACITY);
-        Port { producer: Mutex::new(producer), consumer: Mutex::new(consumer) }
+        PaperPort { producer: Mutex::new(producer), consumer: Mutex::new(consumer) }
     }
 
-    fn push(&self, tuple: Box<Tuple>) -> Result<(), Box<Tuple>> {
+    fn try_push(&self, tuple: Box<Tuple>) -> Result<(), Box<Tuple>> {
         let Some(mut producer) = self.producer.try_lock() else { return Err(tuple) };
         producer.push(tuple).map_err(|rtrb::PushError::Full(tuple)| tuple)
     }
@@ -46,18 +47,18 @@ impl Port {
 
 /// A processing element.
 struct Element {
-    case: Case,
-    ports: Vec<Port>,
+    case: GraphCase,
+    ports: Vec<PaperPort>,
     free: ArrayQueue<usize>,
     shutdown: AtomicBool,
     sunk: AtomicU64,
 }
 
-/// Runs the case with so many scheduler threads, and the source's own.
-pub(crate) fn run(case: Case, threads: usize, span: Duration) -> Row {
+/// Measures the case with `threads` scheduler threads beside the source's own.
+pub(crate) fn run(case: GraphCase, threads: usize, span: Duration) -> ModelRow {
     let element = Element {
         case,
-        ports: (0..=OPERATORS).map(|_| Port::new()).collect(),
+        ports: (0..=OPERATORS).map(|_| PaperPort::new()).collect(),
         free: ArrayQueue::new(OPERATORS + 1),
         shutdown: AtomicBool::new(false),
         sunk: AtomicU64::new(0),
@@ -96,14 +97,14 @@ impl Element {
         self.shutdown.load(Ordering::Acquire)
     }
 
-    /// Figure 4.
+    /// The thread's main loop (Figure 4).
     fn schedule(&self) {
         while let Some(port) = self.find_work_blocking() {
             while self.free.push(port).is_err() {}
         }
     }
 
-    /// Works off one port that is found on the list, and gives it back.
+    /// Runs the items of a port from the free list. Returns the port, which the caller gives back.
     fn find_work_blocking(&self) -> Option<usize> {
         let mut delay = Duration::from_nanos(1);
         while !self.finished() {
@@ -116,7 +117,7 @@ impl Element {
         None
     }
 
-    /// Figure 5's walk over the free list, with the body of Figure 4's loop where work is found.
+    /// Searches the free list for a port with items (Figure 5), and runs them (body of the loop of Figure 4).
     fn find_work(&self) -> Option<usize> {
         let first = self.free.pop()?;
         let mut port = first;
@@ -133,7 +134,7 @@ impl Element {
         }
     }
 
-    /// Executes what waits at a port, where nobody else does; whether there was something.
+    /// Runs at most `most` items of a port, unless another thread does. Returns whether there were any.
     fn work_off(&self, port: usize, most: usize) -> bool {
         let Some(mut consumer) = self.ports[port].consumer.try_lock() else { return false };
         let mut count = 0;
@@ -155,9 +156,9 @@ impl Element {
         self.push(if last { OPERATORS } else { port + 1 }, tuple);
     }
 
-    /// Figure 6: `push` and `reSchedule`.
+    /// Puts a tuple into a queue, with `reSchedule` if that is full (Figure 6).
     fn push(&self, port: usize, tuple: Box<Tuple>) {
-        let mut waiting = self.ports[port].push(tuple);
+        let mut waiting = self.ports[port].try_push(tuple);
         while let Err(tuple) = waiting {
             if self.finished() {
                 return;
@@ -165,7 +166,7 @@ impl Element {
             if !self.work_off(port, RESCHEDULE_MAX) {
                 yield_now();
             }
-            waiting = self.ports[port].push(tuple);
+            waiting = self.ports[port].try_push(tuple);
         }
     }
 }

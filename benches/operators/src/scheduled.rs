@@ -1,4 +1,4 @@
-//! Weir's own ways: fused calls, and the scheduler with different crews.
+//! Weir's own threading models: fused calls, and the scheduler with different thread pools.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -7,26 +7,26 @@ use weir_scheduler::{
     ElasticSettings, Fusion, PortId, PortSettings, Scheduler, StdPlatform, ThreadControl, ThreadPool, Work,
 };
 
-use crate::family::{Case, OPERATORS, Tuple, operate};
-use crate::measure::{Meter, Row};
-use crate::{Outcome, chart};
+use crate::family::{GraphCase, OPERATORS, Tuple, operate};
+use crate::measure::{Meter, ModelRow};
+use crate::{BenchResult, chart};
 
-/// So many tuples may wait at an operator.
+/// The number of tuples that may wait at an operator.
 const CAPACITY: usize = 128;
-/// Period of the controller.
+/// The period of the controller.
 pub(crate) const PERIOD: Duration = Duration::from_millis(100);
-/// So many periods the elastic engine is given to find its level, which is the bound that it has to keep, and `dedicated`
+/// The number of periods for the elastic engine to find its number of threads, which is its bound, and for `dedicated`
 /// to fill a thousand queues.
 const SETTLE_PERIODS: u32 = 20;
 
-/// The operators: branch b's are at the ports b * depth to (b + 1) * depth - 1; the sink comes last.
+/// The operators. Those of branch b are at the ports b * depth to (b + 1) * depth - 1; the sink is the last port.
 pub(crate) struct Operators {
-    case: Case,
+    case: GraphCase,
     sunk: AtomicU64,
 }
 
 impl Operators {
-    fn new(case: Case) -> Self {
+    fn new(case: GraphCase) -> Self {
         Operators { case, sunk: AtomicU64::new(0) }
     }
 
@@ -37,7 +37,7 @@ impl Operators {
 
 impl Work for Operators {
     type Item = Box<Tuple>;
-    type Platform = StdPlatform;
+    type WorkPlatform = StdPlatform;
 
     #[inline]
     fn run(&self, port: PortId, tuple: Box<Tuple>, _: &mut impl Fusion) -> Option<(PortId, Box<Tuple>)> {
@@ -50,11 +50,11 @@ impl Work for Operators {
 }
 
 impl Operators {
-    /// One operator's work on a tuple, and where that goes on.
+    /// Runs one operator on a tuple. Returns the tuple and its next port.
     #[inline]
     fn step(&self, PortId(port): PortId, mut tuple: Box<Tuple>) -> Option<(PortId, Box<Tuple>)> {
         if port == OPERATORS {
-            // One tuple at a time is at the sink, so that nobody else writes.
+            // The sink runs one tuple at a time, so that no other thread writes the counter.
             self.sunk.store(self.count() + 1, Ordering::Relaxed);
             return None;
         }
@@ -64,8 +64,8 @@ impl Operators {
     }
 }
 
-/// All operators as calls on one thread.
-pub(crate) fn manual(case: Case, span: Duration) -> Row {
+/// Runs all operators as calls on one thread.
+pub(crate) fn manual(case: GraphCase, span: Duration) -> ModelRow {
     let operators = Operators::new(case);
     let mut number = 0;
     let mut run_until = |end: Instant| {
@@ -82,7 +82,7 @@ pub(crate) fn manual(case: Case, span: Duration) -> Row {
     meter.row(case, "manual", operators.count())
 }
 
-/// One tuple through the graph, from call to call.
+/// Takes a tuple through the graph by calls.
 fn pass(operators: &Operators, number: u64) {
     let family = operators.case.family;
     let tuple = Box::new(Tuple::new(number, family.branches()));
@@ -92,29 +92,29 @@ fn pass(operators: &Operators, number: u64) {
     }
 }
 
-/// One crew of so many threads.
-pub(crate) fn fixed(case: Case, threads: usize, span: Duration) -> Outcome<Row> {
+/// Measures one pool of `threads` threads.
+pub(crate) fn fixed(case: GraphCase, threads: usize, span: Duration) -> BenchResult<ModelRow> {
     let pools = vec![ThreadPool { name: "static".into(), control: ThreadControl::Fixed(threads) }];
     scheduled(case, &format!("static-{threads}"), pools, |_| 0, span / 4, span)
 }
 
-/// A thread for every operator.
-pub(crate) fn dedicated(case: Case, span: Duration) -> Outcome<Row> {
+/// Measures one thread per operator.
+pub(crate) fn dedicated(case: GraphCase, span: Duration) -> BenchResult<ModelRow> {
     let pools = (0..=OPERATORS).map(|port| ThreadPool { name: port.to_string(), control: ThreadControl::Fixed(1) });
     scheduled(case, "dedicated", pools.collect(), |port| port, PERIOD * SETTLE_PERIODS, span)
 }
 
-/// One crew that finds its size.
-pub(crate) fn elastic(case: Case, threads_max: usize, span: Duration) -> Outcome<Row> {
+/// Measures one pool that finds its number of threads.
+pub(crate) fn elastic(case: GraphCase, threads_max: usize, span: Duration) -> BenchResult<ModelRow> {
     scheduled(case, "elastic", elastic_pool(threads_max), |_| 0, PERIOD * SETTLE_PERIODS, span)
 }
 
 /// Runs `watch` on such a pool from its start on.
 pub(crate) fn while_elastic<R>(
-    case: Case,
+    case: GraphCase,
     threads_max: usize,
     watch: impl FnOnce(&Scheduler<Operators>) -> R,
-) -> Outcome<R> {
+) -> BenchResult<R> {
     while_scheduled(case, elastic_pool(threads_max), |_| 0, |scheduler| Ok(watch(scheduler)))
 }
 
@@ -124,16 +124,16 @@ fn elastic_pool(threads_max: usize) -> Vec<ThreadPool> {
 }
 
 fn scheduled(
-    case: Case,
+    case: GraphCase,
     model: &str,
     pools: Vec<ThreadPool>,
     pool_of: impl Fn(usize) -> usize,
     settle: Duration,
     span: Duration,
-) -> Outcome<Row> {
+) -> BenchResult<ModelRow> {
     while_scheduled(case, pools, pool_of, |scheduler| {
         let mut samples = chart::Samples::new();
-        // Those of its branch, and the sink.
+        // The ports of its branch, and the sink.
         let ports_of_tuple = case.family.depth() + 1;
         samples.watch(scheduler, ports_of_tuple, settle);
         samples.settled();
@@ -147,13 +147,13 @@ fn scheduled(
     })
 }
 
-/// Runs `watch` while tuples pass these pools, and returns its result.
+/// Runs `watch` while tuples pass these pools.
 fn while_scheduled<R>(
-    case: Case,
+    case: GraphCase,
     pools: Vec<ThreadPool>,
     pool_of: impl Fn(usize) -> usize,
-    watch: impl FnOnce(&Scheduler<Operators>) -> Outcome<R>,
-) -> Outcome<R> {
+    watch: impl FnOnce(&Scheduler<Operators>) -> BenchResult<R>,
+) -> BenchResult<R> {
     let ports: Vec<PortSettings> = (0..=OPERATORS)
         .map(|port| PortSettings { capacity: CAPACITY, pool: pool_of(port), nonblocking: true })
         .collect();
@@ -167,8 +167,8 @@ fn while_scheduled<R>(
     })
 }
 
-/// Puts tuples in as fast as it is let.
-fn source(scheduler: &Scheduler<Operators>, case: Case, stop: &AtomicBool) {
+/// Submits tuples as fast as it can.
+fn source(scheduler: &Scheduler<Operators>, case: GraphCase, stop: &AtomicBool) {
     let family = case.family;
     let tuple = |number| {
         let tuple = Box::new(Tuple::new(number, family.branches()));
@@ -198,7 +198,7 @@ fn wait_for_room(scheduler: &Scheduler<Operators>, port: PortId) {
     }
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     if scheduler.poll_room(port, &Context::from_waker(&waker)).is_pending() {
-        // The end of the run makes no room; look again now and then.
+        // The end of the run makes no room, so that the wait has a time-out.
         std::thread::park_timeout(Duration::from_millis(50));
     }
 }

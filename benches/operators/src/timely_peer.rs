@@ -1,4 +1,4 @@
-//! timely-dataflow as a peer: a chain of maps on one worker, in its batches.
+//! Peer timely-dataflow: a chain of maps on one worker, in timely's batches.
 
 use std::time::{Duration, Instant};
 
@@ -6,15 +6,15 @@ use timely::dataflow::InputHandle;
 use timely::dataflow::operators::vec::Map;
 use timely::dataflow::operators::{Input, Inspect, Probe};
 
-use crate::Outcome;
-use crate::family::{Case, OPERATORS, Tuple, operate};
-use crate::measure::{Meter, Row};
+use crate::BenchResult;
+use crate::family::{GraphCase, OPERATORS, Tuple, operate};
+use crate::measure::{Meter, ModelRow};
 
-/// Number of tuples that are submitted before the worker runs: timely's own batch size.
+/// The number of tuples that are submitted before the worker runs: timely's own batch size.
 const BATCH: u64 = 1_024;
 
-/// Runs a chain of operators.
-pub(crate) fn run(case: Case, span: Duration) -> Outcome<Row> {
+/// Measures a chain of operators.
+pub(crate) fn run(case: GraphCase, span: Duration) -> BenchResult<ModelRow> {
     let row = timely::execute_directly(move |worker| {
         let mut input = InputHandle::new();
         let sunk = std::rc::Rc::new(std::cell::Cell::new(0u64));

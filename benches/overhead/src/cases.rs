@@ -1,17 +1,17 @@
-//! The cases: the program of each, in the expression IR.
+//! Cases of the benchmark: the program of each in the expression IR.
 
 use weir::{Text, Type, Value};
 use weir_ir::expr::{Atom, Block, Call, Let, Op, Origin, Program, Var, Variable};
 use weir_ir::program::{Entry, Flow};
 
-use crate::Outcome;
+use crate::BenchResult;
 
-/// Number of calls in a chain.
+/// The number of calls of a chain.
 pub(crate) const NODES: u32 = 100;
 
-/// The cases that are measured.
+/// The cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Case {
+pub(crate) enum OverheadCase {
     /// A flow that does nothing.
     Flow,
     /// A chain of calls that pass one value.
@@ -24,37 +24,42 @@ pub(crate) enum Case {
     PlainFourValues,
 }
 
-impl Case {
-    pub(crate) const ALL: [Case; 5] =
-        [Case::Flow, Case::OneValue, Case::FourValues, Case::PlainOneValue, Case::PlainFourValues];
+impl OverheadCase {
+    pub(crate) const ALL: [OverheadCase; 5] = [
+        OverheadCase::Flow,
+        OverheadCase::OneValue,
+        OverheadCase::FourValues,
+        OverheadCase::PlainOneValue,
+        OverheadCase::PlainFourValues,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Case::Flow => "flow",
-            Case::OneValue => "one-value",
-            Case::FourValues => "four-values",
-            Case::PlainOneValue => "plain-one-value",
-            Case::PlainFourValues => "plain-four-values",
+            OverheadCase::Flow => "flow",
+            OverheadCase::OneValue => "one-value",
+            OverheadCase::FourValues => "four-values",
+            OverheadCase::PlainOneValue => "plain-one-value",
+            OverheadCase::PlainFourValues => "plain-four-values",
         }
     }
 
-    pub(crate) fn named(name: &str) -> Outcome<Case> {
-        let found = Case::ALL.into_iter().find(|case| case.name() == name);
+    pub(crate) fn named(name: &str) -> BenchResult<OverheadCase> {
+        let found = OverheadCase::ALL.into_iter().find(|case| case.name() == name);
         Ok(found.ok_or_else(|| format!("no case is called {name}"))?)
     }
 
-    /// The function of the chain, where there is one.
+    /// Returns the function of the chain and its number of values, if the case has one.
     fn function(self) -> Option<(&'static str, usize)> {
         match self {
-            Case::OneValue => Some(("chain.one", 1)),
-            Case::FourValues => Some(("chain.four", 4)),
-            Case::Flow | Case::PlainOneValue | Case::PlainFourValues => None,
+            OverheadCase::OneValue => Some(("chain.one", 1)),
+            OverheadCase::FourValues => Some(("chain.four", 4)),
+            OverheadCase::Flow | OverheadCase::PlainOneValue | OverheadCase::PlainFourValues => None,
         }
     }
 }
 
-/// `for x in chain.burst(count) { one(one(… one(x))) }`
-pub(crate) fn program(case: Case, count: i64) -> Program {
+/// Returns the program `for x in chain.burst(count) { one(one(… one(x))) }`.
+pub(crate) fn program(case: OverheadCase, count: i64) -> Program {
     let integer = |index: u32| Variable { var: Var(index), name: Text::default(), ty: Type::Int };
     let lets: Vec<Let> = match case.function() {
         None => Vec::new(),

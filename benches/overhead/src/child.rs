@@ -1,4 +1,4 @@
-//! One case in a process of its own: runs a loop and prints the nanoseconds that it took.
+//! Child process that runs one case in a loop and prints the nanoseconds that it took.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use weir::{
 use weir::{Library, Value};
 use weir_runtime::{Options, start};
 
-use crate::Outcome;
-use crate::cases::{Case, NODES, program};
+use crate::BenchResult;
+use crate::cases::{NODES, OverheadCase, program};
 
-/// Passes one value on.
+/// Returns its argument.
 #[weir::function(pure)]
 #[inline(never)]
 pub(crate) fn one(x: i64) -> i64 {
     black_box(x)
 }
 
-/// Passes one value on, and looks at three.
+/// Returns its first argument, and reads the others.
 #[weir::function(pure)]
 #[inline(never)]
 pub(crate) fn four(x: i64, a: i64, b: i64, c: i64) -> i64 {
@@ -31,12 +31,12 @@ pub(crate) fn four(x: i64, a: i64, b: i64, c: i64) -> i64 {
 
 weir::library!(chain: one, four);
 
-/// Runs the case so many times.
-pub(crate) fn run(case: Case, count: u64) -> Outcome<()> {
+/// Runs the case `count` times.
+pub(crate) fn run(case: OverheadCase, count: u64) -> BenchResult<()> {
     match case {
-        Case::PlainOneValue => plain(count, one),
-        Case::PlainFourValues => plain(count, |x| four(x, x, x, x)),
-        Case::Flow | Case::OneValue | Case::FourValues => flows(case, count)?,
+        OverheadCase::PlainOneValue => plain(count, one),
+        OverheadCase::PlainFourValues => plain(count, |x| four(x, x, x, x)),
+        OverheadCase::Flow | OverheadCase::OneValue | OverheadCase::FourValues => flows(case, count)?,
     }
     Ok(())
 }
@@ -53,7 +53,7 @@ fn plain(count: u64, function: impl Fn(i64) -> i64) {
     println!("{}", begin.elapsed().as_nanos());
 }
 
-fn flows(case: Case, count: u64) -> Outcome<()> {
+fn flows(case: OverheadCase, count: u64) -> BenchResult<()> {
     let library = library()?;
     let program = weir_ir::lower(&program(case, count.cast_signed()), &library);
     let engine = weir_runtime::engine("event").ok_or("the engine `event` is there")?;
@@ -65,7 +65,7 @@ fn flows(case: Case, count: u64) -> Outcome<()> {
     Ok(())
 }
 
-fn library() -> Outcome<Library> {
+fn library() -> BenchResult<Library> {
     let signature = SourceSignature {
         module: "chain".into(),
         name: "burst".into(),
@@ -80,7 +80,7 @@ fn library() -> Outcome<Library> {
     Ok(library)
 }
 
-/// The source that is timed.
+/// The source whose loop is timed.
 struct Burst;
 
 impl Source for Burst {

@@ -1,13 +1,13 @@
-//! Overhead of a flow, of a fused node and of a passed value, compared with a plain chain of Rust calls.
+//! Benchmark of the cost of a flow, a fused node and a passed value beyond a plain Rust call chain.
 //!
 //! ```sh
 //! cargo run --release -p bench-overhead -- [--rounds 21]
 //! ```
 //!
-//! Every case is a process of its own that runs its loop a number of times; a figure is the difference between a long and
-//! a short loop, so that start-up is not in it. Nanoseconds are medians over rounds in which all cases take turns;
-//! instructions are counted by callgrind where `valgrind` is installed. It prints a table and writes
-//! `bench-overhead.json` in the target directory.
+//! Every case is a child process that runs its loop a number of times. A figure is the difference between a long and a
+//! short loop, so that it does not contain the start-up. Nanoseconds are medians of rounds in which all cases take
+//! turns; instructions are counted by callgrind if `valgrind` is installed. The program prints a table, and writes
+//! `bench-overhead.json` into the target directory.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints what it measured")]
 
 mod cases;
@@ -15,44 +15,42 @@ mod child;
 
 use std::process::Command;
 
+pub(crate) use bench_harness::BenchResult;
 use bench_harness::results;
-use cases::{Case, NODES};
+use cases::{NODES, OverheadCase};
 use serde_json::json;
 
-/// A benchmark's errors are for the person who runs it.
-pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
-
-/// Flows in the short and in the long loop that is timed.
+/// The numbers of flows in the short and the long loop that are timed.
 const TIMED: (u64, u64) = (1_000, 21_000);
-/// Flows in the short and in the long loop whose instructions are counted.
+/// The numbers of flows in the short and the long loop whose instructions are counted.
 const COUNTED: (u64, u64) = (100, 600);
 
 /// The cost of one flow of a case.
 struct Cost {
-    case: Case,
+    case: OverheadCase,
     nanos: f64,
     instructions: Option<f64>,
 }
 
-fn main() -> Outcome<()> {
+fn main() -> BenchResult<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {
-        [child, case, count] if child == "--child" => child::run(Case::named(case)?, count.parse()?),
+        [child, case, count] if child == "--child" => child::run(OverheadCase::named(case)?, count.parse()?),
         [] => measure(21),
         [rounds, count] if rounds == "--rounds" => measure(count.parse()?),
         other => Err(format!("unknown option {other:?}: see the first lines of main.rs").into()),
     }
 }
 
-fn measure(rounds: usize) -> Outcome<()> {
-    let mut nanos: Vec<Vec<f64>> = Case::ALL.iter().map(|_| Vec::new()).collect();
+fn measure(rounds: usize) -> BenchResult<()> {
+    let mut nanos: Vec<Vec<f64>> = OverheadCase::ALL.iter().map(|_| Vec::new()).collect();
     for _ in 0..rounds {
-        for (case, nanos) in Case::ALL.iter().zip(&mut nanos) {
+        for (case, nanos) in OverheadCase::ALL.iter().zip(&mut nanos) {
             let (short, long) = (timed(*case, TIMED.0)?, timed(*case, TIMED.1)?);
             nanos.push((long - short) / (TIMED.1 - TIMED.0) as f64);
         }
     }
-    let costs = Case::ALL.iter().zip(nanos).map(|(&case, nanos)| Cost {
+    let costs = OverheadCase::ALL.iter().zip(nanos).map(|(&case, nanos)| Cost {
         case,
         nanos: median(nanos),
         instructions: instructions(case),
@@ -65,21 +63,21 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The nanoseconds that a loop of so many flows takes.
-fn timed(case: Case, count: u64) -> Outcome<f64> {
+/// Returns the nanoseconds that a loop of `count` flows takes.
+fn timed(case: OverheadCase, count: u64) -> BenchResult<f64> {
     let mut command = Command::new(std::env::current_exe()?);
     let output = command.args(["--child", case.name(), &count.to_string()]).output()?;
     let said = String::from_utf8(output.stdout)?;
     said.trim().parse().map_err(|_| format!("{} printed {said:?}", case.name()).into())
 }
 
-/// The instructions of one flow, where valgrind is installed.
-fn instructions(case: Case) -> Option<f64> {
+/// Returns the instructions of one flow, if valgrind is installed.
+fn instructions(case: OverheadCase) -> Option<f64> {
     let (short, long) = (counted(case, COUNTED.0)?, counted(case, COUNTED.1)?);
     Some((long - short) / (COUNTED.1 - COUNTED.0) as f64)
 }
 
-fn counted(case: Case, count: u64) -> Option<f64> {
+fn counted(case: OverheadCase, count: u64) -> Option<f64> {
     let own = std::env::current_exe().ok()?;
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(own);
@@ -92,11 +90,11 @@ fn counted(case: Case, count: u64) -> Option<f64> {
     collected
 }
 
-fn report(costs: &[Cost]) -> Outcome<()> {
+fn report(costs: &[Cost]) -> BenchResult<()> {
     let nodes = NODES as f64;
-    let of = |case: Case| costs.iter().find(|cost| cost.case == case).expect("every case was measured");
+    let of = |case: OverheadCase| costs.iter().find(|cost| cost.case == case).expect("every case was measured");
     let per = |figure: &dyn Fn(&Cost) -> f64| {
-        let [flow, one, four, plain_one, plain_four] = Case::ALL.map(|case| figure(of(case)));
+        let [flow, one, four, plain_one, plain_four] = OverheadCase::ALL.map(|case| figure(of(case)));
         let node = (one - flow) / nodes - plain_one / nodes;
         let value = ((four - one) - (plain_four - plain_one)) / nodes / 3.0;
         [("flow", flow), ("fused node, beyond its function", node), ("value passed, beyond a plain call's", value)]

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use bench_harness::Outcome;
+use bench_harness::BenchResult;
 
 /// The result of a server at one rate.
 pub(crate) struct Met {
@@ -42,7 +42,7 @@ pub(crate) fn is_installed() -> bool {
 ///
 /// # Errors
 /// If httperf does not start, does not end, or says something else than what came of the requests.
-pub(crate) fn run(port: u16, file: &str, rate: u32, seconds: f64) -> Outcome<Met> {
+pub(crate) fn run(port: u16, file: &str, rate: u32, seconds: f64) -> BenchResult<Met> {
     let requests = (f64::from(rate) * seconds).max(1.0) as u64;
     let mut command = Command::new("httperf");
     command
@@ -54,8 +54,8 @@ pub(crate) fn run(port: u16, file: &str, rate: u32, seconds: f64) -> Outcome<Met
     parse(&text, requests).ok_or_else(|| format!("httperf said something else:\n{text}").into())
 }
 
-/// Returns the output of a program, which is killed if it does not end in time.
-fn said_within(command: &mut Command, limit: Duration) -> Outcome<String> {
+/// What a program writes until it ends; one that does not end in time is killed.
+fn said_within(command: &mut Command, limit: Duration) -> BenchResult<String> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let (told, ended) = mpsc::channel();
     if let Some(mut output) = child.stdout.take() {

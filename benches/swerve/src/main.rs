@@ -19,7 +19,7 @@ mod slow;
 use std::path::Path;
 use std::time::Duration;
 
-use bench_harness::{Outcome, Server, results};
+use bench_harness::{BenchResult, ServerProcess, results};
 use serde_json::{Value, json};
 
 /// A small and a medium file: name and bytes.
@@ -29,17 +29,17 @@ const SLOW_FILE: (&str, usize) = ("slow", 1024 * 1024);
 /// Slow clients at a time: as many as Swerve has threads for connections.
 const SLOW_CLIENTS: usize = servers::CONNECTIONS;
 
-/// Options of the command line.
-struct Options {
-    /// Duration of each rate.
+/// What the command line may change.
+struct SwerveOptions {
+    /// How long each rate is offered.
     seconds: f64,
     /// Requests offered per second.
     rates: Vec<u32>,
 }
 
-impl Options {
-    fn read(arguments: &[String]) -> Outcome<Self> {
-        let mut options = Options { seconds: 3.0, rates: vec![500, 1000, 2000, 4000, 8000] };
+impl SwerveOptions {
+    fn read(arguments: &[String]) -> BenchResult<Self> {
+        let mut options = SwerveOptions { seconds: 3.0, rates: vec![500, 1000, 2000, 4000, 8000] };
         for pair in arguments.chunks(2) {
             match pair {
                 [name, value] if name == "--seconds" => options.seconds = value.parse()?,
@@ -54,12 +54,12 @@ impl Options {
     }
 }
 
-fn main() -> Outcome<()> {
+fn main() -> BenchResult<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == "--child") {
         return servers::child(&arguments[1..]);
     }
-    let options = Options::read(&arguments)?;
+    let options = SwerveOptions::read(&arguments)?;
     let folder = std::env::temp_dir().join(format!("weir-bench-swerve-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("files"))?;
     let measured = measure(&options, &folder);
@@ -67,7 +67,7 @@ fn main() -> Outcome<()> {
     results::publish("bench-swerve", &measured?)
 }
 
-fn measure(options: &Options, folder: &Path) -> Outcome<Value> {
+fn measure(options: &SwerveOptions, folder: &Path) -> BenchResult<Value> {
     for (name, bytes) in FILES.iter().chain([&SLOW_FILE]) {
         std::fs::write(folder.join("files").join(name), vec![b'x'; *bytes])?;
     }
@@ -77,7 +77,7 @@ fn measure(options: &Options, folder: &Path) -> Outcome<Value> {
 }
 
 /// Every rate for every file against every server, the servers in turns.
-fn rising(options: &Options, servers: &[Server]) -> Outcome<Vec<Value>> {
+fn rising(options: &SwerveOptions, servers: &[ServerProcess]) -> BenchResult<Vec<Value>> {
     if !httperf::is_installed() {
         println!("httperf skipped: install it to measure at rising rates");
         return Ok(Vec::new());
@@ -101,7 +101,7 @@ fn rising(options: &Options, servers: &[Server]) -> Outcome<Vec<Value>> {
 }
 
 /// One rate for one file against one server.
-fn one_rate((file, bytes): (&str, usize), rate: u32, seconds: f64, server: &Server) -> Outcome<Value> {
+fn one_rate((file, bytes): (&str, usize), rate: u32, seconds: f64, server: &ServerProcess) -> BenchResult<Value> {
     let before = server.cpu_time();
     let httperf::Met { replies, replies_per_second, mean_ms, median_ms, slowest_hundredth_ms: p99_ms, errors, unasked } =
         httperf::run(server.port, file, rate, seconds)?;
@@ -119,7 +119,7 @@ fn one_rate((file, bytes): (&str, usize), rate: u32, seconds: f64, server: &Serv
 }
 
 /// As many clients as there are threads for connections, each of which reads a piece and then waits.
-fn slow_clients(options: &Options, servers: &[Server]) -> Outcome<Vec<Value>> {
+fn slow_clients(options: &SwerveOptions, servers: &[ServerProcess]) -> BenchResult<Vec<Value>> {
     let (file, bytes) = SLOW_FILE;
     println!(
         "\n{SLOW_CLIENTS} clients that take {} KiB every {:?}, files of {} KiB",

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use bench_harness::{Outcome, Server, free_port, peers};
+use bench_harness::{BenchResult, ServerProcess, free_port, peers};
 use swerve::{Settings, Style};
 
 /// Threads of each server for connections, and of Swerve for files.
@@ -13,20 +13,20 @@ pub(crate) const CONNECTIONS: usize = 128;
 const READERS: usize = 8;
 
 /// All servers, on `folder/files`.
-pub(crate) fn start(folder: &Path) -> Outcome<Vec<Server>> {
+pub(crate) fn start(folder: &Path) -> BenchResult<Vec<ServerProcess>> {
     let mut servers = Vec::new();
     for name in ["sync", "async"] {
         let port = free_port()?;
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["--child", name, &port.to_string()]).arg(folder.join("files"));
-        servers.push(Server::start(name, &mut command, port)?);
+        servers.push(ServerProcess::start(name, &mut command, port)?);
     }
     servers.extend(peers::apache("apache2", 64, &folder.join("files"), &folder.join("apache2"))?);
     Ok(servers)
 }
 
-/// Runs the server of a child process: `STYLE PORT FOLDER`.
-pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
+/// What a child process does: `STYLE PORT FOLDER`.
+pub(crate) fn child(arguments: &[String]) -> BenchResult<()> {
     let [style, port, folder] = arguments else { return Err("STYLE PORT FOLDER expected".into()) };
     let style = if style == "sync" { Style::Synchronous } else { Style::Asynchronous };
     let _server = swerve::Server::start(&Settings {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bench_harness::Outcome;
+use bench_harness::BenchResult;
 use socket2::{Domain, Socket, Type};
 
 /// Bytes that a client reads at once; the system buffers about as much for it.
@@ -19,8 +19,8 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 /// A server that sends nothing for so long, or does not take a connection, has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Returns how many whole files these clients receive per second, each requesting again and again.
-pub(crate) fn answers_per_second(port: u16, file: &str, clients: usize, time: Duration) -> Outcome<f64> {
+/// How many whole files so many clients get in a second, each asking again and again.
+pub(crate) fn answers_per_second(port: u16, file: &str, clients: usize, time: Duration) -> BenchResult<f64> {
     let (begin, got) = (Instant::now(), AtomicUsize::new(0));
     let one_client = || -> io::Result<()> {
         while begin.elapsed() < time {

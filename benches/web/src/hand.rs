@@ -1,23 +1,23 @@
-//! The peer: a server of small files as somebody would write it by hand on hyper.
+//! The peer: a server of small files, written by hand on hyper.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use bench_harness::{Outcome, by_hand};
+use bench_harness::{BenchResult, by_hand};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 
-/// Serves the files in `folder/pages` until the process is killed; within limits, where they are `limited`.
-pub(crate) fn serve(port: u16, folder: &Path, limited: bool) -> Outcome<()> {
+/// Serves the files in `folder/pages` until the process is killed, with limits if `limited`.
+pub(crate) fn serve(port: u16, folder: &Path, limited: bool) -> BenchResult<()> {
     let pages = Arc::new(folder.join("pages"));
     let answer = move |request: Request<Incoming>| std::future::ready(answer(&pages, request.uri().path()));
     if limited { by_hand::serve_within_limits(port, answer) } else { by_hand::serve(port, answer) }
 }
 
-/// A small file is read faster than another thread is asked to read it.
+/// Reads the file on the event loop: asking another thread would take longer than reading a small file.
 fn answer(pages: &Path, path: &str) -> Response<Full<Bytes>> {
     let name = path.trim_start_matches('/');
     let file =

@@ -1,4 +1,4 @@
-//! The memory of connections that have asked once and stay. They come a thousand a second.
+//! Memory of idle connections, which have sent one request and stay open.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 use std::io::{Read, Write};
@@ -6,22 +6,22 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bench_harness::{Outcome, Server, results};
+use bench_harness::{BenchResult, ServerProcess, results};
 use serde_json::json;
 
 use crate::servers;
 
-/// The time from one connection to the next.
+/// The time between two new connections.
 const APART: Duration = Duration::from_millis(1);
-/// Connections are idle for at least so long before memory is looked at: what gives up buffers does so by the second.
+/// The least time for which connections are idle before memory is measured: servers release buffers once per second.
 const IDLE: Duration = Duration::from_secs(1);
-/// Memory that has still changed by then is taken as it is.
+/// The time after which memory that still changes is taken as it is.
 const IDLE_MAX: Duration = Duration::from_secs(20);
 /// The servers that are compared.
 const SERVERS: &[&str] = &["hyper", "nginx", "http-event", "raw-event"];
 
-/// Opens so many connections to each server, and says what its memory has become.
-pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
+/// Opens connections to each server, and prints its memory before and after.
+pub(crate) fn run(folder: &Path, connections: usize) -> BenchResult<()> {
     bench_harness::more_files()?;
     println!("idle: {connections} connections that have asked once\n");
     println!("{:<12} {:>12} {:>12} {:>18}", "server", "before MB", "with MB", "bytes a connection");
@@ -33,7 +33,7 @@ pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
             wait_until(begin + APART * at);
             ask_once(&server)
         });
-        let open = open.collect::<Outcome<Vec<_>>>()?;
+        let open = open.collect::<BenchResult<Vec<_>>>()?;
         let with = settled(&server);
         let each = with.saturating_sub(before) / connections as u64;
         println!("{:<12} {:>12.1} {:>12.1} {each:>18}", server.name, megabytes(before), megabytes(with));
@@ -46,8 +46,8 @@ pub(crate) fn run(folder: &Path, connections: usize) -> Outcome<()> {
     results::publish("bench-web-idle", &rows.into())
 }
 
-/// The memory of a server whose connections are idle, once it no longer changes.
-fn settled(server: &Server) -> u64 {
+/// Returns the memory of a server with idle connections, once it does not change any more.
+fn settled(server: &ServerProcess) -> u64 {
     let begin = Instant::now();
     let mut before = 0;
     loop {
@@ -66,7 +66,7 @@ fn wait_until(due: Instant) {
     }
 }
 
-fn ask_once(server: &Server) -> Outcome<TcpStream> {
+fn ask_once(server: &ServerProcess) -> BenchResult<TcpStream> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port))?;
     stream.write_all(b"GET /1.html HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
     let mut answer = [0; 4096];

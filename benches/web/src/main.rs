@@ -1,26 +1,33 @@
-//! Weir's web servers against nginx, apache2, Jetty 9, Go's `net/http` and a server written by hand on hyper, in turns, in
-//! one run.
+//! Benchmark of Weir's web servers against nginx, apache2, Jetty 9, Go's `net/http` and a server by hand on hyper, in
+//! turns.
 //!
 //! | case | load |
 //! |---|---|
-//! | `small` | thesis on Ohua, §2.5: 10,000 files of 512 bytes, uniformly at random, on connections that are kept |
-//! | `specweb` | Flux §4.2: files in the manner of SPECweb99, five requests a connection |
-//! | `alone` | the small files with a connection for each request: the section mappings of the thesis's §2.5 |
-//! | `idle` | the memory of connections that have asked once and stay |
+//! | `small` | thesis on Ohua, §2.5: 10,000 files of 512 bytes, uniformly at random, on keep-alive connections |
+//! | `specweb` | Flux §4.2: files in the manner of SPECweb99, five requests per connection |
+//! | `alone` | the small files with one connection per request: the section mappings of the thesis's §2.5 |
+//! | `idle` | the memory of idle connections that have sent one request |
 //!
-//! Every server has one core, the load has another. The peer that ratios are taken to is the server written by hand on
-//! hyper, which reads the file for each request and is bare; `hyper-limits` is the same with the limits that Weir keeps; `nginx+cache` keeps open files (`open_file_cache`) and believes for a minute
-//! that they are unchanged; Weir keeps the bytes, and asks each time whether the file is unchanged. `reads-event` keeps none,
-//! and does the same work as the server by hand.
-//! `http-ENGINE` is `examples/web_server/over_http.weir`, `raw-ENGINE` is `main.weir` on raw sockets, `map-PLAN` is
-//! `pipeline.weir` with a plan of `mappings/`. What is not installed is visibly skipped.
+//! Every server has one core, the load generator has another.
+//!
+//! | server | is |
+//! |---|---|
+//! | `hyper` | written by hand on hyper, without limits; reads the file for each request; ratios are relative to it |
+//! | `hyper-limits` | the same with the limits that Weir keeps |
+//! | `nginx+cache` | nginx that keeps files open (`open_file_cache`) and trusts for a minute that they are unchanged |
+//! | `http-ENGINE` | `examples/web_server/over_http.weir`; keeps the bytes of files, and checks for each request that they are unchanged |
+//! | `reads-ENGINE` | the same, but reads each file for each request, as `hyper` does |
+//! | `raw-ENGINE` | `main.weir` on raw sockets |
+//! | `map-PLAN` | `pipeline.weir` with a plan of `mappings/` |
+//!
+//! A server that is not installed is visibly skipped.
 //!
 //! ```sh
 //! cargo run --release -p bench-web -- [--case small] [--servers hyper,nginx+cache,http-event] [--rounds 10] [--seconds 1]
 //!     [--connections 32] [--idle 10000]
 //! ```
 //!
-//! It prints a table for each case and writes `bench-web-CASE.json` into the target directory.
+//! The program prints a table for each case, and writes `bench-web-CASE.json` into the target directory.
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 
 mod hand;
@@ -32,10 +39,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use bench_harness::{Options, Outcome, Report, measure, taken};
-use workload::{ALONE, Case, SMALL, SPECWEB};
+use bench_harness::{BenchResult, LoadOptions, LoadReport, measure, taken};
+use workload::{ALONE, SMALL, SPECWEB, WebCase};
 
-fn main() -> Outcome<()> {
+fn main() -> BenchResult<()> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == "--child") {
         return servers::child(&arguments[1..]);
@@ -43,7 +50,7 @@ fn main() -> Outcome<()> {
     let only = taken(&mut arguments, "--case");
     let chosen = taken(&mut arguments, "--servers");
     let idle = taken(&mut arguments, "--idle").map_or(Ok(10_000), |count| count.parse())?;
-    let options = Options::read(&arguments)?;
+    let options = LoadOptions::read(&arguments)?;
     let wants = |name: &str| only.as_ref().is_none_or(|only| only == name);
     for (case, servers) in [(SMALL, servers::KEEPING), (SPECWEB, servers::KEEPING), (ALONE, servers::ALONE)] {
         if wants(case.name) {
@@ -54,29 +61,28 @@ fn main() -> Outcome<()> {
     if wants("idle") { in_folder(&SMALL, |folder| idle::run(folder, idle)) } else { Ok(()) }
 }
 
-fn run(case: &Case, servers: &[&str], options: Options) -> Outcome<()> {
+fn run(case: &WebCase, servers: &[&str], options: LoadOptions) -> BenchResult<()> {
     println!("{}", case.name);
     in_folder(case, |folder| {
         let servers = servers::start(servers, folder)?;
         wait_until_old(folder)?;
-        let report = Report {
+        let report = LoadReport {
             cases: vec![measure(case.name, &servers, options, &(case.workload)())?.also_to(servers::LIMITED)],
         };
         report.publish(&format!("bench-web-{}", case.name))
     })
 }
 
-/// Waits until the files have lain for a while, as they have where servers run: Weir believes no file to be unchanged that
-/// is young.
-fn wait_until_old(folder: &Path) -> Outcome<()> {
+/// Waits until the files are old enough: Weir does not trust the modification time of a file that was just written.
+fn wait_until_old(folder: &Path) -> BenchResult<()> {
     const AGE: Duration = Duration::from_secs(6);
     let age = fs::metadata(folder.join("pages"))?.modified()?.elapsed()?;
     std::thread::sleep(AGE.saturating_sub(age));
     Ok(())
 }
 
-/// Does something in a folder with the files of a case.
-fn in_folder(case: &Case, action: impl FnOnce(&Path) -> Outcome<()>) -> Outcome<()> {
+/// Runs an action in a folder with the files of a case.
+fn in_folder(case: &WebCase, action: impl FnOnce(&Path) -> BenchResult<()>) -> BenchResult<()> {
     let folder = std::env::temp_dir().join(format!("weir-bench-web-{}-{}", case.name, std::process::id()));
     (case.write)(&folder.join("pages"))?;
     let done = action(&folder);

@@ -1,17 +1,17 @@
-//! The servers: children of this program, and those of others.
+//! The servers of the benchmark: child processes of this program, and peers.
 #![expect(clippy::print_stderr, reason = "what is skipped is said")]
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use bench_harness::{Outcome, Server, free_port, peers};
+use bench_harness::{BenchResult, ServerProcess, free_port, peers};
 
 use crate::hand;
 
-/// The peer within the limits that Weir keeps.
+/// The name of the peer with the limits that Weir keeps.
 pub(crate) const LIMITED: &str = "hyper-limits";
-/// The servers for persistent connections; the peer is the first.
+/// The servers for keep-alive connections. The first one is the peer.
 pub(crate) const KEEPING: &[&str] = &[
     "hyper",
     LIMITED,
@@ -32,7 +32,7 @@ pub(crate) const KEEPING: &[&str] = &[
     "raw-elastic",
 ];
 
-/// The servers for one connection per request.
+/// The servers for one connection per request. The first one is the peer.
 pub(crate) const ALONE: &[&str] = &[
     "hyper",
     "nginx",
@@ -57,7 +57,7 @@ const MAPPINGS: [(&str, &str); 6] = [
 ];
 
 /// Starts these servers, as far as they are installed, on the files in `folder/pages`.
-pub(crate) fn start(names: &[&str], folder: &Path) -> Outcome<Vec<Server>> {
+pub(crate) fn start(names: &[&str], folder: &Path) -> BenchResult<Vec<ServerProcess>> {
     let mut servers = Vec::new();
     for name in names {
         servers.extend(start_one(name, folder)?);
@@ -65,7 +65,7 @@ pub(crate) fn start(names: &[&str], folder: &Path) -> Outcome<Vec<Server>> {
     Ok(servers)
 }
 
-fn start_one(name: &str, folder: &Path) -> Outcome<Option<Server>> {
+fn start_one(name: &str, folder: &Path) -> BenchResult<Option<ServerProcess>> {
     let (files, own) = (folder.join("pages"), folder.join(name));
     match name {
         "nginx" | "nginx+cache" => peers::nginx(name, name.ends_with("+cache"), &files, &own),
@@ -76,15 +76,15 @@ fn start_one(name: &str, folder: &Path) -> Outcome<Option<Server>> {
     }
 }
 
-fn child_server(name: &str, folder: &Path) -> Outcome<Server> {
+fn child_server(name: &str, folder: &Path) -> BenchResult<ServerProcess> {
     let port = free_port()?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["--child", name, &port.to_string()]).arg(folder);
-    Server::start(name, &mut command, port)
+    ServerProcess::start(name, &mut command, port)
 }
 
-/// Go's own server of files, compiled where `go` is installed.
-fn go(files: &Path, own: &Path) -> Outcome<Option<Server>> {
+/// Starts Go's file server, which is compiled if `go` is installed.
+fn go(files: &Path, own: &Path) -> BenchResult<Option<ServerProcess>> {
     if Command::new("go").arg("version").output().is_err() {
         eprintln!("go skipped: install Go to compare with it");
         return Ok(None);
@@ -97,11 +97,11 @@ fn go(files: &Path, own: &Path) -> Outcome<Option<Server>> {
     let port = free_port()?;
     let mut command = Command::new(own);
     command.arg(port.to_string()).arg(files);
-    Server::start("go", &mut command, port).map(Some)
+    ServerProcess::start("go", &mut command, port).map(Some)
 }
 
-/// Runs the server of a child process: `NAME PORT FOLDER`.
-pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
+/// Runs a child process: `NAME PORT FOLDER`.
+pub(crate) fn child(arguments: &[String]) -> BenchResult<()> {
     let [name, port, folder] = arguments else { return Err("NAME PORT FOLDER expected".into()) };
     let folder = Path::new(folder);
     let (program, kind) = match name.split_once('-') {
@@ -110,19 +110,19 @@ pub(crate) fn child(arguments: &[String]) -> Outcome<()> {
         Some(("map", mapping)) => (include_str!("../../../examples/web_server/pipeline.weir"), mapping),
         _ => return hand::serve(port.parse()?, folder, name == LIMITED),
     };
-    // A connection of the benchmark asks more often than the example's bound, and there may be more of them.
+    // The benchmark sends more requests per connection, and opens more connections, than the example allows.
     let program = program.replace("on http(port: 8081)", "on http(port: 8081, connections_max: 20_000)");
     let program = program.replace("8081", port);
     let program = program.replace("at most 1_000", "at most 1_000_000_000");
     let file = folder.join(format!("{name}.weir"));
     fs::write(&file, program)?;
-    // As the peer by hand does: reads each file each time.
+    // Like the peer by hand, it reads each file for each request.
     let kept: &[&str] = if name.starts_with("reads") { &["--files-kept", "0"] } else { &[] };
     run_weir(&file, folder, &mapping_of(kind, folder)?, kept)
 }
 
-/// Returns the arguments that map the program to threads: an engine, or a section mapping.
-fn mapping_of(kind: &str, folder: &Path) -> Outcome<[String; 2]> {
+/// Returns the options that map the program to threads: an engine or a section mapping.
+fn mapping_of(kind: &str, folder: &Path) -> BenchResult<[String; 2]> {
     let Some((_, plan)) = MAPPINGS.iter().find(|(mapping, _)| *mapping == kind) else {
         return Ok(["--engine".into(), kind.into()]);
     };
@@ -131,12 +131,12 @@ fn mapping_of(kind: &str, folder: &Path) -> Outcome<[String; 2]> {
     Ok(["--plan".into(), file.to_string_lossy().into()])
 }
 
-fn run_weir(file: &Path, root: &Path, mapping: &[String; 2], kept: &[&str]) -> Outcome<()> {
+fn run_weir(file: &Path, root: &Path, mapping: &[String; 2], kept: &[&str]) -> BenchResult<()> {
     let (file, root) = (file.to_string_lossy(), root.to_string_lossy());
     let [option, value] = mapping;
     let mut arguments = vec!["weir", "run", &file, "--root", &root, option, value];
     if option == "--engine" {
-        // A flow of these holds its thread as long as its client lets it wait.
+        // A flow of these engines holds its thread for as long as its client lets it wait.
         let threads = if matches!(value.as_str(), "pool" | "thread-per-flow") { "64" } else { "1" };
         arguments.extend(["--threads", threads]);
     }

@@ -1,45 +1,45 @@
-//! The loads of the papers, and the files that they ask for. All lie in one folder, because `{name}` is one part of a path.
+//! Workloads of the papers, and their files. All files are in one folder, because `{name}` is one segment of a path.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use bench_harness::{Outcome, Workload, random};
+use bench_harness::{BenchResult, Workload, random};
 
-/// A load, and how to make its files.
-pub(crate) struct Case {
-    /// The name in the report.
+/// A workload, and a function that makes its files.
+pub(crate) struct WebCase {
+    /// Its name in the report.
     pub name: &'static str,
     /// Writes the files into a folder.
-    pub write: fn(&Path) -> Outcome<()>,
-    /// The requests of the load.
+    pub write: fn(&Path) -> BenchResult<()>,
+    /// Returns the requests.
     pub workload: fn() -> Workload,
 }
 
-/// Thesis on Ohua, §2.5: small files, uniformly at random, on connections that are kept.
-pub(crate) const SMALL: Case =
-    Case { name: "small", write: write_small, workload: || Workload::kept(Arc::new(ask_small)) };
-/// The same with a connection for each request, as its server has it.
-pub(crate) const ALONE: Case = Case {
+/// Thesis on Ohua, §2.5: small files, uniformly at random, on keep-alive connections.
+pub(crate) const SMALL: WebCase =
+    WebCase { name: "small", write: write_small, workload: || Workload::kept(Arc::new(ask_small)) };
+/// The small files with one connection per request, as in the thesis.
+pub(crate) const ALONE: WebCase = WebCase {
     name: "alone",
     write: write_small,
     workload: || Workload { request: Arc::new(ask_small), requests_per_connection: 1 },
 };
-/// Flux §4.2: static files in the manner of SPECweb99, five requests a connection.
-pub(crate) const SPECWEB: Case = Case { name: "specweb", write: write_specweb, workload: specweb };
+/// Flux §4.2: static files in the manner of SPECweb99, five requests per connection.
+pub(crate) const SPECWEB: WebCase = WebCase { name: "specweb", write: write_specweb, workload: specweb };
 
-/// Number of small files.
+/// The number of small files.
 const SMALL_FILES: u64 = 10_000;
-/// Length of each file, in bytes.
+/// The size of a small file in bytes.
 const SMALL_BYTES: usize = 512;
 
-fn write_small(folder: &Path) -> Outcome<()> {
+fn write_small(folder: &Path) -> BenchResult<()> {
     fs::create_dir_all(folder)?;
     (0..SMALL_FILES).try_for_each(|number| write_file(folder, &format!("{number}.html"), SMALL_BYTES))
 }
 
-fn write_file(folder: &Path, name: &str, bytes: usize) -> Outcome<()> {
+fn write_file(folder: &Path, name: &str, bytes: usize) -> BenchResult<()> {
     let line = format!("{name:<31}\n");
     let text: String = line.chars().cycle().take(bytes).collect();
     Ok(fs::write(folder.join(name), text)?)
@@ -49,14 +49,14 @@ fn ask_small(random: u64, path: &mut String) {
     write!(path, "/{}.html", random % SMALL_FILES).expect("a `String` takes everything");
 }
 
-/// Number of directories: 36 MB, the least number that holds the paper's working set of 32 MB.
+/// The number of directories: 36 MB, the least number that exceeds the paper's working set of 32 MB.
 const DIRECTORIES: usize = 7;
-/// In a hundred requests, how many are for each class; file `k` of class `c` has (k + 1) · 102.4 · 10^c bytes.
+/// The percentage of requests for each class. File `k` of class `c` has (k + 1) · 102.4 · 10^c bytes.
 const CLASSES: [u64; 4] = [35, 50, 14, 1];
-/// The files of a class, the most asked for first.
+/// The files of a class, the most popular first.
 const POPULAR: [usize; 9] = [4, 3, 5, 2, 6, 1, 7, 8, 0];
 
-fn write_specweb(folder: &Path) -> Outcome<()> {
+fn write_specweb(folder: &Path) -> BenchResult<()> {
     fs::create_dir_all(folder)?;
     for directory in 0..DIRECTORIES {
         for (class, scale) in [102.4, 1_024.0, 10_240.0, 102_400.0].into_iter().enumerate() {
@@ -96,7 +96,7 @@ fn class_of(percent: u64) -> usize {
         .unwrap_or_default()
 }
 
-/// Zipf(1) over so many places: the probability of each and all before it.
+/// Returns the cumulative distribution of Zipf(1) over `places` places.
 fn zipf(places: usize) -> Vec<f64> {
     let weight = |place: usize| 1.0 / (place + 1) as f64;
     let sum: f64 = (0..places).map(weight).sum();

@@ -9,7 +9,15 @@ mod parcel;
 pub(crate) mod entry;
 
 mod effects;
+
+mod senders;
+
+mod rare;
+
 mod state;
+
+mod closing;
+mod receipts;
 
 pub(crate) mod core;
 
@@ -25,7 +33,6 @@ mod tasks;
 
 pub use closed::Closed;
 pub use direct::{SendError, TryReceiveError, TrySendError};
-pub(crate) use effects::MatchEffects;
 pub use handle::Channel;
 pub use parcel::Parcel;
 pub use tasks::{Receiving, Sending};

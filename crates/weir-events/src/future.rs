@@ -84,9 +84,21 @@ struct FutureEvent<T> {
     wakers: Arc<WakerFanOut>,
 }
 
+/// The progress of a shared future.
+///
+/// The future is user code, so it is polled outside the lock: by the synchronisation that finds it `Running`. Another
+/// one that comes meanwhile sets `is_wanted`, and the polling one wakes everybody afterwards, because the wake-up that
+/// the other one followed may have come after the poll began.
 enum FutureState<T> {
     Running(Pin<Box<dyn Future<Output = T> + Send>>),
+    /// One synchronisation is polling the future.
+    Polling {
+        is_wanted: bool,
+    },
+    /// The result, for the first synchronisation that takes it.
     Ready(T),
+    /// The result of a committed synchronisation, which has not fetched it yet.
+    Claimed(T),
     Over,
 }
 
@@ -96,8 +108,21 @@ struct WakerFanOut {
 
 impl Wake for WakerFanOut {
     fn wake(self: Arc<Self>) {
+        self.wake_all();
+    }
+}
+
+impl WakerFanOut {
+    fn wake_all(&self) {
         let watchers = std::mem::take(&mut *self.watchers.lock());
         watchers.into_iter().for_each(Waker::wake);
+    }
+
+    fn watch(&self, waker: Waker) {
+        let mut watchers = self.watchers.lock();
+        if !watchers.iter().any(|known| known.will_wake(&waker)) {
+            watchers.push(waker);
+        }
     }
 }
 
@@ -117,49 +142,78 @@ impl FutureWatch {
     }
 }
 
-impl WakerFanOut {
-    fn watch(&self, waker: Waker) {
-        let mut watchers = self.watchers.lock();
-        if !watchers.iter().any(|known| known.will_wake(&waker)) {
-            watchers.push(waker);
-        }
+/// A future outside its state while it is polled. If the poll panics, the future is over and everybody is woken.
+struct PollingGuard<'a, T: Send + 'static>(&'a FutureEvent<T>);
+
+impl<T: Send + 'static> Drop for PollingGuard<'_, T> {
+    fn drop(&mut self) {
+        self.0.finish_poll(FutureState::Over);
     }
 }
 
 impl<T: Send + 'static> FutureEvent<T> {
-    /// Polls the future; returns true if its result is there.
-    fn advance(&self) -> bool {
-        // The future is user code, so it must not run under a lock that others wait for.
-        let state = std::mem::replace(&mut *self.state.lock(), FutureState::Over);
-        let FutureState::Running(mut future) = state else {
-            let is_ready = matches!(state, FutureState::Ready(_));
-            self.keep(state);
-            return is_ready;
-        };
+    /// Polls the future if it is there and nobody else does.
+    fn advance(&self) {
+        let mut state = self.state.lock();
+        match &mut *state {
+            FutureState::Running(_) => {}
+            FutureState::Polling { is_wanted } => return *is_wanted = true,
+            FutureState::Ready(_) | FutureState::Claimed(_) | FutureState::Over => return,
+        }
+        let running = std::mem::replace(&mut *state, FutureState::Polling { is_wanted: false });
+        drop(state);
+        let FutureState::Running(mut future) = running else { return };
+        let guard = PollingGuard(self);
         let waker = Waker::from(self.wakers.clone());
         let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
-        let is_ready = polled.is_ready();
-        self.keep(match polled {
+        std::mem::forget(guard);
+        self.finish_poll(match polled {
             Poll::Ready(value) => FutureState::Ready(value),
             Poll::Pending => FutureState::Running(future),
         });
-        is_ready
     }
 
-    fn keep(&self, state: FutureState<T>) {
-        if !matches!(state, FutureState::Over) {
-            *self.state.lock() = state;
+    fn finish_poll(&self, next: FutureState<T>) {
+        let polling = std::mem::replace(&mut *self.state.lock(), next);
+        if matches!(polling, FutureState::Polling { is_wanted: true }) {
+            self.wakers.wake_all();
         }
     }
 
-    fn take(&self) -> Option<T> {
+    /// Takes the result, for a synchronisation that has published nothing.
+    fn take_ready(&self) -> Option<T> {
+        self.take(|state| matches!(state, FutureState::Ready(_)))
+    }
+
+    /// Takes the result, for the committed synchronisation.
+    fn take_claimed(&self) -> Option<T> {
+        self.take(|state| matches!(state, FutureState::Claimed(_)))
+    }
+
+    fn take(&self, is_due: impl Fn(&FutureState<T>) -> bool) -> Option<T> {
         let mut state = self.state.lock();
+        if !is_due(&state) {
+            return None;
+        }
         match std::mem::replace(&mut *state, FutureState::Over) {
-            FutureState::Ready(value) => Some(value),
-            other => {
-                *state = other;
-                None
-            }
+            FutureState::Ready(value) | FutureState::Claimed(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Commits the waiter if the result is there, and keeps the result for it. A waiter that was committed to another
+    /// base event leaves the result to the others, who have to be woken for it.
+    fn claim(&self, context: &RegistrationContext<'_>) {
+        let mut state = self.state.lock();
+        if !matches!(&*state, FutureState::Ready(_)) {
+            return;
+        }
+        if !context.waiter.commit_alone(context.base) {
+            drop(state);
+            return self.wakers.wake_all();
+        }
+        if let FutureState::Ready(value) = std::mem::replace(&mut *state, FutureState::Over) {
+            *state = FutureState::Claimed(value);
         }
     }
 }
@@ -171,7 +225,7 @@ impl<T: Send + 'static> EventNode<T> for FutureEvent<T> {
 
     fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<T> {
         self.advance();
-        let value = self.take()?;
+        let value = self.take_ready()?;
         nacks.fire_losers();
         Some(value)
     }
@@ -189,21 +243,23 @@ impl<T: Send + 'static> EventNode<T> for FutureEvent<T> {
         registration.recover::<FutureWatch>().end();
     }
 
-    /// Returns true: the result stays with the event.
-    fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
+    /// Leaves the result to the next synchronisation.
+    fn discard(&self, base: usize, registration: Option<Registration>) {
         registration.into_iter().for_each(|registration| self.withdraw(base, registration));
-        true
+        if let Some(value) = self.take_claimed() {
+            *self.state.lock() = FutureState::Ready(value);
+            self.wakers.wake_all();
+        }
     }
 
     fn complete(&self, base: usize, registration: Option<Registration>) -> T {
         self.withdraw(base, registration.expect("a future places a watch"));
-        self.take().expect("the base was committed because the result was there")
+        self.take_claimed().expect("the waiter was committed because the result was there")
     }
 
     fn recheck(&self, _: usize, context: &mut RegistrationContext<'_>) {
         self.wakers.watch(Waker::from(context.waiter.clone()));
-        if self.advance() {
-            context.waiter.commit_alone(context.base);
-        }
+        self.advance();
+        self.claim(context);
     }
 }

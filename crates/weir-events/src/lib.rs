@@ -129,10 +129,14 @@ pub use event::{Event, GUARD_DEPTH_MAX, Synchronisation, always, choose, choose_
 pub use future::{Until, from_future, from_future_with, until};
 pub use halves::{Receiver, Sender, halves};
 pub use mailbox::Mailbox;
-pub use multicast::{Multicast, Port};
+pub use multicast::{Multicast, MulticastPort};
 pub use nack::with_nack;
 pub use signal::Signal;
 pub use time::{after, after_about, at};
+
+/// The former name of [`MulticastPort`].
+#[deprecated(since = "0.2.0", note = "renamed to `MulticastPort`")]
+pub type Port<T> = MulticastPort<T>;
 
 #[cfg(loom)]
 pub use mutants::{Mutant, activate};

@@ -1,32 +1,48 @@
 //! Mailboxes: asynchronous to send, synchronous to receive, built from events alone (§4.1, "Mailboxes and Multicast").
 
 use crate::asynchronous::{AsyncEvent, a_send};
-use crate::channel::{Channel, Closed};
-use crate::event::Event;
+use crate::channel::{Channel, Closed, SendError};
+use crate::event::{Event, always};
 
 /// A buffered channel made of a rendezvous channel and asynchronous sends.
 ///
-/// A bounded mailbox adds a second channel of *credits*: a send takes one, a receive gives it back.
+/// A bounded mailbox adds a second channel of *credits*: a send takes one, and receiving its letter gives it back.
+/// Letters that were put in beside the bound, by [`post`](Mailbox::post) or [`a_send`](Mailbox::a_send), hold no credit.
 #[derive(Clone, Debug)]
 pub struct Mailbox<T> {
-    letters: Channel<T>,
+    letters: Channel<Letter<T>>,
     credits: Option<Channel<()>>,
 }
 
+#[derive(Clone)]
+struct Letter<T> {
+    value: T,
+    credit: Credit,
+}
+
+/// The credit of a letter in a bounded mailbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Credit {
+    /// Given back when the letter is received.
+    Held,
+    /// The letter was put in beside the bound.
+    None,
+}
+
 impl<T: Send + 'static> Mailbox<T> {
-    /// A mailbox that takes any number of letters.
+    /// Creates a mailbox that takes any number of letters.
     pub fn unbounded() -> Self {
         Mailbox { letters: Channel::rendezvous(), credits: None }
     }
 
-    /// A mailbox in which a sender waits while `capacity` letters lie there. With 0 every send waits for ever.
+    /// Creates a mailbox in which a sender waits while it holds `capacity` sent letters. With 0 every send waits forever.
     pub fn bounded(capacity: usize) -> Self {
         let credits = Channel::rendezvous();
-        (0..capacity).for_each(|_| credits.send_and_go(()));
+        (0..capacity).for_each(|_| _ = credits.post(()));
         Mailbox { letters: Channel::rendezvous(), credits: Some(credits) }
     }
 
-    /// An event that puts a clone of `letter` into the mailbox; it waits only for room.
+    /// Returns an event that puts a clone of `letter` into the mailbox; it waits only for room.
     ///
     /// Cancellation safe: a synchronisation that does not take effect puts nothing in.
     pub fn send(&self, letter: T) -> Event<Result<(), Closed>>
@@ -34,33 +50,44 @@ impl<T: Send + 'static> Mailbox<T> {
         T: Clone + Sync,
     {
         let letters = self.letters.clone();
+        let put = move |credit| letters.post(Letter { value: letter.clone(), credit }).map_err(|_| Closed);
         match &self.credits {
-            None => crate::event::always(()).wrap(move |()| post(&letters, letter.clone())),
-            Some(credits) => credits.receive().wrap(move |credit| credit.and_then(|()| post(&letters, letter.clone()))),
+            None => always(()).wrap(move |()| put(Credit::None)),
+            Some(credits) => credits.receive().wrap(move |credit| credit.and_then(|()| put(Credit::Held))),
         }
     }
 
-    /// Puts a letter in at once, whatever the bound, without a credit.
-    pub fn post(&self, letter: T) -> Result<(), Closed> {
-        post(&self.letters, letter)
+    /// Puts a letter in at once, beside the bound.
+    ///
+    /// # Errors
+    /// If the mailbox is closed; the letter comes back.
+    pub fn post(&self, letter: T) -> Result<(), SendError<T>> {
+        let letter = Letter { value: letter, credit: Credit::None };
+        self.letters.post(letter).map_err(|SendError(letter)| SendError(letter.value))
     }
 
-    /// The asynchronous event of putting a letter in, for post-consumption actions: they run when it is received.
+    /// Returns the asynchronous event of putting a letter in, beside the bound; its post-consumption actions run when
+    /// the letter is received.
     pub fn a_send(&self, letter: T) -> AsyncEvent<(), Result<(), Closed>>
     where
         T: Clone + Sync,
     {
-        a_send(&self.letters, letter)
+        a_send(&self.letters, Letter { value: letter, credit: Credit::None })
     }
 
-    /// An event that receives the oldest letter; `Closed` once the mailbox is closed and empty.
+    /// Returns an event that receives the oldest letter, or `Closed` once the mailbox is closed and empty.
     ///
     /// Cancellation safe: a synchronisation that does not take effect leaves the letter where it is.
     pub fn receive(&self) -> Event<Result<T, Closed>> {
-        match self.credits.clone() {
-            None => self.letters.receive(),
-            Some(credits) => self.letters.receive().wrap(move |letter| letter.inspect(|_| credits.send_and_go(()))),
-        }
+        let credits = self.credits.clone();
+        self.letters.receive().wrap(move |letter| {
+            let Letter { value, credit } = letter?;
+            if let (Credit::Held, Some(credits)) = (credit, &credits) {
+                // A closed mailbox needs no credits.
+                _ = credits.post(());
+            }
+            Ok(value)
+        })
     }
 
     /// Returns the number of letters in the mailbox.
@@ -73,17 +100,9 @@ impl<T: Send + 'static> Mailbox<T> {
         self.len() == 0
     }
 
-    /// Closes it: what lies there can still be received, nothing can be put in.
+    /// Closes the mailbox: its letters can still be received, but none can be put in.
     pub fn close(&self) {
         self.letters.close();
         self.credits.iter().for_each(Channel::close);
     }
-}
-
-fn post<T: Send + 'static>(letters: &Channel<T>, letter: T) -> Result<(), Closed> {
-    if letters.is_closed() {
-        return Err(Closed);
-    }
-    letters.send_and_go(letter);
-    Ok(())
 }

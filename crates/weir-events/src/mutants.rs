@@ -30,6 +30,8 @@ pub enum Mutant {
     CommitSelfWithoutCheck,
     /// A received value is dropped with its dropped synchronisation.
     DropWithoutReturn,
+    /// Returned values are received in the reverse of their order.
+    ReturnInAnyOrder,
 }
 
 /// Returns true if a fault is active: never outside the model.

@@ -54,6 +54,11 @@ impl<E> OfferQueue<E> {
         self.len
     }
 
+    /// Returns true if it holds no entry, not even a detached one.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.len + self.detached == 0
+    }
+
     /// Appends an entry.
     pub(crate) fn push(&mut self, entry: E) -> QueueTicket {
         self.stamps += 1;
@@ -156,7 +161,7 @@ impl<E> OfferQueue<E> {
     }
 
     fn shrink(&mut self) {
-        if self.len + self.detached == 0 && self.slots.len() > KEPT_PLACES_MAX {
+        if self.is_unused() && self.slots.len() > KEPT_PLACES_MAX {
             self.slots = Vec::new();
             self.free = NONE;
         }

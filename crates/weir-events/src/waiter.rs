@@ -184,12 +184,14 @@ impl Waiter {
     /// Owner, on each poll and before it reads the commit state: sets the waker. A commit before this call is seen in
     /// the state; a commit after it finds the waker.
     pub(crate) fn listen(&self, waker: &Waker) {
-        if let Wake::Task(slot) = &self.wake {
-            let mut slot = slot.lock();
-            if !slot.as_ref().is_some_and(|known| known.will_wake(waker)) {
-                *slot = Some(waker.clone());
-            }
+        let Wake::Task(slot) = &self.wake else { return };
+        if slot.lock().as_ref().is_some_and(|known| known.will_wake(waker)) {
+            return;
         }
+        // A waker is user code: it is cloned before the lock, and the replaced one is dropped after it.
+        let fresh = waker.clone();
+        let replaced = slot.lock().replace(fresh);
+        drop(replaced);
     }
 
     /// Owner, a thread: blocks until a base event took effect, the deadline has passed, or it was woken for another

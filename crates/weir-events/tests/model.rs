@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use weir_events::{
-    Channel, Closed, Event, Mutant, Parcel, SendError, TryReceiveError, activate, choose, choose_biased,
+    Channel, Closed, Event, Mutant, Parcel, SendError, TryReceiveError, a_send, activate, choose, choose_biased,
 };
 
 /// One model at a time: which fault is on is one value for the process.
@@ -142,6 +142,39 @@ fn dropping_who_only_receives() {
     let expected = if sent { Ok(5) } else { Err(TryReceiveError::Empty) };
     assert_eq!(channel.try_receive(), expected);
     assert_eq!(channel.receivers_len(), 0);
+}
+
+/// Two tasks are dropped while a peer sends to them: the values keep their order.
+fn dropping_two() {
+    let channel = Channel::rendezvous();
+    let (mut first, mut second) = (channel.receive_async(), channel.receive().synchronise());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(std::pin::Pin::new(&mut first).poll(&mut context).is_pending());
+    assert!(std::pin::Pin::new(&mut second).poll(&mut context).is_pending());
+    let sender = channel.clone();
+    let sending = thread::spawn(move || (1..=2u8).filter(|value| sender.try_send(*value).is_ok()).collect::<Vec<_>>());
+    drop(second);
+    drop(first);
+    let sent = sending.join().unwrap();
+    let received: Vec<_> = std::iter::from_fn(|| channel.try_receive().ok()).collect();
+    assert_eq!(received, sent);
+}
+
+/// An offer that waits for its receipt loses its choice while a receiver comes: it was received, or nothing was.
+fn giving_up_a_receipt() {
+    let channel = Channel::bounded(2);
+    channel.try_send(1u8).unwrap();
+    let receiver = channel.clone();
+    let mut sending = a_send(&channel, 2u8).a_trans().synchronise();
+    let mut poll = || std::pin::Pin::new(&mut sending).poll(&mut Context::from_waker(Waker::noop()));
+    assert!(poll().is_pending());
+    let receiving = thread::spawn(move || [receiver.try_receive().ok(), receiver.try_receive().ok()]);
+    let first = poll();
+    drop(sending);
+    let received = receiving.join().unwrap();
+    assert_eq!(received[0], Some(1));
+    assert!(received[1] == Some(2) || (received[1].is_none() && first.is_pending()));
+    assert!(channel.is_empty());
 }
 
 /// A full channel: the receiver refills the buffer from a sender that is publishing another choice at that moment.
@@ -321,6 +354,12 @@ fn giving_up_to_send_keeps_the_value() {
 fn dropping_loses_no_value() {
     assert!(holds(Mutant::None, 4, dropping_who_only_receives));
     assert!(holds(Mutant::None, 4, dropping));
+    assert!(holds(Mutant::None, 3, dropping_two));
+}
+
+#[test]
+fn an_offer_that_waits_for_its_receipt_is_received_or_withdrawn() {
+    assert!(holds(Mutant::None, 3, giving_up_a_receipt));
 }
 
 #[test]
@@ -355,7 +394,7 @@ fn closing_wakes_whoever_waits() {
 /// The models that must fail under each fault: at least one of them.
 #[test]
 fn every_mutant_is_caught() {
-    let cases: [(Mutant, fn()); 14] = [
+    let cases: [(Mutant, fn()); 15] = [
         (Mutant::CommitWithoutCompare, one_choice_two_peers),
         (Mutant::MatchWithoutClaim, taken_while_seeking),
         (Mutant::PairWithItself, symmetric_pair),
@@ -368,6 +407,7 @@ fn every_mutant_is_caught() {
         (Mutant::CommitSelfWithoutCheck, taken_before_a_waiting_task),
         (Mutant::DropWithoutReturn, dropping),
         (Mutant::DropWithoutReturn, dropping_who_only_receives),
+        (Mutant::ReturnInAnyOrder, dropping_two),
         (Mutant::IgnoreConsumerBuffer, taking_all_aside),
         (Mutant::ForgetConsumerBufferLen, taking_all_aside),
     ];

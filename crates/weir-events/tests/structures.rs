@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{on_one_thread, until};
+use common::{on_one_thread, poll_once, until};
 use std::thread;
 use weir_events::*;
 
@@ -80,13 +80,13 @@ fn the_actions_of_an_asynchronous_letter_run_when_it_is_received() {
 #[test]
 fn a_port_sees_only_what_was_sent_after_it_was_made() {
     let multicast = Multicast::new();
-    multicast.post(0);
+    multicast.post(0).unwrap();
     let early = multicast.port();
-    multicast.post(1);
+    multicast.post(1).unwrap();
     let late = multicast.port();
-    multicast.send(2).sync();
+    multicast.send(2).sync().unwrap();
     multicast.close();
-    let all = |port: &Port<i32>| std::iter::from_fn(|| port.receive().sync().ok()).collect::<Vec<_>>();
+    let all = |port: &MulticastPort<i32>| std::iter::from_fn(|| port.receive().sync().ok()).collect::<Vec<_>>();
     assert_eq!((all(&early), all(&late)), (vec![1, 2], vec![2]));
     assert_eq!(multicast.port().receive().sync(), Err(Closed));
 }
@@ -98,7 +98,7 @@ fn all_ports_see_the_same_order_whoever_sends() {
     let senders: Vec<_> = (0..3)
         .map(|sender| {
             let multicast = multicast.clone();
-            thread::spawn(move || (0..200).for_each(|n| multicast.post((sender, n))))
+            thread::spawn(move || (0..200).for_each(|n| multicast.post((sender, n)).unwrap()))
         })
         .collect();
     senders.into_iter().for_each(|sender| sender.join().unwrap());
@@ -116,6 +116,76 @@ fn a_port_that_is_dropped_is_forgotten_and_one_that_waits_is_served_in_a_choice(
     let event = choose([kept.receive(), other.receive()]);
     let waiting = thread::spawn(move || event.sync());
     until(|| other.receivers_len() == 1);
-    multicast.post(7);
+    multicast.post(7).unwrap();
     assert_eq!(waiting.join().unwrap(), Ok(7));
+}
+
+#[test]
+fn letters_beside_the_bound_add_no_room_to_a_mailbox() {
+    let mailbox = Mailbox::bounded(2);
+    for letter in 0..10 {
+        match letter % 2 {
+            0 => mailbox.post(letter).unwrap(),
+            _ => mailbox.a_send(letter).a_sync(),
+        }
+    }
+    (0..10).for_each(|letter| assert_eq!(mailbox.receive().sync(), Ok(letter)));
+    let taken = (0..20).filter(|letter| mailbox.send(*letter).poll().is_some()).count();
+    assert_eq!((taken, mailbox.len()), (2, 2));
+}
+
+#[test]
+fn a_post_that_races_with_the_close_of_a_mailbox_is_received_or_refused() {
+    for mailbox in (0..60).map(|round| if round % 2 == 0 { Mailbox::unbounded() } else { Mailbox::bounded(3) }) {
+        let sender = mailbox.clone();
+        let posting = thread::spawn(move || (0..2000).take_while(|letter| sender.post(*letter).is_ok()).count());
+        until(|| !mailbox.is_empty());
+        mailbox.close();
+        let posted = posting.join().unwrap();
+        assert_eq!(std::iter::from_fn(|| mailbox.receive().sync().ok()).count(), posted);
+        assert_eq!(mailbox.post(7), Err(SendError(7)));
+    }
+}
+
+#[test]
+fn a_multicast_that_is_closed_refuses_values() {
+    for multicast in [Multicast::new(), Multicast::bounded(1)] {
+        let port = multicast.port();
+        let mut waits = choose([multicast.send(1), multicast.send(1)]).synchronise();
+        let _ = poll_once(&mut waits);
+        let waiting = multicast.clone();
+        let sending = thread::spawn(move || while waiting.send(2).sync().is_ok() {});
+        multicast.close();
+        sending.join().unwrap();
+        assert_eq!((multicast.post(3), multicast.send(4).sync()), (Err(SendError(3)), Err(Closed)));
+        while port.receive().sync().is_ok() {}
+    }
+}
+
+#[test]
+fn a_bounded_multicast_waits_for_its_slowest_port() {
+    let multicast = Multicast::bounded(2);
+    let (fast, slow) = (multicast.port(), multicast.port());
+    let send = |value| multicast.send(value).poll().is_some();
+    assert_eq!((send(1), send(2), send(3)), (true, true, false));
+    assert_eq!((fast.receive().sync(), send(3)), (Ok(1), false));
+    assert_eq!((slow.receive().sync(), send(3), send(4)), (Ok(1), true, false));
+    multicast.post(4).unwrap();
+    drop(slow);
+    assert_eq!((fast.receive().sync(), send(5), send(6)), (Ok(2), true, false), "a dropped port holds up nobody");
+    let rest: Vec<_> = std::iter::from_fn(|| fast.receive().poll()).map(Result::unwrap).collect();
+    assert_eq!(rest, [3, 4, 5]);
+    let none = Multicast::bounded(1);
+    assert!((0..10).all(|value| none.send(value).poll().is_some()), "without ports nobody is waited for");
+}
+
+#[test]
+fn a_sender_of_a_bounded_multicast_is_woken_by_the_last_port() {
+    let multicast = Multicast::bounded(1);
+    let ports = [multicast.port(), multicast.port(), multicast.port()];
+    let sender = multicast.clone();
+    let sending = thread::spawn(move || (0..300).for_each(|value| sender.send(value).sync().unwrap()));
+    let receiving = ports.map(|port| thread::spawn(move || (0..300).all(|value| port.receive().sync() == Ok(value))));
+    sending.join().unwrap();
+    assert!(receiving.into_iter().all(|thread| thread.join().unwrap()));
 }

@@ -316,3 +316,17 @@ fn an_event_without_branches_never_takes_effect() {
     assert_eq!(choose::<()>([]).sync_timeout(Duration::from_millis(5)), None);
     assert_eq!(never::<()>().poll(), None);
 }
+
+#[test]
+fn branches_without_base_events_hide_no_other_branch() {
+    let (a, b) = (Channel::bounded(1), Channel::bounded(1));
+    let nested = choose([never(), choose([a.receive(), b.receive()])]);
+    let empty_first = choose([choose([]), choose([a.receive(), b.receive()]), never()]);
+    for event in [nested, empty_first] {
+        for (channel, value) in [(&a, 1), (&b, 2)] {
+            channel.blocking_send(value).unwrap();
+            assert_eq!(event.sync_timeout(TOO_LONG), Some(Ok(value)));
+        }
+    }
+    assert_eq!(choose([choose::<()>([]), never()]).poll(), None);
+}

@@ -1,7 +1,7 @@
-//! Cost of sections: a pipeline of calls that do almost nothing, cut in different ways.
+//! The cost of sections: a pipeline of calls that do almost nothing, divided in different ways.
 //!
-//! CPU nanoseconds for a flow and call, of all threads together, and wall-clock time beside it: where a queue stands
-//! before every call, a flow is moved as often as it has calls.
+//! The figures are CPU nanoseconds for each flow and call, of all threads together, and wall-clock time beside them. If
+//! a queue stands before every call, a flow is moved as often as it has calls.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -17,10 +17,10 @@ use weir_runtime::{Options, start};
 
 const FLOWS: i64 = 100_000;
 const CALLS: i64 = 100;
-/// Clock ticks per second, the unit of CPU time in `/proc`.
+/// The length of a clock tick, the unit of CPU time in `/proc`.
 const TICK_NS: f64 = 10_000_000.0;
 
-/// The CPU time of this process, where the system tells it.
+/// Returns the CPU time of this process, or 0 if the system does not tell it.
 fn cpu_ns() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(") ").next().unwrap_or_default();
@@ -28,7 +28,7 @@ fn cpu_ns() -> f64 {
     ticks.sum::<f64>() * TICK_NS
 }
 
-/// The plan of the paper: each operator has a port.
+/// Returns the plan of the Streams paper: each operator has a port.
 fn queue_before_each_call() -> Plan {
     let section =
         |call| format!("[[section]]\nname = \"s{call}\"\nnodes = [\"s{call}\"]\nengine = \"elastic\"\nreplicas = 1\n");

@@ -1,4 +1,5 @@
-//! A crowd: how many are in a place, how many may be, and who waits for that to change.
+//! Admission limits: a counting semaphore that refuses work at its bound, and notifies those who wait for room or for
+//! the end of all work.
 
 #[cfg(test)]
 mod model;
@@ -11,45 +12,46 @@ use tokio::sync::Notify;
 
 use occupancy::OccupancyCounter;
 
-/// A counter with a bound. The bound is exact where one thread enters, and passed by at most one for each further thread.
+/// An admission limiter: a bounded counter of permits. The bound is exact if one thread acquires permits, and exceeded
+/// by at most one for each further thread, because asking for room and acquiring are two steps.
 pub(crate) struct AdmissionLimiter {
     count: OccupancyCounter,
     changed: Notify,
 }
 
-/// One of a crowd; dropping it leaves.
+/// A permit of an admission limiter; dropping it releases the permit.
 pub(crate) struct Permit(Arc<AdmissionLimiter>);
 
 impl AdmissionLimiter {
-    /// An empty place for so many.
+    /// Returns a limiter of this many permits, all of them free.
     pub(crate) fn new(max: usize) -> Arc<AdmissionLimiter> {
         Arc::new(AdmissionLimiter { count: OccupancyCounter::new(max as u64), changed: Notify::new() })
     }
 
-    /// Whether one more may enter.
+    /// Returns true if a permit is free.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.count.has_room()
     }
 
-    /// How many are there, and how many may be.
+    /// Returns the number of permits in use, and the bound.
     pub(crate) fn occupancy(&self) -> (u64, u64) {
         (self.count.occupied(), self.count.max())
     }
 
-    /// Enters, also where the place is full: the caller has asked.
+    /// Acquires a permit, even beyond the bound: the caller has asked for room.
     pub(crate) fn acquire(self: &Arc<Self>) -> Permit {
         self.acquire_unguarded();
         Permit(Arc::clone(self))
     }
 
-    /// Enters as one who will leave by [`AdmissionLimiter::release`].
+    /// Acquires a permit without a guard; [`AdmissionLimiter::release`] releases it.
     #[inline]
     pub(crate) fn acquire_unguarded(&self) {
         self.count.acquire();
     }
 
-    /// One of those who were added leaves.
+    /// Releases a permit that was acquired without a guard.
     #[inline]
     pub(crate) fn release(&self) {
         if self.count.release() {
@@ -57,20 +59,20 @@ impl AdmissionLimiter {
         }
     }
 
-    /// Waits until one more may enter.
+    /// Waits until a permit is free.
     pub(crate) async fn wait_for_room(self: Arc<Self>) {
         self.wait_until_below(self.count.max()).await;
     }
 
-    /// Waits until nobody is there.
+    /// Waits until no permit is in use.
     pub(crate) async fn wait_until_empty(self: Arc<Self>) {
         self.wait_until_below(1).await;
     }
 
-    /// Waits until fewer than so many are there.
+    /// Waits until fewer than this many permits are in use.
     async fn wait_until_below(&self, awaited: u64) {
         while self.count.occupied() >= awaited {
-            // Made first, so that who answers the call tells this one too.
+            // Created before the request, so that the release that takes the request back notifies this waiter too.
             let changed = self.changed.notified();
             if self.count.request_notice_below(awaited) {
                 changed.await;

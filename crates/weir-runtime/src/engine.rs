@@ -139,7 +139,7 @@ pub(crate) enum Granularity {
 pub(crate) struct EngineSetup<'a> {
     /// The program under its plan.
     pub planned: PlannedProgram<'a>,
-    /// How the thread count of each pool is found.
+    /// The policy by which thread pools find their thread counts.
     pub thread_counts: ThreadCountPolicy,
     /// The most flows that may wait, in a queue or for something else.
     pub flows_max: usize,

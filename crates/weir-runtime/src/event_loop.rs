@@ -1,9 +1,10 @@
 //! Event loops: threads with tasks that never leave them.
 //!
-//! What drives a loop has to be made on the loop's own thread, and yet be there before the loop has anything to do: shared
-//! values are made and sources are opened with its I/O and timers.
-//! 1. [`EventLoop::start`] makes both, and the thread drives what others wait for.
-//! 2. It is given its work ([`EventLoop::run`]), and ends with that; or it is dropped, and ends at once.
+//! The runtime of an event loop has to be made on the loop's own thread, and yet be there before the loop has anything
+//! to do, because shared values are made and sources are opened with its I/O and timers:
+//!
+//! 1. [`EventLoop::start`] starts the thread, which makes the runtime and drives what other threads wait for.
+//! 2. The loop is given its work ([`EventLoop::run`]), and ends with it; or it is dropped, and ends at once.
 
 use std::io;
 use std::sync::mpsc::sync_channel;
@@ -16,10 +17,10 @@ use weir_host::LocalFuture;
 
 use crate::platform::Platform;
 
-/// What a loop has to do, begun on its own thread.
+/// The work of an event loop, begun on its own thread.
 pub(crate) type LoopWork = Box<dyn FnOnce() -> LocalFuture<()> + Send>;
 
-/// A loop that has no work yet.
+/// An event loop that has no work yet.
 pub(crate) struct EventLoop {
     handle: Handle,
     work: oneshot::Sender<LoopWork>,
@@ -27,16 +28,16 @@ pub(crate) struct EventLoop {
 }
 
 impl EventLoop {
-    /// The loop of this number, on a thread of its own.
+    /// Starts the event loop of this number, on a thread of its own.
     ///
     /// # Errors
-    /// Fails where the system gives no thread, or nothing to watch files and time with.
+    /// Fails if the system gives no thread, or no means to watch files and time.
     pub(crate) fn start(platform: &dyn Platform, index: usize) -> io::Result<EventLoop> {
         let (made, is_made) = sync_channel(1);
         let (work, given) = oneshot::channel();
         let body = move || match LocalRuntime::new() {
             Ok(runtime) => {
-                // Whoever starts it waits for this.
+                // The starting thread waits for this.
                 _ = made.send(Ok(runtime.handle().clone()));
                 drive(runtime, given);
             }
@@ -47,24 +48,24 @@ impl EventLoop {
         Ok(EventLoop { handle, work, thread })
     }
 
-    /// What others use its I/O and timers by.
+    /// Returns the handle by which other threads use the loop's I/O and timers.
     pub(crate) fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// Gives it its work, with which it ends.
+    /// Gives the loop its work, with which it ends.
     pub(crate) fn run(self, work: LoopWork) -> JoinHandle<()> {
-        // Where the thread has panicked, who joins it sees that.
+        // If the thread has panicked, whoever joins it sees that.
         _ = self.work.send(work);
         self.thread
     }
 }
 
-/// What the thread does.
+/// Drives the event loop on its thread.
 fn drive(runtime: LocalRuntime, given: oneshot::Receiver<LoopWork>) {
     runtime.block_on(async {
         if let Ok(work) = given.await {
-            // As a task: what panicked in it has been reported; there is nothing else that could.
+            // As a task, so that a panic in it is contained; the panic was reported when it happened.
             _ = spawn_local(work()).await;
         }
     });

@@ -1,4 +1,4 @@
-//! A flow: one execution of an entry point's body, from its inputs to its answer.
+//! Flows: executions of an entry point's body, from the inputs to the answer.
 
 use std::future::Future;
 use std::ops::Deref;
@@ -13,51 +13,52 @@ use weir_trace::{Detail, EventKind, FlowKey};
 use crate::frame::{Finished, FlowExit, Frame};
 use crate::instance::{BlockingPermission, Env, ProgramInstance, RouteCounters};
 
-/// A flow. It goes on whenever it is polled; dropping it gives it up and releases all that it holds.
+/// A flow that can be polled. Dropping it gives it up, and releases everything that it holds.
 ///
-/// Where it is through at once it only borrows the program, so that it counts no reference to it.
+/// A flow that ends at once only borrows the program, and thus counts no reference to it.
 pub(crate) struct ActiveFlow<L: Deref<Target = ProgramInstance> = Arc<ProgramInstance>> {
     instance: L,
     state: FlowState,
 }
 
-/// A flow apart from its program, to be carried between threads: a count of references to the program would go over and
-/// back with each. Who has it has the program too; to be given up, it has to be told so ([`FlowState::give_up`]).
+/// The state of a flow without a reference to its program, to be moved between threads: the reference count of the
+/// program would move between their caches with each flow. Whoever has the state has the program too. Dropping the
+/// state does not give the flow up; [`FlowState::give_up`] does.
 pub(crate) struct FlowState {
     key: FlowKey,
-    /// Taken when the flow is through.
+    /// Taken when the flow ends.
     frame: Option<Box<Frame>>,
-    /// When it began, where somebody watches; 0 where nobody does.
+    /// The time when a watched flow began; 0 if nobody watches.
     began_ns: u64,
     records_nodes: bool,
 }
 
-/// A flow that is to begin.
+/// A flow that is about to begin.
 pub(crate) struct NewFlow<'a> {
     instance: &'a Arc<ProgramInstance>,
     entry: u32,
     route: u32,
-    /// They are moved out of their list.
+    /// The inputs, which are moved out of their list.
     inputs: &'a mut Vec<Value>,
 }
 
 impl<'a> NewFlow<'a> {
-    /// A flow of this route of this entry point.
+    /// Returns a new flow of this route of this entry point.
     pub(crate) fn new(instance: &'a Arc<ProgramInstance>, entry: u32, route: u32, inputs: &'a mut Vec<Value>) -> Self {
         NewFlow { instance, entry, route, inputs }
     }
 
-    /// The number that the flow will have in its source, unless another begins before.
+    /// Returns the sequence number that the flow will have in its source, unless another one begins before.
     pub(crate) fn next_sequence(&self) -> u64 {
         self.instance.entries[self.entry as usize].flows[self.route as usize].1.begun.load(Ordering::Relaxed)
     }
 
-    /// The flow. To be asked for once.
+    /// Returns the flow. To be called once.
     pub(crate) fn flow(&mut self) -> ActiveFlow {
         self.borrow().into_owned(self.instance)
     }
 
-    /// The flow's answer, or, where it is not through at once, the flow; whoever awaits it polls it again.
+    /// Runs the flow, and returns its answer; or, if it has to wait, the flow, to be polled by whoever awaits it.
     pub(crate) fn run(&mut self) -> Result<Result<Value, Failure>, ActiveFlow> {
         let mut flow = self.borrow();
         match flow.advance(&mut Context::from_waker(Waker::noop())) {
@@ -66,13 +67,14 @@ impl<'a> NewFlow<'a> {
         }
     }
 
-    /// The flow's answer, or, where it is not through without holding the thread ([`ActiveFlow::advance_without_blocking`]), the flow.
+    /// Runs the flow without holding the thread ([`ActiveFlow::advance_without_blocking`]), and returns its answer; or,
+    /// if it has not ended, the flow.
     pub(crate) fn run_without_blocking(&mut self) -> Result<Result<Value, Failure>, ActiveFlow> {
         let mut flow = self.borrow();
         flow.advance_without_blocking().ok_or_else(|| flow.into_owned(self.instance))
     }
 
-    /// The flow, which cannot be kept. To be asked for once.
+    /// Returns the flow, borrowing the program. To be called once.
     pub(crate) fn borrow(&mut self) -> ActiveFlow<&'a ProgramInstance> {
         let instance: &'a ProgramInstance = self.instance;
         let key = instance.next_key(self.entry, self.route);
@@ -89,12 +91,12 @@ impl<'a> NewFlow<'a> {
 }
 
 impl ActiveFlow<&ProgramInstance> {
-    /// The same flow, which can be kept.
+    /// Converts to a flow that owns a reference to the program.
     fn into_owned(self, instance: &Arc<ProgramInstance>) -> ActiveFlow {
         ActiveFlow { instance: Arc::clone(instance), state: self.into_state() }
     }
 
-    /// The same flow, apart from its program.
+    /// Converts to the state of the flow, without the program.
     pub(crate) fn into_state(mut self) -> FlowState {
         let FlowState { key, began_ns, records_nodes, .. } = self.state;
         FlowState { key, frame: self.state.frame.take(), began_ns, records_nodes }
@@ -102,10 +104,10 @@ impl ActiveFlow<&ProgramInstance> {
 }
 
 impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
-    /// Goes on as far as it can.
+    /// Advances the flow as far as possible.
     ///
     /// # Panics
-    /// Panics where the flow is through already.
+    /// Panics if the flow has ended already.
     pub(crate) fn advance(&mut self, context: &mut Context<'_>) -> Poll<Result<Value, Failure>> {
         match self.state.advance_until(&self.instance, usize::MAX, context) {
             Poll::Ready(answer) => Poll::Ready(answer.expect("nothing stops it before its end")),
@@ -113,11 +115,12 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
         }
     }
 
-    /// Goes on as far as it can where it may not hold the thread ([`BlockingPermission::Denied`]); yields the answer where it is through.
-    /// Another thread goes on with it otherwise. For flows whose body has no atomic step, turn or time limit.
+    /// Advances the flow as far as possible without holding the thread ([`BlockingPermission::Denied`]), and returns
+    /// the answer if it has ended. Otherwise another thread goes on with it. For flows whose body has no atomic step,
+    /// ticket gate or time limit.
     ///
     /// # Panics
-    /// Panics where the flow is through already.
+    /// Panics if the flow has ended already.
     pub(crate) fn advance_without_blocking(&mut self) -> Option<Result<Value, Failure>> {
         match self.state.advance_with(
             &self.instance,
@@ -130,37 +133,37 @@ impl<L: Deref<Target = ProgramInstance>> ActiveFlow<L> {
         }
     }
 
-    /// Which flow it is.
+    /// Returns the key of the flow.
     pub(crate) fn key(&self) -> FlowKey {
         self.state.key
     }
 
-    /// The flow itself, and its program.
+    /// Returns the program, and the state of the flow.
     pub(crate) fn split(&mut self) -> (&ProgramInstance, &mut FlowState) {
         (&self.instance, &mut self.state)
     }
 }
 
 impl FlowState {
-    /// The first step that has not been looked at.
+    /// Returns the first step that the flow has not passed.
     pub(crate) fn at(&self) -> usize {
         self.frame.as_ref().map_or(usize::MAX, |frame| frame.low)
     }
 
-    /// Whether somebody watched when it began.
+    /// Returns true if somebody watched when the flow began.
     pub(crate) fn is_watched(&self) -> bool {
         self.began_ns > 0
     }
 
-    /// Which flow it is.
+    /// Returns the key of the flow.
     pub(crate) fn key(&self) -> FlowKey {
         self.key
     }
 
-    /// Goes on as far as it can, but not beyond the step `until`; yields `None` where it has come there.
+    /// Advances the flow as far as possible, but not beyond the step `until`; returns `None` if it has come there.
     ///
     /// # Panics
-    /// Panics where the flow is through already.
+    /// Panics if the flow has ended already.
     pub(crate) fn advance_until(
         &mut self,
         instance: &ProgramInstance,
@@ -170,10 +173,11 @@ impl FlowState {
         self.advance_with(instance, until, BlockingPermission::Allowed, context)
     }
 
-    /// The same for a flow whose answer nobody wants, which takes longer to hand on than a small flow takes.
+    /// Advances a detached flow like [`FlowState::advance_until`], and drops its answer: returning it would take longer
+    /// than a small flow takes.
     ///
     /// # Panics
-    /// Panics where the flow is through already.
+    /// Panics if the flow has ended already.
     pub(crate) fn advance_detached(
         &mut self,
         instance: &ProgramInstance,
@@ -231,7 +235,7 @@ impl FlowState {
         Ok(answer)
     }
 
-    /// Notes that it has ended with an answer.
+    /// Counts and records that the flow has ended with an answer.
     fn answered(&self, instance: &ProgramInstance) {
         let counters = instance.counters(self.key);
         counters.count_ended();
@@ -250,7 +254,7 @@ impl FlowState {
         failure
     }
 
-    /// Notes how long it took.
+    /// Records the duration of a watched flow.
     fn measure(&self, instance: &ProgramInstance, counters: &RouteCounters) {
         if self.is_watched() && instance.recorder.wants(Detail::Sections) {
             counters.took.add(instance.platform.now_ns().saturating_sub(self.began_ns));
@@ -269,7 +273,8 @@ impl FlowState {
         });
     }
 
-    /// Gives the frame back, and announces that the flow will come to no stateful call any more.
+    /// Gives the frame back, and announces that the flow will come to no stateful call any more; returns false if the
+    /// flow has ended already.
     fn release(&mut self, instance: &ProgramInstance) -> bool {
         let Some(frame) = self.frame.take() else { return false };
         Frame::give_back(frame);
@@ -279,7 +284,7 @@ impl FlowState {
         true
     }
 
-    /// Gives the flow up, where it is not through: all that it holds is released.
+    /// Gives the flow up unless it has ended, which releases everything that it holds.
     pub(crate) fn give_up(&mut self, instance: &ProgramInstance) {
         if self.release(instance) {
             let counters = instance.counters(self.key);

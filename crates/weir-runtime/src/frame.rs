@@ -1,13 +1,13 @@
-//! A frame: one execution of a body.
+//! Frames: executions of a body.
 //!
-//! It runs its steps in the order of the list. Where nothing waits, that is a straight scan. When a step has to wait it is
-//! *pending*, and the scan goes on with those that do not depend on it; what depends on it is passed over and looked at
-//! again when something has come. So calls that may overlap do, and everything else happens in order.
+//! A frame runs its steps in the order of the list. If nothing waits, that is a straight scan. A step that has to wait
+//! is *pending*, and the scan goes on with the steps that do not depend on it; those that do are passed over, and
+//! looked at again when a pending step has gone on. So calls that may overlap do, and everything else happens in order.
 //!
-//! An end ([`FlowExit`]) stops the scan at its own place: what is listed before still runs, and an end of it wins; what is
-//! listed later does not begin, and what of it waits is given up.
+//! An end of the flow ([`FlowExit`]) stops the scan at its own place: steps listed before it still run, and if one of
+//! them ends the flow, that end wins; steps listed later do not begin, and those of them that wait are given up.
 //!
-//! Frames are used again: see `spare.rs`.
+//! Frames are pooled: see `object_pool.rs`.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -35,25 +35,25 @@ mod timed;
 /// One execution of a body.
 #[derive(Default)]
 pub(crate) struct Frame {
-    /// The values that live.
+    /// The live values.
     pub slots: Vec<Value>,
     /// The arm that each switch has chosen, or [`NONE`].
     pub choices: Vec<u32>,
-    /// The atomic steps that are held, by the node that began each.
+    /// The locks of atomic steps that are held, by the node that began each.
     pub scopes: Vec<(u32, AtomicScope)>,
-    /// The atomic steps that the frames around this one hold.
+    /// The locks of atomic steps that the frames around this one hold.
     pub inherited: Vec<AtomicScope>,
-    /// For each lane, how many steps are not yet through; empty unless iterations overlap.
+    /// For each iteration order, the number of steps that have not run yet; empty unless iterations overlap.
     pub order_steps_left: Vec<u32>,
-    /// Whether it belongs to a body within another.
+    /// True if the body is within another one.
     pub nested: bool,
-    /// The step that it stops before, because another section goes on from there.
+    /// The step that the frame stops before, because another section goes on from there.
     pub until: usize,
-    /// The step that runs, to be named where it panics.
+    /// The step that runs, to be named if it panics.
     cursor: usize,
-    /// All steps before this one have been seen.
+    /// All steps before this one have run or were skipped.
     pub low: usize,
-    /// For each step, whether it has begun or was skipped; in use only once something had to wait.
+    /// One bit for each step, set if the step has begun or was skipped; in use only once something had to wait.
     seen: Vec<u64>,
     waits: Vec<Wait>,
     end: Option<FlowExit>,
@@ -70,31 +70,31 @@ struct Wait {
     since_ns: u64,
 }
 
-/// How a flow ended before its body's result.
+/// An end of a flow before its body's result.
 #[derive(Debug)]
 pub(crate) struct FlowExit {
     /// The node of the frame's body.
     pub node: usize,
-    /// The path of the node within bodies below; empty where it is the node itself.
+    /// The path of the node within bodies below; empty if it is the node itself.
     pub within: String,
     /// The answer, or the failure.
     pub how: Result<Value, Box<Failure>>,
 }
 
-/// What came of a frame.
+/// The outcome of running a frame.
 pub(crate) enum Finished {
-    /// The body's result.
+    /// The result of the body.
     Value(Value),
-    /// The end of the flow.
+    /// The flow has ended.
     Ended(FlowExit),
-    /// It has come to the step that it stops before.
+    /// The frame has come to the step that it stops before, at the end of a segment.
     SegmentEnd,
 }
 
-/// Where one iteration of an overlapped `map` stands among the others.
+/// The place of one iteration of an overlapped `map` among the others.
 #[derive(Clone, Copy)]
 pub(crate) struct IterationTurn<'a> {
-    /// For each lane, the iteration whose turn it is.
+    /// For each iteration order, the iteration whose turn it is.
     pub turns: &'a [u64],
     /// This iteration.
     pub iteration: u64,
@@ -116,7 +116,7 @@ impl Pooled for Frame {
 }
 
 impl Frame {
-    /// A spare frame, ready for `body`.
+    /// Takes a frame out of the pool, ready for `body`.
     pub(crate) fn take(body: &Body, nested: bool) -> Box<Frame> {
         let mut frame = object_pool::take::<Frame>();
         frame.nested = nested;
@@ -126,7 +126,7 @@ impl Frame {
         frame
     }
 
-    /// Gives the frame back to those that are spare. All that it held is released.
+    /// Gives the frame back to the pool, which releases everything that it held.
     pub(crate) fn give_back(mut frame: Box<Frame>) {
         // The next frame is most often one of the same body, for which the lists have their lengths already.
         frame.slots.iter_mut().for_each(Value::empty);
@@ -143,7 +143,7 @@ impl Frame {
         self.stop();
     }
 
-    /// A body without a switch is not worth a call: and to fill nothing, where nothing was ever allocated, takes some
+    /// Forgets the chosen arms. The test avoids filling an empty list that was never allocated, which takes some
     /// processors longer than a small flow (a masked store to an address that is not mapped).
     fn forget_choices(&mut self) {
         if !self.choices.is_empty() {
@@ -159,7 +159,7 @@ impl Frame {
         self.low = 0;
     }
 
-    /// Runs as far as it can.
+    /// Runs as far as possible.
     pub(crate) fn advance(
         &mut self,
         body: &Body,
@@ -193,7 +193,7 @@ impl Frame {
         match self.end.take() {
             Some(end) => Finished::Ended(end),
             None if self.until < body.steps.len() => {
-                // Everything before is through, so that the next section may begin straight again.
+                // Every earlier step has run, so the next section may begin with a straight scan.
                 self.seen.clear();
                 self.skip(body, env);
                 Finished::SegmentEnd
@@ -202,7 +202,7 @@ impl Frame {
         }
     }
 
-    /// Goes to the next step that is chosen, so that no section is entered in which nothing is done.
+    /// Skips to the next step that is chosen, so that no section is entered in which nothing is done.
     fn skip(&mut self, body: &Body, env: Env<'_>) {
         while let Some(step) = body.steps.get(self.low)
             && !self.is_chosen(step)
@@ -212,7 +212,7 @@ impl Frame {
         }
     }
 
-    /// The value of an argument, moved out where this is its last use.
+    /// Returns the value of an argument, moved out if this is its last use.
     #[inline]
     pub(crate) fn value(&mut self, body: &Body, argument: Argument) -> Value {
         match argument {
@@ -232,7 +232,7 @@ impl Frame {
         }
     }
 
-    /// Runs every step that depends on nothing that waits.
+    /// Runs every step that depends on no pending step.
     #[inline(never)]
     fn scan_around(&mut self, body: &Body, env: Env<'_>, place: Option<IterationTurn<'_>>, context: &mut Context<'_>) {
         self.seen.resize(body.steps.len().div_ceil(64), 0);
@@ -291,7 +291,7 @@ impl Frame {
         self.waits.push(Wait { node, stage: Some(stage), since_ns });
     }
 
-    /// A step has run or was skipped.
+    /// Notes that a step has run or was skipped.
     fn through(&mut self, step: &PreparedStep, env: Env<'_>) {
         self.pass_ticket_gates(step, env);
         let mut orders = if self.order_steps_left.is_empty() { 0 } else { step.signals_orders };
@@ -308,7 +308,7 @@ impl Frame {
         }
     }
 
-    /// Polls every step that waits, and tells whether one does not any more.
+    /// Polls every pending step; returns true if one has gone on.
     fn poll_waits(&mut self, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> bool {
         let mut progressed = false;
         let mut index = 0;
@@ -336,7 +336,7 @@ impl Frame {
         progressed
     }
 
-    /// Keeps the end that is listed first, and gives up what is listed after it.
+    /// Records an end of the flow, unless an earlier step has ended it; gives up what is listed later.
     fn record_end(&mut self, node: usize, end: StepExit) {
         let StepExit { within, how } = end;
         if self.end.as_ref().is_none_or(|end| node < end.node) {
@@ -348,7 +348,7 @@ impl Frame {
 
 impl Drop for Frame {
     fn drop(&mut self) {
-        // Pending calls go before the locks that they work under.
+        // Pending calls are dropped before the locks that they work under.
         self.waits.clear();
     }
 }
@@ -365,7 +365,7 @@ fn has_turn(step: &PreparedStep, place: Option<IterationTurn<'_>>) -> bool {
     true
 }
 
-/// Records that a node has run, where every node is recorded.
+/// Records that a node has run, if every node is recorded.
 pub(crate) fn record_ran(body: &Body, env: Env<'_>, node: usize, since_ns: u64) {
     if env.records_nodes {
         let took_ns = env.instance.platform.now_ns().saturating_sub(since_ns);
@@ -374,13 +374,13 @@ pub(crate) fn record_ran(body: &Body, env: Env<'_>, node: usize, since_ns: u64) 
     }
 }
 
-/// The failure of a host function that panicked.
+/// Returns the failure of a host function that panicked.
 pub(crate) fn panicked(path: &str, panic: &(dyn Any + Send)) -> Box<Failure> {
     let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     Box::new(Failure::new(FailureKind::Panic, format!("`{path}` panicked: {}", said.unwrap_or("no message"))))
 }
 
-/// The function that a step calls, or its node's name.
+/// Returns the path of the function that a step calls, or the name of its node.
 fn path_of(body: &Body, node: usize) -> &str {
     match body.steps.get(node).map(|step| &step.action) {
         Some(Action::Simple(call)) => &call.path,

@@ -1,4 +1,4 @@
-//! A running program: what all its flows share.
+//! The program instance: the state that all flows of a running program share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -14,46 +14,46 @@ use crate::resources::Resources;
 use crate::step::Body;
 use crate::striped::StripedCounter;
 
-/// Where functions run that hold their thread.
+/// The place where functions run that hold their thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockingPlacement {
-    /// On the flow's own thread, which nobody else waits for.
+    /// The flow's own thread, which no other flow waits for.
     InPlace,
-    /// On a thread of the blocking pool.
+    /// A thread of the blocking pool.
     Elsewhere,
 }
 
-/// How many flows of one route there have been. What changes with each flow has lines of cache of its own: flows begin on
-/// other threads than they end on.
+/// Counters of the flows of one route. Counters that change with every flow have cache lines of their own, because
+/// flows begin on other threads than they end on.
 #[derive(Default)]
 pub(crate) struct RouteCounters {
-    /// Begun; the number of the next one.
+    /// Flows that have begun; also the sequence number of the next one.
     pub begun: CachePadded<AtomicU64>,
-    /// Ended with an answer.
+    /// Flows that have ended with an answer.
     pub ended: StripedCounter,
-    /// Ended with a failure.
+    /// Flows that have ended with a failure.
     pub failed: AtomicU64,
-    /// Given up before their end.
+    /// Flows that were given up before their end.
     pub given_up: AtomicU64,
-    /// How long those took that were watched.
+    /// The durations of watched flows.
     pub took: Histogram,
-    /// Whether somebody waits until all are through; set before it is looked whether they are.
+    /// Set when a task waits until all flows have ended, before it reads the counters.
     awaited: AtomicBool,
-    /// Told of each flow that ends while somebody waits.
+    /// Notified of each flow that ends while a task waits.
     through: Notify,
 }
 
 impl RouteCounters {
-    /// Counts a flow that is through in one of the numbers of those that are.
+    /// Counts a flow that has ended in one of the counters of ended flows, and notifies the waiting task.
     ///
-    /// Who waits sets the flag and then looks at the numbers, and this does it the other way round, each in the one order
-    /// of all such steps: so that one of them sees the other.
+    /// A waiting task sets `awaited` and then reads the counters; a flow writes a counter and then reads `awaited`
+    /// (Dekker's pattern). All four accesses are `SeqCst`, so that at least one of the two sees the other.
     pub(crate) fn count(&self, through: &AtomicU64) {
         through.fetch_add(1, Ordering::SeqCst);
         self.tell();
     }
 
-    /// The same for one that has ended with an answer.
+    /// Counts a flow that has ended with an answer, and notifies the waiting task.
     pub(crate) fn count_ended(&self) {
         self.ended.add();
         self.tell();
@@ -65,11 +65,11 @@ impl RouteCounters {
         }
     }
 
-    /// Waits until every flow that has begun is through. Nobody begins one any more.
+    /// Waits until every flow that has begun has ended. No flow begins any more.
     pub(crate) async fn all_through(&self) {
         self.awaited.store(true, Ordering::SeqCst);
         loop {
-            // Made before the numbers are looked at, so that who ends between that and the wait is not missed.
+            // Created before the counters are read, so that no flow is missed that ends between the reads and the wait.
             let ended = self.through.notified();
             let others = [&self.failed, &self.given_up].map(|number| number.load(Ordering::SeqCst));
             if self.ended.sum() + others.iter().sum::<u64>() == self.begun.load(Ordering::SeqCst) {
@@ -80,54 +80,55 @@ impl RouteCounters {
     }
 }
 
-/// One entry point of a running program.
+/// An entry point of a running program.
 pub(crate) struct EntryInstance {
-    /// Its flows, one for each route.
+    /// The prepared flow of each route, with its counters.
     pub flows: Vec<(PreparedFlow, RouteCounters)>,
-    /// Whether somebody waits for the answers of its flows; a stream waits for room instead of being refused.
+    /// True if answers of the flows are awaited; a stream waits for room instead of being refused.
     pub answers: bool,
-    /// Whether its last flow is that of the end of its elements.
+    /// True if the last flow is the `at end` flow.
     pub has_end: bool,
-    /// On how many event loops its source has ended.
+    /// The number of event loops on which the source has ended.
     pub loops_ended: AtomicUsize,
 }
 
-/// A running program.
+/// A program instance.
 pub(crate) struct ProgramInstance {
-    /// What flows meet in.
+    /// The resources that flows share.
     pub resources: Resources,
-    /// What makes the shared values that each session has, by their indices; nothing for the others.
+    /// The bodies that make the shared values declared `per session`, by the values' indices; `None` for the other
+    /// values.
     pub own: Vec<Option<Body>>,
-    /// Where flows begin.
+    /// The entry points.
     pub entries: Vec<EntryInstance>,
-    /// What the embedder gave.
+    /// The environment that the embedder supplies.
     pub environment: Environment,
-    /// Where functions run that hold their thread.
+    /// The place where functions run that hold their thread.
     pub blocking: BlockingPlacement,
-    /// Where everything that happens is recorded.
+    /// The recorder of the trace.
     pub recorder: Recorder,
-    /// The machine below.
+    /// The platform that supplies clock, threads and random numbers.
     pub platform: Arc<dyn Platform>,
 }
 
 impl ProgramInstance {
-    /// The prepared flow of a key.
+    /// Returns the prepared flow of a key.
     pub(crate) fn flow(&self, key: FlowKey) -> &PreparedFlow {
         &self.entries[key.entry as usize].flows[key.route as usize].0
     }
 
-    /// The key of the next flow of a route.
+    /// Returns the key of the next flow of a route, and counts the flow as begun.
     pub(crate) fn next_key(&self, entry: u32, route: u32) -> FlowKey {
         let counters = &self.entries[entry as usize].flows[route as usize].1;
         FlowKey { entry, route, sequence: counters.begun.fetch_add(1, Ordering::Relaxed) }
     }
 
-    /// The tally of a flow's route.
+    /// Returns the counters of a flow's route.
     pub(crate) fn counters(&self, key: FlowKey) -> &RouteCounters {
         &self.entries[key.entry as usize].flows[key.route as usize].1
     }
 
-    /// What the flows of each route are doing.
+    /// Returns a trace event for each route.
     pub(crate) fn routes(&self) -> Vec<EventKind> {
         let entries = (0..).zip(&self.entries);
         let route = |(entry, (flow, counters)): (u32, &(PreparedFlow, RouteCounters))| EventKind::Route {
@@ -142,13 +143,13 @@ impl ProgramInstance {
         entries.flat_map(|(entry, value)| value.flows.iter().map(move |flow| (entry, flow))).map(route).collect()
     }
 
-    /// How many flows have ended, with an answer or a failure.
+    /// Returns the number of flows that have ended, with an answer or a failure.
     pub(crate) fn completed_flows(&self) -> u64 {
         let all_counters = self.entries.iter().flat_map(|entry| &entry.flows);
         all_counters.map(|(_, counters)| counters.ended.sum() + counters.failed.load(Ordering::Relaxed)).sum()
     }
 
-    /// Records what happened, where somebody wants it.
+    /// Records an event, if some reader of the trace wants it.
     #[inline]
     pub(crate) fn record(&self, detail: Detail, what: impl FnOnce() -> EventKind) {
         if self.recorder.wants(detail) {
@@ -157,25 +158,26 @@ impl ProgramInstance {
     }
 }
 
-/// What a frame needs to know of its surroundings while it runs.
+/// The environment of a frame while it runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Env<'a> {
     /// The program.
     pub instance: &'a ProgramInstance,
-    /// The flow.
+    /// The key of the flow.
     pub key: FlowKey,
-    /// Whether every node is recorded.
+    /// True if every node is recorded.
     pub records_nodes: bool,
-    /// What the flow may do to the thread that runs it.
+    /// The permission to hold the thread that runs the flow.
     pub permission: BlockingPermission,
 }
 
-/// What a flow may do to the thread that runs it.
+/// The permission of a flow to hold the thread that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockingPermission {
-    /// Whatever its engine allows: the thread goes on with it when it has waited.
+    /// The flow may do whatever its engine allows; the same thread goes on with it when it has waited.
     Allowed,
-    /// Nothing: another thread goes on with it. It stops before what holds a thread and before a lock that is not free, and
-    /// has no lock while it waits, because nobody can say when it goes on.
+    /// The flow may not hold the thread: another thread goes on with it. It stops before functions that hold their
+    /// thread and before locks that are not free, and holds no lock while it waits, because nobody can say when it goes
+    /// on.
     Denied,
 }

@@ -1,12 +1,12 @@
-//! Makes a graph under a plan live: frames, sections, engines and resources.
+//! Runs a graph under a plan: frames, sections, engines and resources.
 //!
-//! [`start()`] prepares a program ([`PrepareError`] where it and the library do not belong together), opens its sources and
-//! gives its flows to an [engine](ENGINES). One execution of an entry point's body is a *flow*; it lives in a *frame*, a
-//! pooled object with a slot for each value that is alive. Flows meet in *resources* only, under constraints that suspend
-//! them and never hold a thread.
+//! [`start()`] prepares a program ([`PrepareError`] if it and the library do not belong together), opens its sources
+//! and gives its flows to an [engine](ENGINES). One execution of an entry point's body is a *flow*; it lives in a
+//! *frame*, a pooled object with a slot for each live value. Flows share only *resources*, under constraints that
+//! suspend them and never hold a thread.
 //!
-//! Architecture invariant: no syntax, no terminal, no protocol is known here; the trace is the only way out; and all that
-//! the runtime itself wants of the outside (clock, threads, randomness) goes through [`Platform`].
+//! Architecture invariant: the runtime knows no syntax, no terminal and no protocol; the trace is the only way out; and
+//! everything that the runtime itself needs of the system (clock, threads, random numbers) goes through [`Platform`].
 
 mod admission;
 mod engine;

@@ -1,7 +1,7 @@
-//! Constraints: readers-writer locks, first come first served, that suspend a flow and never hold a thread.
+//! Constraints: fair readers–writer locks that suspend flows and never hold a thread.
 //!
-//! One lock is a [`FairRwLock`], and its protocol is in `fair.rs`; locks per session live in [`SessionTable`]. Here is what flows
-//! have in their hands: locks that are held, and several that are being taken.
+//! One constraint is a [`FairRwLock`], whose protocol is in `fair_rwlock.rs`; the locks of sessions live in a
+//! [`SessionTable`]. This file has what flows hold: locks that are held, and several locks that are being acquired.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ mod model;
 mod sessions;
 mod sync;
 
-/// A lock in a flow's hand, wherever it lives.
+/// A reference to a lock, wherever it lives.
 pub(crate) enum LockHandle {
     /// A lock of the program.
     Whole(Arc<FairRwLock>),
-    /// The lock of one session, which is absent only while this is dropped.
+    /// The lock of one session; the state is absent only while the handle is dropped.
     Session(Arc<SessionTable>, Value, Option<Arc<SessionState>>),
 }
 
 impl LockHandle {
-    /// The lock of one session.
+    /// Returns the lock of one session, which is in use from now on.
     pub(crate) fn session(sessions: &Arc<SessionTable>, key: Value) -> LockHandle {
         let session = sessions.begin_use(&key);
         LockHandle::Session(Arc::clone(sessions), key, Some(session))
@@ -54,19 +54,19 @@ impl Drop for LockHandle {
     }
 }
 
-/// A lock that is held; dropping it gives it back.
+/// A lock that is held; dropping it releases the lock.
 pub(crate) struct HeldLock {
     handle: LockHandle,
     mode: Mode,
 }
 
 impl HeldLock {
-    /// Whether it is the lock of this session.
+    /// Returns true if it is the lock of this session.
     pub(crate) fn is_session(&self, sessions: &Arc<SessionTable>, session: &Value) -> bool {
         matches!(&self.handle, LockHandle::Session(own, key, _) if Arc::ptr_eq(own, sessions) && key == session)
     }
 
-    /// The session, where it is one of these.
+    /// Returns the session, if it belongs to this table.
     pub(crate) fn session_of(&self, sessions: &Arc<SessionTable>) -> Option<&SessionState> {
         match &self.handle {
             LockHandle::Session(own, _, session) if Arc::ptr_eq(own, sessions) => session.as_deref(),
@@ -81,14 +81,14 @@ impl Drop for HeldLock {
     }
 }
 
-/// A lock of the program that is held for one call which does not wait; dropping it gives it back.
+/// A lock of the program that is held for one call which does not wait; dropping it releases the lock.
 pub(crate) struct BorrowedLock<'a> {
     lock: &'a FairRwLock,
     mode: Mode,
 }
 
 impl<'a> BorrowedLock<'a> {
-    /// Takes the lock where nobody is before us.
+    /// Acquires the lock if nobody is queued and it is free.
     #[inline]
     pub(crate) fn try_acquire(lock: &'a FairRwLock, mode: Mode) -> Option<BorrowedLock<'a>> {
         lock.try_acquire(mode).then(|| BorrowedLock { lock, mode })
@@ -101,7 +101,7 @@ impl Drop for BorrowedLock<'_> {
     }
 }
 
-/// Several locks being taken one after the other, in the order in which they were given: the canonical one.
+/// The acquisition of several locks, one after the other in the order in which they were given: the canonical one.
 pub(crate) struct LockAcquisition {
     wanted: VecDeque<(LockHandle, Mode)>,
     ticket: Option<LockTicket>,
@@ -109,12 +109,12 @@ pub(crate) struct LockAcquisition {
 }
 
 impl LockAcquisition {
-    /// Begins to take these.
+    /// Returns the acquisition of these locks.
     pub(crate) fn new(wanted: impl IntoIterator<Item = (LockHandle, Mode)>) -> Self {
         LockAcquisition { wanted: wanted.into_iter().collect(), ticket: None, held: Vec::new() }
     }
 
-    /// Goes on; yields all locks when all are held.
+    /// Acquires as many locks as are free; returns all of them when all are held.
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Vec<HeldLock>> {
         while let Some((handle, mode)) = self.wanted.front() {
             let outcome = match self.ticket {

@@ -1,10 +1,10 @@
-//! What the model checks share: loom's primitives with the faces that the modules have, and how a mutant is tried.
+//! Support for model checks: loom's primitives under the interfaces of the modules' own, and the trial of a mutant.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::LocalKey;
 
-/// A mutex that cannot be poisoned, as `parking_lot`'s.
+/// A mutex of loom with the interface of `parking_lot`'s, which cannot be poisoned.
 pub(crate) struct ModelMutex<T>(loom::sync::Mutex<T>);
 
 impl<T> ModelMutex<T> {
@@ -17,7 +17,7 @@ impl<T> ModelMutex<T> {
     }
 }
 
-/// Whether the model fails with this mutant in the protocol's place.
+/// Returns true if the model fails with this mutant in the protocol's place.
 pub(crate) fn caught<M>(place: &'static LocalKey<Cell<Option<M>>>, mutant: M, model: fn()) -> bool {
     place.set(Some(mutant));
     let outcome = catch_unwind(AssertUnwindSafe(model));

@@ -1,41 +1,42 @@
-//! Pooled boxes: flows live in boxes that are used again, so that one costs no allocation.
+//! An object pool: flows live in boxes that are reused, so that a flow costs no allocation.
 //!
-//! Every thread keeps some. Where flows begin on one thread and end on another, the one runs out of boxes while they pile up
-//! on the other: there they go over by whole *magazines*, through a common depot, so that the threads meet in it once for
-//! many flows (Bonwick and Adams, Magazines and Vmem, USENIX 2001).
+//! Every thread keeps boxes of its own. If flows begin on one thread and end on another, the first runs out of boxes
+//! while they pile up on the second: there, boxes move by whole *magazines* through a common *depot*, so that the
+//! threads meet at its mutex once for many flows (Bonwick and Adams, Magazines and Vmem, USENIX 2001).
 
 use std::cell::RefCell;
 use std::thread::LocalKey;
 
 use parking_lot::Mutex;
 
-/// How many boxes go over together.
+/// The number of boxes in a magazine. A judgement: large enough that the depot's mutex is rarely taken, small enough
+/// that boxes on their way are few.
 const MAGAZINE: usize = 128;
-/// How many magazines the depot keeps: as many boxes as flows may wait where nothing else is said.
+/// The most magazines that the depot keeps: about as many boxes as flows may wait by default (10,000).
 const MAGAZINES_MAX: usize = 80;
 
-/// A type whose boxes are used again. They are empty while they are spare: nothing of a program is kept in them.
+/// A type whose boxes are reused. A box is empty while it is in the pool: nothing of a program is kept in it.
 pub(crate) trait Pooled: Default + 'static {
-    /// Those of this thread.
+    /// Returns the boxes of this thread.
     fn of_thread() -> &'static LocalKey<LocalPool<Self>>;
-    /// Those that are on their way between threads.
+    /// Returns the depot, through which boxes move between threads.
     fn depot() -> &'static Depot<Self>;
 }
 
 /// The boxes of one thread.
 pub(crate) type LocalPool<T> = RefCell<Vec<Box<T>>>;
 
-/// Magazines that have been filled by one thread and not yet taken by another.
+/// Magazines that one thread has filled and no other thread has taken yet.
 pub(crate) struct Depot<T>(Mutex<Vec<Vec<Box<T>>>>);
 
 impl<T> Depot<T> {
-    /// An empty depot.
+    /// Returns an empty depot.
     pub(crate) const fn new() -> Self {
         Depot(Mutex::new(Vec::new()))
     }
 }
 
-/// A box.
+/// Takes a box out of the pool, or makes one.
 pub(crate) fn take<T: Pooled>() -> Box<T> {
     T::of_thread().with_borrow_mut(|boxes| {
         if boxes.is_empty() {
@@ -45,9 +46,9 @@ pub(crate) fn take<T: Pooled>() -> Box<T> {
     })
 }
 
-/// Gives an empty box back.
+/// Gives an empty box back to the pool.
 pub(crate) fn give_back<T: Pooled>(object: Box<T>) {
-    // A thread that is ending has no list any more.
+    // A thread that is ending has no list any more: its box is freed.
     _ = T::of_thread().try_with(|boxes| {
         let mut boxes = boxes.borrow_mut();
         boxes.push(object);

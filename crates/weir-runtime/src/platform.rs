@@ -1,7 +1,7 @@
-//! The machine below: the one trait through which the runtime itself reads clocks, starts threads and draws numbers.
+//! The platform: the one trait through which the runtime reads clocks, starts threads and draws random numbers.
 //!
-//! What host functions do is their own; the runtime reaches outside only here, so that a simulation or a test can put
-//! another machine below the same engines.
+//! Host functions may do as they like; the runtime itself reaches outside only here, so that a simulation or a test can
+//! put another platform under the same engines.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,32 +12,32 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use weir_events::{Event, Signal, always, at, never};
 
-/// What the runtime needs of the machine that it runs on.
+/// The services that the runtime needs of the system that it runs on.
 pub trait Platform: Send + Sync {
-    /// The time, in nanoseconds since some fixed moment; never goes back.
+    /// Returns the time, in nanoseconds since some fixed moment; it never goes back.
     fn now_ns(&self) -> u64;
 
     /// Starts a thread.
     ///
     /// # Errors
-    /// Fails where the system gives no more threads.
+    /// Fails if the system gives no more threads.
     fn thread(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>>;
 
-    /// A random number.
+    /// Returns a random number.
     fn random(&self) -> u64;
 
-    /// An event that takes effect when the time is `instant_ns`, and ever after.
+    /// Returns an event that takes effect when the time is `instant_ns`, and stays in effect.
     fn at(&self, instant_ns: u64) -> Event<()>;
 }
 
-/// The machine that the process runs on.
+/// The platform of the system that the process runs on.
 pub struct SystemPlatform {
     start: Instant,
     seed: AtomicU64,
 }
 
 impl SystemPlatform {
-    /// This machine; its time begins now.
+    /// Returns the platform; its time begins now.
     #[must_use]
     pub fn new() -> Self {
         SystemPlatform { start: Instant::now(), seed: AtomicU64::new(u64::from(std::process::id())) }
@@ -68,13 +68,13 @@ impl Platform for SystemPlatform {
     }
 }
 
-/// A machine whose time moves only when it is told to, and whose numbers follow from a seed.
+/// A platform whose time moves only when it is told to, and whose random numbers follow from a seed.
 pub struct ScriptedPlatform {
     clock: Mutex<ScriptedClock>,
     seed: AtomicU64,
 }
 
-/// The time of a scripted machine, and what waits for it, in the order in which it is due.
+/// The time of a scripted platform, and the alarms that are set, in the order in which they are due.
 #[derive(Default)]
 struct ScriptedClock {
     now_ns: u64,
@@ -83,13 +83,13 @@ struct ScriptedClock {
 }
 
 impl ScriptedPlatform {
-    /// A machine at time 0.
+    /// Returns a platform at time 0.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         ScriptedPlatform { clock: Mutex::default(), seed: AtomicU64::new(seed) }
     }
 
-    /// Moves its time on, and wakes what is due by then.
+    /// Advances the time, and wakes everything that is due by then.
     pub fn pass_ns(&self, ns: u64) {
         let due = self.clock.lock().pass(ns);
         due.values().for_each(|signal| _ = signal.fire());

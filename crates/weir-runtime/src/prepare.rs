@@ -1,4 +1,5 @@
-//! From a graph and a library to what engines run: everything that can be known before the first flow.
+//! Preparation: turns a graph and a library into what engines run, working out everything that can be known before the
+//! first flow.
 //!
 //! For each body: calls are resolved to code; a fallible call and the switch that tests it become one step ([`shape`]);
 //! edges become masks of what may wait ([`order`]); ports become slots, by liveness ([`slots`]).
@@ -21,15 +22,15 @@ mod slots;
 mod steps;
 mod timed;
 
-/// How deep bodies may nest; the compiler's own limit is lower.
+/// The deepest nesting of bodies; the compiler's own limit is lower.
 const NESTING_MAX: usize = 64;
 
-/// Why a program cannot be prepared: it and the library do not belong together.
+/// The reason why a program cannot be prepared: it and the library do not belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrepareError {
     /// The node or entry point.
     pub place: String,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
@@ -41,54 +42,54 @@ impl std::fmt::Display for PrepareError {
 
 impl std::error::Error for PrepareError {}
 
-/// One flow, prepared.
+/// A prepared flow.
 pub(crate) struct PreparedFlow {
-    /// Its name.
+    /// The name of the flow.
     pub name: Arc<str>,
-    /// What happens.
+    /// The body.
     pub body: Body,
-    /// All turnstiles within.
+    /// All ticket gates within.
     pub ticket_gates: Box<[usize]>,
 }
 
-/// Prepares bodies of one program.
+/// The preparation of the bodies of one program.
 pub(crate) struct Preparation<'a> {
     library: &'a Library,
     moves: moves::MoveOnlyTypes<'a>,
     resources: &'a mut Resources,
-    /// Whether stateful calls must see the source's order.
+    /// True if stateful calls must see the order of the source.
     ordered: bool,
-    /// The turnstiles of the flow that is being prepared.
+    /// The ticket gates of the flow that is being prepared.
     ticket_gates: Vec<usize>,
 }
 
-/// What is known of a call before its step is made.
+/// A call that is resolved to its function, before its step is made.
 struct Resolved {
     code: Code,
     path: Text,
     fallible: bool,
-    /// Whether it yields an `Option`, and cannot fail.
+    /// True if it returns an `Option`, and cannot fail.
     optional: bool,
-    /// How each parameter is taken.
+    /// The way in which each parameter is passed.
     passing: Vec<Passing>,
     locks: Box<[(Arc<FairRwLock>, Mode)]>,
     ticket_gate: Option<usize>,
     state: Option<usize>,
 }
 
-/// A node's parts that were prepared before it: its call, or its body.
+/// The parts of a node that are prepared before its step: its call, or its bodies.
 #[derive(Default)]
 struct NodePart {
     call: Option<Resolved>,
     body: Option<Body>,
     /// The bodies of a `within` or `race`.
     timed: Vec<Body>,
-    /// The turnstiles within.
+    /// The ticket gates within.
     ticket_gates: Vec<usize>,
 }
 
 impl NodePart {
-    /// Whether its node may have to wait.
+    /// Returns true if the node may have to wait.
     fn waits(&self, node: &Node) -> bool {
         match (&self.call, &self.body) {
             (Some(call), _) => call.waits() || !call.locks.is_empty() || call.ticket_gate.is_some(),
@@ -101,18 +102,18 @@ impl NodePart {
         self.body.iter().chain(&self.timed)
     }
 
-    /// Whether its function waits by itself, so that it is worth beginning others in the meantime.
+    /// Returns true if the function itself waits, so that it is worth beginning others in the meantime.
     fn overlaps(&self) -> bool {
         self.call.as_ref().is_some_and(Resolved::waits) || self.bodies().any(|body| body.overlaps)
     }
 }
 
 impl NodePart {
-    /// Whether the node changes what its input carries.
+    /// Returns true if the node changes the value of its input.
     fn changes(&self, node: &Node, input: usize) -> bool {
         match (&self.call, &self.body) {
             (Some(call), _) => call.passing.get(input) == Some(&Passing::Change),
-            // Inputs of a repeated body are its parameters, but for the list, which is not changed itself.
+            // The inputs are the body's parameters. The list is an exception, but is never changed itself.
             (_, Some(body)) => body.handed.get(input).copied().unwrap_or(false),
             _ => node.captured(input).is_some_and(|(body, parameter)| self.timed[body].handed[parameter]),
         }
@@ -126,7 +127,7 @@ impl Resolved {
 }
 
 impl<'a> Preparation<'a> {
-    /// Prepares bodies of a program that find their functions in `library` and their resources in `resources`.
+    /// Returns a preparation that finds functions in `library` and resources in `resources`.
     pub(crate) fn new(program: &'a Program, library: &'a Library, resources: &'a mut Resources) -> Self {
         let moves = moves::MoveOnlyTypes::new(&program.types, library);
         Preparation { library, moves, resources, ordered: false, ticket_gates: Vec::new() }
@@ -217,7 +218,7 @@ impl<'a> Preparation<'a> {
         })
     }
 
-    /// The index of the private state that is made for the node, of what it gives as constants.
+    /// Makes the private state of a node from its constant arguments, and returns the state's index.
     fn state(&mut self, graph: &Graph, node: &Node, signature: &Signature) -> Result<Option<usize>, PrepareError> {
         let Some(state) = &signature.state else { return Ok(None) };
         let constants = signature.start_parameters().filter_map(|index| match node.inputs.get(index) {
@@ -238,13 +239,15 @@ impl<'a> Preparation<'a> {
         }
     }
 
-    /// Whether it is the session's own, so that the step around has all that a call needs.
+    /// Returns true if each session has a value of its own, so that the enclosing step holds everything that a call
+    /// needs.
     fn is_own(&self, resource: &Resource) -> bool {
         let Resource::Shared(name) = resource else { return false };
         self.resources.shared_index.get(name).is_some_and(|index| self.resources.own(*index).is_some())
     }
 
-    /// What a call takes for its own length: what no enclosing step holds. What is narrowed to sessions comes last.
+    /// Returns the locks that a call holds for its own length: those that no enclosing step holds. Resources that are
+    /// held per session come last.
     fn locks_of(&self, node: &Node) -> Vec<(Arc<FairRwLock>, Mode)> {
         let (mut taken, mut last) = (Vec::new(), Vec::new());
         for used in &node.uses {
@@ -273,7 +276,10 @@ fn error(place: &str, message: String) -> PrepareError {
     PrepareError { place: place.to_owned(), message }
 }
 
-/// Checks that the program's sources are in the library.
+/// Returns the source of an entry point.
+///
+/// # Errors
+/// Fails if the source is not in the library.
 pub(crate) fn source_of(
     library: &Library,
     program: &Program,

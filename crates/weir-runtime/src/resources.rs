@@ -1,8 +1,8 @@
-//! What flows meet in: shared values, their constraints, and the private states of call sites.
+//! Resources that flows share: shared values, their constraints, and the private states of call sites.
 //!
-//! A resource has a lock only where somebody changes it: what is only read needs no order. An atomic step per session
-//! holds the lock of its session, and its calls take the resource itself for their own length. Where each session has a
-//! value of its own, there is no resource itself to take.
+//! A resource has a lock only if some flow changes it: what is only read needs no order. An atomic step per session
+//! holds the lock of its session, and its calls hold the lock of the whole resource for their own length. If each
+//! session has a value of its own, there is no whole resource to lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,11 +18,12 @@ use crate::ticket_gate::TicketGate;
 /// The locks of one resource.
 #[derive(Default)]
 pub(crate) struct ResourceLocks {
-    /// Taken for the length of a call or an atomic step.
+    /// The lock of the whole resource, held for the length of a call or an atomic step.
     pub whole: Arc<FairRwLock>,
-    /// The sessions in use, and those whose values are kept.
+    /// The sessions in use, and those whose values are retained.
     pub sessions: Arc<SessionTable>,
-    /// Whether steps hold it per session, so that calls take it last: they wait for nothing while they hold it.
+    /// Set if atomic steps hold the resource per session. Calls then lock the whole resource last, because they wait
+    /// for nothing while they hold it.
     pub session_scoped: bool,
 }
 
@@ -31,20 +32,20 @@ pub(crate) struct ResourceLocks {
 pub(crate) struct Resources {
     /// The shared values, in the order of the program.
     pub shared: Vec<Shared>,
-    /// The index of each.
+    /// The index of each shared value, by name.
     pub shared_index: IndexMap<Text, u32>,
-    /// For each of them, the sessions that have one of their own, where it is such.
+    /// For each shared value that is declared `per session`, its sessions.
     pub own: Vec<Option<Arc<SessionTable>>>,
-    /// The locks of those that need one.
+    /// The locks of the resources that need one.
     pub locks: BTreeMap<Resource, ResourceLocks>,
     /// The private states of call sites.
     pub states: Vec<Shared>,
-    /// The gates of call sites that must see a source's order.
+    /// The ticket gates of call sites that must see the order of a source.
     pub ticket_gates: Vec<TicketGate>,
 }
 
 impl Resources {
-    /// The resources of the program, whose shared values are not made yet.
+    /// Returns the resources of a program; its shared values are not made yet.
     pub(crate) fn of(program: &Program, limits: SessionLimits, platform: &Arc<dyn Platform>) -> Resources {
         let mut resources = Resources { locks: locks_of(program), ..Resources::default() };
         for (shared, index) in program.shared.iter().zip(0..) {
@@ -63,25 +64,25 @@ impl Resources {
         resources
     }
 
-    /// The sessions that have one of their own, where the shared value of this index is such.
+    /// Returns the sessions of a shared value that is declared `per session`.
     pub(crate) fn own(&self, index: u32) -> Option<&Arc<SessionTable>> {
         self.own.get(index as usize)?.as_ref()
     }
 
-    /// Adds the state of one call site, and yields its index.
+    /// Adds the state of a call site, and returns its index.
     pub(crate) fn add_state(&mut self, state: Value) -> usize {
         self.states.push(Shared::new(state));
         self.states.len() - 1
     }
 
-    /// Adds a gate, and yields its index.
+    /// Adds a ticket gate, and returns its index.
     pub(crate) fn add_ticket_gate(&mut self) -> usize {
         self.ticket_gates.push(TicketGate::default());
         self.ticket_gates.len() - 1
     }
 }
 
-/// A lock for each resource that some flow changes.
+/// Returns a lock for each resource that some flow changes.
 fn locks_of(program: &Program) -> BTreeMap<Resource, ResourceLocks> {
     let mut locks = BTreeMap::new();
     for flow in program.entries.iter().flat_map(|entry| &entry.flows) {

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use weir_events::{Event, Signal, after, from_future_with, until};
+use weir_events::{Event, Signal, from_future_with, until};
 use weir_host::{Begun, Failure, Flows, LocalFuture, Loops, Opened, Progress, Stop, Value};
 use weir_ir::program::AT_END;
 use weir_trace::{Detail, EventKind};
@@ -161,7 +161,7 @@ pub(crate) fn run_loops(
 
 /// Serves the sources of one event loop until they have ended, or the time for draining is up.
 async fn work(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, observes: Observes) {
-    let limit = out_of_time(context.stop.fired(), context.drain_within);
+    let limit = context.out_of_time();
     _ = until(pin!(serve(sources, context, observes)), &limit).await;
 }
 
@@ -169,7 +169,7 @@ async fn work(sources: Vec<(Arc<dyn Opened>, u32)>, context: Arc<RunContext>, ob
 async fn observe(context: Arc<RunContext>) {
     loop {
         poll_fn(|task| context.instance.recorder.poll_wants(Detail::Sections, task)).await;
-        tokio::time::sleep(OBSERVATION_PERIOD).await;
+        context.after(OBSERVATION_PERIOD).synchronise().await;
         if context.instance.recorder.wants(Detail::Sections) {
             context.record_sections();
         }
@@ -209,6 +209,25 @@ async fn run_source(source: Arc<dyn Opened>, entry: u32, context: Arc<RunContext
 }
 
 impl RunContext {
+    /// Returns an event that takes effect after this time.
+    fn after(&self, duration: Duration) -> Event<()> {
+        let platform = &self.instance.platform;
+        let nanoseconds = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        platform.at(platform.now_ns().saturating_add(nanoseconds))
+    }
+
+    /// Returns an event that takes effect when the program has been told to stop and the time for draining is up.
+    fn out_of_time(self: &Arc<Self>) -> Event<()> {
+        let context = Arc::clone(self);
+        from_future_with(move || {
+            let (stopped, context) = (context.stop.fired().synchronise(), Arc::clone(&context));
+            async move {
+                stopped.await;
+                context.after(context.drain_within).synchronise().await;
+            }
+        })
+    }
+
     fn record_sections(&self) {
         for what in self.engine.sections(&self.instance).into_iter().chain(self.instance.routes()) {
             self.instance.record(Detail::Sections, || what);
@@ -239,17 +258,6 @@ impl RunContext {
         self.failure.lock().get_or_insert(failure);
         self.stop.fire();
     }
-}
-
-/// Returns an event that takes effect when the program has been told to stop and the time for draining is up.
-fn out_of_time(stopped: Event<()>, drain_within: Duration) -> Event<()> {
-    from_future_with(move || {
-        let stopped = stopped.synchronise();
-        async move {
-            stopped.await;
-            after(drain_within).await;
-        }
-    })
 }
 
 /// The entry point of one source: begins its flows on the engine.

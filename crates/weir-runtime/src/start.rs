@@ -118,7 +118,7 @@ impl From<io::Error> for StartError {
 /// Starts a program.
 ///
 /// # Errors
-/// Fails where the program does not fit the library, a shared value or source cannot be made, or the system refuses.
+/// Fails if the program does not fit the library, a shared value or source cannot be made, or the system refuses.
 pub fn start(program: &Program, library: &Library, options: Options) -> Result<RunningProgram, StartError> {
     let settings = Settings::resolve(program, &options)?;
     let (prepared, arguments) = prepare(program, library, &options, &settings)?;
@@ -139,11 +139,11 @@ pub fn start(program: &Program, library: &Library, options: Options) -> Result<R
     Ok(run_loops(loops, prepared.instance, opened, engine, options.drain_within))
 }
 
-/// The sections that the engine of these options would make of a program, which is not started; none where it runs each flow
-/// as one piece.
+/// Returns the sections that the engine of these options would make of a program, without starting it; none if the
+/// engine runs each flow as one piece.
 ///
 /// # Errors
-/// Fails where the program does not fit the library, or the plan does not fit the program.
+/// Fails if the program does not fit the library, or the plan does not fit the program.
 pub fn sections(program: &Program, library: &Library, options: &Options) -> Result<Vec<EngineSection>, StartError> {
     let settings = Settings::resolve(program, options)?;
     let (prepared, _) = prepare(program, library, options, &settings)?;
@@ -202,10 +202,10 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// A program that is prepared, with what makes its shared values.
+/// A prepared program, with the bodies that make its shared values.
 struct PreparedProgram {
     instance: Arc<ProgramInstance>,
-    /// In the order of the program; nothing for those that each session has.
+    /// In the order of the program; `None` for values that are declared `per session`.
     shared: Vec<Option<Body>>,
 }
 

@@ -1,8 +1,12 @@
-//! A graph, prepared: what is left of it when all that can be known before it runs has been worked out.
+//! Prepared graphs: graphs in which everything is worked out that can be known before they run.
 //!
-//! A [`Body`] is a list of [`PreparedStep`]s in the order of the graph's nodes, with slots instead of ports, indices instead of
-//! names, and masks instead of edges: every node that may have to wait has a bit, and a step may run when none of the bits
-//! that it depends on belongs to a node that still waits.
+//! A [`Body`] is a list of [`PreparedStep`]s in the order of the graph's nodes, with slots instead of ports, indices
+//! instead of names, and masks instead of edges: every node that may have to wait has a bit, and a step may run when
+//! none of the bits that it depends on belongs to a node that still waits.
+//!
+//! An *iteration order* makes the iterations of one `map` pass certain steps one after the other, like a `signal` and
+//! an `await` between the iterations of a loop that runs in parallel. Each order is a bit: a step *signals* the orders
+//! that it is part of when it has run, and *awaits* orders before it runs.
 
 use std::sync::Arc;
 
@@ -21,27 +25,27 @@ pub(crate) struct Body {
     pub steps: Box<[PreparedStep]>,
     /// The names of the nodes.
     pub names: Box<[Arc<str>]>,
-    /// The constants that arguments name.
+    /// The constants that arguments refer to.
     pub constants: Box<[Value]>,
-    /// How many slots a frame has; the first ones hold the parameters.
+    /// The number of slots of a frame; the first ones hold the parameters.
     pub slots: u32,
-    /// How many switches it has.
+    /// The number of switches.
     pub switches: u32,
-    /// Where its result lies; `None` where it always ends before.
+    /// The location of the result; `None` if every execution ends the flow before.
     pub result: Option<Argument>,
-    /// Whether a step of it may have to wait.
+    /// True if some step may have to wait.
     pub waits: bool,
-    /// How many steps each lane has; empty unless iterations may overlap.
+    /// The number of steps of each iteration order; empty unless iterations may overlap.
     pub order_lengths: Box<[u32]>,
-    /// Whether iterations may overlap.
+    /// True if iterations may overlap.
     pub overlaps: bool,
-    /// For each parameter, whether it is handed from one iteration to the next, and back: it is changed, or can only be
-    /// moved.
+    /// For each parameter, true if it is handed from one iteration to the next, and back at the end, because it is
+    /// changed or can only be moved.
     pub handed: Box<[bool]>,
 }
 
 impl Body {
-    /// Whether this holds of a step, or of one in the bodies within.
+    /// Returns true if the condition holds for a step, or for one in a body within.
     pub(crate) fn has(&self, holds: &dyn Fn(&Action) -> bool) -> bool {
         self.steps.iter().any(|step| step.has(holds))
     }
@@ -49,30 +53,30 @@ impl Body {
 
 /// A prepared node.
 pub(crate) struct PreparedStep {
-    /// What it does.
+    /// The action.
     pub action: Action,
-    /// The switch that controls it, or [`NONE`].
+    /// The switch that controls the step, or [`NONE`].
     pub switch: u32,
-    /// The arm of the switch.
+    /// The arm of that switch.
     pub arm: u32,
-    /// The next step to look at where this one is skipped.
+    /// The next step after this one is skipped.
     pub skip_to: u32,
-    /// The next step to look at where this one has run: those between do nothing.
+    /// The next step after this one has run; the steps between do nothing.
     pub then: u32,
-    /// Its own bit, or 0 where it never waits.
+    /// The step's own bit, or 0 if it never waits.
     pub bit: u64,
     /// The bits of all earlier steps that it depends on, directly or not.
     pub depends: u64,
-    /// The lanes that the next iteration may enter only when this step is through.
+    /// The iteration orders that this step is part of: the next iteration waits until the step has run.
     pub signals_orders: u64,
-    /// The lanes whose turn must have come before this step runs.
+    /// The iteration orders in which all earlier iterations must be finished before this step runs.
     pub awaits_orders: u64,
-    /// The turnstiles that the flow passes when this step is through.
+    /// The ticket gates that the flow passes when this step has run.
     pub ticket_gates: Box<[usize]>,
 }
 
 impl PreparedStep {
-    /// Whether this holds of the step, or of one in its bodies.
+    /// Returns true if the condition holds for the step, or for one in its bodies.
     pub(crate) fn has(&self, holds: &dyn Fn(&Action) -> bool) -> bool {
         let in_bodies = || match &self.action {
             Action::Repeat(repeat) => repeat.body.has(holds),
@@ -83,21 +87,21 @@ impl PreparedStep {
     }
 }
 
-/// What a step does.
+/// The action of a step.
 pub(crate) enum Action {
-    /// Nothing: a switch that its call has decided already, or part of a switch's condition.
+    /// Nothing, because a call has decided this switch already, or a switch evaluates this part of its condition.
     Nothing,
     /// A primitive.
     Prim(PrimStep),
-    /// A call that needs nothing but its function: it returns at once, cannot fail, and touches no state or lock.
+    /// A call that needs nothing but its function, which returns at once, cannot fail, and touches no state or lock.
     Simple(Box<SimpleStep>),
     /// Any other call.
     Call(Box<CallStep>),
     /// A switch.
     Switch(Box<SwitchStep>),
-    /// A switch that decides its condition by itself.
+    /// A switch that evaluates its condition by itself.
     Condition(Box<ConditionStep>),
-    /// A select: the input of each arm, and the output.
+    /// A select: takes the input of the arm that was chosen.
     Select {
         /// The switch.
         switch: u32,
@@ -114,23 +118,23 @@ pub(crate) enum Action {
     Acquire(Box<AcquireStep>),
     /// The end of the atomic step that this node began.
     Release(u32),
-    /// What is never reached, because an earlier step has ended the flow.
+    /// A step that is never reached, because an earlier one ends the flow.
     Never,
-    /// The end of the flow with an answer.
+    /// Ends the flow with an answer.
     Return(Argument),
-    /// The end of the flow with a failure.
+    /// Ends the flow with a failure.
     Fail(Argument),
 }
 
 /// A primitive.
 pub(crate) struct PrimStep {
-    /// Which.
+    /// The primitive.
     pub prim: Prim,
     /// Its operands.
     pub operands: Box<[Argument]>,
-    /// The slots that nobody uses afterwards.
+    /// The slots that are not used afterwards.
     pub dead: Box<[u32]>,
-    /// Whether what it passes on may have to be moved.
+    /// True if its operands may have to be moved.
     pub moves: bool,
     /// The slot of the output.
     pub out: u32,
@@ -144,7 +148,7 @@ pub(crate) struct SimpleStep {
     pub path: Arc<str>,
     /// Its arguments.
     pub arguments: Box<[Argument]>,
-    /// The slots that nobody uses afterwards and that the function only borrows.
+    /// The slots that are not used afterwards, and that the function only borrows.
     pub dead: Box<[u32]>,
     /// The slot of its answer.
     pub out: u32,
@@ -158,38 +162,38 @@ pub(crate) struct CallStep {
     pub path: Arc<str>,
     /// Its arguments.
     pub arguments: Box<[Argument]>,
-    /// What its arguments mean by a shared value, where one of them is the session's own; else empty, and they mean those
-    /// of the program.
+    /// The shared values that arguments index, if one of them belongs to the session; otherwise empty, and arguments
+    /// index those of the program.
     pub shared: Box<[SharedOf]>,
-    /// The slots that nobody uses afterwards and that the function only borrows.
+    /// The slots that are not used afterwards, and that the function only borrows.
     pub dead: Box<[u32]>,
-    /// Where its answer goes.
+    /// The destination of the answer.
     pub out: Out,
-    /// What it holds while it runs, in the canonical order.
+    /// The locks that it holds while it runs, in the canonical order.
     pub locks: Box<[(Arc<FairRwLock>, Mode)]>,
-    /// The turnstile that it waits at.
+    /// The ticket gate that it waits at.
     pub ticket_gate: Option<usize>,
-    /// Its private state.
+    /// The index of its private state.
     pub state: Option<usize>,
-    /// The nodes that began the atomic steps that it is within.
+    /// The atomic steps around it, by the node that begins each.
     pub within: Box<[u32]>,
 }
 
-/// One shared value of a call.
+/// A shared value of a call.
 pub(crate) enum SharedOf {
-    /// That of the program, by its index.
+    /// A shared value of the program, by its index.
     Program(u32),
-    /// That of the flow's session.
+    /// The value of the flow's session.
     Session(Arc<SessionTable>),
 }
 
-/// Where a call's answer goes.
+/// The destination of a call's answer.
 pub(crate) enum Out {
-    /// The value, of a function that cannot fail.
+    /// The slot of the value; the function cannot fail.
     Value(u32),
-    /// A `Result`.
+    /// The slot of a `Result`.
     Result(u32),
-    /// Straight to the arms of the switch that tests it, so that no `Result` is made: Flux's branch on success.
+    /// The arms of the switch that tests the answer, so that no `Result` is made: Flux's branch on success.
     OfResult {
         /// The switch.
         switch: u32,
@@ -198,7 +202,7 @@ pub(crate) enum Out {
         /// The arm of failure, and the slot of its payload.
         err: (u32, u32),
     },
-    /// The same for an `Option`.
+    /// The arms of the switch that tests the answer, so that no `Option` is made.
     OfOption {
         /// The switch.
         switch: u32,
@@ -211,63 +215,63 @@ pub(crate) enum Out {
 
 /// A switch.
 pub(crate) struct SwitchStep {
-    /// Its number among the body's switches.
+    /// The number of the switch in the body.
     pub switch: u32,
-    /// What it tests.
+    /// The value that it tests.
     pub subject: Argument,
-    /// Whether its payload may have to be moved.
+    /// True if the payload may have to be moved.
     pub moves: bool,
-    /// Its arms: the test, and the slots of the payload.
+    /// The arms: the test, and the slots of the payload.
     pub arms: Box<[(ArmTest, Box<[u32]>)]>,
 }
 
-/// A switch that decides its condition by itself.
+/// A switch that evaluates its condition by itself.
 pub(crate) struct ConditionStep {
-    /// Its number among the body's switches.
+    /// The number of the switch in the body.
     pub switch: u32,
-    /// What it decides.
+    /// The condition.
     pub condition: Condition,
-    /// The arm where the condition does not hold, and where it does.
+    /// The arm for false, and the arm for true.
     pub arms: [u32; 2],
 }
 
-/// A condition on scalars. What it looks at stays in its slots.
+/// A condition on scalars, which stay in their slots.
 pub(crate) enum Condition {
-    /// This truth value.
+    /// A truth value.
     Holds(Argument),
     /// A comparison of two scalars.
     Compare(Prim, Argument, Argument),
-    /// The other does not hold.
+    /// The negation of a condition.
     Not(Box<Condition>),
-    /// Both hold.
+    /// The conjunction of two conditions.
     Both(Box<Condition>, Box<Condition>),
-    /// One of them holds.
+    /// The disjunction of two conditions.
     Either(Box<Condition>, Box<Condition>),
 }
 
-/// How a body is repeated.
+/// The kind of repetition of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// For each element; yields the list of results.
+    /// Once for each element; the result is the list of results.
     Map,
-    /// For accumulator and element; yields the accumulator.
+    /// Once for each element, with an accumulator; the result is the accumulator.
     Fold,
-    /// With the state, until done.
+    /// With a state, until it is done.
     Loop {
-        /// The bound.
+        /// The most iterations.
         at_most: u64,
     },
 }
 
 /// A map, fold or loop.
 pub(crate) struct RepeatStep {
-    /// Which.
+    /// The kind of repetition.
     pub repeat: Repeat,
     /// The node's inputs.
     pub inputs: Box<[Argument]>,
-    /// The atomic steps that it is within, by the node that begins each: what they hold is held for the body too.
+    /// The atomic steps around it, by the node that begins each: what they hold is held for the body too.
     pub within: Box<[u32]>,
-    /// What is repeated.
+    /// The body that is repeated.
     pub body: Body,
     /// The slot of the output.
     pub out: u32,
@@ -275,13 +279,13 @@ pub(crate) struct RepeatStep {
 
 /// A `within` or `race`.
 pub(crate) struct TimedStep {
-    /// Its node's name.
+    /// The name of the node.
     pub name: Arc<str>,
-    /// How long it may take; `None` for a race.
+    /// The time limit; `None` for a race.
     pub limit: Option<Argument>,
-    /// The bodies, each with what it captures.
+    /// The bodies, each with the values that it captures.
     pub bodies: Box<[(Body, Box<[Argument]>)]>,
-    /// The atomic steps that it is within, by the node that begins each: what they hold is held for the bodies too.
+    /// The atomic steps around it, by the node that begins each: what they hold is held for the body too.
     pub within: Box<[u32]>,
     /// The slot of the output.
     pub out: u32,
@@ -289,22 +293,23 @@ pub(crate) struct TimedStep {
 
 /// The beginning of an atomic step.
 pub(crate) struct AcquireStep {
-    /// What is taken, in the canonical order.
+    /// The locks that it acquires, in the canonical order.
     pub wanted: Box<[Wanted]>,
     /// The session.
     pub session: Option<Argument>,
-    /// The nodes that began the atomic steps around it.
+    /// The atomic steps around it, by the node that begins each.
     pub within: Box<[u32]>,
-    /// The turnstiles within, whose turns come before any lock.
+    /// The ticket gates within it, which are waited for before any lock.
     pub ticket_gates: Box<[usize]>,
 }
 
-/// One lock of an atomic step.
+/// A lock of an atomic step.
 pub(crate) enum Wanted {
-    /// The whole resource.
+    /// The lock of the whole resource.
     Whole(Arc<FairRwLock>, Mode),
     /// The lock of the session.
     Session(Arc<SessionTable>, Mode),
-    /// The same of a shared value that each session has, which is made where there is none: the value's index.
+    /// The lock of the session of a shared value that is declared `per session`; the value of this index is made if
+    /// there is none.
     Own(Arc<SessionTable>, Mode, u32),
 }

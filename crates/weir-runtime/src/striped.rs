@@ -1,33 +1,34 @@
-//! A counter that many threads add to and few read: every thread adds to a stripe of it, most often its own.
+//! A striped counter: many threads add to it, each usually to a stripe of its own, and few read it.
 //!
-//! A word that two threads write goes over from the one's cache to the other's and back with every flow, which takes longer
-//! than a small flow. So threads are numbered as they come, and each has the stripe of its number, as far as there are
-//! stripes; beyond, some share one.
+//! A word that two threads write moves between their caches with every flow, which takes longer than a small flow. So
+//! threads are numbered as they first count, and each has the stripe of its number; threads beyond the number of
+//! stripes share one. These numbers choose a stripe and nothing else: no behaviour of a program depends on them.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-/// How many stripes a counter has: more than threads write one, most often.
+/// The number of stripes of a counter. A judgement: more than the threads that usually write one counter, at a cache
+/// line each.
 const STRIPES: usize = 8;
 
 /// The counter.
 #[derive(Default)]
 pub(crate) struct StripedCounter([CachePadded<AtomicU64>; STRIPES]);
 
-/// The number of the thread that comes next.
+/// The number of the thread that counts next for the first time.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// Not the number of a thread.
+/// Stands for a thread without a number.
 const UNKNOWN: usize = usize::MAX;
 
 thread_local! {
-    /// The stripe of this thread.
+    /// Returns the stripe of this thread.
     static STRIPE: Cell<usize> = const { Cell::new(UNKNOWN) };
 }
 
-/// The stripe of this thread.
+/// Returns the stripe of this thread.
 #[inline]
 fn stripe() -> usize {
     let known = STRIPE.get();
@@ -42,14 +43,14 @@ fn number_thread() -> usize {
 }
 
 impl StripedCounter {
-    /// Counts one more. In the order of all sequentially consistent operations, so that who has counted and then sees that
-    /// nobody waits is counted by who waits afterwards.
+    /// Adds one, with `SeqCst`: a thread that counts and then reads that nobody waits is counted by everybody who
+    /// begins to wait afterwards.
     #[inline]
     pub(crate) fn add(&self) {
         self.0[stripe()].fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How many have been counted: at least those before this call, at most those before its end.
+    /// Returns the count: at least that of the beginning of this call, at most that of its end.
     pub(crate) fn sum(&self) -> u64 {
         self.0.iter().map(|stripe| stripe.load(Ordering::SeqCst)).sum()
     }

@@ -1,28 +1,29 @@
-//! Turns: how the flows of an ordered source pass a stateful call in the source's order.
+//! Ticket order: the flows of an ordered source pass a stateful call in the order of the source.
 //!
-//! Every flow passes every turnstile once: when its call there is through, when the call is skipped, or when the flow
-//! ends. Passing announces that the flow will not come any more, so the next one need not wait for it.
+//! A flow's sequence number is its ticket. Every flow passes every gate once: when its call there has ended, when the
+//! call is skipped, or when the flow ends. Passing announces that the flow will not come any more, so that the next one
+//! need not wait for it. Everything is under one mutex.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 
-/// The gate of one stateful call.
+/// The ticket gate of one stateful call.
 #[derive(Default)]
 pub(crate) struct TicketGate(Mutex<GateState>);
 
 #[derive(Default)]
 struct GateState {
-    /// The flow whose turn it is, by its sequence number.
+    /// The sequence number of the flow whose turn it is.
     next: u64,
-    /// Later flows that have passed already.
+    /// The sequence numbers of later flows that have passed already.
     passed: BTreeSet<u64>,
     waiting: BTreeMap<u64, Waker>,
 }
 
 impl TicketGate {
-    /// Whether it is the turn of the flow `sequence`; else its waker is kept.
+    /// Returns ready if it is the turn of this flow; otherwise registers its waker.
     pub(crate) fn poll(&self, sequence: u64, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.0.lock();
         if state.next >= sequence {
@@ -32,7 +33,7 @@ impl TicketGate {
         Poll::Pending
     }
 
-    /// The flow `sequence` is through, or will not come. Passing twice is passing once.
+    /// Notes that this flow has passed, or will not come. Passing twice is passing once.
     pub(crate) fn pass(&self, sequence: u64) {
         let mut state = self.0.lock();
         state.waiting.remove(&sequence);

@@ -1,17 +1,17 @@
-//! Switches that decide their condition by themselves, under every engine.
+//! Switches that evaluate their conditions by themselves, under every engine.
 
 use test_support::flows::gates::{Gates, library};
 use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Value, World};
 use weir_runtime::ENGINES;
 
-/// Lines that make `%9: Bool` of `%0: Int`, and for which of 0 to 4 it holds.
+/// Lines that compute `%9: Bool` from `%0: Int`, and the value of `%9` for 0 to 4.
 const CONDITIONS: [(&str, [bool; 5]); 9] = [
     ("%9: Bool = less(%0, 3)", [true, true, true, false, false]),
     ("%1: Bool = less(%0, 1)\n%2: Bool = greater(%0, 3)\n%9: Bool = or(%1, %2)", [true, false, false, false, true]),
     ("%1: Bool = less(0, %0)\n%2: Bool = not_equal(%0, 2)\n%9: Bool = and(%1, %2)", [false, true, false, true, true]),
     ("%1: Bool = less_or_equal(%0, 2)\n%9: Bool = not(%1)", [false, false, false, true, true]),
-    // Truth values that are compared.
+    // Comparisons of truth values.
     (
         "%1: Bool = less(%0, 2)\n%2: Bool = greater_or_equal(%0, 1)\n%9: Bool = equal(%1, %2)",
         [false, true, false, false, false],
@@ -20,7 +20,7 @@ const CONDITIONS: [(&str, [bool; 5]); 9] = [
         "%1: Bool = less(%0, 2)\n%2: Bool = not(%1)\n%3: Bool = not_equal(%1, %2)\n%9: Bool = and(%3, %1)",
         [true, true, false, false, false],
     ),
-    // One operand has waited.
+    // Comparisons of which an operand has waited.
     ("%1: Int = call a.wait at a (%0)\n%9: Bool = greater(%1, %0)", [false; 5]),
     ("%1: Int = call a.wait at a (%0)\n%2: Bool = equal(%0, 4)\n%3: Bool = equal(%1, 1)\n%9: Bool = or(%2, %3)", {
         [false, true, false, false, true]
@@ -39,7 +39,7 @@ fn a_switch_takes_the_arm_that_its_condition_says() {
     }
 }
 
-/// Which arm a flow takes that is given this number.
+/// Runs a flow with this number, and returns the arm that it takes.
 fn taken(engine: &'static str, condition: &str, number: i64) -> Value {
     let (feed, gates) = (Feed::new(), Gates::new());
     let mut library = library([gates.waiting("a.wait", World::Writes)]);

@@ -1,4 +1,4 @@
-//! Flows under the engines: what overlaps, what keeps its order, how they end.
+//! Flows under every engine: overlap, order, and the ways in which they end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use weir_ir::expr::Program;
 use weir_runtime::{ENGINES, Options, RunningProgram};
 use weir_trace::{Detail, EventKind, Recorder};
 
-/// A program of one flow that is fed by hand: `body` in the text of the expression IR.
+/// Starts a program of one flow that is fed by hand; `body` is in the text of the expression IR.
 fn started(
     functions: impl IntoIterator<Item = Function>,
     shared: &str,
@@ -60,7 +60,7 @@ fn waiting_calls_of_different_parts_of_the_world_overlap() {
     });
 }
 
-/// The arm that ends the flow waits for something that what follows the switch does not wait for.
+/// The arm that ends the flow waits for a call that the steps after the switch do not wait for.
 #[test]
 fn what_follows_an_arm_that_ends_the_flow_does_not_begin_while_the_arm_waits() {
     every_engine(|name| {
@@ -215,7 +215,7 @@ fn a_stateful_call_sees_the_flows_of_an_ordered_source_in_their_order() {
     });
 }
 
-/// Adds up, from what it was made of.
+/// A stateful call that adds up, starting from the constant that its state was made from.
 fn total_from() -> Function {
     let parameters = [("x", Type::Int, Passing::Value), ("from", Type::Int, Passing::Start)];
     let mut total = immediate("b.total", &parameters, |call| {
@@ -303,7 +303,7 @@ fn more_flows_than_may_wait_are_refused() {
         let (feed, _running) = started([gates.waiting("a.wait", World::Reads)], "", body, options);
         let mut answers = vec![feed.begin(vec![Value::Int(0)])];
         let first = gates.next();
-        // Under `pool` the first has left the queue, which has room for two more.
+        // Under `pool`, the first flow has left the queue, which has room for two more.
         let room = if name == "pool" { 2 } else { 1 };
         answers.extend((0..room).map(|_| feed.begin(vec![Value::Int(0)])));
         let refused = feed.run(vec![Value::Int(0)]);

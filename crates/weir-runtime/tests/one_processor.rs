@@ -1,4 +1,5 @@
-//! Flows that wait, where the system runs one thread at a time: who wakes them cannot work beside who goes on with them.
+//! Flows that wait on a single processor, where the thread that wakes a flow cannot run beside the thread that goes on
+//! with it.
 #![cfg(target_os = "linux")]
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -7,7 +8,7 @@ use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Value, World};
 use weir_runtime::ENGINES;
 
-/// Two calls that wait, with something to compute between.
+/// Two calls that wait, with a computation between them.
 const PROGRAM: &str = "\
 entry test from test.feed ordered
   arguments
@@ -19,10 +20,10 @@ entry test from test.feed ordered
     %4: Int = multiply(%3, 2)
     yield %4
 ";
-/// How many flows wait at a time.
+/// The number of flows that wait at a time.
 const FLOWS: i64 = 40;
 
-/// Keeps this thread, and those that it starts, to the first processor that it may run on.
+/// Binds this thread, and the threads that it starts, to the first processor that it may run on.
 fn keep_to_one_processor() {
     let all = sched_getaffinity(None).expect("it is known where this thread runs");
     let first = (0..CpuSet::MAX_CPU).find(|processor| all.is_set(*processor)).expect("it runs somewhere");

@@ -1,4 +1,5 @@
-//! The engine `pool`: what its loop begins by itself, and what it leaves to the threads. Time moves only when a test says so.
+//! The engine `pool`: the flows that its event loop begins by itself, and those that it leaves to the threads. Time
+//! moves only when a test says so.
 
 use std::sync::Arc;
 use std::thread;
@@ -8,10 +9,10 @@ use test_support::flows::{Feed, options, start_expr};
 use weir_host::{Code, Function, Outcome, Passing, Settled, Type, Value, World};
 use weir_runtime::{Options, RunningProgram, ScriptedPlatform};
 
-/// What [`place`] answers.
+/// The answers of [`place`].
 const ON_A_THREAD: Value = Value::Int(0);
 const ON_THE_LOOP: Value = Value::Int(1);
-/// How many flows begin on threads at first, and after one that took ten times as long as a brief one may.
+/// The number of flows that begin on threads at first, and after one that took ten times as long as a brief one may.
 const AT_FIRST: usize = 2;
 const AFTER_LONG: usize = 320;
 
@@ -35,13 +36,13 @@ fn service(
     (feed, running)
 }
 
-/// Whether this is the loop.
+/// Returns true on the event loop.
 fn place() -> Value {
     let name = thread::current().name().unwrap_or_default().to_owned();
     if name.starts_with("weir loop") { ON_THE_LOOP } else { ON_A_THREAD }
 }
 
-/// Says where it runs, and takes so many microseconds.
+/// Returns the place where it runs, and takes this many microseconds.
 fn working(clock: &Arc<ScriptedPlatform>) -> Function {
     let clock = Arc::clone(clock);
     immediate("a.work", &[("x", Type::Int, Passing::Value)], move |call| {
@@ -63,12 +64,12 @@ fn what_is_brief_is_begun_on_the_loop_and_what_takes_long_is_not() {
     (0..AT_FIRST).for_each(|_| assert_eq!(run(&feed, 0), ON_A_THREAD));
     assert_eq!(run(&feed, 0), ON_THE_LOOP);
     assert_eq!(run(&feed, 100), ON_THE_LOOP, "nobody can know that it will take long");
-    // The brief one before it counts.
+    // The brief flow before it counts.
     (1..AFTER_LONG).for_each(|_| assert_eq!(run(&feed, 0), ON_A_THREAD));
     assert_eq!(run(&feed, 0), ON_THE_LOOP);
 }
 
-/// `a.block` where x is 1, else x.
+/// Calls `a.block` if x is 1, and otherwise returns x.
 const SOMETIMES: &str = "
 %1: Bool = equal(%0, 1)
 %2: Int = switch %1
@@ -91,7 +92,7 @@ fn what_holds_its_thread_never_holds_the_loop() {
     assert_eq!(run(&feed, 1), ON_A_THREAD);
 }
 
-/// `a.wait` under the shared value where x is 1, `a.add` to it where x is 2, else x.
+/// Calls `a.wait` under the shared value if x is 1, `a.add` to it if x is 2, and otherwise returns x.
 const SHARED: &str = "
 %1: Int = switch %0
   value 1
@@ -135,7 +136,7 @@ fn a_call_that_may_wait_while_it_has_a_lock_begins_on_a_thread() {
     assert_eq!(run(&feed, 1), ON_A_THREAD);
 }
 
-/// `a.wait` and then `a.add` under the shared value where x is 1, `a.add` where x is 2, else x.
+/// Calls `a.wait` and then `a.add` under the shared value if x is 1, `a.add` if x is 2, and otherwise returns x.
 const TWICE: &str = "
 %1: Int = switch %0
   value 1
@@ -149,8 +150,8 @@ const TWICE: &str = "
     yield %0
 yield %1";
 
-/// A flow that waited in the pool's queue with a place in the lock's queue would never get a thread: the only one would be
-/// held by the flow that is behind it at the lock, with its second call.
+/// A flow that waited in the pool's queue with a place in the lock's queue would never get a thread: the flow behind it
+/// at the lock would hold the only one, with its second call.
 #[test]
 fn flows_that_queue_at_one_lock_all_come_through_one_thread() {
     let (clock, gates) = (Arc::new(ScriptedPlatform::new(0)), Gates::new());

@@ -5,10 +5,10 @@ use weir_ir::generate::{Case, Execution, Random, Recording, check, evaluate};
 use weir_ir::plan::Plan;
 use weir_runtime::{ENGINES, Options, start};
 
-/// How many programs are tried; `WEIR_SEEDS=400..4000` says others.
+/// The programs that are tried; `WEIR_SEEDS=400..4000` tries others.
 const PROGRAMS: u64 = 150;
 
-/// Programs that once showed a mistake: a body that kept the atomic step from ending which it waited for.
+/// Programs that once showed a mistake: a body kept the atomic step from ending that it waited for.
 const REGRESSIONS: [u64; 1] = [671];
 
 fn seeds() -> impl Iterator<Item = u64> {
@@ -66,7 +66,7 @@ fn random_plans_give_the_evaluators_answers_and_effects() {
     }
 }
 
-/// How many flows are under way at a time where all are begun at once.
+/// The number of flows under way at a time when all are begun at once.
 const TOGETHER: usize = 12;
 
 #[test]
@@ -92,7 +92,7 @@ fn flows_of_random_programs_that_meet_all_end() {
     }
 }
 
-/// A plan that cuts the case's flow at random, with engines at random.
+/// Returns a plan that divides the case's flow at random, with engines at random.
 fn plan_text(case: &Case, seed: u64) -> String {
     let mut random = Random::new(seed);
     let engines: Vec<&str> = ENGINES.iter().filter(|row| row.has_sections()).map(|row| row.name).collect();

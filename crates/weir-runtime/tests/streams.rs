@@ -1,4 +1,5 @@
-//! Streams under the engines: nothing is lost or doubled, order is kept where it is asked for, and pressure runs backwards.
+//! Streams under every engine: nothing is lost or doubled, order is kept if it is asked for, and back-pressure reaches
+//! the source.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -24,7 +25,7 @@ fn step(path: &'static str) -> Function {
     immediate(path, &parameters(), |call| Outcome::Value(Value::Int(int(call, 0) + 1)))
 }
 
-/// Asks its event loop to come again as often as its argument's last digits say, and adds one.
+/// Yields to its event loop as often as its argument's last digits say, and adds one.
 fn dawdle(path: &'static str) -> Function {
     let code = Code::Waiting(Arc::new(|call: &mut Call<'_>| {
         let x = int(call, 0);
@@ -41,14 +42,14 @@ fn dawdle(path: &'static str) -> Function {
     function(path, &parameters(), World::Reads, code)
 }
 
-/// Fails where its argument is not the one that comes next, and adds one.
+/// Fails unless its argument is the next one, and adds one.
 fn in_order(path: &'static str) -> Function {
     with_state(immediate(path, &parameters(), |call| {
         let x = int(call, 0);
         let mut next = call.state.expect("it has a state").write();
         let expected = std::mem::replace(&mut *next, Value::Int(x + 1));
         match expected {
-            // The first call finds what its state began with.
+            // The first call finds the initial value of its state.
             Value::Int(expected) if expected == x || expected == 0 => Outcome::Value(Value::Int(x + 1)),
             other => panic!("{x} came where {other} was next"),
         }
@@ -84,7 +85,7 @@ fn keep(kept: &Arc<Mutex<Vec<i64>>>) -> Function {
     })
 }
 
-/// Runs the numbers through the body, and gives how often there was no room.
+/// Runs the numbers through the body, and returns how often there was no room.
 fn check(functions: Vec<Function>, body: &str, added: i64, options: Options) -> usize {
     let numbers = Numbers::new(COUNT);
     let mut library = library(functions);
@@ -126,8 +127,8 @@ fn a_source_that_is_faster_than_its_flows_waits_for_room() {
     for row in ENGINES {
         let options = Options { flows_max: 8, ..options(row.name, 2) };
         let full = check(pipeline(), PIPELINE, 5, options);
-        // Where the loop does the work itself, it is no faster than its flows; on one processor it may do so for every
-        // section of one thread, and threads of single flows may be through before it goes on.
+        // If the event loop does the work itself, it is no faster than its flows. On one processor it may do so for
+        // every section of one thread, and threads of single flows may end before it goes on.
         let one_processor = std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
         let may_work_itself = one_processor || ["event", "elastic"].contains(&row.name);
         assert!(full > 0 || may_work_itself, "{}: there was always room", row.name);

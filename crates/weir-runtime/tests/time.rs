@@ -1,4 +1,5 @@
-//! Time limits and races: who wins, and that nothing stays behind of what was given up. Time moves only when a test says so.
+//! Time limits and races: the winner, and that nothing stays behind of bodies that were given up. Time moves only when
+//! a test says so.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,7 +14,7 @@ use weir_trace::{Detail, EventKind, Recorder};
 const MS: u64 = 1_000_000;
 const ONE_SHARED: &str = "shared s: Int\n  yield 0\n";
 
-/// A program that runs, with the clock in the test's hand.
+/// A running program, with the clock in the test's hand.
 struct Case {
     feed: Feed,
     running: RunningProgram,
@@ -201,7 +202,7 @@ yield %1";
     let held = gates.next();
     let queued = case.feed.begin(flow(1));
     let also_queued = case.feed.begin(flow(0));
-    // Flows begin in their order on the one loop: when this one is through, the others stand in the queue.
+    // Flows begin in their order on the one event loop: when this one has ended, the others stand in the queue.
     assert_eq!(case.feed.run(flow(9)), Ok(Value::Int(9)));
     case.clock.pass_ns(5 * MS);
     assert_eq!(queued.blocking_recv().unwrap(), Ok(Value::Int(3)));

@@ -13,7 +13,7 @@ struct Chain(usize);
 
 impl Work for Chain {
     type Item = Box<u64>;
-    type Platform = StdPlatform;
+    type WorkPlatform = StdPlatform;
 
     fn run(&self, PortId(port): PortId, mut item: Box<u64>, _: &mut impl Fusion) -> Option<(PortId, Box<u64>)> {
         *item += 1;

@@ -191,18 +191,18 @@ struct FusedModel {
 impl FusedModel {
     fn pass(&self, item: u32) {
         if self.pool.queue.try_claim() {
-            self.run(1);
+            self.run_items(1);
         } else {
             self.pool.submit(item);
         }
         while self.pool.ready.pop().is_some() {
             let mut batch = Vec::new();
             self.pool.queue.take_batch(2, &mut batch, &mut Released::default());
-            self.run(batch.len());
+            self.run_items(batch.len());
         }
     }
 
-    fn run(&self, items: usize) {
+    fn run_items(&self, items: usize) {
         self.port.run();
         self.done.fetch_add(items, Ordering::Relaxed);
         if self.pool.queue.finish_batch() == Remaining::More {

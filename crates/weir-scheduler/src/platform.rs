@@ -37,7 +37,7 @@ impl SchedulerPlatform for StdPlatform {
 
     #[inline]
     fn thread_number(&self) -> usize {
-        thread_number()
+        current_thread_number()
     }
 
     fn processors(&self) -> usize {
@@ -58,7 +58,7 @@ thread_local! {
 /// Never inlined: code that is inlined into another crate reaches this crate's thread-local variable through an accessor
 /// function, which costs more than this call.
 #[inline(never)]
-fn thread_number() -> usize {
+fn current_thread_number() -> usize {
     let number = NUMBER.get();
     if number > 0 { number } else { assign_number() }
 }

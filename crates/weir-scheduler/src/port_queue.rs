@@ -17,9 +17,9 @@
 //! 2. *Run.* The holder of the port takes a batch and runs it. No other thread runs the port meanwhile.
 //! 3. *Finish.* The holder clears `scheduled` if the queue is empty. Otherwise it schedules the port again, or
 //!    registers it as waiting for room further on (step 5).
-//! 4. *Full.* A queue is full from `capacity` items on. Only a producer outside the pools is refused. A port that
-//!    finishes a batch may exceed the capacity, so that a queue holds at most `capacity` items and one batch per port
-//!    that leads to it.
+//! 4. *Full.* A queue is full from `capacity` items on, and refuses the items of a source (`try_put`). A port that
+//!    finishes a batch, and an item that comes back from waiting, may exceed the capacity. A worker stops exceeding it
+//!    after one batch per port that leads to it, because those ports then wait (step 5).
 //! 5. *Wait.* A port that found the next queue full is registered there and stays scheduled. The consumer of that queue
 //!    schedules it again when the queue is down to `low_water` items.
 //! 6. *Claim.* A thread that wants to run an item without queueing it claims the port: it sets `scheduled` if it is

@@ -91,7 +91,7 @@ impl<W: Work> SchedulerState<W> {
 
     /// Returns the platform that the work runs on.
     #[inline]
-    pub(crate) fn platform(&self) -> &W::Platform {
+    pub(crate) fn platform(&self) -> &W::WorkPlatform {
         self.work.platform()
     }
 

@@ -12,7 +12,7 @@ pub trait Work: Send + Sync + 'static {
     type Item: Send + 'static;
 
     /// The platform that the work runs on: [`StdPlatform`](crate::StdPlatform), except in tests.
-    type Platform: SchedulerPlatform;
+    type WorkPlatform: SchedulerPlatform;
 
     /// Runs an item at a port. Returns the item and its next port, or `None` if it is finished.
     ///
@@ -23,7 +23,7 @@ pub trait Work: Send + Sync + 'static {
     fn run(&self, port: PortId, item: Self::Item, fusion: &mut impl Fusion) -> Option<(PortId, Self::Item)>;
 
     /// Returns the platform that the work runs on.
-    fn platform(&self) -> &Self::Platform;
+    fn platform(&self) -> &Self::WorkPlatform;
 
     /// Called by a thread that has run a batch: effects that were deferred to the end of the batch are due.
     fn after_batch(&self) {}

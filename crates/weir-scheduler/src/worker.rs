@@ -10,7 +10,8 @@ use crate::thread_pool::{RunningPool, WorkerSlot};
 use crate::work::Work;
 use crate::worker_local::WorkerLocal;
 
-/// The number of looks for work before a worker sleeps.
+/// The number of looks for work before a worker sleeps: those that spin, and four that yield. A judgement: each further
+/// one keeps the processor busy for less likely work.
 const LOOKS_MAX: usize = 104;
 /// The number of looks that spin; the others yield the processor. Spinning lasts for some microseconds, about as long
 /// as waking a sleeping thread takes (6 to 8 µs one way on two idle cores).

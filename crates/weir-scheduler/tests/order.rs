@@ -45,7 +45,7 @@ const VISITS: u64 = 8;
 
 impl Work for Routes {
     type Item = (Item, u64);
-    type Platform = StdPlatform;
+    type WorkPlatform = StdPlatform;
 
     fn run(
         &self,
@@ -222,7 +222,7 @@ fn one_thread_that_suffices_is_the_calling_one() {
     struct Notes(Mutex<Vec<std::thread::ThreadId>>);
     impl Work for Notes {
         type Item = ();
-        type Platform = StdPlatform;
+        type WorkPlatform = StdPlatform;
         fn run(&self, port: PortId, (): (), _: &mut impl Fusion) -> Option<(PortId, ())> {
             self.0.lock().push(std::thread::current().id());
             (port.0 < 2).then_some((PortId(port.0 + 1), ()))
@@ -250,7 +250,7 @@ fn a_thread_that_is_stuck_is_replaced() {
     struct Blocks(Mutex<std::sync::mpsc::Receiver<()>>, std::sync::mpsc::Sender<()>);
     impl Work for Blocks {
         type Item = ();
-        type Platform = StdPlatform;
+        type WorkPlatform = StdPlatform;
         fn run(&self, port: PortId, (): (), _: &mut impl Fusion) -> Option<(PortId, ())> {
             if port == PortId(0) {
                 self.0.lock().recv().unwrap();

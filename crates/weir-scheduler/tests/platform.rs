@@ -39,7 +39,7 @@ struct Takes(ScriptedTime);
 
 impl Work for Takes {
     type Item = Duration;
-    type Platform = ScriptedTime;
+    type WorkPlatform = ScriptedTime;
 
     fn run(&self, _: PortId, time: Duration, _: &mut impl Fusion) -> Option<(PortId, Duration)> {
         self.0.pass(time);

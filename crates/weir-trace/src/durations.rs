@@ -1,44 +1,43 @@
-//! How long things took: counts in buckets, so that any quantile can be told later.
+//! Histogram of durations with logarithmic buckets, from which any quantile can be read.
 //!
-//! A bucket is an eighth of an octave wide, so that a quantile is at most 12 % off. Whoever measures adds to a
-//! [`Histogram`], from any thread and without waiting; who wants to know takes [`Durations`] out, which can be sent,
-//! subtracted from later ones and added up.
+//! A bucket is an eighth of an octave wide, so that a quantile is at most 12 % off. Any thread adds to a [`Histogram`]
+//! without waiting. [`Durations`] are a copy of its counts, which can be sent, subtracted from later ones and added up.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Buckets in an octave, as a power of two.
+/// The number of buckets in an octave, as a power of two.
 const BUCKETS_BITS: u32 = 3;
-/// Below this many nanoseconds each has a bucket of its own.
+/// The number of nanoseconds below which each value has its own bucket.
 const EXACT_BELOW: u64 = 1 << BUCKETS_BITS;
-/// How many buckets there are: those of one nanosecond each, and eight for each further octave.
+/// The number of buckets: one for each value below [`EXACT_BELOW`], and eight for each further octave.
 const BUCKETS: usize = ((65 - BUCKETS_BITS) << BUCKETS_BITS) as usize;
 
-/// Counts durations. Its memory, 4 KiB, is taken when the first is added.
+/// A histogram of durations. It allocates its 4 KiB with the first duration.
 #[derive(Default)]
 pub struct Histogram {
-    /// Added to by whoever measures.
+    /// The number of durations in each bucket. Added to by any thread.
     buckets: OnceLock<Box<[AtomicU64]>>,
     sum_ns: AtomicU64,
 }
 
-/// How many took how long.
+/// The durations of a histogram at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Durations {
-    /// Buckets that are not empty, in their order: the index and how many.
+    /// The indices and counts of the buckets that are not empty, in order.
     buckets: Vec<(u16, u64)>,
     sum_ns: u64,
 }
 
 impl Histogram {
-    /// Adds one.
+    /// Adds a duration.
     pub fn add(&self, ns: u64) {
         let buckets = self.buckets.get_or_init(|| (0..BUCKETS).map(|_| AtomicU64::new(0)).collect());
         buckets[bucket(ns)].fetch_add(1, Ordering::Relaxed);
         self.sum_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// What has been added so far.
+    /// Returns the durations that have been added so far.
     #[must_use]
     pub fn durations(&self) -> Durations {
         let buckets = self.buckets.get().into_iter().flatten().zip(0..);
@@ -49,7 +48,8 @@ impl Histogram {
 }
 
 impl Durations {
-    /// Durations from what [`Durations::buckets`] and [`Durations::sum_ns`] gave; buckets that there are not are left out.
+    /// Creates durations from the results of [`Durations::buckets`] and [`Durations::sum_ns`]. Unknown buckets are left
+    /// out.
     #[must_use]
     pub fn new(mut buckets: Vec<(u16, u64)>, sum_ns: u64) -> Durations {
         buckets.retain(|(index, count)| usize::from(*index) < BUCKETS && *count > 0);
@@ -57,31 +57,32 @@ impl Durations {
         Durations { buckets, sum_ns }
     }
 
-    /// The buckets that are not empty, in their order: an index, and how many durations are in it.
+    /// Returns the indices and counts of the buckets that are not empty, in order.
     #[must_use]
     pub fn buckets(&self) -> &[(u16, u64)] {
         &self.buckets
     }
 
-    /// All of them together, in nanoseconds.
+    /// Returns the sum of all durations in nanoseconds.
     #[must_use]
     pub fn sum_ns(&self) -> u64 {
         self.sum_ns
     }
 
-    /// How many.
+    /// Returns the number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
-    /// Their mean, in nanoseconds; `None` where there are none.
+    /// Returns the mean in nanoseconds, or `None` if there are no durations.
     #[must_use]
     pub fn mean_ns(&self) -> Option<u64> {
         self.sum_ns.checked_div(self.count())
     }
 
-    /// What the part `quantile` of them, 0 to 1, does not exceed, in nanoseconds; `None` where there are none.
+    /// Returns the duration in nanoseconds that the part `quantile` (0 to 1) of all durations does not exceed, or
+    /// `None` if there are none.
     #[must_use]
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         let wanted = ((self.count() as f64 * quantile).ceil() as u64).max(1);
@@ -93,7 +94,7 @@ impl Durations {
         within.or(self.buckets.last()).map(|(index, _)| middle_ns(*index))
     }
 
-    /// Those that were added since `earlier` was taken from the same histogram.
+    /// Returns the durations that were added after `earlier` was taken from the same histogram.
     #[must_use]
     pub fn since(&self, earlier: &Durations) -> Durations {
         let before = |index: u16| match earlier.buckets.binary_search_by_key(&index, |bucket| bucket.0) {
@@ -105,7 +106,7 @@ impl Durations {
         Durations { buckets, sum_ns: self.sum_ns.saturating_sub(earlier.sum_ns) }
     }
 
-    /// These and others.
+    /// Returns these durations and `others` together.
     #[must_use]
     pub fn with(&self, others: &Durations) -> Durations {
         let mut buckets = self.buckets.clone();
@@ -119,7 +120,7 @@ impl Durations {
     }
 }
 
-/// The bucket of a duration.
+/// Returns the bucket of a duration.
 fn bucket(ns: u64) -> usize {
     if ns < EXACT_BELOW {
         return ns as usize;
@@ -129,7 +130,7 @@ fn bucket(ns: u64) -> usize {
     (u64::from(octave + 1) * EXACT_BELOW + within) as usize
 }
 
-/// The middle of a bucket, in nanoseconds.
+/// Returns the middle of a bucket in nanoseconds.
 fn middle_ns(index: u16) -> u64 {
     let index = u64::from(index);
     if index < EXACT_BELOW {

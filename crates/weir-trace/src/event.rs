@@ -1,152 +1,153 @@
-//! What can happen in a running program.
+//! Trace events: everything that can happen in a running program.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::durations::Durations;
 
-/// One thing that happened.
+/// One event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceEvent {
-    /// When, in nanoseconds of the clock of the machine that the program runs on.
+    /// The time of the event, in nanoseconds of the program's clock.
     pub at_ns: u64,
-    /// What.
+    /// The kind of the event.
     pub kind: EventKind,
 }
 
-/// How much is recorded; each includes those before it.
+/// Level of detail. Each level includes the ones before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// Nothing.
+    /// No events.
     Off,
-    /// What a person should hear of: sources, failures, refusals.
+    /// Events for a person to read: sources, failures, refusals.
     Log,
-    /// Once in a period, what each section and each route is doing.
+    /// The state of each section and route, once per period.
     Sections,
-    /// Every flow's beginning and end.
+    /// The begin and the end of each flow.
     Flows,
-    /// Every node.
+    /// Each node.
     Nodes,
 }
 
-/// Which flow.
+/// Identity of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowKey {
-    /// The entry point, by its index in the program.
+    /// The index of the entry point in the program.
     pub entry: u32,
-    /// The route within the entry point; 0 for a stream.
+    /// The index of the route in the entry point; 0 for a stream.
     pub route: u32,
-    /// Its place among the flows of this route, from 0.
+    /// The number of the flow in its route, from 0.
     pub sequence: u64,
 }
 
-/// Everything that can happen.
+/// The kinds of events.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EventKind {
-    /// A source is open: where it listens or what it reads.
+    /// A source has been opened.
     SourceOpened {
-        /// The entry point.
+        /// The index of the entry point.
         entry: u32,
-        /// Where it listens or what it reads.
+        /// The address it listens at or the input it reads.
         description: Arc<str>,
     },
-    /// A source has ended; `failure` says why, where it was not its input's end or the program's stop.
+    /// A source has ended.
     SourceEnded {
-        /// The entry point.
+        /// The index of the entry point.
         entry: u32,
-        /// What ended it.
+        /// The failure that ended it; `None` at the end of its input or of the program.
         failure: Option<Arc<str>>,
     },
     /// A flow has begun.
     FlowBegan {
-        /// Which.
+        /// The flow.
         flow: FlowKey,
     },
     /// A flow has ended with an answer.
     FlowEnded {
-        /// Which.
+        /// The flow.
         flow: FlowKey,
     },
-    /// A flow has ended with a failure that nothing in the program handled.
+    /// A flow has ended with a failure that the program does not handle.
     FlowFailed {
-        /// Which.
+        /// The flow.
         flow: FlowKey,
-        /// The route's name, and below it the path of the node that failed: `get /{name}: thumbnail/image.scale`.
+        /// The route and the path of the node that failed: `get /{name}: thumbnail/image.scale`.
         path: Arc<str>,
-        /// The sort of the failure.
+        /// The kind of the failure.
         kind: &'static str,
-        /// What went wrong.
+        /// The message of the failure.
         message: Arc<str>,
     },
-    /// A flow was given up before its end: its client has gone, or the program stopped.
+    /// A flow was abandoned before its end: its client has gone, or the program stopped.
     FlowGivenUp {
-        /// Which.
+        /// The flow.
         flow: FlowKey,
     },
-    /// A node has run to its end.
+    /// A node has finished.
     NodeRan {
         /// The flow.
         flow: FlowKey,
-        /// The node's name.
+        /// The name of the node.
         node: Arc<str>,
-        /// How long it took, waiting included.
+        /// The time it took, waiting included.
         took_ns: u64,
     },
-    /// A node has to wait: for a constraint, for its turn, or in its function.
+    /// A node waits: for a constraint, for its turn, or in its function.
     NodeWaits {
         /// The flow.
         flow: FlowKey,
-        /// The node's name.
+        /// The name of the node.
         node: Arc<str>,
     },
-    /// A body of a `within` or `race` was given up where it waited: the time was up, or another was there first.
+    /// A body of a `within` or `race` was abandoned while it waited: the time was up, or another body won.
     BodyGivenUp {
         /// The flow.
         flow: FlowKey,
         /// The name of the `within` or `race`.
         node: Arc<str>,
-        /// Which of its bodies, from 0 in the order of the text.
+        /// The index of the body in the order of the text, from 0.
         body: u64,
     },
-    /// A flow was refused, because as many as may be are there already.
+    /// A flow was refused, because the entry point has as many flows as it may have.
     Refused {
-        /// The entry point.
+        /// The index of the entry point.
         entry: u32,
     },
-    /// What one section is doing; once in a period.
+    /// State of a section, once per period.
     Section {
-        /// Its name.
+        /// The name of the section.
         section: Arc<str>,
-        /// Its engine.
+        /// The name of its engine.
         engine: &'static str,
-        /// Whose threads serve it; sections with the same crew share them.
+        /// The name of the thread pool that serves it. Sections with the same pool share its threads.
         pool: Arc<str>,
-        /// How many threads its crew has.
+        /// The number of threads of the pool.
         threads: u64,
-        /// The most threads that its crew may have.
+        /// The largest number of threads of the pool.
         threads_max: u64,
-        /// How many flows wait before it.
+        /// The number of flows that wait for the section.
         waiting: u64,
-        /// How many may wait before it.
+        /// The number of flows that may wait for it.
         waiting_max: u64,
-        /// How many flows have passed it that began while somebody watched.
+        /// The number of flows that passed it and began while a reader was attached.
         passed: u64,
     },
-    /// What the flows of one route are doing; once in a period.
+    /// State of a route, once per period.
     Route {
-        /// The entry point.
+        /// The index of the entry point.
         entry: u32,
-        /// The route's name, or that of the stream.
+        /// The name of the route or stream.
         route: Arc<str>,
-        /// How many flows have begun since the start.
+        /// The number of flows that have begun since the start.
         begun: u64,
-        /// How many have ended with an answer.
+        /// The number of flows that have ended with an answer.
         ended: u64,
-        /// How many have ended with a failure that nothing handled.
+        /// The number of flows that have ended with a failure that the program does not handle.
         failed: u64,
-        /// How many were given up before their end.
+        /// The number of flows that were abandoned.
         given_up: u64,
-        /// How long those took that began and ended while somebody watched, from beginning to answer or failure.
+        /// The durations, from begin to answer or failure, of the flows that began and ended while a reader was
+        /// attached.
         took: Durations,
     },
     /// The program has been told to stop.
@@ -154,7 +155,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// From which detail on it is recorded.
+    /// Returns the level of detail from which on the event is recorded.
     #[must_use]
     pub fn detail(&self) -> Detail {
         match self {

@@ -1,10 +1,11 @@
-//! The closed list of things that can happen in a running program, and a recorder of them.
+//! Trace: the closed list of event kinds of a running program, and a recorder with one bounded ring per reader.
 //!
-//! An [`Event`] is one thing that happened at one time; [`EventKind`] lists them all. A [`Recorder`] keeps the latest events
-//! in a bounded ring for each [`Reader`], which takes them out. Profiler, dashboard and log are readers: the trace is the
-//! only way out of a running program. How long things took is counted in a [`Histogram`] and told as [`Durations`].
+//! A [`TraceEvent`] is one [`EventKind`] at one time. A [`Recorder`] keeps the latest events in a ring for each
+//! [`TraceReader`]. Profiler, dashboard and log are readers: the trace is the only way out of a running program.
+//! Durations are counted in a [`Histogram`] and read as [`Durations`].
 //!
-//! Architecture invariant: this crate knows nothing of Weir and reads no clock; whoever records says when.
+//! Architecture invariant: this crate knows nothing of Weir and reads no clock. The caller passes the time of each
+//! event.
 
 mod durations;
 mod event;

@@ -1,10 +1,12 @@
-//! A recorder of events that costs one load where nobody listens.
+//! Recorder of trace events. While no reader is attached, it costs one relaxed load per event.
 //!
-//! Protocol: whoever has something to record asks [`Recorder::wants`] first, so that an event nobody wants is never made.
-//! Each reader has a ring of its own, of bounded length; where it is full the oldest event is lost and counted, for a
-//! program must not wait for those who watch it. A reader that is dropped is forgotten. Who has something to tell only where
-//! somebody listens waits for that ([`Recorder::poll_wants`]), and a reader waits for what happens: neither looks now and
-//! then, so that a program that has nothing to do does nothing.
+//! Protocol:
+//! 1. A thread that has something to record asks [`Recorder::wants`] first, so that an unwanted event is never made.
+//! 2. [`Recorder::record`] appends the event to the ring of each reader that wants its detail. A full ring drops its
+//!    oldest event and counts it, because a program must not wait for its observers.
+//! 3. A reader waits for events on a condition variable. A thread that produces events only for a reader waits until
+//!    one wants them ([`Recorder::poll_wants`]). Neither polls, so that an idle program does nothing.
+//! 4. A reader that is dropped is removed, and the wanted detail is computed anew.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -14,11 +16,11 @@ use std::time::Duration;
 
 use crate::event::{Detail, EventKind, TraceEvent};
 
-/// Where a program records what happens in it. Cloned freely.
+/// A recorder of events. Clones share its readers.
 #[derive(Clone)]
 pub struct Recorder(Arc<RecorderState>);
 
-/// Takes recorded events out.
+/// A reader of recorded events.
 pub struct TraceReader {
     shared: Arc<RecorderState>,
     queue: Arc<ReaderQueue>,
@@ -26,23 +28,23 @@ pub struct TraceReader {
 
 #[derive(Default)]
 struct RecorderState {
-    /// The finest [`Detail`] that a reader wants, as its number; read by every thread before it records, written under the
-    /// lock of `listeners`.
+    /// The finest [`Detail`] that a reader wants, as a number. Read by every thread before it records, written with
+    /// `listeners` locked.
     detail: AtomicU8,
     listeners: Mutex<Listeners>,
 }
 
 #[derive(Default)]
 struct Listeners {
-    /// One for each reader.
+    /// The queue of each reader.
     queues: Vec<Arc<ReaderQueue>>,
-    /// Those who wait until another detail is wanted.
+    /// The wakers of those that wait until more detail is wanted.
     waiting: Vec<Waker>,
 }
 
-/// What waits for one reader.
+/// The events for one reader.
 struct ReaderQueue {
-    /// A [`Detail`] as its number; written by its reader.
+    /// The [`Detail`] that the reader wants, as a number. Written by the reader.
     detail: AtomicU8,
     ring: Mutex<Ring>,
     arrived: Condvar,
@@ -53,15 +55,15 @@ struct ReaderQueue {
 struct Ring {
     events: VecDeque<TraceEvent>,
     lost: u64,
-    /// Nobody waits any more.
+    /// True if no reader waits any more.
     ended: bool,
 }
 
 impl Recorder {
-    /// How many events wait for a reader where nothing else is said.
+    /// The default number of events that wait for a reader.
     pub const EVENTS_MAX: usize = 65_536;
 
-    /// A recorder with a first reader, of this detail.
+    /// Creates a recorder with a first reader, which wants this detail.
     #[must_use]
     pub fn new(detail: Detail, events_max: usize) -> (Recorder, TraceReader) {
         let recorder = Recorder::off();
@@ -69,13 +71,13 @@ impl Recorder {
         (recorder, reader)
     }
 
-    /// A recorder without a reader: it records nothing.
+    /// Creates a recorder without a reader. It records nothing.
     #[must_use]
     pub fn off() -> Recorder {
         Recorder(Arc::default())
     }
 
-    /// One more reader; it is given what is recorded from now on, and loses the oldest where more than `events_max` wait.
+    /// Adds a reader of the events from now on. It loses the oldest ones if more than `events_max` wait.
     #[must_use]
     pub fn reader(&self, detail: Detail, events_max: usize) -> TraceReader {
         let queue = ReaderQueue {
@@ -89,10 +91,10 @@ impl Recorder {
         reader
     }
 
-    /// Waits until events of this detail are recorded.
+    /// Waits until a reader wants events of this detail.
     pub fn poll_wants(&self, detail: Detail, context: &Context<'_>) -> Poll<()> {
         let mut listeners = self.0.listeners();
-        // Under the lock, so that a reader that comes now is not missed.
+        // With the lock held, so that a reader that is added now is not missed.
         if self.wants(detail) {
             return Poll::Ready(());
         }
@@ -102,14 +104,15 @@ impl Recorder {
         Poll::Pending
     }
 
-    /// Whether events of this detail are recorded.
+    /// Returns whether some reader wants events of this detail. The load is relaxed: an event at the moment of a change may
+    /// be recorded or not.
     #[inline]
     #[must_use]
     pub fn wants(&self, detail: Detail) -> bool {
         self.0.detail.load(Ordering::Relaxed) >= detail as u8
     }
 
-    /// Records what happened at `at_ns`. Whether somebody wants it is the caller's to ask.
+    /// Records an event that happened at `at_ns`. The caller has asked [`Recorder::wants`].
     pub fn record(&self, at_ns: u64, kind: EventKind) {
         let detail = kind.detail() as u8;
         for queue in self.0.listeners().queues.iter().filter(|queue| queue.detail.load(Ordering::Relaxed) >= detail) {
@@ -119,18 +122,18 @@ impl Recorder {
 }
 
 impl TraceReader {
-    /// Changes what is recorded from now on.
+    /// Changes the detail that this reader wants from now on.
     pub fn set_detail(&self, detail: Detail) {
         self.shared.change(|_| self.queue.detail.store(detail as u8, Ordering::Relaxed));
     }
 
-    /// Takes all events that wait.
+    /// Takes all waiting events.
     #[must_use]
     pub fn take(&self) -> Vec<TraceEvent> {
         self.queue.ring().events.drain(..).collect()
     }
 
-    /// Takes all events that wait, and waits for the first at most `at_most`.
+    /// Takes all waiting events, after waiting for the first one for at most `at_most`.
     #[must_use]
     pub fn wait(&self, at_most: Duration) -> Vec<TraceEvent> {
         let ring = self.queue.ring();
@@ -139,7 +142,8 @@ impl TraceReader {
         ring.events.drain(..).collect()
     }
 
-    /// Takes all events that wait, and waits for the first; nothing once the reader is ended and all were taken.
+    /// Takes all waiting events, after waiting for the first one. Returns `None` once the reader has been ended and all
+    /// events have been taken.
     #[must_use]
     pub fn next(&self) -> Option<Vec<TraceEvent>> {
         let ring = self.queue.ring();
@@ -148,13 +152,13 @@ impl TraceReader {
         (!ring.events.is_empty()).then(|| ring.events.drain(..).collect())
     }
 
-    /// Ends the wait of who is in [`Reader::next`], now and later.
+    /// Ends all waits in [`TraceReader::next`], now and later.
     pub fn end(&self) {
         self.queue.ring().ended = true;
         self.queue.arrived.notify_all();
     }
 
-    /// How many events were lost because nobody took them in time.
+    /// Returns the number of events that were dropped because the ring was full.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.queue.ring().lost
@@ -172,7 +176,7 @@ impl RecorderState {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the readers, and then what is recorded.
+    /// Changes the readers, then computes the wanted detail and wakes those that wait for it.
     fn change(&self, change: impl FnOnce(&mut Vec<Arc<ReaderQueue>>)) {
         let mut listeners = self.listeners();
         change(&mut listeners.queues);

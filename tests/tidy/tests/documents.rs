@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tidy::documents::{exists, links, packages};
+use tidy::documents::{code_spans, exists, is_identifier, is_path, links, packages};
 use tidy::{File, files, root};
 
 /// Documents of the repository, without the pages of diagnostics, whose examples name files of users.
@@ -19,6 +19,22 @@ fn documents_link_to_files_that_exist() {
         for (line, target) in links(&document.text) {
             assert!(exists(target, &[&folder]), "{}:{line} links to {target}, which does not exist", document.path);
         }
+    }
+}
+
+#[test]
+fn documents_name_files_that_exist() {
+    for document in documents() {
+        let folder = root().join(&document.path).parent().map(Path::to_path_buf).unwrap_or_default();
+        let mut folders = vec![root(), root().join("crates"), root().join("examples"), folder];
+        folders.extend(tidy::crates().iter().flat_map(|name| {
+            let own = root().join("crates").join(name);
+            [own.join("src"), own]
+        }));
+        let folders: Vec<&Path> = folders.iter().map(std::path::PathBuf::as_path).collect();
+        let paths = code_spans(&document.text).into_iter().filter(|(_, span)| is_path(span));
+        let unknown: Vec<_> = paths.filter(|(_, path)| !exists(path, &folders)).collect();
+        assert!(unknown.is_empty(), "{} names files that do not exist, by line: {unknown:?}", document.path);
     }
 }
 
@@ -40,4 +56,20 @@ fn documents_and_comments_name_packages_that_exist() {
             }
         }
     }
+}
+
+#[test]
+fn architecture_names_identifiers_that_exist() {
+    let mut known = BTreeSet::new();
+    for source in files(&root().join("crates"), ".rs") {
+        known.extend(source.path.split(['/', '.']).map(str::to_owned));
+        let words = source.text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        known.extend(words.map(str::to_owned));
+    }
+    let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md is in the root");
+    // The chapter on frames specifies names that are not built yet.
+    let built = text.split("\n## The frame: one design").next().unwrap_or_default();
+    let spans = code_spans(built).into_iter().filter(|(_, span)| is_identifier(span));
+    let unknown: Vec<_> = spans.filter(|(_, span)| span.split("::").any(|part| !known.contains(part))).collect();
+    assert!(unknown.is_empty(), "ARCHITECTURE.md names identifiers that do not exist, by line: {unknown:?}");
 }

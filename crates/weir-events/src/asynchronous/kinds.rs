@@ -7,6 +7,7 @@ use super::deferred_wraps::DeferredWraps;
 use super::node::{AsyncEvent, AsyncNode};
 use crate::actions::PostConsumption;
 use crate::channel::core::Core;
+use crate::channel::entry::Delivery;
 use crate::channel::{Channel, Closed, Parcel};
 use crate::event::{Event, choose, random_below};
 
@@ -22,7 +23,7 @@ impl<T: Clone + Send + Sync + 'static> AsyncNode<(), Result<(), Closed>> for Asy
     }
 
     fn transform(&self, actions: PostConsumption<Result<(), Closed>>) -> Event<()> {
-        self.channel.send(self.value.clone()).wrap(move |sent| actions.run(sent))
+        self.channel.send_by(self.value.clone(), Delivery::Receipt).wrap(move |sent| actions.run(sent))
     }
 }
 
@@ -40,7 +41,7 @@ impl<T: Send + 'static> AsyncNode<(), Result<(), Closed>> for AsyncSendParcel<T>
     }
 
     fn transform(&self, actions: PostConsumption<Result<(), Closed>>) -> Event<()> {
-        self.channel.send_parcel(&self.parcel).wrap(move |sent| actions.run(sent))
+        self.channel.send_parcel_by(&self.parcel, Delivery::Receipt).wrap(move |sent| actions.run(sent))
     }
 }
 

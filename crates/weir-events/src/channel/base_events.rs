@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::closed::Closed;
 use super::core::Core;
-use super::entry::{Offer, Payload};
+use super::entry::{Delivery, Offer, Payload};
 use super::outcome::{Received, Sent};
 use crate::event::nacks::NackSet;
 use crate::event::node::{EventNode, EventShape, Registration};
@@ -16,12 +16,14 @@ use crate::queue::QueueTicket;
 pub(crate) struct SendClone<T> {
     pub(crate) channel: Arc<Core<T>>,
     pub(crate) value: T,
+    pub(crate) delivery: Delivery,
 }
 
 /// Sends the value in the parcel, if there is one.
 pub(crate) struct SendParcel<T> {
     pub(crate) channel: Arc<Core<T>>,
     pub(crate) slot: Arc<SpinLock<Option<T>>>,
+    pub(crate) delivery: Delivery,
 }
 
 /// Receives.
@@ -37,27 +39,28 @@ impl<T: Clone + Send + Sync + 'static> EventNode<Result<(), Closed>> for SendClo
     fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<Result<(), Closed>> {
         // Cloning may be expensive and is user code, which must not run under the channel's lock: so ask before
         // cloning.
-        if std::mem::needs_drop::<T>() && !self.channel.would_take() {
+        if std::mem::needs_drop::<T>() && !self.channel.would_take(self.delivery) {
             return None;
         }
-        finish_send(self.channel.send(&mut Some(self.value.clone())), nacks)
+        finish_send(self.channel.send_by(self.delivery, &mut Some(self.value.clone())), nacks)
     }
 
     fn register(&self, _: usize, context: &mut RegistrationContext<'_>) -> Option<Registration> {
-        self.channel.place_send(offer(context), Payload::Value(self.value.clone())).map(Registration::Ticket)
+        self.channel
+            .place_send(offer(context), Payload::Value(self.value.clone()), self.delivery)
+            .map(Registration::Ticket)
     }
 
     fn withdraw(&self, _: usize, registration: Registration) {
-        self.channel.leave_sending(registration.ticket());
+        self.channel.leave_sending(registration.ticket(), self.delivery);
     }
 
-    /// Returns false unless the channel refused the value: a sent value stays sent.
-    fn undo_commit(&self, _: usize, registration: Option<Registration>) -> bool {
-        registration.is_some_and(|registration| self.channel.conclude_send(registration.ticket()).is_err())
+    fn discard(&self, _: usize, registration: Option<Registration>) {
+        registration.into_iter().for_each(|sent| self.channel.leave_sending(sent.ticket(), self.delivery));
     }
 
     fn complete(&self, _: usize, registration: Option<Registration>) -> Result<(), Closed> {
-        self.channel.conclude_send(placed(registration)).map_err(|_| Closed)
+        self.channel.conclude_send(placed(registration), self.delivery).map_err(|_| Closed)
     }
 }
 
@@ -68,25 +71,26 @@ impl<T: Send + 'static> EventNode<Result<(), Closed>> for SendParcel<T> {
 
     fn attempt(&self, _: usize, nacks: &mut NackSet) -> Option<Result<(), Closed>> {
         // The parcel stays locked meanwhile, so that no peer of another synchronisation takes it for empty.
-        let sent = self.channel.send_parcel(&self.slot)?;
+        let sent = self.channel.send_parcel(&self.slot, self.delivery)?;
         finish_send(sent, nacks)
     }
 
     fn register(&self, _: usize, context: &mut RegistrationContext<'_>) -> Option<Registration> {
-        self.channel.place_send(offer(context), Payload::Parcel(self.slot.clone())).map(Registration::Ticket)
+        self.channel
+            .place_send(offer(context), Payload::Parcel(self.slot.clone()), self.delivery)
+            .map(Registration::Ticket)
     }
 
     fn withdraw(&self, _: usize, registration: Registration) {
-        self.channel.leave_sending(registration.ticket());
+        self.channel.leave_sending(registration.ticket(), self.delivery);
     }
 
-    /// Returns false unless the channel refused the value: a sent value stays sent.
-    fn undo_commit(&self, _: usize, registration: Option<Registration>) -> bool {
-        registration.is_some_and(|registration| self.channel.conclude_send(registration.ticket()).is_err())
+    fn discard(&self, _: usize, registration: Option<Registration>) {
+        registration.into_iter().for_each(|sent| self.channel.leave_sending(sent.ticket(), self.delivery));
     }
 
     fn complete(&self, _: usize, registration: Option<Registration>) -> Result<(), Closed> {
-        self.channel.conclude_send(placed(registration)).map_err(|_| Closed)
+        self.channel.conclude_send(placed(registration), self.delivery).map_err(|_| Closed)
     }
 }
 
@@ -113,9 +117,8 @@ impl<T: Send + 'static> EventNode<Result<T, Closed>> for Receive<T> {
         self.channel.leave_receiving(registration.ticket());
     }
 
-    fn undo_commit(&self, _: usize, registration: Option<Registration>) -> bool {
-        registration.into_iter().for_each(|registration| self.channel.leave_receiving(registration.ticket()));
-        true
+    fn discard(&self, _: usize, registration: Option<Registration>) {
+        registration.into_iter().for_each(|received| self.channel.leave_receiving(received.ticket()));
     }
 
     fn complete(&self, _: usize, registration: Option<Registration>) -> Result<T, Closed> {
@@ -134,7 +137,7 @@ fn finish_send(sent: Sent, nacks: &mut NackSet) -> Option<Result<(), Closed>> {
 }
 
 fn offer(context: &RegistrationContext<'_>) -> Offer {
-    Offer { waiter: context.waiter.clone(), base: context.base }
+    Offer::new(context.waiter.clone(), context.base)
 }
 
 fn placed(registration: Option<Registration>) -> QueueTicket {

@@ -4,39 +4,53 @@
 use super::closed::Closed;
 use super::core::Core;
 use super::effects::MatchEffects;
-use super::entry::{QueuedValue, ReceiveEntry};
+use super::entry::{HandedOver, QueuedValue, ReceiveEntry};
 use super::outcome::Received;
 use super::state::BufferedSend;
 use crate::actions::PostConsumption;
 use crate::waiter::Initiator;
 
 impl<T: Send + 'static> Core<T> {
-    /// Sends without a waiting owner: when this returns, the value has been received, buffered or queued.
+    /// Sends without a waiting owner: when this returns, the value has been received, buffered or queued. The actions of
+    /// a value that the channel refuses learn that it is closed.
     pub(crate) fn send_buffered(&self, value: T, consumed: PostConsumption<Result<(), Closed>>) {
-        let mut effects = MatchEffects::default();
-        let mut state = self.lock();
-        let outcome = state.send_buffered(QueuedValue { value, consumed }, self.capacity(), &mut effects);
-        self.publish_hints(&state);
-        drop(state);
+        if let Err(item) = self.send_item(QueuedValue { value, consumed }) {
+            item.consumed.run(Err(Closed));
+        }
+    }
+
+    /// Sends without a waiting owner or actions.
+    ///
+    /// # Errors
+    /// If the channel is closed; the value comes back.
+    pub(crate) fn post(&self, value: T) -> Result<(), T> {
+        self.send_item(QueuedValue::of(value)).map_err(|item| item.value)
+    }
+
+    fn send_item(&self, item: QueuedValue<T>) -> Result<(), QueuedValue<T>> {
+        let (outcome, effects) = self.send_item_deferred(item);
         effects.run();
         match outcome {
             BufferedSend::Queued => {}
             BufferedSend::Consumed(consumed) => consumed.run(Ok(())),
-            BufferedSend::Refused(item) => item.consumed.run(Err(Closed)),
+            BufferedSend::Refused(item) => return Err(item),
         }
+        Ok(())
     }
 
-    /// Like [`Core::send_buffered`] without an action; returns the effects for the caller to run once it has released
-    /// its own lock.
-    pub(crate) fn send_buffered_deferred(&self, value: T) -> MatchEffects<T> {
+    /// Like [`Core::post`], for a caller that holds a lock of its own: returns what the caller must drop and run once it
+    /// has released that.
+    pub(crate) fn post_deferred(&self, value: T) -> (BufferedSend<T>, MatchEffects<T>) {
+        self.send_item_deferred(QueuedValue::of(value))
+    }
+
+    fn send_item_deferred(&self, item: QueuedValue<T>) -> (BufferedSend<T>, MatchEffects<T>) {
         let mut effects = MatchEffects::default();
-        let item = QueuedValue::of(value);
         let mut state = self.lock();
-        let refused = state.send_buffered(item, self.capacity(), &mut effects);
+        let outcome = state.send_buffered(item, self.capacity(), &mut effects);
         self.publish_hints(&state);
         drop(state);
-        drop(refused);
-        effects
+        (outcome, effects)
     }
 
     /// Receives without a waiting owner: the received value goes to the action.
@@ -59,14 +73,16 @@ impl<T: Send + 'static> Core<T> {
         }
     }
 
-    /// Returns a value to the front of the channel, after the synchronisation that received it was dropped.
-    pub(crate) fn return_value(&self, value: T) {
+    /// Returns a value to its position, after the synchronisation that received it was dropped. A receiver that waits
+    /// gets it at once.
+    pub(crate) fn return_value(&self, handed_over: HandedOver<T>) {
+        let HandedOver { value, number } = handed_over;
         let mut effects = MatchEffects::default();
         let mut state = self.lock();
         let mut value = Some(value);
         state.hand_over(&mut value, Initiator::Private, &mut effects);
         if let Some(value) = value {
-            state.buffer.push_front(QueuedValue::of(value));
+            state.return_to_position(HandedOver { value, number });
         }
         self.publish_hints(&state);
         drop(state);

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::effects::MatchEffects;
-use super::entry::QueuedValue;
+use super::entry::{Delivery, QueuedValue};
 use super::outcome::{Received, Sent};
 use super::state::ChannelState;
 use crate::adaptive_spin::AdaptiveSpin;
@@ -128,7 +128,7 @@ impl<T: Send + 'static> Core<T> {
     pub(crate) fn len(&self) -> usize {
         let state = self.lock();
         self.publish_hints(&state);
-        state.buffer.len() + state.senders.len()
+        state.len()
     }
 
     /// Returns the number of queued receivers.
@@ -141,9 +141,12 @@ impl<T: Send + 'static> Core<T> {
     }
 
     /// Returns true if a send would probably succeed: a hint that saves an expensive clone.
-    pub(crate) fn would_take(&self) -> bool {
+    pub(crate) fn would_take(&self, delivery: Delivery) -> bool {
         let state = self.state.0.lock();
-        let buffered = state.buffer.len() + self.consumer_buffer.0.len.load(Relaxed);
+        if delivery == Delivery::Receipt {
+            return state.closed || !state.receivers.is_empty();
+        }
+        let buffered = state.buffered_len() + self.consumer_buffer.0.len.load(Relaxed);
         state.closed || !state.receivers.is_empty() || buffered < self.capacity
     }
 
@@ -152,21 +155,33 @@ impl<T: Send + 'static> Core<T> {
     pub(crate) fn send(&self, value: &mut Option<T>) -> Sent {
         let mut state = self.state.0.lock();
         match self.buffer_at_once(&mut state, |state, room| state.buffer_value(value, room)) {
-            Sent::Taken => self.send_slowly(state, value),
+            Sent::Taken => self.send_slowly(state, Delivery::Buffer, value),
             sent => sent,
+        }
+    }
+
+    /// Sends without waiting, under the condition of the delivery.
+    #[inline]
+    pub(crate) fn send_by(&self, delivery: Delivery, value: &mut Option<T>) -> Sent {
+        match delivery {
+            Delivery::Buffer => self.send(value),
+            Delivery::Receipt => self.send_slowly(self.state.0.lock(), delivery, value),
         }
     }
 
     /// Sends the value in a parcel without waiting; `None` if the parcel is empty. The channel's lock comes before the
     /// parcel's.
-    pub(crate) fn send_parcel(&self, parcel: &SpinLock<Option<T>>) -> Option<Sent> {
+    pub(crate) fn send_parcel(&self, parcel: &SpinLock<Option<T>>, delivery: Delivery) -> Option<Sent> {
         let mut state = self.state.0.lock();
+        if delivery == Delivery::Receipt {
+            return self.send_parcel_slowly(state, delivery, parcel);
+        }
         let buffer_parcel = |state: &mut ChannelState<T>, room| match &mut *parcel.lock() {
             None => Sent::Taken,
             value => state.buffer_value(value, room),
         };
         match self.buffer_at_once(&mut state, buffer_parcel) {
-            Sent::Taken => self.send_parcel_slowly(state, parcel),
+            Sent::Taken => self.send_parcel_slowly(state, delivery, parcel),
             sent => Some(sent),
         }
     }
@@ -178,7 +193,7 @@ impl<T: Send + 'static> Core<T> {
         state: &mut ChannelState<T>,
         buffer: impl FnOnce(&mut ChannelState<T>, usize) -> Sent,
     ) -> Sent {
-        if !state.receivers.is_empty() || state.closed {
+        if !state.receivers.is_empty() || state.closed || state.rare.is_some() {
             return Sent::Taken;
         }
         if self.capacity == 0 {
@@ -201,12 +216,15 @@ impl<T: Send + 'static> Core<T> {
     fn send_parcel_slowly(
         &self,
         state: SpinLockGuard<'_, ChannelState<T>>,
+        delivery: Delivery,
         parcel: &SpinLock<Option<T>>,
     ) -> Option<Sent> {
         let mut effects = MatchEffects::default();
         let mut state = self.merge_consumer_buffer(state);
         let mut value = parcel.lock();
-        let sent = value.is_some().then(|| state.send(&mut value, self.capacity, Initiator::Private, &mut effects));
+        let sent = value
+            .is_some()
+            .then(|| state.send_by(delivery, &mut value, self.capacity, Initiator::Private, &mut effects));
         drop(value);
         self.publish_hints(&state);
         drop(state);
@@ -215,10 +233,15 @@ impl<T: Send + 'static> Core<T> {
     }
 
     #[cold]
-    fn send_slowly(&self, state: SpinLockGuard<'_, ChannelState<T>>, value: &mut Option<T>) -> Sent {
+    fn send_slowly(
+        &self,
+        state: SpinLockGuard<'_, ChannelState<T>>,
+        delivery: Delivery,
+        value: &mut Option<T>,
+    ) -> Sent {
         let mut effects = MatchEffects::default();
         let mut state = self.merge_consumer_buffer(state);
-        let sent = state.send(value, self.capacity, Initiator::Private, &mut effects);
+        let sent = state.send_by(delivery, value, self.capacity, Initiator::Private, &mut effects);
         self.publish_hints(&state);
         drop(state);
         effects.run();
@@ -294,7 +317,7 @@ impl<T: Send + 'static> Core<T> {
     #[inline]
     fn receive_one(&self) -> Received<T> {
         let mut state = self.state.0.lock();
-        if !state.senders.is_empty() || !state.receivers.is_empty() {
+        if !state.senders.is_empty() || !state.receivers.is_empty() || state.rare.is_some() {
             return self.receive_slowly(state);
         }
         let Some(item) = state.buffer.pop_front() else { return self.receive_slowly(state) };
@@ -315,7 +338,8 @@ impl<T: Send + 'static> Core<T> {
     /// Swaps the buffer into the empty consumer buffer, unless the buffer is empty or somebody is queued.
     fn fill(&self, consumer_buffer: &mut VecDeque<QueuedValue<T>>) -> bool {
         let mut state = self.state.0.lock();
-        if state.buffer.is_empty() || !state.senders.is_empty() || !state.receivers.is_empty() {
+        let is_queued = !state.senders.is_empty() || !state.receivers.is_empty() || state.rare.is_some();
+        if state.buffer.is_empty() || is_queued {
             return false;
         }
         std::mem::swap(consumer_buffer, &mut state.buffer);
@@ -340,7 +364,7 @@ impl<T: Send + 'static> Core<T> {
     /// Publishes the hints for readers without a lock; called before the state's lock is released.
     #[inline]
     pub(super) fn publish_hints(&self, state: &ChannelState<T>) {
-        let is_there = !state.buffer.is_empty() || !state.senders.is_empty() || state.closed;
+        let is_there = !state.buffer.is_empty() || !state.senders.is_empty() || state.rare.is_some() || state.closed;
         let is_wanted = self.capacity == 0 && !state.receivers.is_empty();
         let hints = if is_there { HINT_NOT_EMPTY } else { 0 } | if is_wanted { HINT_RECEIVER_WAITING } else { 0 };
         if self.hints.0.load(Relaxed) != hints {

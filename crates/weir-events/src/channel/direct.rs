@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::closed::Closed;
-use super::entry::{Offer, Payload};
+use super::entry::{Delivery, Offer, Payload};
 use super::handle::Channel;
 use super::outcome::{Received, Sent};
 use crate::waiter::{Waiter, pool};
@@ -57,6 +57,18 @@ impl<T: Send + 'static> Channel<T> {
         }
     }
 
+    /// Sends at once, whether a receiver waits or not and whatever the capacity; for [`a_send`](crate::a_send) without
+    /// actions and without a clone.
+    ///
+    /// It never waits, so nothing but memory limits the number of values: prefer a send that waits where senders can
+    /// outrun receivers.
+    ///
+    /// # Errors
+    /// If the channel is closed; the value comes back.
+    pub fn post(&self, value: T) -> Result<(), SendError<T>> {
+        self.core.post(value).map_err(SendError)
+    }
+
     /// Sends, blocking the thread until a receiver or the buffer has the value (`send`).
     ///
     /// # Errors
@@ -76,10 +88,10 @@ impl<T: Send + 'static> Channel<T> {
 
     fn wait_to_send(&self, value: T) -> Result<(), SendError<T>> {
         let waiter = pool::take();
-        let ticket = self.core.place_send(Offer { waiter: waiter.clone(), base: 0 }, Payload::Value(value));
+        let ticket = self.core.place_send(Offer::new(waiter.clone(), 0), Payload::Value(value), Delivery::Buffer);
         let ticket = ticket.expect("there is no other base");
         await_outcome(&waiter);
-        let refused = self.core.conclude_send(ticket).err().flatten();
+        let refused = self.core.conclude_send(ticket, Delivery::Buffer).err().flatten();
         pool::put_back(waiter);
         refused.map_or(Ok(()), |value| Err(SendError(value)))
     }
@@ -107,7 +119,7 @@ impl<T: Send + 'static> Channel<T> {
 
     fn wait_to_receive(&self) -> Result<T, Closed> {
         let waiter = pool::take();
-        let ticket = self.core.place_receive(Offer { waiter: waiter.clone(), base: 0 });
+        let ticket = self.core.place_receive(Offer::new(waiter.clone(), 0));
         let ticket = ticket.expect("there is no other base");
         await_outcome(&waiter);
         let received = self.core.conclude_receive(ticket);

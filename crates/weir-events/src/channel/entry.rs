@@ -22,6 +22,17 @@ pub(crate) struct QueuedValue<T> {
 pub(crate) struct Offer {
     pub(crate) waiter: Arc<Waiter>,
     pub(crate) base: usize,
+    /// Number of received values after which it is due, if it waits for its receipt.
+    pub(super) due_at: u64,
+}
+
+/// The condition under which an offer to send takes effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// A receiver or the buffer has the value.
+    Buffer,
+    /// A receiver has the value.
+    Receipt,
 }
 
 /// The value of an offer to send.
@@ -47,7 +58,14 @@ pub(super) enum ReceiveEntry<T> {
     Task(Waker),
     Buffered(PostConsumption<Result<T, Closed>>),
     /// The result of an offer or a task.
-    Finished(Result<T, Closed>),
+    Finished(Result<HandedOver<T>, Closed>),
+}
+
+/// A value that a waiting receiver was given and has not fetched yet.
+pub(crate) struct HandedOver<T> {
+    pub(super) value: T,
+    /// Counts the values that were handed over on this channel: the position of the value, if it is returned.
+    pub(super) number: u64,
 }
 
 /// The owner of an entry, to be woken.
@@ -70,6 +88,10 @@ impl<T> QueuedValue<T> {
 }
 
 impl Offer {
+    pub(crate) fn new(waiter: Arc<Waiter>, base: usize) -> Self {
+        Offer { waiter, base, due_at: 0 }
+    }
+
     pub(super) fn initiator(&self) -> Initiator<'_> {
         Initiator::Published(&self.waiter, self.base)
     }

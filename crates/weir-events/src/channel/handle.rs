@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::base_events;
 use super::closed::Closed;
 use super::core::Core;
+use super::entry::Delivery;
 use super::parcel::Parcel;
 use crate::event::Event;
 
@@ -69,7 +70,7 @@ impl<T: Send + 'static> Channel<T> {
     where
         T: Clone + Sync,
     {
-        Event::of(base_events::SendClone { channel: self.core.clone(), value })
+        self.send_by(value, Delivery::Buffer)
     }
 
     /// Returns an event that sends this very `value`, once; after that it never takes effect again.
@@ -85,7 +86,7 @@ impl<T: Send + 'static> Channel<T> {
     /// Cancellation safe: a synchronisation that does not take effect, or finds the channel closed, leaves the value in
     /// the parcel.
     pub fn send_parcel(&self, parcel: &Parcel<T>) -> Event<Result<(), Closed>> {
-        Event::of(base_events::SendParcel { channel: self.core.clone(), slot: parcel.slot.clone() })
+        self.send_parcel_by(parcel, Delivery::Buffer)
     }
 
     /// Returns an event that receives a value (`recvEvt`), or yields `Closed` once the channel is closed and drained.
@@ -125,5 +126,23 @@ impl<T: Send + 'static> Channel<T> {
     /// Returns the capacity of the buffer; `None` if it is unbounded.
     pub fn capacity(&self) -> Option<usize> {
         Some(self.core.capacity()).filter(|&capacity| capacity != usize::MAX)
+    }
+    /// Returns an event that sends a clone of `value` and takes effect under the condition of the delivery.
+    pub(crate) fn send_by(&self, value: T, delivery: Delivery) -> Event<Result<(), Closed>>
+    where
+        T: Clone + Sync,
+    {
+        Event::of(base_events::SendClone { channel: self.core.clone(), value, delivery: self.delivery(delivery) })
+    }
+
+    /// Returns an event that sends the value in the parcel and takes effect under the condition of the delivery.
+    pub(crate) fn send_parcel_by(&self, parcel: &Parcel<T>, delivery: Delivery) -> Event<Result<(), Closed>> {
+        let (channel, slot) = (self.core.clone(), parcel.slot.clone());
+        Event::of(base_events::SendParcel { channel, slot, delivery: self.delivery(delivery) })
+    }
+
+    /// Without a buffer there is nothing but receipts, which then need no queue of their own.
+    fn delivery(&self, wanted: Delivery) -> Delivery {
+        if self.core.capacity() == 0 { Delivery::Buffer } else { wanted }
     }
 }

@@ -9,17 +9,21 @@
 //!
 //! Invariants under the lock, apart from entries of waiters that were committed elsewhere:
 //! - a sender waits only while the buffer is full (a receive from the buffer refills it from the senders);
+//! - an offer that waits for its receipt (`rare.rs`) is served after the values that came before it, and holds up no other
+//!   sender;
 //! - values and receivers wait at the same time only if one synchronisation offers both to send and to receive.
 //!
-//! The second differs from the paper's invariant (§5, Figure 8: a channel holds send acts or receive acts, never both),
+//! The last differs from the paper's invariant (§5, Figure 8: a channel holds send acts or receive acts, never both),
 //! which does not survive choice.
 
 use std::collections::VecDeque;
 
 use super::closed::Closed;
 use super::effects::{ConsumedOffer, MatchEffects};
-use super::entry::{Offer, QueuedValue, ReceiveEntry, SendEntry, WakeTarget};
+use super::entry::{HandedOver, QueuedValue, ReceiveEntry, SendEntry};
 use super::outcome::{Received, Sent};
+use super::rare::{DueOffers, RareEntries};
+use super::senders::collect_from;
 use crate::actions::PostConsumption;
 use crate::mutants::{Mutant, is_active};
 use crate::queue::{OfferQueue, QueueTicket};
@@ -35,10 +39,14 @@ pub(super) struct ChannelState<T> {
     pub(super) closed: bool,
     pub(super) receivers: OfferQueue<ReceiveEntry<T>>,
     pub(super) senders: OfferQueue<SendEntry<T>>,
+    /// `None` on most channels; checked by every exchange without a waiting peer.
+    pub(super) rare: Option<Box<RareEntries<T>>>,
+    /// Number of values that were handed over to waiting receivers.
+    handed_over: u64,
 }
 
 /// Result of a buffered send. The caller drops or runs its contents outside the lock.
-pub(super) enum BufferedSend<T> {
+pub(crate) enum BufferedSend<T> {
     /// The value waits for a receiver.
     Queued,
     /// A receiver has the value.
@@ -51,10 +59,12 @@ impl<T: Send + 'static> ChannelState<T> {
     pub(super) fn new() -> Self {
         ChannelState {
             buffer: VecDeque::new(),
-            senders: OfferQueue::new(),
-            receivers: OfferQueue::new(),
-            closed: false,
             consumer_buffer_len_max: 0,
+            closed: false,
+            receivers: OfferQueue::new(),
+            senders: OfferQueue::new(),
+            rare: None,
+            handed_over: 0,
         }
     }
 
@@ -69,7 +79,7 @@ impl<T: Send + 'static> ChannelState<T> {
             return if initiator.try_commit_self() { Sent::Closed } else { Sent::Taken };
         }
         match self.hand_over(value, initiator, effects) {
-            Sent::Full if self.buffer.len() >= capacity => Sent::Full,
+            Sent::Full if self.buffered_len() >= capacity => Sent::Full,
             Sent::Full if !initiator.try_commit_self() => Sent::Taken,
             Sent::Full => self.buffer_value(value, capacity),
             sent => sent,
@@ -132,7 +142,8 @@ impl<T: Send + 'static> ChannelState<T> {
             }
             return Ok(());
         }
-        let entry = self.receivers.finish(ticket, ReceiveEntry::Finished(Ok(value)));
+        let handed_over = self.number(value);
+        let entry = self.receivers.finish(ticket, ReceiveEntry::Finished(Ok(handed_over)));
         effects.wake_all(entry.and_then(ReceiveEntry::owner));
         Ok(())
     }
@@ -143,10 +154,19 @@ impl<T: Send + 'static> ChannelState<T> {
         initiator: Initiator<'_>,
         effects: &mut MatchEffects<T>,
     ) -> Received<T> {
-        if !self.buffer.is_empty() {
-            return self.receive_buffered(capacity, initiator, effects);
+        match self.receive_rare(DueOffers::Now, initiator, effects) {
+            Received::Empty if !self.buffer.is_empty() => return self.receive_buffered(capacity, initiator, effects),
+            Received::Empty => {}
+            received => {
+                self.refill(capacity, effects);
+                return received;
+            }
         }
-        match self.collect(initiator, effects) {
+        let received = match self.collect(initiator, effects) {
+            Received::Empty => self.receive_rare(DueOffers::Any, initiator, effects),
+            received => received,
+        };
+        match received {
             Received::Empty if self.closed => {
                 if initiator.try_commit_self() {
                     Received::Closed
@@ -168,9 +188,16 @@ impl<T: Send + 'static> ChannelState<T> {
             return Received::Taken;
         }
         let Some(item) = self.buffer.pop_front() else { return Received::Empty };
+        self.count_received();
         effects.set_consumed(ConsumedOffer::Sent(item.consumed));
         self.refill(capacity, effects);
         Received::Done(item.value)
+    }
+
+    /// Numbers a value that is handed over to a waiting receiver.
+    pub(super) fn number(&mut self, value: T) -> HandedOver<T> {
+        self.handed_over += 1;
+        HandedOver { value, number: self.handed_over }
     }
 
     /// Takes a value from the first sender that can give one.
@@ -178,7 +205,7 @@ impl<T: Send + 'static> ChannelState<T> {
         let mut next = self.senders.first();
         while let Some(ticket) = next {
             next = self.senders.after(ticket);
-            match self.collect_from(ticket, initiator, effects) {
+            match collect_from(&mut self.senders, ticket, initiator, effects) {
                 Ok(item) => {
                     effects.set_consumed(ConsumedOffer::Sent(item.consumed));
                     return Received::Done(item.value);
@@ -191,48 +218,14 @@ impl<T: Send + 'static> ChannelState<T> {
         Received::Empty
     }
 
-    /// Takes the value of one sender. A task or a buffered offer always gives it.
-    fn collect_from(
-        &mut self,
-        ticket: QueueTicket,
-        initiator: Initiator<'_>,
-        effects: &mut MatchEffects<T>,
-    ) -> Result<QueuedValue<T>, MatchOutcome> {
-        let in_parcel = match self.senders.get(ticket) {
-            Some(SendEntry::Offer(offer, payload)) => {
-                let in_parcel = payload.commit_peer(offer, initiator)?;
-                initiator.commit_self();
-                in_parcel
-            }
-            _ if initiator.try_commit_self() => None,
-            _ => return Err(MatchOutcome::Taken),
-        };
-        let entry = match self.senders.get(ticket) {
-            Some(SendEntry::Buffered(_)) => self.senders.remove(ticket),
-            _ => self.senders.finish(ticket, SendEntry::Finished(Ok(()))),
-        };
-        match entry {
-            Some(SendEntry::Buffered(item)) => Ok(item),
-            Some(SendEntry::Task(value, waker)) => {
-                effects.wake(WakeTarget::Task(waker));
-                Ok(QueuedValue::of(value))
-            }
-            Some(SendEntry::Offer(offer, payload)) => {
-                effects.wake(WakeTarget::Owner(offer.waiter));
-                in_parcel.or_else(|| payload.value()).map(QueuedValue::of).ok_or(MatchOutcome::Stale)
-            }
-            Some(SendEntry::Finished(_)) | None => Err(MatchOutcome::Stale),
-        }
-    }
-
     /// Moves values of waiting senders into the buffer while it has room.
     fn refill(&mut self, capacity: usize, effects: &mut MatchEffects<T>) {
         let mut next = self.senders.first();
         while let Some(ticket) = next
-            && self.buffer.len() < capacity
+            && self.buffered_len() < capacity
         {
             next = self.senders.after(ticket);
-            match self.collect_from(ticket, Initiator::Private, effects) {
+            match collect_from(&mut self.senders, ticket, Initiator::Private, effects) {
                 Ok(item) => self.buffer.push_back(item),
                 Err(MatchOutcome::Own) => {}
                 Err(_) => _ = self.senders.detach(ticket),
@@ -254,70 +247,11 @@ impl<T: Send + 'static> ChannelState<T> {
         self.hand_over(&mut value, Initiator::Private, effects);
         let Some(value) = value else { return BufferedSend::Consumed(consumed) };
         let item = QueuedValue { value, consumed };
-        if self.buffer.len() < capacity {
+        if self.buffered_len() < capacity {
             self.buffer.push_back(item);
         } else {
             self.senders.push(SendEntry::Buffered(item));
         }
         BufferedSend::Queued
-    }
-
-    /// Wakes all waiting receivers and senders. Buffered offers to send stay, because they can still be received.
-    pub(super) fn close(&mut self) -> Vec<MatchEffects<T>> {
-        self.closed = true;
-        let mut all = Vec::new();
-        while let Some(ticket) = self.receivers.first() {
-            all.push(self.close_receiver(ticket));
-        }
-        let mut next = self.senders.first();
-        while let Some(ticket) = next {
-            next = self.senders.after(ticket);
-            all.extend(self.close_sender(ticket));
-        }
-        all
-    }
-
-    fn close_receiver(&mut self, ticket: QueueTicket) -> MatchEffects<T> {
-        let mut effects = MatchEffects::default();
-        match self.receivers.get(ticket) {
-            Some(ReceiveEntry::Offer(offer)) if offer.commit_peer(Initiator::Private).is_err() => {
-                self.receivers.detach(ticket);
-            }
-            Some(ReceiveEntry::Buffered(_)) => {
-                if let Some(ReceiveEntry::Buffered(action)) = self.receivers.remove(ticket) {
-                    effects.set_consumed(ConsumedOffer::Received(action, Err(Closed)));
-                }
-            }
-            _ => {
-                let entry = self.receivers.finish(ticket, ReceiveEntry::Finished(Err(Closed)));
-                effects.wake_all(entry.and_then(ReceiveEntry::owner));
-            }
-        }
-        effects
-    }
-
-    fn close_sender(&mut self, ticket: QueueTicket) -> Option<MatchEffects<T>> {
-        let mut effects = MatchEffects::default();
-        match self.senders.get(ticket)? {
-            SendEntry::Buffered(_) => return None,
-            SendEntry::Offer(offer, _) if offer.commit_peer(Initiator::Private).is_err() => {
-                _ = self.senders.detach(ticket)
-            }
-            _ => {
-                let place = self.senders.detach(ticket)?;
-                match std::mem::replace(place, SendEntry::Finished(Ok(()))) {
-                    SendEntry::Offer(Offer { waiter, .. }, payload) => {
-                        *place = SendEntry::Finished(Err(payload.value()));
-                        effects.wake(WakeTarget::Owner(waiter));
-                    }
-                    SendEntry::Task(value, waker) => {
-                        *place = SendEntry::Finished(Err(Some(value)));
-                        effects.wake(WakeTarget::Task(waker));
-                    }
-                    entry => *place = entry,
-                }
-            }
-        }
-        Some(effects)
     }
 }

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use super::closed::Closed;
 use super::core::Core;
 use super::direct::SendError;
+use super::entry::Delivery;
 use super::handle::Channel;
 use super::outcome::{Received, Sent};
 use crate::queue::QueueTicket;
@@ -134,7 +135,7 @@ impl<T: Send + 'static> Drop for Sending<'_, T> {
     fn drop(&mut self) {
         // A sent value stays sent.
         if let DirectProgress::Waiting(ticket) = self.progress {
-            self.channel.leave_sending(ticket);
+            self.channel.leave_sending(ticket, Delivery::Buffer);
         }
     }
 }

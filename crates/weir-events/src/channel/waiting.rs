@@ -6,7 +6,7 @@ use std::task::{Poll, Waker};
 use super::closed::Closed;
 use super::core::Core;
 use super::effects::MatchEffects;
-use super::entry::{Offer, Payload, ReceiveEntry, SendEntry, SendResult};
+use super::entry::{Delivery, Offer, Payload, ReceiveEntry, SendEntry, SendResult};
 use super::outcome::{Received, Sent};
 use super::state::ChannelState;
 use crate::mutants::{Mutant, is_active};
@@ -17,12 +17,12 @@ use crate::waiter::Initiator;
 impl<T: Send + 'static> Core<T> {
     /// Sends for a waiter's base event now, or queues the offer. If it sends now, the waiter is committed. Returns
     /// `None` if a peer has committed the waiter to another base event meanwhile.
-    pub(crate) fn place_send(&self, offer: Offer, payload: Payload<T>) -> Option<QueueTicket> {
+    pub(crate) fn place_send(&self, offer: Offer, payload: Payload<T>, delivery: Delivery) -> Option<QueueTicket> {
         let mut effects = MatchEffects::default();
         let mut state = self.lock();
         let placed = match payload {
-            Payload::Value(value) => self.place_value(&mut state, offer, value, &mut effects),
-            Payload::Parcel(slot) => self.place_parcel(&mut state, offer, &slot, &mut effects),
+            Payload::Value(value) => self.place_value(&mut state, offer, value, delivery, &mut effects),
+            Payload::Parcel(slot) => self.place_parcel(&mut state, offer, &slot, delivery, &mut effects),
         };
         self.publish_hints(&state);
         drop(state);
@@ -36,15 +36,18 @@ impl<T: Send + 'static> Core<T> {
         state: &mut ChannelState<T>,
         offer: Offer,
         value: T,
+        delivery: Delivery,
         effects: &mut MatchEffects<T>,
     ) -> Result<QueueTicket, Option<T>> {
         let mut value = Some(value);
-        let sent = state.send(&mut value, self.capacity(), offer.initiator(), effects);
+        let sent = state.send_by(delivery, &mut value, self.capacity(), offer.initiator(), effects);
         match (sent, value) {
             (Sent::Taken, value) => Err(value),
-            (Sent::Full, Some(value)) => Ok(state.senders.push(SendEntry::Offer(offer, Payload::Value(value)))),
-            (Sent::Closed, value) => Ok(state.senders.push_detached(SendEntry::Finished(Err(value)))),
-            (Sent::Done | Sent::Full, _) => Ok(state.senders.push_detached(SendEntry::Finished(Ok(())))),
+            (Sent::Full, Some(value)) => {
+                Ok(state.push_sender(SendEntry::Offer(offer, Payload::Value(value)), delivery))
+            }
+            (Sent::Closed, value) => Ok(state.push_send_result(Err(value), delivery)),
+            (Sent::Done | Sent::Full, _) => Ok(state.push_send_result(Ok(()), delivery)),
         }
     }
 
@@ -55,18 +58,19 @@ impl<T: Send + 'static> Core<T> {
         state: &mut ChannelState<T>,
         offer: Offer,
         slot: &Arc<SpinLock<Option<T>>>,
+        delivery: Delivery,
         effects: &mut MatchEffects<T>,
     ) -> Result<QueueTicket, Option<T>> {
         let mut value = slot.lock();
         let sent = match *value {
             None => Sent::Full,
-            Some(_) => state.send(&mut value, self.capacity(), offer.initiator(), effects),
+            Some(_) => state.send_by(delivery, &mut value, self.capacity(), offer.initiator(), effects),
         };
         match sent {
             Sent::Taken => Err(None),
-            Sent::Full => Ok(state.senders.push(SendEntry::Offer(offer, Payload::Parcel(slot.clone())))),
-            Sent::Closed => Ok(state.senders.push_detached(SendEntry::Finished(Err(None)))),
-            Sent::Done => Ok(state.senders.push_detached(SendEntry::Finished(Ok(())))),
+            Sent::Full => Ok(state.push_sender(SendEntry::Offer(offer, Payload::Parcel(slot.clone())), delivery)),
+            Sent::Closed => Ok(state.push_send_result(Err(None), delivery)),
+            Sent::Done => Ok(state.push_send_result(Ok(()), delivery)),
         }
     }
 
@@ -82,7 +86,10 @@ impl<T: Send + 'static> Core<T> {
         let ticket = match received {
             Received::Taken => None,
             Received::Empty => Some(state.receivers.push(ReceiveEntry::Offer(offer))),
-            Received::Done(value) => Some(state.receivers.push_detached(ReceiveEntry::Finished(Ok(value)))),
+            Received::Done(value) => {
+                let handed_over = state.number(value);
+                Some(state.receivers.push_detached(ReceiveEntry::Finished(Ok(handed_over))))
+            }
             Received::Closed => Some(state.receivers.push_detached(ReceiveEntry::Finished(Err(Closed)))),
         };
         self.publish_hints(&state);
@@ -92,11 +99,11 @@ impl<T: Send + 'static> Core<T> {
     }
 
     /// Owner, after the commit: returns the result of the base event that sends.
-    pub(crate) fn conclude_send(&self, ticket: QueueTicket) -> SendResult<T> {
-        let entry = self.lock_without_consumer_buffer().senders.remove(ticket);
+    pub(crate) fn conclude_send(&self, ticket: QueueTicket, delivery: Delivery) -> SendResult<T> {
+        let entry = self.remove_sender(ticket, delivery);
         match entry {
             Some(SendEntry::Finished(sent)) => sent,
-            _ => unreachable!("what came of an offer stays until its owner fetches it"),
+            _ => unreachable!("the result of an offer stays until its owner fetches it"),
         }
     }
 
@@ -104,8 +111,8 @@ impl<T: Send + 'static> Core<T> {
     pub(crate) fn conclude_receive(&self, ticket: QueueTicket) -> Result<T, Closed> {
         let entry = self.lock_without_consumer_buffer().receivers.remove(ticket);
         match entry {
-            Some(ReceiveEntry::Finished(received)) => received,
-            _ => unreachable!("what came of an offer stays until its owner fetches it"),
+            Some(ReceiveEntry::Finished(received)) => received.map(|handed_over| handed_over.value),
+            _ => unreachable!("the result of an offer stays until its owner fetches it"),
         }
     }
 
@@ -150,15 +157,15 @@ impl<T: Send + 'static> Core<T> {
     pub(crate) fn fetch_sent(&self, ticket: QueueTicket, waker: &Waker) -> Poll<SendResult<T>> {
         self.fetch(ticket, waker, |state| &mut state.senders, SendEntry::waker).map(|entry| match entry {
             Some(SendEntry::Finished(sent)) => sent,
-            _ => unreachable!("what came of a task stays until it fetches it"),
+            _ => unreachable!("the result of a task stays until the task fetches it"),
         })
     }
 
     /// Returns the result of a task that waits to receive.
     pub(crate) fn fetch_received(&self, ticket: QueueTicket, waker: &Waker) -> Poll<Result<T, Closed>> {
         self.fetch(ticket, waker, |state| &mut state.receivers, ReceiveEntry::waker).map(|entry| match entry {
-            Some(ReceiveEntry::Finished(received)) => received,
-            _ => unreachable!("what came of a task stays until it fetches it"),
+            Some(ReceiveEntry::Finished(received)) => received.map(|handed_over| handed_over.value),
+            _ => unreachable!("the result of a task stays until the task fetches it"),
         })
     }
 
@@ -189,12 +196,18 @@ impl<T: Send + 'static> Core<T> {
     }
 
     /// Withdraws an entry of a sender; a value that was not sent is dropped outside the lock.
-    pub(crate) fn leave_sending(&self, ticket: QueueTicket) {
+    pub(crate) fn leave_sending(&self, ticket: QueueTicket, delivery: Delivery) {
+        drop(self.remove_sender(ticket, delivery));
+    }
+
+    fn remove_sender(&self, ticket: QueueTicket, delivery: Delivery) -> Option<SendEntry<T>> {
         let mut state = self.lock_without_consumer_buffer();
-        let entry = state.senders.remove(ticket);
+        let entry = match delivery {
+            Delivery::Buffer => state.senders.remove(ticket),
+            Delivery::Receipt => state.remove_receipt_sender(ticket),
+        };
         self.publish_hints(&state);
-        drop(state);
-        drop(entry);
+        entry
     }
 
     /// Withdraws an entry of a receiver; a value that has arrived for it goes to the next one.
@@ -203,10 +216,10 @@ impl<T: Send + 'static> Core<T> {
         let entry = state.receivers.remove(ticket);
         self.publish_hints(&state);
         drop(state);
-        if let Some(ReceiveEntry::Finished(Ok(value))) = entry
+        if let Some(ReceiveEntry::Finished(Ok(handed_over))) = entry
             && !is_active(Mutant::DropWithoutReturn)
         {
-            self.return_value(value);
+            self.return_value(handed_over);
         }
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Choose<T> {
     starts: Vec<usize>,
     shape: EventShape,
     preference: Preference,
+    /// True if every branch is a single base event, so that the index of a base event is that of its branch.
+    is_flat: bool,
 }
 
 impl<T> Choose<T> {
@@ -32,14 +34,15 @@ impl<T> Choose<T> {
             starts.push(shape.base_events);
             shape = shape.beside(branch.node.shape());
         }
-        Choose { branches, starts, shape, preference }
+        let is_flat = branches.iter().all(|branch| branch.node.shape().base_events == 1);
+        Choose { branches, starts, shape, preference, is_flat }
     }
 
     /// Returns the branch of a base event, and the index of the base event in it.
     #[inline]
     fn branch(&self, base: usize) -> (&Event<T>, usize) {
-        let one_base_event_each = self.shape.base_events == self.branches.len() && self.starts[base] == base;
-        let branch = if one_base_event_each { base } else { self.starts.partition_point(|&start| start <= base) - 1 };
+        // A branch without base events starts where the next one does; the last of equal starts has the base event.
+        let branch = if self.is_flat { base } else { self.starts.partition_point(|&start| start <= base) - 1 };
         (&self.branches[branch], base - self.starts[branch])
     }
 }
@@ -78,9 +81,9 @@ impl<T: 'static> EventNode<T> for Choose<T> {
         branch.node.withdraw(base, registration);
     }
 
-    fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
+    fn discard(&self, base: usize, registration: Option<Registration>) {
         let (branch, base) = self.branch(base);
-        branch.node.undo_commit(base, registration)
+        branch.node.discard(base, registration);
     }
 
     fn complete(&self, base: usize, registration: Option<Registration>) -> T {

@@ -74,10 +74,10 @@ pub(crate) trait EventNode<T>: Send + Sync {
         let _ = (base, registration);
     }
 
-    /// Undoes a committed base event whose synchronisation was dropped. Returns true if nothing was lost by that.
-    fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
+    /// Discards the result of the base event that took effect, because the synchronisation was dropped before it fetched
+    /// the result: a sent value stays sent, a received value goes back to its position.
+    fn discard(&self, base: usize, registration: Option<Registration>) {
         let _ = (base, registration);
-        true
     }
 
     /// Returns the value of the base event that took effect, after running all wraps.

@@ -169,13 +169,11 @@ impl<T: 'static> Drop for PendingSync<T> {
         }
         let Some(published) = self.published.take() else { return };
         let Some(base) = published.waiter.outcome() else { return };
-        // Committed before its owner looked: undo the commit if that loses nothing, otherwise it stands.
+        // The commit stands, although its owner never looked: the peer has already acted on it.
         let registration = self.withdraw_losers(published.registrations, base);
-        let undone = self.event.node.undo_commit(base, registration);
-        if !undone {
-            self.nacks.set_candidate(base);
-            self.nacks.fire_losers();
-        }
+        self.nacks.set_candidate(base);
+        self.nacks.fire_losers();
+        self.event.node.discard(base, registration);
     }
 }
 

@@ -46,8 +46,8 @@ where
         self.inner.node.withdraw(base, registration);
     }
 
-    fn undo_commit(&self, base: usize, registration: Option<Registration>) -> bool {
-        self.inner.node.undo_commit(base, registration)
+    fn discard(&self, base: usize, registration: Option<Registration>) {
+        self.inner.node.discard(base, registration);
     }
 
     fn complete(&self, base: usize, registration: Option<Registration>) -> B {

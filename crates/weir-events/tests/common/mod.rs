@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use std::future::Future;
-use std::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 /// Long enough that a test that gets there has failed.
@@ -31,4 +33,30 @@ pub(crate) fn on_one_thread<T>(tasks: impl Future<Output = T>) -> T {
 /// Returns the number of threads of this process (Linux).
 pub(crate) fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+/// A waker that counts its wake-ups.
+#[derive(Clone)]
+pub(crate) struct CountingWaker(Arc<AtomicUsize>);
+
+impl CountingWaker {
+    pub(crate) fn new() -> Self {
+        CountingWaker(Arc::default())
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.load(SeqCst)
+    }
+
+    /// Polls a future once with this waker.
+    pub(crate) fn poll<F: Future + Unpin>(&self, future: &mut F) -> Poll<F::Output> {
+        let waker = Waker::from(Arc::new(self.clone()));
+        std::pin::Pin::new(future).poll(&mut Context::from_waker(&waker))
+    }
+}
+
+impl Wake for CountingWaker {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, SeqCst);
+    }
 }

@@ -1,8 +1,9 @@
-//! The model check of counting: every interleaving of two that leave and one that waits for it, by loom.
+//! The model check of the occupancy counter: every interleaving of two threads that release and one that waits, by
+//! loom.
 //!
-//! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant leaves
-//! out one step of the protocol, and must be caught. Loom knows sequentially consistent fences, but no such reads and
-//! writes: so the counter's face has a fence where the real one relies on these.
+//! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant
+//! leaves out one step of the protocol, and must be caught. Loom has sequentially consistent fences, but no such reads
+//! and writes: so the model's counter has a fence where the real one relies on `SeqCst` accesses.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -14,7 +15,7 @@ use sync::{AdmissionMutant, MUTANT, STRIPE};
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
 mod occupancy;
 
-/// Loom's primitives, with the faces of those in `super::sync`.
+/// Loom's primitives under the names of those in `super::sync`.
 mod sync {
     use std::cell::Cell;
 
@@ -25,11 +26,11 @@ mod sync {
     pub(crate) use super::super::sync::AdmissionMutant;
 
     loom::thread_local! {
-        /// The stripe of a thread of the model.
+        /// The stripe of each thread of the model.
         pub(crate) static STRIPE: Cell<usize> = Cell::new(0);
     }
 
-    /// A counter of as many stripes as threads of the model leave.
+    /// A counter with a stripe for each releasing thread of the model.
     #[derive(Default)]
     pub(crate) struct StripedCounter([AtomicU64; 2]);
 
@@ -46,7 +47,7 @@ mod sync {
     }
 
     thread_local! {
-        /// All threads of a model run on one thread of the system.
+        /// The mutant that is being tried. All threads of a model run on one thread of the system.
         pub(crate) static MUTANT: Cell<Option<AdmissionMutant>> = const { Cell::new(None) };
     }
 
@@ -55,7 +56,7 @@ mod sync {
     }
 }
 
-/// Two who are there leave, while another waits until nobody is.
+/// Two permits are released while another thread waits until none is in use.
 fn two_leave() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
@@ -77,7 +78,7 @@ fn two_leave() {
     });
 }
 
-/// Who waits for room is told once, and not by all who leave afterwards.
+/// A waiter for room is notified once, and not by every later release.
 fn one_is_told() {
     loom::model(|| {
         let count = OccupancyCounter::new(2);

@@ -1,48 +1,57 @@
-//! How many have entered a place and not left it, for those who seldom ask.
+//! The occupancy counter: counts the permits in use, cheaply for those who acquire and release, and rarely read.
 //!
-//! Who enters and who leaves are different threads most often, and a word that both write would go over and back with each.
-//! So those who have entered are counted apart from those who have left, and these by stripes:
-//! 1. Who asks for room compares with those who had left when it last looked, and looks again only where that is not enough.
-//! 2. Who waits *calls*: it says below which number it waits for the count to come, and then looks whether it is there.
-//! 3. Who leaves is counted, and then looks whether somebody has called. Where the count is below what was called, it takes
-//!    the call back and has all who wait told; those who wait for less call again.
+//! Permits are usually acquired on one thread and released on others, and a word that both write would bounce between
+//! their caches with every flow. So acquired and released permits are counted apart, and the released ones in stripes
+//! ([`StripedCounter`]):
 //!
-//! What is written and then read in 2 and 3 is in the one order of sequentially consistent operations, so that one of the
-//! two sees the other; and of several who leave, the last in that order sees all.
+//! 1. *Asking for room* compares the acquired permits with a cached sum of the released ones, and sums the stripes
+//!    again only if that is not enough. All accesses are relaxed: an old sum is too small, and thus only cautious.
+//! 2. *Waiting* is requested: the waiter writes the threshold below which it wants to be notified (`fetch_max`), and
+//!    then reads the counters, to see whether the threshold has been reached already.
+//! 3. *Releasing* is counted in a stripe, and then the releasing thread reads the threshold. If the occupancy is below
+//!    it, the thread clears the threshold and notifies all waiters; those that wait for less request again.
+//!
+//! Memory ordering: steps 2 and 3 each write one word and then read the other (Dekker's pattern), so both need one
+//! total order: all four accesses are `SeqCst`. Either the waiter sees the release, or the releasing thread sees the
+//! request. Of several threads that release, the last in that order sees all releases. Weaker orderings would allow
+//! both to read old values, and the waiter to sleep for ever.
+//!
+//! Acquiring is `SeqCst` too, so that [`OccupancyCounter::occupied`], which reads the released permits first, never
+//! sees more released than acquired.
 
 use super::sync::{AdmissionMutant, AtomicU64, CachePadded, Ordering, StripedCounter, is};
 
-/// The count.
+/// The occupancy counter.
 pub(crate) struct OccupancyCounter {
     admitted: CachePadded<Admitted>,
     released_total: StripedCounter,
-    /// Below which number somebody waits for the count to come; 0 where nobody waits.
+    /// The threshold below which a waiter wants to be notified; 0 if nobody waits.
     notice_below: CachePadded<AtomicU64>,
     max: u64,
 }
 
-/// What those write who enter.
+/// The words that acquiring threads write, on a cache line of their own.
 struct Admitted {
-    /// How many have entered.
+    /// Permits ever acquired.
     total: AtomicU64,
-    /// How many have left at least.
+    /// Permits ever released, as last summed: a lower bound.
     released: AtomicU64,
 }
 
 impl OccupancyCounter {
-    /// Nobody in a place for so many.
+    /// Returns a counter of this many permits, all of them free.
     pub(crate) fn new(max: u64) -> Self {
         let admitted = Admitted { total: AtomicU64::new(0), released: AtomicU64::new(0) };
         let (admitted, notice_below) = (CachePadded::new(admitted), CachePadded::new(AtomicU64::new(0)));
         OccupancyCounter { admitted, released_total: StripedCounter::default(), notice_below, max }
     }
 
-    /// For how many the place is.
+    /// Returns the bound.
     pub(crate) fn max(&self) -> u64 {
         self.max
     }
 
-    /// Whether there is room for one more.
+    /// Returns true if a permit is free.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         let Admitted { total, released } = &*self.admitted;
@@ -56,20 +65,20 @@ impl OccupancyCounter {
         self.admitted.total.load(Ordering::Relaxed).saturating_sub(released) < self.max
     }
 
-    /// How many are there.
+    /// Returns the number of permits in use.
     pub(crate) fn occupied(&self) -> u64 {
-        // Those who have left have entered: so they are looked at first.
+        // Every released permit was acquired before: reading in this order, the difference is never negative.
         let released = self.released_total.sum();
         self.admitted.total.load(Ordering::SeqCst) - released
     }
 
-    /// One more enters.
+    /// Counts an acquired permit.
     #[inline]
     pub(crate) fn acquire(&self) {
         self.admitted.total.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// One leaves. Whether those who wait are to be told.
+    /// Counts a released permit; returns true if the waiters are to be notified.
     #[inline]
     pub(crate) fn release(&self) -> bool {
         if is(AdmissionMutant::ChecksBeforeReleasing) {
@@ -86,7 +95,7 @@ impl OccupancyCounter {
         self.notice_below.load(Ordering::SeqCst) > 0
     }
 
-    /// Takes the call back, where it is time for who has called.
+    /// Clears the threshold if the occupancy has fallen below it, and returns true if so.
     #[cold]
     fn take_request(&self) -> bool {
         let now = self.occupied() < self.notice_below.load(Ordering::SeqCst);
@@ -96,7 +105,7 @@ impl OccupancyCounter {
         now
     }
 
-    /// Calls for when fewer than so many are there. Whether there are not already.
+    /// Requests a notification when fewer than this many permits are in use; returns false if that is so already.
     pub(crate) fn request_notice_below(&self, number: u64) -> bool {
         self.notice_below.fetch_max(number, Ordering::SeqCst);
         self.occupied() >= number || is(AdmissionMutant::RequestsWithoutCheck)

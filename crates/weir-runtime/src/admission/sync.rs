@@ -1,4 +1,4 @@
-//! The primitives under [`super::occupancy`], in one place, so that the model check can put loom's in theirs.
+//! The primitives under [`super::occupancy`], in one place, so that the model check can substitute loom's.
 
 pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,18 +6,18 @@ pub(crate) use crossbeam_utils::CachePadded;
 
 pub(crate) use crate::striped::StripedCounter;
 
-/// A step of the protocol that a mutant leaves out; the model check must notice each.
+/// A mutant: leaves out one step of the protocol, which the model check must notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AdmissionMutant {
-    /// Who leaves looks whether somebody waits before it is counted.
+    /// A release reads the threshold before it is counted.
     ChecksBeforeReleasing,
-    /// Who waits does not look whether it is time already, once it has called.
+    /// A waiter does not read the counters after its request.
     RequestsWithoutCheck,
-    /// What was called stays so, and everybody who leaves from then on tells those who do not wait.
+    /// A release leaves the threshold as it is, so that all later releases notify nobody.
     KeepsRequest,
 }
 
-/// Whether this is that mutant: never, outside the model check.
+/// Returns true if this mutant is being tried: never, outside the model check.
 #[inline]
 pub(crate) const fn is(_mutant: AdmissionMutant) -> bool {
     false

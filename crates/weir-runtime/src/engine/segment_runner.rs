@@ -46,7 +46,7 @@ thread_local! {
 impl Work for SegmentRunner {
     /// Boxed, because an item is moved several times at each port.
     type Item = Box<PooledJob>;
-    type Platform = StdPlatform;
+    type WorkPlatform = StdPlatform;
 
     fn run(
         &self,

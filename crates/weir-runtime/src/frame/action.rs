@@ -1,4 +1,4 @@
-//! What one step does: primitives, switches, selects, bodies. Calls are in `call.rs`, atomic steps in `atomic.rs`.
+//! Actions of steps: primitives, switches, selects and bodies. Calls are in `call.rs`, atomic steps in `atomic.rs`.
 
 use std::task::{Context, Poll};
 
@@ -14,19 +14,19 @@ use crate::instance::Env;
 use crate::lock::{HeldLock, LockAcquisition};
 use crate::step::{Action, Body, Condition, PreparedStep, PrimStep, RepeatStep, SwitchStep, TimedStep};
 
-/// What came of a step.
+/// The outcome of running a step.
 pub(super) enum Ran {
-    /// It is through.
+    /// The step has run.
     Next,
-    /// It has to wait.
+    /// The step has to wait.
     Waits(Box<Stage>),
-    /// It ends the flow.
+    /// The step ends the flow.
     Ends(Box<StepExit>),
 }
 
-/// How a step ends the flow. It is boxed, so that what every step returns fits into registers.
+/// An end of the flow by a step. It is boxed, so that the outcome of a step fits into registers.
 pub(super) struct StepExit {
-    /// The path of the node within the step's body; empty where it is the step itself.
+    /// The path of the node within the step's body; empty if it is the step itself.
     pub within: String,
     /// The answer, or the failure.
     pub how: Result<Value, Box<Failure>>,
@@ -41,30 +41,30 @@ impl Ran {
         Ran::Ends(Box::new(StepExit { within: String::new(), how }))
     }
 
-    /// The step fails.
+    /// Ends the flow with a failure.
     #[cold]
     pub(super) fn fail(failure: Box<Failure>) -> Ran {
         Ran::end(Err(failure))
     }
 }
 
-/// What a step waits for.
+/// The stage in which a step waits.
 pub(super) enum Stage {
-    /// Its turn; for an atomic step the turnstile of this index among those within it.
+    /// The step waits at a ticket gate; for an atomic step, at the gate of this index among those within it.
     Ticket(usize),
-    /// Its locks.
+    /// The step waits for its locks.
     Locks(LockAcquisition),
-    /// Its function, under these locks.
+    /// The step waits for its function, under these locks.
     Function(Pending, Vec<HeldLock>),
-    /// The body that it repeats.
+    /// The step waits for the body that it repeats.
     Body(Box<Run>),
-    /// The bodies that it may give up.
+    /// The step waits for bodies that it may give up.
     Timed(Box<Timed>),
 }
 
 impl Frame {
-    /// Runs a step from its beginning. Inlined with what it calls, because every step of every flow goes through here: calls
-    /// would cost as much as the steps do.
+    /// Runs a step from its beginning. Inlined with everything that it calls, because every step of every flow goes
+    /// through here, and calls would cost as much as the steps do.
     #[inline(always)]
     pub(super) fn run(
         &mut self,
@@ -171,7 +171,7 @@ impl Frame {
         }
     }
 
-    /// Where an argument lies.
+    /// Returns a reference to the value of an argument.
     #[inline]
     fn place<'a>(&'a self, argument: &Argument, body: &'a Body) -> &'a Value {
         match *argument {
@@ -226,7 +226,8 @@ impl Frame {
         }
     }
 
-    /// What can only be moved is moved out of the operands; what is left of them goes back.
+    /// Applies a primitive to operands that may hold move-only values, which it moves out; the rest goes back into the
+    /// operands' slots.
     #[cold]
     fn prim_moving(&mut self, prim: Prim, step: &PrimStep, body: &Body) -> Result<Value, Box<Failure>> {
         let take = |operand: &Argument| match *operand {
@@ -270,7 +271,7 @@ impl Frame {
         Ran::Next
     }
 
-    /// Moves those fields out of the payload that can only be moved; the rest stays for later users.
+    /// Moves the fields out of the payload that can only be moved; the rest stays for later users.
     #[cold]
     fn unpack_moving(&mut self, subject: Argument, ports: &[u32]) {
         let Argument::Slot { index, .. } = subject else { return };
@@ -283,7 +284,7 @@ impl Frame {
         self.slots[index as usize] = rest;
     }
 
-    /// Moves the fields of a payload that nobody else holds, and clones them otherwise.
+    /// Moves the fields out of a payload that nobody else holds, and clones them otherwise.
     fn unpack(&mut self, mut payload: Values, ports: &[u32]) {
         match payload.unshared() {
             Some(fields) => {
@@ -302,7 +303,7 @@ impl Frame {
     #[inline]
     fn select(&mut self, switch: u32, inputs: &[Option<Argument>], out: u32, body: &Body) -> Ran {
         let chosen = self.choices[switch as usize] as usize;
-        // The arm that was chosen ends the flow, and may still wait for that: what follows has nothing to begin with.
+        // The chosen arm ends the flow, and may still be waiting to do so: there is no value to go on with.
         let Some(input) = inputs.get(chosen).copied().flatten() else { return never() };
         let value = self.value(body, input);
         self.slots[out as usize].put(value);
@@ -339,7 +340,7 @@ impl Frame {
     }
 }
 
-/// The end of what is never reached. Where an earlier end still waits, this one stands behind it and loses.
+/// Returns the end of a step that is never reached. If an earlier end still waits, this one stands behind it and loses.
 #[cold]
 fn never() -> Ran {
     Ran::fail(Box::new(Failure::new(FailureKind::Program, "this is never reached")))

@@ -1,4 +1,4 @@
-//! The beginning of an atomic step: its turns, its locks, and what the sessions that it holds have of their own.
+//! The beginning of atomic steps: ticket gates, locks, and the values of the sessions that are held.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -12,7 +12,7 @@ use crate::lock::{HeldLock, LockAcquisition, LockHandle, SessionTable};
 use crate::step::{AcquireStep, Body, Wanted};
 
 impl Frame {
-    /// Waits for the turns from `passed` on, and then for the locks.
+    /// Waits at the ticket gates from `passed` on, and then for the locks.
     pub(super) fn acquire(
         &mut self,
         node: usize,
@@ -30,7 +30,7 @@ impl Frame {
         let session = step.session.map_or(Value::Unit, |session| self.value(body, session));
         let handles = step.wanted.iter().filter_map(|wanted| match wanted {
             Wanted::Whole(lock, mode) => Some((LockHandle::Whole(Arc::clone(lock)), *mode)),
-            // Whether an enclosing step holds the very same session is known only now.
+            // Only now is it known if an enclosing step holds the very same session.
             Wanted::Session(sessions, _) | Wanted::Own(sessions, ..)
                 if self.holds_session(&step.within, sessions, &session) =>
             {
@@ -49,7 +49,7 @@ impl Frame {
         around.iter().flat_map(|scope| scope.iter()).any(|held| held.is_session(sessions, session))
     }
 
-    /// Goes on to wait for the locks.
+    /// Waits for the locks.
     pub(super) fn hold(
         &mut self,
         node: usize,
@@ -71,7 +71,7 @@ impl Frame {
     }
 }
 
-/// Makes what the session has of its own, as far as it is held and not there yet.
+/// Makes the values of the sessions that are held, if they are not there yet.
 fn make_own(step: &AcquireStep, held: &[HeldLock], env: Env<'_>) -> Result<(), Box<Failure>> {
     for wanted in &step.wanted {
         let Wanted::Own(sessions, _, index) = wanted else { continue };
@@ -82,7 +82,7 @@ fn make_own(step: &AcquireStep, held: &[HeldLock], env: Env<'_>) -> Result<(), B
     Ok(())
 }
 
-/// A value of its own for a session. What makes it never waits.
+/// Makes the value of a session. The body that makes it never waits.
 fn made_for_a_session(index: u32, env: Env<'_>) -> Result<Value, Box<Failure>> {
     let body = env.instance.own[index as usize].as_ref().expect("the program says that each session has one");
     let mut frame = Frame::take(body, true);

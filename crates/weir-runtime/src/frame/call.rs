@@ -1,7 +1,8 @@
 //! Calls of host functions.
 //!
-//! A call passes these stages, and goes from one to the next without waiting where nothing stands in its way:
-//! 1. its turn, where it must see a source's order;
+//! A call passes these stages, and goes from one to the next without waiting if nothing stands in its way:
+//!
+//! 1. its ticket gate, if it must see the order of a source;
 //! 2. its locks, in the canonical order;
 //! 3. the function itself, which returns at once, waits, or holds a thread.
 
@@ -32,7 +33,7 @@ impl Frame {
         self.call(step, body, env, context)
     }
 
-    /// Makes a call whose turn it is.
+    /// Makes a call that has passed its ticket gate.
     #[inline]
     pub(super) fn call(&mut self, step: &CallStep, body: &Body, env: Env<'_>, context: &mut Context<'_>) -> Ran {
         match &step.code {
@@ -64,7 +65,8 @@ impl Frame {
         }
     }
 
-    /// The shared values of a call that has some of the session's own; else nothing, and those of the program are meant.
+    /// Returns the shared values of a call, if some of them belong to the session; otherwise nothing, and those of the
+    /// program are meant.
     #[inline]
     fn shared_of(&self, step: &CallStep, env: Env<'_>) -> SmallVec<[Shared; 2]> {
         if step.shared.is_empty() {
@@ -79,7 +81,7 @@ impl Frame {
         step.shared.iter().map(value).collect()
     }
 
-    /// What the session has of its own that a step around holds.
+    /// Returns the value of the session that an enclosing atomic step holds.
     fn own_of(&self, within: &[u32], sessions: &Arc<SessionTable>) -> Option<Shared> {
         let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
         let held = self.inherited.iter().chain(own).flat_map(|scope| scope.iter());
@@ -141,7 +143,7 @@ impl Frame {
         }
     }
 
-    /// The atomic steps around a node that is within these of this frame.
+    /// Returns the locks of the atomic steps around a node that is within these steps of this frame.
     pub(super) fn scopes_around(&self, within: &[u32]) -> Vec<AtomicScope> {
         let own = self.scopes.iter().filter(|(node, _)| within.contains(node)).map(|(_, scope)| scope);
         self.inherited.iter().chain(own).cloned().collect()
@@ -215,7 +217,7 @@ impl Frame {
     }
 }
 
-/// What a function answered that makes its `Option` by itself.
+/// Converts an `Option` value to an outcome.
 fn taken_apart(option: Value) -> Outcome {
     match option {
         Value::Variant(Value::SOME, Some(mut payload)) => {
@@ -233,7 +235,7 @@ fn all_locks(step: &CallStep) -> LockAcquisition {
     LockAcquisition::new(step.locks.iter().map(|(lock, mode)| (LockHandle::Whole(Arc::clone(lock)), *mode)))
 }
 
-/// Runs the job on the blocking pool. It keeps the locks until it is through, even where its flow is given up.
+/// Runs a job on the blocking pool. The job keeps the locks until it ends, even if its flow is given up.
 fn elsewhere(job: BlockingJob, held: Vec<HeldLock>, scopes: Vec<AtomicScope>, path: Arc<str>) -> Pending {
     let running = tokio::task::spawn_blocking(move || {
         let done = catch_unwind(AssertUnwindSafe(job));

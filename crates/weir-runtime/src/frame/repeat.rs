@@ -1,11 +1,11 @@
 //! Repeated bodies: `map`, `fold` and `loop`.
 //!
-//! A body runs in a frame of its own, once for each element or round. Iterations of a `map` overlap where the body calls
-//! functions that wait: up to [`OVERLAP_MAX`] frames at a time, kept in order by *lanes* (see `prepare/order.rs`). In all
-//! other cases one frame is used again and again.
+//! A body runs in a frame of its own, once for each element or round. Iterations of a `map` overlap if the body calls
+//! functions that wait: up to [`OVERLAP_MAX`] frames at a time, kept in order by *iteration orders* (see
+//! `prepare/order.rs`). In all other cases one frame runs the iterations one after the other.
 //!
-//! What the body captures is cloned once for each frame. A value that the body changes, or that can only be moved, is
-//! handed from one iteration to the next instead, and back at the end; such iterations do not overlap.
+//! A captured value is cloned once for each frame. A value that the body changes, or that can only be moved, is handed
+//! from one iteration to the next instead, and back at the end; such iterations do not overlap.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll};
@@ -17,7 +17,7 @@ use super::{AtomicScope, Finished, FlowExit, Frame, IterationTurn};
 use crate::instance::Env;
 use crate::step::{Body, Repeat, RepeatStep};
 
-/// How many iterations of one `map` run at a time. Each may hold a connection or a file open.
+/// The most iterations of one `map` that run at a time. A judgement: each may hold a connection or a file open.
 const OVERLAP_MAX: usize = 64;
 
 /// A repeated body while it runs.
@@ -32,9 +32,9 @@ pub(super) enum Run {
 pub(super) struct SequentialRun {
     frame: Option<Box<Frame>>,
     list: Values,
-    /// The element, or the round.
+    /// The index of the next element or round.
     index: u64,
-    /// Whether the current iteration's parameters are in place.
+    /// True if the current iteration's parameters are in place.
     begun: bool,
     accumulator: Value,
     results: Vec<Value>,
@@ -48,13 +48,13 @@ pub(super) struct OverlappedRun {
     next: usize,
     running: VecDeque<(u64, Box<Frame>)>,
     results: Vec<Value>,
-    /// For each lane, the iteration whose turn it is.
+    /// For each iteration order, the iteration whose turn it is.
     turns: Vec<u64>,
     end: Option<FlowExit>,
 }
 
 impl Run {
-    /// Begins: takes the inputs out of the frame.
+    /// Begins a repetition: takes its inputs out of the frame.
     pub(super) fn new(step: &RepeatStep, frame: &mut Frame, body: &Body) -> Run {
         let fixed = step.repeat.fixed();
         let list = match (step.repeat, frame_value(step.repeat, step, frame, body)) {
@@ -76,7 +76,7 @@ impl Run {
         Run::Sequential(SequentialRun::new(list, accumulator, captured, scopes, step))
     }
 
-    /// Runs as far as it can; yields the result, or the end of the flow.
+    /// Runs as far as possible; returns the result, or the end of the flow.
     pub(super) fn advance(
         &mut self,
         step: &RepeatStep,
@@ -89,7 +89,7 @@ impl Run {
         }
     }
 
-    /// Puts back what was lent.
+    /// Puts borrowed values back into the frame.
     pub(super) fn restore(&mut self, step: &RepeatStep, frame: &mut Frame) {
         let Run::Sequential(SequentialRun { frame: Some(inner), .. }) = self else { return };
         for (parameter, input) in step.inputs.iter().enumerate().skip(step.repeat.fixed()) {
@@ -103,7 +103,7 @@ impl Run {
 }
 
 impl Repeat {
-    /// How many inputs, and parameters of the body, come before what is captured.
+    /// Returns the number of inputs, and of the body's parameters, before the captured values.
     fn fixed(self) -> usize {
         match self {
             Repeat::Map | Repeat::Loop { .. } => 1,
@@ -119,7 +119,8 @@ fn frame_value(repeat: Repeat, step: &RepeatStep, frame: &mut Frame, body: &Body
     }
 }
 
-/// What is handed on is taken out for the time being, and put back by [`Run::restore`].
+/// Returns a captured value. One that is handed from iteration to iteration is taken out, until [`Run::restore`] puts
+/// it back.
 pub(super) fn capture(input: Argument, handed: bool, frame: &mut Frame, body: &Body) -> Value {
     match input {
         Argument::Slot { index, last: false } if handed => frame.slots[index as usize].take(),
@@ -127,7 +128,7 @@ pub(super) fn capture(input: Argument, handed: bool, frame: &mut Frame, body: &B
     }
 }
 
-/// A frame for the body, with what it captures.
+/// Returns a frame for the body, with its captured values.
 fn frame_of(step: &RepeatStep, captured: impl IntoIterator<Item = Value>, scopes: &[AtomicScope]) -> Box<Frame> {
     let mut frame = Frame::take(&step.body, true);
     for (slot, value) in (step.repeat.fixed()..).zip(captured) {
@@ -137,7 +138,7 @@ fn frame_of(step: &RepeatStep, captured: impl IntoIterator<Item = Value>, scopes
     frame
 }
 
-/// The element, moved out where nobody else holds the list.
+/// Returns an element, moved out if nobody else holds the list.
 fn element(list: &mut Values, index: usize) -> Value {
     match list.unshared() {
         Some(elements) => elements[index].take(),
@@ -183,7 +184,7 @@ impl SequentialRun {
         }
     }
 
-    /// Puts the next iteration's parameters in place; `false` where there is none.
+    /// Puts the next iteration's parameters in place; returns false if there is none.
     fn begin(&mut self, repeat: Repeat) -> Result<bool, Box<Failure>> {
         if let Repeat::Loop { at_most } = repeat
             && self.index >= at_most
@@ -208,7 +209,7 @@ impl SequentialRun {
         Ok(true)
     }
 
-    /// Keeps an iteration's result, and tells whether it was the last.
+    /// Keeps an iteration's result; returns true if it was the last.
     fn keep(&mut self, repeat: Repeat, value: Value) -> bool {
         match repeat {
             Repeat::Map => self.results.push(value),
@@ -264,7 +265,7 @@ impl OverlappedRun {
         }
     }
 
-    /// How many iterations run when as many do as may.
+    /// Returns the number of iterations that may run.
     fn room(&self) -> usize {
         let left = if self.end.is_some() { 0 } else { self.list.len() - self.next };
         OVERLAP_MAX.min(self.running.len() + left)
@@ -282,7 +283,7 @@ impl OverlappedRun {
         self.running.len() > before
     }
 
-    /// Advances every iteration, in order, so that a lane that one leaves is free for the next.
+    /// Advances every iteration, in order, so that an iteration order that one leaves is free for the next.
     fn advance_all(&mut self, step: &RepeatStep, env: Env<'_>, context: &mut Context<'_>) {
         let mut index = 0;
         while index < self.running.len() {
@@ -300,7 +301,7 @@ impl OverlappedRun {
         }
     }
 
-    /// Hands the lanes that this iteration had and is through with to the next one that will still use them.
+    /// Hands the iteration orders that this iteration has finished to the next one that still has steps in them.
     fn leave_orders(&mut self, index: usize, iteration: u64) {
         for order in 0..self.turns.len() {
             if self.turns[order] == iteration && self.running[index].1.order_steps_left[order] == 0 {
@@ -330,12 +331,12 @@ impl Drop for OverlappedRun {
 }
 
 impl FlowExit {
-    /// The end of a loop that is not done in time: at no node within.
+    /// Returns the end of a loop that exceeds its bound, at no node within.
     fn at_loop(failure: Box<Failure>) -> FlowExit {
         FlowExit { node: usize::MAX, within: String::new(), how: Err(failure) }
     }
 
-    /// The path of the node where it ended, within this body.
+    /// Returns the path of the node where the flow ended, within this body.
     pub(crate) fn path(&self, body: &Body) -> String {
         let name = body.names.get(self.node).map_or("", |name| name);
         match (name.is_empty(), self.within.is_empty()) {

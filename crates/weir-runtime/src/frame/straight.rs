@@ -1,7 +1,7 @@
-//! The straight scan: step after step, as long as none has to wait.
+//! The straight scan: runs step after step, until one has to wait.
 //!
-//! Most steps of most flows are calls of the simplest kind, one after the other. They are made here in a loop of their own:
-//! what is the same for all of them is set up once, and answers go straight into their slots.
+//! Most steps of most flows are calls of the simplest kind, one after the other. They run in a loop of their own: what
+//! is the same for all of them is set up once, and answers go straight into their slots.
 
 use std::task::Context;
 
@@ -29,7 +29,7 @@ impl Frame {
                 Action::Simple(_) if !env.records_nodes => self.simple_calls(steps, body, env),
                 _ => self.run(next, step, body, env, context),
             };
-            // A run of calls has gone further.
+            // A run of calls has moved the cursor.
             next = self.cursor;
             match ran {
                 Ran::Next => {
@@ -51,8 +51,8 @@ impl Frame {
         self.low = next.min(steps.len());
     }
 
-    /// Makes the call at the cursor, and those behind it, up to the last of them that are calls of the simplest kind: the
-    /// cursor is there then. Those between pass no turnstile.
+    /// Makes the call at the cursor and the calls of the simplest kind that follow it. The cursor ends at the last of
+    /// them; none before that passes a ticket gate.
     #[inline(never)]
     fn simple_calls(&mut self, steps: &[PreparedStep], body: &Body, env: Env<'_>) -> Ran {
         let Frame { slots, choices, cursor, .. } = self;
@@ -99,8 +99,8 @@ impl Frame {
     }
 }
 
-/// Puts away what a call of the simplest kind has borrowed for the last time, and its answer into its slot, where it is
-/// not there yet; how it ends the flow, where it does.
+/// Clears the slots that a call has borrowed for the last time, and puts the answer into its slot, unless it is there
+/// already; returns the end of the flow, if the call ends it.
 #[inline(always)]
 fn answered(outcome: Outcome, step: &SimpleStep, slots: &mut [Value]) -> Option<Ran> {
     for dead in &step.dead {

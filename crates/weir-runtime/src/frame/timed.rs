@@ -1,17 +1,18 @@
 //! Bodies that may be given up on their way: `within` and `race`.
 //!
-//! Each body runs in a frame of its own, all of them driven by the one task that drives the flow, so that no two of them
+//! Each body runs in a frame of its own. The one task that drives the flow drives all of them, so that no two bodies
 //! ever run at the same moment.
 //!
-//! 1. The bodies of a race are advanced in an order that is drawn when it begins, in which each is the first equally often,
-//!    and of two either comes first equally often. The first body that gets to its end, by its result or by an end of the
-//!    flow, decides; one that comes later in that order does not even begin where an earlier one never waits.
-//! 2. Only where all wait is the time looked at: a result that is there when the time is up is never lost.
-//! 3. The frames of the others are given back, which is recorded of those that had begun. That drops the calls that they wait for, leaves the queues that they stand
-//!    in and releases what they hold; what they have done stays done.
+//! 1. The bodies of a race are advanced in an order that is drawn when the race begins, so that each is first equally
+//!    often, and of two either comes first equally often. The first body that comes to its end, by its result or by an
+//!    end of the flow, decides; a body that comes later in the order does not even begin if an earlier one never waits.
+//! 2. The time is read only if all bodies wait: a result that is there when the time is up is never lost.
+//! 3. The frames of the other bodies are given back, which is recorded for those that had begun. That drops the calls
+//!    that they wait for, leaves the queues that they stand in, and releases what they hold; what they have done stays
+//!    done.
 //!
-//! A call that holds a thread has no point at which it could be given up: it runs to its end beside the flow, and keeps its
-//! locks until then.
+//! A call that holds a thread has no point at which it could be given up: it runs to its end beside the flow, and keeps
+//! its locks until then.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -27,15 +28,15 @@ use super::{Finished, FlowExit, Frame};
 use crate::instance::Env;
 use crate::step::{Body, TimedStep};
 
-/// The bodies while they run. Dropping it gives them up.
+/// The bodies while they run. Dropping this gives them up.
 pub(super) struct Timed {
-    /// In the order in which they are advanced, each with its place in the text.
+    /// The bodies in the order in which they are advanced, each with its place in the text.
     bodies: Vec<(usize, Box<Frame>)>,
-    /// So many have begun.
+    /// The number of bodies that have begun.
     begun: usize,
-    /// When the time is up; `None` for a race.
+    /// The time at which the limit is reached; `None` for a race.
     due_ns: Option<u64>,
-    /// Set where all bodies wait for the first time, so that what never waits costs no timer.
+    /// Set when all bodies wait for the first time, so that bodies that never wait cost no timer.
     timer: Option<Synchronisation<()>>,
 }
 
@@ -60,7 +61,7 @@ impl Frame {
 }
 
 impl Timed {
-    /// Goes on with the bodies: the result of the first that has one, or how one ended the flow.
+    /// Advances the bodies; returns the first result, or how a body ended the flow.
     pub(super) fn advance<'s>(
         &mut self,
         step: &'s TimedStep,
@@ -88,7 +89,7 @@ impl Timed {
         })
     }
 
-    /// Records what is given up: all bodies that have begun but the one that decided.
+    /// Records the bodies that are given up: all that have begun, except the one that decided.
     fn record_others(&self, decided: Option<usize>, step: &TimedStep, env: Env<'_>) {
         if !env.records_nodes {
             return;
@@ -108,7 +109,7 @@ impl Drop for Timed {
     }
 }
 
-/// Any rotation of the text's order or of its reverse, with equal chances; what is drawn comes from the machine.
+/// Returns any rotation of the text's order or of its reverse, with equal chances, drawn from the platform.
 fn drawn_order(count: usize, env: Env<'_>) -> impl Iterator<Item = usize> {
     // One body needs no order, so a time limit draws nothing.
     let drawn = if count < 2 { 0 } else { env.instance.platform.random() };
@@ -116,7 +117,7 @@ fn drawn_order(count: usize, env: Env<'_>) -> impl Iterator<Item = usize> {
     (0..count).map(move |turn| (start + if is_reversed { count - turn } else { turn }) % count)
 }
 
-/// A `Duration` as a time limit; a negative one is over at once.
+/// Converts a `Duration` to a time limit; a negative one is over at once.
 fn nanoseconds(value: &Value) -> u64 {
     match value {
         Value::Duration(nanoseconds) => u64::try_from(*nanoseconds).unwrap_or(0),

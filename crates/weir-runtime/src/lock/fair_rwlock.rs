@@ -1,19 +1,37 @@
-//! A readers-writer lock, first come first served.
+//! A fair readers–writer lock: first in, first out.
 //!
-//! A flow *asks* ([`FairRwLock::acquire`]) and is *granted* the lock at once, or gets a [`LockTicket`] with a place in the queue. What
-//! is given back goes straight to the front of the queue, so nobody overtakes: a writer, or all readers up to the next
-//! writer. Waiting flows *poll* with their ticket; a flow that is given up *leaves* the queue, or gives back what it was
-//! granted in the meantime.
+//! A flow *acquires* the lock ([`FairRwLock::acquire`]) and is *granted* it at once, or gets a [`LockTicket`] with a
+//! place in the queue. A released lock goes straight to the front of the queue, so nobody overtakes: to a writer, or to
+//! all readers up to the next writer. Waiting flows *poll* with their ticket; a flow that is given up *cancels* its
+//! ticket, and releases what it was granted in the meantime.
 //!
-//! Who holds the lock is one word, and so is whether anybody is queued:
-//! 1. Where nobody is queued, the lock is taken and given back by one exchange of the word.
-//! 2. Who finds it held, under the mutex of the queue, *announces* the queue in the word, by an exchange with the very word
-//!    that it looked at, and stands in the queue before the mutex is free.
-//! 3. While the queue is announced, only who has the mutex changes the word: everybody else's exchange fails, and goes
-//!    round by the mutex. Who empties the queue takes the announcement back.
+//! One word says who holds the lock, and whether anybody is queued; the queue itself is under a mutex, which is held
+//! for a few instructions only:
 //!
-//! What is taken acquires, what is given back releases, and all changes of the word are exchanges or made while no other
-//! is: so whoever holds the lock has seen what those did who held it before. The mutex is held for a few instructions only.
+//! ```text
+//! word:  │ number of readers … │ QUEUED │ WRITER │
+//! ```
+//!
+//! 1. *Fast path.* While `QUEUED` is clear, the lock is acquired and released by one exchange of the word.
+//! 2. *Announcement.* A flow that finds the lock held takes the mutex and sets `QUEUED` by an exchange with the very
+//!    word that it has seen. If the lock was released since, the exchange fails, and it tries again to acquire. The
+//!    flow is in the queue before it unlocks the mutex.
+//! 3. *Slow path.* While `QUEUED` is set, fast exchanges fail, and only the owner of the mutex changes the word. A
+//!    release hands the lock to the front of the queue. Whoever empties the queue clears `QUEUED`.
+//!
+//! Memory ordering of each access to the word:
+//!
+//! * `try_acquire`: a relaxed load, which is only a guess; then an exchange with `Acquire`, which pairs with every
+//!   `Release` below. All changes of the word are read-modify-write operations, and so belong to the release sequences
+//!   of all earlier releases: the new holder sees everything that all earlier holders did. A failed exchange is
+//!   relaxed, because it only supplies the next guess.
+//! * `try_release`: an exchange with `Release`, which publishes what the holder did.
+//! * `announce`: an exchange with `AcqRel` under the mutex. Correctness needs its atomicity; the `Acquire` half passes
+//!   on what fast releases published before, through the mutex, to whoever is granted the lock.
+//! * `release_locked`: a subtraction with `AcqRel` under the mutex. The `Release` half is for fast exchanges after the
+//!   queue is gone, which the mutex does not order; the `Acquire` half is for the flow that is granted the lock.
+//! * `hand_over`: a load with `Acquire`, and changes with `AcqRel`, under the mutex, for the same two reasons. The
+//!   granted flow finds its grant under the mutex, and so sees all of this.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -23,14 +41,14 @@ use weir_host::Mode;
 
 use super::sync::{AtomicUsize, LockMutant, Mutex, is};
 
-/// The word of a lock that a writer holds.
+/// A writer holds the lock.
 const WRITER: usize = 1;
-/// Somebody is queued.
+/// The queue is announced.
 const QUEUED: usize = 2;
-/// One reader; the word counts them from here on.
+/// One reader; the word counts readers from this bit on.
 const READER: usize = 4;
 
-/// One constraint.
+/// A fair readers–writer lock.
 pub(crate) struct FairRwLock {
     word: AtomicUsize,
     queue: Mutex<LockQueue>,
@@ -40,7 +58,7 @@ pub(crate) struct FairRwLock {
 struct LockQueue {
     tickets: u64,
     waiting: VecDeque<LockWaiter>,
-    /// Those who left the queue with the lock, and have not polled since.
+    /// Tickets that were granted the lock and have not been polled since.
     granted: Vec<LockTicket>,
 }
 
@@ -50,16 +68,16 @@ struct LockWaiter {
     waker: Option<Waker>,
 }
 
-/// A place in a lock's queue.
+/// A place in the queue of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LockTicket(u64);
 
-/// The answer to who asks for a lock.
+/// The outcome of [`FairRwLock::acquire`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AcquireOutcome {
-    /// It is held.
+    /// The caller holds the lock.
     Granted,
-    /// Others are first.
+    /// The caller is queued.
     Queued(LockTicket),
 }
 
@@ -70,7 +88,7 @@ fn weight(mode: Mode) -> usize {
     }
 }
 
-/// Whether a lock with this word, of which nobody is queued or who asks is first, may be taken.
+/// Returns true if a lock with this word may be acquired by a caller that no queued flow precedes.
 fn is_free(word: usize, mode: Mode) -> bool {
     match mode {
         Mode::Read => word & WRITER == 0,
@@ -79,7 +97,7 @@ fn is_free(word: usize, mode: Mode) -> bool {
 }
 
 impl LockQueue {
-    /// Whether the ticket was granted; it is not any more afterwards.
+    /// Takes the grant of a ticket, and returns true if there was one.
     fn take_grant(&mut self, ticket: LockTicket) -> bool {
         let found = self.granted.iter().position(|granted| *granted == ticket);
         found.map(|index| self.granted.swap_remove(index)).is_some()
@@ -93,7 +111,7 @@ impl Default for FairRwLock {
 }
 
 impl FairRwLock {
-    /// Takes the lock where nobody is before us, and tells whether it did.
+    /// Acquires the lock if nobody is queued and it is free; returns true if it did.
     #[inline]
     pub(crate) fn try_acquire(&self, mode: Mode) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
@@ -106,7 +124,7 @@ impl FairRwLock {
         false
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     #[inline]
     pub(crate) fn release(&self, mode: Mode) {
         if !self.try_release(mode) {
@@ -114,7 +132,7 @@ impl FairRwLock {
         }
     }
 
-    /// Gives the lock back where nobody is queued, and tells whether it did.
+    /// Releases the lock if nobody is queued; returns true if it did.
     #[inline]
     fn try_release(&self, mode: Mode) -> bool {
         let order = if is(LockMutant::ReleasesRelaxed) { Ordering::Relaxed } else { Ordering::Release };
@@ -135,7 +153,7 @@ impl FairRwLock {
         self.release_locked(&mut queue, mode);
     }
 
-    /// Gives the lock back to the queue, if it is still there.
+    /// Releases the lock under the queue's mutex, to the queue if there still is one.
     fn release_locked(&self, queue: &mut LockQueue, mode: Mode) {
         if !self.try_release(mode) {
             self.word.fetch_sub(weight(mode), Ordering::AcqRel);
@@ -143,7 +161,7 @@ impl FairRwLock {
         }
     }
 
-    /// Takes the lock, or a place in its queue.
+    /// Acquires the lock, or a place in its queue.
     pub(crate) fn acquire(&self, mode: Mode) -> AcquireOutcome {
         let mut queue = self.queue.lock();
         if !self.announce(mode) {
@@ -155,7 +173,8 @@ impl FairRwLock {
         AcquireOutcome::Queued(ticket)
     }
 
-    /// Announces the queue, unless the lock can be taken: then it is, and false comes back. Under the queue's mutex.
+    /// Announces the queue, and returns true; if the lock is free, acquires it instead, and returns false. Under the
+    /// queue's mutex.
     fn announce(&self, mode: Mode) -> bool {
         loop {
             if self.try_acquire(mode) {
@@ -177,8 +196,8 @@ impl FairRwLock {
         }
     }
 
-    /// Hands the lock to the front of the queue, as far as it may be held together. Under the queue's mutex, while the queue
-    /// is announced.
+    /// Grants the lock to the front of the queue: a writer, or all readers up to the next writer. Under the queue's
+    /// mutex, while the queue is announced.
     fn hand_over(&self, queue: &mut LockQueue) {
         while let Some(waiter) =
             queue.waiting.pop_front_if(|front| is_free(self.word.load(Ordering::Acquire), front.mode))
@@ -194,7 +213,7 @@ impl FairRwLock {
         }
     }
 
-    /// Whether the ticket's turn has come; if so the lock is held and the ticket used up.
+    /// Returns ready if the ticket was granted: the lock is held then, and the ticket used up.
     pub(crate) fn poll(&self, ticket: LockTicket, context: &mut Context<'_>) -> Poll<()> {
         let mut queue = self.queue.lock();
         if queue.take_grant(ticket) {
@@ -205,14 +224,14 @@ impl FairRwLock {
         Poll::Pending
     }
 
-    /// Gives up a ticket, and what it may have been granted.
+    /// Cancels a ticket, and releases the lock if the ticket was granted.
     pub(crate) fn cancel(&self, ticket: LockTicket, mode: Mode) {
         let mut queue = self.queue.lock();
         if queue.take_grant(ticket) {
             return self.release_locked(&mut queue, mode);
         }
         queue.waiting.retain(|waiter| waiter.ticket != ticket);
-        // Who stood behind a writer that left may now be free to go.
+        // Readers behind a writer that left the queue may be free to go.
         self.hand_over(&mut queue);
     }
 }

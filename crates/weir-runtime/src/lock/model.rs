@@ -1,7 +1,8 @@
-//! The model check of the lock: every interleaving of two or three that take it, wait for it and leave its queue, by loom.
+//! The model check of the lock: every interleaving of two or three flows that acquire it, wait for it and leave its
+//! queue, by loom.
 //!
-//! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant leaves
-//! out one step of the protocol, and must be caught.
+//! The file under test is compiled a second time here, over loom's primitives instead of the system's. Every mutant
+//! leaves out one step of the protocol, and must be caught.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -17,7 +18,7 @@ use sync::{LockMutant, MUTANT};
 #[expect(clippy::duplicate_mod, reason = "this copy is over loom's primitives")]
 mod fair_rwlock;
 
-/// Loom's primitives, with the faces of those in `super::sync`.
+/// Loom's primitives under the names of those in `super::sync`.
 mod sync {
     use std::cell::Cell;
 
@@ -27,7 +28,7 @@ mod sync {
     pub(crate) use crate::loom_support::ModelMutex as Mutex;
 
     thread_local! {
-        /// All threads of a model run on one thread of the system.
+        /// The mutant that is being tried. All threads of a model run on one thread of the system.
         pub(crate) static MUTANT: Cell<Option<LockMutant>> = const { Cell::new(None) };
     }
 
@@ -36,7 +37,7 @@ mod sync {
     }
 }
 
-/// A lock, and a number that only its holders touch: loom sees who does so beside a writer.
+/// A lock, and a number that only its holders touch: loom reports a thread that does so beside a writer.
 struct LockModel {
     lock: FairRwLock,
     number: UnsafeCell<u32>,
@@ -92,7 +93,7 @@ impl LockModel {
         number
     }
 
-    /// Asks for the lock, and gives up before it is there.
+    /// Begins to acquire the lock, and gives up before it is granted.
     fn give_up(&self, mode: Mode) {
         match self.lock.acquire(mode) {
             AcquireOutcome::Granted => self.lock.release(mode),
@@ -104,14 +105,14 @@ impl LockModel {
     }
 }
 
-/// Checks three parties, each of which is interrupted where it could go on so many times at most in all: more take hours.
+/// Checks a model of three threads. The number of preemptions is bounded, because more would take hours.
 fn interleaved(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(model);
 }
 
-/// A writer and a reader, with every interleaving that there is.
+/// A writer and a reader, in every interleaving.
 fn a_writer_and_a_reader() {
     loom::model(|| {
         let model = LockModel::new();
@@ -123,7 +124,7 @@ fn a_writer_and_a_reader() {
     });
 }
 
-/// Nobody is with a writer, everybody comes to his turn, and sees what was written before.
+/// Writers are alone, every flow is granted the lock, and sees what was written before.
 fn writers_and_a_reader() {
     interleaved(|| {
         let model = LockModel::new();
@@ -135,7 +136,7 @@ fn writers_and_a_reader() {
     });
 }
 
-/// Who leaves the queue holds up nobody.
+/// A flow that leaves the queue holds up no other.
 fn one_that_leaves() {
     interleaved(|| {
         let model = LockModel::new();
@@ -147,7 +148,7 @@ fn one_that_leaves() {
     });
 }
 
-/// Who is queued goes before who comes new.
+/// A queued flow goes before a new one.
 fn nobody_overtakes() {
     loom::model(|| {
         let model = LockModel::new();

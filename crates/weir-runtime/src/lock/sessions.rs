@@ -1,14 +1,15 @@
-//! The sessions of one resource: the lock of each, and where each has a value of its own, that value.
+//! The sessions of one resource: a lock for each, and a value for each if the shared value is declared `per session`.
 //!
-//! Words: a session is *in use* while a flow waits for its lock or holds it, and *idle* otherwise. A value of its own is
-//! *kept* while the session is idle, within [`SessionLimits`]; without one, an idle session is forgotten at once.
+//! A session is *in use* while a flow holds its lock or waits for it, and *idle* otherwise. The value of an idle
+//! session is *retained* within [`SessionLimits`]; an idle session without a value is forgotten at once.
 //!
-//! 1. A use begins ([`SessionTable::begin_use`]) before the lock is asked for, and ends ([`SessionTable::end_use`]) when it was given
-//!    back. Both happen under the table's mutex, so a session that a use is about to begin on is never freed.
-//! 2. The value is made under the session's own mutex, by the first step that holds the lock ([`SessionState::value`]). What
-//!    makes it returns at once, so the mutex is held for no longer than the making takes.
-//! 3. Whoever begins or ends a use frees what has been idle for too long, and while there are too many, what has been idle
-//!    for longest. Values are dropped outside of the table's mutex: what that does is the host's.
+//! 1. A use begins ([`SessionTable::begin_use`]) before the lock is acquired, and ends ([`SessionTable::end_use`]) when
+//!    it was released. Both happen under the table's mutex, so that a session is never freed while a use begins.
+//! 2. The value is made under the session's own mutex, by the first atomic step that holds the lock
+//!    ([`SessionState::value`]). The body that makes it never waits, so the mutex is held no longer than that takes.
+//! 3. Whoever begins or ends a use frees sessions that have been idle for too long and, while there are too many, those
+//!    that have been idle longest. Values are dropped outside of the table's mutex, because dropping runs code of the
+//!    host.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,18 +22,19 @@ use weir_host::{Failure, Shared, Value};
 use super::FairRwLock;
 use crate::platform::Platform;
 
-/// The most sessions of which a value is kept, for each shared value: a limit on memory. Only sessions in use can be more.
+/// The default limit on sessions whose values are retained, for each shared value. It bounds memory; only sessions in
+/// use can exceed it.
 pub const SESSIONS_MAX: usize = 100_000;
 
-/// How long a value is kept of a session that no flow uses.
+/// The default time for which the value of an idle session is retained.
 pub const SESSION_IDLE_MAX: Duration = Duration::from_mins(30);
 
-/// How much is kept of sessions that no flow uses.
+/// Limits on the values of idle sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// Of how many sessions, those in use included.
+    /// The most sessions with a value, those in use included.
     pub sessions: usize,
-    /// For how long.
+    /// The longest time for which an idle session keeps its value.
     pub idle: Duration,
 }
 
@@ -42,11 +44,11 @@ impl Default for SessionLimits {
     }
 }
 
-/// What keeping values needs.
+/// The policy by which values of idle sessions are retained.
 pub(crate) struct SessionRetention {
-    /// How many and how long.
+    /// The limits.
     pub limits: SessionLimits,
-    /// Whose clock counts.
+    /// The platform whose clock measures the idle time.
     pub platform: Arc<dyn Platform>,
 }
 
@@ -54,25 +56,25 @@ pub(crate) struct SessionRetention {
 #[derive(Default)]
 pub(crate) struct SessionTable {
     table: Mutex<TableState>,
-    /// Set where each session has a value of its own.
+    /// Present if each session has a value of its own.
     keeping: Option<SessionRetention>,
 }
 
-/// One session.
+/// The lock and the value of one session.
 #[derive(Default)]
 pub(crate) struct SessionState {
-    /// Its constraint.
+    /// The lock of the session.
     pub lock: FairRwLock,
-    /// Its own value, once it is made.
+    /// The value of the session, once it was made.
     own: Mutex<Option<Shared>>,
 }
 
 #[derive(Default)]
 struct TableState {
     known: IndexMap<Value, SessionEntry>,
-    /// Those that are idle and kept, by when they became so.
+    /// The idle sessions that are retained, by the moment when they became idle.
     idle: BTreeMap<IdleSince, Value>,
-    /// How often a session has become idle.
+    /// Counts the times that a session has become idle.
     rests: u64,
 }
 
@@ -82,11 +84,11 @@ struct SessionEntry {
     idle: Option<IdleSince>,
 }
 
-/// When a session became idle: the time, and a number that tells those of one moment apart.
+/// The moment when a session became idle: the time, and a number that distinguishes sessions of one moment.
 type IdleSince = (u64, u64);
 
 impl SessionState {
-    /// Its own value; `make` makes it where nobody has yet.
+    /// Returns the value of the session; `make` makes it if there is none yet.
     pub(crate) fn value(&self, make: impl FnOnce() -> Result<Value, Box<Failure>>) -> Result<Shared, Box<Failure>> {
         let mut own = self.own.lock();
         if let Some(made) = &*own {
@@ -97,19 +99,19 @@ impl SessionState {
         Ok(made)
     }
 
-    /// Its own value, where it is made.
+    /// Returns the value of the session, if it was made.
     pub(crate) fn made(&self) -> Option<Shared> {
         self.own.lock().clone()
     }
 }
 
 impl SessionTable {
-    /// SessionTable that have values of their own.
+    /// Returns a table of sessions with values of their own.
     pub(crate) fn keeping(keeping: SessionRetention) -> SessionTable {
         SessionTable { table: Mutex::default(), keeping: Some(keeping) }
     }
 
-    /// The session of this key, from now on in use by the caller as well.
+    /// Returns the session of this key, which is in use by the caller from now on.
     pub(crate) fn begin_use(&self, key: &Value) -> Arc<SessionState> {
         let mut table = self.table.lock();
         let known = table.known.entry(key.clone()).or_default();
@@ -124,7 +126,7 @@ impl SessionTable {
     /// Ends the caller's use of the session.
     pub(crate) fn end_use(&self, key: &Value, session: Arc<SessionState>) {
         let mut table = self.table.lock();
-        // Under the mutex, so that of two that end at once one sees that it is the last.
+        // Under the mutex, so that of two uses that end at once, one sees that it is the last.
         drop(session);
         let forgotten = self.rest(&mut table, key);
         let freed = self.free(&mut table);
@@ -132,7 +134,7 @@ impl SessionTable {
         drop((forgotten, freed));
     }
 
-    /// A session of which this was the last use is kept, or taken out of the table.
+    /// After the last use of a session, retains it as idle, or takes it out of the table.
     fn rest(&self, table: &mut TableState, key: &Value) -> Option<SessionEntry> {
         let known = table.known.get_mut(key).filter(|known| Arc::strong_count(&known.session) == 1)?;
         match &self.keeping {
@@ -147,7 +149,7 @@ impl SessionTable {
         }
     }
 
-    /// Takes out of the table what is not kept any longer.
+    /// Takes the sessions out of the table that are not retained any longer.
     fn free(&self, table: &mut TableState) -> Vec<SessionEntry> {
         let Some(SessionRetention { limits, platform }) = &self.keeping else { return Vec::new() };
         let now_ns = u128::from(platform.now_ns());
@@ -163,7 +165,7 @@ impl SessionTable {
         freed
     }
 
-    /// How many sessions there are.
+    /// Returns the number of sessions.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.table.lock().known.len()

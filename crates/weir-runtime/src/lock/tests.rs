@@ -1,4 +1,4 @@
-//! Constraints: who goes with whom, who goes first, and what is left by who leaves.
+//! Tests of constraints: sharing, order, and what is left by flows that are given up.
 
 use std::task::Waker;
 

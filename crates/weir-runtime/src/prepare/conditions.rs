@@ -1,8 +1,9 @@
-//! Which switches decide their condition by themselves, so that no truth value is put into a slot and taken out again.
+//! Conditions of switches: finds the switches that evaluate their conditions by themselves, so that no truth value is
+//! put into a slot and taken out again.
 //!
-//! A primitive is *part* of a switch's condition where it compares scalars or connects truth values, and its answer goes
-//! there and nowhere else. It is computed when the switch runs, which is later than in the list: so its operands are
-//! touched by the switch, and must be what nobody changes.
+//! A primitive is *part* of a switch's condition if it compares scalars or connects truth values, and its result goes
+//! there and nowhere else. It is computed when the switch runs, which is later than in the list: so the switch uses its
+//! operands, and nothing may change them in between.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +14,10 @@ use weir_ir::prim::Prim;
 use super::NodePart;
 use crate::step::NONE;
 
-/// How deep a condition may nest; what lies deeper is computed by steps of its own.
+/// The deepest nesting of a condition; what lies deeper is computed by steps of its own.
 const DEPTH_MAX: usize = 8;
 
-/// For each primitive that is part of a switch's condition, that switch.
+/// Returns, for each primitive that is part of a switch's condition, that switch.
 pub(super) fn parts_of_conditions(graph: &Graph, parts: &[NodePart], uses: &[usize]) -> Vec<Option<NodeId>> {
     let mut marking =
         Marking { graph, uses, changed: changed_sources(graph, parts), of: vec![None; graph.nodes.len()] };
@@ -30,7 +31,7 @@ pub(super) fn parts_of_conditions(graph: &Graph, parts: &[NodePart], uses: &[usi
     marking.of
 }
 
-/// The arms that `false` and `true` go to; `None` where one of them has none, or takes something out of its subject.
+/// Returns the arms of `false` and `true`; `None` if one of them has no arm, or an arm takes a payload.
 pub(super) fn arms_of_truth(arms: &[SwitchArm]) -> Option<[u32; 2]> {
     let arm_of = |truth| {
         let fits = |arm: &SwitchArm| match &arm.test {
@@ -45,7 +46,7 @@ pub(super) fn arms_of_truth(arms: &[SwitchArm]) -> Option<[u32; 2]> {
     (plain && !both.contains(&NONE)).then_some(both)
 }
 
-/// Whether values of this type lie in their slot whole, so that nothing is to be dropped.
+/// Returns true for types whose values lie entirely in their slots, so that nothing has to be dropped.
 pub(super) fn is_scalar(ty: &Type) -> bool {
     matches!(ty, Type::Unit | Type::Bool | Type::Int | Type::Float | Type::Time | Type::Duration | Type::Size)
 }
@@ -58,13 +59,14 @@ struct Marking<'a> {
 }
 
 impl Marking<'_> {
-    /// Marks what makes this input of the switch, and what makes that, as far as it is part of the condition.
+    /// Marks the primitive that makes this input of the switch, and those that make its operands, as far as they are
+    /// part of the condition.
     fn mark(&mut self, input: &Operand, switch: NodeId, depth: usize) {
         let Operand::Port(id, 0) = *input else { return };
         let node = self.graph.node(id);
         if depth > 0 && self.uses[id.0 as usize] == 1 && self.is_part(node, self.graph.node(switch)) {
             self.of[id.0 as usize] = Some(switch);
-            // What is compared is looked at where it lies, also a truth value.
+            // Operands of comparisons stay in their slots, also truth values.
             if matches!(node.kind, NodeKind::Prim(Prim::Not | Prim::And | Prim::Or)) {
                 node.inputs.iter().for_each(|operand| self.mark(operand, switch, depth - 1));
             }
@@ -91,7 +93,7 @@ impl Marking<'_> {
             && node.inputs.iter().all(|operand| self.stays(operand))
     }
 
-    /// Whether the operand is a scalar that is there, and the same, whenever the switch runs.
+    /// Returns true if the operand is a scalar that is present and unchanged whenever the switch runs.
     fn stays(&self, operand: &Operand) -> bool {
         let ty = match operand {
             Operand::Port(id, port) => self.graph.node(*id).outputs.get(*port as usize),
@@ -103,7 +105,7 @@ impl Marking<'_> {
     }
 }
 
-/// What calls take by `&mut`.
+/// Returns the values that calls take by `&mut`.
 fn changed_sources(graph: &Graph, parts: &[NodePart]) -> BTreeSet<Operand> {
     let nodes = graph.nodes.iter().zip(parts);
     let inputs = nodes.flat_map(|(node, part)| node.inputs.iter().enumerate().map(move |input| (node, part, input)));

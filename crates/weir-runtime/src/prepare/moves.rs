@@ -1,4 +1,4 @@
-//! Which values can only be moved, by their types; and which ones a body hands from one iteration to the next.
+//! Move-only values: finds the types whose values can only be moved, and the parameters that a body changes.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use weir_ir::graph::{Graph, Operand};
 
 use super::NodePart;
 
-/// Knows the types whose values can only be moved.
+/// The types whose values can only be moved.
 pub(super) struct MoveOnlyTypes<'a> {
     types: &'a [TypeDefinition],
     library: &'a Library,
@@ -18,12 +18,12 @@ impl<'a> MoveOnlyTypes<'a> {
         MoveOnlyTypes { types, library }
     }
 
-    /// Whether values of this type are, or may hold, one that can only be moved.
+    /// Returns true if values of this type are, or may hold, one that can only be moved.
     pub(super) fn may(&self, ty: &Type) -> bool {
         self.within(ty, &mut BTreeSet::new())
     }
 
-    /// Whether what this input carries may have to be moved.
+    /// Returns true if the value of this input may have to be moved.
     pub(super) fn input(&self, graph: &Graph, source: &Operand) -> bool {
         let ty = match source {
             Operand::Port(id, port) => graph.node(*id).outputs.get(*port as usize),
@@ -52,13 +52,13 @@ impl<'a> MoveOnlyTypes<'a> {
                 variants.iter().flat_map(|variant| &variant.fields).any(|field| self.within(&field.ty, seen))
             }
             Some(TypeShape::Opaque { shareable }) => !shareable,
-            // Of an unknown type the worst is assumed.
+            // An unknown type is assumed to be move-only.
             None => true,
         }
     }
 }
 
-/// For each parameter of the graph, whether a call within takes it by `&mut`.
+/// Returns, for each parameter of the graph, if a call within takes it by `&mut`.
 pub(super) fn changed_parameters(graph: &Graph, parts: &[NodePart]) -> Vec<bool> {
     let mut changed = vec![false; graph.parameters.len()];
     for (node, part) in graph.nodes.iter().zip(parts) {

@@ -1,15 +1,16 @@
-//! Which steps wait for which: edges turned into masks.
+//! The order of steps: turns edges into masks.
 //!
-//! Every node that may have to wait has a bit, and every node the bits of all nodes before it that it depends on. There
-//! are 64 bits; nodes beyond the 63rd share the last one, and wait for everything listed before them, which is always
-//! sound: the order of the list is the meaning of the program.
+//! Every node that may have to wait has a bit, and every node has the bits of all earlier nodes that it depends on.
+//! There are 64 bits; nodes beyond the 63rd share the last one, and wait for everything listed before them, which is
+//! always sound, because the order of the list is the meaning of the program.
 //!
-//! An atomic step begins only when everything that it will need from outside is there, so that a flow that holds a lock
-//! never waits for one of its own calls that queues behind others for the same lock.
+//! An atomic step begins only when everything is there that it will need from outside, so that a flow that holds a lock
+//! never waits for one of its own calls that queues behind other flows for the same lock.
 //!
-//! *IterationOrders* order the iterations of one `map`: one for each resource that the body writes, and one for ends, which
-//! effects of later iterations wait for. A step of a lane waits until all steps of that lane are through in all earlier
-//! iterations. Like locks, the lanes within an atomic step are waited for before it begins.
+//! *Iteration orders* keep the iterations of one `map` in order: one for each resource that the body writes, and one
+//! for ends of the flow, which effects of later iterations wait for. A step of an iteration order waits until all steps
+//! of that order have run in all earlier iterations. Like locks, the iteration orders within an atomic step are waited
+//! for before it begins.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ use super::NodePart;
 use super::moves::MoveOnlyTypes;
 use crate::step::Repeat;
 
-/// The last bit, which many may share.
+/// The last bit, which many nodes may share.
 const SHARED_BIT: u32 = 63;
 
 /// The order of a graph's nodes.
@@ -29,13 +30,13 @@ pub(super) struct StepOrder {
     pub bits: Vec<u64>,
     /// The bits that each node depends on.
     pub depends: Vec<u64>,
-    /// The lanes that each node is in.
+    /// The iteration orders that each node is part of.
     pub signals_orders: Vec<u64>,
-    /// The lanes that each node waits for.
+    /// The iteration orders that each node waits for.
     pub awaits_orders: Vec<u64>,
-    /// How many nodes each lane has.
+    /// The number of nodes of each iteration order.
     pub order_lengths: Vec<u32>,
-    /// Whether iterations may overlap.
+    /// True if iterations may overlap.
     pub overlaps: bool,
 }
 
@@ -63,7 +64,7 @@ impl StepOrder {
         order
     }
 
-    /// Whether `earlier` is through whenever `later` runs.
+    /// Returns true if `earlier` has run, or was skipped, whenever `later` runs.
     pub(super) fn before(&self, earlier: usize, later: usize) -> bool {
         earlier < later && (self.depends[earlier] | self.bits[earlier]) & !self.depends[later] == 0
     }
@@ -115,11 +116,11 @@ impl StepOrder {
     }
 }
 
-/// The lanes of a body.
+/// The iteration orders of a body.
 struct IterationOrders {
     of_resource: BTreeMap<Resource, u64>,
     used: u32,
-    /// The lane of ends, or 0 where nothing ends.
+    /// The iteration order of ends, or 0 if nothing ends the flow.
     ends: u64,
 }
 
@@ -157,7 +158,7 @@ impl IterationOrders {
     }
 }
 
-/// What a node touches, the constraints of an atomic step and the state of a call site included.
+/// Returns the resources that a node uses, with the constraints of an atomic step and the state of a call site.
 fn touched<'a>(node: &'a Node, part: &'a NodePart) -> impl Iterator<Item = (Resource, Mode)> + 'a {
     let used = node.uses.iter().map(|used| (used.resource.clone(), used.mode));
     let held = node.kind.constraints().iter().map(|constraint| (constraint.resource.clone(), constraint.mode));
@@ -166,7 +167,7 @@ fn touched<'a>(node: &'a Node, part: &'a NodePart) -> impl Iterator<Item = (Reso
     used.chain(held).chain(state)
 }
 
-/// All nodes that a node must come after, directly or through the nodes of its own atomic step.
+/// Returns all nodes that a node must come after, directly or through the nodes of its own atomic step.
 fn everything_before(graph: &Graph, id: NodeId) -> Vec<NodeId> {
     match &graph.node(id).kind {
         NodeKind::Acquire { .. } => needed_from_outside(graph, id),
@@ -179,8 +180,8 @@ fn everything_before(graph: &Graph, id: NodeId) -> Vec<NodeId> {
     }
 }
 
-/// For each node, the earlier users of those of its inputs that can only be moved: who borrows such a value for a while
-/// leaves an empty slot behind.
+/// Returns, for each node, the earlier users of its move-only inputs: a user that borrows such a value leaves an empty
+/// slot behind for a while.
 fn earlier_users(graph: &Graph, moves: &MoveOnlyTypes<'_>) -> Vec<Vec<NodeId>> {
     let mut users: BTreeMap<(Option<NodeId>, u32), Vec<NodeId>> = BTreeMap::new();
     let mut earlier = Vec::with_capacity(graph.nodes.len());
@@ -206,7 +207,7 @@ fn direct(graph: &Graph, id: NodeId) -> Vec<NodeId> {
     node.waits_for().chain(node.within).collect()
 }
 
-/// The nodes listed before an atomic step that anything within it comes after.
+/// Returns the nodes listed before an atomic step that anything within it comes after.
 fn needed_from_outside(graph: &Graph, acquire: NodeId) -> Vec<NodeId> {
     let mut outside = direct(graph, acquire);
     let mut seen = vec![false; graph.nodes.len()];
@@ -226,7 +227,7 @@ fn needed_from_outside(graph: &Graph, acquire: NodeId) -> Vec<NodeId> {
     outside
 }
 
-/// The nodes within an atomic step, those of inner steps included.
+/// Returns the nodes within an atomic step, with those of inner steps.
 pub(super) fn nodes_within(graph: &Graph, acquire: NodeId) -> impl Iterator<Item = NodeId> {
     let is_within = move |node: &Node| {
         let mut within = node.within;

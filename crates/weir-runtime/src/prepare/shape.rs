@@ -1,8 +1,8 @@
-//! The shape of a graph's control: which arm each node belongs to, and which calls decide a switch by themselves.
+//! The control structure of a graph: the arms around each node, and the calls that decide a switch by themselves.
 //!
-//! A call whose answer is a `Result` or an `Option` and goes to one switch and nowhere else *decides* it: what it holds goes
-//! straight to the arms' ports, and no `Result` or `Option` is made. A switch on a truth value decides its condition by
-//! itself: see `conditions.rs`.
+//! A call *decides* a switch if its answer is a `Result` or an `Option` that goes to this switch and nowhere else: the
+//! payload goes straight to the arms' ports, and no `Result` or `Option` is made. A switch on a truth value evaluates
+//! its condition by itself: see `conditions.rs`.
 
 use weir_host::Value;
 use weir_ir::graph::{ArmTest, Control, Graph, NodeId, NodeKind, Operand, SwitchArm};
@@ -11,9 +11,9 @@ use super::NodePart;
 use super::conditions::parts_of_conditions;
 use crate::step::NONE;
 
-/// The shape of a graph.
+/// The control structure of a graph.
 pub(super) struct ControlShape {
-    /// For each node, the arms that it is in, from the outermost.
+    /// For each node, the arms around it, from the outermost.
     pub chains: Vec<Vec<Control>>,
     /// For each call that decides a switch, that switch.
     pub decides: Vec<Option<NodeId>>,
@@ -50,24 +50,24 @@ impl ControlShape {
         shape
     }
 
-    /// Whether at most one of two nodes runs.
+    /// Returns true if at most one of two nodes runs.
     pub(super) fn exclusive(&self, one: usize, other: usize) -> bool {
         let pairs = self.chains[one].iter().zip(&self.chains[other]);
         pairs.take_while(|(a, b)| a.switch == b.switch).any(|(a, b)| a.arm != b.arm)
     }
 
-    /// The node that touches what this one takes: itself, or the switch whose condition it is part of.
+    /// Returns the node that uses the inputs of this one: itself, or the switch whose condition it is part of.
     pub(super) fn toucher(&self, node: NodeId) -> usize {
         self.part_of[node.0 as usize].unwrap_or(node).0 as usize
     }
 
-    /// How many switches there are.
+    /// Returns the number of switches.
     pub(super) fn switches(&self) -> u32 {
         self.numbers.iter().filter(|number| **number != NONE).count() as u32
     }
 }
 
-/// The arm that a variant of this tag goes to, and its payload's length.
+/// Returns the arm of a variant of this tag, and the length of its payload.
 pub(super) fn arm_of_tag(arms: &[SwitchArm], tag: u32) -> Option<(u32, u32)> {
     let found = arms.iter().zip(0..).find(|(arm, _)| match &arm.test {
         ArmTest::Tag(tested) => *tested == tag,

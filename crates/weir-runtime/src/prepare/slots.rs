@@ -1,8 +1,8 @@
-//! Slots by liveness: where each value lies in the frame, and who may move it out.
+//! Slot allocation by liveness: assigns each value a slot in the frame, and finds the uses that may move it out.
 //!
 //! Steps may run out of the list's order while earlier ones wait, so "dead" means more than "not used further down": a
-//! slot is free for a new value where everyone who touches the old one is certainly through when the new one is written,
-//! or is in another arm. The same rule says which use is the last.
+//! slot is free for a new value if every step that touches the old one has certainly run when the new one is written,
+//! or is in another arm. The same rule decides which use is the last.
 
 use weir_host::Argument;
 use weir_ir::graph::{Graph, NodeId, NodeKind, Operand};
@@ -11,28 +11,28 @@ use super::order::StepOrder;
 use super::shape::ControlShape;
 use crate::step::{NONE, Repeat};
 
-/// How many slots are tried before a new one is taken, so that preparing stays linear in large graphs.
+/// The most slots that are tried before a new one is taken, so that preparation stays linear in large graphs.
 const CANDIDATES_MAX: usize = 64;
 
-/// Where the values of a graph lie.
+/// The slots of the values of a graph.
 pub(super) struct SlotLayout {
-    /// How many slots there are.
+    /// The number of slots.
     pub slots: u32,
     /// For each node, the slots of its ports.
     ports: Vec<Vec<u32>>,
-    /// For each node, which of its inputs are last uses.
+    /// For each node and input, true if this is the last use.
     last: Vec<Vec<bool>>,
     /// The first parameter that must outlive this run of the body.
     kept_from: usize,
 }
 
-/// One value while slots are given.
+/// The live range of one value while slots are assigned.
 struct Life {
     /// The node that writes it; `None` for a parameter.
     writer: Option<usize>,
     /// The nodes that use it; the graph's length stands for its result.
     users: Vec<usize>,
-    /// Whether it must outlive this run of the body, as what a repeated body captures.
+    /// True if it must outlive this run of the body, like the captured values of a repeated body.
     kept: bool,
     slot: u32,
 }
@@ -48,12 +48,12 @@ impl SlotLayout {
         SlotLayout { slots: planner.residents.len() as u32, ports, last, kept_from: fresh_parameters(repeat) }
     }
 
-    /// The slot of a node's port.
+    /// Returns the slot of a node's port.
     pub(super) fn port(&self, node: NodeId, port: u32) -> u32 {
         self.ports[node.0 as usize][port as usize]
     }
 
-    /// Where a node's input lies; shared values are found by `shared`.
+    /// Returns the location of a node's input; `shared` is the index of a shared value.
     pub(super) fn argument(&self, node: usize, input: usize, source: &Operand, shared: u32) -> Option<Argument> {
         let last = self.last[node][input];
         match source {
@@ -65,7 +65,7 @@ impl SlotLayout {
         }
     }
 
-    /// Where the graph's result lies. Nothing comes after it but the next run of a repeated body.
+    /// Returns the location of the graph's result. Nothing comes after it but the next run of a repeated body.
     pub(super) fn result(&self, source: &Operand, shared: u32) -> Option<Argument> {
         match source {
             Operand::Port(id, port) => Some(Argument::Slot { index: self.port(*id, *port), last: true }),
@@ -79,7 +79,7 @@ impl SlotLayout {
     }
 }
 
-/// How many parameters are new in every run of the body; the others are what it captures.
+/// Returns the number of parameters that are new in every run of the body; the others are captured.
 fn fresh_parameters(repeat: Option<Repeat>) -> usize {
     match repeat {
         None => usize::MAX,
@@ -93,9 +93,9 @@ struct Planner<'a> {
     shape: &'a ControlShape,
     order: &'a StepOrder,
     lives: Vec<Life>,
-    /// For each node, the lives of its ports.
+    /// For each node, the live ranges of its ports.
     ports: Vec<Vec<usize>>,
-    /// For each slot, the lives that were given it.
+    /// For each slot, the live ranges that were assigned to it.
     residents: Vec<Vec<usize>>,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Gives every port a slot, in the order in which nodes write.
+    /// Assigns every port a slot, in the order in which nodes write.
     fn assign(&mut self) {
         for node in 0..self.ports.len() {
             let written = self.shape.decides[node].map_or(node, |switch| switch.0 as usize);
@@ -175,7 +175,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// Whether `toucher` never touches a slot after `node` has run.
+    /// Returns true if `toucher` never touches a slot after `node` has run.
     fn out_of_the_way(&self, toucher: usize, node: usize) -> bool {
         if toucher >= self.graph.nodes.len() {
             return false;

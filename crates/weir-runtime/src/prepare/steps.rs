@@ -1,4 +1,4 @@
-//! The last act of preparing: a step for each node.
+//! The last stage of preparation: makes a step for each node.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::step::{
     RepeatStep, SharedOf, SimpleStep, SwitchStep, Wanted,
 };
 
-/// All that is known of a graph before its steps are made.
+/// Everything that is known of a graph before its steps are made.
 pub(super) struct Assembly<'a> {
     pub graph: &'a Graph,
     pub shape: &'a ControlShape,
@@ -164,7 +164,7 @@ impl Assembly<'_> {
         })))
     }
 
-    /// The shared values of a call of which one is the session's own; the arguments then count these.
+    /// Returns the shared values of a call, if one of them belongs to the session; the arguments then index these.
     fn shared_of(&self, arguments: &mut [Argument]) -> Box<[SharedOf]> {
         let is_own =
             |argument: &Argument| matches!(argument, Argument::Shared(at) if self.resources.own(*at).is_some());
@@ -180,7 +180,7 @@ impl Assembly<'_> {
         shared.into()
     }
 
-    /// Where the answer of a call goes that decides the switch by its `Result`, or by its `Option`.
+    /// Returns the destination of the answer of a call that decides the switch by its `Result`, or by its `Option`.
     fn decided(&self, switch: NodeId, by_result: bool) -> Out {
         let NodeKind::Switch { arms } = &self.graph.node(switch).kind else { unreachable!("only a switch is decided") };
         let arm = |tag| match arm_of_tag(arms, tag) {
@@ -196,7 +196,8 @@ impl Assembly<'_> {
         }
     }
 
-    /// What makes the node's input, as far as it is part of a switch's condition; else the value itself.
+    /// Returns the node's input as a condition, as far as it is part of a switch's condition, and otherwise as a plain
+    /// value.
     fn condition(&self, node: usize, input: usize) -> Option<Condition> {
         let source = &self.graph.nodes[node].inputs[input];
         if let Operand::Port(made_by, 0) = *source
@@ -215,7 +216,7 @@ impl Assembly<'_> {
         self.looked_at(node, input).map(Condition::Holds)
     }
 
-    /// Where a node's input lies that stays there.
+    /// Returns the location of a node's input, which stays there.
     fn looked_at(&self, node: usize, input: usize) -> Option<Argument> {
         let found = self.input(node, input, &self.graph.nodes[node].inputs[input])?;
         Some(if let Argument::Slot { index, .. } = found { Argument::Slot { index, last: false } } else { found })
@@ -238,7 +239,7 @@ impl Assembly<'_> {
         Ok(Action::Repeat(Box::new(RepeatStep { repeat, inputs, body, within: self.within(id), out })))
     }
 
-    /// The atomic steps that a node is within, from the innermost.
+    /// Returns the atomic steps around a node, from the innermost.
     pub(super) fn within(&self, id: NodeId) -> Box<[u32]> {
         let outer = |acquire: &NodeId| self.graph.node(*acquire).within;
         std::iter::successors(self.graph.node(id).within, outer).map(|acquire| acquire.0).collect()
@@ -277,8 +278,8 @@ impl Assembly<'_> {
         found.collect()
     }
 
-    /// The slots that the step may leave full though nobody looks into them again, as far as it matters: what lies in them
-    /// holds memory.
+    /// Returns the slots that the step leaves full although no later step uses them, as far as it matters: their values
+    /// hold memory.
     fn dead(&self, node: usize, arguments: &[Argument], may_stay: impl Fn(usize) -> bool) -> Box<[u32]> {
         let sources = &self.graph.nodes[node].inputs;
         let dead = arguments.iter().zip(sources).enumerate().filter_map(|(input, (argument, source))| match argument {
@@ -326,7 +327,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// Lets a skipped step skip all that follows in its arm, up to a step whose turnstiles must be passed.
+    /// Lets a skipped step skip everything that follows in its arm, up to a step whose ticket gates must be passed.
     fn link_skips(&self, steps: &mut [PreparedStep]) {
         for index in (0..steps.len()).rev() {
             let Some(control) = self.graph.nodes[index].control else { continue };

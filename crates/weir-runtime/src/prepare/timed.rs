@@ -1,4 +1,4 @@
-//! Prepares `within` and `race`.
+//! Preparation of `within` and `race`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! SessionTable: one value each, made once, kept for a while, and freed.
+//! Tests of sessions: one value each, made once, retained for a while, and freed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -7,7 +7,7 @@ use weir_events::{Event, never};
 
 use super::*;
 
-/// A machine of which a test sets the time.
+/// A platform whose time a test sets.
 #[derive(Default)]
 struct TestPlatform(AtomicU64);
 
@@ -35,7 +35,7 @@ fn keeping(sessions: usize, idle_ns: u64) -> (Arc<TestPlatform>, SessionTable) {
     (Arc::clone(&clock), SessionTable::keeping(SessionRetention { limits, platform: clock }))
 }
 
-/// Uses a session once, and tells what its value was made of.
+/// Uses a session once, and returns its value.
 fn used(sessions: &SessionTable, key: i64, makes: i64) -> Value {
     let session = sessions.begin_use(&Value::Int(key));
     let value = session.value(|| Ok(Value::Int(makes))).unwrap();
